@@ -19,6 +19,7 @@ from torch import Tensor
 from semsim.attacks.per_sample import parameter_gradients
 from semsim.errors import AttackFailedError
 from semsim.progress import Progress, Report, silent
+from semsim.registry import check_settings, setting
 from semsim.types import Reconstruction, VerticalObservation, VerticalRound
 
 _REPORT_EVERY = 20
@@ -43,12 +44,15 @@ class Cafe:
         "fast": {"steps": 300, "lr": 0.05},
     }
 
-    steps: int = 2000
+    steps: int = setting(2000, least=1)
     lr: float = 0.05
     gradient: float = 1.0
     inputs: float = 1e-3
     tv: float = 1e-4
     tv_from: float = 25.0
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def __call__(
         self, seen: VerticalObservation, *, rng: torch.Generator, report: Report = silent
@@ -60,6 +64,26 @@ class Cafe:
         _check_finite(seen)
         behind = gradients_behind_joint(seen)
         inputs = inputs_of_joint(seen, behind)
+        images, value = self.descended(seen, inputs, rng=rng, report=report)
+        residual = _gradient_distance(seen, images)
+        grey = _gradient_distance(seen, torch.full_like(images, 0.5))
+        return [
+            Reconstruction(
+                image=image.to(torch.float32),
+                objective=value,
+                residual=residual,
+                grey_residual=grey,
+            )
+            for image in images
+        ]
+
+    def descended(
+        self, seen: VerticalObservation, inputs: Tensor, *, rng: torch.Generator, report: Report
+    ) -> tuple[Tensor, float]:
+        """Step 3: the images, (N, C, H, W) in [0, 1], and the objective before the last step.
+
+        inputs: what `joint` saw of each, (N, inputs). Raises `AttackFailedError` on divergence.
+        """
         mean, std = seen.model.mean, seen.model.std
         shape = (len(seen.labels), *seen.shape)
         unknown = torch.randn(shape, generator=rng).to(mean).requires_grad_(True)
@@ -80,17 +104,9 @@ class Cafe:
             if step % _REPORT_EVERY == 0 or step == self.steps:
                 report(Progress(step, self.steps, values={"objective": value}))
         images = (unknown.detach() * std + mean).clamp(0, 1)
-        residual = _gradient_distance(seen, images)
-        grey = _gradient_distance(seen, torch.full_like(images, 0.5))
-        return [
-            Reconstruction(
-                image=image.to(torch.float32),
-                objective=value,
-                residual=residual,
-                grey_residual=grey,
-            )
-            for image in images
-        ]
+        if not torch.isfinite(images).all():
+            raise AttackFailedError("A pixel is not finite after the last step.")
+        return images, value
 
     def _objective(
         self, seen: VerticalObservation, round_: VerticalRound, unknown: Tensor, inputs: Tensor

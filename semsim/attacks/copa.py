@@ -15,6 +15,7 @@ from semsim.attacks.rgap import RGap
 from semsim.attacks.security.check import has_full_rank
 from semsim.errors import AttackFailedError
 from semsim.progress import Report, silent
+from semsim.registry import check_settings, setting
 from semsim.types import GradientObservation, Reconstruction
 
 
@@ -48,11 +49,14 @@ class Copa:
     }
     revision: ClassVar[int] = 1  # was not exact without a last bias, and ended worse than R-GAP
 
-    steps: int = 20
-    inner: int = 200
+    steps: int = setting(20, least=1)
+    inner: int = setting(200, least=1)
     pull_back: bool = True
     full_rank: bool = field(default=False, metadata={"before": False})
     denoise: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def __call__(
         self, seen: GradientObservation, *, rng: torch.Generator, report: Report = silent

@@ -23,6 +23,7 @@ from semsim.attacks.linear.recursion import (
 from semsim.attacks.minimise import one_of
 from semsim.errors import SettingsError
 from semsim.progress import Progress, Report, silent
+from semsim.registry import check_settings, setting
 from semsim.types import GradientObservation, Reconstruction
 
 
@@ -118,13 +119,14 @@ class CopaPrior:
     }
 
     solver: Literal["auto", "prior", "recursion"] = "auto"
-    steps: int = 2
-    inner: int = 80
+    steps: int = setting(2, least=1)
+    inner: int = setting(80, least=1)
     noise: float = 1e-4
     decay: float = 1.2
     denoise: float = 0.0
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if self.solver not in ("auto", "prior", "recursion"):
             raise SettingsError(f"solver is 'auto', 'prior' or 'recursion'; got {self.solver!r}.")
         if not self.noise > 0:

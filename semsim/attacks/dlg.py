@@ -5,9 +5,9 @@ Both match gradients in squared Euclidean distance by L-BFGS, which every image 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -18,6 +18,7 @@ from semsim.attacks.matching import GradientDistance
 from semsim.attacks.minimise import minimise_by_lbfgs
 from semsim.attacks.together import Found, Together, best_of_starts, reconstructions
 from semsim.progress import Report
+from semsim.registry import check_settings, setting
 from semsim.types import GradientObservation
 
 
@@ -39,10 +40,13 @@ class DLG(Together):
         "fast": {"steps": 40, "lr": 1.0, "stop_below": 1e-6},
     }
 
-    steps: int = 300
+    steps: int = setting(300, least=1)
     lr: float = 1.0
     stop_below: float = 1e-6
     restarts: int = 1
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def told_label(self, seen: GradientObservation) -> int:
         """0, which nothing reads: the label is one of the unknowns."""
@@ -72,19 +76,20 @@ class DLG(Together):
             for one, rng in zip(seen, rngs, strict=True)
         ]
 
-        @lru_cache(maxsize=1)  # the same images ask until one of them ends
-        def some(places: tuple[int, ...]) -> GradientDistance:
-            return distance.some(places)
-
         def images(unknown: Tensor) -> Tensor:
             return unknown[:, :size].reshape(-1, *seen[0].shape) * std + mean
 
-        def objective(unknown: Tensor, places: Sequence[int]) -> Tensor:
-            own = some(tuple(places))
-            return replace(own, labels=self._labels(unknown[:, size:], own.labels))(images(unknown))
+        def objective_of(places: Sequence[int]) -> Callable[[Tensor], Tensor]:
+            own = distance.some(places)
+
+            def objective(unknown: Tensor) -> Tensor:
+                labels = self._labels(unknown[:, size:], own.labels)
+                return replace(own, labels=labels)(images(unknown))
+
+            return objective
 
         ended = minimise_by_lbfgs(
-            objective,
+            objective_of,
             torch.stack(drawn).to(mean),
             steps=self.steps,
             lr=self.lr,

@@ -147,11 +147,12 @@ def _objective(
 ) -> Callable[[Tensor], Tensor]:
     """The unknown, in units of the network's input, to the objective of each image."""
     model = distance.model
+    drawn = any(one.means for one in known)  # a network without batch norm has none
 
     def objective(unknown: Tensor) -> Tensor:
         variation = distance.pooled(total_variation_of_each(unknown))
         value = distance(unknown * model.std + model.mean) + matching.tv * variation
-        if not known:
+        if not drawn:
             return value
         # A forward pass of its own: inside `torch.func.vmap` hooks would see one image at a time.
         moments = moments_of_each(model, unknown * model.std + model.mean, matching.batch_norm)

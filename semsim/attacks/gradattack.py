@@ -12,6 +12,7 @@ from semsim.attacks.batch_norm import BatchNorm
 from semsim.attacks.first_order import FirstOrder, Start, Statistics
 from semsim.attacks.labels import Label
 from semsim.attacks.matching import Distance
+from semsim.registry import check_settings, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +52,7 @@ class GradAttack(FirstOrder):
         "fast": {"steps": 500, "tv": 0.05, "start": "grey"},
     }
 
-    steps: int = 10_000
+    steps: int = setting(10_000, least=1)
     lr: float = 0.1
     distance: Distance = "cosine"
     signed: bool = True
@@ -65,6 +66,10 @@ class GradAttack(FirstOrder):
     restarts: int = 1
     mixed_precision: bool = field(default=False, metadata={"before": False})
 
+    def __post_init__(self) -> None:
+        check_settings(self)
+
     @property
     def revision(self) -> int:
-        return int(self.distance == "cosine-per-layer")  # once heard what is rounding
+        # One once heard what is rounding, in the other an image swayed those beside it.
+        return int(self.distance == "cosine-per-layer") + 2 * int(self.mixed_precision)

@@ -8,6 +8,7 @@ from semsim.attacks.batch_norm import BatchNorm
 from semsim.attacks.first_order import FirstOrder, Start
 from semsim.attacks.labels import Label
 from semsim.attacks.local_steps import Updates
+from semsim.registry import check_settings, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ class InvGrad(FirstOrder):
         "fast": {"steps": 500, "lr": 0.1, "tv": 2e-2, "restarts": 1, "start": "grey"},
     }
 
-    steps: int = 4800
+    steps: int = setting(4800, least=1)
     lr: float = 0.1
     tv: float = 1e-4
     restarts: int = 1
@@ -47,3 +48,10 @@ class InvGrad(FirstOrder):
     curvature: float = field(default=0.0, metadata={"before": 0.0})
     updates: Updates = field(default="simulated", metadata={"before": "simulated"})
     mixed_precision: bool = field(default=False, metadata={"before": False})
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    @property
+    def revision(self) -> int:
+        return int(self.mixed_precision)  # an image once swayed those beside it

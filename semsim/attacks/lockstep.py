@@ -7,6 +7,7 @@ it from one pass over a batch, as every attack that works on many images takes i
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from queue import SimpleQueue
 from typing import NamedTuple, TypeVar
 
@@ -25,6 +26,8 @@ class Evaluated(NamedTuple):
 
 Evaluate = Callable[[Tensor], Evaluated]
 Walk = Callable[[Evaluate], T]
+# Of which walks it is the objective: then of their points, (n, …) joined, to one value a walk.
+ObjectiveOf = Callable[[tuple[int, ...]], Callable[[Tensor], Tensor]]
 
 
 class _StoppedError(Exception):
@@ -33,21 +36,22 @@ class _StoppedError(Exception):
 
 def in_lockstep(
     walks: Sequence[Walk[T]],
-    objective: Callable[[Tensor, Sequence[int]], Tensor],
+    objective_of: ObjectiveOf,
     told: Callable[[Sequence[int], Sequence[Tensor], Sequence[float]], None],
 ) -> list[T]:
     """What each walk returns; each goes as it would alone, up to the rounding of batches.
 
     walks: each evaluates points, (n, …), as often as it likes; n is one, or its number of images.
-    objective: the points of some walks, joined, and which walks these are, to one value a walk,
-    which depends on its own points only. told: after each evaluation, in the caller's thread: which
-    walks, their points and values. What `objective` or `told` raises ends all walks, each by a
+    objective_of: of some walks; the value of each depends on its own points only. Asked for again
+    when one of them has ended. told: after each evaluation, in the caller's thread: which walks,
+    their points and values. What an objective or `told` raises ends all walks, each by a
     `_StoppedError` that only it sees.
     """
+    objective = lru_cache(maxsize=1)(objective_of)
 
     def answer(places: Sequence[int], points: Sequence[Tensor]) -> list[Evaluated]:
         batch = torch.cat(list(points)).requires_grad_(True)
-        values = objective(batch, places)
+        values = objective(tuple(places))(batch)
         (slopes,) = torch.autograd.grad(values.sum(), batch)
         found: list[float] = values.detach().tolist()
         told(places, points, found)
@@ -79,8 +83,8 @@ def _threaded(
             asked.put((place, None))
 
     with ThreadPoolExecutor(len(walks)) as pool:
-        running = [pool.submit(walked, place) for place in range(len(walks))]
         try:
+            running = [pool.submit(walked, place) for place in range(len(walks))]
             going = len(walks)
             while going:
                 waiting: dict[int, Tensor] = {}

@@ -225,7 +225,7 @@ def batch_norm_distance(
 ) -> Tensor:
     """Σ over layers of ‖mean − known mean‖ + ‖variance − known variance‖, one value an image.
 
-    found: mean and variance, (N, channels) each, of every batch norm layer. known: N of them.
+    found: mean and variance, (N, channels) each, of every batch norm layer; there is one. known: N.
     Yin et al. 2021, arXiv:2104.07586; Huang et al. 2021, arXiv:2112.00059.
     """
     layers = []
@@ -233,7 +233,7 @@ def batch_norm_distance(
         means = torch.stack([one.means[layer] for one in known])
         variances = torch.stack([one.variances[layer] for one in known])
         layers.append(_lengths(mean - means) + _lengths(variance - variances))
-    return torch.stack(layers).sum(0) if layers else torch.zeros(len(known))
+    return torch.stack(layers).sum(0)
 
 
 def _lengths(differences: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from semsim.attacks.lockstep import Evaluate, Evaluated, Walk, in_lockstep
+from semsim.attacks.lockstep import Evaluate, Evaluated, ObjectiveOf, Walk, in_lockstep
 from semsim.images import to_uint8
 from semsim.progress import Look, Progress, Report, placed
 
@@ -93,7 +93,7 @@ def descend(
 
 
 def minimise_by_lbfgs(
-    objective: Callable[[Tensor, Sequence[int]], Tensor],
+    objective_of: ObjectiveOf,
     start: Tensor,
     *,
     steps: int,
@@ -104,17 +104,16 @@ def minimise_by_lbfgs(
 ) -> Descended:
     """Torch's L-BFGS without line search, 20 inner iterations a step, as DLG and iDLG use it.
 
-    objective: unknowns of some images, (M, D), and which images, to their values, (M,).
-    start: (N, D). An image ends early once its objective is below `stop_below`, and fails where it
-    is no longer finite. shown: of `descend`.
+    objective_of: of `in_lockstep`, of unknowns (M, D). start: (N, D). An image ends early once its
+    objective is below `stop_below`, and fails where it is no longer finite. shown: of `descend`.
     """
     walks = [partial(_one_by_lbfgs, one, steps, lr, stop_below) for one in start.split(1)]
-    return walk_together(walks, objective, steps=steps, each=_INNER, report=report, shown=shown)
+    return walk_together(walks, objective_of, steps=steps, each=_INNER, report=report, shown=shown)
 
 
 def walk_together(
     walks: Sequence[Walk[Descended]],
-    objective: Callable[[Tensor, Sequence[int]], Tensor],
+    objective_of: ObjectiveOf,
     *,
     steps: int,
     each: int,
@@ -123,8 +122,8 @@ def walk_together(
 ) -> Descended:
     """`in_lockstep` of walks that take `each` evaluations a step, told of after every step.
 
-    walks: in the order of their images. objective: of `in_lockstep`, (M, …) to one value a walk.
-    shown: of `descend`, of a walk's points.
+    walks: in the order of their images. objective_of: of `in_lockstep`, of points (M, …). shown: of
+    `descend`, of a walk's points.
     """
     rounds = 0
 
@@ -139,7 +138,7 @@ def walk_together(
         if done > 0 and not rounds % each:
             tell(done, torch.tensor(values), None if places[0] else points[0])
 
-    ended = in_lockstep(walks, objective, told)
+    ended = in_lockstep(walks, objective_of, told)
     found = Descended(
         unknown=torch.cat([one.unknown for one in ended]),
         objective=torch.cat([one.objective for one in ended]),

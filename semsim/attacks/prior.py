@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -19,6 +19,7 @@ from semsim.attacks.minimise import Descended, Descent, descend, one_of, walk_to
 from semsim.attacks.together import Found, Together, best, best_of_starts, reconstructions
 from semsim.attacks.translation import STILL, Move, estimate_move, moved
 from semsim.progress import Progress, Report, placed
+from semsim.registry import check_settings, setting
 from semsim.types import AttackedModel, GradientObservation, Reconstruction, UpdateObservation
 
 _SPREAD = 0.25  # standard deviation of the mean brightness of photographs
@@ -66,7 +67,7 @@ class Prior(Together):
     }
 
     activation: Literal["auto", "smooth", "kinked"] = "auto"
-    steps: int = 200
+    steps: int = setting(200, least=1)
     lr: float = 0.4
     tv: float = 0.02
     decay: float = 0.8
@@ -79,6 +80,9 @@ class Prior(Together):
     label: Label = "known"
     batch_norm: BatchNorm = "eval"
     updates: Updates = field(default="simulated", metadata={"before": "simulated"})
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def solve(
         self,
@@ -262,20 +266,15 @@ def _solve_by_lbfgs(problem: _Problem, start: Tensor, *, steps: int, report: Rep
     """
     groups = problem.distance.groups()
 
-    @lru_cache(maxsize=1)  # the same ask until one of them ends
-    def some(walks: tuple[int, ...]) -> tuple[_Problem, list[int]]:
-        own = [groups[walk] for walk in walks]
-        places = [place for group in own for place in group]
-        firsts = [places.index(group[0]) for group in own]
-        return problem.some(places, [problem.moves[place] for place in places]), firsts
-
-    def objective(coefficients: Tensor, walks: Sequence[int]) -> Tensor:
-        own, firsts = some(tuple(walks))
-        return own.distance(own.images(coefficients))[firsts]
+    def objective_of(walks: Sequence[int]) -> Callable[[Tensor], Tensor]:
+        places = [place for walk in walks for place in groups[walk]]
+        firsts = [places.index(groups[walk][0]) for walk in walks]
+        own = problem.some(places, [problem.moves[place] for place in places])
+        return lambda coefficients: own.distance(own.images(coefficients))[firsts]
 
     return walk_together(
         [partial(_one_by_lbfgs, start[places], steps) for places in groups],
-        objective,
+        objective_of,
         steps=steps,
         each=1,
         report=report,

@@ -10,6 +10,7 @@ from semsim.attacks.linear.chain import chain_of
 from semsim.attacks.linear.outcome import Inversion, denoised, reconstruction
 from semsim.attacks.linear.recursion import invert, minimum_norm
 from semsim.progress import Report, silent
+from semsim.registry import check_settings, setting
 from semsim.types import GradientObservation, Reconstruction
 
 
@@ -38,8 +39,11 @@ class RGap:
         "fast": {"steps": 500},
     }
 
-    steps: int = 6000
+    steps: int = setting(6000, least=1)
     denoise: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def __call__(
         self, seen: GradientObservation, *, rng: torch.Generator, report: Report = silent

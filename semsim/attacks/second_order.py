@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import torch
 import torch.nn.functional as F
@@ -65,6 +65,7 @@ class Plan:
 
 
 # A model's structure does not change while it is attacked; tracing it takes longer than a step.
+# What a plan holds must not hold the model, or no entry would ever go.
 _PLANS: WeakKeyDictionary[nn.Module, Plan | None] = WeakKeyDictionary()
 
 
@@ -321,12 +322,17 @@ def _shifted_or_scaled(model: nn.Module, node: fx.Node) -> _Made | None:
     if not isinstance(right, fx.Node) or right.op != "get_attr":
         return None
     name = str(right.target)
-    constant = operator.attrgetter(name)
-    if isinstance(constant(model), nn.Parameter):
+    read, known = operator.attrgetter(name), ref(model)
+    if isinstance(read(model), nn.Parameter):
         return None
+
+    def constant() -> Tensor:
+        found: Tensor = read(known())
+        return found
+
     if node.target is operator.sub:
-        return (lambda x: _same(x - constant(model))), []
-    return (lambda x: _over(x, constant(model))), []
+        return (lambda x: _same(x - constant())), []
+    return (lambda x: _over(x, constant())), []
 
 
 def _same(output: Tensor) -> LinearMap:

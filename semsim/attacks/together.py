@@ -1,5 +1,6 @@
 """Attacks on many images of one model at once: what they share around their own way of solving."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 
@@ -106,8 +107,13 @@ def best(found: Sequence[Found]) -> Found:
 def reconstructions(
     images: Tensor, ended: Descended, residual: Tensor, grey_residual: Tensor
 ) -> list[Found]:
-    """One value an image, (N, C, H, W) in [0, 1]: its reconstruction, or why it has none."""
-    values = ended.objective.tolist(), residual.tolist(), grey_residual.tolist(), ended.failures
+    """One value an image, (N, C, H, W) in [0, 1]: its reconstruction, or why it has none.
+
+    An image or objective that is not finite is none, whatever `ended` says of it.
+    """
+    whole = images.flatten(1).isfinite().all(1).tolist()
+    failures = map(_failure, ended.failures, ended.objective.tolist(), whole)
+    values = ended.objective.tolist(), residual.tolist(), grey_residual.tolist(), failures
     return [
         Reconstruction(
             image=image.to(torch.float32), objective=value, residual=own, grey_residual=grey
@@ -116,6 +122,15 @@ def reconstructions(
         else AttackFailedError(failure)
         for image, value, own, grey, failure in zip(images, *values, strict=True)
     ]
+
+
+def _failure(known: str | None, objective: float, whole: bool) -> str | None:
+    """Why an image has no reconstruction; None where it has one."""
+    if known is not None or (math.isfinite(objective) and whole):
+        return known
+    if not math.isfinite(objective):
+        return f"The objective ended at {objective}."
+    return "The image is not finite after the last step."
 
 
 def _check_together(seen: Sequence[GradientObservation], rngs: Sequence[torch.Generator]) -> None:

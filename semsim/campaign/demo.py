@@ -18,13 +18,13 @@ from semsim.campaign.plan import Plan
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.device import pick_device
 from semsim.errors import DataError
-from semsim.grid.engine import Piece, Standing, spread
+from semsim.grid.engine import Piece, make_files
 from semsim.jobs.orders import to_record
 from semsim.judges.apply import apply_judge
 from semsim.judges.judge_job import USUAL, JudgeOrder, do_judge
 from semsim.judges.shelf import judge_path
 from semsim.kept.keys import key_of
-from semsim.progress import Progress, Report, silent
+from semsim.progress import Report, silent
 
 if TYPE_CHECKING:
     from semsim.grid.machines import Client
@@ -73,16 +73,11 @@ def _train_judges(work: Path, settings: DemoSettings, report: Report) -> dict[st
     """The weights of both judges; those that are there are used again."""
     orders = {name: _judge_order(name, work, settings) for name in JUDGES}
     paths = {name: judge_path(name, order.checkpoints) for name, order in orders.items()}
-
-    def tell(standing: Standing) -> None:
-        report(Progress(standing.over, max(1, standing.over + standing.open), standing.last))
-
     pieces = [
-        Piece(key=name, work=_train_judge, asked=(order,), note=f"trained the {name}")
+        Piece(key=str(paths[name]), work=_train_judge, asked=(order,), note=f"trained the {name}")
         for name, order in orders.items()
-        if not paths[name].exists()
     ]
-    spread(pieces, lambda piece, answer: None, tell, settings.workers)
+    make_files(pieces, settings.workers, report)
     return paths
 
 

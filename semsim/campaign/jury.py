@@ -8,18 +8,24 @@ import torch
 
 from semsim.datasets.symbols import GLYPHS
 from semsim.errors import DataError
-from semsim.grid.engine import Piece, Standing, spread
+from semsim.grid.engine import Piece, make_files
 from semsim.images import from_uint8, read_pixels
 from semsim.kept.keys import key_of
 from semsim.kept.whole import whole_file
-from semsim.progress import Progress, Report, silent
+from semsim.progress import Report, silent
 from semsim.registry import plain
 from semsim.sets.format import JURY, JURY_COLUMNS
 from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.sets.writer import write_rows
-from semsim.targets.chance import target_facts
-from semsim.targets.jurors import JURORS, JurySettings, Verdict, log_probabilities, train_juror
-from semsim.targets.model import load_target, save_target
+from semsim.targets.jurors import (
+    JURORS,
+    JurySettings,
+    Verdict,
+    keep_juror,
+    kept_jury,
+    log_probabilities,
+    train_juror,
+)
 
 _PIECE = "jury/1"  # a change of what training does with the same settings
 _LEAST = -12.0  # a log-probability that says no more than "never"; the file is smaller
@@ -31,16 +37,11 @@ def train_jury(
 ) -> list[Path]:
     """The weights of all jurors in `work`; those that are there are used again."""
     paths = [juror_path(work, place, settings) for place in range(len(JURORS))]
-
-    def tell(standing: Standing) -> None:
-        report(Progress(standing.over, max(1, standing.over + standing.open), standing.last))
-
     pieces = [
-        Piece(key=path.stem, work=_train, asked=(place, settings, path), note=f"trained {juror}")
-        for place, (path, juror) in enumerate(zip(paths, _names(), strict=True))
-        if not path.exists()
+        Piece(key=str(path), work=_train, asked=(place, settings, path), note=f"trained {one.name}")
+        for place, (path, one) in enumerate(zip(paths, JURORS, strict=True))
     ]
-    spread(pieces, lambda piece, answer: None, tell, workers)
+    make_files(pieces, workers, report)
     return paths
 
 
@@ -54,21 +55,14 @@ def juror_path(work: Path, place: int, settings: JurySettings) -> Path:
     return work / "jury" / f"{key}.safetensors"
 
 
-def _names() -> list[str]:
-    return [juror.name for juror in JURORS]
-
-
-def _train(place: int, settings: JurySettings, path: Path, *, report: Report) -> Path:
+def _train(place: int, settings: JurySettings, path: Path, *, report: Report) -> None:
     torch.set_num_threads(1)
-    found = train_juror(place, settings, report=report)
-    facts = {"juror": JURORS[place].name, "threshold": found.threshold}
-    save_target(found.model, path, name=JURORS[place].architecture.name, facts=facts)
-    return path
+    keep_juror(place, train_juror(place, settings, report=report), path)
 
 
 def write_jury(folders: Iterable[Path], weights: Sequence[Path]) -> None:
     """Put what each juror sees into every set of `folders`; `DataError` for other classes."""
-    jury = {str(target_facts(path)["juror"]): _juror(path) for path in weights}
+    jury = kept_jury(weights)
     for folder in folders:
         found = read_set(folder)
         if found.run["dataset"]["classes"] != list(GLYPHS):
@@ -79,10 +73,6 @@ def write_jury(folders: Iterable[Path], weights: Sequence[Path]) -> None:
         table = jury_table(found, jury)
         with whole_file(folder / JURY) as part:
             write_rows(table, part)
-
-
-def _juror(path: Path) -> Verdict:
-    return Verdict(model=load_target(path), threshold=float(str(target_facts(path)["threshold"])))
 
 
 def jury_table(found: ReconstructionSet, jury: dict[str, Verdict]) -> pd.DataFrame:

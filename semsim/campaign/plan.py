@@ -17,6 +17,7 @@ from typing import Any
 from semsim.attacks import ATTACKS, SHARED
 from semsim.attacks.as_text import check_shared, read_attack, read_shared
 from semsim.datasets import DATASETS
+from semsim.datasets.on_disk import content_of
 from semsim.defences import DEFENCES
 from semsim.defences.strategies import read_strategy, strategy_label
 from semsim.errors import DataError, SettingsError
@@ -95,12 +96,21 @@ class TargetPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedTarget:
-    """A classifier to train. dataset: its text in the campaign, by which images are found."""
+    """A classifier to train.
+
+    dataset: its text in the campaign, by which images are found. content: of `content_of` it.
+    """
 
     key: str
     dataset: str
     plan: TargetPlan
     seed: int
+    content: str = ""
+
+    @property
+    def data_settings(self) -> dict[str, Any]:
+        """Of its data set, for keys."""
+        return data_settings(self.plan.dataset, self.content)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,15 +234,20 @@ def check(campaign: Campaign) -> None:
         values = getattr(campaign, name)
         if not values:
             raise SettingsError(f"The campaign has no {name}; choose at least one.")
-        if len(set(values)) < len(values):
-            raise SettingsError(f"The campaign's {name} name one twice: {values}.")
+        _check_once(name, values)
+    _check_once("image_ids", campaign.image_ids)
     if not campaign.image_ids and campaign.images < 1:
         raise SettingsError(f"A campaign needs at least one image; got {campaign.images}.")
     if campaign.together < 1:
         raise SettingsError(f"together={campaign.together}; expected 1 or more.")
-    list(_targets(campaign))
+    list(_target_plans(campaign))
     for way, attack in product(campaign.shares, campaign.attacks):
         check_shared(read_shared(way), read_attack(attack))
+
+
+def _check_once(name: str, values: Sequence[object]) -> None:
+    if len(set(values)) < len(values):
+        raise SettingsError(f"The campaign's {name} name one twice: {values}.")
 
 
 def choose_images(test: LabelledImages, campaign: Campaign) -> LabelledImages:
@@ -265,6 +280,26 @@ def key_of(*parts: Any) -> str:
 
 
 def _targets(campaign: Campaign) -> Iterator[PlannedTarget]:
+    contents = {text: data_content(text) for text in campaign.datasets}  # each looks at files once
+    for dataset, plan in _target_plans(campaign):
+        content = contents[dataset]
+        yield PlannedTarget(
+            key=target_key(plan, content),
+            dataset=dataset,
+            plan=plan,
+            seed=plan.train.seed,
+            content=content,
+        )
+
+
+def data_content(text: str) -> str:
+    """What is in the files of the data set in `text`, see `content_of`."""
+    dataset = read_plugin(DATASETS, text)
+    return content_of(build(DATASETS, dataset.name, dataset.settings))
+
+
+def _target_plans(campaign: Campaign) -> Iterator[tuple[str, TargetPlan]]:
+    """Each classifier to train, after the text of its data set."""
     grid = product(
         zip(campaign.datasets, short_labels(campaign.datasets), strict=True),
         zip(campaign.architectures, _architecture_labels(campaign.architectures), strict=True),
@@ -284,7 +319,7 @@ def _targets(campaign: Campaign) -> Iterator[PlannedTarget]:
             defence=read_strategy(strategy),
             train=replace(read_training(training, campaign.train), seed=seed),
         )
-        yield PlannedTarget(key=target_key(plan), dataset=dataset, plan=plan, seed=seed)
+        yield dataset, plan
 
 
 def has_own(campaign: Campaign) -> bool:
@@ -297,11 +332,20 @@ def _architecture_labels(texts: Sequence[str]) -> list[str]:
     return short_labels([_OWN.sub(r"\g<name>:\g<module>,", text) for text in texts])
 
 
-def target_key(plan: TargetPlan) -> str:
-    """The key of a target: of every setting that determines its weights, but not its label."""
+def data_settings(dataset: Plugin, content: str) -> dict[str, Any]:
+    """What a key says of a data set: its settings and, where they do not say all, its `content`."""
+    settings = key_settings(DATASETS, dataset)
+    return {**settings, "content": content} if content else settings
+
+
+def target_key(plan: TargetPlan, content: str = "") -> str:
+    """The key of a target: of all that determines its weights, but not its label.
+
+    content: of `content_of` its data set.
+    """
     return key_of(
         TARGET_FORMAT,
-        key_settings(DATASETS, plan.dataset),
+        data_settings(plan.dataset, content),
         key_settings(NETWORKS, plan.architecture),
         key_settings(DEFENCES, plan.defence),
         plain_before(plan.train),

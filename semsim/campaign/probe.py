@@ -204,8 +204,9 @@ def _of(device: str) -> str:
 
 
 def _epoch_key(target: PlannedTarget, device: str) -> str:
-    batch = target.plan.train.batch_size
-    return probe_key(f"{_of(device)} of an epoch", *_network(target), batch)
+    train = target.plan.train
+    how = [train.batch_size, *(["mixed_precision"] if train.mixed_precision else [])]
+    return probe_key(f"{_of(device)} of an epoch", *_network(target), *how)
 
 
 def _attack_key(planned: PlannedSet, device: str) -> str:
@@ -217,8 +218,7 @@ def _attack_key(planned: PlannedSet, device: str) -> str:
 
 
 def _network(target: PlannedTarget) -> list[object]:
-    dataset = key_settings(DATASETS, target.plan.dataset)
-    return [dataset, key_settings(NETWORKS, target.plan.architecture)]
+    return [target.data_settings, key_settings(NETWORKS, target.plan.architecture)]
 
 
 def _probe(plan: Plan, about: PlannedTarget | PlannedSet, load: Load, device: str) -> float:
@@ -279,7 +279,7 @@ def epoch_seconds(
     _train_on(architecture, data, train, 1, device)
     began, batches = clock(), min(_BATCHES, -(-len(data) // size))
     _train_on(architecture, data, train, batches, device)
-    return (clock() - began) / batches * (len(data) / size)
+    return (clock() - began) / min(len(data), batches * size) * len(data)
 
 
 def _architecture(target: PlannedTarget) -> Any:

@@ -166,7 +166,7 @@ class _Run:
         return not any(cell.key in self.missing for cell in planned.cells)
 
     def finished_set(self, planned: PlannedSet) -> Path:
-        """The set on disk, written unless it is there with just these cells."""
+        """The set on disk, written unless it is there as its cells now are."""
         if planned.folder not in self._touched and is_written(self.data, self.plan, planned):
             return set_folder(self.data, self.plan, planned)
         return write_finished_set(self.data, self.plan, planned)

@@ -27,12 +27,20 @@ def set_folder(data: Path, plan: Plan, planned: PlannedSet) -> Path:
 
 
 def is_written(data: Path, plan: Plan, planned: PlannedSet) -> bool:
-    """Whether the set is on disk with just these cells."""
+    """Whether the set is on disk with just these cells, as many of them failed as in the store.
+
+    What crashed may have come again since, in a run that was stopped or in another campaign.
+    """
     try:
         run = read_set(set_folder(data, plan, planned)).run
     except DataError:
         return False
-    return run.get("key") == planned.key
+    if run.get("key") != planned.key:
+        return False
+    store = PieceStore(data)
+    cells = [store.cells.read(cell.key) for cell in planned.cells]
+    failed, crashed = sum(not one.result.ok for one in cells), sum(one.crashed for one in cells)
+    return (run.get("n_failed"), run.get("n_crashed")) == (failed, crashed)
 
 
 def write_finished_set(data: Path, plan: Plan, planned: PlannedSet) -> Path:

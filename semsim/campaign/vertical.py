@@ -5,11 +5,13 @@ network of quarters is trained under a strategy as a campaign's targets are; the
 part and the gradients of every round are what the strategy makes of them.
 
 A campaign's grid trains targets and attacks the gradient of one image. Here the server sees rounds
-over batches instead, and all images come back from one attack, so there is nothing to spread over
-workers and this stands beside the grid.
+over batches instead, and all images come back from one attack, so that a run is one piece of work
+and this stands beside a campaign's plan. Several runs are spread over workers.
 """
 
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import MISSING, asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,21 +20,23 @@ import torch
 
 from semsim.attacks import VERTICAL_ATTACKS
 from semsim.attacks.as_text import read_vertical
-from semsim.attacks.cafe import Cafe
+from semsim.attacks.cafe import Cafe, inputs_of_joint
 from semsim.attacks.vertical import Quartered, QuarteredNet, drawn_batches, observe_vertical
-from semsim.campaign.plan import Campaign, choose_images, file_name
+from semsim.campaign.plan import Campaign, choose_images, data_content, file_name
 from semsim.campaign.probe import epoch_seconds, pace
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.defences.base import Defence
 from semsim.defences.strategies import read_strategy, strategy_label
-from semsim.errors import AttackFailedError, SettingsError
+from semsim.errors import AttackFailedError, DataError, SettingsError
+from semsim.grid.engine import Piece, spread
 from semsim.kept.extras import arrow
 from semsim.kept.names import checked_name
 from semsim.kept.versions import software_versions
 from semsim.progress import Report, silent
 from semsim.registry import Plugin, build, named, read_plugin, setting
-from semsim.sets.image import AttackResult, result_of, set_images
+from semsim.sets.image import AttackResult, SetImage, result_of, set_images
+from semsim.sets.reader import read_set
 from semsim.sets.writer import write_set
 from semsim.targets.chance import facts_of_test
 from semsim.targets.train import Training, accuracy, carry_out
@@ -44,17 +48,18 @@ from semsim.types import LabelledImages, Reconstruction
 class VerticalRun:
     """Four participants with a quarter of every image each, and what their server sees.
 
-    dataset, attack: text as in `read_plugin`. images: test images that take part,
-    class by class. batch: images a round. rounds: with the same weights; the attack needs at least
-    as many as images, and 0 means twice as many. width, hidden: of the network. strategy: as in
-    `read_strategy`. train: as in `read_training`; "" leaves the network untrained.
+    dataset, attack: text as in `read_plugin`. images: test images that take part, class by class.
+    batch: images a round, fewer than all, which every round would have; 0 means half of them.
+    rounds: with the same weights; the attack needs at least as many as images, and 0 means twice as
+    many. width, hidden: of the network. strategy: as in `read_strategy`. train: as in
+    `read_training`; "" leaves the network untrained.
     """
 
     name: str = setting(MISSING, "Name", "The set goes to <data>/runs/<name>.")
     dataset: str = setting("symbols", "Data set")
     attack: str = setting("cafe", "Attack", "As cafe:steps=500.")
     images: int = setting(8, "Images", "Images that take part.")
-    batch: int = setting(4, "Batch", "Images a round.")
+    batch: int = setting(0, "Batch", "Images a round; 0: half of them.")
     rounds: int = setting(0, "Rounds", "Rounds; 0: twice as many as images.")
     strategy: str = setting("none", "Training strategy", "As crop-flip.")
     train: str = setting("", "Training", "As epochs=10,lr=0.01; empty: none.")
@@ -63,8 +68,25 @@ class VerticalRun:
     seed: int = setting(0, "Seed", "Seed of everything.")
 
     def __post_init__(self) -> None:
-        if not 1 <= self.batch <= self.images:
-            raise SettingsError(f"A batch is 1 to {self.images} images; got {self.batch}.")
+        if self.images < 1:
+            raise SettingsError(f"At least one image takes part; got images={self.images}.")
+        most = max(1, self.images - 1)
+        if not 0 <= self.batch <= most:
+            raise SettingsError(
+                f"A batch is 1 to {most} of {self.images} images, or 0 for half of them; got "
+                f"{self.batch}. Rounds that all have the same images do not tell them apart: take "
+                "a smaller batch or more images."
+            )
+
+    @property
+    def in_a_round(self) -> int:
+        """Images of one round."""
+        return self.batch or max(1, self.images // 2)
+
+    @property
+    def seen_rounds(self) -> int:
+        """Rounds that the server sees."""
+        return self.rounds or 2 * self.images
 
 
 def attack_vertical(run: VerticalRun, data: Path, report: Report = silent) -> Path:
@@ -73,12 +95,54 @@ def attack_vertical(run: VerticalRun, data: Path, report: Report = silent) -> Pa
     The target is called quartered where it is untrained and under no strategy. Where the attack
     fails, the set says so for every image.
     """
+    arrow()  # a set is written at the end
+    return write_set(vertical_folder(run, data), *_attacked(run, report=report))
+
+
+def vertical_sets(
+    runs: Sequence[VerticalRun],
+    data: Path,
+    report: Report = silent,
+    *,
+    workers: int = 1,
+    scheduler: str = "",
+) -> list[Path]:
+    """The sets of all runs, as `attack_vertical` makes them; one that is there is not made again.
+
+    workers, scheduler: as for `spread`; they compute, this process writes. Raises as it does, and
+    as `attack_vertical`.
+    """
+    arrow()
+    places = {str(vertical_folder(run, data)): run for run in runs}
+    pieces = [
+        Piece(key=place, work=_attacked, asked=(run,), note=f"{run.name}, {target_label(run)}")
+        for place, run in places.items()
+        if not _is_there(run, Path(place))
+    ]
+
+    def keep(piece: Piece, found: tuple[dict[str, Any], list[SetImage]]) -> None:
+        write_set(Path(piece.key), *found)
+
+    spread(pieces, keep, report, workers, scheduler, ready=len(places) - len(pieces))
+    return [Path(place) for place in places]
+
+
+def _is_there(run: VerticalRun, folder: Path) -> bool:
+    with suppress(DataError):
+        found = read_set(folder).run
+        same = bool(found.get("vertical") == asdict(run))
+        return same and found["dataset"].get("content", "") == data_content(run.dataset)
+    return False
+
+
+def _attacked(run: VerticalRun, *, report: Report) -> tuple[dict[str, Any], list[SetImage]]:
+    """What decided the set of a run, and its images; nothing is written."""
     started = time.monotonic()
     plugin = read_vertical(run.attack)
     split = read_plugin(DATASETS, run.dataset)
     checked_name(run.name, "a campaign")
-    arrow()  # a set is written at the end
     asked = Campaign(name=run.name, images=run.images)
+    content = data_content(run.dataset)  # before it is read
     test = build(DATASETS, split.name, split.settings)("test")
     images, model = choose_images(test, asked), _network(run, split, test, report)
     attack = build(VERTICAL_ATTACKS, plugin.name, plugin.settings)
@@ -93,6 +157,7 @@ def attack_vertical(run: VerticalRun, data: Path, report: Report = silent) -> Pa
             "settings": dict(split.settings),
             "classes": list(images.classes),
             "size": list(images.images.shape[2:]),
+            **({"content": content} if content else {}),
         },
         "target": {
             "architecture": {"name": "quartered"},
@@ -107,7 +172,7 @@ def attack_vertical(run: VerticalRun, data: Path, report: Report = silent) -> Pa
         "seconds": round(time.monotonic() - started, 1),
         "versions": software_versions(),
     }
-    return write_set(vertical_folder(run, data), record, set_images(images, results))
+    return record, list(set_images(images, results))
 
 
 def vertical_training_seconds(run: VerticalRun, learned: LabelledImages) -> float:
@@ -118,16 +183,50 @@ def vertical_training_seconds(run: VerticalRun, learned: LabelledImages) -> floa
 
 
 def vertical_attack_seconds(run: VerticalRun, images: LabelledImages) -> float:
-    """CPU seconds of the attack for each image, from a second of it on two rounds' images.
+    """CPU seconds of the whole attack on `run.images`, from a second of it on two rounds' images.
 
-    Rounds and unknowns both grow with the images. images: at least one round's.
+    A step takes one round's images, however many take part. The server's rounds, of which each is
+    passed through the network three times, grow with their number, and the equations as
+    `_equations` says. Left out: what Adam does to the images that no round of a step has.
+    images: more than one round's, where the run has more.
     """
-    few = images.pick(range(min(len(images), 2 * run.batch)))
-    asked = replace(run, train="", images=len(few))
-    plugin = read_vertical(run.attack)
+    few = images.pick(range(min(len(images), 2 * run.in_a_round)))
+    asked = replace(run, train="", images=len(few), batch=run.in_a_round, rounds=0)
+    plugin, rng = read_vertical(run.attack), torch.Generator().manual_seed(run.seed)
     attack = build(VERTICAL_ATTACKS, plugin.name, plugin.settings)
     model = _network(asked, Plugin(name=run.dataset), few, silent)
-    return pace(lambda report: _results(asked, attack, model, few, report)) / len(few)
+    size, rounds = asked.in_a_round, asked.seen_rounds
+    batches = drawn_batches(len(few), size=size, rounds=rounds, rng=rng)
+    began = time.process_time()
+    seen = observe_vertical(model, few.images, few.labels, batches)
+    looked = time.process_time()
+    inputs_of_joint(seen, torch.randn(len(few), run.hidden, generator=rng))
+    solved = time.process_time()
+    known = model.joint_inputs(few.images).detach()
+    stepped = pace(lambda report: attack.descended(seen, known, rng=rng, report=report))
+    inputs = model.joint.in_features
+    larger = _equations(run, inputs) / _equations(asked, inputs)
+    passes = 3 * run.seen_rounds / rounds
+    return stepped + passes * (looked - began) + larger * (solved - looked)
+
+
+def _equations(run: VerticalRun, inputs: int) -> float:
+    """What solving the equations of `run` takes, but for a factor that runs of a network share.
+
+    They are solved by a QR decomposition of (rounds × hidden, images), which `inputs` right sides
+    are turned by: Golub and Van Loan 2013, §5.3.
+    """
+    return float(run.seen_rounds * run.hidden * run.images * (run.images + 2 * inputs))
+
+
+def vertical_memory(run: VerticalRun, size: tuple[int, int]) -> int:
+    """Bytes that the equations of the attack need at once, for images of `size` (H, W).
+
+    Of each output of the joining layer in each round, a share an image and a gradient an input, in
+    float64, and what solves them copies both.
+    """
+    inputs = run.width * size[0] * size[1]  # of four quarters
+    return 2 * 8 * run.seen_rounds * run.hidden * (run.images + inputs)
 
 
 def vertical_folder(run: VerticalRun, data: Path) -> Path:
@@ -177,9 +276,7 @@ def _results(
     run: VerticalRun, attack: Cafe, model: QuarteredNet, images: LabelledImages, report: Report
 ) -> list[AttackResult]:
     rng, shield = torch.Generator().manual_seed(run.seed), _shield(run)
-    batches = drawn_batches(
-        len(images), size=run.batch, rounds=run.rounds or 2 * len(images), rng=rng
-    )
+    batches = drawn_batches(len(images), size=run.in_a_round, rounds=run.seen_rounds, rng=rng)
     shown = shield.images(images.images, rng)
     seen = observe_vertical(model, shown.images, images.labels, batches)
     rounds = tuple(

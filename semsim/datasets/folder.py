@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 from semsim.datasets.on_disk import check_split
 from semsim.errors import DataError, SettingsError
 from semsim.images import is_image_file, read_images
+from semsim.kept.keys import key_of
 from semsim.types import LabelledImages
 
 
@@ -35,10 +36,24 @@ class Folder:
         """Whether there is such a folder."""
         return bool(self.root) and Path(self.root).is_dir()
 
+    def content(self) -> str:
+        """What is in the folder now: a hash of the path, size and time of change of every image.
+
+        Of both splits, as the classes are; no image is opened. "" where there is no such folder.
+        """
+        if not self.present():
+            return ""
+        root = Path(self.root)
+        found = [
+            (path.relative_to(root).as_posix(), *_size_and_time(path)) for path in _all_images(root)
+        ]
+        return key_of(found, 20)
+
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test".
 
-        Raises `SettingsError` without a root, `DataError` where there is nothing to read.
+        Raises `SettingsError` without a root, `DataError` where there is nothing to read, or where
+        two images have one id.
         """
         check_split(split)
         if not self.root:
@@ -47,6 +62,7 @@ class Folder:
 
         root = Path(self.root)
         paths = self._paths(root, split)
+        _check_ids(root)
         classes = _class_names(root)
         images = read_images(paths, (self.size, self.size))
         return LabelledImages(
@@ -81,10 +97,34 @@ def _images_below(root: Path) -> list[Path]:
     return sorted(path for path in root.glob("*/*") if is_image_file(path))
 
 
+def _all_images(root: Path) -> list[Path]:
+    """Those of both splits."""
+    tops = [root / "train", root / "test"] if _has_splits(root) else [root]
+    return [path for top in tops for path in _images_below(top)]
+
+
+def _size_and_time(path: Path) -> tuple[int, int]:
+    try:
+        stat = path.stat()
+    except OSError:
+        return 0, 0  # whoever reads it says what is wrong
+    return stat.st_size, stat.st_mtime_ns
+
+
 def _class_names(root: Path) -> tuple[str, ...]:
     """Class folders that hold an image, over both splits, so that indices agree."""
-    tops = [root / "train", root / "test"] if _has_splits(root) else [root]
-    return tuple(sorted({path.parent.name for top in tops for path in _images_below(top)}))
+    return tuple(sorted({path.parent.name for path in _all_images(root)}))
+
+
+def _check_ids(root: Path) -> None:
+    """`DataError` where two images, of whichever split, have one id."""
+    known: dict[str, Path] = {}
+    for path in _all_images(root):
+        other = known.setdefault(_image_id(path, root), path)
+        if other != path:
+            raise DataError(
+                f"{other} and {path} would both be called {_image_id(path, root)!r}; rename one."
+            )
 
 
 def _image_id(path: Path, root: Path) -> str:

@@ -67,6 +67,14 @@ def present(dataset: object) -> bool:
     return bool(getattr(dataset, "present", lambda: True)())
 
 
+def content_of(dataset: object) -> str:
+    """What is in the files of a data set, such as `Folder.content`, for keys of what comes of it.
+
+    "" where its settings say all, as they do of those built in and of those of other people.
+    """
+    return str(getattr(dataset, "content", lambda: "")())
+
+
 def folder_of(root: str) -> Path:
     """The folder that the setting `root` of a data set means."""
     return DATA / "datasets" if root == ROOT else Path(root)

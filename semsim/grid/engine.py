@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from semsim.errors import StopRequestedError
 from semsim.grid.sights import Camera, Strip, longer
-from semsim.progress import Progress, Report
+from semsim.progress import Progress, Report, silent
 
 if TYPE_CHECKING:
     from semsim.grid.machines import Client
@@ -104,12 +104,24 @@ def compute(
 
 
 def spread(
-    pieces: Sequence[Piece], keep: Keep, tell: Tell, workers: int, scheduler: str = ""
+    pieces: Sequence[Piece],
+    keep: Keep,
+    report: Report,
+    workers: int,
+    scheduler: str = "",
+    *,
+    ready: int = 0,
 ) -> None:
     """`compute` by so many processes that share this machine's cores; one is this process.
 
-    scheduler: address of a Dask scheduler whose workers do it instead.
+    report: told in hundredths of a piece, those under way in part. scheduler: address of a Dask
+    scheduler whose workers do it instead. ready: pieces that were done before. Raises as `compute`.
     """
+    total = 100 * max(1, ready + len(pieces))
+
+    def tell(standing: Standing) -> None:
+        report(Progress(round(100 * (ready + standing.done)), total, standing.last))
+
     if not pieces or (not scheduler and min(workers, len(pieces)) <= 1):
         compute(pieces, keep, tell)
         return
@@ -119,6 +131,18 @@ def spread(
     threads = cores_for_each(workers, scheduler)
     with connect(scheduler, min(workers, len(pieces)), needs=needs) as client:
         compute(pieces, keep, tell, client, threads=threads)
+
+
+def make_files(
+    pieces: Sequence[Piece], workers: int = 1, report: Report = silent, scheduler: str = ""
+) -> None:
+    """`spread` of those pieces whose file is not there: each writes, last of all, its key.
+
+    The first failure ends the computation; what was done stays.
+    """
+    missing = [piece for piece in pieces if not Path(piece.key).exists()]
+    ready = len(pieces) - len(missing)
+    spread(missing, lambda *_: None, report, workers, scheduler, ready=ready)
 
 
 def _compute_here(pieces: Iterable[Piece], keep: Keep, tell: Tell, leave: Leave) -> None:

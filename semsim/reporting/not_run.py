@@ -64,6 +64,10 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
             "their weights do not come with the tools; who has them puts them into checkpoints",
         ),
         NotRun(
+            "A second seed at small, and Figures 3, 5 and 6 in numbers on digits and faces",
+            "two and a half hours of one core each; the command draws the figures of every row",
+        ),
+        NotRun(
             "The two classifiers of Section 4.4 as judges (τ 0.70 and 0.50)",
             "neither they nor the paper's reconstructions, which they judge, are here",
         ),
@@ -140,6 +144,10 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
         NotRun(
             "Three runs of each body apart, and of the oracle, in Table 3 at small",
             "one was made; an hour of one core",
+        ),
+        NotRun(
+            "Figure 2 at seven to ten units of the client, and at three of the end",
+            "at small it ends at six and two, from four on next to nothing comes back there",
         ),
         NotRun(
             "Table 4 on the paper's own sentences, with its transformer of 512 channels",

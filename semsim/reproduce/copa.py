@@ -16,10 +16,10 @@ from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder
 from semsim.device import one_thread
 from semsim.errors import SettingsError
-from semsim.grid.engine import Piece, Standing, spread
+from semsim.grid.engine import Piece, spread
 from semsim.kept.pieces import Pieces
 from semsim.kept.whole import whole_file
-from semsim.progress import Progress, Report, silent
+from semsim.progress import Report, silent
 from semsim.registry import build
 from semsim.reporting.export import write_both
 from semsim.reporting.picture_grids import Shown, method_figure
@@ -170,14 +170,14 @@ def kept_rows(
     kept = Pieces(folder, ".parquet", read=pd.read_parquet, write=_write_rows)
     mark = f"{_fingerprint(images)}-{Copa.revision}"
     grid = {"{}-{}-{}-{}".format(mark, *one): one for one in grid_of(variants, activations, seeds)}
-    missing, size = kept.missing(grid), len(images)
+    missing = kept.missing(grid)
     pieces = [Piece(key=key, work=_network_rows, asked=(images, *grid[key])) for key in missing]
+    ready = len(grid) - len(missing)
 
-    def tell(standing: Standing) -> None:
-        done = len(grid) - len(missing) + standing.done
-        report(Progress(round(done * size), len(grid) * size))
+    def keep(piece: Piece, rows: pd.DataFrame) -> None:
+        kept.write(piece.key, rows)
 
-    spread(pieces, lambda piece, rows: kept.write(piece.key, rows), tell, workers, scheduler)
+    spread(pieces, keep, report, workers, scheduler, ready=ready)
     return pd.concat([kept.read(key) for key in grid], ignore_index=True)
 
 

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from semsim.campaign.campaign_job import load
 from semsim.datasets import DATASETS
-from semsim.device import cores, pick_device
+from semsim.device import pick_device
 from semsim.metrics import Resources
 from semsim.registry import read_plugin
 from semsim.reporting import writing
-from semsim.reproduce.deployed_plan import NOT_COUNTED, costs_of, plans_of, rows_text, scale_of
+from semsim.reproduce.campaign_shares import NOT_COUNTED
+from semsim.reproduce.deployed_plan import costs_of, plans_of, rows_text, scale_of
 from semsim.reproduce.deployed_table import Deployed, deployed_of, tables
-from semsim.reproduce.everything_table import write_controls, write_tables
+from semsim.reproduce.everything_table import write_tables
 from semsim.reproduce.plans import (
     CheckpointsOption,
     DeviceOption,
@@ -22,7 +22,7 @@ from semsim.reproduce.plans import (
     planned_text,
 )
 from semsim.reproduce.semsim import carried_out
-from semsim.reproduce.simulated_votes import data_set_jury
+from semsim.reproduce.simulated_people import simulated_people
 from semsim.reproduce.stand_in import source_of
 from semsim.terminal import DATA, Json, TerminalBar, rows_of, say, show_told, told_errors
 from semsim.weights import CHECKPOINTS
@@ -57,14 +57,14 @@ def reproduce_deployed(
         folder.mkdir(parents=True, exist_ok=True)
         carried_out(plans, folder, workers=workers, scheduler=scheduler, device=device)
         dataset = read_plugin(DATASETS, asked.dataset)
-        with TerminalBar("Simulated people") as bar:
-            processes = workers or cores()
-            jury = data_set_jury(dataset, asked.jury_epochs, folder, workers=processes, report=bar)
         images = next(iter(plans.values())).images[asked.dataset]
-        controls = write_controls(images, load(dataset, "train"), folder / "controls")
+        jury, controls = simulated_people(
+            dataset, dataset, asked.jury_epochs, images, folder, workers=workers
+        )
         resources = Resources(checkpoints=checkpoints.resolve(), device=pick_device(device))
         with TerminalBar("Judging") as bar:
-            found = deployed_of(asked, plans, folder, controls, jury, resources, bar)
+            made = list(controls.values())
+            found = deployed_of(asked, plans, folder, made, jury, resources, bar)
         text = write_deployed(found, folder)
         show_told(rows_of(found.rows), text, as_json)
         say(f"Wrote {folder / 'deployed.md'}, rows.csv, within.csv and over.csv.")

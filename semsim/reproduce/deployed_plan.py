@@ -1,29 +1,23 @@
 """What `reproduce deployed` computes at each scale, a row a way to share, and what that takes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from semsim.campaign.campaign_job import load, plan_of
-from semsim.campaign.plan import Campaign, Plan, PlannedTarget
-from semsim.campaign.probe import Estimate, Load, measure, outlook
+from semsim.campaign.plan import Campaign, Plan
+from semsim.campaign.probe import Load, measure
 from semsim.datasets import DATASETS
-from semsim.device import one_thread
 from semsim.errors import SettingsError
 from semsim.progress import Report, silent
 from semsim.registry import read_plugin
+from semsim.reproduce.campaign_shares import campaign_shares, people_share
 from semsim.reproduce.plans import Share
-from semsim.reproduce.simulated_votes import jury_seconds
 from semsim.targets.train_settings import TrainSettings
 from semsim.terminal import text_table
 from semsim.words import counted
-
-NOT_COUNTED = (
-    "Not in it: scores. Trainings are probed without a defence and to their last epoch; those by "
-    "DP-SGD, which take each image's own gradient, are two to three times as long."
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,47 +248,17 @@ def costs_of(
     load: of the pictures, as for `plans`. Each attack and training is probed on this machine;
     targets that rows share are told once.
     """
-    with TemporaryDirectory() as nowhere:  # asking begins no folder, and measures nothing twice
-        place = folder if folder.is_dir() else Path(nowhere)
-        shares, disk = _attacks_and_trainings(scale, plans, place, report, load)
-        with one_thread():
-            jury = read_plugin(DATASETS, scale.dataset), scale.jury_epochs
-            seconds = jury_seconds(*jury, place, load)
-    missing = [one for one in seconds if one]
-    people = Share(
-        part="all rows", what="train simulated people", count=len(missing), seconds=sum(missing)
-    )
-    return [one for one in (*shares, people) if one.count], disk
-
-
-def _attacks_and_trainings(
-    scale: Scale, plans: Mapping[str, Plan], folder: Path, report: Report, load: Load
-) -> tuple[list[Share], int]:
     shares: list[Share] = []
     disk, known = 0, set[str]()
-    for row in scale.rows:
-        plan = plans[row.name]
-        estimate = measure(plan, folder, load, report)
-        fresh = [one for one in plan.targets if one.key not in known]
-        known |= {one.key for one in fresh}
-        own, bytes_of = _shares_of(row, plan, fresh, folder, estimate)
-        shares, disk = [*shares, *own], disk + bytes_of
-    return shares, disk
-
-
-def _shares_of(
-    row: Row, plan: Plan, targets: Sequence[PlannedTarget], folder: Path, estimate: Estimate
-) -> tuple[list[Share], int]:
-    attack = outlook(replace(plan, targets=()), folder, estimate)
-    both = outlook(replace(plan, targets=tuple(targets)), folder, estimate)
-    attacking, whole = attack.seconds or 0.0, both.seconds or 0.0
-    shares = [
-        Share(
-            part=row.title,
-            what="attack",
-            count=attack.cells - attack.cells_done,
-            seconds=attacking,
-        ),
-        Share(part=row.title, what="train", count=both.to_train, seconds=whole - attacking),
-    ]
-    return shares, both.disk
+    with TemporaryDirectory() as nowhere:  # asking begins no folder, and measures nothing twice
+        place = folder if folder.is_dir() else Path(nowhere)
+        for row in scale.rows:
+            plan = plans[row.name]
+            estimate = measure(plan, place, load, report)
+            fresh = [one for one in plan.targets if one.key not in known]
+            known |= {one.key for one in fresh}
+            own, needs = campaign_shares(row.title, plan, place, estimate, fresh)
+            shares, disk = [*shares, *own], disk + needs
+        learned = read_plugin(DATASETS, scale.dataset)
+        people = people_share(learned, scale.jury_epochs, place, load)
+    return [*shares, *people], disk

@@ -22,8 +22,9 @@ from semsim.progress import Report, silent
 from semsim.reporting.notation import NONE, interval, number, reason
 from semsim.reporting.tables import Table
 from semsim.reproduce.deployed_plan import Row, Scale
-from semsim.reproduce.everything_table import CONTROL, GREY, MEAN, SAME, judge_sets
-from semsim.reproduce.simulated_votes import SAYS_NOTHING
+from semsim.reproduce.everything_table import judge_sets
+from semsim.reproduce.simulated_people import CONTROL, TITLES
+from semsim.reproduce.simulated_votes import GREY, MEAN, ORIGINAL, SAYS_NOTHING
 from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.terminal import rows_of
 
@@ -93,7 +94,7 @@ def deployed_of(
 ) -> Deployed:
     """What the finished sets below `data` say; scores are kept in `data`/scores.
 
-    controls: of `everything_table.write_controls`. jury: of `data_set_jury`. Raises `DataError`
+    controls: the folders of `write_controls`. jury: of `data_set_jury`. Raises `DataError`
     where not one picture came back.
     """
     found = {
@@ -106,7 +107,7 @@ def deployed_of(
     judged = judge_sets("deployed", [*shown, *controls], data, jury, resources, report)
     specs, heard = judged.specs, _Heard(judged.labels, judged.votes, judged.scores)
     rows = [_row(row, found[row.name], scale, heard, specs) for row in scale.rows]
-    rows += [_control(name, heard, specs) for name in (GREY, MEAN, SAME)]
+    rows += [_control(title, heard, specs) for title in TITLES.values()]
     names = [spec.name for spec in specs]
     return Deployed(
         rows=pd.DataFrame(rows).reindex(columns=[*_FACTS, *names]),
@@ -170,10 +171,7 @@ def _row(
     }
     if own.labels.empty:
         return told
-    guesses = {
-        f"people_{name}": _share(heard, title, ids)
-        for name, title in (("grey", GREY), ("mean", MEAN))
-    }
+    guesses = {f"people_{kind}": _share(heard, TITLES[kind], ids) for kind in (GREY, MEAN)}
     return {**told, **own.means(specs), **guesses}
 
 
@@ -193,13 +191,13 @@ def _control(title: str, heard: _Heard, specs: Sequence[MetricSpec]) -> dict[str
     n = len(own.labels)
     counts = {"n_sets": 1, "n_attacked": n, "n_ok": n, "simulated": True, "why": ""}
     means = own.means(specs)
-    if title == SAME:  # its PSNR has no finite value to average
+    if title == TITLES[ORIGINAL]:  # its PSNR has no finite value to average
         means |= {s.name: np.inf for s in specs if s.name == "psnr"}
     return {"row": CONTROL, "title": title, **counts, **means}
 
 
 def _jury(labels: pd.DataFrame) -> Jury:
-    own = labels[labels["model"] == SAME]
+    own = labels[labels["model"] == TITLES[ORIGINAL]]
     votes = own["n_recognised"].sum() / own["n_votes"].sum()
     return Jury(len(own), int(own["recognisable"].sum()), float(votes))
 

@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from semsim.campaign.campaign_job import load
 from semsim.datasets import DATASETS
-from semsim.device import cores, pick_device
+from semsim.device import pick_device
 from semsim.metrics import Resources
 from semsim.registry import read_plugin
 from semsim.reporting import writing
 from semsim.reporting.canvas import Drawn, marked_as_simulated
 from semsim.reporting.export import write_picture
 from semsim.reporting.leak_map import leak_map
-from semsim.reproduce.everything_plan import cost_rows, cost_text, scale_of, work_out
-from semsim.reproduce.everything_table import Map, map_of, tables, write_controls, write_tables
+from semsim.reproduce.campaign_shares import NOT_COUNTED
+from semsim.reproduce.everything_plan import cells_text, costs_of, scale_of, work_out
+from semsim.reproduce.everything_table import Map, map_of, tables, write_tables
 from semsim.reproduce.plans import (
     CheckpointsOption,
     DeviceOption,
@@ -21,10 +21,10 @@ from semsim.reproduce.plans import (
     SchedulerOption,
     SizeOption,
     WorkersOption,
-    with_not_run,
+    planned_text,
 )
 from semsim.reproduce.semsim import carried_out
-from semsim.reproduce.simulated_votes import data_set_jury
+from semsim.reproduce.simulated_people import simulated_people
 from semsim.reproduce.stand_in import source_of
 from semsim.terminal import DATA, Json, TerminalBar, rows_of, say, show_told, told_errors
 from semsim.weights import CHECKPOINTS
@@ -55,22 +55,21 @@ def reproduce_everything(
         data.mkdir(parents=True, exist_ok=True)
         if plan:
             with TerminalBar("Measuring") as bar:
-                rows = cost_rows(worked, data, bar, source.load)
-            told = [cost_text(rows, worked), *source.notes]
-            show_told(rows, with_not_run("everything", *told), as_json)
+                shares, disk = costs_of(worked, data, bar, source.load)
+            said = planned_text("everything", shares, disk, NOT_COUNTED, *source.notes)
+            show_told([vars(one) for one in shares], f"{cells_text(worked)}\n{said}", as_json)
             return
         for line in (line for one in worked.refused for line in one.lines()):
             say(line)
         plans = {one.campaign.name: one for one in worked.plans}
         carried_out(plans, data, workers=workers, scheduler=scheduler, device=device)
-        with TerminalBar("Simulated people") as bar:
-            epochs, processes = asked.jury_epochs, workers or cores()
-            jury = data_set_jury(asked.jury, epochs, data, workers=processes, report=bar)
-        train = load(read_plugin(DATASETS, asked.dataset), "train")
-        controls = write_controls(worked.images, train, data / "controls")
+        dataset = read_plugin(DATASETS, asked.dataset)
+        jury, controls = simulated_people(
+            dataset, asked.jury, asked.jury_epochs, worked.images, data, workers=workers
+        )
         resources = Resources(checkpoints=checkpoints.resolve(), device=pick_device(device))
         with TerminalBar("Judging") as bar:
-            found = map_of(worked, data, controls, jury, resources, bar)
+            found = map_of(worked, data, list(controls.values()), jury, resources, bar)
         text = write_map(found, len(worked.images), data)
         show_told(rows_of(found.cells), text, as_json)
         say(f"Wrote {data / 'map.md'}, map.csv, agreement.csv, map.png and map.svg.")

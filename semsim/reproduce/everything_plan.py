@@ -1,9 +1,9 @@
 """What the map of everything is made of at each scale, what does not go together, and its cost."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
@@ -12,23 +12,21 @@ from semsim.attacks.as_text import read_attack
 from semsim.campaign.campaign_job import load, plan_of
 from semsim.campaign.cell import attack_images
 from semsim.campaign.plan import Campaign, Plan, PlannedSet
-from semsim.campaign.probe import Estimate, Load, measure, outlook
+from semsim.campaign.probe import Load, measure
 from semsim.campaign.sets import set_folder
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.defences.as_text import parse, split_parts
 from semsim.defences.strategies import NAMED_STRATEGIES, read_strategy, strategy_label
-from semsim.device import one_thread
 from semsim.errors import SettingsError, StopRequestedError
 from semsim.progress import Progress, Report, silent
 from semsim.registry import Plugin, build, read_plugin, short_labels
-from semsim.reproduce.plans import sum_text
-from semsim.reproduce.simulated_votes import jury_seconds
+from semsim.reproduce.campaign_shares import campaign_shares, people_share
+from semsim.reproduce.plans import Share
 from semsim.targets import NETWORKS
 from semsim.targets.each_image import check_trainable
 from semsim.targets.model import TargetModel
 from semsim.targets.train_settings import TrainSettings
-from semsim.terminal import text_table
 from semsim.types import LabelledImages
 from semsim.words import counted, listed
 
@@ -264,63 +262,31 @@ def _why_untrained(strategy: str, model: TargetModel) -> str:
     return ""
 
 
-def cost_rows(
+def costs_of(
     worked: Worked, folder: Path, report: Report = silent, load: Load = load
-) -> list[dict[str, Any]]:
-    """What is computed, what of it is missing below `folder`, and seconds of one core for that.
+) -> tuple[list[Share], int]:
+    """Where the time of what is missing below `folder` goes, and bytes of disk of everything.
 
-    A row a network and attack, a row a network's trainings, one for the simulated people; each
-    step is probed here. Trainings are probed without a defence, and as if none ended early. load:
-    of the pictures, as for `work_out`; of all that is learned, unless the jury has its own.
+    Each attack and training is probed on this machine. load: of the pictures, as for `work_out`; of
+    all that is learned, unless the jury has its own.
     """
-    rows: list[dict[str, Any]] = []
+    shares: list[Share] = []
+    disk = 0
     for plan in worked.plans:
-        rows += _rows_of(plan, folder, measure(plan, folder, load, report))
-    with one_thread():
-        jury = worked.scale.jury, worked.scale.jury_epochs
-        seconds = jury_seconds(*jury, folder, load)
-    rows.append(_row("", "(simulated people)", len(seconds), seconds.count(0.0), sum(seconds)))
-    return rows
+        network = key_of(plan.sets[0]).network
+        own, needs = campaign_shares(network, plan, folder, measure(plan, folder, load, report))
+        shares, disk = [*shares, *own], disk + needs
+    people = people_share(worked.scale.jury, worked.scale.jury_epochs, folder, load)
+    return [*shares, *people], disk
 
 
-def _rows_of(plan: Plan, folder: Path, estimate: Estimate) -> Iterator[dict[str, Any]]:
-    network = key_of(plan.sets[0]).network
-    whole = outlook(plan, folder, estimate)
-    seconds, disk = whole.seconds or 0.0, whole.disk
-    for attack in dict.fromkeys(one.attack.name for one in plan.sets):
-        own = tuple(one for one in plan.sets if one.attack.name == attack)
-        part = outlook(replace(plan, sets=own, targets=()), folder, estimate)
-        row = _row(network, attack, part.cells, part.cells_done, part.seconds or 0.0)
-        yield row | {"cells": len(own), "bytes": part.disk}
-        seconds, disk = seconds - row["seconds"], disk - part.disk
-    done = whole.targets - whole.to_train
-    yield _row(network, "(training)", whole.targets, done, seconds) | {"bytes": disk}
-
-
-def _row(network: str, what: str, count: int, done: int, seconds: float) -> dict[str, Any]:
-    told = {"network": network, "what": what, "count": count, "done": done}
-    return {**told, "seconds": seconds, "cells": 0, "bytes": 0}
-
-
-def cost_text(rows: Sequence[Mapping[str, Any]], worked: Worked) -> str:
-    """The rows of `cost_rows` for a terminal, their sum, and the cells that cannot be."""
-    lines = [
-        [
-            *(row["network"] or "–", row["what"], str(row["cells"] or "–")),
-            *(f"{row['count']:,}", f"{row['done']:,}", f"{row['seconds'] / 60:,.1f}"),
-        ]
-        for row in rows
-    ]
-    seconds, disk = (sum(row[name] for row in rows) for name in ("seconds", "bytes"))
-    cells = sum(row["cells"] for row in rows)
-    head = ["network", "what", "cells", "images, or trainings", "done", "minutes left"]
+def cells_text(worked: Worked) -> str:
+    """How many cells there are, and which cannot be, a line a reason."""
+    cells = sum(len(plan.sets) for plan in worked.plans)
     return "\n".join(
         [
             f"Scale {worked.scale.name}: {counted(cells, 'cell')} to compute, "
             f"{len(worked.images)} originals each; {len(worked.unfit)} that cannot be.",
-            text_table(head, lines),
-            f"{sum_text(seconds, disk)}; trainings were probed without a defence and to their last "
-            "epoch, scores not at all.",
             *(line for one in worked.refused for line in one.lines()),
         ]
     )

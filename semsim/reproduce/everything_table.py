@@ -5,12 +5,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
-import torch
 
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.run import analyse
 from semsim.errors import DataError
-from semsim.images import to_uint8
 from semsim.learning.evaluation import evidence_of
 from semsim.metrics import MetricSpec, Resources, find_metric
 from semsim.progress import Report, silent
@@ -18,13 +16,11 @@ from semsim.reporting import writing
 from semsim.reporting.notation import interval, number
 from semsim.reporting.tables import Table
 from semsim.reproduce.everything_plan import Key, Worked
+from semsim.reproduce.simulated_people import CONTROL
 from semsim.reproduce.simulated_votes import SAYS_NOTHING, simulated_votes
 from semsim.scores.scoring import pair_sets_of_labels, score_sets
-from semsim.sets.image import AttackResult, set_images
 from semsim.sets.reader import ReconstructionSet, read_set
-from semsim.sets.writer import write_set
 from semsim.terminal import rows_of
-from semsim.types import LabelledImages
 from semsim.words import counted
 
 # Of single pictures, LPIPS by one of its networks; Fréchet distances need more of them in a set.
@@ -32,8 +28,7 @@ METRICS = (
     *("psnr", "ssim", "mse", "psnr-registered", "ssim-registered", "ssim-uniform", "ms-ssim"),
     *("lpips-alex", "recogniser", "semsim:demo"),
 )
-OK, FAILED, UNFIT, CONTROL = "ok", "failed", "cannot be", "control"
-GREY, MEAN, SAME = "a grey picture", "the mean training picture", "the original itself"
+OK, FAILED, UNFIT = "ok", "failed", "cannot be"
 # Ranked by the share of votes: few images make majorities coarse. Nothing reads a p here.
 _RANKED = AnalysisSettings(headline="mean-response", permutations=99)
 _AGREEMENT = (
@@ -60,37 +55,6 @@ class Map(NamedTuple):
     agreement: pd.DataFrame
     specs: tuple[MetricSpec, ...]
     absent: Mapping[str, str]
-
-
-def write_controls(images: LabelledImages, train: LabelledImages, folder: Path) -> list[Path]:
-    """Sets of pictures that no attack made, below `folder`: their cells are the map's scale.
-
-    images: the originals, (N, 3, H, W) in [0, 1]. train: what targets learn from, of that size.
-    """
-    pictures = {
-        GREY: torch.full_like(images.images, 0.5),
-        MEAN: train.images.mean(0, keepdim=True).expand_as(images.images),
-        SAME: images.images,
-    }
-    originals = [to_uint8(one) for one in images.images]
-    made = []
-    for title, shown in pictures.items():
-        results = [
-            AttackResult(
-                picture=to_uint8(one),
-                attacked=original,
-                error="",
-                objective=float("nan"),
-                shift_x=0,
-                shift_y=0,
-                flipped=False,
-            )
-            for one, original in zip(shown, originals, strict=True)
-        ]
-        run = {"name": title, "model": title, "attack": CONTROL, "dataset": images.dataset}
-        place = folder / title.replace(" ", "-")
-        made.append(write_set(place, run, set_images(images, results)))
-    return made
 
 
 def write_tables(

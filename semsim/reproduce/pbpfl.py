@@ -28,11 +28,12 @@ from semsim.federated.own_table import own_table_text
 from semsim.federated.rounds import FederatedRun, train
 from semsim.federated.settings import FederatedSettings
 from semsim.federated.summary import COST_COLUMNS
-from semsim.grid.engine import Piece, Standing, spread
+from semsim.grid.engine import Piece, make_files
 from semsim.jobs import folders as jobs
+from semsim.kept.keys import key_of
 from semsim.kept.whole import write_json
 from semsim.layer_graph import LayerGraph, count_parameters
-from semsim.progress import Progress, Report, silent
+from semsim.progress import Report, silent
 from semsim.reproduce.pbpfl_cost import NOT_COUNTED, costs_of, under
 from semsim.reproduce.pbpfl_leak import LeakPlan, leak_pieces, leak_text
 from semsim.reproduce.pbpfl_paper import CLIENTS
@@ -50,6 +51,7 @@ from semsim.terminal import Json, TerminalBar, show_told, told_errors
 BATCH = 32  # of each client, as in the paper
 _TINY = "symbols:train_per_class=1,test_per_class=1,size=16"
 _COST_CLASSES = 7  # of the paper's skin lesions: makes ResNet56 851,312 parameters
+_OF_FILES = ("table", "folder")  # somebody's own: there may be several of a name in one run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +188,7 @@ def reproduced(
     valued = valued_images(chosen, out)
     pieces = [*leak_pieces(chosen.leak, out), *second, *fourth, *valued]
     # A run cut short has whole seeds.
-    carry_out_all(sorted(pieces, key=seed_of), workers, report, scheduler)
+    make_files(sorted(pieces, key=seed_of), workers, report, scheduler)
     fifth = jobs.read_json(out / "costs.json")
     parts = [
         _errors_text(second, chosen.table, "bank marketing"),
@@ -319,23 +321,6 @@ def _one_round(chosen: Preset, scheme: str) -> FederatedSettings:
     return under(plain, scheme)
 
 
-def carry_out_all(
-    pieces: Sequence[Piece], workers: int = 1, report: Report = silent, scheduler: str = ""
-) -> None:
-    """Do all pieces that are not done: each writes the path that is its key, last of all.
-
-    workers, scheduler: as for `spread`. The first failure ends the computation; what was done
-    stays.
-    """
-    missing = [piece for piece in pieces if not Path(piece.key).exists()]
-    ready, total = len(pieces) - len(missing), len(pieces)
-
-    def tell(standing: Standing) -> None:
-        report(Progress(ready + standing.over, total, standing.last))
-
-    spread(missing, lambda *_: None, tell, workers, scheduler)
-
-
 def seed_of(piece: Piece) -> int:
     """The seed of a comparison or of an attack."""
     first = piece.asked[0]
@@ -344,7 +329,9 @@ def seed_of(piece: Piece) -> int:
 
 def _piece(settings: FederatedSettings, data: str, out: Path, schemes: tuple[str, ...]) -> Piece:
     """One comparison of Tables 2 or 4, with a file of its own."""
-    stem = f"{data.partition(':')[0]}-{settings.network}-k{settings.clients}-seed{settings.seed}"
+    name, _, rest = data.partition(":")
+    name += f"-{key_of(data, 8)}" if rest and name in _OF_FILES else ""
+    stem = f"{name}-{settings.network}-k{settings.clients}-seed{settings.seed}"
     path = out / f"{stem}.json"
     return Piece(key=str(path), work=_compare, asked=(settings, data, schemes, path), note=stem)
 

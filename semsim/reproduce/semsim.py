@@ -1,8 +1,7 @@
 """`python -m semsim reproduce semsim`: Tables 1 and 2 and the figures of the SemSim paper."""
 
-import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,14 +11,13 @@ from semsim.campaign import work
 from semsim.campaign.campaign_job import load, plan_of
 from semsim.campaign.plan import Plan, choose_images
 from semsim.campaign.runner import HowToRun, run_plan
-from semsim.campaign.vertical import VerticalRun, attack_vertical, target_label, vertical_folder
+from semsim.campaign.vertical import vertical_sets
 from semsim.datasets import DATASETS
-from semsim.device import device_name, pick_device
+from semsim.device import cores, device_name, pick_device
 from semsim.errors import DataError, SettingsError
 from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.leave_out import read_materials
 from semsim.registry import read_plugin
-from semsim.reproduce.everything_table import write_controls
 from semsim.reproduce.plans import (
     CheckpointsOption,
     DeviceOption,
@@ -34,7 +32,8 @@ from semsim.reproduce.semsim_results import results
 from semsim.reproduce.semsim_scales import Part, Scale, in_mixed_precision, scale_of
 from semsim.reproduce.semsim_studies import LABELS, next_steps, write_studies
 from semsim.reproduce.semsim_tables import OURS
-from semsim.reproduce.simulated_votes import GREY, MEAN, ORIGINAL, data_set_jury, simulated_votes
+from semsim.reproduce.simulated_people import simulated_people
+from semsim.reproduce.simulated_votes import simulated_votes
 from semsim.sets.reader import read_set
 from semsim.terminal import DATA, Json, TerminalBar, say, show_told, told_errors
 from semsim.weights import CHECKPOINTS
@@ -167,7 +166,10 @@ def reconstructions(
     made = carried_out(plans, data, workers=workers, scheduler=scheduler, device=device)
     for part in scale.parts:
         if part.vertical:
-            made[part.name] = [vertical_set(run, data) for run in part.vertical]
+            with TerminalBar(part.name) as bar:
+                made[part.name] = vertical_sets(
+                    part.vertical, data, bar, workers=workers or cores(), scheduler=scheduler
+                )
     return {name: with_pictures(sets, name) for name, sets in made.items()}
 
 
@@ -190,16 +192,6 @@ def carried_out(
                 raise DataError(f"Not all of {name} could be computed; run it again. {why}")
             made[name] = [Path(one) for one in outcome["sets"]]
     return made
-
-
-def vertical_set(run: VerticalRun, data: Path) -> Path:
-    """The set of one vertical target; one that is there is not computed again."""
-    folder = vertical_folder(run, data)
-    with contextlib.suppress(DataError):
-        if read_set(folder).run.get("vertical") == asdict(run):
-            return folder
-    with TerminalBar(f"{run.name}, {target_label(run)}") as bar:
-        return attack_vertical(run, data, bar)
 
 
 def with_pictures(sets: Sequence[Path], name: str) -> list[Path]:
@@ -227,14 +219,11 @@ def _simulated(part: Part, scale: Scale, sets: Sequence[Path], folder: Path, wor
     dataset, learned = (
         read_plugin(DATASETS, one) for one in (text, scale.jury_data.get(text, text))
     )
-    with TerminalBar(f"Jury of {text}") as bar:
-        jury = data_set_jury(
-            learned, scale.jury_epochs, folder, workers=max(1, workers), report=bar
-        )
     images = choose_images(load(dataset, "test"), part.campaign)
-    controls = write_controls(images, load(dataset, "train"), folder / "controls" / part.name)
-    kinds = dict(zip((GREY, MEAN, ORIGINAL), controls, strict=True))
-    found = simulated_votes(part.name, part.task, sets, jury, kinds)
+    jury, controls = simulated_people(
+        dataset, learned, scale.jury_epochs, images, folder, workers=workers, of=part.name
+    )
+    found = simulated_votes(part.name, part.task, sets, jury, controls)
     path = folder / "simulated" / f"{part.name}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     found.labels.to_parquet(path.with_name(f"{path.stem}{LABELS}"), index=False)

@@ -12,6 +12,7 @@ from semsim.campaign.probe import Estimate, Load, cost_of, measure, picture_byte
 from semsim.campaign.vertical import (
     VerticalRun,
     vertical_attack_seconds,
+    vertical_memory,
     vertical_training_seconds,
 )
 from semsim.device import one_thread
@@ -24,10 +25,11 @@ from semsim.terminal import text_table
 from semsim.types import LabelledImages
 
 NOT_COUNTED = (
-    "Measured on noise, CAFE on a few images. Not in it: programs that vote, metrics, and SemSim's "
-    "own trainings, one a data set and one a point of Figures 7 and 9."
+    "Measured on noise, CAFE on a few images, equations scaled to all. Not in it: programs that "
+    "vote, metrics, and SemSim's own trainings, one a data set and one a point of Figures 7 and 9."
 )
 NOT_ON_GPU = "CAFE is computed on the CPU, and not among the GPU-hours."
+_GIGABYTE = 1e9
 _PROBED = 4  # batches of noise: what a step takes does not depend on what pictures show
 
 
@@ -63,6 +65,13 @@ def plan_text(scale: Scale) -> str:
     lines = [f"Scale {scale.name}: {len(distinct)} targets.", text_table(head, rows)]
     if scale.absent:
         lines.append(f"Not run at this scale: {', '.join(scale.absent)}.")
+    memory = [
+        vertical_memory(run, (part.pixels, part.pixels))
+        for part in scale.parts
+        for run in part.vertical
+    ]
+    if (most := max(memory, default=0)) > _GIGABYTE:
+        lines.append(f"CAFE's equations need up to {most / _GIGABYTE:.0f} GB of memory a worker.")
     return "\n".join(lines)
 
 
@@ -104,7 +113,7 @@ def vertical_shares(part: Part, folder: Path) -> list[Share]:
             few = probed(folder, train_key, partial(vertical_training_seconds, run, learned))
             training += few * part.training / len(learned)
             attacked = partial(vertical_attack_seconds, run, part_noise(part, "test"))
-            attack += probed(folder, attack_key, attacked) * run.images
+            attack += probed(folder, attack_key, attacked)
     runs = len(part.vertical)
     return [
         _share(part, "train quartered", runs, training),
@@ -113,13 +122,14 @@ def vertical_shares(part: Part, folder: Path) -> list[Share]:
 
 
 def vertical_keys(part: Part, run: VerticalRun) -> tuple[str, str]:
-    """Of the probes of a run: its training on noise, and its attack for an image.
+    """Of the probes of a run: its training on noise, and its whole attack.
 
     Those that differ in strategy take as long.
     """
     asked = replace(run, name="any", dataset="noise", strategy="none")
     facts = asked, part.pixels, part.classes
-    train, attack = (probe_key(f"CPU of vertical {one}", *facts) for one in ("training", "attack"))
+    kinds = "CPU of vertical training", "CPU of a whole vertical attack"
+    train, attack = (probe_key(kind, *facts) for kind in kinds)
     return train, attack
 
 

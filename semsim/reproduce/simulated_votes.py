@@ -18,18 +18,26 @@ import torch
 from semsim.analysis.evidence import IMAGE_KEY, NONE_ANSWER
 from semsim.campaign.campaign_job import load
 from semsim.campaign.probe import Load, pace
+from semsim.datasets import DATASETS
+from semsim.datasets.on_disk import content_of
 from semsim.errors import DataError
-from semsim.grid.engine import Piece, Standing, spread
+from semsim.grid.engine import Piece, make_files
 from semsim.images import read_images
 from semsim.kept.keys import key_of
 from semsim.learning.ablations_run import Material
-from semsim.progress import Progress, Report, silent
-from semsim.registry import Plugin, plain
+from semsim.progress import Report, silent
+from semsim.registry import Plugin, build, plain
 from semsim.reproduce.semsim_paper import LIST_SIZE
 from semsim.scores.scoring import PAIR_COLUMNS, PairSet, pair_sets_of_folders
-from semsim.targets.chance import target_facts
-from semsim.targets.jurors import JURORS, Verdict, certainty, juror_of, log_probabilities
-from semsim.targets.model import load_target, save_target
+from semsim.targets.jurors import (
+    JURORS,
+    Verdict,
+    certainty,
+    juror_of,
+    keep_juror,
+    kept_jury,
+    log_probabilities,
+)
 from semsim.types import LabelledImages
 
 SAYS_NOTHING = "Simulated people: these numbers say nothing about people."
@@ -92,7 +100,7 @@ def simulated_votes(
     share, or "pair", same or not. jury: of `data_set_jury`, of the data set of all `sets`.
     controls: sets that no attack made, by the kind of votes that they get; they have no labels.
     """
-    jurors = {str(target_facts(path)["juror"]): _verdict(path) for path in jury}
+    jurors = kept_jury(jury)
     votes, labels = [], []
     for one in pair_sets_of_folders(sets):
         own = _votes_on(one, task, jurors)
@@ -120,15 +128,10 @@ def data_set_jury(
     """
     paths = _jury_paths(dataset, epochs, work)
     pieces = [
-        Piece(key=path.stem, work=_train, asked=(place, dataset, epochs, path), note=juror.name)
+        Piece(key=str(path), work=_train, asked=(place, dataset, epochs, path), note=juror.name)
         for place, (path, juror) in enumerate(zip(paths, JURORS, strict=True))
-        if not path.exists()
     ]
-
-    def tell(standing: Standing) -> None:
-        report(Progress(standing.over, max(1, len(pieces)), standing.last))
-
-    spread(pieces, lambda piece, answer: None, tell, workers)
+    make_files(pieces, workers, report)
     return paths
 
 
@@ -146,25 +149,21 @@ def jury_seconds(dataset: Plugin, epochs: int, work: Path, load: Load = load) ->
 
 
 def _jury_paths(dataset: Plugin, epochs: int, work: Path) -> list[Path]:
-    keys = [key_of(["jury/2", place, plain(dataset), epochs], 16) for place in range(len(JURORS))]
+    content = content_of(build(DATASETS, dataset.name, dataset.settings))
+    asked = [plain(dataset), epochs, *([content] if content else [])]
+    keys = [key_of(["jury/2", place, *asked], 16) for place in range(len(JURORS))]
     return [work / "jury" / f"{key}.safetensors" for key in keys]
 
 
 def _train(place: int, dataset: Plugin, epochs: int, path: Path, report: Report) -> None:
     torch.set_num_threads(1)
-    found = _learn(place, load(dataset, "train"), epochs, report)
-    facts = {"juror": JURORS[place].name, "threshold": found.threshold}
-    save_target(found.model, path, name=JURORS[place].architecture.name, facts=facts)
+    keep_juror(place, _learn(place, load(dataset, "train"), epochs, report), path)
 
 
 def _learn(place: int, data: LabelledImages, epochs: int, report: Report) -> Verdict:
     held = range(0, len(data), _HELD_OUT)
     learned = [number for number in range(len(data)) if number % _HELD_OUT]
     return juror_of(place, data.pick(learned), data.pick(held), epochs, place, report=report)
-
-
-def _verdict(path: Path) -> Verdict:
-    return Verdict(model=load_target(path), threshold=float(str(target_facts(path)["threshold"])))
 
 
 def _votes_on(one: PairSet, task: str, jurors: dict[str, Verdict]) -> pd.DataFrame:

@@ -15,10 +15,10 @@ from torch import Tensor
 
 from semsim.device import pick_device
 from semsim.errors import SettingsError
-from semsim.grid.engine import Piece, Standing, spread
+from semsim.grid.engine import Piece, spread
 from semsim.kept.names import checked_name
 from semsim.kept.pieces import Pieces
-from semsim.progress import Progress, Report, silent
+from semsim.progress import Report, silent
 from semsim.registry import plain
 from semsim.split.defences import stage_of
 from semsim.split.grammar import CONTENT, Words, sentences, vocabularies
@@ -321,12 +321,8 @@ def _do(
 ) -> None:
     """Do those pieces that are not kept; the first failure ends it, and what was done stays."""
     missing = [piece for piece in pieces if piece.key not in kept]
-    ready, total = len(pieces) - len(missing), max(1, len(pieces))
-
-    def tell(standing: Standing) -> None:
-        report(Progress(round(100 * (ready + standing.done)), 100 * total, standing.last))
-
-    spread(missing, lambda *_: None, tell, workers, scheduler)
+    ready = len(pieces) - len(missing)
+    spread(missing, lambda *_: None, report, workers, scheduler, ready=ready)
     check_shared(kept, [piece.key for piece in pieces])
 
 

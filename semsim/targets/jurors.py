@@ -5,8 +5,9 @@ symbols moved about, mirrored and turned to nothing. What they are certain of is
 people; it makes the product usable before there is one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,9 @@ from semsim.defences.none import NoDefence
 from semsim.progress import Report, silent
 from semsim.registry import Plugin, build
 from semsim.targets import TARGETS
+from semsim.targets.chance import target_facts
 from semsim.targets.degrade import coarse, covered, degrade, ghosted, moved, speckled
-from semsim.targets.model import TargetModel
+from semsim.targets.model import TargetModel, load_target, save_target
 from semsim.targets.train import Degrade, Training, carry_out
 from semsim.targets.train_settings import TrainSettings
 from semsim.types import LabelledImages
@@ -89,17 +91,13 @@ class Verdict:
     threshold: float
 
 
-def train_juror(
-    place: int, settings: JurySettings, device: str = "cpu", report: Report = silent
-) -> Verdict:
+def train_juror(place: int, settings: JurySettings, report: Report = silent) -> Verdict:
     """Juror number `place`, trained and with the threshold of `best_threshold`."""
     seed = 7_000 + 10 * settings.seed + place
     drawn = Symbols(
         train_per_class=settings.per_class, test_per_class=settings.test_per_class, seed=seed
     )
-    return juror_of(
-        place, drawn("train"), drawn("test"), settings.epochs, seed, device=device, report=report
-    )
+    return juror_of(place, drawn("train"), drawn("test"), settings.epochs, seed, report=report)
 
 
 def juror_of(
@@ -109,7 +107,6 @@ def juror_of(
     epochs: int,
     seed: int,
     *,
-    device: str = "cpu",
     report: Report = silent,
 ) -> Verdict:
     """Juror number `place` of any data set. epochs: in tenths of those that it takes.
@@ -125,7 +122,7 @@ def juror_of(
         settings=TrainSettings(
             epochs=epochs * juror.epochs // 10, lr=juror.lr, batch_size=32, seed=seed
         ),
-        device=device,
+        device="cpu",
         degrade=bad,
     )
     model = carry_out(training, report)
@@ -133,6 +130,23 @@ def juror_of(
     pictures = bad(tested.images, torch.Generator().manual_seed(seed))
     logs = log_probabilities(model, pictures)
     return Verdict(model=model, threshold=best_threshold(logs, tested.labels.numpy(), seed))
+
+
+def keep_juror(place: int, found: Verdict, path: Path) -> None:
+    """Write juror number `place` to a weight file, for `kept_jury`."""
+    facts = {"juror": JURORS[place].name, "threshold": found.threshold}
+    save_target(found.model, path, name=JURORS[place].architecture.name, facts=facts)
+
+
+def kept_jury(paths: Iterable[Path]) -> dict[str, Verdict]:
+    """The jurors in weight files that `keep_juror` wrote, by name; `WeightsError` for others."""
+    found = {path: target_facts(path) for path in paths}
+    return {
+        str(facts["juror"]): Verdict(
+            model=load_target(path), threshold=float(str(facts["threshold"]))
+        )
+        for path, facts in found.items()
+    }
 
 
 def _in_turn(steps: Sequence[Degrade]) -> Degrade:

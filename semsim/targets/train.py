@@ -105,8 +105,8 @@ def carry_out(training: Training, report: Report = silent) -> TargetModel:
         training may end there. Where it raises, as when a stop is asked for, the checkpoint holds
         the epochs that were finished.
     Returns the model of the last epoch, in eval mode, on its device. Raises `SettingsError` where
-    the loss is no longer finite, the checkpoint is of another training, the defence cannot work, or
-    mixed precision is asked for and will not do.
+    the loss or a weight is no longer finite, the checkpoint is of another training or of one that
+    diverged, the defence cannot work, or mixed precision is asked for and will not do.
     """
     keep_freed_memory()
     settings = training.settings
@@ -116,6 +116,7 @@ def carry_out(training: Training, report: Report = silent) -> TargetModel:
     if path is not None:
         mark = _fingerprint(training)
         run.restore(read_state(path, mark))
+        _check_finite(run, settings)
     if settings.mixed_precision and run.schedule.last_epoch < settings.epochs:
         report(_of_mixed(training, run))
     # Asked before the first epoch, too: a training that goes on from its checkpoint may be over.
@@ -125,16 +126,24 @@ def carry_out(training: Training, report: Report = silent) -> TargetModel:
             break
         values = _one_epoch(training, run, _batch_report(report, training, epoch))
         run.schedule.step()
+        _check_finite(run, settings, values["loss"])
         if path is not None:
             write_state(path, run.snapshot(epoch), mark)
-        if not math.isfinite(values["loss"]):
-            raise SettingsError(
-                f"The training diverged: in epoch {epoch} the loss is {values['loss']}. "
-                f"Take a smaller lr than {settings.lr:g}."
-            )
         reached = _test_share(training, run.model)
         report(_epoch_progress(training, epoch, {**values, **reached}))
     return run.model.eval()
+
+
+def _check_finite(run: "_Run", settings: TrainSettings, loss: float = 0.0) -> None:
+    """Raise `SettingsError` unless `loss`, of the last epoch, and all weights are finite."""
+    what = "" if math.isfinite(loss) else f"the loss is {loss}"
+    if not what and not all(one.isfinite().all() for one in run.model.parameters()):
+        what = "a weight is no longer finite"
+    if what:
+        raise SettingsError(
+            f"The training diverged: in epoch {run.schedule.last_epoch} {what}. "
+            f"Take a smaller lr than {settings.lr:g}."
+        )
 
 
 def _test_share(training: Training, model: TargetModel) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -19,7 +20,7 @@ from semsim.campaign.campaign_job import (
     queue_campaign,
 )
 from semsim.campaign.costs import keep_cost
-from semsim.campaign.plan import Campaign, Cell, PlannedSet
+from semsim.campaign.plan import Campaign, Cell, PlannedSet, data_content
 from semsim.campaign.probe import Outlook, cost_of, known_estimate, measure, outlook, starting
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder
@@ -33,6 +34,7 @@ from semsim.words import words_of_test
 
 _VERDICTS = "reconstruct: how cells turned out"  # in what a context keeps
 _TESTS = "reconstruct: how good targets are"
+_LOOKED = 5.0  # seconds for which what is in a folder is taken to stay
 _planning = threading.Lock()  # a plan takes seconds: who asks meanwhile gets the same
 
 
@@ -122,11 +124,19 @@ class SetView:
 def kept_plan(campaign: Campaign) -> PlanView:
     """The plan of `campaign`; the last few are kept, as a page asks several times a second."""
     with _planning:
-        return _kept_plan(campaign)
+        about = int(time.monotonic() / _LOOKED)
+        return _kept_plan(campaign, tuple(_content(text, about) for text in campaign.datasets))
+
+
+@lru_cache(maxsize=8)
+def _content(text: str, about: int) -> str:
+    """What is in a data set's files; about: when, as a folder of many takes long to look at."""
+    return data_content(text)
 
 
 @lru_cache(maxsize=4)
-def _kept_plan(campaign: Campaign) -> PlanView:
+def _kept_plan(campaign: Campaign, contents: tuple[str, ...]) -> PlanView:
+    """contents: of its data sets' files; once these have changed it is another plan."""
     view: PlanView = apart(f"{__name__}:planned", campaign)
     return view
 

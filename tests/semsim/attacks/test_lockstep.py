@@ -1,6 +1,7 @@
 """Walks that ask together: none waits for ever, whatever happens to another."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -8,8 +9,8 @@ import torch
 from semsim.attacks.lockstep import in_lockstep
 
 
-def halved(unknown, places):
-    return 0.5 * unknown.square().sum(1)
+def halved(places):
+    return lambda unknown: 0.5 * unknown.square().sum(1)
 
 
 def descending(start, steps):
@@ -58,13 +59,38 @@ def test_whoever_cancels_ends_all_walks(where):
         asked.append(1)
         if len(asked) == 3:
             raise KeyboardInterrupt
-        return halved(*_) if where == "objective" else None
+
+    def half_cancels(places):
+        return lambda unknown: (cancels(), halved(places)(unknown))[1]
 
     walks = [descending(8.0, 100) for _ in range(4)]
-    how = (cancels, quiet) if where == "objective" else (halved, cancels)
+    how = (half_cancels, quiet) if where == "objective" else (halved, cancels)
     with pytest.raises(KeyboardInterrupt):
         in_lockstep(walks, *how)
     assert len(asked) == 3
+    assert threading.active_count() == before
+
+
+def test_whoever_cancels_while_walks_begin_ends_those_that_have_begun(monkeypatch):
+    before, begun = threading.active_count(), []
+    submit = ThreadPoolExecutor.submit
+
+    def cancels(pool, *work):
+        if begun:
+            raise KeyboardInterrupt
+        begun.append(submit(pool, *work))
+        return begun[0]
+
+    def ends():
+        with pytest.raises(KeyboardInterrupt):
+            in_lockstep([descending(8.0, 5) for _ in range(3)], halved, quiet)
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", cancels)
+    waiting = threading.Thread(target=ends, daemon=True)  # so that a failure does not wait, too
+    waiting.start()
+    waiting.join(30)
+    assert not waiting.is_alive()
+    assert begun[0].exception() is not None  # stopped where it asked first
     assert threading.active_count() == before
 
 
@@ -74,5 +100,5 @@ def test_an_image_with_several_rows_gets_its_own_slopes_back():
     def walk(evaluate):
         slopes.append(evaluate(torch.full((2, 3), float(len(slopes) + 1))).slope)
 
-    in_lockstep([walk], lambda x, places: x.square().sum(1).sum(0, keepdim=True), quiet)
+    in_lockstep([walk], lambda places: lambda x: x.square().sum(1).sum(0, keepdim=True), quiet)
     assert torch.equal(slopes[0], torch.full((2, 3), 2.0))

@@ -2,12 +2,18 @@ import pytest
 import torch
 from torch import nn
 
+from semsim.attacks import first_order
+from semsim.attacks.gradattack import GradAttack
 from semsim.attacks.matching import (
     batch_norm_distance,
     distance_of_each,
     total_variation_of_each,
 )
+from semsim.attacks.observe import observe_gradient
 from semsim.attacks.per_sample import parameter_gradients
+from semsim.defences.none import NoDefence
+from semsim.targets.lenet import CNN4
+from semsim.targets.model import TargetModel
 from semsim.types import BatchNormStatistics
 
 FOUND = (torch.tensor([[[3.0, 0.0]], [[1.0, 1.0]]]), torch.tensor([[4.0], [0.0]]))
@@ -115,6 +121,28 @@ def test_batch_norm_distance_adds_the_lengths_of_all_layers():
         (torch.tensor([[0.0]]), torch.tensor([[3.0]])),
     ]
     assert batch_norm_distance(found, [known]).item() == pytest.approx(5 + 2, abs=1e-4)
+
+
+def test_statistics_of_a_network_without_batch_norm_add_nothing(monkeypatch):
+    """Not even zeros, which would have to be made on the network's device."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = TargetModel(
+            CNN4(width=4), ["a", "b"], mean=[0.5] * 3, std=[0.25] * 3, size=(32, 32)
+        ).eval()
+    image = torch.rand(3, 32, 32, generator=torch.Generator().manual_seed(0))
+    seen = observe_gradient(model, image, 1, NoDefence(), torch.Generator()).observation
+
+    def never(*asked):
+        raise AssertionError(asked)
+
+    monkeypatch.setattr(first_order, "batch_norm_distance", never)
+    without, drawn = (
+        GradAttack(steps=2, statistics=one)(seen, rng=torch.Generator().manual_seed(0))
+        for one in ("none", "running")
+    )
+    assert torch.equal(drawn.image, without.image)
+    assert drawn.objective == without.objective
 
 
 def test_parameter_gradients_equal_backward():

@@ -1,11 +1,17 @@
 import math
+from dataclasses import fields
 from functools import partial
 
 import pytest
 import torch
 
+from semsim.attacks import ATTACKS, VERTICAL_ATTACKS
 from semsim.attacks.minimise import Descent, descend, minimise_by_lbfgs, one_of
+from semsim.attacks.together import reconstructions
+from semsim.errors import AttackFailedError, SettingsError
 from semsim.progress import Progress, silent
+from semsim.registry import build
+from semsim.types import Reconstruction
 
 TARGETS = torch.tensor([[-0.5, 0.0, 0.25], [0.1, 0.2, -0.9]])
 
@@ -81,7 +87,7 @@ def test_parts_are_told_as_one_whole():
 VALLEYS = torch.tensor([[1.0, 100.0], [1.0, 10.0], [2.0, 1.0]])  # of Rosenbrock's function
 
 
-def rosenbrock(unknown, places):
+def rosenbrock(unknown, places):  # (unknown, places) to values, as `lbfgs` below takes it
     low, steep = VALLEYS[list(places)].T.to(unknown)
     x, y = unknown.T
     return (low - x).square() + steep * (y - x.square()).square()
@@ -89,7 +95,12 @@ def rosenbrock(unknown, places):
 
 def lbfgs(objective, start, steps=10, stop_below=0.0, lr=1.0, report=silent):
     return minimise_by_lbfgs(
-        objective, start, steps=steps, lr=lr, stop_below=stop_below, report=report
+        lambda places: lambda unknown: objective(unknown, places),
+        start,
+        steps=steps,
+        lr=lr,
+        stop_below=stop_below,
+        report=report,
     )
 
 
@@ -151,3 +162,41 @@ def test_one_that_diverges_under_lbfgs_fails_alone():
     assert found.failures == (None, "The objective became nan at step 1 of 10.", None)
     assert torch.allclose(found.unknown[[0, 2]], torch.full((2, 3), 0.25), atol=1e-4)
     assert not found.unknown.requires_grad
+
+
+def test_what_is_not_finite_in_the_end_is_no_reconstruction():
+    """A finite value whose last slope is none leaves an image that nobody can see."""
+
+    def slope_breaks(unknown):  # of the second image: the root of exactly 0
+        return distances(unknown) + (unknown[:, 0] * torch.tensor([1.0, 0.0])).square().sqrt()
+
+    ended = walk(slope_breaks, steps=1, signed=False)
+    assert ended.failures == (None, None)
+    assert ended.objective.isfinite().all()
+    images = torch.stack([ended.unknown, ended.unknown, ended.unknown], dim=1)[:, :, None]
+    first, second = reconstructions(images, ended, torch.ones(2), torch.ones(2))
+    assert isinstance(first, Reconstruction)
+    assert isinstance(second, AttackFailedError)
+    assert "not finite after the last step" in str(second)
+
+
+def test_an_untouched_start_is_no_reconstruction():
+    ended = walk(distances, steps=0)
+    found = reconstructions(torch.rand(2, 3, 1, 1), ended, torch.ones(2), torch.ones(2))
+    assert all("The objective ended at nan" in str(one) for one in found)
+
+
+STEPS = [
+    (kinds, name, field.name)
+    for kinds in (ATTACKS, VERTICAL_ATTACKS)
+    for name in kinds
+    for field in fields(kinds[name])
+    if field.name in ("steps", "inner")
+]
+
+
+@pytest.mark.parametrize(("kinds", "name", "setting"), STEPS)
+@pytest.mark.parametrize("value", [0, -1])
+def test_an_attack_that_takes_no_step_cannot_be_asked_for(kinds, name, setting, value):
+    with pytest.raises(SettingsError, match=f"{setting} must be at least 1; got {value}"):
+        build(kinds, name, {setting: value})

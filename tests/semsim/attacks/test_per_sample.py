@@ -1,3 +1,4 @@
+import gc
 import weakref
 
 import pytest
@@ -147,6 +148,17 @@ def test_what_one_step_needs_is_free_before_the_next(monkeypatch, name):
     assert passes[1]() is not None
     del found, slope
     assert [one() for one in passes] == [None, None]
+
+
+@pytest.mark.parametrize("name", ["small-relu", "resnet", "mixed"])
+def test_a_model_that_was_attacked_is_not_kept(name):
+    model = target(NETS[name])
+    assert plan_of(model) is not None
+    gradient_of_each(model, IMAGES, LABELS)
+    known = weakref.ref(model)
+    del model
+    gc.collect()
+    assert known() is None
 
 
 class Twice(nn.Module):

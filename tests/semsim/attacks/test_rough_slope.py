@@ -96,3 +96,42 @@ def test_an_attack_whose_first_step_would_turn_is_refused():
 
     with pytest.raises(SettingsError, match=r"first step: the cosine .* Attack without"):
         RoughSlope(objective)(torch.rand(1, 3, 2, 2, requires_grad=True))
+
+
+def marked(x):
+    return x[:, 0, 0, 0] > 0.5
+
+
+def cancels(x):
+    """Of marked images what bfloat16 loses, of others what it does not."""
+    w, flat = weights(), x.flatten(1)
+    gone = (F.linear(flat, 100 * w) - F.linear(flat, 100 * w + 0.01)).square().sum(1)
+    return torch.where(marked(x), gone, F.linear(flat, w).square().sum(1))
+
+
+def breaks(x):
+    whole = F.linear(x.flatten(1), weights()).square().sum(1)
+    return whole * torch.where(marked(x), torch.nan, 1.0)
+
+
+def slope_after(objective, places):
+    """The last of 30 slopes of two images, or of one; the first is marked from the fifth on."""
+    rough = RoughSlope(objective)
+    images = torch.rand(2, 3, 2, 2, generator=torch.Generator().manual_seed(0))
+    for step in range(30):
+        images[:, 0, 0, 0] = torch.tensor([0.9 if step >= 5 else 0.1, 0.1])
+        x = images[places].clone().requires_grad_(True)
+        (slope,) = torch.autograd.grad(rough(x).sum(), x)
+    return slope, slope_of(objective, x, mixed=False)[1], rough.exact_from
+
+
+@pytest.mark.parametrize("objective", [cancels, breaks])
+def test_an_image_s_slope_does_not_depend_on_its_company(objective):
+    alone = [slope_after(objective, [place]) for place in range(2)]
+    slope, exact, exact_from = slope_after(objective, [0, 1])
+    assert [one[2] for one in alone] == [20, None]
+    assert exact_from is None
+    for true in (alone[0][0], exact[:1]):  # float32; in bfloat16 the slope is about 0
+        torch.testing.assert_close(slope[:1], true, rtol=0.1, atol=1e-3, equal_nan=True)
+    for found, true in [(slope[1], exact[1]), (alone[1][0][0], alone[1][1][0])]:
+        assert 1e-4 < (found - true).norm() / true.norm() < 0.05  # bfloat16, as it is alone

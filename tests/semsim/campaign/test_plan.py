@@ -6,13 +6,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_campaign import SYMBOLS, toy_campaign
+from made_pictures import blocky
 
+from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.plan import (
     Campaign,
     choose_images,
     make_plan,
     parameters,
 )
+from semsim.datasets.folder import Folder
 from semsim.datasets.symbols import Symbols
 from semsim.errors import DataError, SettingsError, UnknownNameError
 from semsim.jobs.orders import from_record, to_record
@@ -148,6 +151,7 @@ def test_images_can_be_named_and_must_exist():
         ({"name": "../up"}, "cannot name a campaign"),
         ({"attacks": ()}, "no attacks"),
         ({"seeds": (1, 1)}, "seeds name one twice"),
+        ({"image_ids": (TEST.ids[0], TEST.ids[0])}, "image_ids name one twice"),
         ({"images": 0}, "at least one image"),
         ({"together": 0}, "together=0"),
         ({"attacks": ("invgrad:speed=3",)}, "no setting 'speed'"),
@@ -241,3 +245,29 @@ def test_a_campaign_of_before_shares_one_gradient():
     record = to_record(toy_campaign())
     del record["shares"]
     assert from_record(Campaign, record) == toy_campaign()
+
+
+def folder_of_pictures(root):
+    for number, name in enumerate(("train/a/x", "train/b/x", "test/a/x", "test/b/x")):
+        blocky(root / f"{name}.png", number, (32, 32))
+    return f"folder:root={root}"
+
+
+def test_other_files_in_a_folder_are_other_targets(tmp_path):
+    campaign = toy_campaign(datasets=(folder_of_pictures(tmp_path),), images=2)
+    before, again = plan_of(campaign), plan_of(campaign)
+    assert again.targets == before.targets
+    blocky(tmp_path / "train/c/new.png", 9, (32, 32))  # only in training
+    after = plan_of(campaign)
+    assert after.images[campaign.datasets[0]].ids == before.images[campaign.datasets[0]].ids
+    assert not {one.key for one in after.targets} & {one.key for one in before.targets}
+    assert not {one.key for one in after.cells} & {one.key for one in before.cells}
+
+
+def test_looking_at_the_files_of_a_folder_takes_one_look_a_plan(tmp_path, monkeypatch):
+    campaign = toy_campaign(datasets=(folder_of_pictures(tmp_path),), images=2, seeds=(0, 1, 2))
+    looks = []
+    content = Folder.content
+    monkeypatch.setattr(Folder, "content", lambda self: (looks.append(1), content(self))[1])
+    assert len(plan_of(campaign).targets) == 6
+    assert len(looks) == 1

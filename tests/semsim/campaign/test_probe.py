@@ -1,3 +1,4 @@
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -6,6 +7,7 @@ from made_campaign import toy_campaign
 from torch import nn
 
 from semsim.attacks.batch_norm import batch_norm_layers
+from semsim.campaign import probe
 from semsim.campaign.campaign_job import load, plan_of
 from semsim.campaign.probe import Estimate, known_estimate, measure, outlook, pace, settle, starting
 from semsim.errors import DataError
@@ -112,6 +114,35 @@ def test_a_probe_that_fails_says_so(plan, tmp_path, monkeypatch, caplog):
     measure(plan, tmp_path / "badly", load)
     (said,) = [one.getMessage() for one in caplog.records]
     assert said == "The probe of invgrad on cnn-small failed, so that its time is too short."
+
+
+@pytest.mark.parametrize("count", [10, 64, 70, 500])
+def test_an_epoch_of_any_number_of_images_is_paced_by_those_it_used(count, monkeypatch):
+    """A training that takes a second an image."""
+    clock = [0.0]
+
+    def trains(architecture, data, train, batches, device):
+        clock[0] += min(len(data), batches * train.batch_size)
+
+    monkeypatch.setattr(probe, "_train_on", trains)
+    monkeypatch.setattr(probe, "clock_of", lambda device: lambda: clock[0])
+    found = probe.epoch_seconds(None, range(count), TrainSettings(batch_size=64))
+    assert found == pytest.approx(count)
+
+
+def test_an_epoch_in_mixed_precision_is_measured_apart(plan):
+    def key(**changes):
+        one = plan.targets[0]
+        train = replace(one.plan.train, **changes)
+        return probe._epoch_key(replace(one, plan=replace(one.plan, train=train)), "cpu")
+
+    assert key(lr=0.5, epochs=9) == key() != key(mixed_precision=True)
+
+
+def test_an_epoch_on_other_files_is_measured_apart(plan):
+    first, second = (replace(plan.targets[0], content=content) for content in ("", "one"))
+    assert probe._epoch_key(first, "cpu") == probe._epoch_key(plan.targets[0], "cpu")
+    assert probe._epoch_key(first, "cpu") != probe._epoch_key(second, "cpu")
 
 
 def test_the_start_of_a_process_is_measured_once(tmp_path):

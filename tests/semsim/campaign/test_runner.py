@@ -26,6 +26,7 @@ from semsim.targets.train_settings import TrainSettings
 
 ROOT = Path(__file__).resolve().parents[3]
 CPU = HowToRun(device="cpu")
+RETRY = replace(CPU, retry=True)
 CAMPAIGN = toy_campaign(attacks=("invgrad:steps=100",), images=2, together=1)
 
 
@@ -116,7 +117,7 @@ def test_an_attack_is_seen_while_it_runs_and_its_result_is_the_same(client, tmp_
 
 
 def test_what_cannot_be_done_is_recorded_with_its_reason(client, tmp_path):
-    # The noise drives the weights to infinity in the first epoch; the second has no finite loss.
+    # The noise drives the weights to infinity in the first epoch.
     noisy = toy_campaign(strategies=("gradient-noise:std=1e38",), train=TrainSettings(epochs=2))
     plan = plan_of(noisy)
     result = run_plan(plan, tmp_path, client, CPU)
@@ -126,21 +127,49 @@ def test_what_cannot_be_done_is_recorded_with_its_reason(client, tmp_path):
     assert found.manifest["error"].str.contains("could not be trained").all()
     assert found.manifest["error"].str.contains("Traceback").all()
     assert run_plan(plan, tmp_path, client, CPU)["computed"] == 0
-    assert run_plan(plan, tmp_path, client, HowToRun(device="cpu", retry=True))["computed"] == 3
+    again = run_plan(plan, tmp_path, client, RETRY)
+    assert (again["computed"], again["n_crashed"], again["trained"]) == (3, 3, 0)
+
+
+def spoilt(plan):
+    """The plan, its second image of no class of the target: the loss itself breaks."""
+    text, images = next(iter(plan.images.items()))
+    labels = images.labels.clone()
+    labels[1] = 10_000
+    classes = (*images.classes, *(f"class {n}" for n in range(10_000)))
+    return replace(plan, images={text: replace(images, labels=labels, classes=classes)})
 
 
 def test_one_image_that_breaks_does_not_take_the_others_along(client, tmp_path):
     plan = plan_of(toy_campaign(strategies=("none",)))
-    text, images = next(iter(plan.images.items()))
-    labels = images.labels.clone()
-    labels[1] = 10_000  # no class of the target: the loss itself breaks
-    classes = (*images.classes, *(f"class {n}" for n in range(10_000)))
-    spoilt = replace(plan, images={text: replace(images, labels=labels, classes=classes)})
-    result = run_plan(spoilt, tmp_path, client, CPU)
+    result = run_plan(spoilt(plan), tmp_path, client, CPU)
     assert (result["n_ok"], result["n_failed"], result["n_crashed"]) == (2, 1, 1)
     manifest = read_set(Path(result["sets"][0])).manifest
     assert manifest["status"].tolist() == ["ok", "failed", "ok"]
     assert "Traceback" in manifest["error"][1]
+
+
+def retried_and_stopped(plan, data, client):
+    with pytest.raises(StopRequestedError):
+        run_plan(plan, data, client, RETRY, StopWhen(lambda p: "3 of 3" in p.note))
+
+
+def retried_elsewhere(plan, data, client):
+    other = replace(plan, campaign=replace(plan.campaign, name="other"))
+    assert run_plan(other, data, client, RETRY)["n_ok"] == 3
+
+
+@pytest.mark.parametrize("retried", [retried_and_stopped, retried_elsewhere])
+def test_a_set_is_written_again_where_what_crashed_has_come_since(retried, client, tmp_path):
+    plan = plan_of(toy_campaign(strategies=("none",)))
+    (folder,) = run_plan(spoilt(plan), tmp_path, client, CPU)["sets"]
+    assert read_set(Path(folder)).run["n_crashed"] == 1
+    retried(plan, tmp_path, client)
+    done = run_plan(plan, tmp_path, client, CPU)
+    assert (done["computed"], done["n_ok"], done["sets"]) == (0, 3, [folder])
+    found = read_set(Path(folder))
+    assert (found.run["n_ok"], found.run["n_crashed"]) == (3, 0)
+    assert found.manifest["status"].tolist() == ["ok"] * 3
 
 
 def test_updates_of_clients_become_sets_that_say_what_was_shared(client, tmp_path):

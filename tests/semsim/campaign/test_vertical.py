@@ -1,18 +1,25 @@
+from itertools import count
+
 import pytest
+import torch
+from made_pictures import blocky
 from typer.testing import CliRunner
 
 from semsim.attacks.as_text import read_attack
-from semsim.campaign.vertical import VerticalRun, attack_vertical
+from semsim.attacks.vertical import QuarteredNet
+from semsim.campaign import vertical
+from semsim.campaign.vertical import VerticalRun, attack_vertical, vertical_sets
 from semsim.cli.main import app
 from semsim.errors import SettingsError
 from semsim.images import read_images
 from semsim.sets.reader import read_set
+from semsim.types import LabelledImages
 
 SYMBOLS = "symbols:size=16,test_per_class=1"
 
 
 def test_cafe_ends_in_a_reconstruction_set(tmp_path):
-    asked = ["--name", "split", "--dataset", SYMBOLS, "--images", "4", "--batch-size", "2"]
+    asked = ["--name", "split", "--dataset", SYMBOLS, "--images", "4"]
     asked += ["--attack", "cafe:steps=300", "--data-dir", str(tmp_path)]
     done = CliRunner().invoke(app, ["campaign", "vertical", *asked])
     assert done.exit_code == 0, done.output
@@ -55,9 +62,73 @@ def test_too_few_rounds_are_a_failure_with_its_reason(tmp_path):
     assert manifest["error"].str.contains("2 rounds do not tell 4 images apart").all()
 
 
-def test_a_batch_larger_than_all_images_is_refused():
-    with pytest.raises(SettingsError, match="1 to 4 images"):
-        VerticalRun(name="x", images=4, batch=5)
+@pytest.mark.parametrize("batch", [-1, 4, 5])
+def test_a_batch_is_some_of_all_images(batch):
+    """Rounds of all images are one equation, however many there are."""
+    with pytest.raises(SettingsError, match=r"1 to 3 of 4 images, .* take a smaller batch"):
+        VerticalRun(name="x", images=4, batch=batch)
+
+
+@pytest.mark.parametrize(("images", "batch"), [(1, 1), (2, 1), (3, 1), (4, 2), (8, 4), (9, 4)])
+def test_without_a_batch_a_round_has_half_of_the_images(images, batch):
+    assert VerticalRun(name="x", images=images).in_a_round == batch
+    assert VerticalRun(name="x", images=images, batch=1).in_a_round == 1
+
+
+def test_no_image_is_no_run():
+    with pytest.raises(SettingsError, match="At least one image"):
+        VerticalRun(name="x", images=0)
+
+
+def test_a_set_of_a_folder_that_has_changed_is_made_again(tmp_path):
+    for number, name in enumerate(("train/a/x", "train/b/x", "test/a/x", "test/b/x")):
+        blocky(tmp_path / f"pictures/{name}.png", number, (8, 8))
+    run = VerticalRun(
+        name="own",
+        dataset=f"folder:root={tmp_path / 'pictures'},size=8",
+        attack="cafe:steps=1",
+        images=2,
+        width=2,
+        hidden=4,
+    )
+
+    def written():
+        (folder,) = vertical_sets([run], tmp_path / "data")
+        return (folder / "run.json").stat().st_mtime_ns
+
+    first = written()
+    assert written() == first
+    blocky(tmp_path / "pictures/train/a/z.png", 9, (8, 8))
+    assert written() != first
+
+
+def test_the_time_of_steps_does_not_grow_with_the_images_and_that_of_equations_does(monkeypatch):
+    """Steps that take 10 s, and a second for the rounds and for the equations of four images."""
+    noise = LabelledImages(
+        dataset="noise",
+        classes=("a", "b"),
+        ids=tuple(map(str, range(16))),
+        images=torch.rand(16, 3, 8, 8, generator=torch.Generator().manual_seed(0)),
+        labels=torch.arange(16) % 2,
+    )
+    run = VerticalRun(
+        name="x", dataset="noise", attack="cafe:steps=5", images=16, batch=2, width=2, hidden=4
+    )
+    clock = count()
+    monkeypatch.setattr(vertical, "pace", lambda work: 10.0)
+    monkeypatch.setattr(vertical.time, "process_time", lambda: float(next(clock)))
+    inputs = 2 * 8 * 8
+    rounds = 4 * 3  # four times as many, seen once and matched twice
+    equations = 4 * 4 * (16 + 2 * inputs) / (4 + 2 * inputs)
+    found = vertical.vertical_attack_seconds(run, noise)
+    assert found == pytest.approx(10 + rounds + equations)
+
+
+def test_the_memory_of_the_equations_is_that_of_both_sides_and_their_copies():
+    run = VerticalRun(name="x", images=2, batch=1, rounds=5, width=3, hidden=7)
+    inputs = QuarteredNet(2, size=(4, 6), width=3, hidden=7).joint.in_features
+    both = torch.empty(5 * 7, 2 + inputs, dtype=torch.float64)
+    assert vertical.vertical_memory(run, (4, 6)) == 2 * both.numel() * both.element_size()
 
 
 def test_clipping_each_image_of_a_batch_is_refused(tmp_path):

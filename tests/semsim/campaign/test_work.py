@@ -83,7 +83,7 @@ def test_weights_nobody_can_read_say_nothing_of_the_images(planned):
 
 
 def test_a_training_that_diverges_is_its_own_word():
-    # The noise drives the weights to infinity in the first epoch; the second has no finite loss.
+    # The noise drives the weights to infinity in the first epoch.
     noisy = toy_campaign(strategies=("gradient-noise:std=1e38",), train=TrainSettings(epochs=2))
     assert "The training diverged" in work.train(plan_of(noisy).targets[0].plan, "cpu").why
 

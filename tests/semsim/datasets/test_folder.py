@@ -1,8 +1,12 @@
+import os
+
 import pytest
 from made_pictures import blocky
 from PIL import Image
 
 from semsim.datasets.folder import Folder
+from semsim.datasets.on_disk import content_of
+from semsim.datasets.symbols import Symbols
 from semsim.errors import DataError, SettingsError
 
 
@@ -65,3 +69,60 @@ def test_missing_root_empty_folder_and_no_setting_each_say_so(tmp_path):
         Folder(root=str(tmp_path / "nowhere"))("train")
     with pytest.raises(DataError, match="No images"):
         Folder(root=str(tmp_path))("train")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("cat/001.jpg", "cat/001.png"), ("a-b/c.png", "a/b-c.png")]
+)
+def test_two_files_with_one_id_are_refused(tmp_path, first, second):
+    for name in (first, second):
+        picture(tmp_path / name)
+    with pytest.raises(DataError, match="would both be called") as told:
+        Folder(root=str(tmp_path), test_share=0.0)("train")
+    assert all(str(tmp_path / name) in str(told.value) for name in (first, second))
+
+
+def add(root):
+    picture(root / "train/cat/b.png")
+
+
+def add_class(root):
+    picture(root / "test/ant/a.png")
+
+
+def remove(root):
+    (root / "train/dog/a.png").unlink()
+
+
+def replace_by_another_size(root):
+    picture(root / "train/cat/a.png", size=(90, 70))
+
+
+def replace_later(root):
+    path = root / "train/cat/a.png"
+    os.utime(path, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns + 1_000_000_000))
+
+
+@pytest.mark.parametrize("change", [add, add_class, remove, replace_by_another_size, replace_later])
+def test_the_content_tells_of_every_change(tmp_path, change):
+    for name in ("train/cat/a", "train/dog/a", "test/cat/a"):
+        picture(tmp_path / f"{name}.png")
+    data = Folder(root=str(tmp_path))
+    before = data.content()
+    assert content_of(data) == before == Folder(root=str(tmp_path), size=8).content() != ""
+    (tmp_path / "train/cat/notes.txt").write_text("x")
+    assert data.content() == before
+    change(tmp_path)
+    assert data.content() != before
+
+
+def test_what_is_not_there_or_built_in_has_no_content(tmp_path):
+    assert Folder().content() == Folder(root=str(tmp_path / "nowhere")).content() == ""
+    assert content_of(Symbols()) == ""
+
+
+def test_a_file_that_leads_nowhere_is_left_to_who_reads_it(tmp_path):
+    picture(tmp_path / "cat/a.png")
+    before = Folder(root=str(tmp_path)).content()
+    (tmp_path / "cat/b.png").symlink_to(tmp_path / "gone.png")
+    assert Folder(root=str(tmp_path)).content() not in ("", before)

@@ -1,6 +1,7 @@
 """The map of everything: what it is made of, what cannot be, and its smallest scale whole."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from semsim.errors import SettingsError
 from semsim.images import read_image
 from semsim.reproduce import everything_plan as planned
 from semsim.reproduce.everything_plan import Key, scale_of, strategies, work_out
-from semsim.reproduce.everything_table import write_controls
+from semsim.reproduce.simulated_people import write_controls
 from semsim.sets.reader import read_set
 from semsim.types import LabelledImages
 
@@ -70,7 +71,7 @@ def test_controls_are_what_they_are_called(tmp_path):
         labels=torch.tensor([1, 0]),
     )
     train = replace(images, images=torch.stack([torch.zeros(3, 8, 8), torch.ones(3, 8, 8) * 0.5]))
-    grey, mean, same = (read_set(one) for one in write_controls(images, train, tmp_path))
+    grey, mean, same = (read_set(one) for one in write_controls(images, train, tmp_path).values())
     for found, value in ((grey, 128), (mean, 64)):
         for path in found.pairs["reconstruction"]:
             assert set(np.asarray(Image.open(path)).flatten()) == {value}
@@ -92,10 +93,13 @@ def test_a_plan_has_cells_time_and_disk_and_computes_nothing(tmp_path):
     done = typed("--preset", "smoke", "--plan", "--json", "--out", str(tmp_path))
     assert done.exit_code == 0, done.output
     rows = json.loads(done.stdout)
-    assert sum(row["cells"] for row in rows) == 34  # 3 × 8, and 2 × 5 on the second network
-    assert {row["what"] for row in rows} == {*ATTACKS, "(training)", "(simulated people)"}
-    assert all(row["seconds"] > 0 for row in rows if not row["done"])
-    assert all(row["bytes"] > 0 for row in rows if row["network"])
+    attacked = [row for row in rows if row["what"].startswith("attack ")]
+    # Two originals in 3 × 8 cells, and in 2 × 5 on the second network.
+    assert sum(row["count"] for row in attacked) == 2 * 34
+    assert {row["what"] for row in attacked} == {f"attack {name}" for name in ATTACKS}
+    assert {row["what"] for row in rows} >= {"train", "train simulated people"}
+    assert all(row["seconds"] > 0 for row in rows)
+    assert re.search(r"core-(hours|days), [\d.]+ [MG]B of disk", done.stderr)
     assert "34 cells to compute, 2 originals each; 14 that cannot be" in done.stderr
     assert not list(tmp_path.glob("smoke/runs/everything*"))
 

@@ -13,16 +13,19 @@ from semsim.cli.reproduce import app
 from semsim.errors import SettingsError
 from semsim.federated.arms import ARMS
 from semsim.federated.comparison import load
+from semsim.grid.engine import make_files
 from semsim.images import write_png
 from semsim.progress import Progress
 from semsim.reproduce.pbpfl import (
     PRESETS,
-    carry_out_all,
+    classification,
     commonest_share,
     costs,
     mean_error,
+    regression,
     reproduced,
     table_rows,
+    valued_images,
     with_own,
 )
 from semsim.reproduce.pbpfl_leak import LeakPlan, leak_pieces, leak_text
@@ -114,6 +117,17 @@ def test_the_papers_data_are_named_as_the_page_types_them(tmp_path: Path, own):
     assert "needs --table and --target" in half.output
 
 
+def test_two_tables_of_ones_own_are_kept_in_files_of_their_own(tmp_path: Path, own):
+    bank, retina, _ = own
+    chosen = with_own(PRESETS["smoke"], f"table:path={bank},target=y", retina)
+    assert chosen.image_network in chosen.networks  # of which both tables have one
+    pieces = [*regression(chosen, tmp_path), *valued_images(chosen, tmp_path)]
+    assert len({piece.key for piece in pieces}) == len(pieces) > 0
+    small = [*regression(PRESETS["small"], tmp_path), *classification(PRESETS["small"], tmp_path)]
+    names = {Path(piece.key).name for piece in small}  # as they always were
+    assert {"breast-cancer-mlp-3-k1-seed0.json", "digits-resnet20-k5-seed1.json"} <= names
+
+
 def test_small_predicts_classes_and_numbers_of_images_with_the_papers_network():
     small = PRESETS["small"]
     assert small.image_network == "resnet20"
@@ -168,10 +182,10 @@ def test_untrained_and_trained_networks_are_attacked_under_several_seeds(tmp_pat
     told: list[Progress] = []
     tasks = leak_pieces(plan, tmp_path)
     assert len(tasks) == 2 * 2 * 3  # rounds, seeds, arms
-    carry_out_all(tasks[:1])
-    carry_out_all(tasks, report=told.append)
+    make_files(tasks[:1])
+    make_files(tasks, report=told.append)
     done = [progress.done for progress in told]
-    assert (done[0], done[-1]) == (1, 12)
+    assert (done[0], done[-1]) == (100, 1200)
     assert done == sorted(done)
     text = leak_text(plan, tmp_path)
     assert "mlp-3, untrained" in text
@@ -186,10 +200,10 @@ def test_untrained_and_trained_networks_are_attacked_under_several_seeds(tmp_pat
 
 def test_work_in_other_processes_finds_the_same(tmp_path: Path):
     plan = replace(PRESETS["smoke"].leak, rounds=(2,), seeds=1)
-    carry_out_all(leak_pieces(plan, tmp_path / "here"))
-    carry_out_all(leak_pieces(plan, tmp_path / "there"), workers=2)
+    make_files(leak_pieces(plan, tmp_path / "here"))
+    make_files(leak_pieces(plan, tmp_path / "there"), workers=2)
     with one_thread_cluster() as cluster:
-        carry_out_all(leak_pieces(plan, tmp_path / "far"), scheduler=cluster.scheduler_address)
+        make_files(leak_pieces(plan, tmp_path / "far"), scheduler=cluster.scheduler_address)
     texts = {leak_text(plan, tmp_path / place) for place in ("here", "there", "far")}
     assert len(texts) == 1
 
@@ -204,4 +218,4 @@ def test_a_scheduler_that_is_not_there_is_said(tmp_path: Path):
 def test_a_failure_is_not_swallowed(tmp_path: Path):
     plan = replace(PRESETS["smoke"].leak, data="breast-cancer")
     with pytest.raises(SettingsError, match="is a table"):
-        carry_out_all(leak_pieces(plan, tmp_path))
+        make_files(leak_pieces(plan, tmp_path))

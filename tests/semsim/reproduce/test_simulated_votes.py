@@ -3,10 +3,12 @@
 import pandas as pd
 import pytest
 from made_judged import judged_labels, judged_votes
+from made_pictures import blocky
 
 from semsim.learning.ablations_run import Material
+from semsim.registry import Plugin
 from semsim.reproduce.semsim_results import blind_spots
-from semsim.reproduce.simulated_votes import Jury, jury_of
+from semsim.reproduce.simulated_votes import Jury, _jury_paths, jury_of
 
 SEES = Jury(originals=0.8, grey=0.0, mean=0.1)
 
@@ -75,3 +77,14 @@ def test_programs_that_see_nothing_are_told_of_with_what_to_do(tmp_path):
     (line,) = blind_spots({"a": nothing}, {"a": SEES})
     assert "originals and not one reconstruction" in line
     assert "--preset" in line
+
+
+def test_a_jury_is_of_what_is_in_the_folder_that_it_learned(tmp_path):
+    asked = Plugin(name="folder", settings={"root": str(tmp_path / "data")})
+    blocky(tmp_path / "data/cat/a.png", 0)
+    before = _jury_paths(asked, 5, tmp_path)
+    assert _jury_paths(asked, 5, tmp_path) == before
+    blocky(tmp_path / "data/cat/b.png", 1)
+    assert not set(_jury_paths(asked, 5, tmp_path)) & set(before)
+    built_in = _jury_paths(Plugin(name="symbols"), 5, tmp_path)
+    assert built_in[0].stem == "da993415e575aef6"  # as it always was

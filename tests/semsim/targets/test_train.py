@@ -10,11 +10,13 @@ from semsim.defences import STRATEGIES, make
 from semsim.defences.crop_flip import CropFlip
 from semsim.defences.none import NoDefence
 from semsim.errors import SettingsError, StopRequestedError
+from semsim.targets.checkpoint import read_state, write_state
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.degrade import degrade
 from semsim.targets.lenet import CNN4
 from semsim.targets.train import (
     Training,
+    _fingerprint,
     accuracy,
     carry_out,
     train_target,
@@ -186,6 +188,31 @@ def test_divergence_is_an_error_and_not_a_model(tmp_path):
     wild = TrainSettings(epochs=20, batch_size=8, lr=1e12)
     with pytest.raises(SettingsError, match=r"smaller lr than 1e\+12"):
         carry_out(training(tmp_path, architecture=CNN4(width=4), settings=wild, checkpoint=None))
+
+
+@pytest.mark.parametrize("batch", [8, 18])  # the loss tells of it, or only the weights do
+def test_a_training_that_diverged_is_no_model_when_it_is_tried_again(tmp_path, batch):
+    class Spoils(NoDefence):
+        def gradients(self, gradients, rng, phase):
+            return tuple(torch.full_like(each, torch.nan) for each in gradients)
+
+    settings = TrainSettings(epochs=1, batch_size=batch)
+    asked = training(tmp_path, defence=Spoils(), settings=settings)
+    for _ in range(2):
+        with pytest.raises(SettingsError, match="The training diverged: in epoch 1"):
+            carry_out(asked)
+    assert not asked.checkpoint.exists()
+
+
+def test_the_checkpoint_of_a_training_that_diverged_is_no_model(tmp_path):
+    asked = training(tmp_path, settings=TrainSettings(epochs=1, batch_size=8))
+    carry_out(asked)
+    kept = read_state(asked.checkpoint, _fingerprint(asked))  # as an earlier version left it
+    spoilt = dict(kept.model)
+    spoilt["head.weight"] = torch.full_like(spoilt["head.weight"], torch.nan)
+    write_state(asked.checkpoint, replace(kept, model=spoilt), _fingerprint(asked))
+    with pytest.raises(SettingsError, match="in epoch 1 a weight is no longer finite"):
+        carry_out(asked)
 
 
 def test_loss_scale_scales_the_step_and_not_the_report():
