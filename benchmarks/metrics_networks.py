@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 from torch_fidelity import calculate_metrics, register_feature_extractor
 from torch_fidelity.feature_extractor_base import FeatureExtractorBase
+from torch_fidelity.registry import FEATURE_EXTRACTORS_REGISTRY
 from torchvision.models import alexnet
 
 from benchmarks.measuring import ROOT, apart, judge, peak
@@ -145,7 +146,8 @@ def fidelity(light: bool, folder: Path, device: str) -> Work:
     }
     given |= {"save_cpu_ram": True}  # no processes that load pictures
     if light:
-        register_feature_extractor(LIGHT, Light)
+        if LIGHT not in FEATURE_EXTRACTORS_REGISTRY:  # each round asks anew
+            register_feature_extractor(LIGHT, Light)
         given |= {"feature_extractor": LIGHT}
     else:
         given |= {"feature_extractor_weights_path": str(folder / WEIGHTS[INCEPTION])}
