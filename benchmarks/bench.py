@@ -42,54 +42,58 @@ class Run:
 
 
 PLAN = {
-    "startup": Run(command="benchmarks.startup", minutes=3),
+    "startup": Run(command="benchmarks.startup", minutes=2),
     "pages": Run(command="benchmarks.pages --runs 3", minutes=9),
-    "metrics": Run(command="benchmarks.metrics", minutes=3),
+    "metrics": Run(command="benchmarks.metrics", minutes=2),
     "metrics-networks": Run(
-        command="benchmarks.metrics --only lpips,light --pictures 2048", minutes=2
+        command="benchmarks.metrics --only lpips,light --pictures 2048", minutes=3
     ),
-    "votes": Run(command="benchmarks.statistics --only time", minutes=2),
+    "fid": Run(command="benchmarks.metrics --only fid --pictures 64", minutes=9),
+    "votes": Run(command="benchmarks.statistics --only time", minutes=1),
     "few-models": Run(
-        command="benchmarks.statistics --only models,difference,ceiling,images", minutes=6
+        command="benchmarks.statistics --only models,difference,ceiling,images", minutes=3
     ),
-    "attacks": Run(command="benchmarks.attacks --quick --only speed", minutes=5),
-    "attacks-many": Run(command="benchmarks.attacks --quick --only many", minutes=2),
-    "attacks-tv": Run(command="benchmarks.attacks --only tv", minutes=10),
+    "attacks": Run(command="benchmarks.attacks --quick --only speed", minutes=4),
+    "attacks-many": Run(command="benchmarks.attacks --quick --only many", minutes=1),
+    "attacks-at-once": Run(command="benchmarks.attacks --quick --only at-once", minutes=12),
+    "attacks-tv": Run(command="benchmarks.attacks --only tv", minutes=3),
     "attacks-trained": Run(
-        command="benchmarks.attacks --only trained --epochs 4 --lr 0.05", minutes=5
+        command="benchmarks.attacks --only trained --epochs 4 --lr 0.05", minutes=2
     ),
     "attacks-curves": Run(
-        command="benchmarks.attacks --only curves --epochs 4 --lr 0.05", minutes=10
+        command="benchmarks.attacks --only curves --epochs 4 --lr 0.05", minutes=12
     ),
     "linear": Run(command="benchmarks.linear --variants 1 2 4", minutes=3),
-    "linear-dense": Run(command="benchmarks.linear --variants 3 --rounds 1", minutes=5),
-    "learning": Run(command="benchmarks.learning --quick --rounds 3 --threads 1", minutes=6),
+    "linear-dense": Run(command="benchmarks.linear --variants 3 --rounds 1", minutes=6),
+    "learning": Run(command="benchmarks.learning --quick --rounds 3 --threads 1", minutes=4),
     "learning-large": Run(
-        command="benchmarks.learning --large --rounds 1 --threads 1 --judged 0", minutes=8
+        command="benchmarks.learning --large --rounds 1 --threads 1 --judged 0", minutes=5
     ),
     "scoring": Run(
         command="benchmarks.learning --scoring 512 --quick --rounds 5 --threads 1", minutes=2
     ),
-    "faults": Run(command="benchmarks.faults", minutes=10),
-    "study": Run(command="benchmarks.annotation --seconds 30", minutes=6),
-    "memory": Run(command="benchmarks.annotation --items 200 --seconds 480", minutes=10),
+    "faults": Run(command="benchmarks.faults", minutes=4),
+    "study": Run(command="benchmarks.annotation --seconds 30", minutes=3),
+    "study-small": Run(command="benchmarks.annotation --items 400 --seconds 30", minutes=2),
+    "arrivals": Run(
+        command="benchmarks.arrivals --slots 200000 --servers 1 --people 100 --over 100", minutes=6
+    ),
+    "memory": Run(command="benchmarks.annotation --items 200 --seconds 480", minutes=9),
     "joint": Run(command="benchmarks.annotation --joint 3 --items 4000 --seconds 10", minutes=2),
     "campaign": Run(
-        command="benchmarks.campaign --images 24 --steps 200 --together 4 --rounds 2", minutes=2
+        command="benchmarks.campaign --images 24 --steps 200 --together 4 --rounds 2", minutes=3
     ),
-    "peer": Run(command="benchmarks.annotation_peer", minutes=3),
-    "crowd": Run(command="benchmarks.crowd", minutes=6),
+    "peer": Run(command="benchmarks.annotation_peer", minutes=2),
+    "crowd": Run(command="benchmarks.crowd", minutes=3),
 }
 # What of the README this does not make again, and why.
 LEFT_OUT = {
     "breaching, beside our attacks": "only where it is installed, which no requirements file asks",
-    "metrics --only fid": "five minutes of Inception for 64 pictures",
     "metrics --only light --pictures 100000": "ten minutes: memory of as many pictures",
     "learning --scoring 512 --large": "a quarter of an hour, of which the plan has small networks",
     "annotation --joint at full size, with PostgreSQL": "five studies of 112,000 slots to be made",
     "campaign --images 48": "five minutes, of which the plan has a smaller campaign",
     "attacks --only passes": "five minutes, to decide once whether code is worth its lines",
-    "attacks --only at-once": "ten minutes, most of it two large networks",
     "attacks --only layouts, learning --layouts": "a quarter of an hour, most of it compiling",
     "attacks --only quality": "half an hour, on pictures of CIFAR-100, which do not come with it",
     "attacks --images, --device cuda": "needs those pictures, or a GPU",
@@ -98,7 +102,6 @@ LEFT_OUT = {
     "faults --only clock,folder": "needs libfaketime, and a root who may make files immutable",
     "dask_hosts": "needs a root who may make network namespaces",
     "annotation --database, arrivals --database": "needs an empty PostgreSQL of its own",
-    "arrivals": "four minutes for 200,000 slots on SQLite, with nothing else on the machine",
     "crowd --items 10000": "seven minutes, of which the plan has 500 pictures",
     "annotation_peer --potato": "needs Potato, in an environment of its own",
     "semsim reproduce ensembler": "two hours of one core: four tables and two figures",
