@@ -48,7 +48,7 @@ PLAN = {
     "metrics-networks": Run(
         command="benchmarks.metrics --only lpips,light --pictures 2048", minutes=3
     ),
-    "fid": Run(command="benchmarks.metrics --only fid --pictures 64", minutes=9),
+    "fid": Run(command="benchmarks.metrics --only fid --pictures 64", minutes=6),
     "votes": Run(command="benchmarks.statistics --only time", minutes=1),
     "few-models": Run(
         command="benchmarks.statistics --only models,difference,ceiling,images", minutes=3
