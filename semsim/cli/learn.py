@@ -12,14 +12,7 @@ from semsim.datasets import DATASETS
 from semsim.errors import SettingsError
 from semsim.jobs.folders import read_job
 from semsim.learning import PRESETS, TrainSettings
-from semsim.learning.ablations import (
-    STUDIES,
-    StudyPlan,
-    default_values,
-    read_values,
-    study_table,
-    summary,
-)
+from semsim.learning.ablations import STUDIES, study_plan, study_table, summary
 from semsim.learning.ablations_run import (
     JudgedOrder,
     Workplace,
@@ -153,16 +146,13 @@ def study_command(
     """Vary one thing and judge each training: label budget, network, loss or margin."""
     with told_errors():
         material = read_materials(labels, votes or ())
-        every, held = tuple(range(seeds)), parse_hold_out(hold_out, share)
-        settings = replace(read_settings(preset), device=device)
-        plan = StudyPlan(
-            what=what,
-            values=default_values(what, material.labels, settings, held, every)
-            if values is None
-            else read_values(what, values),
-            seeds=every,
-            settings=settings,
-            hold_out=held,
+        plan = study_plan(
+            what,
+            values,
+            material.labels,
+            settings=replace(read_settings(preset), device=device),
+            hold_out=parse_hold_out(hold_out, share),
+            trainings=seeds,
             controls=controls,
         )
         place = _place(checkpoints, data_dir, metrics, device)

@@ -164,6 +164,37 @@ def default_values(
     return (*(steps or [n for n in (usable // 4, usable // 2) if n >= _LEAST]), ALL)
 
 
+def study_plan(
+    what: str,
+    given: str | None,
+    labels: pd.DataFrame,
+    *,
+    settings: TrainSettings,
+    hold_out: HoldOut,
+    trainings: int,
+    controls: str,
+) -> StudyPlan:
+    """The plan of a study as people ask for it.
+
+    given: values as `read_values` takes them, None for those of `default_values` on `labels`.
+    trainings: of each value, whose seeds are 0 and up. Raises as these two and `StudyPlan`.
+    """
+    seeds = tuple(range(trainings))
+    values = (
+        default_values(what, labels, settings, hold_out, seeds)
+        if given is None
+        else read_values(what, given)
+    )
+    return StudyPlan(
+        what=what,
+        values=values,
+        seeds=seeds,
+        settings=settings,
+        hold_out=hold_out,
+        controls=controls,
+    )
+
+
 def usual_values(what: str) -> tuple[str, ...]:
     """The values of a study as people write them: those it takes at first, or usual budgets."""
     kind = STUDIES[what]

@@ -24,6 +24,7 @@ from semsim.metrics.windows import (
     mean_over_places,
     mean_ssim,
     moments,
+    of_images,
     places_first,
     ssim_in_place,
 )
@@ -148,7 +149,7 @@ def _least_mse(a: np.ndarray, b: np.ndarray, shift: int, flip: bool) -> np.ndarr
     for mirrored, at, by in _registrations(a, shift, flip):
         difference = first[at] - sides[mirrored][by]
         difference *= difference
-        found.append(_of_images(mean_over_places(difference), a))
+        found.append(of_images(mean_over_places(difference), a))
     return np.asarray(np.min(found, axis=0))
 
 
@@ -189,7 +190,7 @@ def _ssim_of_each(
         sides = [places_first(a[part]), *_sides(b[part], flip)]
         first, *others = (moments(side, GAUSSIAN).astype(kind) for side in sides)
         scores = [
-            _of_images(mean_ssim(first, others[mirrored], at, by, GAUSSIAN), a[part])
+            of_images(mean_ssim(first, others[mirrored], at, by, GAUSSIAN), a[part])
             for mirrored, at, by in _registrations(a, shift, flip)
         ]
         found.append(np.array(scores))
@@ -206,12 +207,6 @@ def _sides(images: np.ndarray, flip: bool) -> list[np.ndarray]:
     """Images (n, C, H, W) as `places_first` makes them and, with `flip`, mirrored ones too."""
     found = places_first(images)
     return [found, np.ascontiguousarray(found[:, ::-1])] if flip else [found]
-
-
-def _of_images(values: np.ndarray, images: np.ndarray) -> np.ndarray:
-    """The mean over channels, from (m,) as `places_first` lays images (n, C, H, W), to (n,)."""
-    n, channels = images.shape[:2]
-    return np.asarray(values[: n * channels].reshape(n, channels).mean(axis=1))
 
 
 def _cut(a: np.ndarray, b: np.ndarray, registration: Registration) -> tuple[np.ndarray, np.ndarray]:

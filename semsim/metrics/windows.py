@@ -80,11 +80,16 @@ def ssim_in_place(a: np.ndarray, b: np.ndarray, window: SsimWindow) -> np.ndarra
 
     a, b: float64 in [0, 1], with sides of the window's or more.
     """
-    n, channels, height, width = a.shape
+    height, width = a.shape[2:]
     whole = slice(0, height), slice(0, width)
     first, second = (moments(places_first(images), window) for images in (a, b))
-    found = mean_ssim(first, second, whole, whole, window)
-    return np.asarray(found[: n * channels].reshape(n, channels).mean(axis=1))
+    return of_images(mean_ssim(first, second, whole, whole, window), a)
+
+
+def of_images(values: np.ndarray, images: np.ndarray) -> np.ndarray:
+    """The mean over channels, from (m,) as `places_first` lays images (n, C, H, W), to (n,)."""
+    n, channels = images.shape[:2]
+    return np.asarray(values[: n * channels].reshape(n, channels).mean(axis=1))
 
 
 def moments(images: np.ndarray, window: SsimWindow) -> Moments:

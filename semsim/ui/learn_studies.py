@@ -14,9 +14,7 @@ from semsim.jobs.folders import Job, JobState
 from semsim.learning import PRESETS, controls
 from semsim.learning.ablations import (
     STUDIES,
-    StudyPlan,
-    default_values,
-    read_values,
+    study_plan,
     study_table,
     summary,
     usual_values,
@@ -111,16 +109,13 @@ def start_study(
     material = material_of(context, studies)
     if not seeds or seeds < 1:
         raise SettingsError(f"Trainings of each must be at least 1; got {seeds!r}.")
-    every, hold_out = tuple(range(int(seeds))), parse_hold_out(held or "original", share)
-    settings = replace(PRESETS[preset], device=str(context.device))
-    plan = StudyPlan(
-        what=what,
-        values=read_values(what, ",".join(chosen))
-        if chosen
-        else default_values(what, material.labels, settings, hold_out, every),
-        seeds=every,
-        settings=settings,
-        hold_out=hold_out,
+    plan = study_plan(
+        what,
+        ",".join(chosen) if chosen else None,
+        material.labels,
+        settings=replace(PRESETS[preset], device=str(context.device)),
+        hold_out=parse_hold_out(held or "original", share),
+        trainings=int(seeds),
         controls=controls.ALL,
     )
     place = Workplace(
