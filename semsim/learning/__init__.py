@@ -6,20 +6,6 @@ from semsim.registry import Registry
 PRESETS: Registry[TrainSettings] = Registry(
     "training preset",
     {
-        "small": TrainSettings(
-            backbone="resnet18",
-            small_stem=False,  # ten times the speed, and enough for some hundred images
-            lr=0.02,
-            batch_size=16,
-            epochs=30,
-            triplets_per_original=8,
-        ),
-        "paper": TrainSettings(),
-        # As the authors' released code, but for what it does by mistake: its loss leaves out the
-        # original, and it normalises in training only.
-        "code": TrainSettings(
-            backbone="resnet18", normalize=True, lr=0.05, batch_size=64, epochs=100
-        ),
         # For few originals: five weights of pixels and of a network that stays as it is.
         "mixed": TrainSettings(
             backbone="lenet",
@@ -40,6 +26,20 @@ PRESETS: Registry[TrainSettings] = Registry(
             epochs=30,
             triplets_per_original=8,
             patience=10,
+        ),
+        "small": TrainSettings(
+            backbone="resnet18",
+            small_stem=False,  # ten times the speed, and enough for some hundred images
+            lr=0.02,
+            batch_size=16,
+            epochs=30,
+            triplets_per_original=8,
+        ),
+        "paper": TrainSettings(),
+        # As the authors' released code, but for what it does by mistake: its loss leaves out the
+        # original, and it normalises in training only.
+        "code": TrainSettings(
+            backbone="resnet18", normalize=True, lr=0.05, batch_size=64, epochs=100
         ),
     },
 )

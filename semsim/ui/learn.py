@@ -354,7 +354,8 @@ def _learned_how() -> tuple[Any, ...]:
         label="Preset",
         info="mixed: weighs pixels against a network that stays as it is, seconds; for few "
         "originals. pooled: trains the network, minutes; from fifty originals. small: the same "
-        "with the triplet loss. paper: as published, ResNet-50, hours and a GPU.",
+        "with the triplet loss. paper: as published, ResNet-50, hours and a GPU. code: as the "
+        "authors' code, ResNet-18, the same loss.",
         elem_id="learn-preset",
     )
     controls = gr.Radio(
