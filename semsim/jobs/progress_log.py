@@ -86,13 +86,14 @@ def read_end(path: Path, limit: int | None = _RECENT) -> str:
 def seconds_left(points: Sequence[TimedProgress]) -> float | None:
     """Seconds from the last of `points` to its total at the pace of the minute before it.
 
-    None while no pace is known.
+    None while no pace is known, and at the total: what a job does after its last step, such as
+    judging what it learned, has none.
     """
     if not points:
         return None
     last = points[-1]
     if last.done >= last.total:
-        return 0.0
+        return None
     # A report from the future is from before the clock was set back.
     recent = [p for p in points if 0 <= last.at - p.at <= _PACE and p.total == last.total]
     steps, seconds = last.done - recent[0].done, last.at - recent[0].at

@@ -129,5 +129,5 @@ def test_time_left_is_unknown_before_a_second_report():
     assert seconds_left(points((5, 0), (5, 9))) is None
 
 
-def test_nothing_is_left_at_the_end():
-    assert seconds_left(points((100, 3))) == 0
+def test_what_comes_after_the_last_step_has_no_time_left_that_is_known():
+    assert seconds_left(points((0, 0), (90, 2), (100, 3))) is None
