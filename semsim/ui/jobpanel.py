@@ -288,7 +288,9 @@ def status_html(
     if progress is not None:
         share = round(100 * share_done(progress))
         left = f"about {words_for_seconds(seconds)} left" if running and seconds is not None else ""
-        note = " · ".join(word for word in (f"{share} %", progress.note, left) if word)
+        where = " · ".join(word for word in (f"{share} %", progress.note, left) if word)
+        # What a whole job was at last is over; one that ended early says where.
+        note = "" if state is JobState.DONE and share == 100 else where
     # The traceback below what went wrong is for error.txt.
     what = error.split("\n\n", 1)[0] if state is JobState.FAILED else ""
     return str(_HTML.status(state.value, title, words, share, note, what))

@@ -85,6 +85,12 @@ def test_a_job_that_is_done_says_how_long_it_took():
     assert "took" not in draw(state=JobState.STOPPED).text
 
 
+def test_a_job_that_is_done_no_longer_says_what_it_was_at_but_where_it_ended_early():
+    assert "judging" not in draw(state=JobState.DONE, progress=Progress(4, 4, "judging")).text
+    early = draw(state=JobState.DONE, progress=Progress(3, 4, "no better for 10 epochs"))
+    assert "75 % · no better for 10 epochs" in early.text
+
+
 def test_a_failed_job_shows_the_message_and_not_the_traceback():
     text = draw(state=JobState.FAILED, error="No image at x.png.\n\nTraceback (most").text
     assert "No image at x.png." in text
