@@ -216,7 +216,7 @@ class _Run:
         for planned in self._sets(target):
             for batch in planned.batches():
                 cells = tuple(cell for cell in batch if cell.key in self.missing)
-                if cells:
+                if cells and cells[0].key not in self._asked:  # two sets may have the same cells
                     cost = sum(self._cost[cell.key] for cell in cells)
                     asked = _Asked(target=target, planned=planned, cells=cells, weight=cost)
                     self._asked[cells[0].key] = asked

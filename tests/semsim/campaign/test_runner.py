@@ -172,6 +172,25 @@ def test_a_set_is_written_again_where_what_crashed_has_come_since(retried, clien
     assert found.manifest["status"].tolist() == ["ok"] * 3
 
 
+@pytest.mark.parametrize(
+    "same",
+    [
+        {"attacks": ("invgrad:steps=3", "invgrad:paper,steps=3")},
+        {"architectures": ("cnn-small:width=4", "cnn-small: width=4")},
+        {"trainings": ("", "epochs=1")},
+    ],
+)
+def test_sets_that_differ_in_words_alone_share_their_images(same, tmp_path):
+    asked = {"attacks": ("invgrad:steps=3",), "strategies": ("none",), **same}
+    plan = plan_of(toy_campaign(images=2, train=TrainSettings(epochs=1), **asked))
+    first, second = plan.sets
+    assert first.cells == second.cells and first.model != second.model
+    done = run_plan(plan, tmp_path, None, CPU)
+    assert (done["trained"], done["computed"], len(done["sets"])) == (1, 2, 2)
+    one, other = (read_set(Path(folder)) for folder in done["sets"])
+    assert one.manifest.equals(other.manifest)
+
+
 def test_updates_of_clients_become_sets_that_say_what_was_shared(client, tmp_path):
     ways = ("gradient", "update:steps=2,batch=2,lr=0.1,momentum=0.5")
     campaign = toy_campaign(
