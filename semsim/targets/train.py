@@ -251,9 +251,9 @@ def _one_epoch(training: Training, run: _Run, report: Report) -> dict[str, float
         # Dropout draws from the global generator only.
         torch.manual_seed(training.settings.seed + run.schedule.last_epoch)
         for number, batch in enumerate(batches, start=1):
-            images = training.defence.images(data.images[batch], run.rng).images
-            if training.degrade is not None:
-                images = training.degrade(images, run.rng)
+            images = data.images[batch]
+            if len(batch):  # of none, as DP-SGD may draw, there is nothing to change
+                images = _changed(training, images, run.rng)
             loss, hits = _one_step(training, run, images.to(device), data.labels[batch].to(device))
             loss_sum += loss * len(batch)
             right += hits
@@ -262,6 +262,12 @@ def _one_epoch(training: Training, run: _Run, report: Report) -> dict[str, float
                 report(Progress(number, len(batches)))
     seen = max(seen, 1)  # batches that are drawn image by image may all be empty
     return {"loss": loss_sum / seen, "accuracy": right / seen}
+
+
+def _changed(training: Training, images: Tensor, rng: torch.Generator) -> Tensor:
+    """What is trained on of a batch, (N, C, H, W), of one image or more."""
+    changed = training.defence.images(images, rng).images
+    return changed if training.degrade is None else training.degrade(changed, rng)
 
 
 def _batches(training: Training, rng: torch.Generator) -> Sequence[Tensor]:

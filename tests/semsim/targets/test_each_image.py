@@ -113,6 +113,20 @@ def test_an_empty_batch_is_noise_alone():
     assert 0 < told[-1].values["loss"] < 10
 
 
+@pytest.mark.parametrize("defence", ["crop-flip", "resized-crop-flip", "ats:3-1-7"])
+def test_an_empty_batch_has_nothing_to_augment(defence):
+    told = []
+    settings = replace(ONE_STEP, batch_size=1, lr=0.01)
+    asked = training(f"{defence} & dp-sgd:noise=0.1", settings=settings, degrade=as_it_comes)
+    carry_out(asked, told.append)
+    assert 0 < told[-1].values["loss"] < 10
+
+
+def as_it_comes(images, rng):
+    assert len(images)
+    return images
+
+
 def test_batch_norm_mixes_images_and_is_refused_in_training_only():
     asked = training("crop-flip & dp-sgd", architecture=SmallCNN(width=4))
     with pytest.raises(SettingsError, match="Take an architecture without it: cnn4"):
