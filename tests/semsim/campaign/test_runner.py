@@ -184,7 +184,8 @@ def test_sets_that_differ_in_words_alone_share_their_images(same, tmp_path):
     asked = {"attacks": ("invgrad:steps=3",), "strategies": ("none",), **same}
     plan = plan_of(toy_campaign(images=2, train=TrainSettings(epochs=1), **asked))
     first, second = plan.sets
-    assert first.cells == second.cells and first.model != second.model
+    assert first.cells == second.cells
+    assert first.model != second.model
     done = run_plan(plan, tmp_path, None, CPU)
     assert (done["trained"], done["computed"], len(done["sets"])) == (1, 2, 2)
     one, other = (read_set(Path(folder)) for folder in done["sets"])
