@@ -64,6 +64,28 @@ def test_what_was_there_before_is_counted(done, tmp_path):
     assert whole_plan(order, outcome) == PLAN
 
 
+def test_other_test_images_are_classified_anew(tmp_path):
+    few, many = (
+        replace(
+            PLAN,
+            dataset=f"symbols:train_per_class=2,test_per_class={count}",
+            networks=("small:width=4",),
+            defences=("none",),
+            attacks=("adaptive",),
+            train=SplitTrainSettings(epochs=4, batch_size=64),
+            attack_seeds=(0,),
+        )
+        for count in (1, 4)
+    )
+    shared, alone = tmp_path / "shared", tmp_path / "alone"
+    run_split(few, place(shared))
+    again, fresh = run_split(many, place(shared)), run_split(many, place(alone))
+    right = fresh["rows"][0]["accuracy"]
+    assert 47 * right != int(47 * right)  # what the few test images could not have said
+    assert again["rows"][0]["accuracy"] == right
+    assert again["reused"] == 2  # the recogniser and the system, which learned the same images
+
+
 def test_a_set_holds_what_was_scored(done):
     _, outcome, _ = done
     assert len(outcome["sets"]) == 5  # of the first attack seed
