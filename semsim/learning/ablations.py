@@ -3,6 +3,8 @@
 Sun et al. 2023, Fig. 7A (how many originals are labelled), 7B (network), 7C (loss), 9 (margin).
 """
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.errors import DataError, SettingsError
+from semsim.kept.keys import key_of
 from semsim.learning.controls import CLASSIC, check_controls
 from semsim.learning.evaluation import auc_of, semsim_row
 from semsim.learning.settings import MIXED, TrainSettings
@@ -20,6 +23,7 @@ from semsim.metrics.provenance import CONTROLS, SHUFFLED, START
 from semsim.registry import Registry
 
 ALL = "all"  # of the label budget: every original there is
+_NOT_PLAIN = re.compile(r"[^0-9A-Za-z.]")
 _BUDGETS = (50, 100, 200, 300, 400, 500)
 _LEAST = 2  # originals of a budget: one has none beside it that could be kept for validation
 
@@ -125,9 +129,10 @@ class Arm:
 def arms(plan: StudyPlan) -> tuple[Arm, ...]:
     """Every training of the study, seed by seed."""
     setting = STUDIES[plan.what].setting
+    names = plain_names(plan.values)
     return tuple(
         Arm(
-            name=f"{plain_name(value)}-seed-{seed}",
+            name=f"{names[value]}-seed-{seed}",
             value=value,
             seed=seed,
             settings=replace(plan.settings, seed=seed, **({setting: value} if setting else {})),
@@ -283,6 +288,11 @@ def _facts(row: Mapping[str, Any], scope: str) -> dict[str, Any]:
     return {"value": str(row["value"]), "n_originals": row["n_originals"], **known}
 
 
-def plain_name(value: Any) -> str:
-    """The value as a part of a name of a file."""
-    return "".join(c if c.isascii() and (c.isalnum() or c == ".") else "-" for c in str(value))
+def plain_names(values: Sequence[Any]) -> dict[Any, str]:
+    """Each value as a part of a name of a file, which no other of `values` has."""
+    plain = {value: _NOT_PLAIN.sub("-", str(value)) for value in values}
+    taken = Counter(name.lower() for name in plain.values())  # some file systems ignore case
+    return {
+        value: name if taken[name.lower()] == 1 else f"{name}-{key_of(str(value), 8)}"
+        for value, name in plain.items()
+    }

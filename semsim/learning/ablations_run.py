@@ -142,6 +142,7 @@ def train_and_judge(
         licence=asked.licence,
     )
     card = write_card(checkpoint, facts)
+    (folder / SHUFFLED / STATE_FILE).unlink(missing_ok=True)  # what else there is goes with the job
     judged = {"split": facts.split, "held_out": held_out, "in_sample": in_sample}
     return {**outcome, **judged, "licence": card["licence"]}
 
@@ -213,8 +214,8 @@ def run_sides(
     from semsim.learning.session import learn  # with torch, and only a job needs it
 
     done = folder / ARM_FILE
-    if done.exists():
-        return jobs.read_json(done)
+    if done.exists():  # what it is called now counts: the folder may have been moved
+        return {**jobs.read_json(done), **facts}
     began = time.monotonic()
     order = Order(name="semsim", checkpoints=folder, settings=settings)
     if not (folder / STATE_FILE).exists():  # a checkpoint without a state or numbers is of no use
@@ -233,7 +234,8 @@ def run_sides(
         **{"seconds": time.monotonic() - began, "held_out": held_out},
     }
     write_json(done, row)
-    (folder / STATE_FILE).unlink(missing_ok=True)
+    for over in (folder, folder / SHUFFLED):
+        (over / STATE_FILE).unlink(missing_ok=True)
     return row
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from semsim.errors import DataError, SettingsError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
-from semsim.learning.ablations import plain_name
+from semsim.learning.ablations import plain_names
 from semsim.learning.ablations_run import (
     Material,
     Sides,
@@ -101,13 +101,15 @@ def leave_each_out(
     """Train without each value of `plan.kind` and judge by it; what `folder` has is not done again.
 
     Returns kind, simulated, and `rows`, one a value, see `run_sides`, with `left_out` and its
-    `checkpoint`; where the others hold nothing to learn from, the row has `why` instead of both.
+    `checkpoint`; where one leaves nothing to learn from or to judge by, its row has `why` instead
+    of both.
     Raises `DataError` where there are fewer than two values.
     """
     values, rows = _values(plan, material), []
+    names = plain_names(values)
     for number, value in enumerate(values):
         tell = _part(report, number, len(values), value)
-        rows.append(_one(plan, value, settings, material, place, folder, tell))
+        rows.append(_one(plan, value, settings, material, place, folder / names[value], tell))
     report(Progress(len(values), len(values), "done"))
     return {"kind": plan.kind, "simulated": is_simulated(material.labels), "rows": rows}
 
@@ -154,14 +156,14 @@ def _one(
     folder: Path,
     report: Report,
 ) -> dict[str, Any]:
-    split, own = divide(material.labels, plan.hold_out(value)), folder / plain_name(value)
-    sides = Sides(train=split.train, test=split.test, votes=material.votes)
-    facts = {"left_out": value, "checkpoint": str((own / "semsim.safetensors").resolve())}
+    facts = {"left_out": value, "checkpoint": str((folder / "semsim.safetensors").resolve())}
     try:
+        split = divide(material.labels, plan.hold_out(value))
+        sides = Sides(train=split.train, test=split.test, votes=material.votes)
         return run_sides(
-            settings, sides, place, own, facts=facts, controls=plan.controls, report=report
+            settings, sides, place, folder, facts=facts, controls=plan.controls, report=report
         )
-    except DataError as error:  # one value may leave nothing to learn from; the others go on
+    except DataError as error:  # one may leave nothing to learn from or judge by; others go on
         return {"left_out": value, "why": str(error)}
 
 

@@ -22,7 +22,7 @@ def run_mixing(model: SemSimModel, material: Material, settings: TrainSettings) 
     """Fit the weights of a mixed SemSim; the one epoch of its training."""
     pairs, shares = judged_shares(material.index, material.training, settings.ordering)
     loss = fit(model, material.table, pairs, shares)
-    triplets = material.index.every(material.training)
+    triplets = material.index.every(material.training, settings.ordering)
     numbers = np.unique(np.concatenate([triplets.ravel(), pairs.ravel()]))
     features = embed(model, material.table, numbers)
     rows = torch.from_numpy(triplets)

@@ -190,17 +190,18 @@ def shuffle_votes(
 def split(
     originals: Sequence[JudgedOriginal], fraction: float, rng: np.random.Generator
 ) -> tuple[tuple[JudgedOriginal, ...], tuple[JudgedOriginal, ...]]:
-    """Originals to train on and originals to hold out, none in both.
+    """Originals to train on and originals to hold out, no picture in both, under whatever name.
 
-    fraction: share held out, rounded, but at least one original stays on each side where
+    fraction: share held out, rounded, but at least one picture stays on each side where
         `fraction` is above 0 and there are two.
     """
-    n = len(originals)
+    pictures = list(dict.fromkeys(original.image for original in originals))
+    n = len(pictures)
     held_out = 0 if fraction == 0 or n < 2 else min(n - 1, max(1, round(fraction * n)))
-    chosen = set(rng.permutation(n)[:held_out].tolist())
+    chosen = {pictures[i] for i in rng.permutation(n)[:held_out]}
     return (
-        tuple(original for i, original in enumerate(originals) if i not in chosen),
-        tuple(original for i, original in enumerate(originals) if i in chosen),
+        tuple(original for original in originals if original.image not in chosen),
+        tuple(original for original in originals if original.image in chosen),
     )
 
 
@@ -239,13 +240,12 @@ class ImageIndex:
         table = np.array(rows, dtype=np.int64).reshape(-1, 3)
         return table[:, :2], table[:, 2].astype(bool)
 
-    def every(self, originals: Sequence[JudgedOriginal]) -> np.ndarray:
-        """All triplets (T, 3) of `originals`, as numbers."""
+    def every(self, originals: Sequence[JudgedOriginal], ordering: str = "majority") -> np.ndarray:
+        """All triplets (T, 3) of `originals`, as numbers. ordering: as of `ordered`."""
         rows = [
             [self._number[original.image], self._number[p], self._number[n]]
             for original in originals
-            for p in original.recognisable
-            for n in original.unrecognisable
+            for p, n, _ in original.ordered(ordering)
         ]
         return np.array(rows, dtype=np.int64).reshape(-1, 3)
 

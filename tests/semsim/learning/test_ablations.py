@@ -1,6 +1,7 @@
 """What a study of SemSim varies, and what it leaves as it is."""
 
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -15,6 +16,7 @@ from semsim.learning.ablations import (
     StudyPlan,
     arms,
     default_values,
+    plain_names,
     read_values,
     summary,
     within_budget,
@@ -42,6 +44,14 @@ def test_arms_differ_in_the_value_and_are_judged_by_the_same_images():
         assert changed <= {"margin", "seed"}
         assert (arm.settings.margin, arm.settings.seed) == (arm.value, arm.seed)
         assert arm.hold_out == HoldOut(seed=arm.seed)
+
+
+def test_no_two_values_share_a_folder():
+    assert plain_names([0.5, "all", 50]) == {0.5: "0.5", "all": "all", 50: "50"}
+    for alike in (["a b", "a-b", "a_b"], ["数据", "图像"], ["Faces", "faces"]):
+        names = plain_names(alike)
+        assert len({name.lower() for name in names.values()}) == len(alike)
+        assert all(re.fullmatch(r"[0-9A-Za-z.-]+", name) for name in names.values())
 
 
 def test_a_budget_takes_originals_away_and_nothing_else(labels, quick):

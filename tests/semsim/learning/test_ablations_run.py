@@ -24,7 +24,7 @@ from semsim.learning.ablations_run import (
 )
 from semsim.learning.card import card_markdown, read_card
 from semsim.learning.controls import ALL
-from semsim.learning.orders import Facts, Order, read_facts
+from semsim.learning.orders import STATE_FILE, Facts, Order, read_facts
 from semsim.learning.splits import HoldOut
 from semsim.terminal import TerminalBar
 
@@ -100,6 +100,12 @@ def test_a_study_has_a_training_on_shuffled_votes_beside_each_of_its_own(materia
     plan = replace(PLAN, values=(0.5,), controls=ALL)
     found = run_study(plan, material, place, tmp_path)
     assert np.isfinite(summary(found["rows"])["shuffled"]).all()
+    assert list(tmp_path.rglob(STATE_FILE)) == []  # each is three times its network
+
+
+def test_of_a_judged_training_only_the_jobs_own_state_is_left(asked, material, place, tmp_path):
+    train_and_judge(replace(asked, controls=ALL), material, place, tmp_path)
+    assert list(tmp_path.rglob(STATE_FILE)) == [tmp_path / STATE_FILE]
 
 
 def test_a_log_has_a_line_an_epoch_of_every_arm(material, place, tmp_path, capsys):

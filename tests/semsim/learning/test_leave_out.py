@@ -3,6 +3,7 @@
 import shutil
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from semsim.errors import DataError, SettingsError
@@ -79,6 +80,40 @@ def test_one_that_leaves_nothing_to_learn_from_stops_no_other(two, place, quick,
     rows = {row["left_out"]: row for row in found["rows"]}
     assert "of 8 originals none has both" in rows["a"]["why"].lower()
     assert "why" not in rows["b"]
+
+
+def test_names_that_files_cannot_have_are_not_taken_for_one(two, place, quick, tmp_path):
+    found = read_materials([one for one, _ in two], ())
+    called = {"a": "数据", "b": "图像"}
+    labels = found.labels.assign(dataset=found.labels["dataset"].map(called))
+    settings = replace(quick, epochs=1)
+    rows = leave_each_out(LeaveOut(), settings, Material(labels=labels), place, tmp_path)["rows"]
+    assert [row["left_out"] for row in rows] == sorted(called.values())
+    assert len({row["checkpoint"] for row in rows}) == 2
+
+
+def test_one_that_leaves_nothing_to_judge_by_stops_no_other(material, place, quick, tmp_path):
+    labels = material.labels
+    first = labels["image_id"] == labels["image_id"].iloc[0]
+    rare = labels[first].assign(attack="dlg")  # of one original, which has to be learned from
+    both = Material(labels=pd.concat([labels, rare], ignore_index=True))
+    settings = replace(quick, epochs=1)
+    found = leave_each_out(LeaveOut(kind="attack"), settings, both, place, tmp_path)
+    rows = {row["left_out"]: row for row in found["rows"]}
+    assert "leaves nothing to judge by" in rows["dlg"]["why"]
+    assert "of 1 original none has both" not in rows["invgrad"].get("why", "")
+
+
+def test_a_folder_that_was_moved_says_where_its_checkpoints_are_now(two, place, quick, tmp_path):
+    material = read_materials([one for one, _ in two], ())
+    settings = replace(quick, epochs=1)
+    leave_each_out(LeaveOut(), settings, material, place, tmp_path / "out")
+    shutil.move(tmp_path / "out", tmp_path / "elsewhere")
+    found = leave_each_out(LeaveOut(), settings, material, place, tmp_path / "elsewhere")
+    for row in found["rows"]:
+        assert row["checkpoint"] == str(
+            tmp_path / "elsewhere" / row["left_out"] / "semsim.safetensors"
+        )
 
 
 def test_what_cannot_be_is_told(two, place, quick, tmp_path):

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -90,6 +91,17 @@ def test_targets_are_the_majority_or_the_share_of_votes(labels):
     pairs, targets = judged_shares(ImageIndex(usable), usable, "votes")
     assert len(pairs) == len(labels)
     assert set(targets) == {0.2, 0.8}
+
+
+def test_distances_are_of_the_triplets_that_votes_order(labels):
+    # A majority recognises every one, some by more votes: no triplet has both kinds.
+    some = labels.assign(
+        recognisable=pd.array([True] * len(labels), "boolean"),
+        n_recognised=labels["n_recognised"].replace({1: 3}),
+    )
+    (record,) = train(some, replace(MIXED, ordering="votes")).records
+    assert all(np.isfinite(value) for value in record.values().values())
+    assert record.d_plus < record.d_minus
 
 
 def test_it_is_fitted_once():

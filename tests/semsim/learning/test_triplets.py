@@ -100,6 +100,16 @@ def test_no_original_is_on_both_sides_of_a_split(verdicts, fraction, seed):
         assert bool(held_out) == (fraction > 0)
 
 
+def test_one_picture_under_two_names_is_on_one_side_of_a_split():
+    labels = study({("symbols", str(i)): [True, False] for i in range(10)})
+    both = [labels, labels.assign(dataset="copies")]  # as if brought in once more
+    usable = take_stock(pd.concat(both, ignore_index=True)).usable
+    for seed in range(5):
+        training, held_out = split(usable, 0.3, np.random.default_rng(seed))
+        assert {o.image for o in training}.isdisjoint(o.image for o in held_out)
+        assert (len(training), len(held_out)) == (14, 6)
+
+
 def test_different_seeds_split_differently():
     usable = take_stock(study({("symbols", str(i)): [True, False] for i in range(20)})).usable
     splits = {split(usable, 0.3, np.random.default_rng(seed))[1] for seed in range(5)}
@@ -209,3 +219,11 @@ def test_judged_pairs_are_those_on_which_a_majority_agrees():
     pairs, recognisable = index.judged(usable)
     assert [[index.paths[n].stem for n in pair] for pair in pairs] == [["o", "0"], ["o", "2"]]
     assert recognisable.tolist() == [True, False]
+
+
+def test_triplets_by_votes_are_those_that_are_learned_from():
+    usable = learnable(take_stock(counted([5, 3], verdict=True)), "votes")
+    index = ImageIndex(usable)
+    assert index.every(usable).shape == (0, 3)  # a majority recognises both
+    (row,) = index.every(usable, "votes")
+    assert [index.paths[n].stem for n in row] == ["o", "0", "1"]
