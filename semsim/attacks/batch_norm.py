@@ -40,12 +40,14 @@ def batch_norm_mode(model: AttackedModel, mode: BatchNorm, *, alone: bool = True
     """Inside, batch norm works as `mode` says, and every other layer as in eval mode.
 
     "train": as in training on a batch of this one image, so that images given together do not
-    mix; where they are not `alone`, as in training on the batch of them all.
+    mix; where they are not `alone`, as in training on the batch of them all. So does a layer
+    without running statistics, whatever `mode` is.
     Running statistics are never changed, and every layer goes back to the mode it was in.
     """
     modules = list(model.modules()) if isinstance(model, nn.Module) else []
     trained = [module for module in modules if module.training]
-    layers = batch_norm_layers(model) if mode == "train" else []
+    every = batch_norm_layers(model)
+    layers = [layer for layer in every if mode == "train" or layer.running_mean is None]
     by = _by_its_own_statistics if alone else _by_those_of_the_batch
     handles = [layer.register_forward_hook(by) for layer in layers]
     for module in trained:
@@ -62,24 +64,28 @@ def batch_norm_mode(model: AttackedModel, mode: BatchNorm, *, alone: bool = True
 def moments_of_each(
     model: AttackedModel, images: Tensor, mode: BatchNorm
 ) -> list[tuple[Tensor, Tensor]]:
-    """The `moments` of each image at the input of every batch norm layer, in module order.
+    """The `moments` of each image at the input of every layer of `running_statistics`, in order.
 
-    images: (N, C, H, W) in [0, 1]. A layer that runs several times counts with its last run.
+    images: (N, C, H, W) in [0, 1]. A layer that runs several times counts with its last run, and
+    one that never runs, as of an auxiliary head, with its running statistics.
     """
-    layers = batch_norm_layers(model)
-    found: dict[nn.Module, tuple[Tensor, Tensor]] = {}
+    known = _running(model)
+    found = {
+        layer: (mean.expand(len(images), -1), variance.expand(len(images), -1))
+        for layer, (mean, variance) in known.items()
+    }
 
     def keep(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         found[layer] = moments(inputs[0])
 
     with batch_norm_mode(model, mode):
-        handles = [layer.register_forward_hook(keep) for layer in layers]
+        handles = [layer.register_forward_hook(keep) for layer in known]
         try:
             model(images)
         finally:
             for handle in handles:
                 handle.remove()
-    return [found[layer] for layer in layers if layer in found]
+    return list(found.values())
 
 
 @torch.no_grad()
@@ -96,16 +102,23 @@ def statistics_of(model: AttackedModel, image: Tensor, mode: BatchNorm) -> Batch
 
 
 def running_statistics(model: AttackedModel) -> BatchNormStatistics:
-    """The running statistics, which are public with the model, as a guess at an image's own."""
-    layers = [layer for layer in batch_norm_layers(model) if layer.running_mean is not None]
+    """The running statistics, which are public with the model, as a guess at an image's own.
+
+    Of every batch norm layer that keeps some, in the order of `model.modules()`.
+    """
+    found = _running(model).values()
     return BatchNormStatistics(
-        means=tuple(
-            layer.running_mean.detach() for layer in layers if layer.running_mean is not None
-        ),
-        variances=tuple(
-            layer.running_var.detach() for layer in layers if layer.running_var is not None
-        ),
+        means=tuple(mean for mean, _ in found), variances=tuple(variance for _, variance in found)
     )
+
+
+def _running(model: AttackedModel) -> dict[nn.Module, tuple[Tensor, Tensor]]:
+    """Mean and variance, (channels,) each, of every batch norm layer that keeps them, in order."""
+    return {
+        layer: (layer.running_mean.detach(), layer.running_var.detach())
+        for layer in batch_norm_layers(model)
+        if layer.running_mean is not None and layer.running_var is not None
+    }
 
 
 def _by_its_own_statistics(
