@@ -10,8 +10,9 @@ from semsim.campaign.demo_plan import DemoSettings
 from semsim.campaign.jury import train_jury, write_jury
 from semsim.cli.options import settings_of, taking
 from semsim.kept.places import DEMO
+from semsim.sets.reader import read_set
 from semsim.targets.jurors import JurySettings
-from semsim.terminal import DATA, TerminalBar
+from semsim.terminal import DATA, TerminalBar, told_errors
 
 app = typer.Typer(no_args_is_help=True, help="The built-in study.")
 
@@ -31,10 +32,13 @@ def demo_jury(
     workers: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
 ) -> None:
     """Train the five simulated annotators and write what each sees into the sets."""
-    with TerminalBar(unit="juror") as bar:
-        weights = train_jury(work, JurySettings(), workers=workers, report=bar)
-    folders = sets or sorted((DEMO / "sets").iterdir())
-    write_jury(folders, weights)
+    with told_errors():
+        folders = sets or sorted((DEMO / "sets").iterdir())
+        for folder in folders:  # before the jury trains for minutes
+            read_set(folder)
+        with TerminalBar(unit="juror") as bar:
+            weights = train_jury(work, JurySettings(), workers=workers, report=bar)
+        write_jury(folders, weights)
     typer.echo(f"jury.parquet is in {len(folders)} sets")
 
 
