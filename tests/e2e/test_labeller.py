@@ -349,6 +349,26 @@ def test_an_answer_that_can_never_be_saved_is_shown_and_kept(
     page.get_by_role("button", name="Try again").click()
     until(lambda: answers(store, study) == [ANSWERS["1"]])
     expect(page.locator(".sl-notice")).to_be_hidden()
+    expect(page.locator(".sl-count")).to_contain_text("1 of 24")
+    expect(page.locator(".sl-stage")).to_be_focused()  # the button is gone
+
+
+def test_an_answer_that_was_not_saved_and_is_taken_back_is_not_sent_again(
+    page, server, store, new_study
+) -> None:
+    study = new_study()
+    join(page, server, study)
+    page.route("**/api/vote", lambda route: route.fulfill(status=403, json={"error": "Not now."}))
+    page.keyboard.press("1")
+    expect(page.locator(".sl-notice")).to_contain_text("Not now.")
+    page.unroute("**/api/vote")
+    page.keyboard.press("Backspace")
+    expect(page.locator(".sl-notice")).to_be_hidden()
+    expect(page.locator(".sl-count")).to_contain_text("0 of 24")
+    page.keyboard.press("2")
+    saved(page)
+    assert all_answers(store, study) == [ANSWERS["2"]]
+    expect(page.locator(".sl-count")).to_contain_text("1 of 24")
 
 
 def test_an_answer_that_only_the_server_finds_too_quick_is_said_and_not_kept(
@@ -381,6 +401,11 @@ def test_the_end_and_a_pause_are_said(page, server, store, new_study) -> None:
     expect(page.get_by_role("heading", name="All done, thank you!")).to_be_visible()
     saved(page)
     assert answers(store, study) == ["same", "different"] * 12
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Different").click()
+    expect(page.get_by_role("heading", name="All done, thank you!")).to_be_visible()
+    expect(page.locator(".sl-message")).to_be_focused()  # the answers, which had it, are gone
+    saved(page)
     studies.set_status(store, study.id, "paused")
     page.reload()
     expect(page.get_by_role("heading", name="The study is paused")).to_be_visible()

@@ -225,6 +225,25 @@ def test_an_undo_whose_reply_got_lost_is_settled_though_the_person_was_paused(
     assert list(export_votes(store, study.id)["status"]) == ["superseded"]
 
 
+def test_practice_goes_on_for_whoever_was_signed_out_meanwhile(
+    context, page, server, new_study
+) -> None:
+    study = new_study(practice=2, set_aside=2)
+    page.goto(f"{server.url}/join/{study.token}")
+    page.get_by_label("Your name").fill("Ada")
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name="Go on").click()
+    expect(page.locator(".sl-pictures img")).to_be_visible(timeout=30_000)
+    cookies = context.cookies()
+    context.clear_cookies()
+    page.keyboard.press("1")
+    expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()
+    context.add_cookies(cookies)
+    page.evaluate("window.dispatchEvent(new Event('focus'))")
+    expect(page.locator(".sl-pictures img")).to_be_visible(timeout=30_000)
+    expect(page.locator(".sl-message")).to_be_hidden()
+
+
 @pytest.mark.parametrize("look", ["light", "dark"])
 def test_no_page_on_the_way_breaks_a_rule_or_is_too_wide(
     chromium, server, store, new_study, look

@@ -5,11 +5,11 @@ const STORED = "semsim:bindings";
 const TAKEN = new Set(["Backspace", "Escape", "Tab", "Enter", "Slash"]); // undo, help, moving about
 
 export class Bindings {
-  #keyOf; // usual code → the code this person presses instead
+  #keyOf = new Map(); // usual code → the code this person presses instead
 
   constructor(storage = localStorageOrNothing()) {
     this.storage = storage;
-    this.#keyOf = new Map(Object.entries(read(storage)));
+    for (const [usual, pressed] of Object.entries(read(storage))) this.#swap(usual, pressed);
   }
 
   keyOf(usual) {
@@ -21,15 +21,20 @@ export class Bindings {
     return usuals.find((usual) => this.keyOf(usual) === pressed);
   }
 
-  // Let `pressed` stand for `usual`; whatever it stood for before gets the key that became free.
-  // Returns whether the key may be used.
-  assign(usual, pressed, usuals) {
+  // Let `pressed` stand for `usual`. Returns whether the key may be used.
+  assign(usual, pressed) {
     if (TAKEN.has(pressed) || /^(Control|Shift|Alt|Meta|CapsLock|F\d)/.test(pressed)) return false;
-    const former = this.meaningOf(pressed, usuals);
-    if (former !== undefined) this.#keyOf.set(former, this.keyOf(usual));
-    this.#keyOf.set(usual, pressed);
+    this.#swap(usual, pressed);
     this.#save();
     return true;
+  }
+
+  // Whatever the key stood for gets the one that became free, also where this study has no such
+  // answer: another study may have both.
+  #swap(usual, pressed) {
+    const [former] = [...this.#keyOf].find(([, key]) => key === pressed) ?? [pressed];
+    this.#keyOf.set(former, this.keyOf(usual));
+    this.#keyOf.set(usual, pressed);
   }
 
   reset() {

@@ -26,6 +26,8 @@ const ASK_AGAIN_MS = {
   elsewhere: 2000,
 };
 
+const PATIENCE_MS = 60000; // a network that has gone may not say so
+
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export class SignedOut extends Error {}
@@ -33,7 +35,8 @@ export class SignedOut extends Error {}
 // who: whom the page was opened for; the server refuses if somebody else has signed in since.
 export async function getJson(path, who) {
   const headers = { Accept: "application/json", ...(who && { "X-Annotator": who }) };
-  const response = await fetch(rooted(path), { headers, cache: "no-store" });
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const response = await fetch(rooted(path), { headers, cache: "no-store", signal });
   if (response.status === 401) throw new SignedOut();
   const body = await response.json();
   if (!response.ok) throw new Error(body.error ?? `${response.status}`);
@@ -157,7 +160,8 @@ export class Feed {
       this.onSignedOut();
       return;
     }
-    this.trouble = error instanceof TypeError ? "label.no_answer" : "label.trouble";
+    const nobody = error instanceof TypeError || error.name === "TimeoutError";
+    this.trouble = nobody ? "label.no_answer" : "label.trouble";
     this.#askAgainIn(Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures++));
   }
 

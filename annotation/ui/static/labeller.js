@@ -150,9 +150,9 @@ class SemsimLabeller extends HTMLElement {
         this.#feedback.drop(entry.body.id);
         this.#noticeHidden = false;
         if (entry.body.item) this.#feed.release(entry.body.item);
-        if (entry.path === "/api/vote") this.#done -= 1;
+        this.#done += entry.path === "/api/vote" ? -1 : 1;
         if (entry.problem.status === 403) this.#feed.ask();
-        if (entry.problem.lookAgain) this.#view.tell(entry.problem.message);
+        if (entry.problem.lookAgain) this.#lookAgain(entry);
       },
     });
     this.#feed = new Feed({
@@ -179,9 +179,14 @@ class SemsimLabeller extends HTMLElement {
     this.#view.$(".sl-back").addEventListener("close", () => this.#focusStage());
     this.#holdToLook(this.#view.$(".sl-view"));
     this.#view.onChange((code) => this.#awaitKey(code), () => this.#usualKeys());
-    on(".sl-again", () => this.#outbox.sendRefusedAgain());
+    on(".sl-again", () => {
+      this.#done += this.#outbox.sendRefusedAgain();
+      this.#focusStage();
+      this.#update();
+    });
     on(".sl-hide", () => {
       this.#noticeHidden = true;
+      this.#focusStage();
       this.#update();
     });
     this.#useKeys = localStorageFlag("semsim:keys");
@@ -274,7 +279,7 @@ class SemsimLabeller extends HTMLElement {
     this.#swallowKeyup = event.code === "Space";
     const code = this.#changing;
     const leave = event.code === "Escape";
-    if (!leave && !this.#bindings.assign(code, event.code, this.#view.codes)) {
+    if (!leave && !this.#bindings.assign(code, event.code)) {
       this.#view.changing(code, this.#view.say("label.change_taken"));
       return true;
     }
@@ -399,13 +404,22 @@ class SemsimLabeller extends HTMLElement {
     const last = this.#history.pop();
     if (!last) return;
     this.#saveHistory();
-    this.#outbox.add("/api/undo", { id: last.vote.id });
-    this.#done -= 1;
+    if (!this.#outbox.forget(last.vote.id)) {
+      this.#outbox.add("/api/undo", { id: last.vote.id });
+      this.#done -= 1;
+    }
     this.#was = last.vote;
     this.#shown = null;
     this.#feedback.drop();
     this.#feed.putBack(last.item);
     this.#update();
+  }
+
+  // An answer that was too quick is nowhere: there is nothing to take back.
+  #lookAgain({ body, problem }) {
+    this.#history = this.#history.filter(({ vote }) => vote.id !== body.id);
+    this.#saveHistory();
+    this.#view.tell(problem.message);
   }
 
   #help() {
@@ -528,6 +542,7 @@ class SemsimLabeller extends HTMLElement {
   }
 
   #sayWhoAreYou() {
+    this.#feedback.drop(); // or nothing would ever be shown in the place of this
     this.#shown = null;
     const { say } = this.#view;
     const kept = this.#outbox.size;

@@ -108,16 +108,28 @@ export class Outbox {
     this.#queue.slice(this.failing ? 0 : 1).forEach((entry) => deliver(entry, this.#who, this.say));
   }
 
+  // Returns how many more votes there will be.
   sendRefusedAgain() {
-    for (const entry of this.#aside) {
-      this.#storage.removeItem(this.#key("aside", entry));
+    const again = this.#aside;
+    this.#aside = [];
+    for (const entry of again) {
       delete entry.problem;
-      this.#write("out", entry);
+      if (this.#write("out", entry)) this.#storage.removeItem(this.#key("aside", entry));
       this.#queue.push(entry);
     }
-    this.#aside = [];
+    this.#made += again.length;
     this.retryNow();
     this.onChange();
+    return again.reduce((sum, { path }) => sum + (path === "/api/vote" ? 1 : -1), 0);
+  }
+
+  // Whether the vote was refused and kept aside: then it is no more, and nothing has to be undone.
+  forget(id) {
+    const kept = this.#aside.find(({ path, body }) => path === "/api/vote" && body.id === id);
+    if (!kept) return false;
+    this.#aside = this.#aside.filter((entry) => entry !== kept);
+    for (const kind of ["aside", "out"]) this.#storage.removeItem(this.#key(kind, kept));
+    return true;
   }
 
   async #pump() {
@@ -141,21 +153,25 @@ export class Outbox {
       return;
     }
     this.#queue.shift();
-    if (outcome.kind === "refused") this.#putAside(entry, outcome.problem);
-    this.#storage.removeItem(this.#key("out", entry));
+    const done = outcome.kind !== "refused" || this.#putAside(entry, outcome.problem);
+    if (done) this.#storage.removeItem(this.#key("out", entry));
     if (outcome.kind === "sent") this.onSent(entry, outcome.reply);
   }
 
+  // Whether it need not lie among what is to be sent any more.
   #putAside(entry, problem) {
-    // Nothing to take back: the vote itself was refused, or never came.
-    if (entry.path === "/api/undo" && problem.status === 404) return;
     entry.problem = problem;
+    // Nothing to take back: the vote itself was refused, or never came.
+    const nothing = entry.path === "/api/undo" && problem.status === 404;
+    if (nothing) this.forget(entry.body.id);
     // What was too quick is asked again; to send it once more could not help.
-    if (!problem.lookAgain) {
+    let kept = true;
+    if (!nothing && !problem.lookAgain) {
       this.#aside.push(entry);
-      this.#write("aside", entry);
+      kept = this.#write("aside", entry);
     }
     this.onRefused(entry);
+    return kept;
   }
 
   #pause(attempt) {
@@ -168,6 +184,7 @@ export class Outbox {
 
   #key(kind, entry) { return `${this.#prefix}${kind}:${entry.seq}:${entry.body.id}`; }
 
+  // Whether it is kept.
   #write(kind, entry) {
     try {
       this.#storage.setItem(this.#key(kind, entry), JSON.stringify(entry));
@@ -175,6 +192,7 @@ export class Outbox {
     } catch {
       this.#persisted = false; // storage is full: the status line warns not to close the page
     }
+    return this.#persisted;
   }
 
   #stored(kind) {

@@ -42,7 +42,7 @@ const TEMPLATE = `
     <p class="sl-hint"></p>
   </div>
 </div>
-<div class="sl-message" tabindex="-1" hidden>
+<div class="sl-message" tabindex="-1" role="status" hidden>
   <p class="sl-mark" aria-hidden="true"></p><h2></h2><p class="sl-why"></p>
   <p class="sl-code" hidden></p>
   <a class="sl-link" hidden></a>
@@ -308,8 +308,11 @@ export class View {
 
   // Returns what is on the screen, in CSS pixels, for the record. view: how it is drawn.
   show(item, position, total, was, view) {
+    const box = this.$(".sl-message");
+    const held = box.contains(document.activeElement);
     this.$(".sl-work").hidden = false;
-    this.$(".sl-message").hidden = true;
+    box.hidden = true;
+    if (held) this.$(".sl-stage").focus({ preventScroll: true });
     this.$(".sl-hint").hidden = false;
     const offered = this.#lists ? this.#inOrder(item.candidates) : [];
     CANDIDATE_CODES.forEach((code, i) => {
@@ -406,19 +409,21 @@ export class View {
   // link: {href, text}; code: what proves that all is done.
   message(kind, title, why, { link, code } = {}) {
     this.blank();
-    this.$(".sl-work").hidden = true;
     const box = this.$(".sl-message");
+    const lost = this.$(".sl-work").contains(document.activeElement);
     box.hidden = false;
+    if (lost) box.focus({ preventScroll: true });
+    this.$(".sl-work").hidden = true;
     box.dataset.kind = kind;
     box.querySelector(".sl-mark").textContent = MARKS[kind] ?? "";
-    box.querySelector("h2").textContent = title;
-    box.querySelector(".sl-why").textContent = why;
+    put(box.querySelector("h2"), title);
+    put(box.querySelector(".sl-why"), why);
     const anchor = box.querySelector(".sl-link");
     anchor.hidden = !link;
     if (link) Object.assign(anchor, { href: link.href, textContent: link.text });
     const proof = box.querySelector(".sl-code");
     proof.hidden = !code;
-    proof.textContent = code ? this.say("label.code", { code }) : "";
+    put(proof, code ? this.say("label.code", { code }) : "");
   }
 
   progress(done, total, left) {
@@ -431,7 +436,7 @@ export class View {
 
   status(text, kind) {
     const line = this.$(".sl-status");
-    if (line.textContent !== text) line.textContent = text;
+    put(line, text);
     line.dataset.kind = kind;
   }
 
@@ -440,6 +445,11 @@ export class View {
     box.hidden = !text;
     box.querySelector("p").textContent = text;
   }
+}
+
+// The same words are not read aloud again.
+function put(line, text) {
+  if (line.textContent !== text) line.textContent = text;
 }
 
 // The same picture small, smoothed, in whole device pixels.

@@ -38,8 +38,9 @@ async function answer(request) {
 async function keepFresh(request) {
   const response = await fetch(request);
   if (response.ok && !response.redirected) {
-    const kept = await caches.open(KEPT);
-    await kept.put(request, response.clone());
+    const copy = response.clone();
+    // A full disk keeps nothing; the page is there all the same.
+    await caches.open(KEPT).then((kept) => kept.put(request, copy)).catch(() => {});
   } else if (request.mode === "navigate" && response.status < 500) {
     await caches.delete(KEPT); // led elsewhere: nobody is at work here
   }

@@ -1,35 +1,19 @@
 """The estimate of the time left, as the page makes it, over sequences of answers."""
 
-import json
-import shutil
-import subprocess
 from itertools import pairwise
-from pathlib import Path
 
+import page_scripts
 import pytest
-from helpers import skip_or_fail
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import annotation.ui
-
-PACE = Path(annotation.ui.__file__).parent / "static" / "pace.js"
 USUAL = 3000
 HONEST, HASTY = [20_000] * 30, [10] * 60
 
 
 def evaluate(expression, value):
     """What a JavaScript expression over `value` gives, `perItem` and `timeLeft` being known."""
-    node = shutil.which("node")
-    if node is None:
-        skip_or_fail("no node runs the scripts of the page")
-    script = (
-        f"import {{ perItem, timeLeft }} from {json.dumps(PACE.as_uri())};"
-        f"const value = {json.dumps(value)};"
-        f"console.log(JSON.stringify({expression}))"
-    )
-    command = [node, "--input-type=module", "-e", script]
-    return json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+    return page_scripts.evaluate("pace.js", "perItem, timeLeft", expression, value)
 
 
 def estimates(spans):

@@ -1,0 +1,40 @@
+"""What the labelling page asks the server for, and a server or a disk that leaves it alone."""
+
+import page_scripts
+
+SILENT = """
+const patience = AbortSignal.timeout.bind(AbortSignal);
+AbortSignal.timeout = (ms) => patience(ms / 1000);
+globalThis.fetch = (address, { signal } = {}) => new Promise((_, fail) => {
+  setTimeout(() => fail(new Error("asked for ever")), 2000);
+  signal?.addEventListener("abort", () => fail(signal.reason));
+});
+const quiet = { calm: 0, size: 0 };
+const nothing = () => {};
+const all = { onChange: nothing, onProgress: nothing, onVersion: nothing, onSignedOut: nothing };
+"""
+
+
+def test_a_server_that_never_answers_is_said_to_be_gone_and_asked_again():
+    asked = "feed.ask().then(() => { feed.close(); return feed.trouble; })"
+    script = f"(() => {{ const feed = new Feed({{ outbox: quiet, ...all }}); return {asked}; }})()"
+    assert page_scripts.evaluate("feed.js", "Feed", script, before=SILENT) == "label.no_answer"
+
+
+WORKER = """
+globalThis.location = new URL("http://here/label/worker.js");
+const on = {};
+globalThis.self = { addEventListener: (type, handler) => { on[type] = handler; } };
+const full = { put: async () => { throw new Error("no room"); } };
+globalThis.caches = { open: async () => full, match: async () => undefined };
+globalThis.fetch = async () => new Response("the page");
+const request = { method: "GET", url: "http://here/label", mode: "navigate" };
+const shown = () => new Promise((resolve, fail) => {
+  const respondWith = (answer) => answer.then((page) => page.text()).then(resolve, fail);
+  on.fetch({ request, respondWith });
+});
+"""
+
+
+def test_a_disk_that_is_full_does_not_keep_the_page_away():
+    assert page_scripts.evaluate("worker.js", "", "shown()", before=WORKER) == "the page"
