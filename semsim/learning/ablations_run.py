@@ -26,7 +26,7 @@ from semsim.learning.ablations import (
 from semsim.learning.card import NOT_STATED, CardFacts, data_facts, write_card
 from semsim.learning.controls import ALL, check_controls, halves, shuffled_order
 from semsim.learning.evaluation import BASELINES, Judging, evaluate
-from semsim.learning.initial import check_initial
+from semsim.learning.initial import check_initial, check_unseen
 from semsim.learning.orders import STATE_FILE, Facts, Order, require_free
 from semsim.learning.settings import TrainSettings
 from semsim.learning.splits import HoldOut, Split, divide, hold_out_text
@@ -120,6 +120,7 @@ def train_and_judge(
     if asked.hold_out is None:
         return learn(asked.order, material.labels, folder, report)
     split = divide(material.labels, asked.hold_out)
+    check_unseen(asked.order.settings.weights, split.test)
     first, second = halves(report, asked.controls)
     outcome = learn(asked.order, split.train, folder, first)
     if asked.controls == ALL:
@@ -216,6 +217,7 @@ def run_sides(
     done = folder / ARM_FILE
     if done.exists():  # what it is called now counts: the folder may have been moved
         return {**jobs.read_json(done), **facts}
+    check_unseen(settings.weights, sides.test)
     began = time.monotonic()
     order = Order(name="semsim", checkpoints=folder, settings=settings)
     if not (folder / STATE_FILE).exists():  # a checkpoint without a state or numbers is of no use
@@ -265,16 +267,19 @@ def queue_judged(asked: JudgedOrder, material: Material, place: Workplace, root:
 
     The tables are kept in its folder, so that votes which come later change nothing.
     Raises `SettingsError` where the name is taken by a checkpoint or by a training under way,
-    `DataError` where the labels allow no triplet or no split, `WeightsError` where the weights to
-    start from are missing.
+    `DataError` where the labels allow no triplet or no split, or the weights to start from have
+    seen votes of the test, `WeightsError` where they are missing.
     """
     order = asked.order
     place.judging()
     require_free(order.checkpoint)
     orders.refuse_taken(order.name, root)
     check_initial(order.settings.backbone, order.settings.weights)
-    labels = material.labels
-    learned = labels if asked.hold_out is None else divide(labels, asked.hold_out).train
+    labels = learned = material.labels
+    if asked.hold_out is not None:
+        split = divide(labels, asked.hold_out)
+        check_unseen(order.settings.weights, split.test)
+        learned = split.train
     learnable(take_stock(learned), order.settings.ordering)
     facts = Facts(name=order.name, study=order.study, simulated=is_simulated(labels))
     return jobs.create(
@@ -289,10 +294,12 @@ def queue_judged(asked: JudgedOrder, material: Material, place: Workplace, root:
 def queue_study(plan: StudyPlan, material: Material, place: Workplace, root: Path) -> Job:
     """The job that will do `run_study`; not yet started.
 
-    Raises `DataError` where an arm has nothing to learn from or less than its budget.
+    Raises `DataError` where an arm has nothing to learn from or less than its budget, or starts
+    from weights that have seen votes of its test.
     """
     for arm in arms(plan):
         check_initial(arm.settings.backbone, arm.settings.weights)
+        check_unseen(arm.settings.weights, divide(material.labels, arm.hold_out).test)
         learnable(take_stock(arm_labels(arm, material.labels)), arm.settings.ordering)
     place.judging()
     title = f"Study of SemSim: {STUDIES[plan.what].title.lower()}"

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError
 
-from semsim.errors import WeightsError
+from semsim.errors import DataError, WeightsError
 from semsim.learning.settings import IMAGENET, SCRATCH
-from semsim.metrics.provenance import control_in, read_training
+from semsim.metrics.provenance import control_in, original_keys, read_training
 from semsim.weights import sha256_of, tensor_facts
+from semsim.words import counted
 
 if TYPE_CHECKING:
+    import pandas as pd
     from torch import Tensor
 
     from semsim.metrics.network import SemSimModel
@@ -52,6 +54,34 @@ def load_initial(model: SemSimModel, weights: str) -> None:
     check_initial(model.settings.backbone, weights)
     if weights != SCRATCH:
         _put(model, _read(model.settings.backbone, weights), weights)
+
+
+def seen_before(weights: str) -> frozenset[str]:
+    """The originals, as `original_keys` names them, whose votes are in the weights so called.
+
+    None where they are no SemSim's, or of one of an older version, which did not say.
+    """
+    if weights in (SCRATCH, IMAGENET):
+        return frozenset()
+    try:
+        return frozenset(read_training(Path(weights)).originals)
+    except WeightsError:
+        return frozenset()
+
+
+def check_unseen(weights: str, test: pd.DataFrame) -> None:
+    """`DataError` where a training from `weights` could not be judged by the labels in `test`.
+
+    Its weights are then of a SemSim that has learned what people said of some of them.
+    """
+    tested = set(original_keys(test))
+    known = len(tested & seen_before(weights))
+    if known:
+        raise DataError(
+            f"The weights to start from, {Path(weights).name}, have learned from votes on {known} "
+            f"of {counted(len(tested), 'original')} in the test, which would then show nothing. "
+            "Hold out others, or start from weights that saw no votes."
+        )
 
 
 def identify(backbone: str, weights: str) -> str:

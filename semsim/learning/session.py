@@ -15,7 +15,7 @@ from semsim.errors import SettingsError, WeightsError
 from semsim.kept.versions import software_versions
 from semsim.kept.whole import whole_file, write_bytes
 from semsim.learning.diagnostics import EpochRecord
-from semsim.learning.initial import identify
+from semsim.learning.initial import identify, seen_before
 from semsim.learning.orders import STATE_FILE, Order, control_path, require_free
 from semsim.learning.settings import TrainSettings
 from semsim.learning.train import TrainResult, TrainState, train
@@ -141,6 +141,7 @@ def _start_of(order: Order) -> Training:
         versions={**software_versions(), "initial weights": began_with},
         settings=settings.result_settings(),
         control=START,
+        originals=sorted(seen_before(settings.weights)),
     )
 
 
@@ -183,7 +184,7 @@ def _training(order: Order, labels: pd.DataFrame, outcome: TrainResult) -> Train
         results={**last, "n_held_out": float(len(outcome.held_out))},
         stopped=outcome.stopped,
         control=order.control,
-        originals=sorted(set(original_keys(labels))),
+        originals=sorted({*original_keys(labels), *seen_before(settings.weights)}),
     )
 
 

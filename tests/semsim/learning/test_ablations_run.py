@@ -25,7 +25,9 @@ from semsim.learning.ablations_run import (
 from semsim.learning.card import card_markdown, read_card
 from semsim.learning.controls import ALL
 from semsim.learning.orders import STATE_FILE, Facts, Order, read_facts
+from semsim.learning.session import learn
 from semsim.learning.splits import HoldOut
+from semsim.metrics.provenance import original_keys, read_training
 from semsim.terminal import TerminalBar
 
 SETTINGS = TrainSettings(
@@ -142,6 +144,31 @@ def test_a_name_of_a_checkpoint_is_taken(asked, material, place, tmp_path):
     asked.order.checkpoint.touch()
     with pytest.raises(SettingsError, match="choose another name"):
         queue_judged(asked, material, place, tmp_path / "jobs")
+
+
+def test_weights_that_saw_votes_of_the_test_are_no_start(asked, material, place, tmp_path):
+    train_and_judge(asked, material, place, tmp_path / "first")
+    seen = set(read_training(asked.order.checkpoint).originals)
+    settings = replace(SETTINGS, weights=str(asked.order.checkpoint))
+    order = replace(asked.order, name="second", settings=settings)
+    other = JudgedOrder(order=order, hold_out=HoldOut(fraction=0.5))
+    words = r"mine.safetensors, have learned from votes on \d of 4 originals in the test"
+    with pytest.raises(DataError, match=words):
+        queue_judged(other, material, place, tmp_path / "jobs")
+    with pytest.raises(DataError, match=words):
+        train_and_judge(other, material, place, tmp_path / "second")
+    study = replace(PLAN, settings=settings, hold_out=other.hold_out)
+    with pytest.raises(DataError, match=words):
+        queue_study(study, material, place, tmp_path / "jobs")
+    with pytest.raises(DataError, match=words):
+        run_study(study, material, place, tmp_path / "study")
+    # By the same test it can be judged; and what it learns further on, both have learned.
+    queue_judged(replace(other, hold_out=asked.hold_out), material, place, tmp_path / "jobs")
+    rest = material.labels[~original_keys(material.labels).isin(seen)]
+    learn(order, rest, tmp_path / "third", lambda progress: None)
+    learned = set(read_training(order.checkpoint).originals)
+    assert learned == seen | set(original_keys(rest))
+    assert len(learned) > len(seen)
 
 
 def test_weights_that_are_not_there_make_no_job(asked, material, place, tmp_path):
