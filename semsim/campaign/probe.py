@@ -36,6 +36,8 @@ from semsim.types import LabelledImages
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from semsim.defences.base import Defence
+    from semsim.defences.dp_sgd import DpSgd
     from semsim.targets.model import TargetModel
 
 _SETTLED = 16  # images whose statistics batch norm takes
@@ -185,7 +187,9 @@ def pace(work: Callable[[Report], object], clock: Callable[[], float] = time.pro
 
 
 def _probes(plan: Plan, device: str = "cpu") -> dict[str, PlannedTarget | PlannedSet]:
-    """What to measure, by its key; targets that differ in strategy or seed take as long."""
+    """What to measure, by its key; targets that differ in seed take as long, and so do those that
+    differ in strategy, but for DP-SGD.
+    """
     probes: dict[str, PlannedTarget | PlannedSet] = {_epoch_key(t, device): t for t in plan.targets}
     return probes | {_attack_key(planned, device): planned for planned in plan.sets}
 
@@ -206,6 +210,7 @@ def _of(device: str) -> str:
 def _epoch_key(target: PlannedTarget, device: str) -> str:
     train = target.plan.train
     how = [train.batch_size, *(["mixed_precision"] if train.mixed_precision else [])]
+    how += [] if _shield(target) is None else ["dp-sgd"]
     return probe_key(f"{_of(device)} of an epoch", *_network(target), *how)
 
 
@@ -221,12 +226,20 @@ def _network(target: PlannedTarget) -> list[object]:
     return [target.data_settings, key_settings(NETWORKS, target.plan.architecture)]
 
 
+def _shield(target: PlannedTarget) -> "DpSgd | None":
+    """DP-SGD, where the target is trained by it: that takes the gradient of each image."""
+    plugin = target.plan.defence
+    private: DpSgd | None = build(DEFENCES, plugin.name, plugin.settings).private
+    return private if private is not None and private.acts("train") else None
+
+
 def _probe(plan: Plan, about: PlannedTarget | PlannedSet, load: Load, device: str) -> float:
     from semsim.campaign.cell import attack_images  # with torch, as below
 
     if isinstance(about, PlannedTarget):
         data = load(about.plan.dataset, "train")
-        return epoch_seconds(_architecture(about), data, about.plan.train, device)
+        asked = _architecture(about), data, about.plan.train, device
+        return epoch_seconds(*asked, defence=_shield(about))
     target, size = about.target, len(next(about.batches()))
     data = load(target.plan.dataset, "train")
     model = _train_on(_architecture(target), data, target.plan.train, 1, device)
@@ -272,13 +285,20 @@ def clock_of(device: str) -> Callable[[], float]:
 
 
 def epoch_seconds(
-    architecture: Any, data: LabelledImages, train: TrainSettings, device: str = "cpu"
+    architecture: Any,
+    data: LabelledImages,
+    train: TrainSettings,
+    device: str = "cpu",
+    defence: "Defence | None" = None,
 ) -> float:
-    """Seconds by `clock_of` of an epoch of `architecture`, from a few batches of `data`."""
+    """Seconds by `clock_of` of an epoch of `architecture`, from a few batches of `data`.
+
+    defence: what it is trained under, None for nothing.
+    """
     size, clock = train.batch_size, clock_of(device)
-    _train_on(architecture, data, train, 1, device)
+    _train_on(architecture, data, train, 1, device, defence)
     began, batches = clock(), min(_BATCHES, -(-len(data) // size))
-    _train_on(architecture, data, train, batches, device)
+    _train_on(architecture, data, train, batches, device, defence)
     return (clock() - began) / min(len(data), batches * size) * len(data)
 
 
@@ -287,14 +307,19 @@ def _architecture(target: PlannedTarget) -> Any:
 
 
 def _train_on(
-    architecture: Any, data: LabelledImages, train: TrainSettings, batches: int, device: str
+    architecture: Any,
+    data: LabelledImages,
+    train: TrainSettings,
+    batches: int,
+    device: str,
+    defence: "Defence | None" = None,
 ) -> "TargetModel":
     from semsim.targets.train import train_target
 
     some = data.pick(range(min(len(data), batches * train.batch_size)))
     settings = replace(train, epochs=1, until=1.0)  # test images are not looked at
-    where = pick_device(device)
-    return train_target(architecture, some, build(DEFENCES, "none"), settings, device=where)
+    where, shield = pick_device(device), defence or build(DEFENCES, "none")
+    return train_target(architecture, some, shield, settings, device=where)
 
 
 class _EnoughError(StopRequestedError):

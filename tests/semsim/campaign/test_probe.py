@@ -12,6 +12,7 @@ from semsim.campaign.campaign_job import load, plan_of
 from semsim.campaign.probe import Estimate, known_estimate, measure, outlook, pace, settle, starting
 from semsim.errors import DataError
 from semsim.progress import Progress
+from semsim.targets import train as training
 from semsim.targets.model import TargetModel
 from semsim.targets.train_settings import TrainSettings
 
@@ -44,6 +45,29 @@ def test_what_was_measured_is_known_afterwards(plan, tmp_path):
     assert view.seconds == pytest.approx(
         sum(estimate.trainings.values()) + 3 * sum(estimate.images.values())
     )
+
+
+def test_a_training_by_dp_sgd_is_measured_as_one(tmp_path, monkeypatch):
+    shields, train = set(), training.train_target
+
+    def watched(architecture, data, defence, settings, **how):
+        shields.add(type(defence).__name__)
+        return train(architecture, data, defence, settings, **how)
+
+    monkeypatch.setattr(training, "train_target", watched)
+    private = ("crop-flip & dp-sgd", "dp-sgd:noise=2")
+    strategies = ("none", "dp-sgd:apply_at=attack", *private)
+    asked = toy_campaign(strategies=strategies, architectures=("cnn4:width=4",))
+    plan = plan_of(replace(asked, train=TrainSettings(epochs=2)))
+    told = []
+    estimate = measure(plan, tmp_path, load, told.append)
+    assert len(told) == 3  # an attack, and a training of either kind
+    assert shields == {"NoDefence", "DpSgd"}
+    seconds = {target.plan.label: estimate.training(target) for target in plan.targets}
+    first, second, *rest = seconds.values()
+    assert first == second
+    assert rest[0] == rest[1] != first
+    assert known_estimate(plan, tmp_path) == estimate
 
 
 def test_another_device_is_measured_by_the_clock_and_apart_from_the_cpu(plan, tmp_path):
@@ -121,7 +145,7 @@ def test_an_epoch_of_any_number_of_images_is_paced_by_those_it_used(count, monke
     """A training that takes a second an image."""
     clock = [0.0]
 
-    def trains(architecture, data, train, batches, device):
+    def trains(architecture, data, train, batches, device, defence):
         clock[0] += min(len(data), batches * train.batch_size)
 
     monkeypatch.setattr(probe, "_train_on", trains)
