@@ -1,6 +1,8 @@
 """What holds for every test."""
 
+import gc
 import os
+from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
@@ -30,6 +32,17 @@ LONGEST = (
 def pytest_xdist_auto_num_workers() -> int:
     """What `-n auto` means: browsers and databases leave a core idle, so one more than cores."""
     return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for garbage in what the tests make alone: what is imported stays, and is large."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
