@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from semsim.attacks.batch_norm import BatchNorm, batch_norm_mode
 from semsim.attacks.lent_curvature import lending
-from semsim.attacks.second_order import Plan, plan_of, planned_gradients, planned_products
+from semsim.attacks.second_order import Plan, plan_for, planned_gradients, planned_products
 from semsim.targets.each_image import gradients_by_vmap
 from semsim.types import AttackedModel
 
@@ -46,7 +46,7 @@ def gradient_of_each(
     gradients themselves do not depend on it.
     """
     with batch_norm_mode(model, batch_norm), lending(curvature):
-        plan = _plan(model, labels, batch_norm)
+        plan = _plan(model, images, labels, batch_norm)
         if plan is not None:
             return planned_gradients(plan, images, labels, curvature=curvature)
         if len(images) > 1 and isinstance(model, nn.Module) and not _has_layer_norm(model):
@@ -71,7 +71,7 @@ def products_of_each(
     out where every layer is known and none shares its parameters.
     """
     with batch_norm_mode(model, batch_norm):
-        plan = _plan(model, labels, batch_norm)
+        plan = _plan(model, images, labels, batch_norm)
     if plan is not None and not plan.shares:
         asked = plan, images, labels, targets
         return planned_products(*asked, joint=joint, curvature=curvature)
@@ -95,11 +95,13 @@ def sums(values: Tensor) -> Tensor:
     return values.flatten(1).sum(1)
 
 
-def _plan(model: AttackedModel, labels: Tensor, batch_norm: BatchNorm) -> Plan | None:
+def _plan(
+    model: AttackedModel, images: Tensor, labels: Tensor, batch_norm: BatchNorm
+) -> Plan | None:
     if torch.is_autocast_enabled(labels.device.type):
         return None  # the hand-made passes mix what they multiply with weights of float32
     if batch_norm == "eval" and labels.dim() == 1 and isinstance(model, nn.Module):
-        return plan_of(model)
+        return plan_for(model, images)
     return None
 
 

@@ -67,6 +67,7 @@ class Plan:
 # A model's structure does not change while it is attacked; tracing it takes longer than a step.
 # What a plan holds must not hold the model, or no entry would ever go.
 _PLANS: WeakKeyDictionary[nn.Module, Plan | None] = WeakKeyDictionary()
+_FITTING: WeakKeyDictionary[nn.Module, dict[torch.Size, bool]] = WeakKeyDictionary()
 
 
 def plan_of(model: nn.Module) -> Plan | None:
@@ -76,6 +77,19 @@ def plan_of(model: nn.Module) -> Plan | None:
     if model not in _PLANS:
         _PLANS[model] = _traced(model)
     return _PLANS[model]
+
+
+def plan_for(model: nn.Module, images: Tensor) -> Plan | None:
+    """`plan_of` a model where it fits `images`, (N, C, H, W), or None.
+
+    It does not where a linear layer sees several rows of an image, or where one value is added to
+    many, of which only shapes tell.
+    """
+    plan, known = plan_of(model), _FITTING.setdefault(model, {})
+    shape = images.shape[1:]
+    if plan is not None and shape not in known:
+        known[shape] = _fits(plan, images[:1].detach())
+    return plan if plan is not None and known[shape] else None
 
 
 def planned_gradients(
@@ -243,6 +257,24 @@ def _add_to(slopes: dict[int, Tensor], sources: tuple[int, ...], pulled: Sequenc
         slopes[source] = slopes[source] + slope if source in slopes else slope
 
 
+@torch.no_grad()
+def _fits(plan: Plan, image: Tensor) -> bool:
+    nodes = [image]
+    for step in plan.steps:
+        first, *others = (nodes[source] for source in step.sources)
+        if step.make is None:
+            if any(other.shape != first.shape for other in others):
+                return False
+            nodes.append(first)  # no more than a shape is asked for
+            continue
+        made = step.make(first)
+        rows = isinstance(made, passes.Linear) and first.dim() != 2
+        if rows or made.pull(made.output).shape != first.shape:
+            return False
+        nodes.append(made.output)
+    return True
+
+
 _STATEFUL = (nn.BatchNorm2d, nn.Dropout)
 
 
@@ -308,7 +340,7 @@ def _is_known(layer: nn.Module) -> bool:
     if isinstance(layer, nn.BatchNorm2d):
         return layer.affine and layer.track_running_stats
     if isinstance(layer, nn.AdaptiveAvgPool2d):
-        return layer.output_size in {1, (1, 1)}
+        return layer.output_size in (1, (1, 1), [1, 1])
     if isinstance(layer, nn.Flatten):
         return (layer.start_dim, layer.end_dim) == (1, -1)
     return True

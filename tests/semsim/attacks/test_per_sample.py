@@ -9,7 +9,7 @@ from semsim.attacks import second_order
 from semsim.attacks.batch_norm import batch_norm_mode
 from semsim.attacks.lent_curvature import lent_curvature
 from semsim.attacks.matching import FLOOR, GradientDistance, distance_of_each
-from semsim.attacks.per_sample import gradient_of_each, parameter_gradients
+from semsim.attacks.per_sample import gradient_of_each, parameter_gradients, products_of_each
 from semsim.attacks.second_order import plan_of
 from semsim.targets.convnet import ConvNet8, SmallCNN
 from semsim.targets.model import TargetModel
@@ -295,6 +295,63 @@ def test_images_given_together_do_not_mix_under_their_own_statistics(name):
         model.load_state_dict(state)
         for own, wanted in zip(found, expected, strict=True):
             assert torch.allclose(own[place], wanted, rtol=1e-6, atol=1e-8)
+
+
+class Spread(nn.Module):
+    """What a layer makes, and to each place of it the mean over all places."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.mean = nn.Conv2d(3, 4, 3), nn.AdaptiveAvgPool2d([1, 1])
+        self.whole = nn.Conv2d(3, 4, 8)
+        self.head = nn.Sequential(nn.Tanh(), nn.Flatten(), nn.Linear(144, 5))
+
+    def forward(self, images):
+        features = self.conv(images)
+        return self.head(self.whole(images) + (features + self.mean(features)))
+
+
+class Coloured(nn.Module):
+    """Grey images that are normalised as if they had three colours."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.tensor([0.3, 0.4, 0.5]).view(1, 3, 1, 1))
+        self.head = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Tanh(), nn.Flatten(), nn.Linear(144, 5))
+        self.before = nn.Conv2d(3, 1, 1)
+
+    def forward(self, images):
+        return self.head(self.before(images) - self.mean)
+
+
+def rows():
+    """A linear layer over each line of a picture."""
+    return nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Flatten(), nn.Linear(192, 5))
+
+
+@pytest.mark.parametrize("make", [Spread, Coloured, rows])
+@pytest.mark.parametrize("count", [1, 3])
+def test_layers_that_spread_one_value_or_see_rows_have_exact_gradients(make, count):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = make().double().eval()
+    images, labels = IMAGES[:count].clone().requires_grad_(), LABELS[:count]
+    found = gradient_of_each(model, images, labels)
+    alone = map(parameter_gradients, [model] * count, images.split(1), labels.split(1))
+    expected = [torch.stack(each) for each in zip(*alone, strict=True)]
+    slopes = []
+    for side in (found, expected):
+        total = sum(one.square().sum() for one in side)
+        slopes += torch.autograd.grad(total, images, retain_graph=True)
+    torch.testing.assert_close(found, tuple(expected))
+    torch.testing.assert_close(*slopes)
+    dots, _ = products_of_each(model, images, labels, found, joint=True)
+    total = sum(one.detach().flatten(1).square().sum(1) for one in expected)
+    torch.testing.assert_close(dots.detach().sum(1), total)
+
+
+def test_a_pool_whose_size_is_a_list_has_a_plan():
+    assert plan_of(nn.Sequential(nn.Conv2d(3, 4, 3), nn.AdaptiveAvgPool2d([1, 1]))) is not None
 
 
 def test_a_model_in_training_mode_has_no_plan():
