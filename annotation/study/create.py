@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from io import StringIO
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,10 +21,11 @@ from annotation.design.quality import Gold
 from annotation.design.study_plan import Original, Reconstruction, StudyPlan, plan_study
 from annotation.domain import Study
 from annotation.errors import StudyError
-from annotation.spec import HeadlineRule, StudySpec
+from annotation.spec import StudySpec
 from annotation.store import Store, studies
 from annotation.study.gold import read_gold
 from annotation.study.manifests import read_manifest
+from annotation.study.protocols import problems_of
 from annotation.study.sets import SetFolder, SetImage, read_set
 from annotation.tasks import KINDS
 from annotation.texts import flaw, flaw_of_class
@@ -323,18 +325,6 @@ _NOT_SIMULATED = (
     "answer (without --simulated)."
 )
 
-_NO_FURTHER_VOTE = (
-    "A further vote goes to items that are split on the true class, while the human score "
-    f"{HeadlineRule.AS_ORIGINAL_NAMED.value} goes by what people call the originals. Leave the "
-    "further vote out (extra_vote), or take another human score."
-)
-
-
-def problems_of(spec: StudySpec) -> list[str]:
-    """Why no new study can have these settings, which studies made before may have."""
-    by_names = spec.headline is HeadlineRule.AS_ORIGINAL_NAMED
-    return [_NO_FURTHER_VOTE] if by_names and spec.extra_vote else []
-
 
 def _problems_of_task(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]:
     if spec.simulated and not spec.kind.simulated:
@@ -343,18 +333,35 @@ def _problems_of_task(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str
     problems += [
         f"{folder.folder} {problem}"
         for folder in folders
-        for problem in (*spec.kind.problems(folder.classes), *_unnamed(spec, folder.classes))
+        for problem in (
+            *spec.kind.problems(folder.classes),
+            *_unnamed(spec, folder.classes),
+            *_alike(spec, folder.classes),
+        )
     ]
-    for folder in folders if spec.simulated else ():
-        asked = ["reconstruction", *(["original"] if spec.label_originals else [])]
-        for subject in asked:
-            unseen = [i for i in folder.images if (subject, i.image_id) not in folder.jury]
-            if unseen:
-                problems.append(
-                    f"{folder.folder} lacks what the jury sees in {len(unseen)} {subject}s; "
-                    "simulated annotators answer from jury.parquet, which `python -m semsim demo "
-                    "jury` writes into sets of the built-in symbols."
-                )
+    return problems + (_without_jury(spec, folders) if spec.simulated else [])
+
+
+def _without_jury(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]:
+    """Where somebody of the jury has not seen what all are asked about."""
+    asked = ["reconstruction", *(["original"] if spec.label_originals else [])]
+    seen = {
+        (folder.folder, *key): {sight.juror for sight in sights}
+        for folder in folders
+        for key, sights in folder.jury.items()
+        if key[0] in asked
+    }
+    jury = set().union(*seen.values())
+    problems = []
+    for folder, subject in product(folders, asked):
+        who = [seen.get((folder.folder, subject, one.image_id)) for one in folder.images]
+        lacking = sum(not one or one != jury for one in who)
+        if lacking:
+            problems.append(
+                f"{folder.folder} lacks what the jury sees in {lacking} {subject}s; "
+                "simulated annotators answer from jury.parquet, which `python -m semsim demo "
+                "jury` writes into sets of the built-in symbols."
+            )
     return problems
 
 
@@ -364,6 +371,21 @@ def _unnamed(spec: StudySpec, classes: Sequence[str]) -> list[str]:
         f"has no class {name!r}, for which there is a shown name; it has {', '.join(classes[:9])}."
         for name in unknown
     ]
+
+
+def _alike(spec: StudySpec, classes: Sequence[str]) -> Iterator[str]:
+    """Classes that people could not tell apart on a list; case tells, but not of given names."""
+    shown = {one: " ".join(spec.wording.class_name(one).split()) for one in dict.fromkeys(classes)}
+    groups: dict[str, list[str]] = {}
+    for name, words in shown.items() if spec.kind.lists else ():
+        groups.setdefault(words.casefold(), []).append(name)
+    for names in groups.values():
+        differ = len({shown[name] for name in names}) == len(names)
+        if len(names) > 1 and not (differ and spec.class_names.keys().isdisjoint(names)):
+            yield (
+                f"has classes that people read as the same word, {shown[names[0]]!r}: "
+                f"{', '.join(map(repr, names))}. Give them other shown names (class_names)."
+            )
 
 
 def _check_size(path: Path, pixels: np.ndarray, original: np.ndarray) -> None:

@@ -5,15 +5,15 @@ of votes or the headline never changes; anything else may, as a new version with
 vote says under which version its item was shown.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from annotation.domain import Study
 from annotation.errors import StudyError
-from annotation.spec import StudySpec
+from annotation.spec import HeadlineRule, StudySpec
 from annotation.store import Store, reading, studies
 
 AMENDABLE = frozenset(
@@ -43,6 +43,13 @@ AMENDABLE = frozenset(
     }
 )
 
+MOST = 2**31 - 1  # what a database counts to
+_NO_FURTHER_VOTE = (
+    "A further vote goes to items that are split on the true class, while the human score "
+    f"{HeadlineRule.AS_ORIGINAL_NAMED.value} goes by what people call the originals. Leave the "
+    "further vote out (extra_vote), or take another human score."
+)
+
 protocol_versions = reading(studies.protocol_versions)
 
 
@@ -68,7 +75,36 @@ def amended(spec: StudySpec, changes: Mapping[str, Any]) -> StudySpec:
     after = replace(spec, **changes)
     if after == spec:
         raise StudyError("Nothing would change: the study has these settings already.")
+    before = problems_of(spec)
+    if wrong := [problem for problem in problems_of(after) if problem not in before]:
+        raise StudyError("\n".join(wrong))
     return after
+
+
+def problems_of(spec: StudySpec) -> list[str]:
+    """Why no new study can have these settings, which studies made before may have."""
+    by_names = spec.headline is HeadlineRule.AS_ORIGINAL_NAMED
+    further = [_NO_FURTHER_VOTE] if by_names and spec.extra_vote else []
+    return [*further, *_too_large(spec), *_alike(spec)]
+
+
+def _too_large(spec: StudySpec) -> Iterator[str]:
+    for one in fields(StudySpec):
+        value = getattr(spec, one.name)
+        if isinstance(value, int) and abs(value) > MOST:
+            yield f"{one.metadata['label']}: at most {MOST:,}; got {value:,}."
+
+
+def _alike(spec: StudySpec) -> Iterator[str]:
+    """Answers, and options of a question, that nobody could tell apart."""
+    say, kind = spec.wording, spec.kind
+    told = {"Two answers": [key.label for key in say.keys(kind)]}
+    for one in kind.check:
+        asked = say.question(kind, one)
+        told[f"Two options of “{asked.text}”"] = [words for _, words in asked.options]
+    for what, words in told.items():
+        if len({" ".join(one.split()).casefold() for one in words}) < len(words):
+            yield f"{what} have the same words; nobody could tell them apart."
 
 
 def _refuse_unknown(changes: Mapping[str, Any]) -> None:

@@ -25,8 +25,9 @@ from annotation.domain import StimulusKind
 from annotation.errors import StudyError
 from annotation.spec import Distractors, StudySpec
 from annotation.store import Store
-from annotation.study.create import Examination, examine, problems_between, problems_of
+from annotation.study.create import Examination, examine, problems_between
 from annotation.study.labelling import usual_rt_ms
+from annotation.study.protocols import problems_of
 from annotation.study.sets import SetFolder, read_set
 from annotation.study.setting_texts import as_text
 from annotation.study.study_file import StudyFile
@@ -89,7 +90,7 @@ def read(folders: Sequence[Path]) -> list[SetFolder]:
 
 
 def _age(folder: Path) -> tuple[int, ...]:
-    files = ("run.json", "manifest.parquet", "predictions.parquet")
+    files = ("run.json", "manifest.parquet", "predictions.parquet", "jury.parquet")
     return tuple(
         path.stat().st_mtime_ns if (path := folder / name).exists() else 0 for name in files
     )

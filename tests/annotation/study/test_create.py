@@ -242,6 +242,29 @@ def test_a_single_class_leaves_nothing_to_choose(store, tmp_path, images):
     assert create_study(store, spec, [folder], images).n_items == 1
 
 
+@pytest.mark.parametrize(
+    ("classes", "shown", "alike"),
+    [
+        (CLASSES, {"anchor": "Cat"}, "'anchor', 'Cat'"),
+        (CLASSES, {"anchor": "cat"}, "'anchor', 'Cat'"),
+        ((*CLASSES, "chess knight"), {}, "'chess_knight', 'chess knight'"),
+    ],
+)
+def test_classes_that_people_read_as_one_word_are_refused(
+    store, tmp_path, images, classes, shown, alike
+):
+    folder = write_set(tmp_path / "a", classes=classes)
+    spec = replace(SPEC, class_names=shown)
+    (problem,) = problems(store, [folder], images, spec)
+    assert re.search(f"people read as the same word, '[^']+': {alike}", problem)
+    assert examine(replace(spec, task=Task.PAIR), [folder]).problems == ()  # no word is shown
+
+
+def test_letters_that_differ_in_case_are_two_words(tmp_path):
+    folder = write_set(tmp_path / "a", labels="aAbB", classes=tuple("aAbB"))
+    assert examine(SPEC, [folder]).problems == ()
+
+
 def test_simulated_annotators_need_a_jury(store, tmp_path, images):
     spec = StudySpec(name="s", task=Task.RECOGNITION, simulated=True)
     folder = write_set(tmp_path / "a")

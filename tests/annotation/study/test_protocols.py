@@ -1,7 +1,7 @@
 """Settings that do not decide the items may change, as a new version with a reason."""
 
 import uuid
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,8 +13,12 @@ from annotation.store.tables import EventRow
 from annotation.study.exports import export_votes
 from annotation.study.labelling import get_study, next_items, set_status, vote
 from annotation.study.protocols import AMENDABLE, amend, amended, protocol_versions
+from annotation.tasks.wording import USUAL
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+NOT_LISTED = "recognition.key.not_in_list"
+TWO_OPTIONS = [name for name in USUAL if name.startswith("recognition.check.guess.")]
+TWO_OPTIONS = [name for name in TWO_OPTIONS if not name.endswith((".text", ".reminder"))][:2]
 
 
 def test_a_change_is_a_new_version_with_its_reason(store, study):
@@ -101,6 +105,36 @@ def test_the_rate_of_items_that_are_there_may_go_to_nothing_and_back(store, make
     study = make_study(set_aside=2, catch_rate=0.1)
     for rate in (0.0, 0.2):
         assert amend(store, study.id, {"catch_rate": rate}, "why").spec.catch_rate == rate
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"lease_seconds": 10**12}, "Seconds of a reservation: at most 2,147,483,647"),
+        ({"max_views": 10**20}, "Most views of one original .*: at most"),
+        (
+            {"texts": dict.fromkeys(["recognition.key.cannot_make_out", NOT_LISTED], "None")},
+            "Two answers have the same words",
+        ),
+        (
+            {"texts": dict.fromkeys(TWO_OPTIONS, "I wait.")},
+            "Two options of .* have the same words",
+        ),
+    ],
+)
+def test_what_nobody_could_label_under_is_refused_at_first_and_later(
+    store, study, make_study, changes, problem
+):
+    with pytest.raises(StudyError, match=problem):
+        amend(store, study.id, changes, "why")
+    assert get_study(store, study.id) == study
+    with pytest.raises(StudyError, match=problem):
+        make_study("another", **changes)
+
+
+def test_what_a_study_has_had_before_does_not_keep_other_changes_away(study):
+    before = replace(study.spec, lease_seconds=10**12)
+    assert amended(before, {"min_lag": 2}).min_lag == 2
 
 
 def test_a_closed_study_stays_as_it_is(store, study):

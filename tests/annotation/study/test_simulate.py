@@ -88,6 +88,19 @@ def test_sets_without_a_jury_make_no_simulated_study(store, tmp_path, images):
         create_study(store, spec, [folder], images)
 
 
+def test_a_picture_that_one_of_the_jury_has_not_seen_makes_no_simulated_study(
+    store, tmp_path, images
+):
+    folder = write_set(tmp_path / "one", probabilities=SURE)
+    table = pd.read_parquet(folder / "jury.parquet")
+    gone = (table["subject"] == "reconstruction") & (table["image_id"] == "image-001")
+    gone &= table["juror"] == table["juror"].iloc[0]
+    table[~gone].to_parquet(folder / "jury.parquet")
+    spec = StudySpec(name="one", task=Task.RECOGNITION, simulated=True)
+    with pytest.raises(StudyError, match="lacks what the jury sees in 1 reconstructions"):
+        create_study(store, spec, [folder], images)
+
+
 def test_a_jury_that_cannot_be_is_refused(tmp_path):
     folder = write_set(tmp_path / "one", probabilities=SURE)
     table = pd.read_parquet(folder / "jury.parquet")

@@ -168,6 +168,17 @@ def test_a_problem_stands_by_the_step_it_belongs_to(client, draft, wrong, step):
     assert step in client.post("/studio/new/create", json={**draft, **wrong}).json()["problems"]
 
 
+def test_what_a_jury_has_seen_since_is_known(client, draft, context):
+    (_, folder), *_ = context.find_sets()
+    seen = folder / "jury.parquet"
+    content = seen.read_bytes()
+    seen.unlink()
+    simulated = {**draft, "sets": draft["sets"][:1], "simulated": "yes"}
+    assert "lacks what the jury sees" in look(client, simulated)["problems"]["pictures"][0]
+    seen.write_bytes(content)
+    assert look(client, simulated)["problems"] == {}
+
+
 def test_sets_of_different_data_sets_are_told_apart_before_anything_is_made(client, draft, context):
     every = [str(folder) for label, folder in context.find_sets() if label != "broken"]
     assert (
