@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pandas as pd
 
-from annotation.domain import VoteStatus
+from annotation.domain import StimulusKind, VoteStatus
 from annotation.formats.study_data import StudyData
 from annotation.images import Shelf, here
 from annotation.store import Store
@@ -19,7 +19,8 @@ from annotation.study.labelling import events_so_far
 from annotation.votes.aggregate import goes_by_names, recognising
 
 RECOGNISED, UNRECOGNISED, OPEN, NONE = "recognised", "not recognised", "undecided", "no vote"
-VERDICTS = (RECOGNISED, UNRECOGNISED, OPEN, NONE)
+NOT_JUDGED = "not judged"  # what is no reconstruction: decoys, originals, trials
+VERDICTS = (RECOGNISED, UNRECOGNISED, OPEN, NONE, NOT_JUDGED)
 KEPT = 4  # studies whose tables stay in memory
 MOST_ANSWERS = 3  # that a row of the table tells
 State = tuple[int, int]  # of `events_so_far`
@@ -74,8 +75,10 @@ def items_table(data: StudyData) -> pd.DataFrame:
     table["split"] = (recognised > 0) & (recognised < table["n_votes"])
     decided = data.labels.set_index("item")["recognisable"]
     table["verdict"] = [
-        NONE if not n else _verdict(decided.get(item))
-        for item, n in zip(table["item"], table["n_votes"], strict=True)
+        (_verdict(decided.get(item)) if n else NONE)
+        if kind == StimulusKind.RECONSTRUCTION
+        else NOT_JUDGED
+        for item, kind, n in zip(table["item"], table["kind"], table["n_votes"], strict=True)
     ]
     said = {item: _counted(group["answer"]) for item, group in votes}
     answers = [said.get(item, []) for item in table["item"]]

@@ -189,9 +189,10 @@ def known_sets(context: StudyContext) -> dict[str, Path]:
 
 
 def file_of(context: StudyContext, study: Study) -> tuple[StudyFile, str]:
-    """The file that makes a study again, and what is to be said of the sets that it lacks.
+    """The file that makes a study again, and what is to be said of what it lacks.
 
-    These are of target models of which no set is here any more, or several may be the one.
+    That is a password, answers of gold items, and sets of target models of which none is here any
+    more, or several may be the one.
     """
     read = {name: _read(folder) for name, folder in known_sets(context).items()}
     known = {name: one for name, one in read.items() if one is not None}
@@ -200,6 +201,8 @@ def file_of(context: StudyContext, study: Study) -> tuple[StudyFile, str]:
     several = [model for model, names in found.items() if len(names) > 1]
     said = f" Not on this machine any more: {_some(gone)}." if gone else ""
     said += f" Choose the set, as several may be it: {_some(several)}." if several else ""
+    said += " Give it a password of its own: that of the study is not kept." * study.protected
+    said += " Add the answers of its gold items." * (study.spec.gold_rate > 0)
     sets = tuple(names[0] for names in found.values() if len(names) == 1)
     return StudyFile(settings=vars(study.spec), sets=sets), said
 

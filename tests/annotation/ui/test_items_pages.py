@@ -76,6 +76,19 @@ def test_a_vote_that_is_missing_leaves_an_item_open(store, images, make_study):
     assert set(items_table(data)["verdict"]) == {"undecided"}
 
 
+def test_what_is_no_reconstruction_has_no_verdict_that_is_open(store, images, make_study):
+    study = make_study(task="pair", votes_per_item=3, decoy_rate=0.5)
+    data = let_answer(store, images, study, lambda one: "same")
+    table = items_table(data)
+    told = table.groupby("kind")["verdict"].unique()
+    assert {kind: list(found) for kind, found in told.items()} == {
+        "decoy": ["not judged"],
+        "reconstruction": ["recognised"],
+    }
+    lead = items_pages.lead(table, table, Filters())
+    assert lead == "12 items: 8 recognised, 4 not judged."
+
+
 def test_the_page_shows_rows_and_keeps_the_filters_on_its_way(client, answered):
     text = client.get("/studio/items", params={"model": "convnet8", "by": "Ben <b>"}).text
     assert "4 items of 8: 4 recognised." in text

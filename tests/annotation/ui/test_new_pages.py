@@ -232,6 +232,17 @@ def test_a_study_is_duplicated_into_a_draft(client, draft):
     assert "Filled in from Made &lt;/script&gt;." in text
 
 
+def test_a_duplicate_says_what_of_the_study_it_cannot_have(client, draft, context):
+    gold = "model,image_id,answer\none,image-000,Cat"
+    asked = {**draft, "password": "open sesame", "gold_rate": "0.1", "gold": gold}
+    made = client.post("/studio/new/create", json=asked).json()["study"]
+    text = client.get("/studio/new", params={"duplicate": made}).text
+    assert "Give it a password of its own" in text
+    assert "Add the answers of its gold items." in text
+    _, said = new_pages.file_of(context, get_study(context.store, made))
+    assert "password" in said
+
+
 def test_a_duplicate_begins_with_the_very_sets_that_the_study_was_made_of(
     client, draft, context, tmp_path
 ):
