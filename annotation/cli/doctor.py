@@ -15,7 +15,7 @@ import typer
 
 import annotation
 from annotation.accounts.access import LOOPBACK
-from annotation.accounts.start import NO_ACCOUNT, PASSWORD, require_loopback
+from annotation.accounts.start import NAME, NO_ACCOUNT, PASSWORD, require_loopback
 from annotation.cli.console import address, pictures
 from annotation.errors import AnnotationError
 from annotation.kept.places import checkout
@@ -143,9 +143,17 @@ def _access(url: str, options: argparse.Namespace, *, there: bool) -> Found:
         with Store(url, make=False) as store:
             if register.has_accounts(store):
                 return Found("access", OK, "by accounts", NOTHING)
-    if PASSWORD in os.environ or sys.stdin.isatty():
-        return Found("access", OK, "no account yet", "nothing to do: a start makes the first")
-    return Found("access", STOPS, "no account yet", NO_ACCOUNT)
+    if PASSWORD not in os.environ and not sys.stdin.isatty():
+        return Found("access", STOPS, "no account yet", NO_ACCOUNT)
+    try:
+        if PASSWORD in os.environ:
+            register.tidy(os.environ.get(NAME, "admin"))
+            register.protect(os.environ[PASSWORD])
+    except AnnotationError as error:
+        return Found(
+            "access", STOPS, f"no account, and none from {NAME} and {PASSWORD}", str(error)
+        )
+    return Found("access", OK, "no account yet", "nothing to do: a start makes the first")
 
 
 def _port(host: str, port: int) -> Found:

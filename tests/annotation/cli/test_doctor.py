@@ -13,7 +13,7 @@ from made_remote import PLACE
 from studio import ROOT
 
 import annotation
-from annotation.accounts.start import PASSWORD
+from annotation.accounts.start import NAME, PASSWORD
 from annotation.cli import doctor
 from annotation.cli.console import IMAGES, ServerParser
 from annotation.store import Store
@@ -99,6 +99,22 @@ def test_who_may_enter(found, monkeypatch):
     rows, code = found()
     assert (rows["access"]["state"], code) == ("stops", 1)
     assert PASSWORD in rows["access"]["advice"]
+
+
+@pytest.mark.parametrize(
+    ("name", "password", "state"),
+    [
+        ("Eva", "short", "stops"),
+        (" ", "four words in a row", "stops"),
+        ("Eva", "four words in", "ok"),
+    ],
+)
+def test_a_first_account_that_a_start_would_refuse(found, monkeypatch, name, password, state):
+    monkeypatch.setenv(NAME, name)
+    monkeypatch.setenv(PASSWORD, password)
+    rows, code = found()
+    assert (rows["access"]["state"], code) == (state, state == "stops")
+    assert password not in json.dumps(rows)
 
 
 def test_a_full_disk_and_one_that_is_filling(found, monkeypatch):
