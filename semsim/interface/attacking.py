@@ -13,7 +13,12 @@ from semsim.defences.strategies import read_strategy
 from semsim.device import pick_device
 from semsim.errors import AttackFailedError, DataError
 from semsim.progress import Report, silent
-from semsim.targets.layers import idle_parameters, plain_attention, twice_differentiable
+from semsim.targets.layers import (
+    idle_parameters,
+    overwrites_what_is_read,
+    plain_attention,
+    twice_differentiable,
+)
 from semsim.types import Reconstruction
 
 
@@ -105,6 +110,11 @@ def attack(
     made = Classifier(model, mean or (0.0,) * channels, std or (1.0,) * channels)
     made = made.to(pick_device(device))
     classes = _classes(made, image)
+    if overwrites_what_is_read(model, (image[None].to(made.mean) - made.mean) / made.std):
+        raise DataError(
+            "A layer of the model with inplace=True overwrites what another one reads, and an "
+            "attack needs both. Take inplace=False and write what is meant."
+        )
     if not 0 <= label < classes:
         raise DataError(f"label must be 0 to {classes - 1}, a class of the model; got {label}.")
     try:

@@ -1,5 +1,6 @@
 """Pieces that several architectures share."""
 
+import copy
 from contextlib import AbstractContextManager
 
 import torch
@@ -8,6 +9,8 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from semsim.registry import Registry
+
+_ROUNDING = 1e-3  # of the largest logit, by which two ways to compute it may differ
 
 ACTIVATIONS: Registry[type[nn.Module]] = Registry(
     "activation",
@@ -57,6 +60,24 @@ def twice_differentiable(network: nn.Module) -> nn.Module:
             if type(inner) is nn.Hardsigmoid:
                 setattr(module, name, HardSigmoid())
     return network
+
+
+def overwrites_what_is_read(network: nn.Module, images: torch.Tensor) -> bool:
+    """Whether a layer overwrites what others still read, so that `twice_differentiable` would make
+    another network of it; `network` is left alone.
+
+    images: (N, C, H, W), as the network takes them, by which both are compared.
+    """
+    if not any(getattr(module, "inplace", False) for module in network.modules()):
+        return False
+    plain = copy.deepcopy(network).to(images).eval()
+    found = []
+    for one in (plain, twice_differentiable(copy.deepcopy(plain))):
+        with torch.no_grad(), torch.random.fork_rng():
+            torch.manual_seed(0)
+            found.append(one(images.clone()))
+    room = _ROUNDING * float(found[0].abs().nan_to_num(0, 0, 0).max())
+    return not torch.allclose(*found, rtol=0, atol=room, equal_nan=True)
 
 
 def plain_attention() -> AbstractContextManager[None]:

@@ -16,7 +16,11 @@ import torch
 from torch import nn
 
 from semsim.errors import JobError, SettingsError
-from semsim.targets.layers import idle_parameters, twice_differentiable
+from semsim.targets.layers import (
+    idle_parameters,
+    overwrites_what_is_read,
+    twice_differentiable,
+)
 
 _INSTALLED = tuple({Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")})
 
@@ -56,6 +60,12 @@ class OwnNetwork:
             )
         made = _made(make, self.network, size, classes)
         _check(made, self.network, (channels, *size), classes)
+        noise = torch.randn(1, channels, *size, generator=torch.Generator().manual_seed(0))
+        if overwrites_what_is_read(made, noise):
+            raise SettingsError(
+                f"{self.network}: a layer with inplace=True overwrites what another one reads, and "
+                "an attack needs both. Take inplace=False and write what is meant."
+            )
         return twice_differentiable(made)
 
 

@@ -102,6 +102,24 @@ def test_a_classifier_may_have(kind, attack):
     assert all(torch.equal(before[name], value) for name, value in after.items())
 
 
+class Overwriting(nn.Module):
+    """Adds to what its in-place activation has overwritten."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.relu, self.head = nn.Conv2d(3, 4, 16), nn.ReLU(True), nn.Linear(4, 5)
+
+    def forward(self, images):
+        features = self.conv(images).flatten(1)
+        return self.head(self.relu(features) + features)
+
+
+def test_a_model_that_a_copy_would_change_is_refused():
+    torch.manual_seed(0)
+    with pytest.raises(DataError, match="Take inplace=False"):
+        semsim.attack(Overwriting(), image(), 3, FAST, device="cpu")
+
+
 def test_an_idle_head_changes_nothing():
     asked = {"label": 3, "attack": "invgrad:steps=5", "device": "cpu"}
     torch.manual_seed(0)

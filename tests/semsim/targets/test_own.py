@@ -140,6 +140,7 @@ def test_a_process_that_has_imported_an_older_version_is_refused(folder):
         ("for_small_images", r"cannot take images \(2, 3, 32, 32\): RuntimeError"),
         ("idle", r"the parameter spare.weight has no gradient"),
         ("frozen", r"the parameter last.weight has no gradient"),
+        ("overwriting", "overwrites what another one reads.* Take inplace=False"),
         ("empty", r"it gave \(2, 3072\)"),
     ],
 )  # fmt: skip
