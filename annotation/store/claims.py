@@ -6,6 +6,7 @@ Locks are taken in the order that `slots` says.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from sqlalchemy import bindparam, exists, func, or_, select
 from sqlalchemy.orm import Session
@@ -55,12 +56,16 @@ _CLAIMING = (
         func.coalesce(_LAST_GIVEN.scalar_subquery(), 0),
         SLOT.c.stimulus_id,
         SLOT.c.tab,
+        SLOT.c.lease_until,
     )
     .select_from(StudyRow)
     .outerjoin(SLOT, MY_LEASES)
     .where(StudyRow.id == bindparam("study"))
     .order_by(SLOT.c.given, SLOT.c.id)
 )
+# A page asks for its two hundred items again and again: their reservations are written anew only
+# once this part of them has passed.
+EXTENDED_AFTER = 1 / 20
 IN_CASE = 12  # more items to choose from than wanted, as others may take some first
 _BEGUN = exists().where(SlotRow.annotator_id == AnnotatorRow.id)
 # How many people have answered or hold an item and were seen since, whoever asks included.
@@ -78,13 +83,20 @@ AT_WORK = (
 )
 
 
+class Held(NamedTuple):
+    """Which tab an item is reserved for, and until when."""
+
+    tab: str
+    until: datetime
+
+
 @dataclass(frozen=True, kw_only=True)
 class Claimer:
     """Somebody who claims items, as they are until this transaction ends.
 
     version: of `spec`. serves: whether they are given items that count, at this step of a study
     that runs. votes: how many of theirs count. given: the number of the last item they were given.
-    held: the items they hold, in the order they were given, each with its tab.
+    held: the items they hold, in the order they were given.
     """
 
     annotator: Annotator
@@ -93,7 +105,7 @@ class Claimer:
     serves: bool
     votes: int
     given: int
-    held: Mapping[str, str]
+    held: Mapping[str, Held]
 
 
 def claimer(tx: Session, annotator: Annotator, now: datetime) -> Claimer:
@@ -111,7 +123,7 @@ def claimer(tx: Session, annotator: Annotator, now: datetime) -> Claimer:
         serves=status == StudyStatus.RUNNING and serves(me.status, me.step),
         votes=votes,
         given=given,
-        held={item: tab for *_, item, tab in rows if item is not None},
+        held={item: Held(tab, until) for *_, item, tab, until in rows if item is not None},
     )
 
 
@@ -129,26 +141,37 @@ def lease(
 
     Items that somebody else is claiming at this moment are skipped; the `last_try` waits to see
     whether they still have room, and if nothing else is left moves items here from other tabs.
+    Those they have are reserved for the whole of the study's `lease_seconds` again once
+    `EXTENDED_AFTER` of it has passed; the end that all are told is that of the first to end.
     """
     if not by.serves:
         return []
-    annotator, until = by.annotator, now + timedelta(seconds=by.spec.lease_seconds)
+    annotator, lasts = by.annotator, timedelta(seconds=by.spec.lease_seconds)
+    until = now + lasts
     quota = quota_left(tx, annotator, by.spec)
     n = n if quota is None else min(n, quota)
-    items = [item for item, where in by.held.items() if where == tab][:n]
+    items = [item for item, held in by.held.items() if held.tab == tab][:n]
     here_already = set(items)
     new = [item for item in wanted if item not in here_already]
     free = n - len(items) if quota is None else min(n - len(items), quota - len(by.held))
     given = _room(tx, by, new, free, now, skip_locked=not last_try)
     if last_try and not items and not given:
-        items = [item for item, where in by.held.items() if where != tab][:n]
-    if items:
-        extend(tx, annotator, tab, items, until)
+        items = [item for item, held in by.held.items() if held.tab != tab][:n]
+    enough = until - lasts * EXTENDED_AFTER
+    late = [one for one in items if not _lasts(by.held[one], tab, enough, until)]
+    if late:
+        extend(tx, annotator, tab, late, until)
+    kept = [by.held[one].until for one in set(items).difference(late)]
     if given:
         k = by.spec.votes_per_item
         hand_out(tx, annotator, given, k, now, until=until, tab=tab, after=by.given)
     items += given
-    return task_items(tx, items, until) if items else []
+    # Of all the same, as of trials, or it would say which of them are none.
+    return task_items(tx, items, min([until, *kept])) if items else []
+
+
+def _lasts(held: Held, tab: str, first: datetime, last: datetime) -> bool:
+    return held.tab == tab and first <= held.until <= last
 
 
 def _room(

@@ -141,7 +141,9 @@ def due(
     waiting: list[Any] = [*(trial for trial in known if trial.state == OPEN), *maker.made]
     if not waiting:
         return list(items)
-    elsewhere = _tabs_at_work(tx, by, now) if set(by.held.values()) - {tab} else set()
+    elsewhere = (
+        _tabs_at_work(tx, by, now) if {held.tab for held in by.held.values()} - {tab} else set()
+    )
     given = [trial for trial in waiting if trial.tab not in elsewhere - {tab}]
     moved = [trial.id for trial in given if trial.tab != tab]
     if moved:
@@ -149,7 +151,8 @@ def due(
     places = [
         _index(schedules[TrialKind(trial.kind)], trial.ordinal, votes, items) for trial in given
     ]
-    until = now + timedelta(seconds=spec.lease_seconds)
+    # As of the items, or it would tell them from trials.
+    until = items[0].lease_until if items else now + timedelta(seconds=spec.lease_seconds)
     return _mixed(items, places, task_items(tx, given, until))[:n]
 
 

@@ -81,6 +81,23 @@ def test_a_claim_looks_at_few_more_items_than_it_takes(store, tmp_path):
     assert looked == [2 + claims.IN_CASE]
 
 
+def test_reservations_are_written_anew_only_after_a_while(store, anna):
+    lasts, moment = timedelta(seconds=600), timedelta(seconds=10)
+    next_items(store, anna, "tab", 4, NOW)
+
+    def ends(n, now):
+        """What is told, and what the items that are held end at."""
+        told = {item.lease_until for item in next_items(store, anna, "tab", n, now)}
+        rows = store.read(lambda tx: tx.query(SlotRow).filter_by(state="leased").all())
+        return told, sorted({row.lease_until for row in rows})
+
+    soon, late = NOW + moment, NOW + 4 * moment
+    assert ends(6, soon) == ({NOW + lasts}, [NOW + lasts, soon + lasts])
+    assert ends(6, late) == ({soon + lasts}, [soon + lasts, late + lasts])
+    before = NOW - timedelta(hours=1)  # a clock that was set back
+    assert ends(6, before) == ({before + lasts}, [before + lasts])
+
+
 def test_a_takeover_is_on_record(store, study, anna, ben):
     for person in (anna, ben):
         next_items(store, person, "tab", 8, NOW)

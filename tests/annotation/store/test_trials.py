@@ -1,5 +1,6 @@
 """Trials look like items, are answered like items, and never count."""
 
+import itertools
 import uuid
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
@@ -170,8 +171,10 @@ def test_nothing_sent_tells_a_trial_from_an_item(store, make, task):
         texts = (item.item, *item.images)
         assert all(len(text) == 32 and int(text, 16) >= 0 for text in texts)
         assert len(set(texts)) == len(texts) == (3 if study.kind.beside else 2)
-    for name in ("lease_until", "practice"):
-        assert len({getattr(item, name) for item in items}) == 1
+    again = next_items(store, anna, "t", 50, NOW + timedelta(seconds=10))
+    assert {item.item for item in again} == {item.item for item in items}
+    for name, shown in itertools.product(("lease_until", "practice"), (items, again)):
+        assert len({getattr(item, name) for item in shown}) == 1
     assert {len(item.candidates) for item in items} == {len(plain[0].candidates)}
     text = study.kind.offered(plain[0].candidates)[-1]
     receipts = [say(store, anna, item[0].item, text) for item in (hidden, plain)]
