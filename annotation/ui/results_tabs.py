@@ -123,9 +123,9 @@ def controls(results: Results) -> list[str]:
 def _guesser(results: Results) -> str:
     if results.lists is None:
         return ""
-    guess, rates = results.lists.most.rate, results.rates
-    right = float((rates["mean_response"] * rates["n_items"]).sum() / rates["n_items"].sum())
-    below = int((rates["mean_response_low"] <= guess).sum())
+    guess, rates, items = results.lists.most.rate, results.rates, results.items
+    right = items["n_recognised"].sum() / items["n_votes"].sum()
+    below = int((~(rates["mean_response_low"] > guess)).sum())  # also what has no interval
     said = f"Of single answers {right:.0%} are right; the lists alone give {guess:.1%}"
     if not below:
         return f"{said}, less than on any model."
@@ -302,14 +302,16 @@ def detection_answer(results: Results) -> str:
     row = results.detection[results.detection["of"] == ALL_VOTES].iloc[0]
     if pd.isna(row["d_prime"]):
         return ""
-    leans = "“different”" if row["criterion"] > 0 else "“same”"
+    low, high = row["criterion_low"], row["criterion_high"]
+    lean = f"lean towards {'“different”' if low > 0 else '“same”'}"
+    leans = lean if low > 0 or high < 0 else "cannot be shown to lean towards either answer"
     tells = "tell" if row["d_prime_low"] > 0 else "cannot be shown to tell"
     return (
         f"{voters(results).capitalize()} {tells} a match from a decoy: “same” said of "
         f"{row['hits']:,} of "
         f"{row['n_matched']:,} matches and of {row['false_alarms']:,} of {row['n_decoys']:,} "
         f"decoys, d′ = {number(row['d_prime'], row['d_prime_low'], row['d_prime_high'])}; they "
-        f"lean towards {leans}."
+        f"{leans}."
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from made_ballots import random_votes, votes_of
+from made_ballots import random_votes, table, vote, votes_of
 from made_results import Page, results_of, study
 
 from annotation.design.candidates import CandidateList
@@ -54,6 +54,36 @@ def test_a_control_that_is_not_beaten_is_said():
     found = replace(FULL, study=study(targets=guessing))
     assert results_tabs.controls(found)[0].startswith("1 of 3 models has a target that only")
     assert results_tabs.controls(FULL) == []
+
+
+def test_a_model_without_an_interval_is_not_said_to_beat_the_lists():
+    """Of one original nothing is resampled; nobody recognised what m made of it."""
+    found = results_of(study(), votes_of({"m/1": "ddd", "n/1": "ccd"}), lists=LISTS)
+    assert "from which 2 of 2 models cannot be told" in results_tabs.controls(found)[0]
+
+
+def test_single_answers_are_counted_one_by_one():
+    found = results_of(study(), votes_of({"m/1": "ccc", "m/2": "d"}), lists=LISTS)
+    assert results_tabs.controls(found)[0].startswith("Of single answers 75% are right;")
+
+
+@pytest.mark.parametrize(
+    ("hits", "alarms", "leans"),
+    [
+        (15, 4, "cannot be shown to lean towards either answer"),
+        (19, 17, "lean towards “same”"),
+        (3, 1, "lean towards “different”"),
+    ],
+)
+def test_people_lean_only_where_their_criterion_is_not_0(hits, alarms, leans):
+    kinds = {"reconstruction": hits, "decoy": alarms}
+    votes = table(
+        vote(f"m/{number}", "p0", "same" if number < same else "different", kind=kind)
+        for kind, same in kinds.items()
+        for number in range(19)
+    )
+    votes["item"] += votes["kind"]
+    assert f"; they {leans}." in results_tabs.detection_answer(results_of(study(Task.PAIR), votes))
 
 
 def test_that_words_are_random_is_said_above_the_shares_and_by_the_checks():
