@@ -27,6 +27,11 @@ SOME, ERROR, NONE = 1, 2, 3
 log = logging.getLogger("semsim")
 STDOUT = Path("-")
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON list instead of a table.")]
+# Options that many commands have.
+DataOption = Annotated[Path, typer.Option(help="Data folder.")]
+CheckpointsOption = Annotated[Path, typer.Option(help="Folder of weights.")]
+DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
+SchedulerOption = Annotated[str, typer.Option(help="Dask scheduler, as tcp://10.0.0.1:8786.")]
 _TABLES = (".parquet", ".csv")
 
 

@@ -28,7 +28,17 @@ from semsim.jobs.folders import read_job
 from semsim.jobs.orders import from_record
 from semsim.sets.reader import read_set
 from semsim.targets.train_settings import read_training
-from semsim.terminal import DATA, Json, TerminalBar, say, show, told_errors
+from semsim.terminal import (
+    DATA,
+    CheckpointsOption,
+    DataOption,
+    Json,
+    SchedulerOption,
+    TerminalBar,
+    say,
+    show,
+    told_errors,
+)
 from semsim.weights import CHECKPOINTS
 from semsim.words import counted
 
@@ -39,7 +49,6 @@ NO_JUDGE = (
 _UNNAMED = Campaign(name="")
 app = typer.Typer(no_args_is_help=True, help="A grid of targets and attacks, on many machines.")
 
-_DataDir = Annotated[Path, typer.Option(help="Data folder.")]
 _Change = Callable[[Campaign], Campaign]
 
 
@@ -102,7 +111,7 @@ def changed(
 @taking(change=changed)
 def plan_command(
     change: _Change,
-    data_dir: _DataDir = DATA,
+    data_dir: DataOption = DATA,
     workers: Annotated[int, typer.Option(help="Processes to share the time among.")] = 1,
     as_json: Json = False,
 ) -> None:
@@ -119,14 +128,14 @@ def plan_command(
 def run_command(
     ctx: typer.Context,
     change: _Change,
-    data_dir: _DataDir = DATA,
-    scheduler: Annotated[str, typer.Option(help="Dask scheduler, as tcp://10.0.0.1:8786.")] = "",
+    data_dir: DataOption = DATA,
+    scheduler: SchedulerOption = "",
     workers: Annotated[int, typer.Option(help="Processes on this machine; 0: one a core.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps, on each worker.")] = "auto",
     judge: Annotated[
         str, typer.Option(help="Judge that reads the pictures at the end, see `judge list`.")
     ] = "",
-    checkpoints: Annotated[Path, typer.Option(help="Folder of weights.")] = CHECKPOINTS,
+    checkpoints: CheckpointsOption = CHECKPOINTS,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try again what broke with a traceback.")
     ] = False,
@@ -166,7 +175,7 @@ _VERTICAL = settings_of(VerticalRun, called={"batch": "batch-size"})
 
 @app.command("vertical")
 @taking(run=_VERTICAL)
-def vertical_command(run: VerticalRun, data_dir: _DataDir = DATA) -> None:
+def vertical_command(run: VerticalRun, data_dir: DataOption = DATA) -> None:
     """Attack vertical federated learning, in which everybody holds a part of every image."""
     with TerminalBar(run.name) as bar:
         folder = attack_vertical(run, data_dir, bar)
@@ -177,7 +186,7 @@ def vertical_command(run: VerticalRun, data_dir: _DataDir = DATA) -> None:
 @app.command("status")
 def status_command(
     name: Annotated[str | None, typer.Option(help="Campaign; all of them without it.")] = None,
-    data_dir: _DataDir = DATA,
+    data_dir: DataOption = DATA,
     as_json: Json = False,
 ) -> None:
     """Say how far campaigns are."""

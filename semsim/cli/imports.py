@@ -21,7 +21,16 @@ from semsim.importers.image_sets import slug
 from semsim.importers.import_folder import Places, carry_out, places_of
 from semsim.importers.recognise import Recognise
 from semsim.judges.shelf import check_classes, classes_of, find_judge
-from semsim.terminal import DATA, Json, TerminalBar, say, show, show_told, told_errors
+from semsim.terminal import (
+    DATA,
+    CheckpointsOption,
+    Json,
+    TerminalBar,
+    say,
+    show,
+    show_told,
+    told_errors,
+)
 from semsim.weights import CHECKPOINTS
 
 app = typer.Typer(
@@ -38,7 +47,6 @@ _DataDir = Annotated[Path, typer.Option(help="Folder of the studio's data.")]
 _Judge = Annotated[
     str, typer.Option(help="Judge that reads the pictures, see `judge list`; none: random lists.")
 ]
-_Checkpoints = Annotated[Path, typer.Option(help="Folder of weights.")]
 _Yes = Annotated[bool, typer.Option("--yes", help="Keep what is shown without asking.")]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
 
@@ -126,7 +134,7 @@ def _command(kind: str, importer: Importer | Recognise) -> Callable[..., None]:
         _parameter("data_dir", _DataDir, DATA),
         _parameter("dry_run", _DryRun, False),
         _parameter("judge", _Judge, ""),
-        _parameter("checkpoints", _Checkpoints, CHECKPOINTS),
+        _parameter("checkpoints", CheckpointsOption, CHECKPOINTS),
         _parameter("as_json", Json, False),
     ]
     common += [_parameter("yes", _Yes, False)] if kind == AUTO else []

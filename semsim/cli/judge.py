@@ -12,15 +12,23 @@ from semsim.judges.judge_card import card_text, tested
 from semsim.judges.judge_job import JudgeOrder, queue_judge
 from semsim.judges.shelf import find_judge, judges
 from semsim.targets.train_settings import read_training
-from semsim.terminal import DATA, Json, TerminalBar, say, show, text_table, told_errors
+from semsim.terminal import (
+    DATA,
+    CheckpointsOption,
+    DataOption,
+    DeviceOption,
+    Json,
+    TerminalBar,
+    say,
+    show,
+    text_table,
+    told_errors,
+)
 from semsim.weights import CHECKPOINTS
 
 app = typer.Typer(
     no_args_is_help=True, help="Classifiers that were never attacked: lists and metrics need them."
 )
-
-_Checkpoints = Annotated[Path, typer.Option(help="Folder of weights.")]
-_Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
 
 
 @app.command("train")
@@ -33,9 +41,9 @@ def train_command(
         str, typer.Option(help="Network, as cnn-small:width=24.")
     ] = "cnn-small",
     train: Annotated[str, typer.Option(help="Training, as epochs=20,lr=0.05.")] = "",
-    checkpoints: _Checkpoints = CHECKPOINTS,
-    data_dir: Annotated[Path, typer.Option(help="Data folder.")] = DATA,
-    device: _Device = "auto",
+    checkpoints: CheckpointsOption = CHECKPOINTS,
+    data_dir: DataOption = DATA,
+    device: DeviceOption = "auto",
 ) -> None:
     """Train a judge on pictures clean and spoilt; Ctrl-C leaves it so that it can be resumed."""
     with told_errors():
@@ -52,7 +60,7 @@ def train_command(
 
 
 @app.command("list")
-def list_command(checkpoints: _Checkpoints = CHECKPOINTS, as_json: Json = False) -> None:
+def list_command(checkpoints: CheckpointsOption = CHECKPOINTS, as_json: Json = False) -> None:
     """Name each judge, what it was trained on, and how good it is."""
     with told_errors():
         rows = [_row(name, facts) for name, facts in judges(checkpoints).items()]
@@ -69,8 +77,8 @@ def apply_command(
     sets: Annotated[
         list[Path], typer.Option("--set", help="A reconstruction set to read. Repeatable.")
     ],
-    checkpoints: _Checkpoints = CHECKPOINTS,
-    device: _Device = "auto",
+    checkpoints: CheckpointsOption = CHECKPOINTS,
+    device: DeviceOption = "auto",
 ) -> None:
     """Write what a judge reads in the pictures of sets into them: into all, or into none."""
     with told_errors(), TerminalBar(judge) as bar:

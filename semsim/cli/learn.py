@@ -31,7 +31,16 @@ from semsim.learning.pretrain import PretrainSettings, goodness_of_start, pretra
 from semsim.learning.splits import Counts, HoldOut, count, parse_hold_out
 from semsim.metrics.provenance import SHUFFLED, START
 from semsim.registry import build, read_plugin
-from semsim.terminal import DATA, Json, TerminalBar, say, show_told, text_table, told_errors
+from semsim.terminal import (
+    DATA,
+    DeviceOption,
+    Json,
+    TerminalBar,
+    say,
+    show_told,
+    text_table,
+    told_errors,
+)
 from semsim.weights import CHECKPOINTS
 from semsim.words import counted, words_of_test
 
@@ -80,7 +89,6 @@ _Preset = Annotated[str, typer.Option(help="Settings, as small or small:epochs=5
 _Checkpoints = Annotated[Path, typer.Option(help="Folder of checkpoints and weights.")]
 _Data = Annotated[Path, typer.Option(help="Folder in which jobs and scores are kept.")]
 _Metrics = Annotated[str, typer.Option(help="Other metrics, with commas between.")]
-_Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
 _METRICS = ",".join(BASELINES)
 
 
@@ -105,7 +113,7 @@ def run_command(
     metrics: _Metrics = _METRICS,
     checkpoints: _Checkpoints = CHECKPOINTS,
     data_dir: _Data = DATA,
-    device: _Device = "auto",
+    device: DeviceOption = "auto",
     as_json: Json = False,
 ) -> None:
     """Train on one side of a split, judge by the other, write checkpoint and model card."""
@@ -140,7 +148,7 @@ def study_command(
     metrics: _Metrics = _METRICS,
     checkpoints: _Checkpoints = CHECKPOINTS,
     data_dir: _Data = DATA,
-    device: _Device = "auto",
+    device: DeviceOption = "auto",
     as_json: Json = False,
 ) -> None:
     """Vary one thing and judge each training: label budget, network, loss or margin."""
@@ -173,7 +181,7 @@ def leave_out_command(
     metrics: _Metrics = _METRICS,
     checkpoints: _Checkpoints = CHECKPOINTS,
     data_dir: _Data = DATA,
-    device: _Device = "auto",
+    device: DeviceOption = "auto",
     as_json: Json = False,
 ) -> None:
     """Leave out each data set in turn, learn from the others, judge by it: the paper's Table 1."""
@@ -196,7 +204,7 @@ def pretrain_command(
         str,
         typer.Option("--settings", help="Settings, such as backbone=resnet50,epochs=30,seed=7."),
     ] = "",
-    device: _Device = "auto",
+    device: DeviceOption = "auto",
 ) -> None:
     """Train a classifier whose network SemSim can start from: --preset pooled:weights=FILE.
 

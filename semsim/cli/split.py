@@ -17,7 +17,7 @@ from semsim.split.plan import PRESETS, SplitPlace, SplitPlan
 from semsim.split.split_job import SplitJob, queue_split
 from semsim.split.summary import cost_text, guess_lines, summary_text
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
-from semsim.terminal import DATA, Json, say
+from semsim.terminal import DATA, DataOption, DeviceOption, Json, say
 from semsim.weights import CHECKPOINTS
 
 app = typer.Typer(no_args_is_help=True, help="Split inference: defences and model inversion.")
@@ -70,11 +70,11 @@ def changed(
 
 
 def placed(
-    data_dir: Annotated[Path, typer.Option(help="Data folder.")] = DATA,
+    data_dir: DataOption = DATA,
     checkpoints: Annotated[
         Path, typer.Option(help="Folder of weights, for --metric.")
     ] = CHECKPOINTS,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    device: DeviceOption = "auto",
 ) -> SplitPlace:
     """Where an experiment is carried out."""
     return SplitPlace(data=data_dir, checkpoints=checkpoints, device=device)

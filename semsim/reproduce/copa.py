@@ -32,9 +32,18 @@ from semsim.reproduce.copa_tables import (
     text_2,
     varied,
 )
-from semsim.reproduce.plans import PlanOption, SchedulerOption, Share, planned_text
+from semsim.reproduce.plans import PlanOption, Share, planned_text
 from semsim.targets.cnn3 import VARIANTS
-from semsim.terminal import DATA, Json, TerminalBar, rows_of, say, show_told, told_errors
+from semsim.terminal import (
+    DATA,
+    Json,
+    SchedulerOption,
+    TerminalBar,
+    rows_of,
+    say,
+    show_told,
+    told_errors,
+)
 from semsim.types import LabelledImages
 
 FIGURES = {"tanh": 1, "leaky-relu": 2}  # activation → the paper's figure

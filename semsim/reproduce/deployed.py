@@ -10,13 +10,10 @@ from semsim.reporting import writing
 from semsim.reproduce.campaign_shares import NOT_COUNTED
 from semsim.reproduce.deployed_plan import costs_of, plans_of, rows_text, scale_of
 from semsim.reproduce.deployed_table import Deployed, deployed_of, tables
-from semsim.reproduce.everything_table import write_tables
+from semsim.reproduce.judged import write_tables
 from semsim.reproduce.plans import (
-    CheckpointsOption,
-    DeviceOption,
     MadeOption,
     PlanOption,
-    SchedulerOption,
     SizeOption,
     WorkersOption,
     planned_text,
@@ -24,7 +21,18 @@ from semsim.reproduce.plans import (
 from semsim.reproduce.semsim import carried_out
 from semsim.reproduce.simulated_people import simulated_people
 from semsim.reproduce.stand_in import source_of
-from semsim.terminal import DATA, Json, TerminalBar, rows_of, say, show_told, told_errors
+from semsim.terminal import (
+    DATA,
+    CheckpointsOption,
+    DeviceOption,
+    Json,
+    SchedulerOption,
+    TerminalBar,
+    rows_of,
+    say,
+    show_told,
+    told_errors,
+)
 from semsim.weights import CHECKPOINTS
 
 

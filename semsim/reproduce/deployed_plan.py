@@ -10,11 +10,10 @@ from semsim.campaign.campaign_job import load, plan_of
 from semsim.campaign.plan import Campaign, Plan
 from semsim.campaign.probe import Load, measure
 from semsim.datasets import DATASETS
-from semsim.errors import SettingsError
 from semsim.progress import Report, silent
 from semsim.registry import read_plugin
 from semsim.reproduce.campaign_shares import campaign_shares, people_share
-from semsim.reproduce.plans import Share
+from semsim.reproduce.plans import Share, of_preset
 from semsim.targets.train_settings import TrainSettings
 from semsim.terminal import text_table
 from semsim.words import counted
@@ -72,9 +71,7 @@ class Scale:
 
 def scale_of(name: str) -> Scale:
     """The scale called smoke, small or paper; `SettingsError` for another name."""
-    if name not in _SCALES:
-        raise SettingsError(f"--preset is one of {', '.join(_SCALES)}; got {name!r}.")
-    return _SCALES[name]
+    return of_preset(_SCALES, name)
 
 
 def plans_of(scale: Scale, load: Load = load) -> dict[str, Plan]:

@@ -11,26 +11,21 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.picture_ranks import picture_agreement
-from semsim.analysis.result import AnalysisSettings
-from semsim.analysis.run import analyse
 from semsim.campaign.plan import Plan
 from semsim.campaign.sets import set_folder
 from semsim.errors import DataError
-from semsim.learning.evaluation import evidence_of
 from semsim.metrics import MetricSpec, Resources
 from semsim.progress import Report, silent
 from semsim.reporting.notation import NONE, interval, number, reason
 from semsim.reporting.tables import Table
 from semsim.reproduce.deployed_plan import Row, Scale
-from semsim.reproduce.everything_table import judge_sets
+from semsim.reproduce.judged import RANKED, Judged, agreement_table, judge_sets
 from semsim.reproduce.simulated_people import CONTROL, TITLES
 from semsim.reproduce.simulated_votes import GREY, MEAN, ORIGINAL, SAYS_NOTHING
 from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.terminal import rows_of
 
 ENOUGH = 0.9  # of the originals: fewer, and simulated people are too blunt to stand for anybody
-# Ranked by the share of votes: five votes a picture make coarse majorities. Nothing reads a p here.
-_RANKED = AnalysisSettings(headline="mean-response", permutations=99)
 _OVER = (
     *("metric", "title", "n", "rho", "rho_bw_low", "rho_bw_high", "tau", "tau_score_low"),
     *("tau_score_high", "rho_images_low", "rho_images_high", "interval_undefined", "undefined"),
@@ -105,55 +100,27 @@ def deployed_of(
     if not shown:
         raise DataError("Every attack failed on every image, so there is nothing to rank.")
     judged = judge_sets("deployed", [*shown, *controls], data, jury, resources, report)
-    specs, heard = judged.specs, _Heard(judged.labels, judged.votes, judged.scores)
-    rows = [_row(row, found[row.name], scale, heard, specs) for row in scale.rows]
-    rows += [_control(title, heard, specs) for title in TITLES.values()]
-    names = [spec.name for spec in specs]
+    rows = [_row(row, found[row.name], scale, judged) for row in scale.rows]
+    rows += [_control(title, judged) for title in TITLES.values()]
+    names = [spec.name for spec in judged.specs]
     return Deployed(
         rows=pd.DataFrame(rows).reindex(columns=[*_FACTS, *names]),
-        within=_within(scale, found, heard, specs),
-        over=_over(heard, specs),
+        within=_within(scale, found, judged),
+        over=judged.agreement(_OVER).assign(simulated=True),
         jury=_jury(judged.labels),
-        specs=specs,
+        specs=judged.specs,
         absent=judged.absent,
     )
 
 
-class _Heard(NamedTuple):
-    """Labels, votes and scores of the same sets, controls among them."""
-
-    labels: pd.DataFrame
-    votes: pd.DataFrame
-    scores: pd.DataFrame
-
-    def of(self, models: Sequence[str]) -> "_Heard":
-        """Those of the sets with these names."""
-        return _Heard(*(one[one["model"].isin(list(models))] for one in self))
-
-    def attacked(self) -> "_Heard":
-        """Those of sets that an attack made."""
-        return _Heard(*(one[one["attack"] != CONTROL] for one in self))
-
-    def means(self, specs: Sequence[MetricSpec]) -> dict[str, float]:
-        """What people, and each metric, say on average; infinite scores are kept out of it."""
-        finite = self.scores[np.isfinite(self.scores["value"])]
-        values = finite.groupby("metric")["value"].mean()
-        people = {"people": float(self.votes["recognised"].mean())}
-        return {**people, **{s.name: float(values.get(s.name, np.nan)) for s in specs}}
-
-
 def _row(
-    row: Row,
-    sets: Sequence[ReconstructionSet],
-    scale: Scale,
-    heard: _Heard,
-    specs: Sequence[MetricSpec],
+    row: Row, sets: Sequence[ReconstructionSet], scale: Scale, judged: Judged
 ) -> dict[str, Any]:
     asked = scale.campaign(row)
     targets = [one.run["target"] for one in sets]
     accuracy = [one["accuracy"] for one in targets if one.get("accuracy") is not None]
     errors = [error for one in sets for error in one.manifest["error"] if error]
-    own = heard.of([one.model for one in sets])
+    own = judged.of([one.model for one in sets])
     ids = set(own.labels["image_id"])
     promised = [one["epsilon"] for one in targets if one.get("epsilon") is not None]
     told = {
@@ -171,8 +138,8 @@ def _row(
     }
     if own.labels.empty:
         return told
-    guesses = {f"people_{kind}": _share(heard, TITLES[kind], ids) for kind in (GREY, MEAN)}
-    return {**told, **own.means(specs), **guesses}
+    guesses = {f"people_{kind}": _share(judged, TITLES[kind], ids) for kind in (GREY, MEAN)}
+    return {**told, **own.means(), **guesses}
 
 
 def _reached(target: Mapping[str, Any]) -> bool:
@@ -181,19 +148,16 @@ def _reached(target: Mapping[str, Any]) -> bool:
     return until == 1.0 or (accuracy is not None and accuracy >= until)
 
 
-def _share(heard: _Heard, model: str, ids: set[str]) -> float:
-    votes = heard.votes[(heard.votes["model"] == model) & heard.votes["image_id"].isin(ids)]
-    return float(votes["recognised"].mean())
+def _share(judged: Judged, model: str, ids: set[str]) -> float:
+    votes = judged.of([model]).votes
+    return float(votes["recognised"][votes["image_id"].isin(ids)].mean())
 
 
-def _control(title: str, heard: _Heard, specs: Sequence[MetricSpec]) -> dict[str, Any]:
-    own = heard.of([title])
+def _control(title: str, judged: Judged) -> dict[str, Any]:
+    own = judged.of([title])
     n = len(own.labels)
     counts = {"n_sets": 1, "n_attacked": n, "n_ok": n, "simulated": True, "why": ""}
-    means = own.means(specs)
-    if title == TITLES[ORIGINAL]:  # its PSNR has no finite value to average
-        means |= {s.name: np.inf for s in specs if s.name == "psnr"}
-    return {"row": CONTROL, "title": title, **counts, **means}
+    return {"row": CONTROL, "title": title, **counts, **own.means()}
 
 
 def _jury(labels: pd.DataFrame) -> Jury:
@@ -205,24 +169,16 @@ def _jury(labels: pd.DataFrame) -> Jury:
 def _within(
     scale: Scale,
     found: Mapping[str, Sequence[ReconstructionSet]],
-    heard: _Heard,
-    specs: Sequence[MetricSpec],
+    judged: Judged,
 ) -> pd.DataFrame:
     parts = []
     for row in scale.rows:
-        own = heard.of([one.model for one in found[row.name]])
+        own = judged.of([one.model for one in found[row.name]])
         if own.labels.empty:
             continue
-        table = picture_agreement(evidence_of(*own, specs), specs, _RANKED)
+        table = picture_agreement(own.evidence(), own.specs, RANKED)
         parts.append(table.assign(row=row.name, row_title=row.title))
     return pd.concat(parts, ignore_index=True).assign(simulated=True)
-
-
-def _over(heard: _Heard, specs: Sequence[MetricSpec]) -> pd.DataFrame:
-    """How each metric ranks the sets of all rows, controls aside, as simulated people do."""
-    evidence = evidence_of(*heard.attacked(), specs)
-    table = analyse(evidence, specs, _RANKED).agreement
-    return table.reindex(columns=list(_OVER)).assign(simulated=True)
 
 
 def tables(found: Deployed) -> list[Table]:
@@ -320,18 +276,16 @@ def _cell(row: pd.Series, name: str) -> str:
 
 
 def _over_table(found: Deployed, marks: str) -> Table:
-    lines = [
-        [
-            *(row["title"], str(row["n"]), number(row["rho"], 2)),
-            interval(row["rho_bw_low"], row["rho_bw_high"]),
-            *(number(row["tau"], 2), interval(row["tau_score_low"], row["tau_score_high"])),
-            interval(row["rho_images_low"], row["rho_images_high"]),
-            reason(row["undefined"]) or "",
-        ]
-        for row in rows_of(found.over)
-    ]
-    head = ["metric", "sets", "ρ", "95 % of ρ", "τ", "95 % of τ", "ρ over originals", "undefined"]
-    return Table(
+    return agreement_table(
+        found.over,
+        "sets",
+        {
+            "ρ": ("rho",),
+            "95 % of ρ": ("rho_bw_low", "rho_bw_high"),
+            "τ": ("tau",),
+            "95 % of τ": ("tau_score_low", "tau_score_high"),
+            "ρ over originals": ("rho_images_low", "rho_images_high"),
+        },
         name="over",
         title="Does a metric rank the sets of all rows as simulated people do?",
         caption=(
@@ -339,6 +293,4 @@ def _over_table(found: Deployed, marks: str) -> Table:
             "take sets for a sample, though they share originals and targets; the last range holds "
             f"95 % of resamples of originals. {marks}"
         ),
-        frame=found.over,
-        cells=pd.DataFrame(lines, columns=head),
     )

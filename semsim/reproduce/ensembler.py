@@ -24,7 +24,7 @@ from semsim.reproduce.ensembler_sentences import (
     sentence_rows,
     sentence_text,
 )
-from semsim.reproduce.plans import PlanOption, SchedulerOption, Share, planned_text
+from semsim.reproduce.plans import PlanOption, Share, planned_text
 from semsim.reproduce.stand_in import Source, is_here, source_of
 from semsim.split.cuts import write_cuts
 from semsim.split.defence_pictures import Wanted, pictures
@@ -43,7 +43,17 @@ from semsim.split.summary import (
     verdict,
 )
 from semsim.split.translation import SentencePlan, run_sentences
-from semsim.terminal import DATA, Json, TerminalBar, say, show_told, told_errors
+from semsim.terminal import (
+    DATA,
+    DataOption,
+    DeviceOption,
+    Json,
+    SchedulerOption,
+    TerminalBar,
+    say,
+    show_told,
+    told_errors,
+)
 from semsim.weights import CHECKPOINTS
 
 _CUT_SIZE = 32  # pixels a side of images in figures of split points
@@ -84,8 +94,8 @@ def reproduce_ensembler(
     attack_seed: Annotated[
         list[int] | None, typer.Option(help="Seed of an attack. Repeatable.")
     ] = None,
-    data_dir: Annotated[Path, typer.Option(help="Data folder.")] = DATA,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    data_dir: DataOption = DATA,
+    device: DeviceOption = "auto",
     workers: Annotated[int, typer.Option(min=1, help="Processes that train and attack.")] = 1,
     scheduler: SchedulerOption = "",
     planned: PlanOption = False,

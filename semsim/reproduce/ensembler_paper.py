@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from semsim.errors import SettingsError
+from semsim.reproduce.plans import of_preset
 from semsim.split.cuts import grid
 from semsim.split.plan import PRESETS, SplitPlan
 
@@ -223,9 +224,8 @@ def plan_of_figure(number: int, preset: str) -> SplitPlan:
 
 
 def _known(number: int, numbers: Collection[int], option: str, preset: str) -> SplitPlan:
-    if preset not in PRESETS:
-        raise SettingsError(f"preset is one of {', '.join(PRESETS)}; got {preset!r}.")
+    plan = of_preset(PRESETS, preset)
     if number not in numbers:
         known = ", ".join(map(str, numbers)) + (", 4" if option == "table" else "")
         raise SettingsError(f"--{option} is one of {known}; got {number}.")
-    return PRESETS[preset]
+    return plan

@@ -12,10 +12,9 @@ import pandas as pd
 import torch
 
 from semsim.device import one_thread, pick_device
-from semsim.errors import SettingsError
 from semsim.layer_graph import count_parameters
 from semsim.progress import silent
-from semsim.reproduce.plans import Share
+from semsim.reproduce.plans import Share, of_preset
 from semsim.split.networks import task_of
 from semsim.split.plan import SplitPlace, attack_name, attacks_on, make_defence
 from semsim.split.sentence_attack import read_sentences
@@ -111,9 +110,7 @@ PLANS: Mapping[str, SentencePlan] = MappingProxyType(
 
 def plan_of_sentences(preset: str) -> SentencePlan:
     """What is run beside Table 4; `SettingsError` for a preset there is not."""
-    if preset not in PLANS:
-        raise SettingsError(f"preset is one of {', '.join(PLANS)}; got {preset!r}.")
-    return PLANS[preset]
+    return of_preset(PLANS, preset)
 
 
 def sentence_costs(plan: SentencePlan, place: SplitPlace) -> tuple[list[Share], int]:

@@ -12,13 +12,11 @@ from semsim.reporting.export import write_picture
 from semsim.reporting.leak_map import leak_map
 from semsim.reproduce.campaign_shares import NOT_COUNTED
 from semsim.reproduce.everything_plan import cells_text, costs_of, scale_of, work_out
-from semsim.reproduce.everything_table import Map, map_of, tables, write_tables
+from semsim.reproduce.everything_table import Map, map_of, tables
+from semsim.reproduce.judged import write_tables
 from semsim.reproduce.plans import (
-    CheckpointsOption,
-    DeviceOption,
     MadeOption,
     PlanOption,
-    SchedulerOption,
     SizeOption,
     WorkersOption,
     planned_text,
@@ -26,7 +24,18 @@ from semsim.reproduce.plans import (
 from semsim.reproduce.semsim import carried_out
 from semsim.reproduce.simulated_people import simulated_people
 from semsim.reproduce.stand_in import source_of
-from semsim.terminal import DATA, Json, TerminalBar, rows_of, say, show_told, told_errors
+from semsim.terminal import (
+    DATA,
+    CheckpointsOption,
+    DeviceOption,
+    Json,
+    SchedulerOption,
+    TerminalBar,
+    rows_of,
+    say,
+    show_told,
+    told_errors,
+)
 from semsim.weights import CHECKPOINTS
 
 _DPI = 150  # of a picture that a page shows whole

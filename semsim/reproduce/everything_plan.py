@@ -22,7 +22,7 @@ from semsim.errors import SettingsError, StopRequestedError
 from semsim.progress import Progress, Report, silent
 from semsim.registry import Plugin, build, read_plugin, short_labels
 from semsim.reproduce.campaign_shares import campaign_shares, people_share
-from semsim.reproduce.plans import Share
+from semsim.reproduce.plans import Share, of_preset
 from semsim.targets import NETWORKS
 from semsim.targets.each_image import check_trainable
 from semsim.targets.model import TargetModel
@@ -154,9 +154,7 @@ def strategies() -> tuple[str, ...]:
 
 def scale_of(name: str) -> Scale:
     """The scale called smoke, small or paper; `SettingsError` for another name."""
-    if name not in _SCALES:
-        raise SettingsError(f"--preset is one of {', '.join(_SCALES)}; got {name!r}.")
-    networks, base, presets, jury_epochs, jury_data = _SCALES[name]
+    networks, base, presets, jury_epochs, jury_data = of_preset(_SCALES, name)
     usual = presets[""]
     asked = replace(base, attacks=tuple(f"{one}:{presets.get(one, usual)}" for one in ATTACKS))
     campaigns = tuple(

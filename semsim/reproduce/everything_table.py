@@ -6,38 +6,24 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from semsim.analysis.result import AnalysisSettings
-from semsim.analysis.run import analyse
 from semsim.errors import DataError
-from semsim.learning.evaluation import evidence_of
-from semsim.metrics import MetricSpec, Resources, find_metric
+from semsim.metrics import MetricSpec, Resources
 from semsim.progress import Report, silent
-from semsim.reporting import writing
-from semsim.reporting.notation import interval, number
+from semsim.reporting.notation import number
 from semsim.reporting.tables import Table
 from semsim.reproduce.everything_plan import Key, Worked
+from semsim.reproduce.judged import Judged, agreement_table, judge_sets
 from semsim.reproduce.simulated_people import CONTROL
-from semsim.reproduce.simulated_votes import SAYS_NOTHING, simulated_votes
-from semsim.scores.scoring import pair_sets_of_labels, score_sets
+from semsim.reproduce.simulated_votes import SAYS_NOTHING
 from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.terminal import rows_of
 from semsim.words import counted
 
-# Of single pictures, LPIPS by one of its networks; Fréchet distances need more of them in a set.
-METRICS = (
-    *("psnr", "ssim", "mse", "psnr-registered", "ssim-registered", "ssim-uniform", "ms-ssim"),
-    *("lpips-alex", "recogniser", "semsim:demo"),
-)
 OK, FAILED, UNFIT = "ok", "failed", "cannot be"
-# Ranked by the share of votes: few images make majorities coarse. Nothing reads a p here.
-_RANKED = AnalysisSettings(headline="mean-response", permutations=99)
 _AGREEMENT = (
     *("metric", "title", "n", "rho", "rho_bw_low", "rho_bw_high"),
     *("rho_images_low", "rho_images_high", "undefined"),
 )
-
-
-Means = Mapping[str, Mapping[str, Any]]
 
 
 class Map(NamedTuple):
@@ -55,25 +41,6 @@ class Map(NamedTuple):
     agreement: pd.DataFrame
     specs: tuple[MetricSpec, ...]
     absent: Mapping[str, str]
-
-
-def write_tables(
-    name: str,
-    frames: Mapping[str, pd.DataFrame],
-    text: Sequence[str],
-    absent: Mapping[str, str],
-    folder: Path,
-) -> str:
-    """Write `frames` as CSV below `folder`, and `text` as NAME.md, which is returned.
-
-    absent: why metrics have no column, which it says at its end.
-    """
-    for stem, frame in frames.items():
-        (folder / f"{stem}.csv").write_text(writing.csv(frame), encoding="utf-8")
-    missing = [f"{one} has no column: {absent[one]}" for one in METRICS if one in absent]
-    whole = "\n".join([*text, *missing])
-    (folder / f"{name}.md").write_text(whole + "\n", encoding="utf-8")
-    return whole
 
 
 def map_of(
@@ -94,57 +61,18 @@ def map_of(
     if not shown:
         raise DataError("Every attack failed on every image, so there is nothing to map.")
     judged = judge_sets("everything", [*shown, *controls], data, jury, resources, report)
-    means = _means(judged.votes, judged.scores)
     rows = [
-        _cell(key, found[key], means) if key in found else _row(key, UNFIT, unfit[key])
+        _cell(key, found[key], judged) if key in found else _row(key, UNFIT, unfit[key])
         for key in worked.scale.cells()
     ]
-    rows += [_control(read_set(folder), means) for folder in controls]
+    rows += [_control(read_set(folder), judged) for folder in controls]
     names = ["people", *(spec.name for spec in judged.specs)]
     table = pd.DataFrame(rows).reindex(columns=[*_COLUMNS, *names])
     return Map(
         cells=table.astype(dict.fromkeys(names, float)),
-        agreement=_agreement(judged.labels, judged.votes, judged.scores, judged.specs),
+        agreement=judged.agreement(_AGREEMENT),
         specs=judged.specs,
         absent=judged.absent,
-    )
-
-
-class Judged(NamedTuple):
-    """What simulated people and `METRICS` say of the same sets.
-
-    labels, votes, scores: as `evidence_of` takes them. specs: of the metrics that have scores.
-    absent: why others have none.
-    """
-
-    labels: pd.DataFrame
-    votes: pd.DataFrame
-    scores: pd.DataFrame
-    specs: tuple[MetricSpec, ...]
-    absent: Mapping[str, str]
-
-
-def judge_sets(
-    study: str,
-    folders: Sequence[Path],
-    data: Path,
-    jury: Sequence[Path],
-    resources: Resources,
-    report: Report = silent,
-) -> Judged:
-    """Ask the `jury` and every metric of the sets in `folders`; scores are kept in `data`/scores.
-
-    study: what the votes are called. jury: of `data_set_jury`.
-    """
-    seen = simulated_votes(study, "recognition", folders, jury)
-    book = score_sets(pair_sets_of_labels(seen.labels), METRICS, resources, data / "scores", report)
-    specs = (find_metric(name).spec for name in METRICS)
-    return Judged(
-        labels=seen.labels,
-        votes=pd.DataFrame(seen.votes),
-        scores=book.scores,
-        specs=tuple(spec for spec in specs if (book.scores["metric"] == spec.name).any()),
-        absent={**book.unavailable, **{name: why for (_, name), why in book.refused.items()}},
     )
 
 
@@ -154,19 +82,11 @@ _COLUMNS = (
 )
 
 
-def _means(votes: pd.DataFrame, scores: pd.DataFrame) -> Means:
-    """What people and metrics say of each model on average, by its name."""
-    people = votes.groupby("model")["recognised"].mean().rename("people")
-    by_metric = scores.groupby(["model", "metric"])["value"].mean().unstack()
-    table = pd.concat([people, by_metric], axis=1)
-    return {str(row["model"]): row for row in rows_of(table.reset_index(names="model"))}
-
-
 def _row(key: Key, status: str, why: str = "") -> dict[str, Any]:
     return {**key._asdict(), "status": status, "why": why, "simulated": True}
 
 
-def _cell(key: Key, found: ReconstructionSet, means: Means) -> dict[str, Any]:
+def _cell(key: Key, found: ReconstructionSet, judged: Judged) -> dict[str, Any]:
     target, ok = found.run["target"], len(found.pairs)
     errors = found.manifest["error"]
     why = next((str(one).strip().splitlines()[-1] for one in errors if one), "")
@@ -179,22 +99,13 @@ def _cell(key: Key, found: ReconstructionSet, means: Means) -> dict[str, Any]:
     }
     if not ok:
         return {**_row(key, FAILED, why), **facts}
-    return {**_row(key, OK, why), **facts, **means[found.model]}
+    return {**_row(key, OK, why), **facts, **judged.of([found.model]).means()}
 
 
-def _control(found: ReconstructionSet, means: Means) -> dict[str, Any]:
+def _control(found: ReconstructionSet, judged: Judged) -> dict[str, Any]:
     n = len(found.manifest)
     row = _row(Key(network="", strategy="", attack=found.model), CONTROL)
-    return {**row, "n_attacked": n, "n_ok": n, **means[found.model]}
-
-
-def _agreement(
-    labels: pd.DataFrame, votes: pd.DataFrame, scores: pd.DataFrame, specs: Sequence[MetricSpec]
-) -> pd.DataFrame:
-    """How each metric ranks the cells, controls aside, as simulated people do."""
-    ours, said, scored = (one[one["attack"] != CONTROL] for one in (labels, votes, scores))
-    evidence = evidence_of(ours, said, scored, specs)
-    return analyse(evidence, specs, _RANKED).agreement[list(_AGREEMENT)]
+    return {**row, "n_attacked": n, "n_ok": n, **judged.of([found.model]).means()}
 
 
 def tables(found: Map) -> list[Table]:
@@ -261,17 +172,14 @@ def _controls(found: Map, shown: Sequence[tuple[str, str]]) -> Table:
 
 
 def _rho(agreement: pd.DataFrame) -> Table:
-    lines = [
-        [
-            *(row["title"], str(row["n"]), number(row["rho"], 2)),
-            interval(row["rho_bw_low"], row["rho_bw_high"]),
-            interval(row["rho_images_low"], row["rho_images_high"]),
-            row["undefined"] or "",
-        ]
-        for row in rows_of(agreement.fillna({"undefined": ""}))
-    ]
-    head = ["metric", "cells", "ρ", "95 % over cells", "range over originals", "undefined"]
-    return Table(
+    return agreement_table(
+        agreement,
+        "cells",
+        {
+            "ρ": ("rho",),
+            "95 % over cells": ("rho_bw_low", "rho_bw_high"),
+            "range over originals": ("rho_images_low", "rho_images_high"),
+        },
         name="agreement",
         title="Does a metric rank the cells as simulated people do?",
         caption=(
@@ -279,8 +187,6 @@ def _rho(agreement: pd.DataFrame) -> Table:
             "interval takes cells for a sample, though they share originals and targets; the range "
             f"holds 95 % of resamples of originals. {SAYS_NOTHING}"
         ),
-        frame=agreement,
-        cells=pd.DataFrame(lines, columns=head),
     )
 
 

@@ -6,6 +6,7 @@ What is compared is the pattern of its tables: PBPFL's errors equal FedAvg's fro
 K = 1, 5 and 10 clients.
 """
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -45,8 +46,8 @@ from semsim.reproduce.pbpfl_tables import (
     squared_error_text,
     traffic_text,
 )
-from semsim.reproduce.plans import PlanOption, SchedulerOption, planned_text
-from semsim.terminal import Json, TerminalBar, show_told, told_errors
+from semsim.reproduce.plans import PlanOption, planned_text
+from semsim.terminal import Json, SchedulerOption, TerminalBar, show_told, told_errors
 
 BATCH = 32  # of each client, as in the paper
 _TINY = "symbols:train_per_class=1,test_per_class=1,size=16"
@@ -363,11 +364,21 @@ def _errors_text(pieces: Sequence[Piece], data: str, paper: str) -> str:
 
 def _begin(chosen: Preset, out: Path) -> None:
     """Keep what is computed here; `SettingsError` where the folder holds something else."""
-    asked = json.loads(json.dumps(asdict(chosen)))
+    data = {one: _print(one) for one in (chosen.table, chosen.valued, chosen.images) if one}
+    asked = json.loads(json.dumps({**asdict(chosen), "examples": data}))
     path = out / "preset.json"
-    if path.exists() and jobs.read_json(path) != asked:
-        raise SettingsError(f"{out} holds tables of other settings. Choose another folder.")
+    if path.exists() and {"examples": data} | jobs.read_json(path) != asked:
+        raise SettingsError(f"{out} holds tables of other settings or data. Choose another folder.")
     write_json(path, asked)
+
+
+def _print(data: str) -> str:
+    """Changes with any number of the examples."""
+    found, made = load(data).data, hashlib.sha256()
+    for one in (found.train, found.test):
+        for numbers in (one.inputs, one.targets):
+            made.update(numbers.contiguous().numpy().tobytes())
+    return made.hexdigest()[:12]
 
 
 def _cell(scheme: str, run: FederatedRun, plain: LayerGraph, start: LayerGraph) -> Cell:

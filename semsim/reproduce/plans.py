@@ -1,30 +1,35 @@
 """What a reproduction takes on this machine, where that goes, and what was not run of its paper."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import torch
 import typer
 
+from semsim.errors import SettingsError
 from semsim.reporting.not_run import not_run_text
 from semsim.terminal import text_table
 
 PlanOption = Annotated[
     bool, typer.Option("--plan", help="Say what it takes on this machine; compute nothing.")
 ]
-# Where it is computed.
 WorkersOption = Annotated[int, typer.Option(help="Processes here; 0: one a core.")]
-SchedulerOption = Annotated[str, typer.Option(help="Dask scheduler, as tcp://10.0.0.1:8786.")]
-DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
-CheckpointsOption = Annotated[Path, typer.Option(help="Folder of weights.")]
 # Of what stands in for no paper's table, and so has a folder for all of it.
 MadeOption = Annotated[Path, typer.Option(help="Folder for all that is made; a run goes on there.")]
 SizeOption = Annotated[
     str, typer.Option(help="smoke, small (built-in symbols) or paper (a GPU, CIFAR-100).")
 ]
 _HOUR, _DAY = 3_600.0, 86_400.0
+T = TypeVar("T")
+
+
+def of_preset(presets: Mapping[str, T], name: str) -> T:
+    """What `presets` have under `name`; `SettingsError` names them where that is none of them."""
+    if name not in presets:
+        raise SettingsError(f"--preset is one of {', '.join(presets)}; got {name!r}.")
+    return presets[name]
 
 
 @dataclass(frozen=True, kw_only=True)

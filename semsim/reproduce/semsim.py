@@ -19,10 +19,7 @@ from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.leave_out import read_materials
 from semsim.registry import read_plugin
 from semsim.reproduce.plans import (
-    CheckpointsOption,
-    DeviceOption,
     PlanOption,
-    SchedulerOption,
     Share,
     WorkersOption,
     planned_text,
@@ -35,7 +32,18 @@ from semsim.reproduce.semsim_tables import OURS
 from semsim.reproduce.simulated_people import simulated_people
 from semsim.reproduce.simulated_votes import simulated_votes
 from semsim.sets.reader import read_set
-from semsim.terminal import DATA, Json, TerminalBar, say, show_told, told_errors
+from semsim.terminal import (
+    DATA,
+    CheckpointsOption,
+    DataOption,
+    DeviceOption,
+    Json,
+    SchedulerOption,
+    TerminalBar,
+    say,
+    show_told,
+    told_errors,
+)
 from semsim.weights import CHECKPOINTS
 
 SIMULATED = "simulated"
@@ -59,7 +67,7 @@ def reproduce_semsim(
     jury_epochs: Annotated[
         int,
         typer.Option(
-            help="How long those programs learn, in tenths of the usual; 0: the preset's."
+            min=0, help="How long those programs learn, in tenths of the usual; 0: the preset's."
         ),
     ] = 0,
     mixed_precision: Annotated[
@@ -72,7 +80,7 @@ def reproduce_semsim(
     workers: WorkersOption = 0,
     scheduler: SchedulerOption = "",
     device: DeviceOption = "auto",
-    data_dir: Annotated[Path, typer.Option(help="Data folder.")] = DATA,
+    data_dir: DataOption = DATA,
     checkpoints: CheckpointsOption = CHECKPOINTS,
     out: Annotated[Path, typer.Option(help="Folder for studies, tables and figures.")] = (
         DATA / "reproduce/semsim"
@@ -104,7 +112,7 @@ def reproduce_semsim(
             on = [{**vars(one), "device": gpu} for one in on_gpu]
             show_told([*planned, *map(vars, shares), *on], said, as_json)
             return
-        check_votes(given)
+        check_votes(given, jury_epochs)
         sets = reconstructions(asked, data_dir, workers=workers, scheduler=scheduler, device=device)
         studies = write_studies(asked, sets, folder / "studies")
         if not given:
@@ -129,8 +137,13 @@ def reproduce_semsim(
         say(f"Wrote {folder / 'tables.csv'} and {found.n_figures} figures.")
 
 
-def check_votes(given: Sequence[str]) -> None:
-    """`SettingsError` for --votes that cannot be, before anything is computed."""
+def check_votes(given: Sequence[str], jury_epochs: int = 0) -> None:
+    """`SettingsError` for --votes that cannot be, before anything is computed.
+
+    jury_epochs: not 0 where programs are to vote that learn so long.
+    """
+    if jury_epochs and list(given) != [SIMULATED]:
+        raise SettingsError("--jury-epochs is of programs that vote: --votes simulated.")
     if SIMULATED in given and len(given) > 1:
         raise SettingsError("--votes is either simulated or the tables of people's votes.")
     for one in given:

@@ -7,8 +7,8 @@ from pathlib import Path
 from semsim.campaign.grids import DEMO_GRID
 from semsim.campaign.plan import Campaign
 from semsim.campaign.vertical import VerticalRun
-from semsim.errors import SettingsError
 from semsim.learning import PRESETS, TrainSettings
+from semsim.reproduce.plans import of_preset
 from semsim.reproduce.semsim_paper import (
     DATA_SETS,
     LOSS_SCALE,
@@ -84,9 +84,7 @@ def scale_of(name: str, images: Path | None = None) -> Scale:
 
     images: class folders in place of the first data set. Raises `SettingsError` for another name.
     """
-    if name not in _SCALES:
-        raise SettingsError(f"--preset is one of {', '.join(_SCALES)}; got {name!r}.")
-    return _SCALES[name](images)
+    return of_preset(_SCALES, name)(images)
 
 
 def in_mixed_precision(scale: Scale) -> Scale:

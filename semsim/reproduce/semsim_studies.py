@@ -5,6 +5,7 @@ The human study is another program; what goes between are files. `python -m anno
 """
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -48,20 +49,23 @@ def next_steps(
     again: options of this command that must be given once more.
     """
     make, take, given = [], [], []
+    below = shlex.join(["--data-dir", str(data)])
     for part, study in zip(scale.parts, studies, strict=True):
         votes = folder / "votes" / f"{part.name}.parquet"
-        make.append(f"python -m annotation create --file {study} --data-dir {data}")
-        take.append(f"python -m annotation export {part.name} --out {votes} --data-dir {data}")
         labels = votes.with_name(f"{votes.stem}{LABELS}")
-        take.append(f"python -m annotation labels {part.name} --out {labels} --data-dir {data}")
-        given.append(f"--votes {votes}")
+        file, *out = (shlex.quote(str(path)) for path in (study, votes, labels))
+        make.append(f"python -m annotation create --file {file} {below}")
+        take.append(f"python -m annotation export {part.name} --out {out[0]} {below}")
+        take.append(f"python -m annotation labels {part.name} --out {out[1]} {below}")
+        given.append(f"--votes {out[0]}")
     return "\n".join(
         [
             f"{len(studies)} studies are ready for people, {VOTES_PER_IMAGE} votes a picture:",
             *make,
             "When they have voted:",
             *take,
-            f"python -m semsim reproduce semsim --preset {scale.name} {' '.join([*again, *given])}",
+            f"python -m semsim reproduce semsim --preset {scale.name} {shlex.join(again)} "
+            f"{' '.join(given)}",
             "A dry run without people: the same with --votes simulated.",
         ]
     )

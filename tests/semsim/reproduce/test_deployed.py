@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 from made_campaign import carried_out_twice
@@ -102,6 +103,10 @@ def test_every_row_stands_beside_the_controls(made):
     assert (ours["n_ok"] == scale.images).all()
     guesses = ["people", "people_grey", "people_mean"]
     assert ours[[*METRICS, *guesses]].notna().all(axis=None)
+    same = controls.set_index("title").loc["the original itself", ["psnr", "psnr-registered"]]
+    assert np.isinf(
+        same.astype(float)
+    ).all()  # of all its pictures, so there is nothing to leave out
     by = controls.set_index("title")["people"]
     assert (ours["people_grey"] == by["a grey picture"]).all()
     assert (ours["people_mean"] == by["the mean training picture"]).all()

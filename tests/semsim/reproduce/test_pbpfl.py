@@ -104,6 +104,19 @@ def test_the_papers_data_take_the_place_of_what_stands_in_for_them(tmp_path: Pat
             with_own(usual, **wrong)
 
 
+def test_a_table_that_has_changed_is_not_taken_for_what_it_was(tmp_path: Path, own):
+    bank, _, _ = own
+    usual = replace(PRESETS["smoke"], seeds=1, leak=LeakPlan(networks=()))
+    chosen = with_own(usual, f"table:path={bank},target=y")
+    text, kept = reproduced(chosen, tmp_path / "out"), tmp_path / "out" / "preset.json"
+    older = {name: v for name, v in json.loads(kept.read_text()).items() if name != "examples"}
+    kept.write_text(json.dumps(older))  # as versions left it that kept no print of the data
+    assert reproduced(chosen, tmp_path / "out") == text
+    bank.write_text(bank.read_text().replace("7,1", "7,0"))
+    with pytest.raises(SettingsError, match="of other settings or data"):
+        reproduced(chosen, tmp_path / "out")
+
+
 def test_the_papers_data_are_named_as_the_page_types_them(tmp_path: Path, own):
     bank, retina, lesions = own
     typed = ["pbpfl", "--preset", "smoke", "--plan", "--json", "--out", tmp_path / "out"]

@@ -2,7 +2,9 @@
 
 import json
 import re
+import shlex
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -34,6 +36,7 @@ from semsim.reproduce.plans import Share, shares_text
 from semsim.reproduce.semsim_cost import noise_plan, part_noise, plan_text, vertical_keys
 from semsim.reproduce.semsim_paper import DATA_SETS, METRICS
 from semsim.reproduce.semsim_scales import in_mixed_precision, scale_of
+from semsim.reproduce.semsim_studies import next_steps
 from semsim.reproduce.semsim_tables import cells, table_text
 from semsim.sets.reader import read_set
 from semsim.targets.train_settings import TrainSettings as TargetTraining
@@ -201,6 +204,25 @@ def test_votes_that_cannot_be_are_refused_before_anything_is_computed(tmp_path):
     pd.DataFrame({"x": [1]}).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(DataError, match="No labels at"):
         command.check_votes([str(tmp_path / "a.parquet")])
+    for people in ([], ["a.parquet"]):  # nobody tells people how long to learn
+        with pytest.raises(SettingsError, match="--jury-epochs is of programs"):
+            command.check_votes(people, jury_epochs=20)
+    command.check_votes(["simulated"], jury_epochs=20)
+
+
+def test_commands_that_are_to_be_typed_may_name_folders_with_spaces():
+    scale, data = scale_of("smoke"), Path("my data")
+    studies = [data / f"{part.name}.yaml" for part in scale.parts]
+    again = ["--data-dir", str(data)]
+    lines = next_steps(scale, studies, data, data, again).splitlines()
+    typed = [shlex.split(line) for line in lines if line.startswith("python -m ")]
+    assert len(typed) == 3 * len(studies) + 1
+    for words in typed:
+        assert words[words.index("--data-dir") + 1] == "my data"
+    made = [words[words.index("--file") + 1] for words in typed if "--file" in words]
+    assert made == [str(one) for one in studies]
+    given = [after for word, after in pairwise(typed[-1]) if word == "--votes"]
+    assert given == [str(data / "votes" / f"{part.name}.parquet") for part in scale.parts]
 
 
 def test_it_ends_with_studies_for_people(made):
