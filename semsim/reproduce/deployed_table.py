@@ -280,9 +280,9 @@ def _over_table(found: Deployed, marks: str) -> Table:
         found.over,
         "sets",
         {
-            "ρ": ("rho",),
+            "ρ": "rho",
             "95 % of ρ": ("rho_bw_low", "rho_bw_high"),
-            "τ": ("tau",),
+            "τ": "tau",
             "95 % of τ": ("tau_score_low", "tau_score_high"),
             "ρ over originals": ("rho_images_low", "rho_images_high"),
         },

@@ -176,7 +176,7 @@ def _rho(agreement: pd.DataFrame) -> Table:
         agreement,
         "cells",
         {
-            "ρ": ("rho",),
+            "ρ": "rho",
             "95 % over cells": ("rho_bw_low", "rho_bw_high"),
             "range over originals": ("rho_images_low", "rho_images_high"),
         },

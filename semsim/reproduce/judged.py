@@ -5,7 +5,7 @@ A set of controls is judged alike, and ranked nowhere.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -103,27 +103,37 @@ def judge_sets(
 
 
 def agreement_table(
-    agreement: pd.DataFrame, of: str, columns: Mapping[str, tuple[str, ...]], **told: str
+    agreement: pd.DataFrame,
+    of: str,
+    columns: Mapping[str, str | tuple[str, str]],
+    *,
+    name: str,
+    title: str,
+    caption: str,
 ) -> Table:
     """`Judged.agreement` as a table to read, a line a metric.
 
     of: what was ranked, such as "sets". columns: by their heads, the statistic that each shows, or
-    both ends of its interval. told: name, title and caption.
+    both ends of an interval.
     """
     lines = [
         [
             *(row["title"], str(row["n"])),
-            *(_shown(*(row[name] for name in names)) for names in columns.values()),
+            *(_shown(row, one) for one in columns.values()),
             reason(row["undefined"]) or "",
         ]
         for row in rows_of(agreement)
     ]
     head = ["metric", of, *columns, "undefined"]
-    return Table(frame=agreement, cells=pd.DataFrame(lines, columns=head), **told)
+    cells = pd.DataFrame(lines, columns=head)
+    return Table(name=name, title=title, caption=caption, frame=agreement, cells=cells)
 
 
-def _shown(*values: float) -> str:
-    return interval(*values) if len(values) > 1 else number(*values, 2)
+def _shown(row: Mapping[str, Any], column: str | tuple[str, str]) -> str:
+    if isinstance(column, str):
+        return number(row[column], 2)
+    low, high = column
+    return interval(row[low], row[high])
 
 
 def write_tables(
