@@ -382,8 +382,9 @@ def silu(layer: nn.Module, x: Tensor) -> Elementwise:
 
 
 def softplus(layer: nn.Softplus, x: Tensor) -> Elementwise:
-    """log(1 + exp(βx)) / β, of any shape."""
-    first = (layer.beta * x).sigmoid()
+    """log(1 + exp(βx)) / β, and x itself where βx is above the threshold; of any shape."""
+    plain = layer.beta * x > layer.threshold
+    first = (layer.beta * x).sigmoid().masked_fill_(plain, 1.0)
     return Elementwise(
         F.softplus(x, layer.beta, layer.threshold), first, layer.beta * first * (1 - first)
     )

@@ -287,7 +287,7 @@ def _traced(model: nn.Module) -> Plan | None:
     numbers: dict[fx.Node, int] = {}
     trained: list[bool] = [False]
     steps: list[_Step] = []
-    for node in graph.nodes:
+    for node in _needed(graph):
         if node.op == "placeholder":
             numbers[node] = 0
             continue
@@ -304,6 +304,15 @@ def _traced(model: nn.Module) -> Plan | None:
         numbers[node] = len(steps)
     used = {place for step in steps for place in step.places}
     return Plan(tuple(steps), len(places)) if used == set(places.values()) else None
+
+
+def _needed(graph: fx.Graph) -> list[fx.Node]:
+    """The nodes that the output depends on, and it, in the order in which they run."""
+    needed: set[fx.Node] = set()
+    for node in reversed(graph.nodes):
+        if node.op == "output" or node in needed:
+            needed.update([node, *node.all_input_nodes])
+    return [node for node in graph.nodes if node in needed]
 
 
 _Made = tuple[Callable[[Tensor], Passed] | None, list[nn.Parameter]]

@@ -324,14 +324,30 @@ class Coloured(nn.Module):
         return self.head(self.before(images) - self.mean)
 
 
+class Wasteful(nn.Module):
+    """It computes what nobody asks for, before its logits and after."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.act = nn.Conv2d(3, 4, 3), nn.Softplus(beta=2, threshold=0.1)
+        self.flat, self.head = nn.Flatten(), nn.Linear(144, 5)
+
+    def forward(self, images):
+        self.head(self.flat(self.conv(images)))
+        features = self.flat(self.act(self.conv(images)))
+        logits = self.head(features)
+        self.act(features)
+        return logits
+
+
 def rows():
     """A linear layer over each line of a picture."""
     return nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Flatten(), nn.Linear(192, 5))
 
 
-@pytest.mark.parametrize("make", [Spread, Coloured, rows])
+@pytest.mark.parametrize("make", [Spread, Coloured, Wasteful, rows])
 @pytest.mark.parametrize("count", [1, 3])
-def test_layers_that_spread_one_value_or_see_rows_have_exact_gradients(make, count):
+def test_layers_of_unusual_shapes_and_uses_have_exact_gradients(make, count):
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = make().double().eval()
@@ -348,6 +364,10 @@ def test_layers_that_spread_one_value_or_see_rows_have_exact_gradients(make, cou
     dots, _ = products_of_each(model, images, labels, found, joint=True)
     total = sum(one.detach().flatten(1).square().sum(1) for one in expected)
     torch.testing.assert_close(dots.detach().sum(1), total)
+
+
+def test_what_nobody_asks_for_is_no_reason_against_a_plan():
+    assert plan_of(Wasteful().eval()) is not None
 
 
 def test_a_pool_whose_size_is_a_list_has_a_plan():
