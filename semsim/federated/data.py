@@ -15,6 +15,7 @@ from semsim.federated.own_table import OwnTable
 from semsim.federated.settings import FederatedSettings, generator
 from semsim.types import LabelledImages
 
+_SMALLEST = 1e-300  # a sum of gamma draws, below which their shares are lost to rounding
 _TRIES = 100  # draws of a split in which every client gets something
 
 
@@ -196,6 +197,9 @@ def _drawn(
         members = (labels == label).nonzero().flatten()
         members = members[torch.randperm(len(members), generator=rng)]
         weights = torch._standard_gamma(alpha, generator=rng)
+        if not float(weights.sum()) > _SMALLEST:  # each is rounded up to the least there is
+            winner = torch.randint(settings.clients, (), generator=rng)
+            weights = F.one_hot(winner, settings.clients).double()
         ends = (weights.cumsum(0) / weights.sum() * len(members)).round().long()[:-1]
         for part, share in zip(parts, torch.tensor_split(members, ends), strict=True):
             part += share.tolist()

@@ -54,7 +54,7 @@ def test_every_example_goes_to_exactly_one_client(split):
 
 def test_a_small_alpha_makes_clients_differ_and_a_large_one_does_not():
     train = made_data(count=300).train
-    for alpha, low, high in ((0.1, 0.7, 1.0), (1e4, 0.33, 0.4)):
+    for alpha, low, high in ((1e-6, 1.0, 1.0), (0.1, 0.7, 1.0), (1e4, 0.33, 0.4)):
         settings = FederatedSettings(clients=3, split="dirichlet", dirichlet_alpha=alpha)
         largest = max(max(row) for row in shares(deal(train, settings), train.labels))
         assert low <= largest <= high
