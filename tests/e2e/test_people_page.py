@@ -83,6 +83,20 @@ def test_somebody_is_paused_excluded_included_and_erased(page, server, store, st
     assert studies.progress(store, study.id).coverage == [0, 0, 24]
 
 
+def test_what_becomes_of_votes_stays_as_chosen_while_the_page_is_looked_at_again(
+    page, server, store, study
+) -> None:
+    answer_all(store, study, "Ada")
+    page.goto(f"{server.url}/studio/people?study={study.id}&person=Ada&ask=erase")
+    page.get_by_label("Keep their votes").check()
+    page.keyboard.press("Tab")
+    studies.join(store, study.token, "Cleo")  # which changes what the page shows
+    page.wait_for_timeout(12_000)  # two looks
+    expect(page.get_by_label("Keep their votes")).to_be_checked()
+    page.get_by_role("link", name="Cancel").click()
+    expect(page.locator("#people-table")).to_contain_text("Cleo")
+
+
 def test_what_went_wrong_is_said(page, server, store, study) -> None:
     studies.join(store, study.token, "Ada")
     page.goto(f"{server.url}/studio/people?study={study.id}")

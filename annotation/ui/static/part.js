@@ -65,11 +65,15 @@ window.addEventListener("popstate", () => {
   if (part) show(part, location.href);
 });
 
+// What somebody has chosen and not sent must not go back by itself to what it was.
+const changed = (field) => field.value !== field.defaultValue || field.checked !== field.defaultChecked;
+
 const busy = (part) =>
   document.hidden ||
   document.querySelector("dialog[open]") ||
   part.matches(":active, [aria-busy]") ||
-  part.querySelector("input:focus");
+  part.querySelector("input:focus") ||
+  [...part.querySelectorAll("input")].some(changed);
 
 for (const { id, dataset } of document.querySelectorAll("[data-refresh]")) {
   setInterval(async () => {
