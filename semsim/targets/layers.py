@@ -77,7 +77,7 @@ def overwrites_what_is_read(network: nn.Module, images: torch.Tensor) -> bool:
             torch.manual_seed(0)
             found.append(one(images.clone()))
     room = _ROUNDING * float(found[0].abs().nan_to_num(0, 0, 0).max())
-    return not torch.allclose(*found, rtol=0, atol=room, equal_nan=True)
+    return not torch.allclose(found[0], found[1], rtol=0, atol=room, equal_nan=True)
 
 
 def plain_attention() -> AbstractContextManager[None]:
