@@ -7,8 +7,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy
 
-from semsim.analysis.correlation import kendall_rows, rank_agreement, spearman_rows
+from semsim.analysis.correlation import (
+    kendall_rows,
+    pearson_rows,
+    rank_agreement,
+    spearman_rows,
+)
 from semsim.analysis.measures import Measure, both_have
 from semsim.analysis.model_intervals import why_no_interval
 from semsim.analysis.resampling import FEWEST_BOOTSTRAPPED, Resamples, varied_interval
@@ -112,10 +118,11 @@ def permutation_p(x: np.ndarray, y: np.ndarray, resamples: Resamples) -> Permuta
     exact = len(x) <= EXACT_UP_TO
     orders = _all_orders(len(x)) if exact else resamples.shuffles(len(x))
     extra = 0 if exact else 1
+    first, second = scipy.stats.rankdata(np.stack([x, y]), axis=1)  # another order has these, too
     p = {}
-    for name, correlate in _CORRELATIONS:
-        seen = abs(correlate(x[None], y[None])[0])
-        as_strong = np.abs(correlate(x[orders], y[None])) >= seen - _SLACK
+    for name, correlate in (("rho", pearson_rows), ("tau", kendall_rows)):
+        seen = abs(correlate(first[None], second[None])[0])
+        as_strong = np.abs(correlate(first[orders], second[None])) >= seen - _SLACK
         p[name] = float((as_strong.sum() + extra) / (len(orders) + extra))
     return PermutationP(**p, kind="exact" if exact else "Monte Carlo")
 

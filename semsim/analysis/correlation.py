@@ -65,7 +65,16 @@ def spearman_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     x, y: (B, M), or (1, M) to be used for every row. Returns (B,); NaN where a row is constant or
     lacks a value. Tied values share their mean rank.
     """
-    first, second = (_centred(scipy.stats.rankdata(side, axis=1)) for side in (x, y))
+    return pearson_rows(scipy.stats.rankdata(x, axis=1), scipy.stats.rankdata(y, axis=1))
+
+
+def pearson_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Pearson's r of each row of `x` with the same row of `y`: Spearman's ρ where they are ranks.
+
+    x, y: (B, M), or (1, M) to be used for every row. Returns (B,); NaN where a row is constant or
+    lacks a value.
+    """
+    first, second = _centred(x), _centred(y)
     spread = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
     return _ratio((first * second).sum(axis=1), spread)
 
@@ -149,6 +158,6 @@ def _why_undefined(people: np.ndarray, values: np.ndarray) -> str | None:
     for side, name in ((people, "people"), (values, "metric")):
         if np.isnan(side).any():
             return f"{name}: {counted(int(np.isnan(side).sum()), 'model')} without a value"
-        if np.ptp(scipy.stats.rankdata(side)) == 0:
+        if (side == side[0]).all():
             return f"{name}: the same value for every model"
     return None

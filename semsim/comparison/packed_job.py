@@ -87,7 +87,8 @@ def do_packed(order: PackOrder, folder: Path, report: Report) -> dict[str, str]:
     place = found.write(folder / "compare", overwrite=True, report=report)
     with zipfile.ZipFile(folder / "everything.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(place.rglob("*.*")):
-            archive.write(path, path.relative_to(place))
+            packed = zipfile.ZIP_STORED if path.suffix == ".png" else None  # it is compressed
+            archive.write(path, path.relative_to(place), packed)
     return {"file": "everything.zip"}
 
 

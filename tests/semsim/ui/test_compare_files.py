@@ -70,6 +70,8 @@ def test_the_report_and_everything_are_made_by_jobs(client):
     packed = zipfile.ZipFile(io.BytesIO(reply.content))
     assert {"report.html", "settings.json", "tables/agreement.csv"} <= set(packed.namelist())
     assert packed.testzip() is None
+    pictures = {one.compress_type for one in packed.infolist() if one.filename.endswith(".png")}
+    assert pictures == {zipfile.ZIP_STORED}  # they are compressed
     report = packed.read("report.html").decode()
     assert report.startswith("<!DOCTYPE html>")
     assert "Simulated votes" in report
