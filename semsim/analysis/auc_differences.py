@@ -10,7 +10,7 @@ from semsim.analysis.evidence import Evidence
 from semsim.analysis.human import verdict
 from semsim.analysis.layout import layout_of
 from semsim.analysis.measures import sign_of
-from semsim.analysis.resampling import resample, varied_interval
+from semsim.analysis.resampling import RANKED, resample, varied_interval
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.roc import contest_of, pooled_auc
 from semsim.metrics.base import MetricSpec
@@ -49,7 +49,7 @@ def auc_differences(
             rows.append({**row, "n_originals": 0, "undefined": _NO_CONTEST})
             continue
         a, b = (pooled_auc(contest, weights) for contest in contests)
-        low, high, why = varied_interval((a - b)[1:])
+        low, high, why = varied_interval((a - b)[1:], RANKED)
         rows.append(
             {
                 **row,

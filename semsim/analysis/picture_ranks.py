@@ -11,13 +11,12 @@ from semsim.analysis.evidence import Evidence
 from semsim.analysis.human import human_score
 from semsim.analysis.layout import Layout, layout_of
 from semsim.analysis.measures import sign_of
-from semsim.analysis.resampling import Resamples, resample, varied_interval
+from semsim.analysis.resampling import RANKED, Resamples, resample, varied_interval
 from semsim.analysis.result import AnalysisSettings
 from semsim.metrics.base import MetricSpec
 
 _CELLS = 2**16  # weights of images looked at together: what a core's cache holds
 _FEWEST = 3  # pictures that make a ranking
-_RANKED = 0.95  # of resamples have a ranking, or they do not hold 95 % of anything
 # One row a metric of images. The ends hold 95 % of resamples of originals.
 PICTURE_COLUMNS = (
     *("metric", "title", "n", "n_originals", "rho", "rho_low", "rho_high"),
@@ -83,7 +82,7 @@ def _row(
         return row
     for name, correlate in _CORRELATIONS:
         draws = over_originals(correlate, values, human, layout, drawn)
-        low, high, why = varied_interval(draws[1:], _RANKED)
+        low, high, why = varied_interval(draws[1:], RANKED)
         row |= {name: float(draws[0]), f"{name}_low": low, f"{name}_high": high}
         row["interval_undefined"] = why
     return row

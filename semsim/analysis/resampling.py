@@ -10,6 +10,7 @@ _ZERO = 1e-12  # equal numbers may differ by rounding
 _LEVEL = (2.5, 97.5)  # per cent: the ends of a 95 % interval
 _FEWEST_DISTINCT = 3
 _HALF = 0.5  # of the resamples, at least, have a number
+RANKED = 0.95  # of those of pictures: with fewer the rest does not hold 95 % of anything
 FEWEST_BOOTSTRAPPED = 8  # models: with fewer the bootstrap over models covers less than 93 %
 _ORIGINALS, _MODELS, _SHUFFLES, _SPLITS = range(4)  # streams of random numbers, one a purpose
 

@@ -14,7 +14,7 @@ from semsim.analysis.evidence import Evidence
 from semsim.analysis.layout import Layout
 from semsim.analysis.measures import sign_of
 from semsim.analysis.picture_ranks import over_originals
-from semsim.analysis.resampling import Resamples, interval
+from semsim.analysis.resampling import RANKED, Resamples, interval
 from semsim.analysis.result import AUC_COLUMNS, RHO_COLUMNS
 from semsim.analysis.shares import NO_WIDTH, newcombe
 from semsim.metrics.base import MetricSpec
@@ -57,7 +57,8 @@ def auc_table(
     Above 0.5 agrees with people; ties count a half. "within model" and "within original" are means
     over the models and the originals that have images of both kinds, so that a metric gains
     nothing by telling models, or originals, apart. Intervals: cluster bootstrap over originals, or
-    `newcombe` where no resample differs: [1, 1] would promise that no image can be ranked wrongly.
+    `newcombe` where no resample differs: [1, 1] would promise that no image can be ranked wrongly;
+    none where more than 5 % of resamples lack a kind of images, as it hangs on so few originals.
     Of ratings the pooled rows also have Spearman's ρ with the mean rating, in `RHO_COLUMNS`.
     """
     rated = None if evidence.ratings is None else evidence.response.means
@@ -223,6 +224,8 @@ def _numbers(
     auc, (low, high) = float(once.mean()), interval(draws)
     if high - low < NO_WIDTH:
         low, high = newcombe(auc, len(set(contest.winners)), len(set(contest.losers)))
+    elif np.isnan(draws).sum() > (1 - RANKED) * len(draws):
+        low, high = np.nan, np.nan
     return {**row, "auc": auc, "low": low, "high": high}
 
 
@@ -241,7 +244,7 @@ def _correlated(
 ) -> dict[str, float]:
     """Spearman's ρ over the images that have both, and where it lies in resamples of originals."""
     draws = over_originals(weighted_spearman, values, human, layout, resamples)
-    low, high = interval(draws[1:])
+    low, high = interval(draws[1:], RANKED)
     return dict(zip(RHO_COLUMNS, (float(draws[0]), low, high), strict=True))
 
 

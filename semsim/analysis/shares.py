@@ -12,6 +12,10 @@ NEWCOMBE = (
     "Where every resample gives the same AUC, as at 0 and 1, the interval is Newcombe's score "
     "interval (method 5), which counts an original once for each kind of image it has."
 )
+FEW_ORIGINALS = (
+    "There is none where more than 5 % of the resamples lack images of one kind: the AUC hangs on "
+    "too few originals."
+)
 NO_WIDTH = 1e-9  # means that are summed in another order differ by less
 _Z = float(ndtri(0.975))  # scipy.stats.norm.ppf, which takes long to import
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from semsim.analysis.human import title_of
 from semsim.analysis.result import Analysis, Ceiling
-from semsim.analysis.shares import NEWCOMBE
+from semsim.analysis.shares import FEW_ORIGINALS, NEWCOMBE
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Bars, Drawn
 from semsim.reporting.notation import interval, number, reason
@@ -58,8 +58,8 @@ def auc(analysis: Analysis) -> Drawn:
             "Area under the ROC curve of each metric of images for the binary label people gave "
             f"(score '{analysis.score_title}' above one half; exactly one half is left out)"
             f": {', '.join(scopes) or 'no scope'}. Lines: 95 % interval of "
-            f"{analysis.settings.bootstraps} cluster bootstraps over originals. {NEWCOMBE} 0.5 is "
-            "chance."
+            f"{analysis.settings.bootstraps} cluster bootstraps over originals. {NEWCOMBE} "
+            f"{FEW_ORIGINALS} 0.5 is chance."
         ),
         frame=analysis.auc.reset_index(drop=True),
         paint=_paint_auc,

@@ -14,7 +14,7 @@ from semsim.analysis.human import rules_of_votes, title_of
 from semsim.analysis.model_intervals import FEWEST
 from semsim.analysis.resampling import FEWEST_BOOTSTRAPPED
 from semsim.analysis.result import Analysis
-from semsim.analysis.shares import NEWCOMBE, WILSON
+from semsim.analysis.shares import FEW_ORIGINALS, NEWCOMBE, WILSON
 from semsim.errors import UnknownNameError
 from semsim.metrics import find_metric
 from semsim.metrics.base import MetricSpec
@@ -271,7 +271,7 @@ def _images(analysis: Analysis) -> list[str]:
         "images, and as the mean over the models, or over the originals, that have images of both "
         "kinds, so that a metric gains nothing by telling models or originals apart. "
         "Intervals: 95 %, cluster bootstrap over originals. "
-        f"{NEWCOMBE}{of_ratings if rated else ''}",
+        f"{NEWCOMBE} {FEW_ORIGINALS}{of_ratings if rated else ''}",
         "In the gallery, images are ordered by the metric and by the "
         f"{analysis.evidence.response_words}, both as rank shares from 0 (leaks least) to 1 (leaks "
         "most); the images with the widest gap are shown, at most two of one original each way.",

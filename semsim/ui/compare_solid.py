@@ -165,7 +165,7 @@ def _images(context: ScienceContext, comparison: Comparison, asked: Asked) -> st
         return str(HTML.note(why[0] if why else "No metric gives a value to a single picture."))
     scopes = list(dict.fromkeys(table["scope"]))
     by_scope = table.pivot(index="metric", columns="scope", values="auc")
-    axis = (0.0, 1.0) if (pooled["low"] < 0.5).any() else (0.5, 1.0)
+    axis = (0.0, 1.0) if (pooled[["auc", "low"]] < 0.5).any(axis=None) else (0.5, 1.0)
     rows = [
         [
             row["title"],

@@ -148,3 +148,13 @@ def test_a_perfect_metric_has_an_interval_with_width():
         assert (worst["low"], worst["high"]) == pytest.approx((0, 1 - best["low"]))
     groups = [set(LAYOUT.original[HUMAN > 0.5]), set(LAYOUT.original[HUMAN < 0.5])]
     assert table.loc[("psnr", "pooled"), "low"] == newcombe(1.0, *map(len, groups))[0]
+
+
+@pytest.mark.parametrize(("originals", "told"), [(1, False), (2, False), (8, True)])
+def test_no_interval_where_recognised_images_are_of_one_original_or_two(originals, told):
+    """Resamples that lack them are left out, and the rest covers 31 and 63 % instead of 95."""
+    human = (LAYOUT.original < originals).astype(float)
+    drawn = resample(LAYOUT, 400, 0, 0)
+    found = auc(FOUND, human, drawn).drop("within original", level="scope")
+    assert found["auc"].between(0.01, 0.99).all()
+    assert (found[["low", "high"]].notna() == told).all(axis=None)

@@ -1,11 +1,15 @@
 """What the tab How solid says in sentences, of tables by hand."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
+from made_analysis import made_analysis
 
 from semsim.analysis.agreement import leave_one_out
-from semsim.ui.compare_solid import same_best, without_one
+from semsim.ui.compare_solid import _images, same_best, without_one
 
 TITLES = {"a": "A", "b": "B", "semsim:x": "SemSim (x)", "semsim:x.start": "its start"}
 
@@ -60,3 +64,11 @@ def test_no_model_carries_a_perfect_ranking_and_the_one_that_does_is_named():
         "stays between 1.00 and 1.00: no model carries it."
     )
     assert without_one(row([1, 2, 3, 4, 9], [2, 1, 4, 3, 9])).endswith("it is least without e.")
+
+
+def test_an_auc_below_chance_that_has_no_interval_lies_where_it_is():
+    """Its axis began at 0.5, where the point then stood."""
+    made = made_analysis()
+    auc = made.auc.assign(auc=0.25, low=np.nan, high=np.nan)
+    drawn = _images(None, SimpleNamespace(analysis=replace(made, auc=auc)), None)
+    assert 'cx="25.0%"' in drawn
