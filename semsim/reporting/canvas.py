@@ -19,6 +19,8 @@ SINGLE, DOUBLE = 89.0, 183.0  # mm: one and two columns of a journal
 NARROW = 120.0  # mm: below this, panels stand one above the other
 TEXT, SMALL = 7.5, 6.5  # points
 LETTER = 1.25  # mm a letter of small text is wide
+_MARK = 3.5  # mm at the top of a figure for that its votes are simulated
+_SIMULATED = " (simulated votes)"  # ends a title
 _LONG = 24  # letters of a name beyond which it is shortened
 # Text and axes. A page replaces this colour by its own (see `export.svg`), so nothing else has it.
 INK = "#0d0f12"
@@ -72,15 +74,30 @@ class Drawn:
 
 
 def marked_as_simulated(drawn: Drawn) -> Drawn:
-    """The figure with a mark that it is of simulated votes, in its title and in the picture."""
+    """The figure with a mark that it is of simulated votes, in its title and in the picture.
+
+    One that has the mark stays as it is.
+    """
+    if drawn.title.endswith(_SIMULATED):
+        return drawn
 
     def paint(frame: pd.DataFrame, width: float) -> "Figure":
         figure = drawn.paint(frame, width)
+        _leave_free(figure, _MARK)
         mark: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": SMALL, "color": INK}
         figure.text(0.995, 0.995, "Simulated votes", **mark)
         return figure
 
-    return replace(drawn, title=f"{drawn.title} (simulated votes)", paint=paint)
+    return replace(drawn, title=f"{drawn.title}{_SIMULATED}", paint=paint)
+
+
+def _leave_free(figure: "Figure", top_mm: float) -> None:
+    """Let what makes room for its texts by itself leave a strip free at the top."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    engine = figure.get_layout_engine()
+    if isinstance(engine, ConstrainedLayoutEngine):
+        engine.set(rect=(0, 0, 1, 1 - top_mm / (figure.get_size_inches()[1] * 25.4)))
 
 
 def blank(width_mm: float, height_mm: float) -> "Figure":

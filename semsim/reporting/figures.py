@@ -6,7 +6,7 @@ from dataclasses import replace
 from semsim.analysis.result import Analysis
 from semsim.errors import UnknownNameError
 from semsim.metrics.base import MetricSpec
-from semsim.reporting.canvas import Drawn
+from semsim.reporting.canvas import Drawn, marked_as_simulated
 from semsim.reporting.image_figures import images, matrix
 from semsim.reporting.interval_figures import auc, forest, rules
 from semsim.reporting.model_figures import scatter, stability
@@ -32,8 +32,14 @@ NAMES = (*_OF_STUDY, *_OF_METRIC)
 def figure(analysis: Analysis, name: str, metric: str | None = None) -> Drawn:
     """The figure `name` of an analysis, for the figures of one metric that of `metric`.
 
-    Raises `UnknownNameError` for a figure, or a metric, that there is not.
+    Of simulated votes it is marked as such. Raises `UnknownNameError` for a figure, or a metric,
+    that there is not.
     """
+    found = _found(analysis, name, metric)
+    return marked_as_simulated(found) if analysis.evidence.simulated else found
+
+
+def _found(analysis: Analysis, name: str, metric: str | None) -> Drawn:
     if name in _OF_STUDY:
         return replace(_OF_STUDY[name](analysis), name=name)
     if name not in _OF_METRIC:

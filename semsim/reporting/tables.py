@@ -1,14 +1,14 @@
 """The tables of an analysis: raw numbers to compute with, and cells to be read."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from semsim.analysis.human import title_of
 from semsim.analysis.result import Analysis
-from semsim.analysis.shares import NEWCOMBE, WILSON
+from semsim.analysis.shares import FEW_ORIGINALS, NEWCOMBE, WILSON
 from semsim.errors import UnknownNameError
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import (
@@ -50,22 +50,34 @@ class Table:
 
 def tables(analysis: Analysis) -> tuple[Table, ...]:
     """Every table of an analysis, the most asked for first."""
-    return tuple(make(analysis) for make in _TABLES.values())
+    return tuple(table(analysis, name) for name in _TABLES)
 
 
 def table(analysis: Analysis, name: str) -> Table:
     """The table `name` of an analysis; raises `UnknownNameError` that names the others."""
     if name not in _TABLES:
         raise UnknownNameError(f"No table is called {name!r}. Known: {', '.join(_TABLES)}.")
-    return _TABLES[name](analysis)
+    return _marked(_TABLES[name](analysis), [analysis])
 
 
 def table1(analyses: Sequence[Analysis]) -> Table:
     """The form of the paper's Table 1: data sets as rows, metrics as columns.
 
     Each data set has four lines: |ρ| and |τ| as the paper prints them, the best in bold, and
-    under each the signed value with its 95 % interval over models.
+    under each the signed value with its 95 % interval over models. Studies of simulated votes are
+    named.
     """
+    return _marked(_table1(analyses), analyses)
+
+
+def _marked(made: Table, analyses: Sequence[Analysis]) -> Table:
+    """The table, whose caption says first which of these studies have simulated votes."""
+    names = [one.evidence.name for one in analyses if one.evidence.simulated]
+    said = f"Simulated votes, not human data: {', '.join(names)}. {made.caption}"
+    return replace(made, caption=said) if names else made
+
+
+def _table1(analyses: Sequence[Analysis]) -> Table:
     frame = table_one(analyses)
     titles = {str(row["metric"]): str(row["title"]) for _, row in frame.iterrows()}
     words = {(one.evidence.name, one.settings.headline): one.score_title for one in analyses}
@@ -285,7 +297,7 @@ def _auc(analysis: Analysis) -> Table:
             "How often a metric puts an image that people recognise above one they do not: over "
             "all images, and as the mean over models, or originals, that have images of both "
             "kinds. 0.5 is chance. Intervals: 95 %, cluster bootstrap over originals. "
-            f"{NEWCOMBE} The best of each scope is marked."
+            f"{NEWCOMBE} {FEW_ORIGINALS} The best of each scope is marked."
             + (" ρ: Spearman's, over all images with a mean rating." if rated else "")
         ),
         frame=frame,
@@ -449,7 +461,7 @@ def _best(
 
 _TABLES: dict[str, Callable[[Analysis], Table]] = {
     "agreement": _agreement,
-    "table1": lambda analysis: table1([analysis]),
+    "table1": lambda analysis: _table1([analysis]),
     "models": _models,
     "auc": _auc,
     "differences": _differences,

@@ -102,3 +102,19 @@ def test_no_metric_of_images(analysis):
     assert {"scatter-fid", "stability-fid"} <= stems
     assert "images-fid" not in stems
     assert "no AUC" in written(figure(analysis, "auc").draw())
+
+
+@pytest.mark.parametrize("simulated", [True, False])
+def test_every_figure_of_simulated_votes_says_so_once_beside_what_it_shows(simulated):
+    for one in figures(made_analysis(14, 12, simulated=simulated)):
+        assert canvas.marked_as_simulated(one).title.count("simulated votes") == 1
+        assert ("simulated votes" in one.title) == simulated, one.stem
+        drawing = one.draw(canvas.SINGLE)
+        pixels = FigureCanvasAgg(drawing)
+        pixels.draw()
+        marks = [text for text in drawing.texts if text.get_text() == "Simulated votes"]
+        assert len(marks) == simulated, one.stem
+        if simulated and one.name != "ranked":  # whose line of names has room on the right
+            lowest = marks[0].get_window_extent().y0
+            tops = [axes.get_tightbbox(pixels.get_renderer()).y1 for axes in drawing.axes]
+            assert max(tops) <= lowest, one.stem

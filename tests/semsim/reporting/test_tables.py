@@ -172,3 +172,14 @@ def test_nothing_is_best_among_what_is_undefined_and_ties_are_all_best(analysis)
     frame = table_one([replace(analysis, agreement=undefined)])
     assert not frame["best_rho"].any()
     assert frame["best_tau"].all()
+
+
+def test_captions_name_the_studies_of_simulated_votes(analysis):
+    played = made_analysis(simulated=True)
+    played = replace(played, evidence=replace(played.evidence, name="Played"))
+    said = "Simulated votes, not human data: Played. "
+    for one, plain in zip(tables(played), tables(analysis), strict=True):
+        assert one.caption.count("Simulated votes") == 1
+        assert one.caption.startswith(said)
+        assert "Simulated" not in plain.caption
+    assert table1([analysis, played]).caption.startswith(said)
