@@ -30,7 +30,8 @@ class AttackedModel(Protocol):
 class BatchNormStatistics:
     """What the private image looks like to each batch norm layer, where a participant shares it.
 
-    means, variances (biased): one (channels,) a layer, in the order in which the layers run.
+    means, variances (biased): one (channels,) for each batch norm layer that keeps running
+    statistics, in the order of `model.modules()`.
     """
 
     means: tuple[Tensor, ...]

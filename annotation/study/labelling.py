@@ -241,8 +241,9 @@ def next_items(
 
     At most `MOST_ITEMS`. Items that count are mixed with the trials that are due, which look the
     same; at the step of practice there are only practice items, at other steps before or after the
-    main part none. Each is reserved for the study's `lease_seconds`. Empty when nothing is left for
-    them or the study does not run. wanted: of `ahead`, where somebody has looked already.
+    main part none. Each is reserved for the study's `lease_seconds`, or a twentieth less where it
+    was before. Empty when nothing is left for them or the study does not run. wanted: of `ahead`,
+    where somebody has looked already.
     """
     n = min(n, MOST_ITEMS)
     if annotator.step is Step.PRACTICE:

@@ -1,6 +1,7 @@
 """Everything against everything: a heat map of people's scores, small ones of metrics, and ρ."""
 
 import functools
+import math
 from collections.abc import Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 PEOPLE, TARGET, RHO = "people", "target", "ρ"  # panels of the frame, beside those of metrics
 _ROW = 5.0  # mm
-_SMALL = 45.0  # mm high are the panels of metrics
+_SMALL = 45.0  # mm high is a line of the panels of metrics
+_ABREAST = 5  # of which have room for their titles beside each other
 _MIDDLE = "#f3efe6"
 _DARK = 0.28  # as far from the ends of the colours white text reads better
 
@@ -101,9 +103,11 @@ def _paint(specs: dict[str, MetricSpec], frame: pd.DataFrame, width: float) -> "
     rows = list(dict.fromkeys(frame.loc[frame["panel"].isin([PEOPLE, TARGET]), "row"]))
     columns = list(dict.fromkeys(frame.loc[frame["panel"] == PEOPLE, "column"]))
     tall, forest = _ROW * len(rows) + 26, 5.0 * len(specs) + 16
-    figure = canvas.blank(width, tall + _SMALL + forest)
+    lines = math.ceil(len(specs) / _ABREAST)
+    abreast, small = math.ceil(len(specs) / lines), _SMALL * lines
+    figure = canvas.blank(width, tall + small + forest)
     # Each has margins of its own: long names beside one would else narrow all.
-    layout = figure.add_gridspec(3, 1, height_ratios=[tall, _SMALL, forest])
+    layout = figure.add_gridspec(3, 1, height_ratios=[tall, small, forest])
     parts = [figure.add_subfigure(layout[place, 0]) for place in range(3)]
     axes = parts[0].add_subplot()
     panel = frame[frame["panel"].isin([PEOPLE, TARGET])]
@@ -113,7 +117,7 @@ def _paint(specs: dict[str, MetricSpec], frame: pd.DataFrame, width: float) -> "
     canvas.label(axes, title="Recognised by simulated people, % of votes")
     _write(axes, panel, rows, columns)
     for place, (title, spec) in enumerate(specs.items()):
-        axes = parts[1].add_subplot(1, len(specs), place + 1)
+        axes = parts[1].add_subplot(lines, abreast, place + 1)
         _small(axes, _matrix(frame[frame["panel"] == title], rows, columns), spec)
     _forest(parts[2].add_subplot(), frame[frame["panel"] == RHO].reset_index(drop=True))
     return figure

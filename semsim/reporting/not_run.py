@@ -108,10 +108,6 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
             "they are no strategies of a classifier's training; each has its own tables",
         ),
         NotRun(
-            "The registered PSNR and SSIM, SSIM with a uniform window",
-            "the map was made before they were in it, an hour of one core",
-        ),
-        NotRun(
             "Updates of several steps and batches of a client",
             "the map is of one gradient; reproduce deployed has them, under InvGrad",
         ),

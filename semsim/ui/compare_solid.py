@@ -151,7 +151,8 @@ def _differences(context: ScienceContext, comparison: Comparison, asked: Asked) 
             ]
         )
     sure = int((own["p_holm"] < 0.05).sum())
-    said = f"{spec.title} differs from {sure} of {counted(len(own), 'other metric')} for certain."
+    others = counted(len(own), "other metric")
+    said = f"{spec.title} differs from {sure} of {others} (p after Holm below 0.05)."
     heads = [f"{spec.title} against", "difference of ρ", "95 %", "p", "p after Holm"]
     return str(HTML.numbers(Grid(said=said, heads=heads, rows=rows)))
 

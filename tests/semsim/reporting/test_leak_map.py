@@ -1,12 +1,17 @@
 """The heat map of everything: what each panel holds, and that nothing without a number has one."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.text import Text
 
 from semsim.metrics import find_metric
 from semsim.reporting.export import svg
 from semsim.reporting.leak_map import PEOPLE, RHO, TARGET, leak_map
+from semsim.reproduce.judged import METRICS
 
 SPECS = tuple(find_metric(name).spec for name in ("psnr", "mse"))
 
@@ -72,3 +77,21 @@ def test_more_leakage_is_warm_whichever_way_a_metric_goes(drawn):
     assert "0.00 to" not in text
     assert "10.0 to 10.0 dB" in text  # ∞ is no end of a scale
     assert "0.10 to 0.00" in text  # of MSE the largest leaks least
+
+
+def test_titles_of_many_metrics_lie_neither_over_each_other_nor_outside():
+    specs = [find_metric(name).spec for name in METRICS if name != "semsim:demo"]
+    cells = CELLS.assign(**{spec.name: 0.5 for spec in specs})
+    figure = leak_map(cells, AGREEMENT, specs, 6).draw()
+    figure.canvas.draw()
+    titles = {spec.title for spec in specs}
+    shown = [
+        text
+        for axes in figure.findobj(Axes)
+        for text in axes.get_children()
+        if isinstance(text, Text) and text.get_text().replace("\n", " ") in titles
+    ]
+    boxes = [text.get_window_extent() for text in shown]
+    assert len(boxes) == len(specs)
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+    assert all(figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in boxes)
