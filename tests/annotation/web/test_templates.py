@@ -113,7 +113,8 @@ def accounts(text):
 
 def test_every_text_is_escaped_everywhere(make_study):
     own = {"consent": NASTY, "instructions": NASTY, "title": NASTY, "check": True}
-    study = make_study(**own, password=NASTY, texts=dict.fromkeys(USUAL, NASTY))
+    texts = {key: f"{NASTY} {place}" for place, key in enumerate(USUAL)}  # no two answers alike
+    study = make_study(**own, password=NASTY, texts=texts)
     say, about = study.spec.wording, label_page.shown(study.spec)
     recruit = Recruit(NASTY, {"participant": NASTY})
     pages = {
