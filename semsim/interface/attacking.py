@@ -14,6 +14,7 @@ from semsim.device import pick_device
 from semsim.errors import AttackFailedError, DataError
 from semsim.progress import Report, silent
 from semsim.targets.layers import (
+    OVERWRITES,
     idle_parameters,
     overwrites_what_is_read,
     plain_attention,
@@ -111,10 +112,7 @@ def attack(
     made = made.to(pick_device(device))
     classes = _classes(made, image)
     if overwrites_what_is_read(model, (image[None].to(made.mean) - made.mean) / made.std):
-        raise DataError(
-            "A layer of the model with inplace=True overwrites what another one reads, and an "
-            "attack needs both. Take inplace=False and write what is meant."
-        )
+        raise DataError(f"A layer of the model {OVERWRITES}")
     if not 0 <= label < classes:
         raise DataError(f"label must be 0 to {classes - 1}, a class of the model; got {label}.")
     try:

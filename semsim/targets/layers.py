@@ -10,6 +10,11 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from semsim.registry import Registry
 
+# Ends a sentence on a layer for which `overwrites_what_is_read`.
+OVERWRITES = (
+    "with inplace=True overwrites what another one reads, and an attack needs both. Take "
+    "inplace=False and write what is meant."
+)
 _ROUNDING = 1e-3  # of the largest logit, by which two ways to compute it may differ
 
 ACTIVATIONS: Registry[type[nn.Module]] = Registry(

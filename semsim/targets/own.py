@@ -17,6 +17,7 @@ from torch import nn
 
 from semsim.errors import JobError, SettingsError
 from semsim.targets.layers import (
+    OVERWRITES,
     idle_parameters,
     overwrites_what_is_read,
     twice_differentiable,
@@ -62,10 +63,7 @@ class OwnNetwork:
         _check(made, self.network, (channels, *size), classes)
         noise = torch.randn(1, channels, *size, generator=torch.Generator().manual_seed(0))
         if overwrites_what_is_read(made, noise):
-            raise SettingsError(
-                f"{self.network}: a layer with inplace=True overwrites what another one reads, and "
-                "an attack needs both. Take inplace=False and write what is meant."
-            )
+            raise SettingsError(f"{self.network}: a layer {OVERWRITES}")
         return twice_differentiable(made)
 
 
