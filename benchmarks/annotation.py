@@ -118,7 +118,9 @@ def made_study(store: Store, folder: Path, items: int, votes: int) -> Study:
         reconstructions=reconstructions,
         n_failed=0,
     )
-    return store.write(lambda tx: studies.add_study(tx, plan, folder, datetime.now(UTC)))
+    made = store.write(lambda tx: studies.add_study(tx, plan, folder, datetime.now(UTC)))
+    store.settle()
+    return made
 
 
 def person(store: Store, made: Study, name: str) -> Annotator:

@@ -94,6 +94,10 @@ class Store:
         """
         engines.scrub(self._engine)
 
+    def settle(self) -> None:
+        """Make what has just been stored quick to read; asked for when much has been."""
+        engines.settle(self._engine)
+
     def close(self) -> None:
         """Give all connections back."""
         self._engine.dispose()

@@ -1,6 +1,7 @@
 """Opening a database so that writers queue instead of failing and a commit survives a power cut."""
 
 import json
+import logging
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -22,6 +23,7 @@ from sqlalchemy.orm import Session
 
 from annotation.errors import StoreError, UnfitError
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 BUSY_MS = 30_000
@@ -42,6 +44,7 @@ PATIENCE = 600.0  # seconds; making the built-in studies takes far less
 # Of this schema: one database may hold several sets of tables.
 _POSTGRESQL = text("SELECT pg_advisory_xact_lock(:lock, hashtext(current_schema()))")
 _VACUUM = "VACUUM FULL annotator, event, slot, trial, vote"
+_SETTLE = "VACUUM stimulus, slot"
 BATCH = 5_000  # rows at once: databases limit how many values a statement may have
 CANNOT_HOLD = "The database cannot hold what was sent"
 DAMAGED = "The database holds a value that nobody can read"
@@ -211,6 +214,20 @@ def scrub(engine: Engine) -> None:
             f"Traces may be left in the files of the database: {error}. They go when anybody is "
             f"erased or a study deleted after this, or by {by_hand}."
         ) from error
+
+
+def settle(engine: Engine) -> None:
+    """Mark a new study's rows as seen by all; else the first readers do, many on the same pages.
+
+    What costs them time, not correctness: a database that refuses is left as it is.
+    """
+    if engine.dialect.name != "postgresql":
+        return
+    try:
+        with engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+            connection.exec_driver_sql(_SETTLE)
+    except DBAPIError as error:
+        log.warning("The first who join may wait; `%s` in psql spares it: %s", _SETTLE, error.orig)
 
 
 def _scrub_sqlite(engine: Engine) -> None:

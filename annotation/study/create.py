@@ -101,6 +101,7 @@ def keep_study(store: Store, found: Examination, images: kept.Shelf) -> Study:
     now = datetime.now(UTC)
     # Not where on this machine: who moves `images` must still find them.
     made = store.write(lambda tx: studies.add_study(tx, plan, Path(), now))
+    store.settle()
     log.info("Study %s was made, of %d items.", made.id, made.n_items)
     return made
 

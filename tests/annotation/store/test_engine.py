@@ -269,3 +269,29 @@ def test_files_that_cannot_be_cleaned_now_are_said_to_be_cleaned_later_or_by_han
     monkeypatch.setattr(engines, "_scrub_sqlite", read_all_the_time)
     with pytest.raises(StoreError, match=r"somebody was reading.*`sqlite3 \S+\.db VACUUM`"):
         store.scrub()
+
+
+@pytest.mark.parametrize("store", ["postgresql"], indirect=True)
+def test_a_new_studys_slots_are_marked_as_seen_by_all_before_anybody_comes(store, make_study):
+    make_study()
+
+    def marked(tx):
+        return tx.execute(
+            text(
+                "SELECT relname, relallvisible = relpages FROM pg_class WHERE relpages > 0 "
+                "AND relname IN ('stimulus', 'slot') "
+                "AND relnamespace = current_schema()::regnamespace"
+            )
+        ).all()
+
+    assert dict(map(tuple, store.read(marked))) == {"stimulus": True, "slot": True}
+
+
+@pytest.mark.parametrize("store", ["postgresql"], indirect=True)
+def test_a_study_is_made_where_the_database_refuses_to_mark_it(
+    store, make_study, monkeypatch, caplog
+):
+    monkeypatch.setattr(engines, "_SETTLE", "VACUUM nothing_of_that_name")
+    study = make_study()
+    assert get_study(store, study.id).id == study.id
+    assert "nothing_of_that_name" in caplog.text
