@@ -28,7 +28,7 @@ from semsim.federated.attacks import (
     has_linear_start,
 )
 from semsim.federated.comparison_job import TRAINING
-from semsim.federated.data import FederatedData, of_images, of_own_table, of_table
+from semsim.federated.data import FederatedData, digest_of, of_images, of_own_table, of_table
 from semsim.federated.leak import LeakStudy, arms_for, write_arm
 from semsim.federated.rounds import FederatedRun, make_clients, train
 from semsim.federated.settings import FederatedOrder
@@ -95,8 +95,8 @@ def carry_out(order: FederatedOrder, out: Path, report: Report = silent) -> dict
     carried out (`check_settings`).
     """
     check_settings(order)
-    _begin(order, out)
     loaded = load(order.data)
+    _begin(order, digest_of(loaded.data), out)
     total = _Total(order, loaded.data, report)
     training = _training(order, loaded.data, out, total)
     result = {"order": asdict(order), "out": str(out), "training": training}
@@ -211,20 +211,25 @@ class _Total:
         self._report(Progress(min(done, self._total), self._total, note))
 
 
-def _begin(order: FederatedOrder, out: Path) -> None:
+def _begin(order: FederatedOrder, examples: str, out: Path) -> None:
+    """Keep what is computed in `out`; examples: their digest."""
     path = out / "order.json"
     asked = {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(order).items()}
-    if path.exists():
-        begun = jobs.read_json(path)
-        changed = [key for key in asked if asked[key] != begun.get(key)]
-        if changed:
-            raise SettingsError(
-                f"{out} was begun with {changed[0]}={begun.get(changed[0])!r}, not "
-                f"{asked[changed[0]]!r}. Choose another folder, or go on with its own settings."
-            )
-        return
-    out.mkdir(parents=True, exist_ok=True)
-    write_json(path, asked)
+    asked |= {"examples": examples}
+    begun = jobs.read_json(path) if path.exists() else asked
+    changed = [key for key in asked if asked[key] != ({"examples": examples} | begun).get(key)]
+    if changed == ["examples"]:
+        raise SettingsError(
+            f"{out} was begun with other examples than {order.data} has now. Choose another folder."
+        )
+    if changed:
+        raise SettingsError(
+            f"{out} was begun with {changed[0]}={begun.get(changed[0])!r}, not "
+            f"{asked[changed[0]]!r}. Choose another folder, or go on with its own settings."
+        )
+    if not path.exists() or "examples" not in begun:
+        out.mkdir(parents=True, exist_ok=True)
+        write_json(path, asked)
 
 
 def _training(

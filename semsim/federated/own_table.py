@@ -61,7 +61,8 @@ class OwnTable:
         if rest.empty:
             raise DataError(f"{self.path} has no column beside the target {self.target!r}.")
         if self.images:
-            paths = _files(Path(self.images), [str(name) for name in rest.iloc[:, 0]])
+            names = _frame(Path(self.path), as_words=True)[rest.columns[0]]
+            paths = _files(Path(self.images), [str(name) for name in names])
             size = (self.size, self.size)
             return read_images(paths, size), targets, {"target": wanted}
         columns = (coding or {}).get("columns") or [_column_coding(rest[name]) for name in rest]
@@ -73,20 +74,28 @@ def own_table_text(path: Path | None, target: str | None) -> str:
     """The data text of an `OwnTable`; `SettingsError` where one of the two is missing."""
     if path is None or not target:
         raise SettingsError("A table needs --table and --target, the column that is predicted.")
-    if "," in f"{path}{target}":
-        raise SettingsError("--table and --target cannot hold a comma here. Rename it.")
-    return f"table:path={path},target={target}"
+    return f"table:path={path.resolve()},target={target}"
 
 
-def _frame(path: Path) -> pd.DataFrame:
-    """The table at `path`, words as words and empty cells as NaN."""
+def _frame(path: Path, as_words: bool = False) -> pd.DataFrame:
+    """The table at `path`, words as words and empty cells as NaN.
+
+    as_words: numbers, too, as they are written.
+    """
     if not path.is_file():
         raise DataError(f"There is no table {path}.")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             head = file.readline()
             parted = max(",;\t", key=lambda sign: len(next(csv.reader([head], delimiter=sign), [])))
-        found = pd.read_csv(path, sep=parted, skipinitialspace=True, encoding="utf-8-sig")
+        found = pd.read_csv(
+            path,
+            sep=parted,
+            skipinitialspace=True,
+            encoding="utf-8-sig",
+            dtype=str if as_words else None,
+            low_memory=False,  # else a long column may be numbers here and words there
+        )
     except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise DataError(f"{path} is not a CSV table in UTF-8: {error}") from error
     if len(found) < _FEWEST:

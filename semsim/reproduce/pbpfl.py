@@ -6,7 +6,6 @@ What is compared is the pattern of its tables: PBPFL's errors equal FedAvg's fro
 K = 1, 5 and 10 clients.
 """
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,7 @@ from semsim.device import how_busy, one_thread
 from semsim.errors import SettingsError
 from semsim.federated.arms import ARMS
 from semsim.federated.comparison import largest_difference, load
-from semsim.federated.data import Examples, FederatedData
+from semsim.federated.data import Examples, FederatedData, digest_of
 from semsim.federated.networks import fresh_network
 from semsim.federated.own_table import own_table_text
 from semsim.federated.rounds import FederatedRun, train
@@ -364,21 +363,13 @@ def _errors_text(pieces: Sequence[Piece], data: str, paper: str) -> str:
 
 def _begin(chosen: Preset, out: Path) -> None:
     """Keep what is computed here; `SettingsError` where the folder holds something else."""
-    data = {one: _print(one) for one in (chosen.table, chosen.valued, chosen.images) if one}
+    named = [one for one in (chosen.table, chosen.valued, chosen.images) if one]
+    data = {one: digest_of(load(one).data) for one in named}
     asked = json.loads(json.dumps({**asdict(chosen), "examples": data}))
     path = out / "preset.json"
     if path.exists() and {"examples": data} | jobs.read_json(path) != asked:
         raise SettingsError(f"{out} holds tables of other settings or data. Choose another folder.")
     write_json(path, asked)
-
-
-def _print(data: str) -> str:
-    """Changes with any number of the examples."""
-    found, made = load(data).data, hashlib.sha256()
-    for one in (found.train, found.test):
-        for numbers in (one.inputs, one.targets):
-            made.update(numbers.contiguous().numpy().tobytes())
-    return made.hexdigest()[:12]
 
 
 def _cell(scheme: str, run: FederatedRun, plain: LayerGraph, start: LayerGraph) -> Cell:

@@ -66,6 +66,22 @@ def test_a_folder_belongs_to_one_order(tmp_path: Path):
         carry_out(replace(order, lr=0.1), tmp_path)
 
 
+def test_a_folder_belongs_to_the_examples_it_began_with(tmp_path: Path):
+    table = tmp_path / "table.csv"
+    table.write_text("x,y\n" + "\n".join(f"{i},{i % 2}" for i in range(20)))
+    order = replace(TINY, data=f"table:path={table},target=y", arms=())
+    out = tmp_path / "out"
+    carry_out(order, out)
+    begun = out / "order.json"
+    facts = json.loads(begun.read_text())
+    del facts["examples"]
+    begun.write_text(json.dumps(facts))  # an earlier version did not keep what they were
+    carry_out(order, out)
+    table.write_text("x,y\n" + "\n".join(f"{i},{(i + 1) % 2}" for i in range(20)))
+    with pytest.raises(SettingsError, match="other examples"):
+        carry_out(order, out)
+
+
 def test_rows_of_a_table_leak_in_closed_form(tmp_path: Path):
     order = replace(TINY, data="breast-cancer")
     leak = carry_out(order, tmp_path)["leak"]

@@ -1,5 +1,6 @@
 import json
 import random
+from pathlib import Path
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ from semsim.errors import DataError, SettingsError
 from semsim.federated.comparison import load
 from semsim.federated.meeting import facts_of, fitted
 from semsim.federated.networks import fresh_network
-from semsim.federated.own_table import OwnTable
+from semsim.federated.own_table import OwnTable, own_table_text
 from semsim.federated.rounds import train
 from semsim.federated.settings import FederatedSettings
 from semsim.images import write_png
@@ -140,3 +141,21 @@ def test_what_cannot_be_a_table_is_refused_with_what_to_do(tmp_path):
     grades = pictures(tmp_path / "eyes") / "grades.csv"
     with pytest.raises(DataError, match="no folder"):
         OwnTable(path=str(grades), target="grade", images="nowhere").read()
+
+
+def test_files_named_by_numbers_keep_their_zeros(tmp_path):
+    for number in range(5):
+        write_png(torch.rand(3, 8, 8), tmp_path / "pictures" / f"{number:03}.png")
+    rows = "\n".join(f"{number:03},{number}" for number in range(5))
+    (tmp_path / "graded.csv").write_text(f"file,grade\n{rows}\n")
+    data = data_of(tmp_path / "graded.csv", target="grade", images=tmp_path / "pictures", size=8)
+    assert len(data.train) + len(data.test) == 5
+
+
+def test_a_table_is_named_by_its_whole_path_and_may_have_a_comma(tmp_path, monkeypatch):
+    (tmp_path / "my, own").mkdir()
+    bank(tmp_path / "my, own" / "bank.csv")
+    monkeypatch.chdir(tmp_path / "my, own")
+    text = own_table_text(Path("bank.csv"), "y")
+    monkeypatch.chdir("/")
+    assert load(text).data.input_shape == (5,)
