@@ -881,3 +881,39 @@ def test_pictures_that_do_not_answer_for_long_are_shown_once_they_do(
     join(page, server, study)
     page.keyboard.press("1")
     saved(page)
+
+
+LATE_VOTES = """() => {
+    const ask = window.fetch, late = new Promise((go) => { window.send = go; });
+    window.fetch = async (to, more) => ask(to, more, /vote/.test(to) && (await late));
+}"""
+
+
+def test_while_the_last_answer_is_on_its_way_nothing_is_said_but_to_wait(
+    page, server, new_study
+) -> None:
+    """The server still has its picture ready then, and the browser has nothing to show."""
+    join(page, server, new_study())
+    type_fast(page, ["1"] * 20)
+    in_memory(page, 24)
+    type_fast(page, ["1"] * 3)
+    saved(page)
+    page.evaluate(LATE_VOTES)
+    with page.expect_response(lambda reply: "/api/next" in reply.url):
+        page.keyboard.press("1")
+    digested(page)
+    expect(page.locator(".sl-message h2")).to_have_text("One moment …")
+    page.evaluate("window.send()")
+    expect(page.get_by_role("heading", name="All done, thank you!")).to_be_visible()
+
+
+def test_pictures_that_are_gone_are_counted_where_there_are_no_others(
+    page, server, new_study
+) -> None:
+    study = new_study()
+    page.route("**/api/image/*", lambda route: route.fulfill(status=404, json={"error": "gone"}))
+    page.goto(f"{server.url}/join/{study.token}")
+    page.get_by_label("Your name").fill("Ada")
+    page.get_by_role("button", name="Start").click()
+    said = page.locator(".sl-message h2")
+    expect(said).to_have_text("Pictures that cannot be shown: 24", timeout=30_000)

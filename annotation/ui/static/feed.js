@@ -130,7 +130,8 @@ export class Feed {
   }
 
   #next(n) {
-    const unsent = Math.min(HELD, this.outbox.size); // the server counts their items as held
+    // The server counts their items as held, and those that cannot be shown.
+    const unsent = Math.min(HELD, this.outbox.size + this.broken.size);
     return getJson(`/api/next?tab=${encodeURIComponent(this.tab)}&n=${n}&unsent=${unsent}`, this.who);
   }
 

@@ -524,7 +524,9 @@ class SemsimLabeller extends HTMLElement {
       const why = this.#outbox.size ? "label.offline_why" : "label.no_server_why";
       return this.#view.message("trouble", say("label.no_server"), say(why));
     }
-    if (state === "waiting" && broken.size) {
+    // All that the server has are those whose answers are under way, or that cannot be shown.
+    if (state === "ready" && this.#outbox.size) return this.#view.message("", say("label.elsewhere"), "");
+    if (["waiting", "ready"].includes(state) && broken.size) {
       return this.#view.message("trouble", say("label.broken", { n: broken.size }), say("label.broken_why"));
     }
     if (state === "elsewhere" && !this.#outbox.size) location.replace(BEGIN);
