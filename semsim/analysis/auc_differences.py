@@ -12,7 +12,7 @@ from semsim.analysis.layout import layout_of
 from semsim.analysis.measures import sign_of
 from semsim.analysis.resampling import RANKED, resample, varied_interval
 from semsim.analysis.result import AnalysisSettings
-from semsim.analysis.roc import contest_of, pooled_auc
+from semsim.analysis.roc import contest_of, originals_of_kinds, pooled_auc
 from semsim.metrics.base import MetricSpec
 
 # `difference` is the pooled AUC of the metric minus that of the other, on the images both judge.
@@ -29,8 +29,8 @@ def auc_differences(
     """One row an other metric of images: pooled AUC of `own` less its, columns `COLUMNS`.
 
     Both are of the images both have scores of. The interval is the 95 % paired cluster bootstrap:
-    originals are drawn anew, the same for both metrics; `interval_undefined` says why there is
-    none. NaN where there is no AUC, and `undefined` says why.
+    originals are drawn anew, the same for both metrics, and it is as wide as that of an AUC;
+    `interval_undefined` says why there is none. NaN where there is no AUC, and `undefined` says why.
     """
     layout = layout_of(evidence.images)
     drawn = resample(layout, settings.bootstraps, 1, settings.seed).originals
@@ -49,7 +49,8 @@ def auc_differences(
             rows.append({**row, "n_originals": 0, "undefined": _NO_CONTEST})
             continue
         a, b = (pooled_auc(contest, weights) for contest in contests)
-        low, high, why = varied_interval((a - b)[1:], RANKED)
+        kinds = originals_of_kinds(contests[0])
+        low, high, why = varied_interval((a - b)[1:], RANKED, min(kinds))
         rows.append(
             {
                 **row,

@@ -56,9 +56,9 @@ def auc_table(
     human: (R,); above one half is recognised, below is not, one half and NaN are left out.
     Above 0.5 agrees with people; ties count a half. "within model" and "within original" are means
     over the models and the originals that have images of both kinds, so that a metric gains
-    nothing by telling models, or originals, apart. Intervals: cluster bootstrap over originals, or
-    `newcombe` where no resample differs: [1, 1] would promise that no image can be ranked wrongly;
-    none where more than 5 % of resamples lack a kind of images, as it hangs on so few originals.
+    nothing by telling models, or originals, apart. Intervals: cluster bootstrap over originals,
+    widened for the fewer of those that have either kind, see `interval`; or `newcombe` where no
+    resample differs: [1, 1] would promise that no image can be ranked wrongly.
     Of ratings the pooled rows also have Spearman's ρ with the mean rating, in `RHO_COLUMNS`.
     """
     rated = None if evidence.ratings is None else evidence.response.means
@@ -222,11 +222,15 @@ def _numbers(
         else pooled_auc(contest, resamples.originals)
     )
     auc, (low, high) = float(once.mean()), interval(draws)
-    if high - low < NO_WIDTH:
-        low, high = newcombe(auc, len(set(contest.winners)), len(set(contest.losers)))
-    elif np.isnan(draws).sum() > (1 - RANKED) * len(draws):
-        low, high = np.nan, np.nan
+    kinds = originals_of_kinds(contest)
+    certain = high - low < NO_WIDTH
+    low, high = newcombe(auc, *kinds) if certain else interval(draws, RANKED, min(kinds))
     return {**row, "auc": auc, "low": low, "high": high}
+
+
+def originals_of_kinds(contest: Contest) -> tuple[int, int]:
+    """Of how many originals the images are that people recognise, and those they do not."""
+    return len(set(contest.winners)), len(set(contest.losers))
 
 
 def _of_whole_originals(once: np.ndarray, contest: Contest, resamples: Resamples) -> np.ndarray:

@@ -13,8 +13,9 @@ NEWCOMBE = (
     "interval (method 5), which counts an original once for each kind of image it has."
 )
 FEW_ORIGINALS = (
-    "There is none where more than 5 % of the resamples lack images of one kind: the AUC hangs on "
-    "too few originals."
+    "Else its percentiles are taken further out where few originals have images of one kind, as "
+    "Student's t is (Hesterberg 2015), and there is none where fewer than 4 have, or where more "
+    "than 5 % of the resamples lack a kind."
 )
 NO_WIDTH = 1e-9  # means that are summed in another order differ by less
 _Z = float(ndtri(0.975))  # scipy.stats.norm.ppf, which takes long to import

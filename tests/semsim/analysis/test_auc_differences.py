@@ -1,7 +1,10 @@
 """Two metrics of the same images, resampled together."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from made_measures import widened
 from made_votes import MSE, PSNR, evidence, voted
 
 from semsim.analysis.auc_differences import COLUMNS, auc_differences
@@ -35,8 +38,17 @@ def test_the_difference_is_that_of_the_table_of_aucs_and_its_ends_are_of_a_loop(
     draws = [
         auc(FOUND.scores["psnr"], one) - auc(-FOUND.scores["mse"], one) for one in drawn.originals
     ]
-    low, high = np.percentile(draws, (2.5, 97.5))
-    assert (row["low"], row["high"]) == pytest.approx((low, high), abs=1e-9)
+    fewer = min(len(set(layout.original[side])) for side in (human > 0.5, human < 0.5))
+    assert (row["low"], row["high"]) == pytest.approx(widened(draws, fewer), abs=1e-9)
+
+
+def test_a_difference_that_hangs_on_three_originals_has_no_interval_and_says_why():
+    first = np.isin(layout_of(FOUND.images).original, range(3))
+    said = FOUND.recognised
+    few = replace(FOUND, recognised=said.of(np.where(first[said.image], 1.0, 0.0)))
+    (row,) = auc_differences(PSNR, [MSE], few, SETTINGS).to_dict("records")
+    assert row["interval_undefined"] == "images of one kind are of 3 originals; it takes at least 4"
+    assert np.isnan(row["low"])
 
 
 def test_a_metric_is_no_better_than_itself_and_no_interval_is_made_up():
