@@ -49,7 +49,7 @@ def gradient_of_each(
         plan = _plan(model, images, labels, batch_norm)
         if plan is not None:
             return planned_gradients(plan, images, labels, curvature=curvature)
-        if len(images) > 1 and isinstance(model, nn.Module) and not _has_layer_norm(model):
+        if len(images) > 1 and isinstance(model, nn.Module):
             return gradients_by_vmap(model, images, labels)
         alone = map(partial(parameter_gradients, model), images.split(1), labels.split(1))
         return tuple(torch.stack(each) for each in zip(*alone, strict=True))
@@ -103,8 +103,3 @@ def _plan(
     if batch_norm == "eval" and labels.dim() == 1 and isinstance(model, nn.Module):
         return plan_for(model, images)
     return None
-
-
-def _has_layer_norm(model: nn.Module) -> bool:
-    # Under vmap the slope of a layer norm's gradient is off by some thousandths (torch 2.13).
-    return any(isinstance(layer, nn.LayerNorm) for layer in model.modules())

@@ -337,9 +337,15 @@ def _node(model: nn.Module, node: fx.Node) -> _Made | None:
 
 def _layer(layer: nn.Module) -> _Made | None:
     make = _LAYERS.get(type(layer))
-    if make is None or not _is_known(layer):
+    if make is None or not _is_known(layer) or _does_more(layer):
         return None
     return (lambda x: make(layer, x)), list(layer.parameters(recurse=False))
+
+
+def _does_more(layer: nn.Module) -> bool:
+    """Whether hooks hang on it: what they do, as spectral norm to a weight, nobody knows here."""
+    forward = layer._forward_hooks or layer._forward_pre_hooks
+    return bool(forward or layer._backward_hooks or layer._backward_pre_hooks)
 
 
 def _is_known(layer: nn.Module) -> bool:

@@ -38,6 +38,35 @@ class LayerNormed:
         ), 4 * size[0] * size[1]
 
 
+class Normed(nn.Module):
+    """Layer norm as a function, and instance norm, with weights of their own."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 4, 3), nn.InstanceNorm2d(4, affine=True)
+        self.weight, self.bias = nn.Parameter(torch.rand(4) + 1), nn.Parameter(torch.rand(4))
+        self.head = nn.Sequential(nn.Tanh(), nn.Flatten(), nn.Linear(144, 5))
+
+    def forward(self, images):
+        rows = nn.functional.layer_norm(self.conv(images).movedim(1, -1), (4,), self.weight)
+        rows = nn.functional.layer_norm(rows.tanh(), (4,), self.weight, self.bias, 0.1)
+        return self.head(self.norm(rows.movedim(-1, 1).contiguous()))
+
+
+def hooked():
+    """Layers that do more than their kind does, since something hangs on them."""
+    made = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Tanh(), nn.Flatten(), nn.Linear(144, 5))
+    made[1].register_forward_hook(lambda layer, given, made: 2 * made)
+    return made
+
+
+def spectral():
+    """A layer whose weight is made of parameters anew before it runs."""
+    made = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Tanh(), nn.Flatten(), nn.Linear(144, 5))
+    nn.utils.spectral_norm(made[3])
+    return made
+
+
 class Mixed:
     """Layers of every kind that other nets here lack: pools, strides, Softplus, leaky slopes."""
 
@@ -345,7 +374,7 @@ def rows():
     return nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Flatten(), nn.Linear(192, 5))
 
 
-@pytest.mark.parametrize("make", [Spread, Coloured, Wasteful, rows])
+@pytest.mark.parametrize("make", [Spread, Coloured, Wasteful, rows, Normed, hooked, spectral])
 @pytest.mark.parametrize("count", [1, 3])
 def test_layers_of_unusual_shapes_and_uses_have_exact_gradients(make, count):
     with torch.random.fork_rng():
