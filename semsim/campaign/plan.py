@@ -41,6 +41,8 @@ from semsim.words import counted
 
 TARGET_FORMAT = "semsim-target/2"  # a change of what training does with the same settings
 CELL_FORMAT = "semsim-cell/1"
+# Of gradients of somebody's own networks: once wrong where sums spread a value or hooks hang.
+OWN_FORMAT = "semsim-own/1"
 _GRADIENTS = 32_000_000  # numbers: the gradients of all images attacked at once, 128 MB
 _OWN = re.compile(r"own:network=(?P<module>[\w.]+):(?P<name>\w+),source=")
 ONE_GRADIENT = Plugin(name="gradient")
@@ -399,6 +401,7 @@ def _cells(
     settings = key_settings(ATTACKS, attack)
     for place, (image_id, digest) in enumerate(digests):
         parts = [CELL_FORMAT, target.key, settings, image_id, digest, target.seed]
+        parts += [OWN_FORMAT] if target.plan.architecture.name == "own" else []
         if way.shared.name != ONE_GRADIENT.name:  # what comes back depends on the company
             first = place - place % way.pictures
             parts += [key_settings(SHARED, way.shared), digests[first : first + way.pictures]]
