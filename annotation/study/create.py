@@ -96,7 +96,7 @@ def keep_study(store: Store, found: Examination, images: kept.Shelf) -> Study:
     """The study that has been examined, as `create_study` makes it."""
     plan = found.plan
     if plan is None:
-        raise StudyError(_listed(found.problems))
+        raise StudyError(listed(found.problems))
     kept.keep_all(images, found.content.values())
     now = datetime.now(UTC)
     # Not where on this machine: who moves `images` must still find them.
@@ -400,7 +400,8 @@ def _size(pixels: np.ndarray) -> str:
     return f"{pixels.shape[1]}×{pixels.shape[0]}"
 
 
-def _listed(problems: Sequence[str]) -> str:
+def listed(problems: Sequence[str]) -> str:
+    """A problem a line, of many the first ones and how many more there are."""
     shown = list(problems[:MOST_PROBLEMS_SHOWN])
     if len(problems) > len(shown):
         shown.append(f"… and {len(problems) - len(shown)} more.")

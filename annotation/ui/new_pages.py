@@ -130,10 +130,12 @@ class _New:
             if problems:
                 return {"problems": problems}
             examined = new_study.made_of(draft, self._known())
+            if examined.plan is None:
+                return {"problems": new_study.problems_of_making(draft, examined, self._known())}
             store = self.context.store.by(self.account(request))
             made = keep_study(store, examined, self.context.images)
         except StudyError as error:
-            return {"problems": _by_step(str(error).splitlines())}
+            return {"problems": {"pictures": str(error).splitlines()}}
         return {"study": made.id, "name": made.name}
 
     def file(self, asked: Asked) -> Response:
@@ -281,10 +283,3 @@ def _card(label: str, folder: Path) -> dict[str, Any]:
 @lru_cache(maxsize=500)
 def _strip(paths: tuple[Path, ...]) -> bytes:
     return strip(paths)
-
-
-def _by_step(lines: list[str]) -> dict[str, list[str]]:
-    gold = [line for line in lines if "old " in line]
-    rest = [line for line in lines if line not in gold]
-    found = {"people": gold, "pictures": rest}
-    return {step: told for step, told in found.items() if told}

@@ -5,7 +5,7 @@ A draft is the mapping of `study.study_file`, as the page sends it; sets go by t
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from annotation.domain import StimulusKind
 from annotation.errors import StudyError
 from annotation.spec import Distractors, StudySpec
 from annotation.store import Store
-from annotation.study.create import Examination, examine, problems_between
+from annotation.study.create import Examination, examine, listed, problems_between
 from annotation.study.labelling import usual_rt_ms
 from annotation.study.protocols import problems_of
 from annotation.study.sets import SetFolder, read_set
@@ -332,6 +332,19 @@ def made_of(draft: StudyFile, known: Known) -> Examination:
     """Everything read and checked; raises `StudyError` for settings no study can have."""
     spec = StudySpec(**without_others(draft.settings))
     return examine(spec, chosen(draft, known), gold=draft.answers)
+
+
+def problems_of_making(
+    draft: StudyFile, examined: Examination, known: Known
+) -> dict[str, list[str]]:
+    """Why nothing was made of a draft: what goes away without gold items stands by the people."""
+    bare = replace(draft, gold="", settings={**draft.settings, "gold_rate": 0.0})
+    left = made_of(bare, known).problems
+    gold = {line for line in examined.problems if line not in left}
+    parts: dict[str, list[str]] = {}
+    for line in listed(examined.problems).splitlines():
+        parts.setdefault("people" if line in gold else "pictures", []).append(line)
+    return parts
 
 
 def page_of(spec: StudySpec, total: int) -> dict[str, Any]:

@@ -38,6 +38,10 @@ def context(store, images, tmp_path):
 
 @pytest.fixture
 def client(context):
+    return client_of(context)
+
+
+def client_of(context):
     app = FastAPI()
     app.include_router(new_pages.router(context, lambda request: "eva"))
     app.include_router(preview_pages.router(context))
@@ -209,6 +213,19 @@ def test_gold_answers_are_checked_with_the_people(client, draft):
     wrong = {**draft, "gold_rate": "0.1", "gold": "model\timage_id\tanswer\nnobody\tx\tnone"}
     told = client.post("/studio/new/create", json=wrong).json()
     assert "nobody" in told["problems"]["people"][0]
+
+
+def test_what_is_wrong_with_pictures_stands_by_them_wherever_they_lie(draft, context, tmp_path):
+    old = copytree(tmp_path / "sets" / "one", tmp_path / "my old ones")
+    next((old / "reconstructions").glob("*.png")).unlink()
+    client = client_of(replace(context, find_sets=lambda: [("one", old)]))
+    asked = {**draft, "sets": [str(old)]}
+    told = client.post("/studio/new/create", json=asked).json()["problems"]
+    assert list(told) == ["pictures"]
+    wrong = {"gold_rate": "0.1", "gold": "model,answer\nnobody,none"}
+    both = client.post("/studio/new/create", json={**asked, **wrong}).json()["problems"]
+    assert both["pictures"] == told["pictures"]
+    assert "image_id" in both["people"][0]
 
 
 def test_a_draft_is_saved_and_read_again(client, draft):
