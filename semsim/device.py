@@ -38,6 +38,16 @@ def pick_device(name: str = "auto") -> torch.device:
     return device
 
 
+def exact_device(device: torch.device) -> torch.device:
+    """Where float64 is computed of what is on `device`: there, or on the CPU for Apple's GPUs.
+
+    These have none.
+    """
+    import torch
+
+    return torch.device("cpu") if device.type == "mps" else device
+
+
 def device_name(name: str) -> str:
     """What a device is, as "NVIDIA H100": a GPU by its maker's name, others as they are called."""
     import torch

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from semsim.attacks.as_text import read_attack
 from semsim.campaign.cell import attacked
 from semsim.defences.strategies import read_strategy
-from semsim.device import pick_device
+from semsim.device import exact_device, pick_device
 from semsim.errors import AttackFailedError, DataError
 from semsim.progress import Report, silent
 from semsim.targets.layers import (
@@ -91,7 +91,8 @@ def attack(
     attack: as on the command line, `invgrad`, `invgrad:fast,steps=200`, `prior`, … . defence: what
     the participant does to its images and gradient, as `crop-flip` or `gradient-noise:std=0.01`.
     mean, std: one value a channel, by which images are normalised for the model; left out, it
-    normalises itself. seed: of the defence and the attack's start. device: "auto", "cpu", "cuda".
+    normalises itself. seed: of the defence and the attack's start. device: "auto", "cpu", "cuda",
+    "mps"; where that has no float64, a model of it is on the CPU.
     What is attacked is the gradient of all parameters that the logits depend on.
     Returns a `semsim.types.Reconstruction`: `image` (C, H, W) in [0, 1] on the CPU, and the
     attack's own distance beside that of a grey image; which paper an attack is from, its class in
@@ -109,7 +110,8 @@ def attack(
     tool, shield = read_attack(attack), read_strategy(defence)
     channels = len(image)
     made = Classifier(model, mean or (0.0,) * channels, std or (1.0,) * channels)
-    made = made.to(pick_device(device))
+    place = pick_device(device)
+    made = made.to(exact_device(place) if made.mean.dtype == torch.float64 else place)
     classes = _classes(made, image)
     if overwrites_what_is_read(model, (image[None].to(made.mean) - made.mean) / made.std):
         raise DataError(f"A layer of the model {OVERWRITES}")

@@ -183,7 +183,7 @@ def with_nothing(data: LabelledImages, seed: int) -> LabelledImages:
 @torch.no_grad()
 def log_probabilities(model: TargetModel, images: Tensor) -> np.ndarray:
     """What a juror says of (N, 3, H, W) in [0, 1]: (N, K + 1) float64, `NOTHING` last."""
-    parts = [model(part.to(model.mean.device)).double().cpu() for part in images.split(256)]
+    parts = [model(part.to(model.mean.device)).cpu().double() for part in images.split(256)]
     return torch.cat(parts).log_softmax(1).numpy()
 
 

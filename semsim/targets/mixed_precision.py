@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from semsim.device import exact_device
 from semsim.errors import SettingsError
 
 # Chosen before anything was measured.
@@ -72,4 +73,5 @@ def _passed(model: nn.Module, images: Tensor, labels: Tensor, mixed: bool) -> tu
         with torch.autocast(images.device.type, torch.bfloat16, enabled=mixed):
             loss = F.cross_entropy(copied(images), labels)
         gradients = torch.autograd.grad(loss, tuple(copied.parameters()))
-    return loss.item(), torch.cat([one.flatten().double() for one in gradients])
+    place = exact_device(images.device)
+    return loss.item(), torch.cat([one.flatten().to(place).double() for one in gradients])

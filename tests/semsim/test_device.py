@@ -1,12 +1,17 @@
 import pytest
 import torch
 
-from semsim.device import how_busy, pick_device
+from semsim.device import exact_device, how_busy, pick_device
 from semsim.errors import SettingsError
 
 
 def test_auto_is_a_device_that_works():
     torch.zeros(1, device=pick_device("auto"))
+
+
+@pytest.mark.parametrize(("name", "place"), [("mps", "cpu"), ("cuda:1", "cuda:1"), ("cpu", "cpu")])
+def test_float64_is_computed_where_there_is_some(name, place):
+    assert exact_device(torch.device(name)) == torch.device(place)
 
 
 def test_a_name_overrides():

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import grad
 
 from semsim.attacks.security.index import Convolution, rank_of
+from semsim.device import exact_device
 from semsim.errors import AttackFailedError, SettingsError
 from semsim.types import GradientObservation
 
@@ -85,8 +86,9 @@ _ADVICE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """One layer with weights, the activation behind it, and the leaked gradients; in float64.
+    """One layer with weights, the activation behind it, and the leaked gradients.
 
+    All in float64, on the model's device or on `exact_device` of it.
     weight: (outputs, inputs, h, w) of a convolution, (outputs, inputs) of a fully connected layer.
     inputs, outputs: shapes of one example. stride, padding: (down, right), of convolutions only.
     """
@@ -263,4 +265,4 @@ def _check_order(stages: list[Stage]) -> None:
 
 
 def _exact(values: Tensor) -> Tensor:
-    return values.detach().to(torch.float64)
+    return values.detach().to(exact_device(values.device)).double()

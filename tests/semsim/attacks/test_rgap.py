@@ -30,6 +30,28 @@ def test_gradients_in_single_precision_are_enough_where_nothing_is_hidden(activa
     assert found.residual < 1e-4 * found.grey_residual
 
 
+class OnApple(torch.Tensor):
+    """As Apple's GPUs have it: no float64, and any other device may be gone to."""
+
+    device = torch.device("mps")
+
+    def to(self, where):
+        if where == torch.float64:
+            raise TypeError("Cannot convert a MPS Tensor to float64 dtype.")
+        return self.as_subclass(torch.Tensor)
+
+    def double(self):
+        return self.to(torch.float64)
+
+
+def test_gradients_on_a_device_without_float64_are_solved_elsewhere():
+    seen = leak(net(CLOSED, std=0.25).float(), picture().float())
+    found = RGap().inversion(seen)
+    apple = tuple(gradient.as_subclass(OnApple) for gradient in seen.gradients)
+    again = RGap().inversion(replace(seen, gradients=apple))
+    assert torch.equal(again.image, found.image)
+
+
 def test_a_hidden_image_is_explained_but_not_found():
     image = picture()
     seen = leak(net(FIRST_OPEN), image)
