@@ -31,6 +31,7 @@ from annotation.store.slots import (
     hand_out,
     here,
     lock_room,
+    require_active,
     task_items,
 )
 from annotation.store.specs import WRITTEN, settings_in
@@ -63,8 +64,8 @@ _CLAIMING = (
     .where(StudyRow.id == bindparam("study"))
     .order_by(SLOT.c.given, SLOT.c.id)
 )
-# A page asks for its two hundred items again and again: their reservations are written anew only
-# once this part of them has passed.
+# A page asks for its two hundred items again and again, and says that it is still there: their
+# reservations are written anew only once this part of them has passed.
 EXTENDED_AFTER = 1 / 20
 IN_CASE = 12  # more items to choose from than wanted, as others may take some first
 _BEGUN = exists().where(SlotRow.annotator_id == AnnotatorRow.id)
@@ -107,6 +108,11 @@ class Claimer:
     given: int
     held: Mapping[str, Held]
 
+    @property
+    def lasts(self) -> timedelta:
+        """For how long an item is reserved."""
+        return timedelta(seconds=self.spec.lease_seconds)
+
 
 def claimer(tx: Session, annotator: Annotator, now: datetime) -> Claimer:
     """`annotator` as one who claims; notes that they were here, as `here` does."""
@@ -146,8 +152,7 @@ def lease(
     """
     if not by.serves:
         return []
-    annotator, lasts = by.annotator, timedelta(seconds=by.spec.lease_seconds)
-    until = now + lasts
+    annotator = by.annotator
     quota = quota_left(tx, annotator, by.spec)
     n = n if quota is None else min(n, quota)
     items = [item for item, held in by.held.items() if held.tab == tab][:n]
@@ -157,17 +162,35 @@ def lease(
     given = _room(tx, by, new, free, now, skip_locked=not last_try)
     if last_try and not items and not given:
         items = [item for item, held in by.held.items() if held.tab != tab][:n]
-    enough = until - lasts * EXTENDED_AFTER
-    late = [one for one in items if not _lasts(by.held[one], tab, enough, until)]
-    if late:
-        extend(tx, annotator, tab, late, until)
-    kept = [by.held[one].until for one in set(items).difference(late)]
+    first_end = _keep(tx, by, tab, items, now)
     if given:
-        k = by.spec.votes_per_item
+        k, until = by.spec.votes_per_item, now + by.lasts
         hand_out(tx, annotator, given, k, now, until=until, tab=tab, after=by.given)
     items += given
     # Of all the same, as of trials, or it would say which of them are none.
-    return task_items(tx, items, min([until, *kept])) if items else []
+    return task_items(tx, items, first_end) if items else []
+
+
+def heartbeat(
+    tx: Session, annotator: Annotator, tab: str, items: Sequence[str], now: datetime
+) -> None:
+    """Say that `annotator` is still looking at `items`, which are reserved on as by `lease`.
+
+    Raises `NotAllowedError` if they may not.
+    """
+    by = claimer(tx, annotator, now)
+    require_active(by.annotator.status)
+    _keep(tx, by, tab, [item for item in items if item in by.held], now)
+
+
+def _keep(tx: Session, by: Claimer, tab: str, items: Sequence[str], now: datetime) -> datetime:
+    """Reserve `items` that somebody holds on; the end of the first to end, or of a new one."""
+    until = now + by.lasts
+    enough = until - by.lasts * EXTENDED_AFTER
+    late = [one for one in items if not _lasts(by.held[one], tab, enough, until)]
+    if late:
+        extend(tx, by.annotator, tab, late, until)
+    return min([until, *(by.held[one].until for one in set(items).difference(late))])
 
 
 def _lasts(held: Held, tab: str, first: datetime, last: datetime) -> bool:

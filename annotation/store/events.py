@@ -7,7 +7,7 @@ from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
 from annotation.store.engine import author
-from annotation.store.tables import EventRow, Table, VoteRow
+from annotation.store.tables import Table, VoteRow
 
 VOTED = "vote"
 UNDONE = "undo"
@@ -28,14 +28,13 @@ def note(
     **data: Any,
 ) -> None:
     """Say in an event what has happened to whom, and with whose account if with one."""
-    told = {**data, **author(tx)}
+    tx.flush()  # the event may refer to what was added, and what follows goes past the session
+    told = {"study_id": study_id, "kind": kind, "at": now, "data": {**data, **author(tx)}}
     who = {"annotator_id": person, "stimulus_id": item, "vote_id": vote}
-    tx.add(EventRow(study_id=study_id, kind=kind, at=now, data=told, **who))
+    tx.connection().execute(_ADD, told | who)
 
 
 def log(tx: Session, kind: str, vote: VoteRow, now: datetime, **data: Any) -> None:
     """Say in an event that `vote` was given (`VOTED`) or taken back (`UNDONE`)."""
-    tx.flush()  # the event refers to the vote, and what follows goes past the session
-    told = {"vote_id": vote.id, "kind": kind, "at": now, "data": {**data, **author(tx)}}
-    columns = "study_id", "annotator_id", "stimulus_id"
-    tx.connection().execute(_ADD, told | {name: getattr(vote, name) for name in columns})
+    whose = {"person": vote.annotator_id, "item": vote.stimulus_id, "vote": vote.id}
+    note(tx, vote.study_id, kind, now, **whose, **data)

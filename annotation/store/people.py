@@ -9,12 +9,12 @@ import hashlib
 import secrets
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, bindparam, delete, func, select, update
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import ColumnElement, Row, Select, bindparam, delete, func, insert, select, update
+from sqlalchemy.orm import Session
 
 from annotation.design import way as phases
 from annotation.design.assignment import slot_for
@@ -28,11 +28,14 @@ from annotation.domain import (
     VoteStatus,
 )
 from annotation.errors import ConflictError, NotFoundError, SignInError
+from annotation.spec import StudySpec
 from annotation.store import extra
+from annotation.store.askers import NO_STUDY
 from annotation.store.engine import batches
 from annotation.store.events import CHECKED, VOTED, note
 from annotation.store.slots import MOMENT, PERSON, SEEN, lock_slots, set_slot, take, touched
-from annotation.store.specs import settings_of
+from annotation.store.specs import WRITTEN, settings_in
+from annotation.store.studies import DELETED
 from annotation.store.tables import (
     AnnotatorRow,
     EventRow,
@@ -41,6 +44,7 @@ from annotation.store.tables import (
     SlotRow,
     StimulusRow,
     StudyRow,
+    Table,
     TrialRow,
     VoteRow,
 )
@@ -69,20 +73,34 @@ _HERE = SEEN.where(
     PERSON.c.id == select(SessionRow.annotator_id).where(*_SESSION).scalar_subquery()
 ).returning(*(PERSON.c[field.name] for field in fields(Annotator)))
 _NEXT_SEAT_IS_MINE = (
-    select(StudyRow.id).where(StudyRow.id == bindparam("study")).with_for_update(key_share=True)
+    select(StudyRow.id)
+    .where(StudyRow.id == bindparam("study"), StudyRow.status != DELETED)
+    .with_for_update(key_share=True)
 )
-_SEAT = aliased(AnnotatorRow)
+_SEAT = PERSON.alias("seat")
 _TAKE_SEAT = (
-    update(AnnotatorRow)
-    .where(AnnotatorRow.id == bindparam("me"))
+    update(PERSON)
+    .where(PERSON.c.id == bindparam("me"))
     .values(
-        seat=select(func.coalesce(func.max(_SEAT.seat) + 1, 0))
-        .where(_SEAT.study_id == bindparam("study"), _SEAT.seat >= 0)
+        seat=select(func.coalesce(func.max(_SEAT.c.seat) + 1, 0))
+        .where(_SEAT.c.study_id == bindparam("study"), _SEAT.c.seat >= 0)
         .scalar_subquery()
     )
-    .returning(AnnotatorRow.seat)
-    .execution_options(synchronize_session="fetch")
+    .returning(PERSON.c.seat)
 )
+_ARRIVING = (
+    select(
+        StudyRow.status.label("study_status"),
+        WRITTEN.label("written"),
+        *(PERSON.c[field.name] for field in fields(Annotator)),
+    )
+    .select_from(StudyRow)
+    .outerjoin(PERSON, (PERSON.c.study_id == StudyRow.id) & (PERSON.c.name_key == bindparam("key")))
+    .where(StudyRow.id == bindparam("study"))
+)
+_ADD, _SESSIONS = insert(PERSON), Table.metadata.tables["session"]
+_OPEN = insert(_SESSIONS)
+_ENDED = delete(_SESSIONS).where(_SESSIONS.c.created <= bindparam("since"))
 
 
 def annotator_named(
@@ -90,18 +108,24 @@ def annotator_named(
 ) -> Annotator:
     """The annotator of that name in the study, made if new; letter case does not matter.
 
-    Raises `SignInError` for the pseudonym of somebody who has been erased.
+    Raises `NotFoundError` for the study, `SignInError` for the pseudonym of somebody erased.
     """
-    known = found(tx, study_id, name)
-    return known or seated(tx, added(tx, study_id, name, now, simulated=simulated))
+    spec, known = arriving(tx, study_id, name)
+    return known or seated(tx, added(tx, study_id, name, spec, now, simulated=simulated))
 
 
-def found(tx: Session, study_id: str, name: str) -> Annotator | None:
-    """The annotator of that name, if there is one; raises `SignInError` for an erased person's."""
-    known = tx.scalar(by_name(study_id, name))
-    if known is not None and known.status == AnnotatorStatus.ERASED:
+def arriving(tx: Session, study_id: str, name: str) -> tuple[StudySpec, Annotator | None]:
+    """The settings of a study, and the annotator of that name if there is one.
+
+    Raises `NotFoundError` for the study, `SignInError` for an erased person's name.
+    """
+    binds = {"study": study_id, "key": name.casefold()}
+    row = tx.connection().execute(_ARRIVING, binds).one_or_none()
+    if row is None or row.study_status == DELETED:
+        raise NotFoundError(NO_STUDY.format(study_id))
+    if row.status == AnnotatorStatus.ERASED:
         raise SignInError.of("erased")
-    return None if known is None else _value(known)
+    return settings_in(row.written, study_id), None if row.id is None else _of(row)
 
 
 def sent_as(tx: Session, annotator: Annotator) -> Mapping[str, str]:
@@ -117,49 +141,54 @@ def by_name(study_id: str, name: str) -> Select[AnnotatorRow]:
 
 
 def added(
-    tx: Session, study_id: str, name: str, now: datetime, *, simulated: bool = False
+    tx: Session,
+    study_id: str,
+    name: str,
+    spec: StudySpec,
+    now: datetime,
+    *,
+    simulated: bool = False,
+    external: Mapping[str, str] | None = None,
 ) -> Annotator:
     """A new annotator, for whom `seated` has to be called before the transaction ends.
 
-    Where another takes the name at the same time, this one is run anew and finds them.
+    Where another takes the name at the same time, this one is run anew and finds them. external:
+    the ids of a recruiting service that sent them.
     """
-    spec = settings_of(tx.get_one(StudyRow, study_id))
-    row = AnnotatorRow(
+    new = Annotator(
         id=str(uuid.uuid4()),
         study_id=study_id,
         name=name,
-        name_key=name.casefold(),
         simulated=simulated,
-        status=AnnotatorStatus.ACTIVE,
         step=Step.MAIN if simulated else phases.first(spec),
         seat=-1 - secrets.randbelow(2**31 - 1),  # nobody else's, for now
-        check_attempts=0,
-        created=now,
-        last_seen=now,
     )
-    tx.add(row)
-    tx.flush()
-    note(tx, study_id, JOINED, now, person=row.id, name=name, simulated=simulated)
-    return _value(row)
+    times = {"created": now, "last_seen": now}
+    sent = {"external": dict(external)} if external else {}
+    row = {**asdict(new), "name_key": name.casefold(), "check_attempts": 0, **times, **sent}
+    tx.connection().execute(_ADD, row)
+    note(tx, study_id, JOINED, now, person=new.id, name=name, simulated=simulated)
+    return new
 
 
 def seated(tx: Session, annotator: Annotator) -> Annotator:
     """`annotator` with the next seat of the study; the last thing that a transaction does.
 
     From here to its end nobody else is given a seat, so that all they wait for is what it takes to
-    end it.
+    end it. Raises `NotFoundError` for a study that has been deleted meanwhile.
     """
-    tx.flush()
-    tx.execute(_NEXT_SEAT_IS_MINE, {"study": annotator.study_id})
-    own = {"study": annotator.study_id, "me": annotator.id}
-    return replace(annotator, seat=tx.execute(_TAKE_SEAT, own).scalar_one())
+    own, connection = {"study": annotator.study_id, "me": annotator.id}, tx.connection()
+    if connection.scalar(_NEXT_SEAT_IS_MINE, own) is None:
+        raise NotFoundError(NO_STUDY.format(annotator.study_id))
+    return replace(annotator, seat=connection.scalars(_TAKE_SEAT, own).one())
 
 
 def open_session(tx: Session, annotator: Annotator, now: datetime) -> SignedIn:
     """A new session; its token is told once and kept only as a hash."""
     token = secrets.token_urlsafe(32)
-    tx.execute(delete(SessionRow).where(SessionRow.created <= now - SESSION_LASTS))
-    tx.add(SessionRow(token_sha256=_hash(token), annotator_id=annotator.id, created=now))
+    tx.connection().execute(_ENDED, {"since": now - SESSION_LASTS})
+    row = {"token_sha256": _hash(token), "annotator_id": annotator.id, "created": now}
+    tx.connection().execute(_OPEN, row)
     return SignedIn(session_token=token, annotator=annotator)
 
 
@@ -189,8 +218,8 @@ def _binds(token: str) -> dict[str, Any]:
 
 
 def _of(row: Row[Any]) -> Annotator:
-    told = {**row._mapping, "status": AnnotatorStatus(row.status), "step": Step(row.step)}
-    return Annotator(**told)
+    told = {field.name: row._mapping[field.name] for field in fields(Annotator)}
+    return Annotator(**told | {"status": AnnotatorStatus(row.status), "step": Step(row.step)})
 
 
 def close_session(tx: Session, token: str) -> None:

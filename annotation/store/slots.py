@@ -42,7 +42,6 @@ from annotation.errors import NotAllowedError, NotFoundError
 from annotation.store.askers import LEASE_LOST, study_row
 from annotation.store.events import note
 from annotation.store.openings import FREE, LEASED
-from annotation.store.specs import settings_of
 from annotation.store.tables import (
     CandidateListRow,
     EventRow,
@@ -227,16 +226,6 @@ def answered(tx: Session, annotator: Annotator, item: str) -> int | None:
     """The slot of `item`, which is locked, that `annotator` holds: done from now on. Else None."""
     binds = {"me": annotator.id, "item": item}
     return tx.connection().execute(_ANSWERED, binds).scalar_one_or_none()
-
-
-def heartbeat(
-    tx: Session, annotator: Annotator, tab: str, items: Sequence[str], now: datetime
-) -> None:
-    """Say that `annotator` is still looking at `items`; `NotAllowedError` if they may not."""
-    require_active(touch(tx, annotator, now))
-    settings = settings_of(study_row(tx, annotator))
-    until = now + timedelta(seconds=settings.lease_seconds)
-    extend(tx, annotator, tab, items, until)
 
 
 def touch(tx: Session, annotator: Annotator, now: datetime) -> AnnotatorStatus:

@@ -6,7 +6,7 @@ import secrets
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -266,10 +266,19 @@ def study_of_token(tx: Session, token: str) -> Study:
     return _value(_row_of_token(tx, token))
 
 
-def joined_by(tx: Session, token: str) -> tuple[Study, str | None, str | None]:
-    """As `study_of_token`, with salt and hash of the study's password; None for an open one's."""
+@dataclass(frozen=True)
+class Invited:
+    """The study of a join link, and salt and hash of its password; None for an open one's."""
+
+    study: Study
+    salt: str | None = field(repr=False)
+    digest: str | None = field(repr=False)
+
+
+def invited(tx: Session, token: str) -> Invited:
+    """As `study_of_token`, with what a password is checked by."""
     row = _row_of_token(tx, token)
-    return _value(row), row.password_salt, row.password_hash
+    return Invited(_value(row), row.password_salt, row.password_hash)
 
 
 def put_status(tx: Session, study_id: str, status: StudyStatus, now: datetime) -> Study:

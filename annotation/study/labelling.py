@@ -53,6 +53,7 @@ MOST_TRIES = 20  # each lost one means that others got items
 list_studies = reading(studies.all_studies)
 get_study = reading(studies.study_of)
 study_by_token = reading(studies.study_of_token)
+invited = reading(studies.invited)
 progress = reading(reports.study_progress)
 events_so_far = reading(reports.events_so_far)
 voted = reading(reports.voted)
@@ -61,7 +62,7 @@ usual_rt_ms = reading(reports.usual_rt_ms)
 who = reading(people.session_owner)
 whose_link = reading(people.link_owner)
 sign_out = writing(people.close_session)
-heartbeat = writing(slots.heartbeat)
+heartbeat = writing(claims.heartbeat)
 release = writing(slots.release)
 
 
@@ -77,7 +78,7 @@ def set_status(store: Store, study_id: str, status: StudyStatus) -> Study:
 
 def join(
     store: Store,
-    token: str,
+    to: str | studies.Invited,
     name: str,
     password: str | None = None,
     *,
@@ -86,29 +87,33 @@ def join(
 ) -> SignedIn:
     """Take part in the study of a join link under a name that nobody there has yet.
 
-    external: the ids of a recruiting service that sent them, kept with them; by the same ids
-    somebody comes back. session: of the browser, whose owner may come in again by their name.
-    Raises `NotFoundError` for the link, `NameTakenError` for the name of somebody else,
-    `SignInError` for an unusable name, a wrong password, or a study for simulated annotators.
+    to: the link's token, or what `invited` has found by it. external: the ids of a recruiting
+    service that sent them, kept with them; by the same ids somebody comes back. session: of the
+    browser, whose owner may come in again by their name. Raises `NotFoundError` for the link,
+    `NameTakenError` for the name of somebody else, `SignInError` for an unusable name, a wrong
+    password, or a study for simulated annotators.
     """
     name = _tidy(name)
-    study, salt, digest = store.read(lambda tx: studies.joined_by(tx, token))
+    link = invited(store, to) if isinstance(to, str) else to
+    study = link.study
     if study.spec.simulated:
         raise SignInError(study.spec.wording("join.simulated"))
     # Outside of any transaction: a password takes long to check, on purpose.
-    if not passwords.matches(password, salt, digest):
+    if not passwords.matches(password, link.salt, link.digest):
         raise SignInError.of("password")
     now = datetime.now(UTC)
 
     def open_session(tx: Any) -> SignedIn:
-        known = people.found(tx, study.id, name)
+        spec, known = people.arriving(tx, study.id, name)
         if known is not None and not _is_theirs(tx, known, external or {}, session):
             raise NameTakenError.of("taken", name=known.name)
-        annotator = known or people.added(tx, study.id, name, now)
+        if known is None:
+            new = people.added(tx, study.id, name, spec, now, external=external)
+            opened = people.open_session(tx, new, now)
+            return replace(opened, annotator=people.seated(tx, new))
         if external:
-            phase_rows.keep_external(tx, annotator, external)
-        opened = people.open_session(tx, annotator, now)
-        return opened if known else replace(opened, annotator=people.seated(tx, annotator))
+            phase_rows.keep_external(tx, known, external)
+        return people.open_session(tx, known, now)
 
     return store.write(open_session)
 

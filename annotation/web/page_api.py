@@ -6,6 +6,7 @@ Like those in `annotation.web.api`, they reply only after the use case has retur
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any
 
 from anyio import CapacityLimiter, move_on_after, sleep, to_thread
@@ -71,8 +72,9 @@ class Pages:
     joining: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(MOST_JOINING))
 
     def join_page(self, request: Request, token: str) -> Response:
-        about = self._joined(token)
-        if about is None:
+        try:
+            about = study.study_by_token(self.store, token)
+        except errors.NotFoundError:
             return _no_such_study()
         recruit = recruit_of(request.query_params)
         if recruit is not None:
@@ -83,10 +85,12 @@ class Pages:
         return _join_page(about, signed_in_as=name)
 
     async def join(self, request: Request, token: str, form: Fields) -> Response:
-        about = await to_thread.run_sync(self._joined, token, limiter=self.joining)
-        if about is None:
+        try:
+            look = partial(study.invited, self.store, token)
+            invited = await to_thread.run_sync(look, limiter=self.joining)
+        except errors.NotFoundError:
             return _no_such_study()
-        recruit = recruit_of(form)
+        about, recruit = invited.study, recruit_of(form)
         name = recruit.pseudonym if recruit else form.get("name", "")
         address = place_of(request.client.host if request.client else "")
         ids, password = recruit.ids if recruit else None, form.get("password") or None
@@ -97,7 +101,7 @@ class Pages:
                 signed_in = study.come_back(self.store, form["link"], about.id)
             else:
                 signed_in = study.join(
-                    self.store, token, name, password, external=ids, session=before
+                    self.store, invited, name, password, external=ids, session=before
                 )
             # Whoever was signed in here before; nobody else must go on under their name.
             if before:
@@ -211,12 +215,6 @@ class Pages:
         in_words = [about.spec.wording.question(about.kind, one) for one in questions]
         reminders = [one.reminder for one in in_words if one.name in wrong]
         return {"used": used, "questions": in_words, "reminders": reminders}
-
-    def _joined(self, token: str) -> Study | None:
-        try:
-            return study.study_by_token(self.store, token)
-        except errors.NotFoundError:
-            return None
 
     def _signed_in(self, request: Request) -> Annotator | None:
         return study.who(self.store, request.cookies.get(ANNOTATOR_COOKIE, ""))

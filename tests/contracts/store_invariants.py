@@ -8,7 +8,7 @@ from study_factory import CLASSES, START
 from annotation.design.quality import Gold, Material, counted, quality_items
 from annotation.design.study_plan import Original, Reconstruction, plan_study
 from annotation.spec import StudySpec, Task
-from annotation.store import studies
+from annotation.store import reports, studies
 from annotation.store.tables import (
     AnnotatorRow,
     EventRow,
@@ -18,7 +18,6 @@ from annotation.store.tables import (
     VoteRow,
 )
 from annotation.study.exports import export_labels, export_votes
-from annotation.study.labelling import progress
 
 # What an event makes of the vote it names; the event of a vote itself says so in its data.
 BECOMES = {"undo": "superseded"}
@@ -72,11 +71,13 @@ def make_plan(n_images=3, task=Task.PAIR, models=("m",), gold=(), **settings):
 
 def check(store, study, acknowledged=frozenset()):
     """The invariants of a study; `acknowledged` are the vote ids that people hold receipts of."""
-    (slots, votes, events), trials, people = store.read(
+    # All of one moment: the database may still be at what a process that was killed has sent.
+    (slots, votes, events), trials, people, now = store.read(
         lambda tx: (
             rows_of(tx, study),
             trials_of(tx, study),
             tx.query(AnnotatorRow).filter_by(study_id=study.id).all(),
+            reports.study_progress(tx, study.id),
         )
     )
     check_votes(study, votes)
@@ -88,7 +89,6 @@ def check(store, study, acknowledged=frozenset()):
     check_log(votes, events)
     check_views(study, slots, events, trials)
     check_trials(trials)
-    now = progress(store, study.id)
     in_coverage = sum(n * items for n, items in enumerate(now.coverage))
     assert in_coverage + now.extra_done == sum(is_counted(v) for v in votes)
     assert sum(now.coverage) == study.n_items

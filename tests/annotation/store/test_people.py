@@ -4,8 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from annotation.store import people
-from annotation.store.tables import EventRow
+from annotation.errors import NotFoundError
+from annotation.store import people, removal
+from annotation.store.tables import AnnotatorRow, EventRow
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -29,6 +30,20 @@ def test_joining_is_told_once(store, study):
         anna = named(store, study, "Anna")
     (event,) = store.read(lambda tx: tx.query(EventRow).filter_by(kind="joined").all())
     assert (event.annotator_id, event.data["name"]) == (anna.id, "Anna")
+
+
+@pytest.mark.parametrize("store", ["postgresql"], indirect=True)
+def test_nobody_joins_a_study_that_is_deleted_meanwhile(store, study):
+    """SQLite lets nobody else write meanwhile."""
+
+    def come(tx):
+        people.arriving(tx, study.id, "Anna")
+        store.write(lambda other: removal.delete_study(other, study.id, NOW))
+        people.seated(tx, people.added(tx, study.id, "Anna", study.spec, NOW))
+
+    with pytest.raises(NotFoundError, match="no study"):
+        store.write(come)
+    assert store.read(lambda tx: tx.query(AnnotatorRow).count()) == 0
 
 
 def test_every_session_has_a_secret_of_its_own(store, study):

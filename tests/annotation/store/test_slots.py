@@ -98,6 +98,24 @@ def test_reservations_are_written_anew_only_after_a_while(store, anna):
     assert ends(6, before) == ({before + lasts}, [before + lasts])
 
 
+def test_heartbeats_write_reservations_anew_only_after_a_while_too(store, anna):
+    lasts, moment = timedelta(seconds=600), timedelta(seconds=10)
+    mine = [item.item for item in next_items(store, anna, "tab", 2, NOW)]
+
+    def ends(now, tab="tab"):
+        """What the items that are held end at after a heartbeat."""
+        store.write(lambda tx: claims.heartbeat(tx, anna, tab, mine, now))
+        rows = store.read(lambda tx: tx.query(SlotRow).filter_by(state="leased", tab=tab).all())
+        return [row.lease_until for row in rows]
+
+    assert ends(NOW + moment) == [NOW + lasts] * 2
+    assert ends(NOW + moment, "other") == [NOW + moment + lasts] * 2
+    late = NOW + 5 * moment
+    assert ends(late, "other") == [late + lasts] * 2
+    before = NOW - timedelta(hours=1)  # a clock that was set back
+    assert ends(before, "other") == [before + lasts] * 2
+
+
 def test_a_takeover_is_on_record(store, study, anna, ben):
     for person in (anna, ben):
         next_items(store, person, "tab", 8, NOW)
@@ -110,7 +128,7 @@ def test_a_takeover_is_on_record(store, study, anna, ben):
 
 def test_a_heartbeat_brings_items_along_to_its_tab(store, anna):
     (item,) = next_items(store, anna, "old", 1, NOW)
-    store.write(lambda tx: slots.heartbeat(tx, anna, "new", [item.item, "nothing"], LATER))
+    store.write(lambda tx: claims.heartbeat(tx, anna, "new", [item.item, "nothing"], LATER))
     (row,) = store.read(lambda tx: tx.query(SlotRow).filter_by(state="leased").all())
     assert (row.tab, row.lease_until) == ("new", LATER + timedelta(seconds=600))
 

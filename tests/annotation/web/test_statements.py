@@ -17,7 +17,7 @@ from study_factory import DATABASES
 from annotation.spec import Task
 from annotation.web.api import router
 
-AT_MOST = {"first items": 10, "refill": 11, "vote": 6}
+AT_MOST = {"join": 9, "first items": 10, "refill": 11, "vote": 6, "heartbeat": 4}
 pytestmark = pytest.mark.parametrize("store", DATABASES, indirect=True)
 
 
@@ -58,7 +58,7 @@ def vote(browser, item):
     return browser.post("/api/vote", json=body).json()
 
 
-def test_claims_and_votes_send_few_statements(store, browser):
+def test_what_people_do_sends_few_statements(store, study, browser):
     with counted(store) as first:
         items = browser.get("/api/next", params={"tab": "t", "n": 20}).json()["items"]
     with counted(store) as voted:
@@ -66,7 +66,15 @@ def test_claims_and_votes_send_few_statements(store, browser):
     with counted(store) as refill:
         again = browser.get("/api/next", params={"tab": "t", "n": 25}).json()["items"]
     assert (len(items), len(again)) == (20, 25)
-    sent = {"first items": first, "vote": voted, "refill": refill}
+    with counted(store) as beat:
+        held = {"tab": "t", "items": [one["item"] for one in again]}
+        assert browser.post("/api/heartbeat", json=held).json()["ok"]
+    browser.cookies.clear()
+    with counted(store) as joined:
+        came = browser.post(f"/join/{study.token}", data={"name": "Ben", "password": ""})
+    assert came.status_code == 303
+    sent = {"first items": first, "vote": voted, "refill": refill, "heartbeat": beat}
+    sent["join"] = joined
     assert {what: len(sent[what]) for what in sent if len(sent[what]) > AT_MOST[what]} == {}, sent
 
 
