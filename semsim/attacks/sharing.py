@@ -59,8 +59,9 @@ class Update:
     """The change of the weights after some steps of SGD (McMahan et al. 2017, arXiv:1602.05629).
 
     steps: of training, each on the next batch of the client's pictures, from the first again after
-    the last. batch: pictures a step. held: pictures that the client has, a multiple of `batch`; 0
-    for one batch. lr, momentum: of `torch.optim.SGD`; the server that sent the weights knows them.
+    the last. batch: pictures a step. held: pictures that the client has, a multiple of `batch`, all
+    of which some step takes; 0 for one batch. lr, momentum: of `torch.optim.SGD`; the server that
+    sent the weights knows them.
     batch_norm: as in `BatchGradient`. Its running statistics stay with the client.
     """
 
@@ -75,6 +76,12 @@ class Update:
         check_settings(self)
         if self.held % self.batch:
             raise SettingsError(f"held is a multiple of batch={self.batch}; got {self.held}.")
+        reached = self.steps * self.batch
+        if reached < self.held:
+            raise SettingsError(
+                f"{self.steps} steps take {reached} of {self.held} pictures, and an update tells "
+                "nothing of the others; take more steps, or a smaller held."
+            )
         if not self.momentum < 1:
             raise SettingsError(f"momentum is 0 to below 1; got {self.momentum}.")
 
