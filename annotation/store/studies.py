@@ -283,7 +283,7 @@ def invited(tx: Session, token: str) -> Invited:
 
 def put_status(tx: Session, study_id: str, status: StudyStatus, now: datetime) -> Study:
     """Run, pause or close a study."""
-    row = _row(tx, study_id)
+    row = _locked(tx, study_id)
     if row.status != status:
         note(tx, study_id, "status", now, before=row.status, after=status)
         row.status = status
@@ -292,7 +292,7 @@ def put_status(tx: Session, study_id: str, status: StudyStatus, now: datetime) -
 
 def rename(tx: Session, study_id: str, name: str, now: datetime) -> Study:
     """Call a study otherwise; raises `NotFoundError`."""
-    row = _row(tx, study_id)
+    row = _locked(tx, study_id)
     if row.name != name:
         note(tx, study_id, "renamed", now, before=row.name, after=name)
         row.name, row.spec = name, {**row.spec, "name": name}
@@ -311,9 +311,7 @@ def amend(
     Raises `NotFoundError`, `ConflictError` if the study is closed, what `change` raises, and
     `StudyError` for more items of a kind that the study was made without.
     """
-    row = tx.scalar(select(StudyRow).where(StudyRow.id == study_id).with_for_update(key_share=True))
-    if row is None or row.status == DELETED:
-        raise NotFoundError(f"There is no study {study_id!r}.")
+    row = _locked(tx, study_id)
     if row.status == StudyStatus.CLOSED:
         raise ConflictError("The study is closed; its settings can no longer change.")
     before = settings_of(row)
@@ -361,7 +359,8 @@ def _sha256_of_version(first: str, spec: dict[str, Any]) -> str:
 
 
 def _changed(before: StudySpec, after: StudySpec) -> tuple[str, ...]:
-    names = (field.name for field in fields(StudySpec) if field.name != "password")
+    # Neither is part of a change of settings: a study is renamed without one.
+    names = (one.name for one in fields(StudySpec) if one.name not in ("name", "password"))
     return tuple(name for name in names if getattr(before, name) != getattr(after, name))
 
 
@@ -389,8 +388,13 @@ def protocol_versions(tx: Session, study_id: str) -> list[ProtocolVersion]:
     ]
 
 
-def _row(tx: Session, study_id: str) -> StudyRow:
-    row = tx.get(StudyRow, study_id)
+def _locked(tx: Session, study_id: str) -> StudyRow:
+    """As `_row`, which only this transaction can change."""
+    return _row(tx, study_id, with_for_update={"key_share": True})
+
+
+def _row(tx: Session, study_id: str, **how: Any) -> StudyRow:
+    row = tx.get(StudyRow, study_id, **how)
     if row is None or row.status == DELETED:
         raise NotFoundError(f"There is no study {study_id!r}.")
     return row

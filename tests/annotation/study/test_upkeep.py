@@ -1,6 +1,9 @@
 """Renaming and deleting a study, on both databases."""
 
 import json
+from datetime import UTC, datetime
+from functools import partial
+from threading import Thread
 
 import pytest
 from sqlalchemy import func, select, text
@@ -8,7 +11,7 @@ from sqlalchemy.exc import DatabaseError
 from study_factory import DATABASES, answer_all, joined
 
 from annotation.errors import NotFoundError, StoreError, StudyError
-from annotation.store import Store
+from annotation.store import Store, studies
 from annotation.store.tables import EventRow, StudyRow, Table
 from annotation.study import protocols, upkeep
 from annotation.study.exports import export_votes
@@ -45,6 +48,28 @@ def test_a_study_is_renamed_and_its_protocol_stays(store, make_study):
     (first,) = protocols.protocol_versions(store, study.id)
     assert first.spec.name == "Before"
     assert protocols.amend(store, study.id, {"title": "T"}, "why").name == "After all"
+    versions = protocols.protocol_versions(store, study.id)
+    assert [version.changed for version in versions] == [(), ("title",)]
+
+
+@pytest.mark.parametrize("store", ["postgresql"], indirect=True)
+def test_a_name_given_while_settings_change_takes_none_of_them_back(store, study):
+    """SQLite lets nobody else write meanwhile."""
+    renaming = Thread(target=upkeep.rename, args=(store, study.id, "After"))
+    waiting = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+
+    def change(tx):
+        with_title = partial(protocols.amended, changes={"title": "T"})
+        studies.amend(tx, study.id, with_title, "why", datetime.now(UTC))
+        tx.flush()
+        renaming.start()
+        while not store.read(lambda other: other.scalar(waiting)):
+            assert renaming.is_alive()
+
+    store.write(change)
+    renaming.join()
+    found = get_study(store, study.id)
+    assert (found.name, found.spec.title, found.version) == ("After", "T", 2)
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\x00b", "x" * 201])
