@@ -210,8 +210,7 @@ def protect(password: str) -> Secret:
 
 
 def _matches(password: str, secret: Secret) -> bool:
-    plain = unicodedata.normalize("NFKC", password)
-    return passwords.matches(plain, secret.salt, secret.hash, PARALLELISM)
+    return passwords.matches(password, secret.salt, secret.hash, PARALLELISM)
 
 
 def _plain(name: str) -> str:

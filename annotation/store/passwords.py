@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import secrets
+import unicodedata
 
 COST = 2**14  # scrypt's N: 16 MiB and some 30 ms a password
 
@@ -29,4 +30,6 @@ def matches(
 
 
 def _scrypt(password: str, salt: bytes, parallelism: int) -> bytes:
-    return hashlib.scrypt(password.encode(), salt=salt, n=COST, r=8, p=parallelism)
+    # As every keyboard makes it: of wide letters the usual ones, an accent with its letter.
+    plain = unicodedata.normalize("NFKC", password)
+    return hashlib.scrypt(plain.encode(), salt=salt, n=COST, r=8, p=parallelism)

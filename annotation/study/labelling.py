@@ -151,8 +151,9 @@ def new_link(store: Store, annotator: Annotator) -> str:
 
 def _tidy(name: str) -> str:
     words = unicodedata.normalize("NFKC", name).split()
-    # What does not print could make one name look like another.
-    tidy = " ".join(filter(None, ("".join(filter(str.isprintable, word)) for word in words)))
+    # What does not print could make one name look like another, also by keeping parts asunder.
+    printed = " ".join(filter(None, ("".join(filter(str.isprintable, word)) for word in words)))
+    tidy = unicodedata.normalize("NFKC", printed)
     if not tidy or len(tidy) > LONGEST_NAME:
         raise SignInError.of("name", most=LONGEST_NAME, n=len(tidy))
     return tidy

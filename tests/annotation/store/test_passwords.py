@@ -10,6 +10,13 @@ def test_only_the_right_password_matches():
         assert not matches(wrong, salt, digest)
 
 
+def test_a_password_is_the_same_from_every_keyboard():
+    wide, accent = protect("ｓｅｓａｍｅ"), protect("sésame")
+    assert matches("sesame", *wide)
+    assert matches("se\u0301same", *accent)
+    assert not matches("sesame", *accent)
+
+
 def test_the_same_password_is_stored_differently_each_time():
     assert protect("sesame") != protect("sesame")
     assert "sesame" not in "".join(str(part) for part in protect("sesame"))

@@ -109,6 +109,9 @@ def test_what_does_not_print_makes_no_other_name(store, study, anna):
             join(store, study.token, name)
     with pytest.raises(SignInError, match="got 0"):
         join(store, study.token, "\u200b\x07")
+    join(store, study.token, "Zoé")
+    with pytest.raises(NameTakenError):  # an e, nothing that shows, and an accent for it
+        join(store, study.token, "Zoe\u200b\u0301")
 
 
 def test_the_same_name_in_another_study_is_somebody_else(store, study, anna, make_study):
