@@ -47,8 +47,7 @@ class StudyFile:
     @property
     def answers(self) -> StringIO | None:
         """The answers of gold items as `study.create.examine` takes them."""
-        # What is copied from a spreadsheet has tabs.
-        return StringIO(self.gold.strip().replace("\t", ",")) if self.gold.strip() else None
+        return StringIO(self.gold.strip()) if self.gold.strip() else None
 
 
 def read_text(text: str) -> StudyFile:

@@ -1,5 +1,7 @@
 """Gold items are read from a CSV file and say where they stand in it."""
 
+from io import StringIO
+
 import pytest
 
 from annotation.design.quality import Gold
@@ -22,12 +24,19 @@ def test_a_table_from_a_spreadsheet(tmp_path):
     assert [row.model for row in read_gold(path)] == ["a"]
 
 
+def test_what_is_copied_from_a_spreadsheet_may_hold_commas():
+    copied = StringIO("model\timage_id\tanswer\na\tcat, grey\tcat\n")
+    (row,) = read_gold(copied)
+    assert (row.model, row.image_id, row.answer) == ("a", "cat, grey", "cat")
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         (None, "is missing"),
         ("", "cannot be read"),
         ("model,answer\n", "lacks the columns image_id"),
+        ("model,image_id,answer\na,cat, grey,cat\n", "more fields than its header"),
     ],
 )
 def test_what_is_no_such_table(tmp_path, content, words):
