@@ -90,6 +90,13 @@ def study_of(study_id: str, brought: Brought) -> Study:
     )
 
 
+class _Collected(StudySpec):
+    """The settings of a study that others have held, by whatever rules."""
+
+    def _checks(self) -> tuple[tuple[bool, str], ...]:
+        return ()
+
+
 def _spec_of(brought: Brought) -> StudySpec:
     votes, scale = brought.votes, scale_of(brought.votes)
     settings: dict[str, Any] = {"task": USUAL_TASK, "repeat_rate": 0.0}
@@ -102,4 +109,4 @@ def _spec_of(brought: Brought) -> StudySpec:
         settings |= {"task": Task("rating"), **levels}
     if settings.get("label_originals"):
         settings["headline"] = HeadlineRule.AS_ORIGINAL_NAMED
-    return StudySpec(name=brought.name, simulated=bool(votes["simulated"].any()), **settings)
+    return _Collected(name=brought.name, simulated=bool(votes["simulated"].any()), **settings)

@@ -76,8 +76,9 @@ def _labels(labels: pd.DataFrame, votes: pd.DataFrame) -> pd.DataFrame:
 
 def _n_short(votes: pd.DataFrame, gone: pd.Series) -> int:
     counted = votes[votes["status"] == "counted"]
-    full = counted.groupby("item").size() >= counted.groupby("item")["votes_per_item"].first()
-    return int(full.reindex(votes.loc[gone, "item"].unique()).sum())
+    # One more, as of an item that was split, can be spared.
+    just = counted.groupby("item").size() == counted.groupby("item")["votes_per_item"].first()
+    return int(just.reindex(votes.loc[gone, "item"].unique()).sum())
 
 
 def _rate(model: str, was: pd.Series, becomes: pd.Series) -> ModelRate:

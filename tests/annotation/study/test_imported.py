@@ -12,6 +12,7 @@ from annotation.errors import NotFoundError
 from annotation.spec import HeadlineRule, Task
 from annotation.study import imported
 from annotation.study.imported import Brought
+from annotation.tasks.kind import Scale
 
 
 def brought(votes, name="Paper") -> Brought:
@@ -43,6 +44,21 @@ def test_numbers_are_ratings():
     assert study.task is Task.RATING
     assert study.kind.scale.levels == 5
     assert study.spec.headline is HeadlineRule.MEAN_RATING
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"votes_per_item": 150}, lambda spec: spec.votes_per_item == 150),
+        (
+            {"answer": "6", "rating_levels": 7, "rating_threshold": 4.5},
+            lambda spec: spec.kind.scale == Scale(levels=7, threshold=4.5),
+        ),
+    ],
+    ids=["many votes", "a longer scale"],
+)
+def test_what_no_study_here_asks_for_may_have_been_asked_elsewhere(told, said):
+    assert said(imported.study_of("import:p", brought(random_votes().assign(**told))).spec)
 
 
 def test_names_of_originals_and_nothing_at_all():

@@ -67,6 +67,11 @@ def test_items_that_lacked_votes_already_do_not_fall_short():
     assert (found.n_votes, found.n_short) == (1, 0)
 
 
+def test_an_item_with_a_vote_more_than_it_needs_does_not_fall_short():
+    found = effect({"1": [*DECIDED_BY_ANNA, ("Dora", False)]}, {"1": "m"})
+    assert (found.n_votes, found.n_short) == (1, 0)
+
+
 def test_a_changed_ranking_is_said():
     found = effect(ANSWERS | {"1": [("Ben", False), ("Cleo", False)]}, MODELS)
     assert [model.before for model in found.models] == [0.5, 0.5]
