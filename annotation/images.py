@@ -18,6 +18,7 @@ LIMIT = "SEMSIM_MAX_MEGAPIXELS"  # environment variable: the largest picture tha
 USUAL_LIMIT = 50.0
 # Whose headers tell their size; an icon, for one, holds a picture of another, decoded when opened.
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
+EIGHT_BITS = frozenset({"1", "L", "P", "RGB", "CMYK", "YCbCr"})  # modes, and none is clear
 
 
 Shelf = Path | Remote  # where studies keep their images: a folder, or an address others share
@@ -54,11 +55,13 @@ def shelf(address: str, data: Path, *, write: bool = False) -> Shelf:
 def read_pixels(path: Path) -> np.ndarray:
     """The image at `path` as (H, W, 3) uint8; raises `StudyError` if there is none to read.
 
-    So it does for one that is too large by its header (see `LIMIT`), before anything is decoded.
+    So it does for one that is too large by its header (see `LIMIT`), before anything is decoded,
+    and for what 8 bits a channel cannot say: finer shades, and what is partly transparent.
     """
     try:
         with Image.open(path, formats=FORMATS) as image:
             _check_size(path, *image.size)
+            _check_pixels(path, image)
             return np.asarray(image.convert("RGB"))
     except FileNotFoundError:
         raise StudyError(f"{path} is missing.") from None
@@ -75,6 +78,17 @@ def _check_size(path: Path, width: int, height: int) -> None:
         raise StudyError(
             f"{path} is too large: {width}×{height} is {megapixels:.10g} megapixels; at most "
             f"{most:.10g} are read. Make it smaller, or set {LIMIT} higher."
+        )
+
+
+def _check_pixels(path: Path, image: Image.Image) -> None:
+    # Pillow would cut brighter values off, and show what is hidden.
+    clear = image.has_transparency_data
+    if clear and np.asarray(image.convert("RGBA"))[..., 3].min() < 255:
+        raise StudyError(f"{path} is partly transparent; save it without that.")
+    if not clear and image.mode not in EIGHT_BITS:
+        raise StudyError(
+            f"{path} has pixels of kind {image.mode}; expected 8 bits a channel. Save it so."
         )
 
 

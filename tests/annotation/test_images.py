@@ -78,3 +78,26 @@ def test_a_folder_is_found_from_the_root_on_and_where_it_was_before_there_was_on
     assert folder_of(str(before), root) == before
     before.rename(root)
     assert folder_of(str(before), root) == root
+
+
+@pytest.mark.parametrize("mode", ["I;16", "I", "F"])
+def test_pixels_of_more_than_8_bits_are_refused_rather_than_made_white(tmp_path, mode):
+    path = tmp_path / "deep.tif"
+    Image.new(mode, (4, 4), 1000).save(path)
+    with pytest.raises(StudyError, match=f"deep.tif has pixels of kind {mode}.*8 bits a channel"):
+        read_pixels(path)
+
+
+def test_what_shows_through_is_refused_rather_than_made_up(tmp_path):
+    picture = Image.new("RGBA", (4, 4), (255, 0, 0, 255))
+    picture.save(tmp_path / "whole.png")
+    assert (read_pixels(tmp_path / "whole.png") == (255, 0, 0)).all()
+    picture.putpixel((1, 2), (255, 0, 0, 254))
+    picture.save(tmp_path / "clear.png")
+    grey = Image.new("L", (4, 4), 7)
+    grey.save(tmp_path / "grey.png")
+    assert (read_pixels(tmp_path / "grey.png") == 7).all()
+    grey.save(tmp_path / "hole.png", transparency=7)
+    for name in ("clear", "hole"):
+        with pytest.raises(StudyError, match=f"{name}.png is partly transparent"):
+            read_pixels(tmp_path / f"{name}.png")
