@@ -544,6 +544,36 @@ def test_keys_can_be_changed_and_stay_changed(page, server, store, new_study) ->
     assert answers(store, study)[-1] == ANSWERS["1"]
 
 
+PRESS = """([code, key, more]) => {
+    const press = { code, key, bubbles: true, cancelable: true, ...more };
+    document.body.dispatchEvent(new KeyboardEvent("keydown", press));
+    document.body.dispatchEvent(new KeyboardEvent("keyup", press));
+}"""
+
+
+def test_keys_are_what_the_buttons_say_where_the_browser_does_not_know_the_keyboard(
+    page, server, store, new_study
+) -> None:
+    """A French one: Firefox and Safari never tell, Chromium only over https or on this machine."""
+    page.add_init_script("delete Navigator.prototype.keyboard")
+    study = new_study()
+    join(page, server, study)
+    for code, key, more, meant in (
+        ("KeyA", "q", {}, "q"),
+        ("KeyZ", "w", {}, "w"),
+        ("Digit2", "é", {}, "2"),
+        ("Digit3", "3", {"shiftKey": True}, "3"),
+    ):
+        page.evaluate(PRESS, [code, key, more])
+        saved(page)
+        assert answers(store, study)[-1] == ANSWERS[meant]
+    page.evaluate(PRESS, ["KeyQ", "a", {}])
+    expect(page.locator(".sl-was")).to_contain_text("“A” is not a key here")
+    page.evaluate(PRESS, ["KeyE", "€", {"modifierAltGraph": True}])
+    page.evaluate(PRESS, ["KeyZ", "я", {"ctrlKey": True}])
+    expect(page.locator(".sl-count")).to_contain_text("3 of 24")
+
+
 def change_key(page: Page, answer: str, key: str) -> None:
     page.locator(".sl-changes").get_by_role("button", name=answer).first.click()
     page.keyboard.press(key)
@@ -907,13 +937,11 @@ def test_while_the_last_answer_is_on_its_way_nothing_is_said_but_to_wait(
     expect(page.get_by_role("heading", name="All done, thank you!")).to_be_visible()
 
 
-def test_pictures_that_are_gone_are_counted_where_there_are_no_others(
-    page, server, new_study
-) -> None:
+def test_pictures_that_are_gone_are_said_where_there_are_no_others(page, server, new_study) -> None:
     study = new_study()
     page.route("**/api/image/*", lambda route: route.fulfill(status=404, json={"error": "gone"}))
     page.goto(f"{server.url}/join/{study.token}")
     page.get_by_label("Your name").fill("Ada")
     page.get_by_role("button", name="Start").click()
     said = page.locator(".sl-message h2")
-    expect(said).to_have_text("Pictures that cannot be shown: 24", timeout=30_000)
+    expect(said).to_contain_text("Pictures that cannot be shown: ", timeout=60_000)

@@ -23,7 +23,7 @@ export class Bindings {
 
   // Let `pressed` stand for `usual`. Returns whether the key may be used.
   assign(usual, pressed) {
-    if (TAKEN.has(pressed) || /^(Control|Shift|Alt|Meta|CapsLock|F\d)/.test(pressed)) return false;
+    if (!pressed || TAKEN.has(pressed) || /^(Control|Shift|Alt|Meta|CapsLock|F\d)/.test(pressed)) return false;
     this.#swap(usual, pressed);
     this.#save();
     return true;

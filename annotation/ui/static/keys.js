@@ -1,5 +1,6 @@
 // Which physical key gives which answer. Codes, not letters: the block of keys has the same
-// shape on every keyboard, whatever is printed on it.
+// shape on every keyboard, whatever is printed on it. Buttons say what is printed; where a browser
+// cannot know that, or is wrong, the key counts on which stands what the button says.
 
 export const COLUMNS = 5;
 
@@ -30,12 +31,23 @@ export async function keyLetters() {
   }
 }
 
+const PRINTED = [..."1234567890"].map((one) => `Digit${one}`)
+  .concat([..."ABCDEFGHIJKLMNOPQRSTUVWXYZ"].map((one) => `Key${one}`));
+
+// The code of the key that a press is meant as, by what keys are called on the screen.
+export function codeOf({ code, key }, letter) {
+  const said = key.toUpperCase();
+  if (code.startsWith("Numpad") || letter(code) === said) return code;
+  return PRINTED.find((one) => letter(one) === said) ?? code;
+}
+
 const TYPING = "input, textarea, select, [contenteditable]:not([contenteditable='false'])";
 const PRESSABLE = "button, a[href], summary, [role='button']";
 
 // Whether a key press can be meant as an answer.
 export function isShortcut(event) {
-  if (event.repeat || event.isComposing || event.altKey) return false;
+  if (event.repeat || event.isComposing) return false;
+  if (event.altKey || event.getModifierState("AltGraph")) return false;
   // Focus may linger in a dialog that has just been closed.
   const hidden = event.target instanceof Element && event.target.closest("dialog:not([open])");
   const target = event.target instanceof Element && !hidden ? event.target : null;

@@ -7,7 +7,7 @@ import { Bindings } from "./bindings.js";
 import { showLink } from "./own_link.js";
 import { StimulusClock } from "./clock.js";
 import { Feed, SignedOut, getJson } from "./feed.js";
-import { VIEW_CODE, isShortcut, keyLetters, usualLetter } from "./keys.js";
+import { VIEW_CODE, codeOf, isShortcut, keyLetters, usualLetter } from "./keys.js";
 import { giveBack } from "./leaving.js";
 import { Looking } from "./looking.js";
 import { keepPage } from "./offline.js";
@@ -279,14 +279,15 @@ class SemsimLabeller extends HTMLElement {
     this.#swallowKeyup = event.code === "Space";
     const code = this.#changing;
     const leave = event.code === "Escape";
-    if (!leave && !this.#bindings.assign(code, event.code)) {
+    const pressed = codeOf(event, this.#letters);
+    if (!leave && !this.#bindings.assign(code, pressed)) {
       this.#view.changing(code, this.#view.say("label.change_taken"));
       return true;
     }
     this.#changing = null;
     this.#showLetters();
     const { say } = this.#view;
-    this.#view.changing(null, leave ? say("label.change_left") : say("label.change_done", { key: this.#letters(event.code) }));
+    this.#view.changing(null, leave ? say("label.change_left") : say("label.change_done", { key: this.#letters(pressed) }));
     this.#view.$(`[data-change="${code}"]`).focus();
     return true;
   }
@@ -302,8 +303,9 @@ class SemsimLabeller extends HTMLElement {
     if (!this.#feed || this.#view.$("dialog[open]") || !isShortcut(event)) return;
     const command = event.ctrlKey || event.metaKey;
     if (event.code === "Backspace" && !command) return this.#did(event, () => this.#undo());
-    // Undo goes by the letter, as everywhere else on the computer.
-    if (command && !event.shiftKey && event.key.toLowerCase() === "z") {
+    // Undo goes by the letter, as everywhere else on the computer; by the place where keys have others.
+    const z = /^[a-z]$/i.test(event.key) ? /z/i.test(event.key) : event.code === "KeyZ";
+    if (command && !event.shiftKey && z) {
       return this.#did(event, () => this.#undo());
     }
     if (command) return;
@@ -311,7 +313,8 @@ class SemsimLabeller extends HTMLElement {
     if (event.key === "?" && this.#useKeys) return this.#did(event, () => this.#help());
     if (this.#feedback.open && event.code === "Enter") return this.#did(event, () => this.#feedback.end());
     const code = this.#meaningOf(event);
-    if (event.shiftKey || !this.#useKeys) return;
+    // On some keyboards digits need Shift.
+    if ((event.shiftKey && !/^\d$/.test(event.key)) || !this.#useKeys) return;
     if (code === VIEW_CODE) return this.#did(event, () => this.#shown && this.#looking.hold());
     if (this.#view.answerOf(code) === undefined) return this.#sayNoKey(event);
     this.#did(event, () => (this.#feedback.open ? this.#feedback.end() : this.#press(code, event)));
@@ -319,8 +322,9 @@ class SemsimLabeller extends HTMLElement {
 
   #meaningOf(event) {
     const { codes } = this.#view;
-    const digit = /^\d$/.test(event.key) ? event.code.replace("Numpad", "Digit") : event.code;
-    return this.#bindings.meaningOf(event.code, codes) ?? this.#bindings.meaningOf(digit, codes);
+    const pressed = codeOf(event, this.#letters);
+    const digit = /^\d$/.test(event.key) ? pressed.replace("Numpad", "Digit") : pressed;
+    return this.#bindings.meaningOf(pressed, codes) ?? this.#bindings.meaningOf(digit, codes);
   }
 
   #sayNoKey({ key }) {

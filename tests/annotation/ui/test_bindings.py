@@ -53,3 +53,28 @@ def test_keys_go_round_as_they_were_kept():
     kept = {"Digit1": "KeyQ", "KeyQ": "KeyF", "KeyF": "Digit1"}
     found = keys_of(RECOGNITION, [], kept=kept)
     assert {usual: key for usual, (key, _) in zip(RECOGNITION[:3], found[:3], strict=True)} == kept
+
+
+FRENCH = {"KeyQ": "A", "KeyA": "Q", "KeyW": "Z", "KeyZ": "W", "Digit1": "&"}
+
+
+@pytest.mark.parametrize(
+    ("known", "code", "key", "meant"),
+    [
+        ({}, "KeyA", "q", "KeyQ"),  # a French keyboard of which the browser tells nothing
+        ({}, "KeyQ", "a", "KeyA"),
+        ({}, "Digit1", "&", "Digit1"),
+        ({}, "Numpad1", "1", "Numpad1"),
+        ({}, "KeyQ", "й", "KeyQ"),  # letters that no button bears
+        ({}, "", "q", "KeyQ"),  # some keyboards of tablets and remote desktops tell letters only
+        ({}, "Space", " ", "Space"),
+        (FRENCH, "KeyA", "q", "KeyA"),
+        (FRENCH, "Digit1", "&", "Digit1"),
+        (FRENCH, "KeyQ", "q", "KeyA"),  # changed to another keyboard since
+    ],
+)
+def test_what_stands_on_a_button_is_what_its_key_means(known, code, key, meant):
+    letter = "(code) => value.known[code] ?? usualLetter(code)"
+    value = {"known": known, "code": code, "key": key}
+    script = f"codeOf(value, {letter})"
+    assert page_scripts.evaluate("keys.js", "codeOf, usualLetter", script, value) == meant

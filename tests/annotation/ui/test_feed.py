@@ -2,23 +2,56 @@
 
 import page_scripts
 
-SILENT = """
+QUIET = """
+const quiet = { calm: 0, size: 0 };
+const nothing = () => {};
+const all = { onChange: nothing, onProgress: nothing, onVersion: nothing, onSignedOut: nothing };
+"""
+SILENT = (
+    QUIET
+    + """
 const patience = AbortSignal.timeout.bind(AbortSignal);
 AbortSignal.timeout = (ms) => patience(ms / 1000);
 globalThis.fetch = (address, { signal } = {}) => new Promise((_, fail) => {
   setTimeout(() => fail(new Error("asked for ever")), 2000);
   signal?.addEventListener("abort", () => fail(signal.reason));
 });
-const quiet = { calm: 0, size: 0 };
-const nothing = () => {};
-const all = { onChange: nothing, onProgress: nothing, onVersion: nothing, onSignedOut: nothing };
 """
+)
 
 
 def test_a_server_that_never_answers_is_said_to_be_gone_and_asked_again():
     asked = "feed.ask().then(() => { feed.close(); return feed.trouble; })"
     script = f"(() => {{ const feed = new Feed({{ outbox: quiet, ...all }}); return {asked}; }})()"
     assert page_scripts.evaluate("feed.js", "Feed", script, before=SILENT) == "label.no_answer"
+
+
+GONE = (
+    QUIET
+    + """
+const items = Array.from({ length: 24 }, (_, i) => ({ item: `${i}`, images: [`/api/image/${i}`] }));
+globalThis.Image = class { decode() { return Promise.reject(new Error("no picture")); } };
+globalThis.fetch = async (address) => {
+  if (address.includes("image")) return new Response("{}", { status: 404 });
+  const unsent = Number(new URL(address, "http://here").searchParams.get("unsent"));
+  const given = items.slice(0, 20 + unsent); // a share of twenty
+  return Response.json({ state: "ready", items: given, version: 1, progress: {} });
+};
+"""
+)
+
+
+def test_pictures_that_are_gone_keep_no_others_away():
+    script = """(async () => {
+        const feed = new Feed({ outbox: quiet, ...all });
+        await feed.ask();
+        while (feed.broken.size < 20) await new Promise((go) => setTimeout(go));
+        await feed.ask();
+        while (feed.tokens.length) await new Promise((go) => setTimeout(go));
+        feed.close();
+        return feed.broken.size;
+    })()"""
+    assert page_scripts.evaluate("feed.js", "Feed", script, before=GONE) == 24
 
 
 WORKER = """
