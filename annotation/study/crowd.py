@@ -21,7 +21,7 @@ from annotation.spec import USUAL_TASK, StudySpec
 from annotation.votes.aggregate import majority
 
 DAY = 86_400.0  # seconds
-MOST_PEOPLE = 200_000  # that are expected to come
+MOST_PEOPLE = 200_000  # that may come
 ARRIVALS, WORK, BACK, GONE = range(4)
 
 
@@ -197,7 +197,10 @@ def _share(flags: list[bool]) -> float:
 
 
 def carried_out(crowd: Crowd, board: Board, seed: int) -> Outcome:
-    """The study with everybody who comes until `board` is done. The same seed: the same people."""
+    """The study with everybody who comes until `board` is done. The same seed: the same people.
+
+    Raises `StudyError` where so many are excluded that it would hardly ever be.
+    """
     run = _Run(crowd, board, seed)
     while not board.done():
         run.step()
@@ -238,6 +241,11 @@ class _Run:
             gap = self._gaps.exponential(DAY / self._crowd.arrivals)
             self._plan(self.now + gap, ARRIVALS, None)
             self._here += 1
+            if len(self.people) == MOST_PEOPLE:
+                raise StudyError(
+                    f"After {MOST_PEOPLE:,} people the study is not done: too many are excluded. "
+                    "Expected fewer spammers, slips or catch trials, or a later exclusion."
+                )
             who = newcomer(self._crowd, self._seed, len(self.people))
             self.people.append(who)
             self._claim(who)

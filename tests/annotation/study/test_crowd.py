@@ -8,6 +8,7 @@ from contracts import store_invariants as invariants
 from scipy.stats import binom
 
 from annotation.errors import StudyError
+from annotation.study import crowd
 from annotation.study.crowd import Crowd, carried_out, newcomer
 from annotation.study.crowd_plan import FIGURES, Items, enough, plan
 from benchmarks.crowd import Stored, both
@@ -96,6 +97,13 @@ def test_spammers_are_caught_and_nobody_else_who_makes_no_slip():
     without, _ = run(items=2000, each=200.0, spread=0.0, spammers=0.3, catch_rate=0.0)
     assert done.wrong < without.wrong
     assert without.thrown == 0
+
+
+def test_a_study_from_which_everybody_is_excluded_comes_to_an_end(monkeypatch):
+    monkeypatch.setattr(crowd, "MOST_PEOPLE", 60)
+    none_stay = Crowd(items=100, models=2, slips=1, pause_after=1, catch_rate=0.5)
+    with pytest.raises(StudyError, match="After 60 people the study is not done: too many are"):
+        carried_out(none_stay, Items(none_stay, np.random.default_rng(0)), 0)
 
 
 def test_nobody_without_spammers_is_a_share_of_them():
