@@ -279,7 +279,7 @@ def confusions(results: Results) -> str:
 
 
 def tables(results: Results) -> dict[str, pd.DataFrame]:
-    """What can be downloaded, by name of the file."""
+    """What can be downloaded, by name of the file; simulated votes are marked as in exports."""
     found = {
         "rates": results.rates,
         "agreement": results.agreement,
@@ -294,6 +294,8 @@ def tables(results: Results) -> dict[str, pd.DataFrame]:
     }
     if results.detection is not None:
         found["signal-detection"] = results.detection
+    if results.study.spec.simulated:
+        return {name: table.assign(simulated=True) for name, table in found.items()}
     return found
 
 

@@ -122,7 +122,7 @@ def compare(
     if out is not None:
         check_folder(out)
     found = judge(request)
-    table = found.agreement
+    table = found.agreement.assign(simulated=found.analysis.evidence.simulated)
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False)]
     show(rows, str(found), as_json)
     if out is not None:

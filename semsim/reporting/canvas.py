@@ -20,7 +20,7 @@ NARROW = 120.0  # mm: below this, panels stand one above the other
 TEXT, SMALL = 7.5, 6.5  # points
 LETTER = 1.25  # mm a letter of small text is wide
 _MARK = 3.5  # mm at the top of a figure for that its votes are simulated
-_SIMULATED = " (simulated votes)"  # ends a title
+SIMULATED = "simulated"  # column of tables, as of exports of votes: whether programs voted
 _LONG = 24  # letters of a name beyond which it is shortened
 # Text and axes. A page replaces this colour by its own (see `export.svg`), so nothing else has it.
 INK = "#0d0f12"
@@ -74,21 +74,20 @@ class Drawn:
 
 
 def marked_as_simulated(drawn: Drawn) -> Drawn:
-    """The figure with a mark that it is of simulated votes, in its title and in the picture.
+    """The figure marked as of simulated votes: in its title, its picture and its table.
 
-    One that has the mark stays as it is.
+    The frame has the column `SIMULATED`, last unless it had it before.
     """
-    if drawn.title.endswith(_SIMULATED):
-        return drawn
 
     def paint(frame: pd.DataFrame, width: float) -> "Figure":
-        figure = drawn.paint(frame, width)
+        figure = drawn.paint(frame[drawn.frame.columns], width)
         _leave_free(figure, _MARK)
         mark: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": SMALL, "color": INK}
         figure.text(0.995, 0.995, "Simulated votes", **mark)
         return figure
 
-    return replace(drawn, title=f"{drawn.title}{_SIMULATED}", paint=paint)
+    frame = drawn.frame.assign(**{SIMULATED: True})
+    return replace(drawn, title=f"{drawn.title} (simulated votes)", frame=frame, paint=paint)
 
 
 def _leave_free(figure: "Figure", top_mm: float) -> None:

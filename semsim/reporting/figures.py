@@ -48,6 +48,8 @@ def _found(analysis: Analysis, name: str, metric: str | None) -> Drawn:
     if metric not in specs:
         known = ", ".join(specs) or "none, as nothing has scores"
         raise UnknownNameError(f"No metric of this analysis is called {metric!r}. Known: {known}.")
+    if name not in names_of(analysis, specs[metric]):
+        raise UnknownNameError(f"{specs[metric].title} gives no value to a single image.")
     return replace(_OF_METRIC[name](analysis, specs[metric]), name=name, metric=metric)
 
 
@@ -57,10 +59,16 @@ def figures(analysis: Analysis) -> tuple[Drawn, ...]:
     of_metrics = [
         figure(analysis, name, spec.name)
         for spec in by_agreement(analysis)
-        for name in _OF_METRIC
-        if name not in _OF_IMAGES or spec.name in analysis.evidence.scores
+        for name in names_of(analysis, spec)
+        if name in _OF_METRIC
     ]
     return (*of_study, *of_metrics)
+
+
+def names_of(analysis: Analysis, spec: MetricSpec) -> list[str]:
+    """The names of figures there are with this metric, those of the whole study first."""
+    of_images = spec.name in analysis.evidence.scores
+    return [name for name in NAMES if of_images or name not in _OF_IMAGES]
 
 
 def by_agreement(analysis: Analysis) -> list[MetricSpec]:

@@ -14,7 +14,7 @@ from semsim.analysis.shares import WILSON
 from semsim.metrics.base import MetricSpec
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Bars, Drawn
-from semsim.reporting.notation import interval, number, reason
+from semsim.reporting.notation import interval, number, rank_text, reason
 from semsim.words import counted
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _scatter_tip(row: pd.Series) -> str:
 
 def _stability_tip(row: pd.Series) -> str:
     return (
-        f"{row['label']}: rank {number(row['rank'], 1)} by {row['title']}, "
+        f"{row['label']}: rank {rank_text(row['rank'])} by {row['title']}, "
         f"95 % {number(row['low'], 1)} to {number(row['high'], 1)}"
     )
 

@@ -16,11 +16,17 @@ def number(value: float, digits: int = 3) -> str:
         return NONE
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
+    value += 0.0  # of −0 it makes 0
     if 0 < abs(value) < 10.0**-digits:
         text = f"{value:.2g}"
     else:
         text = f"{value:.{max(0, digits + 1 - len(str(int(abs(value)))))}f}"
     return text.replace("-", "−")
+
+
+def rank_text(rank: float) -> str:
+    """A rank, with the half of models that share one, such as "10.5"; a dash for NaN."""
+    return NONE if pd.isna(rank) else f"{rank:g}"
 
 
 def interval(low: float, high: float, digits: int = 2) -> str:

@@ -10,11 +10,13 @@ from semsim.analysis.human import title_of
 from semsim.analysis.result import Analysis
 from semsim.analysis.shares import FEW_ORIGINALS, NEWCOMBE, WILSON
 from semsim.errors import UnknownNameError
+from semsim.reporting.canvas import SIMULATED
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import (
     NONE,
     number,
     p_value,
+    rank_text,
     reason,
     target_text,
     undefined_text,
@@ -71,10 +73,16 @@ def table1(analyses: Sequence[Analysis]) -> Table:
 
 
 def _marked(made: Table, analyses: Sequence[Analysis]) -> Table:
-    """The table, whose caption says first which of these studies have simulated votes."""
+    """The table, whose caption says first which of these studies have simulated votes.
+
+    The column `SIMULATED` of the frame says it row by row.
+    """
     names = [one.evidence.name for one in analyses if one.evidence.simulated]
+    if not names:
+        return made
     said = f"Simulated votes, not human data: {', '.join(names)}. {made.caption}"
-    return replace(made, caption=said) if names else made
+    rows = made.frame["study"].isin(names) if len(analyses) > 1 else True
+    return replace(made, caption=said, frame=made.frame.assign(**{SIMULATED: rows}))
 
 
 def _table1(analyses: Sequence[Analysis]) -> Table:
@@ -432,7 +440,7 @@ def ranks(analysis: Analysis) -> Table:
     wide = table.pivot_table(index="label", columns="title", values="rank", sort=False)
     if "People" in wide:
         wide = wide.sort_values("People", kind="stable")
-    cells = wide.map(lambda rank: number(rank, 1).removesuffix(".0"))
+    cells = wide.map(rank_text)
     cells.insert(0, "Model", cells.index.astype(str))
     return Table(
         name="ranks",

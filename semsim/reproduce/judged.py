@@ -17,6 +17,7 @@ from semsim.learning.evaluation import evidence_of
 from semsim.metrics import MetricSpec, Resources, find_metric
 from semsim.progress import Report, silent
 from semsim.reporting import writing
+from semsim.reporting.canvas import SIMULATED
 from semsim.reporting.notation import interval, number, reason
 from semsim.reporting.tables import Table
 from semsim.reproduce.simulated_people import CONTROL
@@ -145,10 +146,12 @@ def write_tables(
 ) -> str:
     """Write `frames` as CSV below `folder`, and `text` as NAME.md, which is returned.
 
+    Every row says that its votes are simulated, as all are here.
     absent: why metrics have no column, which it says at its end.
     """
     for stem, frame in frames.items():
-        (folder / f"{stem}.csv").write_text(writing.csv(frame), encoding="utf-8")
+        table = writing.csv(frame.assign(**{SIMULATED: True}))
+        (folder / f"{stem}.csv").write_text(table, encoding="utf-8")
     missing = [f"{one} has no column: {absent[one]}" for one in METRICS if one in absent]
     whole = "\n".join([*text, *missing])
     (folder / f"{name}.md").write_text(whole + "\n", encoding="utf-8")

@@ -1,7 +1,6 @@
 """What votes say: the SemSim paper's tables beside ours, and its figures."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,8 +84,7 @@ def results(
         drawn[f"figure{panel.figure}"] = _of_study(panel, found)
         lines.append(_study_text(panel, found, juries[panel.judged_by.name]))
         rows += rows_of(study_frame(found["rows"]), figure=panel.figure)
-    simulated = any(one.evidence.simulated for one in analyses.values())
-    written = _write(drawn, folder / "figures", simulated)
+    written = _write(drawn, folder / "figures")
     return Results("\n\n".join([*said, *lines]), rows, len(written))
 
 
@@ -238,7 +236,8 @@ def _varied(
 def _of_study(panel: _Panel, found: Mapping[str, Any]) -> Drawn:
     kind, frame = STUDIES[panel.what], study_frame(found["rows"])
     own = [name for name in frame.columns if name != "SemSim AUC"]
-    return study_figure(frame[own], kind.title, kind.axis, panel.figure)
+    made = study_figure(frame[own], kind.title, kind.axis, panel.figure)
+    return marked_as_simulated(made) if found["simulated"] else made
 
 
 def _study_text(panel: _Panel, found: Mapping[str, Any], jury: Jury | None) -> str:
@@ -251,12 +250,10 @@ def _study_text(panel: _Panel, found: Mapping[str, Any], jury: Jury | None) -> s
     return "\n".join([*head, text_table([kind.axis, *frame.columns[1:]], rows)])
 
 
-def _write(drawn: Mapping[str, Drawn], folder: Path, simulated: bool) -> list[Path]:
+def _write(drawn: Mapping[str, Drawn], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, one in drawn.items():
-        named = replace(one, name=name)
-        shown = marked_as_simulated(named) if simulated else named
-        written.append(write_both(shown, folder / f"{name}.png"))
+        written.append(write_both(one, folder / f"{name}.png"))
         (folder / f"{name}.csv").write_text(writing.csv(one.frame), encoding="utf-8")
     return written

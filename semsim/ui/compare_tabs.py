@@ -18,7 +18,7 @@ from semsim.reporting.gallery import disagreements as differing
 from semsim.reporting.inline import Mark, Point, axis_of, line, plane, words_of_ends
 from semsim.reporting.methods import SIMULATED, warnings
 from semsim.reporting.model_figures import agreement_words, heading
-from semsim.reporting.notation import number, reason, target_text
+from semsim.reporting.notation import number, rank_text, reason, target_text
 from semsim.ui import ScienceContext
 from semsim.ui.compare_asked import Asked
 from semsim.ui.compare_data import Comparison, is_import, model_choices, rows_of_model
@@ -228,16 +228,12 @@ def pictures(context: ScienceContext, comparison: Comparison, asked: Asked) -> s
 def files(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     """The report, everything at once, and every figure and table by itself."""
     view, spec = comparison.view, comparison.spec(asked.metric)
-    metric = spec.name if spec is not None else None
-    drawn = (
-        [
-            (one.title, [(kind, address(view, one.name, kind, one.metric)) for kind in _DRAWN])
-            for one in (figures.figure(comparison.analysis, name, metric) for name in figures.NAMES)
-            if metric is not None
-        ]
-        if spec is not None and spec.per_image
-        else []
-    )
+    names = [] if spec is None else figures.names_of(comparison.analysis, spec)
+    metric = None if spec is None else spec.name
+    drawn = [
+        (one.title, [(kind, address(view, one.name, kind, one.metric)) for kind in _DRAWN])
+        for one in (figures.figure(comparison.analysis, name, metric) for name in names)
+    ]
     printed = [
         (one.title, [(kind, address(view, one.name, kind)) for kind in ("csv", "tex", "md")])
         for one in tables.tables(comparison.analysis)
@@ -347,8 +343,8 @@ def _ranks(comparison: Comparison, spec: MetricSpec) -> str:
             {
                 **{"key": row["model_key"], "label": row["label"], "drawn": line(marks, axis)},
                 "target": targets[row["model_key"]],
-                "people": number(row["rank"], 0),
-                "metric": "–" if own is None else number(own["rank"], 0),
+                "people": rank_text(row["rank"]),
+                "metric": rank_text(math.nan if own is None else own["rank"]),
             }
         )
     return str(HTML.ranks(rows, spec.title, int(axis[1]), comparison.voters))

@@ -57,6 +57,15 @@ def test_the_facts_count_what_has_been_collected():
     assert "Votes are still missing" not in str(results_view.remarks(RECOGNITION))
 
 
+@pytest.mark.parametrize("simulated", [True, False])
+def test_every_table_of_simulated_votes_says_so_row_by_row(simulated):
+    spec = replace(PAIR.study.spec, simulated=simulated)
+    results = replace(PAIR, study=replace(PAIR.study, spec=spec))
+    for name, frame in results_view.tables(results).items():
+        again = pd.read_csv(io.StringIO(results_view.csv(frame)))
+        assert ("simulated" in again and again["simulated"].all()) == simulated, name
+
+
 def test_few_items_and_missing_votes_are_said():
     assert "3 of 3 models have fewer than 100 decided items" in str(
         results_view.remarks(RECOGNITION)

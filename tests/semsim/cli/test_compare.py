@@ -53,6 +53,7 @@ def test_the_agreement_of_every_metric_is_printed(files):
     assert any(line.startswith("Human ceiling: ρ ") for line in lines)
     rows = json.loads(run("compare", *files, *KNOWN, *FEW, "--json").stdout)
     assert {row["metric"]: row["rho"] for row in rows}["psnr"] == 1.0
+    assert not any(row["simulated"] for row in rows)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from made_analysis import SPECS, made_analysis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -7,7 +8,7 @@ from matplotlib.text import Text
 from semsim.errors import UnknownNameError
 from semsim.reporting import canvas
 from semsim.reporting.canvas import safe_name
-from semsim.reporting.figures import NAMES, by_agreement, figure, figures
+from semsim.reporting.figures import NAMES, by_agreement, figure, figures, names_of
 
 
 def written(drawing):
@@ -100,6 +101,10 @@ def test_no_metric_of_images(analysis):
     analysis = made_analysis(specs=SPECS[3:])
     stems = {one.stem for one in figures(analysis)}
     assert {"scatter-fid", "stability-fid"} <= stems
+    assert set(NAMES) - set(names_of(analysis, SPECS[3])) == {"images", "ranked"}
+    for name in ("images", "ranked"):
+        with pytest.raises(UnknownNameError, match="FID gives no value to a single image"):
+            figure(analysis, name, "fid")
     assert "images-fid" not in stems
     assert "no AUC" in written(figure(analysis, "auc").draw())
 
@@ -107,8 +112,8 @@ def test_no_metric_of_images(analysis):
 @pytest.mark.parametrize("simulated", [True, False])
 def test_every_figure_of_simulated_votes_says_so_once_beside_what_it_shows(simulated):
     for one in figures(made_analysis(14, 12, simulated=simulated)):
-        assert canvas.marked_as_simulated(one).title.count("simulated votes") == 1
-        assert ("simulated votes" in one.title) == simulated, one.stem
+        assert one.title.count("simulated votes") == simulated, one.stem
+        assert one.frame.get("simulated", pd.Series([False])).all() == simulated, one.stem
         drawing = one.draw(canvas.SINGLE)
         pixels = FigureCanvasAgg(drawing)
         pixels.draw()

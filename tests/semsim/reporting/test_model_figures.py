@@ -72,7 +72,7 @@ def test_points_carry_the_model_and_a_tooltip(analysis):
     said = drawn.tooltip(drawn.frame.iloc[0])
     assert said == "resnet/0 <b>: metric 20.12 [19.62, 20.62], people 0.900 [0.85, 0.95]"
     ranks = stability(analysis, MSE)
-    assert ranks.tooltip(ranks.frame.iloc[1]).startswith("resnet/0 <b>: rank 1.0 by people")
+    assert ranks.tooltip(ranks.frame.iloc[1]).startswith("resnet/0 <b>: rank 1 by people")
 
 
 def test_ranks_stand_in_the_order_of_people(analysis):

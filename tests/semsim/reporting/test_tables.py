@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_analysis import TESTED, WHY, made_analysis, with_targets
+from made_analysis import SPECS, TESTED, WHY, made_analysis, with_targets
 
 from semsim.analysis.result import Ceiling
 from semsim.errors import UnknownNameError
-from semsim.reporting.tables import TABLE_ONE_COLUMNS, table, table1, table_one, tables
+from semsim.reporting.tables import TABLE_ONE_COLUMNS, ranks, table, table1, table_one, tables
 
 
 def cell(found, row, column):
@@ -174,7 +174,7 @@ def test_nothing_is_best_among_what_is_undefined_and_ties_are_all_best(analysis)
     assert frame["best_tau"].all()
 
 
-def test_captions_name_the_studies_of_simulated_votes(analysis):
+def test_captions_and_rows_name_the_studies_of_simulated_votes(analysis):
     played = made_analysis(simulated=True)
     played = replace(played, evidence=replace(played.evidence, name="Played"))
     said = "Simulated votes, not human data: Played. "
@@ -182,4 +182,16 @@ def test_captions_name_the_studies_of_simulated_votes(analysis):
         assert one.caption.count("Simulated votes") == 1
         assert one.caption.startswith(said)
         assert "Simulated" not in plain.caption
-    assert table1([analysis, played]).caption.startswith(said)
+        assert list(one.frame) == [*plain.frame, "simulated"]
+        assert one.frame["simulated"].all()
+    both = table1([analysis, played])
+    assert both.caption.startswith(said)
+    assert (both.frame["simulated"] == (both.frame["study"] == "Played")).all()
+    assert both.frame["simulated"].sum() == len(SPECS)
+
+
+def test_a_rank_that_two_models_share_is_a_half_of_any_size(analysis):
+    """It was 10 or 12 for 10.5 and 11.5, and on the page 2 for 1.5 and for 2.5."""
+    shared = analysis.stability.assign(rank=[10.5, 11.5, 1.5, 2.0] * (len(SPECS) + 1))
+    printed = ranks(replace(analysis, stability=shared)).cells
+    assert sorted(printed["PSNR"]) == ["1.5", "10.5", "11.5", "2"]

@@ -152,6 +152,7 @@ def test_the_rank_agreement_leaves_the_controls_out(made):
     folder, _, _ = made
     table, agreement = (pd.read_csv(folder / f"{name}.csv") for name in ("map", "agreement"))
     assert (agreement["n"] == (table["status"] == "ok").sum()).all()
+    assert agreement["simulated"].all()
     told = agreement["rho"].notna() | agreement["undefined"].notna()
     assert told.all()
 

@@ -88,6 +88,7 @@ def check_figures(folder: Path, names: set[str], *, simulated: bool) -> None:
         assert Image.open(path.with_suffix(".png")).size[0] > 1000
         frame = pd.read_csv(path.with_suffix(".csv"))
         assert len(frame) > 0, name
+        assert ("simulated" in frame) is simulated, name
         # The text of a drawing is outlines, with the words themselves as a comment.
         drawn = path.with_suffix(".svg").read_text(encoding="utf-8")
         assert ("Simulated votes" in drawn) is simulated, name

@@ -71,7 +71,9 @@ def test_a_semsim_that_never_saw_a_data_set_stands_beside_the_papers(tmp_path):
     assert {"figure3-matrix", "figure3-semsim", "figure5", "figure6"} | varied <= drawn
     for name in drawn:  # each is there as drawing, picture and table, and says whose votes
         path = tmp_path / "out" / "figures" / name
-        assert len(pd.read_csv(path.with_suffix(".csv"))) > 0
+        frame = pd.read_csv(path.with_suffix(".csv"))
+        assert len(frame) > 0
+        assert frame["simulated"].all()
         assert Image.open(path.with_suffix(".png")).size[0] > 1000
         assert "Simulated votes" in path.with_suffix(".svg").read_text(encoding="utf-8")
     for name in varied:
