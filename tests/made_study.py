@@ -82,12 +82,12 @@ def make_votes(labels: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def write_import(folder, tables, headline="majority"):
+def write_import(folder, tables, headline="majority", simulated=False):
     """Imported labels as the importers leave them; tables: data frames by name."""
     folder.mkdir(parents=True)
     record = {
         **{"format": "semsim-import/1", "name": "Their labels", "source": "a test"},
-        **{"kind": "table", "headline": headline, "simulated": False},
+        **{"kind": "table", "headline": headline, "simulated": simulated},
         **{"counts": {}, "unread": []},
     }
     (folder / "import.json").write_text(json.dumps(record))

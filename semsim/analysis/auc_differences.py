@@ -29,8 +29,9 @@ def auc_differences(
     """One row an other metric of images: pooled AUC of `own` less its, columns `COLUMNS`.
 
     Both are of the images both have scores of. The interval is the 95 % paired cluster bootstrap:
-    originals are drawn anew, the same for both metrics, and it is as wide as that of an AUC;
-    `interval_undefined` says why there is none. NaN where there is no AUC, and `undefined` says why.
+    originals are drawn anew, the same for both metrics, and its ends are as far out as those of an
+    AUC; `interval_undefined` says why there is none. NaN where there is no AUC, and `undefined`
+    says why.
     """
     layout = layout_of(evidence.images)
     drawn = resample(layout, settings.bootstraps, 1, settings.seed).originals

@@ -196,7 +196,8 @@ def human_auc(evidence: Evidence, settings: AnalysisSettings) -> dict[str, dict[
     """AUC of one annotator's answers for the majority of the others', mean over annotators.
 
     By scope, as of a metric; empty below three annotators. An answer is yes or no, which ties
-    often, so a graded metric can lie above it. `low` and `high` are the means of the intervals.
+    often, so a graded metric can lie above it. `low` and `high` are the means of the intervals;
+    None where somebody has an AUC and no interval.
     """
     if len(evidence.annotators) < 3:
         return {}
@@ -210,6 +211,8 @@ def human_auc(evidence: Evidence, settings: AnalysisSettings) -> dict[str, dict[
         tables.append(auc_table([_ONE_PERSON], alone, verdict, layout, drawn))
     every = pd.concat(tables)
     means = every.groupby("scope", sort=False)[["auc", "low", "high"]].mean()
+    bare = every["auc"].notna() & every["low"].isna()  # the others' intervals are not theirs
+    means.loc[means.index.isin(every.loc[bare, "scope"]), ["low", "high"]] = np.nan
     sizes = every.groupby("scope", sort=False)[["n_positive", "n_negative", "n_groups"]].median()
     table = means.join(sizes).reset_index()
     why = "no images of both kinds"

@@ -376,7 +376,12 @@ def rows_of_model(table: pd.DataFrame, key: str) -> pd.DataFrame:
 
 def _imported_choices(root: Path) -> list[StudyChoice]:
     return [
-        StudyChoice(_IMPORT + folder.name, found.name, False, str(found.record["headline"]))
+        StudyChoice(
+            id=_IMPORT + folder.name,
+            name=found.name,
+            simulated=bool(found.record.get("simulated")),  # nothing is known of a broken one
+            headline=str(found.record["headline"]),
+        )
         for folder, found in list_imports(root).items()
     ]
 

@@ -281,6 +281,17 @@ def test_imported_labels_are_a_study_without_pictures(made_context, tmp_path):
     assert found.n_votes == len(labels) * 5
 
 
+def test_imported_votes_of_programs_are_not_called_those_of_people(made_context, tmp_path):
+    context = made_context(n_images=2, simulated=False)
+    labels = make_labels(tmp_path / "others", n_images=4, simulated=True)
+    tables = {"votes": make_votes(labels), "labels": labels}
+    write_import(context.data / "imports" / "theirs", tables, simulated=True)
+    found = fresh(context, View(study="import:theirs"))
+    assert found.analysis.evidence.simulated
+    assert found.voters == "simulated annotators"
+    assert studies_of(context)[-1].label == "Their labels (simulated)"
+
+
 def test_a_metric_of_ones_own_stands_on_compare_as_foreign(made_context, tmp_path):
     context = made_context(n_images=2)
     labels = make_labels(tmp_path / "others", n_images=4, simulated=False)
