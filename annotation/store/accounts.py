@@ -65,10 +65,12 @@ def add(tx: Transaction, name: str, role: Role, secret: Secret, now: datetime) -
 
 
 def put_secret(tx: Transaction, account_id: str, secret: Secret, *, keep: str = "") -> Account:
-    """A new password; ends all sessions but the one of the token `keep`."""
+    """A new password; ends all links to another one, and sessions but that of the token `keep`."""
     row = _locked(tx, account_id)
     row.password_salt, row.password_hash = secret.salt, secret.hash
     _close_sessions(tx, account_id, keep)
+    resets = (InvitationRow.account_id == account_id, InvitationRow.used.is_(None))
+    tx.execute(delete(InvitationRow).where(*resets))
     return _value(row)
 
 

@@ -121,6 +121,20 @@ def test_who_let_whom_in_is_told_and_kept(store):
     assert {(one.created, one.used) for one in rows} == {(NOW, later)}
 
 
+def test_a_new_password_ends_all_links_to_another_one(store, ada):
+    first, lost = (accounts.invite_to_reset(store, ada.id, NOW, by=ada) for _ in range(2))
+    invited = accounts.invite(store, Role.RESEARCHER, NOW, by=ada)
+    accounts.accept(store, first, "", "other words make two", NOW)
+    with pytest.raises(NotFoundError, match="does not work"):
+        accounts.accept(store, lost, "", "words of a mail that was lost", NOW)
+    late = accounts.invite_to_reset(store, ada.id, NOW, by=ada)
+    accounts.set_password(store, ada, PASSWORD)
+    with pytest.raises(NotFoundError):
+        accounts.invitation(store, late, NOW)
+    assert [one.account for one in accounts.open_invitations(store, NOW)] == [None]
+    assert accounts.accept(store, invited, "Bo", PASSWORD, NOW).account.name == "Bo"
+
+
 def test_a_reset_link_changes_the_password_and_signs_out_elsewhere(store, ada):
     token = accounts.sign_in(store, ada.name, PASSWORD, NOW).token
     link = accounts.invite_to_reset(store, ada.id, NOW, by=ada)
