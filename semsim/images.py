@@ -22,19 +22,25 @@ LIMIT = "SEMSIM_MAX_MEGAPIXELS"  # environment variable: the largest picture tha
 USUAL_LIMIT = 50.0
 # Whose headers tell their size; an icon, for one, holds a picture of another, decoded when opened.
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
+# Of 8 bits a channel. Of others PIL cuts off what is above 255: 16 bits of grey become white.
+_MODES = {"1", "L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr"}
 
 
 @contextmanager
 def open_picture(path: Path) -> Iterator[Image.Image]:
     """The image at `path` as PIL opens it: its header is read, its pixels are not yet.
 
-    Raises `DataError` that names the file when it is missing, no image, or so large by its header
-    that it could fill the memory (see `LIMIT`). What goes wrong with its pixels within the `with`
-    block is such an error too.
+    Raises `DataError` that names the file when it is missing, no image, of other than 8 bits a
+    channel, or so large by its header that it could fill the memory (see `LIMIT`). What goes wrong
+    with its pixels within the `with` block is such an error too.
     """
     try:
         with Image.open(path, formats=FORMATS) as file:
             _check_size(path, *file.size)
+            if file.mode not in _MODES:
+                raise DataError(
+                    f"{path} has pixels of kind {file.mode}; expected 8 bits a channel."
+                )
             yield file
     except FileNotFoundError:
         raise DataError(f"No image at {path}.") from None

@@ -20,7 +20,6 @@ from semsim.sets.image import SetImage
 from semsim.sets.writer import picture_format, write_set
 from semsim.weights import sha256_of
 
-_MODES = {"1", "L", "P", "RGB", "CMYK", "YCbCr"}  # 8 bits a channel and nothing to see through
 _EVERY = 100  # images between two reports
 Size = tuple[int, int]
 # What each folder of a set holds.
@@ -117,11 +116,8 @@ def _size(path: Path) -> Size | str:
 
 
 def _unusable(path: Path, file: Image.Image) -> str | None:
-    clear = file.has_transparency_data
-    if clear and np.asarray(file.convert("RGBA"))[..., 3].min() < 255:
+    if file.has_transparency_data and np.asarray(file.convert("RGBA"))[..., 3].min() < 255:
         return f"{path} is partly transparent"
-    if not clear and file.mode not in _MODES:
-        return f"{path} has pixels of kind {file.mode}; expected 8 bits a channel"
     return None
 
 

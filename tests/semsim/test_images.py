@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from semsim.datasets.on_disk import read_middle
 from semsim.errors import DataError
 from semsim.images import is_image_file, read_image, read_images, to_uint8, write_png
 
@@ -47,6 +48,16 @@ def test_missing_broken_and_unequal_images_are_named(tmp_path):
         read_images([tmp_path / "small.png", tmp_path / "large.png"])
     with pytest.raises(DataError, match="No images"):
         read_images([])
+
+
+@pytest.mark.parametrize("kind", ["I;16", "I", "F"])
+def test_pixels_of_more_than_8_bits_are_refused_rather_than_made_white(tmp_path, kind):
+    path = tmp_path / "deep.tif"
+    Image.new(kind, (4, 4), 1000).save(path)
+    with pytest.raises(DataError, match=f"{path.name} has pixels of kind {kind}.*8 bits a channel"):
+        read_image(path)
+    with pytest.raises(DataError, match="8 bits a channel"):
+        read_middle(path, 4)
 
 
 def test_only_images_that_are_not_hidden_count(tmp_path):
