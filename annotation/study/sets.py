@@ -192,6 +192,8 @@ def _images(folder: Path, rows: pd.DataFrame) -> Iterator[SetImage]:
         rows.index, *(rows[column] for column in COLUMNS[:4]), attacked, strict=True
     ):
         where = f"{folder}/manifest.parquet, row {number + 1}: "
+        if pd.isna(image_id) or pd.isna(class_name):
+            raise StudyError(f"{where}image_id and class_name must not be missing.")
         yield SetImage(
             image_id=str(image_id),
             class_name=str(class_name),

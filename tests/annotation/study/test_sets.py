@@ -113,6 +113,16 @@ def test_broken_sets(tmp_path, how, message):
         read_set(broken(tmp_path / "s", how))
 
 
+@pytest.mark.parametrize("column", ["image_id", "class_name"])
+def test_a_missing_name_is_none_and_not_the_word_for_it(tmp_path, column):
+    folder = write_set(tmp_path / "s")
+    manifest = pd.read_parquet(folder / "manifest.parquet")
+    manifest.loc[2, column] = None
+    manifest.to_parquet(folder / "manifest.parquet")
+    with pytest.raises(StudyError, match=r"manifest\.parquet, row 3: image_id and class_name must"):
+        read_set(folder)
+
+
 def with_entry(folder, entry, value):
     """The set in `folder` with another value of an entry, such as dataset.classes, in run.json."""
     run = json.loads((folder / "run.json").read_text())
