@@ -36,7 +36,7 @@ _USUAL = "small"  # the preset where nothing is said
         images="images",
     ),
     train=changes_of(SplitTrainSettings, epochs="epochs"),
-    shadow=changes_of(ShadowAttack, epochs="shadow_epochs"),
+    shadow=changes_of(ShadowAttack, epochs="shadow_epochs", start="shadow_start"),
 )
 def changed(
     changes: dict[str, Any],
@@ -50,7 +50,8 @@ def changed(
     """What these options make of a plan, or of the preset and of what is usual instead of it."""
     if preset is not None and preset not in PRESETS:
         raise typer.BadParameter(f"--preset is one of {', '.join(PRESETS)}")
-    tool = {**shadow, **{f"decoder_{name}": value for name, value in shadow.items()}}
+    if "epochs" in shadow:  # one number for both of the attack's trainings
+        shadow = {**shadow, "decoder_epochs": shadow["epochs"]}
 
     def change(base: SplitPlan | None = None, **usual: Any) -> SplitPlan:
         if base is not None and preset is not None:
@@ -63,7 +64,7 @@ def changed(
             base,
             **changes,
             train=replace(base.train, **train),
-            shadow=replace(base.shadow, **tool),
+            shadow=replace(base.shadow, **shadow),
         )
 
     return change

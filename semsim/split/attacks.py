@@ -5,6 +5,7 @@ He, Zhang and Lee 2019; Ensembler paper, §2.2 and §5.1.
 
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -60,7 +61,7 @@ def imitation(
 
     Raises `SettingsError` for a body that the server does not have.
     """
-    shadow = _fresh_shadow(seen, _chosen(attack, seen), seed, attack.learn_selector)
+    shadow = _fresh_shadow(seen, _chosen(attack, seen), seed, attack.start)
     _imitate(attack, shadow, seen, seed, report)
     return shadow
 
@@ -214,26 +215,35 @@ def _block(layer: nn.Module, width: int) -> list[nn.Module]:
 
 
 def _fresh_shadow(
-    seen: FeatureObservation, places: tuple[int, ...], seed: int, learn: bool
+    seen: FeatureObservation, places: tuple[int, ...], seed: int, start: str
 ) -> ShadowNetwork:
-    """A head like the client's and two layers that stand for its noise, and a tail."""
+    """A head like the client's and two layers that stand for its noise, and a tail.
+
+    start: how these two start, as in `ShadowAttack`.
+    """
     parts = make_parts(seen.network, task_of(seen.public), seed, copies=len(places))
     with torch.random.fork_rng():
         torch.manual_seed(seed + 1)
-        extra = [_mixing(seen.features), nn.ReLU(), _mixing(seen.features)]
+        extra = [_mixing(seen.features, start), nn.ReLU(), _mixing(seen.features, start)]
     bodies = tuple(freeze(deepcopy(seen.bodies[place])) for place in places)
     shadow = ShadowNetwork(nn.Sequential(parts.head, *extra), bodies, parts.tail)
     return shadow.to(seen.features.device)
 
 
-def _mixing(features: Tensor) -> nn.Module:
+def _mixing(features: Tensor, start: str) -> nn.Module:
     """A convolution of features, (N, C, h, w); of those of words, (N, C, S), one of each by
     itself, since a wider one would show a word of the translation the word that follows it.
     """
     channels = features.shape[1]
+    layer: nn.Conv1d | nn.Conv2d
     if features.dim() == 3:
-        return nn.Conv1d(channels, channels, 1)
-    return nn.Conv2d(channels, channels, 3, padding=1)
+        layer = nn.Conv1d(channels, channels, 1)
+    else:
+        layer = nn.Conv2d(channels, channels, 3, padding=1)
+    if start == "identity":
+        nn.init.dirac_(layer.weight)
+        nn.init.zeros_(cast(Tensor, layer.bias))
+    return layer
 
 
 def _fresh_decoder(seen: FeatureObservation, seed: int) -> Decoder:

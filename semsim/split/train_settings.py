@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from semsim.errors import SettingsError
 from semsim.progress import Report, silent
 from semsim.registry import setting
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
     from semsim.split.attacks import Inversion
     from semsim.split.observation import FeatureObservation
+
+STARTS = ("random", "identity")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +40,9 @@ class ShadowAttack:
     bodies: places of the bodies it trains through; None for all.
     learn_selector: whether it learns how much each counts (the paper's adaptive attack) or
         counts them equally.
+    start: how the two layers of the shadow head start that stand for the client's noise: "random"
+        or as the "identity", which is no noise. The paper does not say; where the shadow's accuracy
+        stays low with random ones, it does not with the identity.
     align: weight of a penalty that draws mean and deviation of the shadow's features, by channel
         and position, to those of the features the client has sent; 0 as published.
     """
@@ -48,6 +54,16 @@ class ShadowAttack:
     decoder_epochs: int = 15
     lr: float = 2e-3
     batch_size: int = 64
+    start: str = setting(
+        "random",
+        "Noise layers start as",
+        "How the shadow's two layers that stand for noise start: random or identity.",
+        choices=STARTS,
+    )
+
+    def __post_init__(self) -> None:
+        if self.start not in STARTS:
+            raise SettingsError(f"start is one of {', '.join(STARTS)}; got {self.start!r}.")
 
     def __call__(
         self, seen: FeatureObservation, *, rng: torch.Generator, report: Report = silent

@@ -48,7 +48,7 @@ _LISTS: Mapping[str, Sequence[Choice]] = {
 }
 _SHOWN = ("ssim", "psnr", "recogniser")  # scores that every result has
 _TRAIN = ("epochs", "ensemble_epochs", "lr", "ensemble_lr", "batch_size")
-_SHADOW = ("epochs", "lr", "batch_size")
+_SHADOW = ("epochs", "lr", "batch_size", "start")
 _LAB, _HTML = pieces("lab.html"), pieces("split.html")
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from semsim.errors import SettingsError
-from semsim.split.attacks import Decoder, misalignment, moments
+from semsim.split.attacks import Decoder, imitation, misalignment, moments
 from semsim.split.defences import Ensembler, Undefended
 from semsim.split.system import observe
 from semsim.split.train_settings import ShadowAttack
@@ -67,6 +67,20 @@ def test_an_attack_on_one_body_does_not_look_at_the_others(seen):
 def test_a_body_the_server_does_not_have_is_refused(bodies, seen):
     with pytest.raises(SettingsError, match="3 bodies"):
         run(ShadowAttack(**TINY, bodies=bodies), seen)
+
+
+@pytest.mark.parametrize(("start", "as_one_layer"), [("identity", True), ("random", False)])
+def test_a_shadow_can_start_as_the_clients_head_without_noise(start, as_one_layer, seen):
+    attack = ShadowAttack(**TINY, lr=0, start=start)  # trains nothing
+    head = imitation(attack, seen, 0, lambda progress: None).head.eval()
+    inputs = seen.public.inputs
+    alike = torch.allclose(head(inputs), head[0](inputs), atol=1e-6)
+    assert alike is as_one_layer
+
+
+def test_a_start_that_there_is_not_is_refused():
+    with pytest.raises(SettingsError, match=r"random, identity; got 'zero'"):
+        ShadowAttack(start="zero")
 
 
 def test_moments_are_by_channel_and_position():
