@@ -6,6 +6,8 @@ import pandas as pd
 
 from semsim.analysis.evidence import TARGET, Evidence
 from semsim.analysis.human import title_of
+from semsim.analysis.measures import PEOPLE
+from semsim.errors import SettingsError
 from semsim.metrics.base import MetricSpec
 
 # One row a model. `human` is the model's mean human score under the headline rule. For every
@@ -53,6 +55,15 @@ RULE_COLUMNS = ("rule", "metric", "title", "n", "rho", "tau", "n_images", "n_lef
 STABILITY_COLUMNS = ("measure", "title", "label", "model_key", "rank", "low", "high")
 # One row an image and metric of images: both as rank shares, 0 leaks least and 1 most.
 DISAGREEMENT_COLUMNS = (*("metric", "row", "human", "value", "human_share", "metric_share", "gap"),)
+
+
+def check_metric_name(name: str) -> None:
+    """Raise `SettingsError` for a metric called as people are, or a column of models is."""
+    if name in (PEOPLE, *MODEL_COLUMNS):
+        raise SettingsError(
+            f"No metric can be called {name}, as a column of the table of models is. Give it "
+            f"another name, such as own-{name}."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from semsim.analysis.agreement import agreement_table
 from semsim.analysis.ceiling import human_ceiling
 from semsim.analysis.differences import difference_table
 from semsim.analysis.evidence import Evidence
-from semsim.analysis.human import human_score, verdict
+from semsim.analysis.human import human_score, response_by, verdict
 from semsim.analysis.layout import layout_of
 from semsim.analysis.measures import metric_measure, people_measure
 from semsim.analysis.model_tables import (
@@ -19,7 +19,7 @@ from semsim.analysis.model_tables import (
 from semsim.analysis.notes import notes_of
 from semsim.analysis.ranks import disagreement_table, stability_table
 from semsim.analysis.resampling import resample
-from semsim.analysis.result import Analysis, AnalysisSettings
+from semsim.analysis.result import Analysis, AnalysisSettings, check_metric_name
 from semsim.analysis.roc import auc_table
 from semsim.metrics.base import MetricSpec
 from semsim.progress import Progress, Report, silent
@@ -38,10 +38,13 @@ def analyse(
     specs: in the order the tables shall have; those without scores are left out. The same evidence
     and settings give the same numbers, and no metric's numbers depend on which others there are,
     but for p_holm, which corrects for their number. Raises `UnknownNameError` for a headline that
-    is no human score of this study.
+    is no human score of this study, `SettingsError` as `check_metric_name`.
     """
     scored = tuple(spec for spec in specs if _has_scores(spec, evidence))
+    for spec in scored:
+        check_metric_name(spec.name)
     human, sides = (of(evidence, settings.headline) for of in (human_score, verdict))
+    response = response_by(evidence, settings.headline)
     layout = layout_of(evidence.images)
     labels, backbones = layout.models["label"].tolist(), layout.models["backbone"].tolist()
     drawn = resample(layout, settings.bootstraps, settings.permutations, settings.seed)
@@ -50,13 +53,13 @@ def analyse(
     stages: dict[str, Callable[[], Any]] = {
         "models": lambda: model_table(people, metrics, human, layout),
         "agreement": lambda: agreement_table(people, metrics, labels, drawn),
-        "ceiling": lambda: human_ceiling(evidence.response, layout, drawn),
+        "ceiling": lambda: human_ceiling(response, layout, drawn),
         "backbones": lambda: backbone_table(people, metrics, backbones),
         "differences": lambda: difference_table(people, metrics),
         "auc": lambda: auc_table(scored, evidence, sides, layout, drawn),
         "rules": lambda: rule_table(scored, evidence, layout),
         "stability": lambda: stability_table([people, *metrics], layout),
-        "disagreement": lambda: disagreement_table(scored, evidence),
+        "disagreement": lambda: disagreement_table(scored, evidence, response.means),
         "matrix": lambda: matrix_table([people, *metrics]),
     }
     found = {}

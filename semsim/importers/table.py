@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from semsim.analysis.evidence import GIVEN, IMAGE_KEY, LEAKS, NONE_ANSWER, SCORE_COLUMNS
+from semsim.analysis.result import check_metric_name
 from semsim.errors import DataError, SettingsError
 from semsim.importers.class_names import CLASS_LIST, read_class_names
 from semsim.importers.findings import Findings, Unread
@@ -162,7 +163,8 @@ def score_columns(text: str) -> tuple[dict[str, tuple[str, float]], dict[str, st
     """Column and divisor by metric, and which way those leak that are not known here.
 
     text: metric=column, metric=column/number or, of one's own, name=column:lower, with commas.
-    Raises `SettingsError` for anything else, and for a known metric that leaks the other way.
+    Raises `SettingsError` for anything else, for a known metric that leaks the other way, and as
+    `check_metric_name`.
     """
     columns, leaks = {}, {}
     for metric, source in _assignments("scores", text).items():
@@ -172,6 +174,7 @@ def score_columns(text: str) -> tuple[dict[str, tuple[str, float]], dict[str, st
                 f"scores: {source!r} should be column or column/number, of a metric of your "
                 "own with :higher or :lower behind it."
             )
+        check_metric_name(metric)
         columns[metric] = (found["column"], float(found["divisor"] or 1))
         if found["way"] and not is_known(metric):
             leaks[metric] = found["way"]

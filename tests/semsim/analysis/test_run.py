@@ -12,7 +12,7 @@ from semsim.analysis.evidence import gather
 from semsim.analysis.human import human_score
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.run import analyse
-from semsim.errors import UnknownNameError
+from semsim.errors import SettingsError, UnknownNameError
 from semsim.metrics.base import MetricSpec
 
 QUICK = AnalysisSettings(bootstraps=40, permutations=19)
@@ -45,6 +45,15 @@ def test_every_part_is_there_and_progress_reaches_its_total():
     assert found.specs == SPECS
     assert [step.done for step in steps] == list(range(steps[-1].total + 1))
     assert found.agreement["n"].tolist() == [6, 6, 6]
+
+
+@pytest.mark.parametrize("name", ["human", "label", "people"])
+def test_no_metric_is_called_as_what_people_say(name):
+    """The table of models told the metric's mean where the share that people recognise stands."""
+    own = replace(PSNR, name=name)
+    found = replace(evidence(), scores={name: evidence().scores["psnr"]})
+    with pytest.raises(SettingsError, match=f"another name, such as own-{name}"):
+        analyse(found, [own], QUICK)
 
 
 @FEW

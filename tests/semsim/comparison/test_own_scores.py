@@ -127,6 +127,8 @@ def test_an_empty_cell_is_no_score_and_infinity_is_one(table):
     ("scores", "why"),
     [
         ("psnr=sharp:higher", "psnr is computed here already"),
+        ("human=sharp:higher", "No metric can be called human"),
+        ("people=sharp:higher", "No metric can be called people"),
         ("edges=sharp", "edges"),
         ("edges=sharp:up", "should be column or column/number"),
         ("semsim:x=sharp:lower", "semsim:x is computed here already"),
