@@ -37,7 +37,7 @@ def delete(store: Store, study_id: str, typed: str, backups: Path) -> Path | Non
     but the files could not be cleaned.
     """
     study = store.read(lambda tx: studies.study_of(tx, study_id))
-    if typed.strip() != study.name.strip():
+    if typed.split() != study.name.split():  # of several spaces a page shows one
         raise StudyError(f"To delete the study, type its name: {study.name}")
     now, made, file = datetime.now(UTC), None, sqlite_file(store.url)
     if file is not None:

@@ -103,6 +103,12 @@ def test_all_of_a_study_goes_but_the_event_that_says_so(store, make_study, tmp_p
     assert "Gone" not in json.dumps([row.name, row.spec])
 
 
+def test_a_name_is_typed_as_a_page_shows_it(store, make_study, tmp_path):
+    study = make_study(name="Two  spaces\tand a tab ")
+    upkeep.delete(store, study.id, "Two spaces and a tab", tmp_path)
+    assert list_studies(store) == []
+
+
 def test_the_backup_has_what_was_deleted(store, study, anna, tmp_path):
     answer_all(store, anna)
     made = upkeep.delete(store, study.id, f" {study.name} ", tmp_path / "backups")
