@@ -115,19 +115,11 @@ def train_and_judge(
     Goes on from what an earlier run left in `folder`. Returns the outcome of `learn` with
     `split`, `held_out` and `in_sample`, see `evaluate`. Raises as `learn` and `divide`.
     """
-    from semsim.learning.session import learn  # with torch, and only a job needs it
-
     if asked.hold_out is None:
-        return learn(asked.order, material.labels, folder, report)
+        return _trained(asked.order, material.labels, folder, START, report)
     split = divide(material.labels, asked.hold_out)
     check_unseen(asked.order.settings.weights, split.test)
-    first, second = halves(report, asked.controls)
-    outcome = learn(asked.order, split.train, folder, first)
-    if asked.controls == ALL:
-        minutes = max(1, round(outcome["seconds"] / 60))
-        tell_control = f"as long again, about {counted(minutes, 'minute')}"
-        second(Progress(0, outcome["epochs"], tell_control))
-        learn(shuffled_order(asked.order), split.train, folder / SHUFFLED, second)
+    outcome = _trained(asked.order, split.train, folder, asked.controls, report)
     judging, checkpoint = place.judging(), asked.order.checkpoint
     tell = _after(outcome, report)
     tell("judging held-out reconstructions")
@@ -146,6 +138,22 @@ def train_and_judge(
     (folder / SHUFFLED / STATE_FILE).unlink(missing_ok=True)  # what else there is goes with the job
     judged = {"split": facts.split, "held_out": held_out, "in_sample": in_sample}
     return {**outcome, **judged, "licence": card["licence"]}
+
+
+def _trained(
+    order: Order, labels: pd.DataFrame, folder: Path, controls: str, report: Report
+) -> dict[str, Any]:
+    """What `learn` returns; of controls "all" the same on shuffled votes comes after it."""
+    from semsim.learning.session import learn  # with torch, and only a job needs it
+
+    first, second = halves(report, controls)
+    outcome = learn(order, labels, folder, first)
+    if controls == ALL:
+        minutes = max(1, round(outcome["seconds"] / 60))
+        tell_control = f"as long again, about {counted(minutes, 'minute')}"
+        second(Progress(0, outcome["epochs"], tell_control))
+        learn(shuffled_order(order), labels, folder / SHUFFLED, second)
+    return outcome
 
 
 def run_study(
@@ -177,11 +185,7 @@ def run_arm(
 
     Returns value, seed, n_originals, n_triplets, epochs, seconds, warnings and held_out.
     """
-    sides = Sides(
-        train=arm_labels(arm, material.labels),
-        test=divide(material.labels, arm.hold_out).test,
-        votes=material.votes,
-    )
+    sides = sides_of(arm, material)
     facts = {"name": arm.name, "value": arm.value, "seed": arm.seed}
     return run_sides(
         arm.settings, sides, place, folder, facts=facts, controls=arm.controls, report=report
@@ -212,8 +216,6 @@ def run_sides(
     controls: of `semsim.learning.controls.CHOICES`. Returns `facts`, which go into the file as
     well, with n_originals, n_triplets, epochs, warnings, seconds and held_out.
     """
-    from semsim.learning.session import learn  # with torch, and only a job needs it
-
     done = folder / ARM_FILE
     if done.exists():  # what it is called now counts: the folder may have been moved
         return {**jobs.read_json(done), **facts}
@@ -222,10 +224,7 @@ def run_sides(
     order = Order(name="semsim", checkpoints=folder, settings=settings)
     if not (folder / STATE_FILE).exists():  # a checkpoint without a state or numbers is of no use
         order.checkpoint.unlink(missing_ok=True)
-    first, second = halves(report, controls)
-    outcome = learn(order, sides.train, folder, first)
-    if controls == ALL:
-        learn(shuffled_order(order), sides.train, folder / SHUFFLED, second)
+    outcome = _trained(order, sides.train, folder, controls, report)
     held_out = evaluate(
         order.checkpoint, sides.test, sides.votes, place.judging(), sample="held-out"
     )
@@ -241,9 +240,11 @@ def run_sides(
     return row
 
 
-def arm_labels(arm: Arm, labels: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `labels` the arm learns from."""
-    return within_budget(divide(labels, arm.hold_out).train, arm.budget, arm.seed, arm.settings)
+def sides_of(arm: Arm, material: Material) -> Sides:
+    """What the arm learns from and is judged by."""
+    split = divide(material.labels, arm.hold_out)
+    learned = within_budget(split.train, arm.budget, arm.seed, arm.settings)
+    return Sides(train=learned, test=split.test, votes=material.votes)
 
 
 def split_record(split: Split) -> dict[str, Any]:
@@ -299,8 +300,9 @@ def queue_study(plan: StudyPlan, material: Material, place: Workplace, root: Pat
     """
     for arm in arms(plan):
         check_initial(arm.settings.backbone, arm.settings.weights)
-        check_unseen(arm.settings.weights, divide(material.labels, arm.hold_out).test)
-        learnable(take_stock(arm_labels(arm, material.labels)), arm.settings.ordering)
+        sides = sides_of(arm, material)
+        check_unseen(arm.settings.weights, sides.test)
+        learnable(take_stock(sides.train), arm.settings.ordering)
     place.judging()
     title = f"Study of SemSim: {STUDIES[plan.what].title.lower()}"
     title += " on simulated votes" if is_simulated(material.labels) else ""

@@ -26,6 +26,7 @@ from semsim.learning.ablations_run import (
     tables_of,
 )
 from semsim.learning.controls import check_controls
+from semsim.learning.initial import check_initial
 from semsim.learning.settings import TrainSettings
 from semsim.learning.splits import KINDS, HoldOut, choices, divide, join_labels
 from semsim.learning.triplets import is_simulated
@@ -117,8 +118,12 @@ def leave_each_out(
 def queue_leave_out(
     plan: LeaveOut, settings: TrainSettings, material: Material, place: Workplace, root: Path
 ) -> Job:
-    """The job that will do `leave_each_out`; not yet started. Raises `DataError` as that."""
+    """The job that will do `leave_each_out`; not yet started.
+
+    Raises `DataError` as that, `WeightsError` where the weights to start from are missing.
+    """
     _values(plan, material)
+    check_initial(settings.backbone, settings.weights)
     place.judging()
     title = f"Leave out each {plan.kind}"
     title += " on simulated votes" if is_simulated(material.labels) else ""

@@ -128,7 +128,7 @@ class TrainSettings:
 
     def lr_at(self, epoch: int) -> float:
         """The learning rate of `epoch`, counted from 0."""
-        drops = sum(epoch >= round(share * self.epochs) for share in self.lr_drops)
+        drops = sum(epoch >= max(1, round(share * self.epochs)) for share in self.lr_drops)
         return self.lr * 0.1**drops
 
     def result_settings(self) -> dict[str, Any]:

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from semsim.errors import DataError, SettingsError
+from semsim.errors import DataError, SettingsError, WeightsError
 from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.controls import ALL
-from semsim.learning.leave_out import LeaveOut, leave_each_out, read_materials
+from semsim.learning.leave_out import LeaveOut, leave_each_out, queue_leave_out, read_materials
 
 
 @pytest.fixture
@@ -127,3 +127,10 @@ def test_what_cannot_be_is_told(two, place, quick, tmp_path):
         read_materials([labels, labels], ())
     with pytest.raises(SettingsError, match="Leave out each dataset"):
         LeaveOut(kind="original")
+
+
+def test_weights_that_are_not_there_make_no_job(two, place, quick, tmp_path):
+    material = read_materials([one for one, _ in two], [])
+    settings = replace(quick, weights=str(tmp_path / "gone.pth"))
+    with pytest.raises(WeightsError, match=r"gone\.pth"):
+        queue_leave_out(LeaveOut(), settings, material, place, tmp_path / "jobs")

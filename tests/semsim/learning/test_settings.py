@@ -84,6 +84,11 @@ def test_the_rate_drops_by_ten_at_its_shares():
     assert rates == pytest.approx([1] * 5 + [0.1] * 3 + [0.01] * 2)
 
 
+@pytest.mark.parametrize("epochs", [1, 2, 3])
+def test_no_rate_drops_before_the_first_epoch(epochs):
+    assert TrainSettings(epochs=epochs).lr_at(0) == TrainSettings().lr
+
+
 def test_the_device_does_not_determine_the_result():
     settings = TrainSettings()
     assert settings.result_settings() == replace(settings, device="cpu").result_settings()
