@@ -14,9 +14,10 @@ BY = "least sum of pixel MSE (scipy.optimize.linear_sum_assignment)"  # as recor
 def assigned(found: Tensor, originals: Tensor) -> list[int]:
     """For each original the place of its reconstruction; each is taken once.
 
-    found, originals: (P, C, H, W) in [0, 1]. Minimises the sum of mean squared errors (Kuhn 1955).
+    found, originals: (P, C, H, W) in [0, 1]. Where fewer are found, those originals that are best
+    left without one have -1. Minimises the sum of mean squared errors (Kuhn 1955).
     """
     a, b = originals.flatten(1).double(), found.flatten(1).double()
     apart = torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist").square()
-    _, places = scipy.optimize.linear_sum_assignment(apart.numpy())
-    return [int(place) for place in places]
+    taken = dict(zip(*scipy.optimize.linear_sum_assignment(apart.numpy()), strict=True))
+    return [int(taken.get(own, -1)) for own in range(len(originals))]

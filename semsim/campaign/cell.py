@@ -120,14 +120,18 @@ def _of_leak(leak: Leak, found: Found) -> AttackResult:
 
 
 def _of_round(one: Round, found: Sequence[Found]) -> list[AttackResult]:
-    """What came back of a client's pictures, each beside the picture that it is nearest to."""
-    true, pictures = one.attacked, [x.image for x in found if isinstance(x, Reconstruction)]
-    places = list(range(len(found)))
-    if len(pictures) == len(found):
-        places = assigned(torch.stack(pictures).cpu(), true.images)
+    """What came back of a client's pictures, each beside the picture that it is nearest to.
+
+    Failures go to the pictures that are left over.
+    """
+    true, good = one.attacked, [x for x in found if isinstance(x, Reconstruction)]
+    failed = iter(x for x in found if not isinstance(x, Reconstruction))
+    places = [-1] * len(found)
+    if good:
+        places = assigned(torch.stack([x.image for x in good]).cpu(), true.images)
     return [
         replace(
-            result_of(found[place], true.images[own]),
+            result_of(good[place] if place >= 0 else next(failed), true.images[own]),
             shift_x=int(true.shift_x[own]),
             shift_y=int(true.shift_y[own]),
             flipped=bool(true.flipped[own]),

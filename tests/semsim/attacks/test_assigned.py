@@ -28,3 +28,8 @@ def test_the_sum_counts_not_the_first_come():
     originals = torch.tensor([0.4, 0.0]).view(2, 1, 1, 1)
     found = torch.tensor([0.3, 0.9]).view(2, 1, 1, 1)
     assert assigned(found, originals) == [1, 0]
+
+
+def test_where_fewer_are_found_the_others_have_none():
+    originals = pictures(4)
+    assert assigned(originals[[3, 1]], originals) == [-1, 1, -1, 0]

@@ -3,15 +3,19 @@ import math
 import pytest
 import torch
 
-from semsim.campaign.cell import attack_images, train_plan
+from semsim.attacks.observe import observe_round
+from semsim.attacks.sharing import BatchGradient
+from semsim.campaign.cell import _of_round, attack_images, train_plan
 from semsim.campaign.plan import TargetPlan
 from semsim.datasets.symbols import Symbols
 from semsim.defences.crop_flip import CropFlip
-from semsim.errors import SettingsError
+from semsim.defences.none import NoDefence
+from semsim.errors import AttackFailedError, SettingsError
 from semsim.images import to_uint8
 from semsim.registry import Plugin
 from semsim.targets.model import load_target, save_target
 from semsim.targets.train_settings import TrainSettings
+from semsim.types import Reconstruction
 
 PLAN = TargetPlan(
     label="toy",
@@ -98,3 +102,17 @@ def test_what_an_attack_cannot_do_is_said(weights):
         attack_images(
             load_target(weights), images, PLAN.defence, Plugin(name="rgap"), [0, 1], shared=shared
         )
+
+
+def test_a_picture_stands_beside_its_original_where_another_of_its_client_failed(weights):
+    some = Symbols(test_per_class=1)("test").pick([0, 5, 9])
+    rngs = [torch.Generator().manual_seed(seed) for seed in range(3)]
+    asked = some.images, some.labels, BatchGradient(batch=3), NoDefence(), rngs
+    seen = observe_round(load_target(weights), *asked)
+    facts = {"objective": 0.0, "residual": 0.0, "grey_residual": 1.0}
+    made = [Reconstruction(image=some.images[place], **facts) for place in (2, 0)]
+    first, second, third = _of_round(seen, [made[0], AttackFailedError("no number"), made[1]])
+    for one in (first, third):
+        assert (one.picture == one.attacked).all()
+    assert (second.picture, second.error) == (None, "no number")
+    assert (second.attacked == to_uint8(some.images[1])).all()
