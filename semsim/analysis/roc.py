@@ -246,9 +246,10 @@ def _of_whole_originals(once: np.ndarray, contest: Contest, resamples: Resamples
 def _correlated(
     values: np.ndarray, human: np.ndarray, layout: Layout, resamples: Resamples
 ) -> dict[str, float]:
-    """Spearman's ρ over the images that have both, and where it lies in resamples of originals."""
+    """Spearman's ρ over the images that have both, and its interval, widened as that of an AUC."""
     draws = over_originals(weighted_spearman, values, human, layout, resamples)
-    low, high = interval(draws[1:], RANKED)
+    used = ~np.isnan(values) & ~np.isnan(human)
+    low, high = interval(draws[1:], RANKED, len(np.unique(layout.original[used])))
     return dict(zip(RHO_COLUMNS, (float(draws[0]), low, high), strict=True))
 
 

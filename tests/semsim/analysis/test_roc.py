@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_measures import widened
 from made_votes import MSE, PSNR, SPECS, evidence, scores_of, votes_of
+from scipy import stats
 
-from semsim.analysis.evidence import gather
+from semsim.analysis.evidence import Ratings, gather
 from semsim.analysis.human import human_score
 from semsim.analysis.layout import layout_of
 from semsim.analysis.resampling import (
@@ -204,3 +205,17 @@ def test_intervals_hold_the_true_auc_however_few_originals_have_recognised_image
     else:
         held = ((least <= true) & (true <= most)).mean()
         assert held >= 0.91
+
+
+def test_rho_with_mean_ratings_is_scipys_and_its_interval_is_as_wide_as_that_of_an_auc():
+    given = FOUND.recognised.of(1 + np.arange(len(FOUND.recognised.values)) * 7 % 4)
+    rated = replace(FOUND, ratings=Ratings(values=given, levels=4, threshold=2.5))
+    table = auc_table([PSNR], rated, HUMAN, LAYOUT, DRAWN).set_index("scope")
+    values, means = FOUND.scores["psnr"], rated.response.means
+    row = table.loc["pooled"]
+    assert row["rho"] == pytest.approx(stats.spearmanr(values, means).statistic)
+    draws = []
+    for weights in DRAWN.originals:
+        rows = np.repeat(np.arange(60), weights.astype(int)[LAYOUT.original])
+        draws.append(stats.spearmanr(values[rows], means[rows]).statistic)
+    assert (row["rho_low"], row["rho_high"]) == pytest.approx(widened(draws, 15))
