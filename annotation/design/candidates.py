@@ -243,7 +243,7 @@ def _shown(
 ) -> CandidateList:
     known = set(classes)
     places = [name for name in dict.fromkeys(ranking) if name in known]
-    chosen = sorted([true_class, *distractors], key=_as_shown)
+    chosen = sorted([true_class, *distractors], key=guessers.as_shown)
     true_rank = places.index(true_class) + 1 if true_class in places else None
     return CandidateList(
         classes=tuple(chosen),
@@ -251,8 +251,3 @@ def _shown(
         true_rank=true_rank,
         forced=bool(places) and len(known) > size and (true_rank is None or true_rank > size),
     )
-
-
-def _as_shown(name: str) -> tuple[str, str]:
-    # People read "chess knight" for chess_knight; the order must look alphabetical to them.
-    return name.replace("_", " ").casefold(), name

@@ -25,6 +25,11 @@ import numpy as np
 BOUND = 1.5  # times chance, above which a guesser is warned of
 
 
+def as_shown(name: str) -> tuple[str, str]:
+    """By what words stand in the order of the alphabet: "chess knight" is read for chess_knight."""
+    return name.replace("_", " ").casefold(), name
+
+
 @dataclass(frozen=True, kw_only=True)
 class Lists:
     """Candidate lists as numbers.
@@ -40,7 +45,8 @@ class Lists:
     @classmethod
     def of(cls, lists: Sequence[Sequence[str]], answers: Sequence[str]) -> Self:
         """`lists` of equally many words, `answers` the right one of each."""
-        place = {name: k for k, name in enumerate(sorted({word for one in lists for word in one}))}
+        known = sorted({word for one in lists for word in one}, key=as_shown)
+        place = {name: k for k, name in enumerate(known)}
         words = np.sort([[place[word] for word in one] for one in lists], axis=1)
         right = words == np.array([[place[answer]] for answer in answers])
         return cls(words=words, right=right.argmax(axis=1), n_classes=len(place))

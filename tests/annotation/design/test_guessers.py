@@ -49,6 +49,13 @@ def test_the_place_of_the_first_word_is_where_the_word_in_the_midst_usually_stan
     assert reached([("a", "b", "c")] * 3, "aaa")["first-word-place"] == pytest.approx(1 / 3)
 
 
+def test_places_are_those_in_which_people_read_the_words():
+    answers = ["Zebra", "bee_hive", "beer"]
+    shown = [candidate_list(one, ["ant", *answers], 4, rng=random.Random(0)) for one in answers]
+    lists = Lists.of([one.classes for one in shown], answers)
+    assert lists.right.tolist() == [one.true_position for one in shown] == [3, 1, 2]
+
+
 def test_the_usual_place_is_that_of_the_other_lists():
     found = reached([("a", "b"), ("a", "b"), ("a", "b")], "aab")
     assert found["usual-place"] == 0.5 * 2 / 3  # twice one each way to guess, once never
