@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.correlation import RankAgreement, rank_agreement
-from semsim.analysis.evidence import SCORE_COLUMNS, gather
+from semsim.analysis.evidence import SCORE_COLUMNS, gather, stated
+from semsim.analysis.human import response_by
 from semsim.analysis.layout import Layout, layout_of, model_means
 from semsim.analysis.model_intervals import bonett_wright, kendall_score, why_no_interval
 from semsim.analysis.resampling import Resamples, resample
@@ -67,7 +68,8 @@ def ceiling_of_votes(votes: pd.DataFrame) -> Ceiling:
         return Ceiling(undefined="there are no votes yet")
     evidence = gather(real, pd.DataFrame(columns=list(SCORE_COLUMNS)), ())
     layout = layout_of(evidence.images)
-    return human_ceiling(evidence.response, layout, resample(layout, 1, 1, seed=0))
+    response = response_by(evidence, str(stated([real], "headline", None)))
+    return human_ceiling(response, layout, resample(layout, 1, 1, seed=0))
 
 
 def splits(annotators: int, resamples: Resamples) -> list[tuple[int, ...]]:

@@ -60,6 +60,17 @@ def verdict(evidence: Evidence, rule: str) -> np.ndarray:
     return human_score(evidence, "majority" if rated else rule)
 
 
+def recognised_by(evidence: Evidence, rule: str) -> Said:
+    """`Evidence.recognised` as `rule` counts a vote: by `AS_NAMED`, by the original's name."""
+    named = evidence.as_named if rule == AS_NAMED else None
+    return evidence.recognised if named is None else named
+
+
+def response_by(evidence: Evidence, rule: str) -> Said:
+    """`Evidence.response` as `rule` counts a vote; NaN where it goes by a name there is not."""
+    return recognised_by(evidence, rule) if evidence.ratings is None else evidence.response
+
+
 def rules_of(evidence: Evidence) -> tuple[str, ...]:
     """Every human score the study can have: those of votes, then the labels it came with.
 

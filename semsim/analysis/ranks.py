@@ -25,14 +25,15 @@ def stability_table(measures: list[Measure], layout: Layout) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)[list(STABILITY_COLUMNS)]
 
 
-def disagreement_table(specs: Sequence[MetricSpec], evidence: Evidence) -> pd.DataFrame:
+def disagreement_table(
+    specs: Sequence[MetricSpec], evidence: Evidence, human: np.ndarray
+) -> pd.DataFrame:
     """Every image by each metric of images, beside people: columns `DISAGREEMENT_COLUMNS`.
 
-    human: the mean of `Evidence.response`. Both sides as shares of a ranking of all images
+    human: (R,), the means of `response_by`. Both sides as shares of a ranking of all images
     that have both, ties sharing their mean rank. A gap of 1: the metric says it leaks most where
     people recognise least; -1: the other way round. row is a row of `evidence.images`.
     """
-    human = evidence.response.means
     tables = [_gaps(spec, evidence, human) for spec in specs if spec.per_image]
     if not tables:
         return pd.DataFrame(columns=list(DISAGREEMENT_COLUMNS))

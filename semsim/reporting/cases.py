@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from semsim.analysis.human import vote_counts
+from semsim.analysis.human import recognised_by, vote_counts
 from semsim.analysis.result import Analysis
 from semsim.errors import DataError
 from semsim.images import read_pixels
@@ -62,7 +62,8 @@ def _row(analysis: Analysis, way: str, entry: Entry, shown: Sequence[MetricSpec]
                 f"The images are not at hand ({entry.image_id} of {entry.label}): give the table "
                 "of labels that names their files, where these files are."
             )
-    yes, votes = (int(counts[entry.row]) for counts in vote_counts(evidence.recognised))
+    said = recognised_by(evidence, analysis.settings.headline)
+    yes, votes = (int(counts[entry.row]) for counts in vote_counts(said))
     who = " simulated" if evidence.simulated else ""
     values = [f"{spec.title} {number(_value(analysis, spec, entry.row), 2)}" for spec in shown]
     return {

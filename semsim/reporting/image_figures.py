@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.evidence import Evidence
+from semsim.analysis.human import response_by
 from semsim.analysis.result import Analysis
 from semsim.metrics.base import MetricSpec
 from semsim.reporting import canvas
@@ -26,7 +26,7 @@ _DARK_BELOW = -0.05  # of ρ: the lower end of the map, where white text reads b
 
 def images(analysis: Analysis, spec: MetricSpec) -> Drawn:
     """The value of a metric for each image against the mean of what people said of it."""
-    frame, people = _image_frame(analysis.evidence, spec), analysis.evidence.response_words
+    frame, people = _image_frame(analysis, spec), analysis.evidence.response_words
     return Drawn(
         title=f"{spec.title} of single images against votes",
         caption=(
@@ -56,10 +56,12 @@ def matrix(analysis: Analysis) -> Drawn:
     )
 
 
-def _image_frame(evidence: Evidence, spec: MetricSpec) -> pd.DataFrame:
+def _image_frame(analysis: Analysis, spec: MetricSpec) -> pd.DataFrame:
+    evidence = analysis.evidence
+    response = response_by(evidence, analysis.settings.headline)
     frame = evidence.images[["dataset", "attack", "model", "image_id"]].reset_index(drop=True)
     value = evidence.scores.get(spec.name, np.full(len(frame), np.nan))
-    n_votes, share = evidence.recognised.counts, evidence.response.means
+    n_votes, share = evidence.recognised.counts, response.means
     return frame.assign(n_votes=n_votes, share=share, value=value)
 
 
@@ -115,7 +117,8 @@ def _count(axes: "Axes", levels: pd.Series) -> None:
 def _not_drawn(frame: pd.DataFrame) -> str:
     """How many images have no place in the plane, and why."""
     reasons = {
-        "without votes": frame["share"].isna(),
+        "without votes": frame["n_votes"] == 0,
+        "of originals without a name": frame["share"].isna() & (frame["n_votes"] > 0),
         "without a value": frame["value"].isna(),
         "with the value ∞": frame["value"] == np.inf,
         "with the value −∞": frame["value"] == -np.inf,

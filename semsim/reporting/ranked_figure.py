@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.human import verdict
+from semsim.analysis.human import response_by, verdict
 from semsim.analysis.result import Analysis
 from semsim.errors import DataError
 from semsim.images import read_pixels
@@ -88,7 +88,7 @@ def ranked_rows(analysis: Analysis, spec: MetricSpec) -> pd.DataFrame:
             "class_name": images["class_name"].astype(str),
             "model": images[["attack", "model"]].astype(str).agg(" · ".join, axis=1),
             "value": np.full(len(images), np.nan) if values is None else values,
-            "share": evidence.response.means,
+            "share": response_by(evidence, analysis.settings.headline).means,
             "mark": np.where(
                 np.isnan(side), "undecided", np.where(side > 0.5, "recognised", "not recognised")
             ),

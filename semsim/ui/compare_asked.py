@@ -64,6 +64,8 @@ def asked_in(query: Mapping[str, str]) -> Asked:
 def first_tab(comparison: Comparison, *, newcomer: bool) -> str:
     """Where the page opens: a newcomer with pictures, others with the answer once there is one."""
     specs = comparison.analysis.specs
+    if not comparison.n_votes:  # but labels, of which no disagreement is told
+        return "answer"
     if newcomer and comparison.has_images and any(spec.per_image for spec in specs):
         return "disagreements"
     ranked = bool(comparison.analysis.agreement["rho"].notna().any())

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from semsim.analysis.evidence import MODEL_KEY, model_key
-from semsim.analysis.human import verdict, vote_counts
+from semsim.analysis.human import recognised_by, response_by, verdict
 from semsim.analysis.result import Analysis, AnalysisSettings
 from semsim.comparison.compared import Scored, compared
 from semsim.comparison.foreign import directions_in, spec_of
@@ -94,20 +95,29 @@ class Comparison:
 
     @property
     def images(self) -> pd.DataFrame:
-        """One row a reconstruction with n_votes, n_recognised, the mean `response` as its share.
+        """One row a reconstruction with said, side and the mean response as its share.
 
-        Of ratings also said, what people said of it in words, and side: above one half, they
-        recognise it.
+        said: what people say of it, in words. side: above one half, they recognise it; NaN where
+        nobody knows. Labels that came without votes speak for themselves.
         """
-        evidence = self.analysis.evidence
-        n_recognised, n_votes = vote_counts(evidence.recognised)
-        share = evidence.response.means
-        table = evidence.images.assign(n_votes=n_votes, n_recognised=n_recognised, share=share)
-        if evidence.ratings is None:
-            return table
-        means = zip(map(evidence.ratings.of, share), n_votes, strict=True)
-        said = [f"mean of {counted(n, 'rating')} {number(mean)}" for mean, n in means]
-        return table.assign(said=said, side=verdict(evidence, "majority"))
+        evidence, rule = self.analysis.evidence, self.view.rule
+        votes, share = evidence.recognised.counts, response_by(evidence, rule).means
+        side = share
+        if rule in evidence.given and not self.n_votes:
+            side = evidence.given[rule]
+            words = np.select(
+                [side > 0.5, side < 0.5], ["recognised", "not recognised"], "undecided"
+            ).tolist()
+        elif evidence.ratings is not None:
+            side = verdict(evidence, "majority")
+            means = zip(map(evidence.ratings.of, share), votes, strict=True)
+            words = [f"mean of {counted(n, 'rating')} {number(mean)}" for mean, n in means]
+        else:
+            yes = recognised_by(evidence, rule).totals
+            words = [f"{int(k)} of {n}" for k, n in zip(yes, votes, strict=True)]
+        unknown = np.where(votes > 0, "its original has no name", "no votes yet")
+        said = np.where(np.isnan(side) & np.isnan(share), unknown, words)
+        return evidence.images.assign(said=said, side=side, share=share)
 
     @property
     def has_images(self) -> bool:

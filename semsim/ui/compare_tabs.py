@@ -120,7 +120,9 @@ def disagreements(context: ScienceContext, comparison: Comparison, asked: Asked)
 def grid(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     """The filters, and the pictures they leave."""
     if not comparison.n_votes:
-        return str(HTML.note("This study has labels and no votes, of which alone this is told."))
+        return str(
+            HTML.note("This study has labels and no votes; disagreements are told of votes.")
+        )
     specs = [spec for spec in _ranked(comparison) if spec.per_image]
     spec = _chosen(specs, asked.metric)
     if spec is None:
@@ -366,14 +368,10 @@ def _card(
 
 
 def _verdict(row: pd.Series, simulated: bool) -> tuple[str, str]:
-    """Which side a reconstruction is on, and how many recognised it, such as "4 of 5"."""
-    if row["n_votes"] == 0:
-        return "open", "no votes yet"
-    words = row.get("said", f"{int(row['n_recognised'])} of {int(row['n_votes'])}")
-    if simulated:  # a program is no witness of what leaks
-        return "open", str(words)
-    shown = row.get("side", row["share"])
-    return ("leaked" if shown > 0.5 else "private" if shown < 0.5 else "open"), str(words)
+    """Which side a reconstruction is on, and what is said of it, such as "4 of 5"."""
+    side = "leaked" if row["side"] > 0.5 else "private" if row["side"] < 0.5 else "open"
+    # A program is no witness of what leaks.
+    return "open" if simulated else side, str(row["said"])
 
 
 def _ranked(comparison: Comparison) -> list[MetricSpec]:

@@ -28,8 +28,11 @@ from annotation.votes.rates import rate_table
 from annotation.votes.summaries import summary_table
 from semsim.analysis.evidence import gather
 from semsim.analysis.human import human_score, rules_of
+from semsim.analysis.result import AnalysisSettings
+from semsim.analysis.run import analyse
 from semsim.importers.table import Table
 from semsim.learning.triplets import take_stock
+from semsim.metrics import find_metric
 
 K = 4
 # True, wrong or no class, by turns.
@@ -121,6 +124,20 @@ def test_both_halves_say_the_same(collected, tmp_path):
     score = human_score(compared, "as-original-named")
     assert by_image(compared.images["image_id"], score) == EXPECTED
     assert by_image(compared.images["image_id"], human_score(compared, "majority")) != EXPECTED
+
+    scores = votes.assign(metric="psnr", value=1.0).drop_duplicates("image_id")
+    settings = AnalysisSettings(headline="as-original-named", bootstraps=2, permutations=2)
+    psnr = find_metric("psnr").spec
+    analysis = analyse(gather(votes, scores, [psnr], labels=labels), [psnr], settings)
+    beside = analysis.disagreement.merge(
+        analysis.evidence.images["image_id"], left_on="row", right_index=True
+    )
+    said = labels.dropna(subset=["mean_response"])
+    shares = [
+        dict(zip(t["image_id"], t[c], strict=True))
+        for t, c in ((said, "mean_response"), (beside, "human"))
+    ]
+    assert shares[0] == shares[1]
 
     assert of_triplets(take_stock(labels)) == EXPECTED
     unnamed = {str(image) for image, (original, _) in enumerate(CASES) if not name_of(original)}

@@ -34,7 +34,7 @@ def test_where_a_metric_and_people_differ():
     values = {"1": 1.0, "2": 2.0, "3": np.inf, "4": np.nan}
     scores = scores_of({("mse", "m"): values, ("psnr", "m"): values})
     found = gather(votes_of(votes), scores, [PSNR, MSE])
-    table = disagreement_table([PSNR, MSE], found).set_index(["metric", "row"])
+    table = disagreement_table([PSNR, MSE], found, found.response.means).set_index(["metric", "row"])
     assert tuple(table.reset_index().columns) == DISAGREEMENT_COLUMNS
     assert table.loc["psnr"].index.tolist() == [0, 1, 2]  # the fourth has no score
     assert table.loc["psnr", "human"].tolist() == [1, 0.5, 0]
@@ -45,13 +45,16 @@ def test_where_a_metric_and_people_differ():
 
 
 def test_a_metric_of_sets_has_no_images_to_differ_on():
-    assert set(disagreement_table(SPECS, evidence())["metric"]) == {"psnr", "mse"}
-    assert disagreement_table([], evidence()).empty
+    found = evidence()
+    human = found.response.means
+    assert set(disagreement_table(SPECS, found, human)["metric"]) == {"psnr", "mse"}
+    assert disagreement_table([], found, human).empty
 
 
 def test_ties_share_their_rank():
     votes = {("m", str(i)): "1" if i < 2 else "0" for i in range(4)}
     scores = scores_of({("psnr", "m"): dict.fromkeys("0123", 1.0)})
-    table = disagreement_table([PSNR], gather(votes_of(votes), scores, [PSNR]))
+    found = gather(votes_of(votes), scores, [PSNR])
+    table = disagreement_table([PSNR], found, found.response.means)
     assert table["metric_share"].tolist() == [0.5] * 4
     assert table["human_share"].tolist() == pytest.approx([5 / 6, 5 / 6, 1 / 6, 1 / 6])

@@ -105,12 +105,29 @@ def test_an_unknown_choice_of_metric_becomes_the_best(made_context):
 def test_images_carry_their_votes(made_context):
     found = fresh(made_context(n_images=2), VIEW)
     best = rows_of_model(found.images, f"symbols\ninvgrad\n{MODELS[0]}")
-    assert best["n_recognised"].tolist() == [5, 5]
+    assert best["said"].tolist() == ["5 of 5", "5 of 5"]
     assert best["share"].tolist() == [1.0, 1.0]
     silent = fresh(made_context(n_images=2, votes=0), VIEW)
     assert silent.n_votes == 0
     assert not silent.has_ranking
     assert silent.images["share"].isna().all()
+    assert set(silent.images["said"]) == {"no votes yet"}
+
+
+def test_by_the_name_of_the_original_votes_count_by_that_name(made_context):
+    context = made_context(n_images=3)
+    votes = context.votes("1")
+    # The first is called what it is, the second has no name, the third another one.
+    names = {"000": "cat", "001": None, "002": "cow"}
+    named = votes.assign(original_answer=votes["image_id"].map(names))
+    by_name = replace(VIEW, rule="as-original-named")
+    found = fresh(replace(context, votes=lambda study: named), by_name)
+    best = rows_of_model(found.images, f"symbols\ninvgrad\n{MODELS[0]}")
+    assert best["said"].tolist() == ["5 of 5", "its original has no name", "0 of 5"]
+    told = found.analysis.disagreement.drop_duplicates("row").set_index("row")["human"]
+    assert told.to_dict() == found.images["share"].dropna().to_dict()
+    third = found.images.index[found.images["image_id"] == "002"]
+    assert set(told[third]) == {0.0}
 
 
 def test_the_attacked_image_is_a_reference_of_its_own(made_context):
