@@ -108,7 +108,11 @@ def plain_loss(network: LayerGraph, batch: Examples, settings: FederatedSettings
 
     Raises `DataError` for the cross-entropy of examples without classes.
     """
-    found = network(batch.inputs)
+    return loss_of(network(batch.inputs), batch, settings)
+
+
+def loss_of(found: Tensor, batch: Examples, settings: FederatedSettings) -> Tensor:
+    """`plain_loss` of what a network has said of a mini-batch, (N, outputs)."""
     if settings.loss == "mse":
         return (found - batch.targets.to(found.dtype)).square().sum(1).mean() / 2
     if batch.labels is None:

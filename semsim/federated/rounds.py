@@ -9,7 +9,7 @@ import torch
 
 from semsim.defences import pbpfl
 from semsim.errors import SettingsError
-from semsim.federated.clients import Client, plain_loss
+from semsim.federated.clients import Client, loss_of
 from semsim.federated.data import Examples, FederatedData, deal
 from semsim.federated.networks import fresh_network
 from semsim.federated.server import Server
@@ -170,11 +170,6 @@ class _Session:
 
     def evaluate(self, number: int) -> dict[str, float]:
         point = measured(self.server.network, self.data.test, self.settings, number)
-        if not math.isfinite(point.loss):
-            raise SettingsError(
-                f"The training diverged: after round {number} the loss is {point.loss}. Take a "
-                f"smaller lr than {self.settings.lr:g}."
-            )
         self.curves.append(point)
         values = {"loss": point.loss, "squared_error": point.squared_error}
         return values if point.accuracy is None else {**values, "accuracy": point.accuracy}
@@ -255,14 +250,22 @@ def make_clients(settings: FederatedSettings, data: FederatedData) -> tuple[Clie
 def measured(
     network: LayerGraph, examples: Examples, settings: FederatedSettings, number: int
 ) -> Point:
-    """How well `network` does on `examples` after `number` rounds."""
+    """How well `network` does on `examples` after `number` rounds.
+
+    Raises `SettingsError` where the training has diverged.
+    """
     count, loss, squares, hits = len(examples), 0.0, 0.0, 0
     for start in range(0, count, _EVALUATION_BATCH):
         batch = examples.pick(range(start, min(start + _EVALUATION_BATCH, count)))
         found = network(batch.inputs)
-        loss += plain_loss(network, batch, settings).item() * len(batch)
+        loss += loss_of(found, batch, settings).item() * len(batch)
         squares += (found - batch.targets.to(found.dtype)).square().mean(1).sum().item()
         if batch.labels is not None:
             hits += int((found.argmax(1) == batch.labels).sum())
+    if not math.isfinite(loss):
+        raise SettingsError(
+            f"The training diverged: after round {number} the loss is {loss / count}. Take a "
+            f"smaller lr than {settings.lr:g}."
+        )
     accuracy = None if examples.labels is None else hits / count
     return Point(round=number, loss=loss / count, squared_error=squares / count, accuracy=accuracy)

@@ -9,7 +9,7 @@ from made_federated import SETTINGS, made_data
 from safetensors.torch import load
 
 from semsim.defences.pbpfl_settings import Pbpfl
-from semsim.errors import DataError
+from semsim.errors import DataError, SettingsError
 from semsim.federated.meeting import Guest, Meeting, facts_of
 from semsim.federated.rounds import train
 
@@ -88,6 +88,12 @@ def test_a_client_that_is_lost_in_a_round_and_comes_back_changes_nothing(setting
     again = [node for node, kind, fields in room.sent if kind == "model" and fields["round"] == 2]
     assert 30 in again
     assert room.guests[30].released is not None
+
+
+def test_a_training_that_diverges_ends_and_says_so():
+    settings = dataclasses.replace(SETTINGS, scheme="fedavg", network="lenet", lr=1e6, rounds=9)
+    with pytest.raises(SettingsError, match="smaller lr than"):
+        meeting(Room(guests()), settings).held()
 
 
 def test_after_a_loss_clients_hide_under_new_keys():

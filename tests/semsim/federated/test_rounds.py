@@ -6,8 +6,10 @@ from made_federated import made_data
 
 from semsim.defences.pbpfl_settings import Pbpfl
 from semsim.errors import SettingsError
+from semsim.federated.clients import plain_loss
 from semsim.federated.data import of_table
-from semsim.federated.rounds import train
+from semsim.federated.networks import fresh_network
+from semsim.federated.rounds import measured, train
 from semsim.federated.settings import FederatedSettings
 from semsim.federated.transport import Message, unpack_keys
 from semsim.layer_graph import count_parameters
@@ -139,6 +141,17 @@ def test_the_server_of_zero_sum_masks_sees_public_keys_and_sums_alone():
     updates = [{m.payload for m in heard if m.kind == "update"} for heard in told]
     assert not updates[0] & updates[1]  # other masks
     assert furthest(runs[0].model, runs[1].model) == 0  # which leave nothing behind
+
+
+@pytest.mark.parametrize("loss", ["mse", "cross-entropy"])
+def test_a_point_of_the_curve_asks_the_network_once(loss):
+    data, settings = made_data(side=8), FederatedSettings(loss=loss)
+    network, asked = fresh_network(settings, data), []
+    network.register_forward_hook(lambda *_: asked.append(1))
+    point = measured(network, data.test, settings, 0)
+    assert len(asked) == 1
+    expected = plain_loss(network, data.test, settings).item()
+    assert point.loss == pytest.approx(expected, rel=1e-12)
 
 
 def test_costs_are_told_apart():
