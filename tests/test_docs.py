@@ -207,6 +207,30 @@ def test_a_new_metric_is_added_as_typed(tmp_path):
     assert "MAE" in told or "mae" in told
 
 
+def test_a_new_defence_is_added_as_typed(tmp_path):
+    """Its file and its line of the tutorial, and the tests that then hold it, in a copy."""
+    copied(tmp_path, "semsim", "annotation", "tests")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    step = TEXTS["docs/tutorials/defence.md"].split("## 2. Write it")[1].split("\n## ")[0]
+    (written,) = blocks_of("docs/tutorials/defence.md", step)
+    place, line, registry, tests = re.findall(r"`([^`]*(?:\.py|,|-k [\w-]+))`", step)
+    (tmp_path / place).write_text(written.text + "\n", encoding="utf-8")
+    text = (tmp_path / registry).read_text(encoding="utf-8")
+    before = '        "none": '
+    text = text.replace(before, f"        {line}\n{before}", 1)
+    (tmp_path / registry).write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, *shlex.split(tests)[1:]],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^\.{2,}", done.stdout, flags=re.MULTILINE)  # tests ran
+
+
 NUMBERS = (ROOT / "docs/numbers.md").read_text(encoding="utf-8")
 NAMED = sorted(set(re.findall(r"`((?:semsim|annotation)(?:\.\w+){2,})`", NUMBERS)))
 
