@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from semsim.attacks.labels import Label, label_of
+from semsim.attacks.labels import Label, chances_of_grey, label_of
 from semsim.attacks.matching import GradientDistance
 from semsim.attacks.minimise import minimise_by_lbfgs
 from semsim.attacks.together import Found, Together, best_of_starts, reconstructions
@@ -104,7 +104,7 @@ class DLG(Together):
 
     def _unknown_of_labels(self, seen: GradientObservation) -> int:
         """How many numbers of a label are unknown."""
-        return len(seen.gradients[-1])
+        return len(chances_of_grey(seen))
 
     def _labels(self, unknown: Tensor, told: Tensor) -> Tensor:
         """The labels that follow from what is unknown about them, (N, numbers)."""

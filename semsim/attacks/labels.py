@@ -12,8 +12,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from semsim.attacks.batch_norm import batch_norm_mode
+from semsim.attacks.per_sample import parameter_gradients
 from semsim.errors import AttackFailedError
-from semsim.types import GradientObservation
+from semsim.types import GradientObservation, UpdateObservation
 
 Label = Literal["known", "inferred"]  # told with the observation, or read off the gradient
 
@@ -24,9 +26,10 @@ def infer_label(seen: GradientObservation) -> int:
     Exact for an undisturbed gradient; under noise or pruning the most negative entry wins.
     Where the last layer has no bias the row sums of its weight stand in, which is right for
     features of one sign, as behind ReLU or sigmoid.
-    Raises `AttackFailedError` where the gradient of the last layer is zero or not finite.
+    Raises `AttackFailedError` where the gradient of the last layer is zero or not finite, or where
+    there is no such layer.
     """
-    (label,) = infer_labels(seen.gradients[-1], 1)
+    (label,) = infer_labels(seen.gradients[last_layer(seen)], 1)
     return label
 
 
@@ -43,6 +46,50 @@ def label_of(seen: GradientObservation, label: Label) -> int:
             "gradient."
         )
     return seen.label
+
+
+@torch.no_grad()
+def chances_of_grey(seen: GradientObservation | UpdateObservation) -> Tensor:
+    """What the model says of grey, (classes,): about what an untrained one says of any picture."""
+    with batch_norm_mode(seen.model, "eval"):
+        found: Tensor = seen.model(_grey(seen)).softmax(1)[0]
+    return found
+
+
+def last_layer(seen: GradientObservation | UpdateObservation) -> int:
+    """Where the last bias, or else the last weight, stands among the model's parameters.
+
+    It need not be the last of them, and is known by its gradient of grey: of the bias that is the
+    slope of the loss by the logits, and of the weight that slope times what the layer sees. Where
+    a function behind the logits hides that, the last parameter is taken that has a row a class.
+    Raises `AttackFailedError` where none has.
+    """
+    chances = chances_of_grey(seen)
+    label = chances.argmin()
+    slope = chances - F.one_hot(label, len(chances))
+    with batch_norm_mode(seen.model, "eval"):
+        found = parameter_gradients(seen.model, _grey(seen), label[None])
+    rows = [place for place, one in enumerate(found) if one.shape[:1] == slope.shape]
+    if not rows:
+        raise AttackFailedError(
+            'The label cannot be inferred: this network has no last layer; set label="known".'
+        )
+    biases = [place for place in rows if found[place].dim() == 1]
+    weights = [place for place in rows if found[place].dim() > 1]
+    known = [place for place in (*weights, *biases) if _is_of(slope, found[place], label)]
+    return known[-1] if known else rows[-1]
+
+
+def _is_of(slope: Tensor, gradient: Tensor, label: Tensor) -> bool:
+    """Whether a gradient, (classes, …), is `slope`, (classes,), times what a layer sees, or 1."""
+    rows = gradient.view(len(slope), -1)
+    seen = rows[label] / slope[label] if gradient.dim() > 1 else slope.new_ones(1)
+    expected = slope[:, None] * seen
+    return bool(rows.any()) and torch.allclose(rows, expected, rtol=1e-3, atol=1e-6)
+
+
+def _grey(seen: GradientObservation | UpdateObservation) -> Tensor:
+    return torch.full((1, *seen.shape), 0.5).to(next(seen.model.parameters()))
 
 
 def infer_labels(last: Tensor, count: int, chances: Tensor | float = 0.0) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from semsim.attacks.batch_norm import batch_norm_mode
-from semsim.attacks.labels import Label, infer_labels
+from semsim.attacks.labels import Label, chances_of_grey, infer_labels, last_layer
 from semsim.attacks.lent_curvature import lending
 from semsim.attacks.matching import Distance, distance_of_each
 from semsim.attacks.minimise import in_turn
@@ -78,8 +78,8 @@ def attack_updates(
 def labels_of(seen: UpdateObservation, label: Label) -> tuple[int, ...]:
     """The class indices that an attack works with, as its setting says; see `labels.label_of`."""
     if label == "inferred":
-        last = seen.mean_gradient()[-1]
-        return infer_labels(last, seen.pictures, _chances(seen) if seen.pictures > 1 else 0.0)
+        last = seen.mean_gradient()[last_layer(seen)]
+        return infer_labels(last, seen.pictures, chances_of_grey(seen) if seen.pictures > 1 else 0)
     if seen.labels is None:
         raise AttackFailedError(
             'The labels are not known to this attacker; set label="inferred" to count them in the '
@@ -175,10 +175,3 @@ class UpdateDistance:
 def _leaf(weights: Tensor) -> Tensor:
     """Weights by which a loss can be differentiated."""
     return weights if weights.requires_grad else weights.requires_grad_(True)
-
-
-@torch.no_grad()
-def _chances(seen: UpdateObservation) -> Tensor:
-    """What the model says of grey, (classes,): about what an untrained one says of any picture."""
-    grey = torch.full((1, *seen.shape), 0.5).to(seen.model.mean)
-    return seen.model(grey).softmax(1)[0]

@@ -18,19 +18,39 @@ def net(bias=True):
         )
 
 
-def gradients(labels, bias=True):
+class HeadFirst(nn.Module):
+    """Its last layer is the first that it has, so that another's parameters come last."""
+
+    def __init__(self, bias, last):
+        super().__init__()
+        self.head, self.body = nn.Linear(9, CLASSES, bias=bias), nn.Linear(12, 9)
+        self.after = nn.ParameterList([nn.Parameter(torch.ones(last))])
+
+    def forward(self, images):
+        return self.head(self.body(images.flatten(1)).sigmoid()) * self.after[0]
+
+
+def head_first(bias, last=()):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return HeadFirst(bias, last)
+
+
+def gradients(labels, bias=True, make=net):
     images = torch.rand(len(labels), 3, 2, 2, generator=torch.Generator().manual_seed(0))
-    return parameter_gradients(net(bias), images, torch.tensor(labels))
+    return parameter_gradients(make(bias), images, torch.tensor(labels))
 
 
-def seen(found, label=None):
-    return GradientObservation(model=net(), gradients=found, shape=(3, 2, 2), label=label)
+def seen(found, label=None, model=None):
+    model = model or net()
+    return GradientObservation(model=model, gradients=found, shape=(3, 2, 2), label=label)
 
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("label", range(CLASSES))
 def test_the_label_of_one_image_is_exact(label, bias):
-    assert infer_label(seen(gradients([label], bias))) == label
+    for make in (net, head_first):
+        assert infer_label(seen(gradients([label], bias, make), model=make(bias))) == label
 
 
 def test_a_zero_or_broken_gradient_tells_no_label():
@@ -38,6 +58,13 @@ def test_a_zero_or_broken_gradient_tells_no_label():
     for bad in (0.0, float("nan")):
         with pytest.raises(AttackFailedError, match="cannot be inferred"):
             infer_label(seen(tuple(g * bad for g in found)))
+
+
+def test_a_network_without_a_last_layer_of_its_classes_tells_no_label():
+    model = nn.Sequential(nn.Flatten(), nn.Unflatten(1, (3, 4)), nn.Linear(4, 1), nn.Flatten())
+    found = parameter_gradients(model, torch.rand(1, 3, 2, 2), torch.tensor([1]))
+    with pytest.raises(AttackFailedError, match="no last layer"):
+        infer_label(seen(found, model=model))
 
 
 def test_known_or_inferred_is_said_and_not_guessed():
