@@ -26,7 +26,7 @@ class PackOrder:
     """What is to be written: `REPORT` or `EVERYTHING`, and of which view of which study.
 
     protocol: the human score the study's protocol fixed. rule: the one that is ranked by.
-    importer, unseen_by: "" for none.
+    importer, unseen_by: "" for none. remarks: as those of `StudyTables`.
     """
 
     what: str
@@ -36,6 +36,7 @@ class PackOrder:
     rule: str
     unseen_by: str
     checkpoints: Path
+    remarks: tuple[str, ...] = ()
 
 
 def pack_files(tables: StudyTables, scored: Scored) -> dict[str, pd.DataFrame | Mapping[str, Any]]:
@@ -67,6 +68,7 @@ def do_packed(order: PackOrder, folder: Path, report: Report) -> dict[str, str]:
         name=order.study,
         headline=order.protocol,
         importer=order.importer,
+        remarks=order.remarks,
     )
     kept = read_json(folder / "metrics.json")
     specs = {spec.name: spec for spec in specs_of(scores, absent=kept["metrics"])}

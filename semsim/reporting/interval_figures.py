@@ -75,7 +75,7 @@ def rules(analysis: Analysis) -> Drawn:
         caption=(
             "Spearman's ρ over models of each metric with people, when people are summed up by "
             f"{', '.join(names) or 'no score'}. The headline score is "
-            f"'{analysis.score_title}', fixed before; the others show how far it matters. "
+            f"'{analysis.score_title}'; the others show how far it matters. "
             f"Each over {_models(analysis.rules['n'])}."
         ),
         frame=analysis.rules.assign(human_score=titles).reset_index(drop=True),
@@ -90,7 +90,7 @@ def _ceiling_row(ceiling: Ceiling) -> dict[str, object]:
         np.nan if value is None else value for value in (*values, *taus)
     )
     return {
-        **{"kind": "ceiling", "metric": "", "title": "Human ceiling", "n": ceiling.n_annotators},
+        **{"kind": "ceiling", "metric": "", "title": "Human ceiling", "n": ceiling.n_models},
         **{"rho": rho, "rho_bw_low": low, "rho_bw_high": high},
         **{"tau": tau, "tau_score_low": tau_low, "tau_score_high": tau_high},
         **{"interval_undefined": ceiling.interval_undefined, "undefined": ceiling.undefined},

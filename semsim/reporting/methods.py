@@ -274,7 +274,7 @@ def _images(analysis: Analysis) -> list[str]:
         f"{NEWCOMBE} {FEW_ORIGINALS}{of_ratings if rated else ''}",
         "In the gallery, images are ordered by the metric and by the "
         f"{analysis.evidence.response_words}, both as rank shares from 0 (leaks least) to 1 (leaks "
-        "most); the images with the widest gap are shown, at most two of one original each way.",
+        "most); the images with the widest gap are shown, at most one of an original each way.",
     ]
 
 

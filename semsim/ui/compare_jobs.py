@@ -129,6 +129,7 @@ def make_files(context: ScienceContext, comparison: Comparison, what: str) -> Jo
             rule=view.rule,
             unseen_by=view.unseen_by,
             checkpoints=context.checkpoints.resolve(),
+            remarks=tables.remarks,
         )
         job = jobs.create(
             context.data / "jobs",

@@ -25,6 +25,7 @@ def lines(axes, colour, length):
 def test_the_forest_draws_estimates_and_intervals_best_first(analysis):
     drawn = forest(analysis)
     assert drawn.frame["title"].tolist()[-2:] == ["<Flat> & co", "Human ceiling"]
+    assert drawn.frame["n"].tolist() == [4] * 5  # models, of the ceiling too
     assert drawn.frame["rho"].tolist()[:3] == [0.6703, 0.6703, -0.6176]
     left, right = drawn.paint(drawn.frame, canvas.DOUBLE).axes
     points = np.concatenate(lines(left, canvas.METRIC, 1))
