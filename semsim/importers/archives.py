@@ -55,8 +55,8 @@ class _Entry:
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file is a zip, whatever it is called."""
-    return path.is_file() and zipfile.is_zipfile(path)
+    """Whether a file is a zip, whatever it is called, or is called one, whatever it is."""
+    return path.is_file() and (path.suffix.lower() == ".zip" or zipfile.is_zipfile(path))
 
 
 def unpack(archive: Path, report: Report) -> Unpacked:
@@ -69,7 +69,9 @@ def unpack(archive: Path, report: Report) -> Unpacked:
                 left -= _unpack(opened, one, found.folder, left)
                 report(Progress(done, len(entries), "unpacking"))
     except _BROKEN as error:
-        raise DataError(f"{archive.name} is not a readable zip ({error}).") from error
+        raise DataError(
+            f"{archive.name} is not a readable zip ({error}): pack it again."
+        ) from error
     found.unread = tuple(unread)
     return found
 

@@ -235,6 +235,9 @@ def test_links_encryption_and_broken_archives_are_refused(tmp_path):
     path.write_bytes(whole.replace(b"x" * 100, b"y" * 100))  # its checksum is of another content
     with pytest.raises(DataError, match="not a readable zip"):
         plan_import(AUTO, path, "n")
+    path.write_bytes(whole[:-30])  # cut off on the way
+    with pytest.raises(DataError, match=r"bad\.zip is not a readable zip .* pack it again"):
+        plan_import(AUTO, path, "n")
     flags = bytearray(whole)
     flags[whole.index(b"PK\x01\x02") + 8] |= 1
     path.write_bytes(flags)
