@@ -230,7 +230,9 @@ def _numbers(
 
 def originals_of_kinds(contest: Contest) -> tuple[int, int]:
     """Of how many originals the images are that people recognise, and those they do not."""
-    return len(set(contest.winners)), len(set(contest.losers))
+    sides = (contest.winners, contest.losers)
+    winners, losers = (int(np.count_nonzero(np.bincount(side))) for side in sides)
+    return winners, losers
 
 
 def _of_whole_originals(once: np.ndarray, contest: Contest, resamples: Resamples) -> np.ndarray:
