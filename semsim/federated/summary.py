@@ -94,12 +94,12 @@ def count_of(score: Mapping[str, Any]) -> Count:
 
 def leak_row(score: Mapping[str, Any]) -> list[str]:
     """One line of `leak_table`; a score as `asdict` gives it."""
-    own = score["arm"] == score["yardstick"]
-    gap = "" if own else with_spread(f"{score['difference']:+.2f}", score["margin"], 2)
+    untold = score["arm"] == score["yardstick"] or score["verdict"] == "failed"
+    gap = "" if untold else with_spread(f"{score['difference']:+.2f}", score["margin"], 2)
     return [
         ARMS[score["arm"]].title,
         count_of(score).short,
-        with_spread(f"{score['ssim']:.2f}", score["ssim_sd"], 2),
+        with_spread(likeness(score["ssim"]), score["ssim_sd"], 2),
         _psnr(score["psnr"], score["psnr_sd"]),
         gap,
         f"{score['failed']} of {score['images']}",
@@ -122,8 +122,15 @@ def with_spread(value: str, spread: float | None, digits: int) -> str:
     return f"{value} ± {spread:.{digits}f}" if known else value
 
 
+def likeness(ssim: float) -> str:
+    """An SSIM with two decimals, – where every attack failed."""
+    return "–" if math.isnan(ssim) else f"{ssim:.2f}"
+
+
 def decibels(psnr: float) -> str:
-    """A PSNR with one decimal, ∞ where an image is exact."""
+    """A PSNR with one decimal, ∞ where an image is exact, – where every attack failed."""
+    if math.isnan(psnr):
+        return "–"
     return "∞" if math.isinf(psnr) else f"{psnr:.1f}"
 
 

@@ -13,6 +13,7 @@ from semsim.federated.summary import (
     count_of,
     cpu_seconds,
     decibels,
+    likeness,
     strength,
     training_words,
 )
@@ -130,7 +131,7 @@ def verdict_words(scores: Sequence[Mapping[str, Any]]) -> str:
         return _OLDER
     plain = max((known[arm] for arm in (REFERENCE, RESCALED) if arm in known), key=strength)
     count = count_of(plain)
-    figures = f"what came back is {count.words} (SSIM {plain['ssim']:.2f})"
+    figures = f"what came back is {count.words} (SSIM {likeness(plain['ssim'])})"
     if not count.comes_back:
         return (
             f"The attack failed on plain training too: {figures}. Nothing can be said of masks. "
@@ -153,4 +154,8 @@ def figures(score: Mapping[str, Any] | None) -> tuple[str, ...]:
     if score is None:
         return ()
     gap = "\N{NO-BREAK SPACE}"
-    return f"SSIM{gap}{score['ssim']:.2f}", f"{decibels(score['psnr'])}{gap}dB", score["verdict"]
+    return (
+        f"SSIM{gap}{likeness(score['ssim'])}",
+        f"{decibels(score['psnr'])}{gap}dB",
+        score["verdict"],
+    )

@@ -17,6 +17,7 @@ from semsim.jobs.folders import read_json
 from semsim.kept.whole import write_json
 from semsim.metrics.structural import ssim
 from semsim.sets.control import Count
+from semsim.ui.federated_view import figures
 
 ORIGINALS = made_images(3, side=16).images
 NOISE = torch.rand(ORIGINALS.shape, generator=torch.Generator().manual_seed(0))
@@ -100,6 +101,13 @@ def test_of_one_picture_no_spread_is_told():
         assert "±" not in told
         assert "nan" not in told
         assert "inf" not in told
+
+
+def test_of_an_arm_whose_attacks_all_failed_no_number_is_told():
+    _, score = scored([result(REFERENCE, 0.0), failed("uplink")], ORIGINALS)
+    row = leak_row(asdict(score))
+    assert row[2:5] == ["–", "–", ""]
+    assert "nan" not in " ".join(map(str, (*row, *figures(asdict(score)))))
 
 
 def test_without_its_yardstick_an_arm_has_no_verdict():
