@@ -45,7 +45,7 @@ class Cafe:
     }
 
     steps: int = setting(2000, least=1)
-    lr: float = 0.05
+    lr: float = setting(0.05, above=0)
     gradient: float = 1.0
     inputs: float = 1e-3
     tv: float = 1e-4

@@ -41,9 +41,9 @@ class DLG(Together):
     }
 
     steps: int = setting(300, least=1)
-    lr: float = 1.0
+    lr: float = setting(1.0, above=0)
     stop_below: float = 1e-6
-    restarts: int = 1
+    restarts: int = setting(1, least=1)
 
     def __post_init__(self) -> None:
         check_settings(self)

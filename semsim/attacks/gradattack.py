@@ -53,7 +53,7 @@ class GradAttack(FirstOrder):
     }
 
     steps: int = setting(10_000, least=1)
-    lr: float = 0.1
+    lr: float = setting(0.1, above=0)
     distance: Distance = "cosine"
     signed: bool = True
     tv: float = 0.1
@@ -63,7 +63,7 @@ class GradAttack(FirstOrder):
     label: Label = "known"
     start: Start = "normal"
     boxed: bool = True
-    restarts: int = 1
+    restarts: int = setting(1, least=1)
     mixed_precision: bool = field(default=False, metadata={"before": False})
 
     def __post_init__(self) -> None:

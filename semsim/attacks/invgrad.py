@@ -39,9 +39,9 @@ class InvGrad(FirstOrder):
     }
 
     steps: int = setting(4800, least=1)
-    lr: float = 0.1
+    lr: float = setting(0.1, above=0)
     tv: float = 1e-4
-    restarts: int = 1
+    restarts: int = setting(1, least=1)
     start: Start = "normal"
     label: Label = "known"
     batch_norm: BatchNorm = "eval"

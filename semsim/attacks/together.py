@@ -92,8 +92,6 @@ def best_of_starts(
 
     The lowest objective counts: an attacker has nothing else to go by.
     """
-    if restarts < 1:
-        raise AttackFailedError(f"Expected at least one restart, got {restarts}.")
     starts = [start(one_of(report, part, restarts)) for part in range(restarts)]
     return [best(each) for each in zip(*starts, strict=True)]
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from semsim.errors import SettingsError
-from semsim.registry import read_plugin
+from semsim.registry import check_settings, read_plugin, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,10 +19,10 @@ class TrainSettings:
     the first batch too much, see `mixed_precision.check_mixed`.
     """
 
-    epochs: int = 200
-    batch_size: int = 64
-    lr: float = 0.1
-    momentum: float = 0.9
+    epochs: int = setting(200, least=0)
+    batch_size: int = setting(64, least=1)
+    lr: float = setting(0.1, least=0)
+    momentum: float = setting(0.9, least=0)
     weight_decay: float = 5e-4
     seed: int = 0
     loss_scale: float = 1.0
@@ -30,6 +30,7 @@ class TrainSettings:
     mixed_precision: bool = field(default=False, metadata={"before": False})
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if not 0 < self.until <= 1:
             raise SettingsError(f"until is a share above 0 and up to 1; got {self.until!r}.")
 

@@ -190,9 +190,11 @@ def test_many_at_once_are_what_each_is_alone(name, target):
 
 
 @pytest.mark.parametrize("name", [n for n, kind in ATTACKS.items() if hasattr(kind, "restarts")])
-def test_an_attack_that_never_starts_fails(name, target):
-    with pytest.raises(AttackFailedError, match="at least one restart, got 0"):
-        quick(name, restarts=0)(seen_of(target), rng=seeded(0)[0])
+def test_an_attack_that_cannot_start_or_step_is_refused_before_anything_is_trained(name):
+    with pytest.raises(SettingsError, match="restarts must be at least 1; got 0"):
+        read_attack(f"{name}:restarts=0")
+    with pytest.raises(SettingsError, match="lr must be above 0; got -1"):
+        read_attack(f"{name}:lr=-1")
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from semsim.targets.train import (
     carry_out,
     train_target,
 )
-from semsim.targets.train_settings import TrainSettings
+from semsim.targets.train_settings import TrainSettings, read_training
 from semsim.types import LabelledImages
 
 DATA = Symbols(train_per_class=12, test_per_class=4)
@@ -240,6 +240,12 @@ def test_degrade_keeps_range_and_leaves_some_images_clean():
     assert worse.max() <= 1
     assert 0.15 < (change < 1e-6).float().mean() < 0.55
     assert change.max() > 0.05
+
+
+@pytest.mark.parametrize("text", ["batch_size=0", "epochs=-1", "lr=-0.1", "momentum=-0.5"])
+def test_settings_that_nothing_can_be_trained_with_are_refused_at_once(text):
+    with pytest.raises(SettingsError, match=f"{text.partition('=')[0]} must be"):
+        read_training(text, TrainSettings())
 
 
 @pytest.mark.parametrize("epochs", [1, 2, 4])
