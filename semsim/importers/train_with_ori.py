@@ -3,6 +3,7 @@
     train_with_ori/<id>/<id>_<label>_ori.png           the original
     train_with_ori/<id>/<id>_<label>_rec_<k>_<m>.png   by model m, recognisable
     train_with_ori/-<id>/<id>_<label>_rec_<k>_<m>.png  by model m, not recognisable
+    class_names.txt, folder_names.txt                  the names of classes and models, if any
     others/                                            further images to train against
 
 k, the number of wrong answers among three annotators, is checked to be there and not used: it
@@ -50,8 +51,9 @@ class TrainWithOri:
         """One reconstruction set a model, and the label `human:released` of every image in them."""
         inner = source / "train_with_ori"
         root = inner if inner.is_dir() else source
-        names = read_class_names(self.classes)
-        models = () if self.folder_names is None else read_lines(self.folder_names)
+        names = read_class_names(self.classes or _beside(root, "class_names.txt"))
+        listed = self.folder_names or _beside(root, "folder_names.txt")
+        models = () if listed is None else read_lines(listed)
         tree = _read(_Published(root=root, names=names, models=models))
         found = find_sets(
             _pairs(tree),
@@ -69,6 +71,12 @@ class TrainWithOri:
             counts={**found.counts, **_verdicts(rows[f"human:{RELEASED}"])},
         )
         return tree.told(found, *_others_note(root))
+
+
+def _beside(root: Path, name: str) -> Path | None:
+    """A list of names beside the tree, as exports of studies have it."""
+    path = root.parent / name
+    return path if root.name == "train_with_ori" and path.is_file() else None
 
 
 @dataclass(kw_only=True)

@@ -14,12 +14,8 @@ KEYS = ["model", "image_id"]
 
 
 def read_back(folder):
-    importer = TrainWithOri(
-        dataset="symbols",
-        folder_names=folder / "folder_names.txt",
-        classes=folder / "class_names.txt",
-    )
-    return importer(folder, "back")
+    """The lists of names lie beside the tree, where the importer looks by itself."""
+    return TrainWithOri(dataset="symbols")(folder, "back")
 
 
 def image_ids(folder):
