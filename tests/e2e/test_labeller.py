@@ -837,6 +837,33 @@ def test_a_study_in_another_language_says_nothing_in_english(page, server, new_s
     assert letters == ["Space"]
 
 
+FROM_RIGHT = {"page.lang": "ar", "page.dir": "rtl"}
+
+
+def places(page: Page, selector: str) -> list[float]:
+    """How far from the left each of what is seen lies."""
+    return [one.bounding_box()["x"] for one in page.locator(f"{selector}:visible").all()]
+
+
+def test_buttons_lie_as_keys_do_where_one_reads_from_right_to_left(page, server, new_study) -> None:
+    join(page, server, new_study(texts=FROM_RIGHT))
+    first = places(page, ".sl-grid button")[:5]
+    assert first == sorted(first)
+    page.context.clear_cookies()
+    join(page, server, new_study(Task.PAIR, texts=FROM_RIGHT))
+    for both in (".sl-whole button", ".sl-pictures img"):
+        assert places(page, both) == sorted(places(page, both))
+
+
+def test_no_word_of_a_class_lies_below_the_next(phone, server, new_study) -> None:
+    long = {name: f"Donaudampfschifffahrt{i}" for i, name in enumerate(CLASSES)}
+    join(phone, server, new_study(class_names=long))
+    beyond = "all => all.filter((one) => one.scrollWidth > one.clientWidth).length"
+    assert phone.locator(".sl-grid button:visible").count() == len(CLASSES)
+    assert phone.eval_on_selector_all(".sl-grid button", beyond) == 0
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 class Traffic:
     """What a page asked for over a line of 1.6 Mbit/s and 150 ms, pictures apart."""
 
