@@ -120,7 +120,8 @@ def walk_together(
     report: Report,
     shown: Callable[[Tensor], Tensor] | None,
 ) -> Descended:
-    """`in_lockstep` of walks that take `each` evaluations a step, told of after every step.
+    """`in_lockstep` of walks that take `each` evaluations a step, told of after the first
+    evaluation, which an attack of a large network takes seconds for, and after every step.
 
     walks: in the order of their images. objective_of: of `in_lockstep`, of points (M, …). shown: of
     `descend`, of a walk's points.
@@ -135,7 +136,7 @@ def walk_together(
         nonlocal rounds
         rounds += 1
         done = min(rounds // each, steps - 1)
-        if done > 0 and not rounds % each:
+        if rounds == 1 or (done > 0 and not rounds % each):
             tell(done, torch.tensor(values), None if places[0] else points[0])
 
     ended = in_lockstep(walks, objective_of, told)

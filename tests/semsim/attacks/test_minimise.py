@@ -153,6 +153,18 @@ def test_lbfgs_stops_early_when_told_to_and_says_that_it_is_done():
     assert (told[-1].done, told[-1].total) == (50, 50)
 
 
+def test_lbfgs_tells_of_its_first_evaluation_so_that_a_try_needs_no_whole_step():
+    asked, told = [], []
+
+    def objective(unknown, places):
+        asked.append(len(places))
+        return rosenbrock(unknown, places)
+
+    start = torch.tensor([[-1.2, 1.0]] * 3)
+    lbfgs(objective, start, lr=0.3, report=lambda one: told.append((one.done, len(asked))))
+    assert told[:2] == [(0, 1), (1, 20)]
+
+
 def test_one_that_diverges_under_lbfgs_fails_alone():
     def second_breaks(unknown, places):
         broken = torch.tensor([math.nan if place == 1 else 1.0 for place in places])
