@@ -10,7 +10,7 @@ import logging
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -100,25 +100,29 @@ def outlook(plan: Plan, data: Path, estimate: Estimate | None) -> Outlook:
         for target in plan.targets
         if target.key not in store.weights and _lacks(plan, target, missing)
     ]
-    seconds = None
-    if estimate is not None:
-        images = [estimate.image(s) for s in plan.sets for c in s.cells if c.key in missing]
-        seconds = sum(images) + sum(map(estimate.training, needed))
     return Outlook(
         cells=len(keys),
         cells_done=len(keys) - len(missing),
         targets=len({target.key for target in plan.targets}),
         to_train=len({target.key for target in needed}),
-        seconds=seconds,
+        seconds=None if estimate is None else _seconds(plan, estimate, missing, needed),
         disk=_disk(plan),
     )
 
 
 def cost_of(plan: Plan, estimate: Estimate) -> Cost:
     """What all of `plan` takes where nothing of it is done yet."""
-    trainings = {target.key: estimate.training(target) for target in plan.targets}
-    images = {cell.key: estimate.image(s) for s in plan.sets for cell in s.cells}
-    return Cost(seconds=sum(trainings.values()) + sum(images.values()), disk=_disk(plan))
+    every = {cell.key for cell in plan.cells}
+    return Cost(seconds=_seconds(plan, estimate, every, plan.targets), disk=_disk(plan))
+
+
+def _seconds(
+    plan: Plan, estimate: Estimate, cells: Set[str], targets: Sequence[PlannedTarget]
+) -> float:
+    """Of the trainings and the cells, each once, however many sets have it."""
+    trainings = {target.key: estimate.training(target) for target in targets}
+    images = {c.key: estimate.image(s) for s in plan.sets for c in s.cells if c.key in cells}
+    return sum(trainings.values()) + sum(images.values())
 
 
 def known_estimate(plan: Plan, data: Path) -> Estimate | None:

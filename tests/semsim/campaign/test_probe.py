@@ -9,7 +9,16 @@ from torch import nn
 from semsim.attacks.batch_norm import batch_norm_layers
 from semsim.campaign import probe
 from semsim.campaign.campaign_job import load, plan_of
-from semsim.campaign.probe import Estimate, known_estimate, measure, outlook, pace, settle, starting
+from semsim.campaign.probe import (
+    Estimate,
+    cost_of,
+    known_estimate,
+    measure,
+    outlook,
+    pace,
+    settle,
+    starting,
+)
 from semsim.errors import DataError
 from semsim.progress import Progress
 from semsim.targets import train as training
@@ -45,6 +54,15 @@ def test_what_was_measured_is_known_afterwards(plan, tmp_path):
     assert view.seconds == pytest.approx(
         sum(estimate.trainings.values()) + 3 * sum(estimate.images.values())
     )
+
+
+def test_what_several_sets_share_takes_its_time_once(tmp_path):
+    attacks = ("invgrad:steps=30", "invgrad:steps=30,lr=0.1")  # one attack, written twice
+    trainings = ("", "until=1.0")
+    twice = plan_of(toy_campaign(attacks=attacks, trainings=trainings, strategies=("none",)))
+    view = outlook(twice, tmp_path, Estimate())
+    assert (view.to_train, view.cells) == (1, 3)
+    assert view.seconds == cost_of(twice, Estimate()).seconds == 1 + 3
 
 
 def test_a_training_by_dp_sgd_is_measured_as_one(tmp_path, monkeypatch):
