@@ -69,15 +69,15 @@ def leak_pieces(plan: LeakPlan, out: Path) -> list[Piece]:
         for network, wanted in plan.networks
         for number in plan.rounds
         for seed in range(plan.seeds)
-        for arm in arms_for(network, _loaded(plan.data).data, wanted)
+        for arm in arms_for(network, loaded(plan.data).data, wanted)
     ]
-    return sorted(pieces, key=lambda one: _own_models(Path(one.key).parent.name), reverse=True)
+    return sorted(pieces, key=lambda one: own_models(Path(one.key).parent.name), reverse=True)
 
 
 def leak_text(plan: LeakPlan, out: Path) -> str:
     """Tables and verdicts of all that was attacked, which leak.json in `out` keeps, too."""
     found = [
-        _summed(plan, out, network, number, arms_for(network, _loaded(plan.data).data, wanted))
+        _summed(plan, out, network, number, arms_for(network, loaded(plan.data).data, wanted))
         for network, wanted in plan.networks
         for number in plan.rounds
     ]
@@ -119,7 +119,7 @@ def _words(plan: LeakPlan, one: dict[str, Any]) -> str:
     return "\n".join([head, leak_table(one), *one["sentences"], "In short:", *one["summary"]])
 
 
-def _own_models(arm: str) -> bool:
+def own_models(arm: str) -> bool:
     """Whether every client's image is attacked by another model, which excludes batches."""
     own = ARMS[arm]
     return own.view != "server" and own.noise_scope == "client" and own.treatment != "closed-form"
@@ -131,12 +131,13 @@ def _folder(out: Path, network: str, number: int, seed: int) -> Path:
 
 @functools.lru_cache(maxsize=4)  # of a seed: both networks, untrained and trained
 def _study(plan: LeakPlan, network: str, number: int, seed: int) -> LeakStudy:
-    loaded = _loaded(plan.data)
-    if loaded.images is None:
+    found = loaded(plan.data)
+    if found.images is None:
         raise SettingsError(f"Only images can be reconstructed; {plan.data!r} is a table.")
-    return LeakStudy(loaded.data, loaded.images, plan.order(network, number, seed))
+    return LeakStudy(found.data, found.images, plan.order(network, number, seed))
 
 
 @functools.lru_cache(maxsize=2)
-def _loaded(name: str) -> Loaded:
+def loaded(name: str) -> Loaded:
+    """`load`, once a process."""
     return load(name)

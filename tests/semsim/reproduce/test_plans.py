@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 from semsim.cli.reproduce import app
 from semsim.reporting.not_run import NOT_RUN, SECTIONS
 from semsim.reproduce import REPRODUCTIONS
+from semsim.reproduce.pbpfl_cost import leak_shares
+from semsim.reproduce.pbpfl_leak import LeakPlan, leak_pieces
 from semsim.reproduce.plans import Share, shares_text
 
 PAPERS = Path(__file__).parents[3] / "docs" / "papers.md"
@@ -67,6 +69,21 @@ def test_a_plan_counts_what_the_command_would_do(tmp_path):
         assert counts["Table 2", f"train mlp-3, {scheme}"] == 3 * 2
     attacks = {count for (part, _), count in counts.items() if part == "What leaks"}
     assert attacks == {2 * 2}  # untrained and trained, two seeds
+
+
+def test_parties_whose_attack_is_the_same_work_are_measured_once(tmp_path):
+    plan = LeakPlan(
+        data="symbols:train_per_class=1,test_per_class=1,size=16",
+        networks=(("mlp-3", ("links-naive", "links-stripped", "uplink", "server-pbpfl")),),
+        rounds=(1,),
+        seeds=1,
+        images=2,
+        attack="invgrad:steps=2",
+    )
+    shares = leak_shares(plan, leak_pieces(plan, tmp_path))
+    taken = {one.what.split(", ")[1]: one.seconds for one in shares}
+    assert taken["links-naive"] == taken["links-stripped"] == taken["uplink"]
+    assert taken["server-pbpfl"] != taken["uplink"]  # all clients have one model there
 
 
 def test_little_is_told_in_hours_and_much_in_days():
