@@ -31,7 +31,7 @@ from semsim.split.defence_pictures import Wanted, pictures
 from semsim.split.plan import SplitPlace, SplitPlan, make_dataset
 from semsim.split.run import run_split
 from semsim.split.split_job import queue_split
-from semsim.split.split_probe import told
+from semsim.split.split_probe import HOW, ONCE, told
 from semsim.split.summary import (
     choices,
     cost_text,
@@ -122,7 +122,7 @@ def reproduce_ensembler(
         if planned:
             source = source_of(plan.dataset, planned)
             shares, disk = costs_of(plan, data_dir, device, source)
-            said = planned_text("ensembler", shares, disk, *source.notes)
+            said = planned_text("ensembler", shares, disk, HOW, ONCE, *source.notes)
             show_told(list(map(vars, shares)), said, as_json)
             return
         if images is None and not is_here(plan.dataset):
@@ -154,7 +154,7 @@ def _translation(
     """Table 4, or what it takes. who: workers and scheduler."""
     if planned:
         shares, disk = sentence_costs(plan, place)
-        show_told(list(map(vars, shares)), planned_text("ensembler", shares, disk), as_json)
+        show_told(list(map(vars, shares)), planned_text("ensembler", shares, disk, HOW), as_json)
         return
     with TerminalBar(plan.name, unit="%") as bar:
         outcome = run_sentences(plan, place, bar, *who)
@@ -311,7 +311,7 @@ def _plan(
         plan = plan_of_figure(figure, preset)
     if images is not None:
         side = size or (TABLES[table].size if figure is None else _CUT_SIZE)
-        return replace(plan, dataset=f"folder:root={images},size={side}")
+        return replace(plan, dataset=f"folder:root={images.resolve()},size={side}")
     if size is not None:
         raise SettingsError("--size is of the images of --images; give their folder too.")
     return plan

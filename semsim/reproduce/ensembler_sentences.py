@@ -16,10 +16,10 @@ from semsim.layer_graph import count_parameters
 from semsim.progress import silent
 from semsim.reproduce.plans import Share, of_preset
 from semsim.split.networks import task_of
-from semsim.split.plan import SplitPlace, attack_name, attacks_on, make_defence
+from semsim.split.plan import SplitPlace, attack_name, attacks_on
 from semsim.split.sentence_attack import read_sentences
 from semsim.split.sentence_scores import bleu, words_right
-from semsim.split.split_probe import extrapolated, untrained
+from semsim.split.split_probe import cheaper, extrapolated, untrained
 from semsim.split.summary import margin, margin_words, of_systems, spread_text
 from semsim.split.system import observe
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
@@ -139,6 +139,7 @@ def sentence_costs(plan: SentencePlan, place: SplitPlace) -> tuple[list[Share], 
 
 def _training_seconds(plan: SentencePlan, place: SplitPlace, defence: str) -> float:
     public, _ = split_sentences(plan)
+    shield, times = cheaper(defence)
 
     def epochs(size: int) -> Callable[[int, int], object]:
         def work(first: int, second: int) -> object:
@@ -150,11 +151,11 @@ def _training_seconds(plan: SentencePlan, place: SplitPlace, defence: str) -> fl
                 seed=0,
                 device=pick_device(place.device),
             )
-            return make_defence(defence)(bench)
+            return shield(bench)
 
         return work
 
-    wanted = plan.train.epochs, plan.train.ensemble_epochs
+    wanted = times * plan.train.epochs, plan.train.ensemble_epochs
     return extrapolated(epochs, wanted, len(public), plan.train.batch_size)
 
 

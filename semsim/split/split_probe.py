@@ -1,14 +1,17 @@
 """How long an experiment in split inference takes and how much disk it needs, from a few steps.
 
 A training takes a time that grows with its epochs: a few of them, on a batch of the images, tell
-what all of them take. Beside the trainings and attacks of the plan, a job starts, and trains a
-recogniser of the data set. What is found is kept, see `semsim.campaign.costs`.
+what all of them take; where a batch takes long, fewer images do (`HOW`). Beside the trainings and
+attacks of the plan, a job starts, and trains a recogniser of the data set. What is found is kept,
+see `semsim.campaign.costs`.
 """
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,10 +21,11 @@ from semsim.campaign.probe import epoch_seconds, picture_bytes, probed, starting
 from semsim.device import one_thread, pick_device
 from semsim.layer_graph import count_parameters
 from semsim.registry import plain
-from semsim.split.defences import draw_selector
+from semsim.split.defences import Ensembler, draw_selector
 from semsim.split.experiment import attack as attacked
 from semsim.split.networks import AnyTask, SplitNetwork, Task, task_of
 from semsim.split.plan import (
+    ALIGN,
     SplitPlan,
     attack_name,
     attacks_on,
@@ -39,11 +43,18 @@ from semsim.split.train_settings import ShadowAttack
 from semsim.split.training import Bench
 from semsim.types import LabelledImages
 
-_FEW = 8  # images, where a batch takes long
-_LONG = 1.0  # seconds: a first try that takes more is measured on a few images only
+_FEW = 8  # images of a first try, and measured at least
+_LONG = 0.5  # seconds: as many images are measured as take that
 _ENOUGH, _MOST = 0.3, 8  # seconds of epochs that tell the time of one, and the most of them
 _WORK = "semsim.split.run"
 _Data = tuple[LabelledImages, LabelledImages]
+# For who reads an estimate; the second is not of sentences.
+HOW = (
+    "Extrapolated from steps of one batch, or of as many examples as half a second allows, 8 at "
+    "least, as if each took as long, to all steps of all epochs; of Ensembler's first networks as "
+    "many are measured as it selects."
+)
+ONCE = "Attacks through as many bodies, aligned or not, are measured once."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +125,7 @@ def told(
     if not measuring:
         return outlook
     with one_thread():
-        seconds = seeds * sum(_seconds(plan, data, device, both, one) for one in systems)
+        seconds = seeds * _seconds(plan, data, device, both, systems)
         seconds += _recogniser_seconds(plan, data, both[0])
     read = () if noise else (plan.dataset,)
     cost = Cost(seconds=seconds, alone=starting(data, _WORK, *read), disk=outlook.disk)
@@ -137,28 +148,56 @@ def untrained(network: SplitNetwork, defence: str, task: AnyTask) -> SplitSystem
     return made
 
 
-def _seconds(plan: SplitPlan, data: Path, device: str, both: _Data, one: _System) -> float:
-    """Of training a system once and attacking it in every way with every seed."""
-    facts = [plan.dataset, one.network, one.defence, device]
-    training = probed(
-        data,
-        probe_key("CPU of a split training", *facts, plain(plan.train)),
-        lambda: _training_seconds(plan, device, both[0], one),
-    )
-    attacks = [
+def _seconds(
+    plan: SplitPlan, data: Path, device: str, both: _Data, systems: Sequence[_System]
+) -> float:
+    """Of training each system once and attacking it in every way with every seed."""
+    trainings = [
         probed(
             data,
-            probe_key("CPU of a split attack", *facts, plain(tool)),
-            lambda tool=tool: _attack_seconds(device, both, one, tool),  # type: ignore[misc]
+            probe_key("CPU of a split training", plan.dataset, *one[:2], device, plain(plan.train)),
+            partial(_training_seconds, plan, device, both[0], one),
         )
-        for tool in map(_alike, _tools(plan, one.made))
+        for one in systems
     ]
-    return training + len(plan.attack_seeds) * sum(attacks)
+    works = Counter(alike(one, tool) for one in systems for tool in _tools(plan, one.made))
+    attacks = [
+        times
+        * probed(
+            data,
+            probe_key("CPU of a split attack", plan.dataset, *work[:2], device, plain(work.tool)),
+            partial(_attack_seconds, device, both, work),
+        )
+        for work, times in works.items()
+    ]
+    return sum(trainings) + len(plan.attack_seeds) * sum(attacks)
 
 
-def _alike(tool: ShadowAttack) -> ShadowAttack:
-    """What takes as long: it does not matter which bodies an attack goes through."""
-    return tool if tool.bodies is None else replace(tool, bodies=tuple(range(len(tool.bodies))))
+class _Work(NamedTuple):
+    """An attack on a network, as text, through so many bodies, whichever defence they are of."""
+
+    network: str
+    bodies: int
+    tool: ShadowAttack
+
+
+def alike(one: _System, tool: ShadowAttack) -> _Work:
+    """What takes as long: it matters how many bodies an attack goes through, and not which.
+
+    An alignment takes hardly longer than none, so that it is measured with one.
+    """
+    bodies = len(one.made.bodies if tool.bodies is None else tool.bodies)
+    return _Work(one.network, bodies, replace(tool, bodies=None, align=ALIGN))
+
+
+def cheaper(defence: str) -> tuple[Any, float]:
+    """A defence whose training is measured for that written as `defence`, and its first stage's
+    share of epochs: the networks of Ensembler's are trained apart, so that a few of them tell.
+    """
+    made = make_defence(defence)
+    if not isinstance(made, Ensembler):
+        return made, 1.0
+    return replace(made, bodies=made.selected), made.bodies / made.selected
 
 
 def _recogniser_seconds(plan: SplitPlan, data: Path, images: LabelledImages) -> float:
@@ -174,17 +213,29 @@ def _recogniser_seconds(plan: SplitPlan, data: Path, images: LabelledImages) -> 
 
 def _training_seconds(plan: SplitPlan, device: str, images: LabelledImages, one: _System) -> float:
     settings = plan.train
+    shield, times = cheaper(one.defence)
 
     def epochs(size: int) -> Callable[[int, int], object]:
-        bench = _bench(plan, images.pick(range(size)), device)
-        return lambda first, second: bench(one.network, one.defence, first, second)
+        def work(first: int, second: int) -> object:
+            few = replace(settings, epochs=first, ensemble_epochs=second)
+            bench = Bench(
+                network=make_network(one.network),
+                data=images.pick(range(size)),
+                settings=few,
+                seed=0,
+                device=pick_device(device),
+            )
+            return shield(bench)
 
-    wanted = (settings.epochs, settings.ensemble_epochs)
+        return work
+
+    wanted = (times * settings.epochs, settings.ensemble_epochs)
     return extrapolated(epochs, wanted, len(images), settings.batch_size, _clock(device))
 
 
-def _attack_seconds(device: str, both: _Data, one: _System, tool: Any) -> float:
-    network, system = make_network(one.network), one.made.to(pick_device(device))
+def _attack_seconds(device: str, both: _Data, asked: _Work) -> float:
+    network, tool = make_network(asked.network), asked.tool
+    system = empty_system(network, task_of(both[0]), bodies=asked.bodies).to(pick_device(device))
     private = both[1].pick(range(min(len(both[1]), _FEW)))
 
     def epochs(size: int) -> Callable[[int, int], object]:
@@ -207,12 +258,12 @@ def _clock(device: str) -> Callable[[], float]:
 
 def extrapolated(
     epochs: Callable[[int], Callable[[int, int], object]],
-    wanted: tuple[int, int],
+    wanted: tuple[float, float],
     images: int,
     batch: int,
     clock: Callable[[], float] = time.process_time,
 ) -> float:
-    """Seconds of all epochs on all images, from one epoch and a few on one batch.
+    """Seconds of all epochs on all images, from one epoch and a few on one batch, or on fewer.
 
     epochs: a number of images → what trains on them for that many epochs of two kinds. wanted: how
     many of each. clock: seconds.
@@ -224,7 +275,8 @@ def extrapolated(
         return clock() - began
 
     few, size = min(_FEW, images), min(batch, images)
-    size = few if timed(epochs(few), 1, 1) > _LONG else size
+    tried = timed(epochs(few), 1, 1)
+    size = max(min(few, size), min(size, int(few * _LONG / max(tried, 1e-3))))
     work = epochs(size)
     if size != few:
         work(1, 1)  # the first of a size takes longer
@@ -236,23 +288,6 @@ def extrapolated(
     rest = max(0.0, once - first - second)  # what does not grow with the epochs
     share = math.ceil(images / batch) * min(batch, images) / size
     return rest + share * (wanted[0] * first + wanted[1] * second)
-
-
-def _bench(plan: SplitPlan, images: LabelledImages, device: str) -> Callable[..., SplitSystem]:
-    """What trains a system on `images` for that many epochs of the two kinds."""
-
-    def train(network: str, defence: str, first: int, second: int) -> SplitSystem:
-        bench = Bench(
-            network=make_network(network),
-            data=images,
-            settings=replace(plan.train, epochs=first, ensemble_epochs=second),
-            seed=0,
-            device=pick_device(device),
-        )
-        made: SplitSystem = make_defence(defence)(bench)
-        return made
-
-    return train
 
 
 def _tools(plan: SplitPlan, made: SplitSystem) -> Sequence[Any]:

@@ -30,7 +30,7 @@ from semsim.split.plan import PRESETS, check
         (("--table", "5"), "--table is one of 1, 2, 3, 4"),
         (("--figure", "4"), "--figure is one of 2, 3"),
         (("--size", "64"), "--size is of the images of --images"),
-        (("--images", "nowhere"), "No folder nowhere"),
+        (("--images", "nowhere"), "/nowhere. Expected"),  # from whatever folder it is resumed
         (("--workers", "0"), "greater than or equal to 1"),
         (
             ("--preset", "smoke", "--table", "4", "--scheduler", "nonsense://x"),

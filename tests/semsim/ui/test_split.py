@@ -14,7 +14,8 @@ from semsim.jobs import folders as jobs
 from semsim.kept.whole import write_json
 from semsim.learning.card_promoted import PROMOTED_FILE
 from semsim.split import split_probe
-from semsim.split.plan import SplitPlace, check
+from semsim.split.networks import Task
+from semsim.split.plan import SplitPlace, check, make_network
 from semsim.split.run import RECOGNISER_TRAIN
 from semsim.split.split_job import KIND, plan_of, queue_split
 from semsim.split.train_settings import ShadowAttack
@@ -201,12 +202,40 @@ def test_time_grows_with_epochs_and_images():
     assert clock[0] < told / 5
 
 
-def test_attacks_through_other_bodies_are_measured_once():
+def test_where_a_batch_takes_long_fewer_images_are_measured():
+    """Eight images take less than a second, and a batch of them many."""
+    clock = [0.0]
+
+    def epochs(size):
+        def work(first, second):
+            clock[0] += size * 0.05 * (first + second)
+
+        return work
+
+    told = split_probe.extrapolated(epochs, (5, 7), images=640, batch=128, clock=lambda: clock[0])
+    assert told == pytest.approx(640 * 0.05 * (5 + 7))
+    assert clock[0] < 6
+
+
+def test_attacks_through_as_many_bodies_are_measured_once():
+    task = Task(size=(12, 12), classes=2, mean=(0.5,) * 3, std=(0.25,) * 3)
+    network = make_network("small:width=2")
+
+    def system(defence):
+        return split_probe._System("small", defence, split_probe.untrained(network, defence, task))
+
+    ten, one = system("ensembler:bodies=4,selected=2"), system("single")
     tools = [ShadowAttack(bodies=(place,)) for place in range(4)]
-    assert len(set(map(split_probe._alike, tools))) == 1
-    assert split_probe._alike(ShadowAttack()) == ShadowAttack()
-    pair = ShadowAttack(bodies=(1, 3), learn_selector=False)
-    assert split_probe._alike(pair) not in set(map(split_probe._alike, tools))
+    works = {split_probe.alike(ten, tool) for tool in tools}
+    assert works == {split_probe.alike(one, ShadowAttack(align=10.0))}
+    assert split_probe.alike(ten, ShadowAttack()).bodies == 4
+    assert split_probe.alike(ten, ShadowAttack(bodies=(1, 3))).bodies == 2
+
+
+def test_of_ensembler_s_first_networks_a_few_tell_what_all_take():
+    shield, times = split_probe.cheaper("ensembler:bodies=10,selected=4")
+    assert (shield.bodies, shield.selected, times) == (4, 4, 2.5)
+    assert split_probe.cheaper("single")[1] == 1
 
 
 def test_what_a_job_does_beside_its_plan_is_in_the_estimate(tmp_path):
