@@ -5,7 +5,7 @@ Locks are taken in the order that `slots` says.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import bindparam, exists, func, or_, select
@@ -28,10 +28,10 @@ from annotation.store.slots import (
     MY_LEASES,
     SLOT,
     extend,
+    good_ends,
     hand_out,
     here,
     lock_room,
-    require_active,
     task_items,
 )
 from annotation.store.specs import WRITTEN, settings_in
@@ -48,25 +48,18 @@ _LAST_GIVEN = (
 _N_COUNTED = select(func.count()).where(
     VoteRow.annotator_id == bindparam("me"), VoteRow.status == VoteStatus.COUNTED
 )
-_CLAIMING = (
-    select(
-        StudyRow.status,
-        StudyRow.version,
-        WRITTEN,
-        _N_COUNTED.scalar_subquery(),
-        func.coalesce(_LAST_GIVEN.scalar_subquery(), 0),
-        SLOT.c.stimulus_id,
-        SLOT.c.tab,
-        SLOT.c.lease_until,
-    )
-    .select_from(StudyRow)
-    .outerjoin(SLOT, MY_LEASES)
-    .where(StudyRow.id == bindparam("study"))
+_CLAIMING = select(
+    StudyRow.status,
+    StudyRow.version,
+    WRITTEN,
+    _N_COUNTED.scalar_subquery(),
+    func.coalesce(_LAST_GIVEN.scalar_subquery(), 0),
+).where(StudyRow.id == bindparam("study"))
+_HOLDING = (
+    select(SLOT.c.stimulus_id, SLOT.c.tab, SLOT.c.lease_until)
+    .where(MY_LEASES)
     .order_by(SLOT.c.given, SLOT.c.id)
 )
-# A page asks for its two hundred items again and again, and says that it is still there: their
-# reservations are written anew only once this part of them has passed.
-EXTENDED_AFTER = 1 / 20
 IN_CASE = 12  # more items to choose from than wanted, as others may take some first
 _BEGUN = exists().where(SlotRow.annotator_id == AnnotatorRow.id)
 # How many people have answered or hold an item and were seen since, whoever asks included.
@@ -108,20 +101,17 @@ class Claimer:
     given: int
     held: Mapping[str, Held]
 
-    @property
-    def lasts(self) -> timedelta:
-        """For how long an item is reserved."""
-        return timedelta(seconds=self.spec.lease_seconds)
-
 
 def claimer(tx: Session, annotator: Annotator, now: datetime) -> Claimer:
     """`annotator` as one who claims; notes that they were here, as `here` does."""
     me = here(tx, annotator, now)
-    binds = {"me": annotator.id, "study": annotator.study_id}
-    rows = tx.connection().execute(_CLAIMING, binds).all()
-    if not rows:
+    binds, connection = {"me": annotator.id, "study": annotator.study_id}, tx.connection()
+    row = connection.execute(_CLAIMING, binds).one_or_none()
+    if row is None:
         raise NotFoundError(NO_STUDY.format(annotator.study_id))
-    status, version, written, votes, given, *_ = rows[0]
+    status, version, written, votes, given = row
+    # Not in one with the above, of which there would be two hundred copies.
+    holding = connection.execute(_HOLDING, binds)
     return Claimer(
         annotator=me,
         spec=settings_in(written, annotator.study_id),
@@ -129,7 +119,7 @@ def claimer(tx: Session, annotator: Annotator, now: datetime) -> Claimer:
         serves=status == StudyStatus.RUNNING and serves(me.status, me.step),
         votes=votes,
         given=given,
-        held={item: Held(tab, until) for *_, item, tab, until in rows if item is not None},
+        held={item: Held(tab, until) for item, tab, until in holding},
     )
 
 
@@ -148,7 +138,7 @@ def lease(
     Items that somebody else is claiming at this moment are skipped; the `last_try` waits to see
     whether they still have room, and if nothing else is left moves items here from other tabs.
     Those they have are reserved for the whole of the study's `lease_seconds` again once
-    `EXTENDED_AFTER` of it has passed; the end that all are told is that of the first to end.
+    `slots.EXTENDED_AFTER` of it has passed; the end that all are told is that of the first to end.
     """
     if not by.serves:
         return []
@@ -162,35 +152,17 @@ def lease(
     given = _room(tx, by, new, free, now, skip_locked=not last_try)
     if last_try and not items and not given:
         items = [item for item, held in by.held.items() if held.tab != tab][:n]
-    first_end = _keep(tx, by, tab, items, now)
+    enough, until = ends = good_ends(now, by.spec)
+    late = [one for one in items if not _lasts(by.held[one], tab, enough, until)]
+    if late:
+        extend(tx, annotator, tab, late, ends)
+    kept = [by.held[one].until for one in set(items).difference(late)]
     if given:
-        k, until = by.spec.votes_per_item, now + by.lasts
+        k = by.spec.votes_per_item
         hand_out(tx, annotator, given, k, now, until=until, tab=tab, after=by.given)
     items += given
     # Of all the same, as of trials, or it would say which of them are none.
-    return task_items(tx, items, first_end) if items else []
-
-
-def heartbeat(
-    tx: Session, annotator: Annotator, tab: str, items: Sequence[str], now: datetime
-) -> None:
-    """Say that `annotator` is still looking at `items`, which are reserved on as by `lease`.
-
-    Raises `NotAllowedError` if they may not.
-    """
-    by = claimer(tx, annotator, now)
-    require_active(by.annotator.status)
-    _keep(tx, by, tab, [item for item in items if item in by.held], now)
-
-
-def _keep(tx: Session, by: Claimer, tab: str, items: Sequence[str], now: datetime) -> datetime:
-    """Reserve `items` that somebody holds on; the end of the first to end, or of a new one."""
-    until = now + by.lasts
-    enough = until - by.lasts * EXTENDED_AFTER
-    late = [one for one in items if not _lasts(by.held[one], tab, enough, until)]
-    if late:
-        extend(tx, by.annotator, tab, late, until)
-    return min([until, *(by.held[one].until for one in set(items).difference(late))])
+    return task_items(tx, items, min([until, *kept])) if items else []
 
 
 def _lasts(held: Held, tab: str, first: datetime, last: datetime) -> bool:

@@ -39,9 +39,11 @@ from annotation.domain import (
     TaskItem,
 )
 from annotation.errors import NotAllowedError, NotFoundError
+from annotation.spec import StudySpec
 from annotation.store.askers import LEASE_LOST, study_row
 from annotation.store.events import note
 from annotation.store.openings import FREE, LEASED
+from annotation.store.specs import settings_of
 from annotation.store.tables import (
     CandidateListRow,
     EventRow,
@@ -92,7 +94,14 @@ SHOWN = (
 _PUT = update(SLOT).where(SLOT.c.id == bindparam("slot"))
 _EXTEND = (
     update(SLOT)
-    .where(MY_LEASES, SLOT.c.stimulus_id.in_(_ITEMS))
+    .where(
+        MY_LEASES,
+        SLOT.c.stimulus_id.in_(_ITEMS),
+        or_(
+            SLOT.c.tab != bindparam("for_tab"),
+            ~SLOT.c.lease_until.between(bindparam("enough"), bindparam("until")),
+        ),
+    )
     .values(lease_until=bindparam("until"), tab=bindparam("for_tab"))
 )
 _ANSWERED = (
@@ -125,6 +134,9 @@ _BEGUN = {
     "for_tab": "",
     "mark": 1,
 }
+# A page asks for its two hundred items again and again, and says that it is still there: their
+# reservations are written anew only once this part of them has passed.
+EXTENDED_AFTER = 1 / 20
 # A lease is over once its end has passed, so that of a released one lies just before now.
 MOMENT = timedelta(microseconds=1)
 _REFUSED = {  # by the name of the error
@@ -214,11 +226,25 @@ def set_slot(tx: Session, slot_id: int, state: SlotState, **values: object) -> N
     tx.connection().execute(_PUT, {"slot": slot_id, "state": state, **values})
 
 
+def good_ends(now: datetime, spec: StudySpec) -> tuple[datetime, datetime]:
+    """The first and the last end of a reservation that need not be written anew."""
+    lasts = timedelta(seconds=spec.lease_seconds)
+    return now + lasts * (1 - EXTENDED_AFTER), now + lasts
+
+
 def extend(
-    tx: Session, annotator: Annotator, tab: str, items: Sequence[str], until: datetime
+    tx: Session,
+    annotator: Annotator,
+    tab: str,
+    items: Sequence[str],
+    ends: tuple[datetime, datetime],
 ) -> None:
-    """Reserve those of `items` that `annotator` still holds until `until`, for `tab`."""
-    binds = {"me": annotator.id, "items": items, "until": until, "for_tab": tab}
+    """Reserve those of `items` that `annotator` still holds for `tab`, until the last of `ends`.
+
+    Those of `tab` that have one of the `good_ends` keep it.
+    """
+    enough, until = ends
+    binds = {"me": annotator.id, "items": items, "until": until, "for_tab": tab, "enough": enough}
     tx.connection().execute(_EXTEND, binds)
 
 
@@ -226,6 +252,14 @@ def answered(tx: Session, annotator: Annotator, item: str) -> int | None:
     """The slot of `item`, which is locked, that `annotator` holds: done from now on. Else None."""
     binds = {"me": annotator.id, "item": item}
     return tx.connection().execute(_ANSWERED, binds).scalar_one_or_none()
+
+
+def heartbeat(
+    tx: Session, annotator: Annotator, tab: str, items: Sequence[str], now: datetime
+) -> None:
+    """Say that `annotator` is still looking at `items`; `NotAllowedError` if they may not."""
+    require_active(touch(tx, annotator, now))
+    extend(tx, annotator, tab, items, good_ends(now, settings_of(study_row(tx, annotator))))
 
 
 def touch(tx: Session, annotator: Annotator, now: datetime) -> AnnotatorStatus:

@@ -62,7 +62,7 @@ usual_rt_ms = reading(reports.usual_rt_ms)
 who = reading(people.session_owner)
 whose_link = reading(people.link_owner)
 sign_out = writing(people.close_session)
-heartbeat = writing(claims.heartbeat)
+heartbeat = writing(slots.heartbeat)
 release = writing(slots.release)
 
 

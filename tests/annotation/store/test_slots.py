@@ -104,7 +104,7 @@ def test_heartbeats_write_reservations_anew_only_after_a_while_too(store, anna):
 
     def ends(now, tab="tab"):
         """What the items that are held end at after a heartbeat."""
-        store.write(lambda tx: claims.heartbeat(tx, anna, tab, mine, now))
+        store.write(lambda tx: slots.heartbeat(tx, anna, tab, mine, now))
         rows = store.read(lambda tx: tx.query(SlotRow).filter_by(state="leased", tab=tab).all())
         return [row.lease_until for row in rows]
 
@@ -128,7 +128,7 @@ def test_a_takeover_is_on_record(store, study, anna, ben):
 
 def test_a_heartbeat_brings_items_along_to_its_tab(store, anna):
     (item,) = next_items(store, anna, "old", 1, NOW)
-    store.write(lambda tx: claims.heartbeat(tx, anna, "new", [item.item, "nothing"], LATER))
+    store.write(lambda tx: slots.heartbeat(tx, anna, "new", [item.item, "nothing"], LATER))
     (row,) = store.read(lambda tx: tx.query(SlotRow).filter_by(state="leased").all())
     assert (row.tab, row.lease_until) == ("new", LATER + timedelta(seconds=600))
 

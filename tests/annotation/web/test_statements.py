@@ -17,7 +17,7 @@ from study_factory import DATABASES
 from annotation.spec import Task
 from annotation.web.api import router
 
-AT_MOST = {"join": 9, "first items": 10, "refill": 11, "vote": 6, "heartbeat": 4}
+AT_MOST = {"join": 9, "first items": 11, "refill": 11, "vote": 6, "heartbeat": 5}
 pytestmark = pytest.mark.parametrize("store", DATABASES, indirect=True)
 
 
