@@ -356,12 +356,14 @@ def test_labels_that_came_without_votes_are_compared(made_context, tmp_path):
     assert "labels and no votes" in told
     assert "here they agree" not in told
 
-    write_import(context.data / "imports" / "shown", {**tables, "labels": labels}, "released")
+    foreign = scores.assign(metric="theirs", leaks="higher")  # ours would be computed first
+    shown = {**tables, "labels": labels, "scores": foreign}
+    write_import(context.data / "imports" / "shown", shown, "released")
     part(client, "body", study="import:shown")
     stop_all(context)
     first = client.get("/studio/compare", params={"study": "import:shown"}).text
     assert re.search(r'id="cmp-tab-answer"[^>]*aria-current', first)  # not an empty tab
-    cards = part(client, "panel", study="import:shown", tab="metric", metric="psnr")
+    cards = part(client, "panel", study="import:shown", tab="metric", metric="theirs")
     assert "no votes yet" not in cards
     assert '<span class="st-leaked">recognised</span>' in cards
 
