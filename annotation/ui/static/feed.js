@@ -26,6 +26,7 @@ const ASK_AGAIN_MS = {
   elsewhere: 2000,
 };
 
+const OVER = new Set(["closed", "elsewhere"]); // no answer counts any more
 const PATIENCE_MS = 60000; // a network that has gone may not say so
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -138,7 +139,7 @@ export class Feed {
   // Whether all `n` came, so that asking again may bring more.
   #accept(reply, n) {
     this.trouble = "";
-    if (reply.state.startsWith("you-") || reply.state === "elsewhere") this.#items = [];
+    if (reply.state.startsWith("you-") || OVER.has(reply.state)) this.#items = [];
     this.completion = reply.code ? { code: reply.code, page: reply.done_page } : null;
     const known = new Map(this.#items.map((item) => [item.item, item]));
     const near = this.#items.slice(0, AT_HAND);

@@ -1,6 +1,7 @@
 """What the labelling page asks the server for, and a server or a disk that leaves it alone."""
 
 import page_scripts
+import pytest
 
 QUIET = """
 const quiet = { calm: 0, size: 0 };
@@ -52,6 +53,30 @@ def test_pictures_that_are_gone_keep_no_others_away():
         return feed.broken.size;
     })()"""
     assert page_scripts.evaluate("feed.js", "Feed", script, before=GONE) == 24
+
+
+CLOSING = (
+    QUIET
+    + """
+const items = [1, 2, 3].map((n) => ({ item: `${n}`, images: [`/api/image/${n}`] }));
+globalThis.Image = class { async decode() {} };
+const replies = [{ state: "ready", items }, { state: told, items: [] }];
+globalThis.fetch = async () => Response.json({ ...replies.shift(), version: 1, progress: {} });
+"""
+)
+
+
+@pytest.mark.parametrize(("state", "left"), [("closed", 0), ("you-stopped", 0), ("paused", 3)])
+def test_of_a_closed_study_nothing_is_shown_whose_answers_could_not_count(state, left):
+    script = """(async () => {
+        const feed = new Feed({ outbox: quiet, ...all });
+        await feed.ask();
+        await feed.ask();
+        feed.close();
+        return feed.tokens.length;
+    })()"""
+    before = f"const told = {state!r};{CLOSING}"
+    assert page_scripts.evaluate("feed.js", "Feed", script, before=before) == left
 
 
 WORKER = """
