@@ -34,7 +34,9 @@ def test_where_a_metric_and_people_differ():
     values = {"1": 1.0, "2": 2.0, "3": np.inf, "4": np.nan}
     scores = scores_of({("mse", "m"): values, ("psnr", "m"): values})
     found = gather(votes_of(votes), scores, [PSNR, MSE])
-    table = disagreement_table([PSNR, MSE], found, found.response.means).set_index(["metric", "row"])
+    table = disagreement_table([PSNR, MSE], found, found.response.means).set_index(
+        ["metric", "row"]
+    )
     assert tuple(table.reset_index().columns) == DISAGREEMENT_COLUMNS
     assert table.loc["psnr"].index.tolist() == [0, 1, 2]  # the fourth has no score
     assert table.loc["psnr", "human"].tolist() == [1, 0.5, 0]
