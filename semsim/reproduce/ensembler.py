@@ -1,9 +1,9 @@
 """`python -m semsim reproduce ensembler`: the Ensembler paper's tables and figures beside ours."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import pandas as pd
 import typer
@@ -56,6 +56,7 @@ from semsim.terminal import (
 )
 from semsim.weights import CHECKPOINTS
 
+P = TypeVar("P", SplitPlan, SentencePlan)
 _CUT_SIZE = 32  # pixels a side of images in figures of split points
 
 
@@ -94,6 +95,13 @@ def reproduce_ensembler(
     attack_seed: Annotated[
         list[int] | None, typer.Option(help="Seed of an attack. Repeatable.")
     ] = None,
+    shadow_start: Annotated[
+        str | None,
+        typer.Option(
+            help="How the shadow's two layers that stand for noise start, random or identity, "
+            "instead of the preset's."
+        ),
+    ] = None,
     data_dir: DataOption = DATA,
     device: DeviceOption = "auto",
     workers: Annotated[int, typer.Option(min=1, help="Processes that train and attack.")] = 1,
@@ -108,17 +116,17 @@ def reproduce_ensembler(
     """
     with told_errors():
         seeds = {"defence_seeds": defence_seed, "attack_seeds": attack_seed}
-        given: dict[str, Any] = {name: tuple(v) for name, v in seeds.items() if v}
         place = SplitPlace(data=data_dir, checkpoints=CHECKPOINTS, device=device)
         if table == NUMBER and figure is None:
             if images is not None or size is not None or vgg16:
                 raise SettingsError(
                     "Table 4 is of sentences; leave --images, --size and --vgg16 out."
                 )
-            translated = replace(plan_of_sentences(preset), **given)
+            translated = _changed(plan_of_sentences(preset), seeds, shadow_start)
             _translation(translated, place, (workers, scheduler), planned, as_json)
             return
-        plan = replace(_plan(preset, table, figure, vgg16, images, size), **given)
+        chosen = _plan(preset, table, figure, vgg16, images, size)
+        plan = _changed(chosen, seeds, shadow_start)
         if planned:
             source = source_of(plan.dataset, planned)
             shares, disk = costs_of(plan, data_dir, device, source)
@@ -293,6 +301,13 @@ def _found(table: pd.DataFrame, way: Way) -> dict[Any, Any] | None:
     if mine.empty:
         mine = table[(names == way.defence) & (table["n"] == 0) & ~table["valid"].astype(bool)]
     return None if mine.empty else dict(mine.iloc[0])
+
+
+def _changed(plan: P, seeds: Mapping[str, Sequence[int] | None], start: str | None) -> P:
+    """`plan` with the seeds and the start of the shadow that are given."""
+    given: dict[str, Any] = {name: tuple(some) for name, some in seeds.items() if some}
+    shadow = plan.shadow if start is None else replace(plan.shadow, start=start)
+    return replace(plan, shadow=shadow, **given)
 
 
 def _plan(

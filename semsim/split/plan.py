@@ -122,7 +122,7 @@ _PAPER = replace(
     ),
     attacks=tuple(ARMS),
     train=SplitTrainSettings(epochs=30, ensemble_epochs=60, batch_size=128, ensemble_lr=2e-3),
-    shadow=ShadowAttack(epochs=30, decoder_epochs=30, batch_size=128),
+    shadow=ShadowAttack(epochs=30, decoder_epochs=30, batch_size=128, start="identity"),
     images=256,
 )
 _SMOKE = replace(  # seconds: whether everything runs, and nothing else
