@@ -112,7 +112,10 @@ def plain_loss(network: LayerGraph, batch: Examples, settings: FederatedSettings
 
 
 def loss_of(found: Tensor, batch: Examples, settings: FederatedSettings) -> Tensor:
-    """`plain_loss` of what a network has said of a mini-batch, (N, outputs)."""
+    """`plain_loss` of what a network has said of a mini-batch, (N, outputs).
+
+    Raises `DataError` as that does.
+    """
     if settings.loss == "mse":
         return (found - batch.targets.to(found.dtype)).square().sum(1).mean() / 2
     if batch.labels is None:

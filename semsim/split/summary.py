@@ -76,6 +76,8 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     Systems that are invalid and were not attacked have one row without scores. `n` counts runs,
     `clearer`, `by_shapes` and `judged` the pictures of all runs, see `semsim.sets.control.Count`,
     where all were counted by its present rule. sd has n - 1 and is NaN for one run.
+    `shadow_low` and `shadow_high` are the ends of the shadows' accuracy on public inputs: an attack
+    whose shadow has learned little says little.
     """
     lines = []
     for (network, defence), part in rows.groupby(["network", "defence"], sort=False):
@@ -97,7 +99,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
                 scores[f"{name}_mean"] = group[name].mean()
                 scores[f"{name}_sd"] = group[name].std(ddof=1)
             scores["recognised"] = group["recognised"].mean()
-            scores |= _counted(group)
+            scores |= _counted(group) | _learned(group)
             lines.append({**facts, **scores})
     return pd.DataFrame(lines)
 
@@ -125,6 +127,8 @@ def verdict(rows: pd.DataFrame, defence: str, against: str, attack: str) -> str:
         )
     counts = [count_text(_counted(side)) for side in sides]
     parts.append(f"clearer than a guess {counts[0]} against {counts[1]}")
+    learned = [shadow_text(_learned(side)) for side in sides]
+    parts.append(f"the shadows name {learned[0]} of public inputs right, against {learned[1]}")
     return f"{attack}: {defence} {_words(signs)} {against}: {'; '.join(parts)}."
 
 
@@ -219,8 +223,9 @@ def summary_text(table: pd.DataFrame) -> str:
         scores += [spread_text(row, name, 3) for name in more]
         cells = [row["network"], row["defence"], f"{row['accuracy']:.3f}{valid}"]
         cells += [f"{100 * row['change']:+.2f}", row["attack"] or "not attacked"]
-        rows.append([*cells, row["choice"], str(row["n"]), count_text(row), *scores])
-    return text_table([*header, "clearer", "SSIM", "PSNR, dB", *more], rows)
+        counts = [str(row["n"]), shadow_text(row), count_text(row)]
+        rows.append([*cells, row["choice"], *counts, *scores])
+    return text_table([*header, "shadow right", "clearer", "SSIM", "PSNR, dB", *more], rows)
 
 
 def scored(table: pd.DataFrame) -> list[str]:
@@ -242,6 +247,20 @@ def _counted(runs: pd.DataFrame) -> dict[str, float]:
     if not all(map(by_present_rule, runs.to_dict("records"))):
         return {}
     return {"rule": RULE, **{name: runs[name].sum() for name in _COUNTED}}
+
+
+def _learned(runs: pd.DataFrame) -> dict[str, float]:
+    ends = runs["shadow_accuracy"].agg(["min", "max"])
+    return {"shadow_low": ends["min"], "shadow_high": ends["max"]}
+
+
+def shadow_text(row: Mapping[Any, Any]) -> str:
+    """What share of public inputs the shadows of a summary's row name right, as "33–82 %"."""
+    low, high = (row.get(f"shadow_{end}", np.nan) for end in ("low", "high"))
+    if pd.isna(low):
+        return "–"
+    ends = dict.fromkeys(f"{100 * end:.0f}" for end in (low, high))
+    return f"{'–'.join(ends)} %"
 
 
 def count_of(row: Mapping[Any, Any]) -> Count:

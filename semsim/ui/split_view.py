@@ -13,6 +13,7 @@ from semsim.split.summary import (
     count_of,
     count_text,
     scored,
+    shadow_text,
     spread_text,
     unlearned_words,
 )
@@ -150,7 +151,7 @@ def scores_html(summary: Sequence[Mapping[str, Any]]) -> str:
     """Mean ± standard deviation over seeds, one row a way to attack."""
     more = scored(pd.DataFrame(list(summary)))
     head = ["Network", "Defence", "Accuracy", "Attack", "Runs"]
-    head += ["Clearer than a guess", "SSIM", "PSNR, dB", "Recognised"]
+    head += ["Shadow right on public", "Clearer than a guess", "SSIM", "PSNR, dB", "Recognised"]
     rows = [
         [
             row["network"],
@@ -160,6 +161,7 @@ def scores_html(summary: Sequence[Mapping[str, Any]]) -> str:
             ),
             attack_words(str(row["attack"]), str(row["choice"])),
             row["n"],
+            shadow_text(row),
             count_text(row),
             spread_text(dict(row), "ssim", 3),
             spread_text(dict(row), "psnr", 2),

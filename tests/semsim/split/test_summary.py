@@ -75,10 +75,20 @@ def test_an_order_is_called_shown_only_beyond_the_spread(ours, theirs, words):
     assert words in told
     if len(ours) == 3:
         count = "12 of 30 (3 by shapes)"
-        assert told.endswith(f"clearer than a guess {count} against {count}.")
+        assert f"clearer than a guess {count} against {count};" in told
     for earlier in (table.drop(columns="rule"), table.assign(rule=RULE - 1)):
         told = verdict(earlier, ENSEMBLER, "single", "adaptive")
-        assert told.endswith("clearer than a guess – against –.")
+        assert "clearer than a guess – against –;" in told
+
+
+def test_how_well_the_shadows_learned_stands_beside_what_they_gave():
+    table = pd.DataFrame(runs(ENSEMBLER, (0.1, 0.2)) + runs("single", (0.5,)))
+    table["shadow_accuracy"] = [0.33, 0.824, 0.9]
+    text = summary_text(summary(table))
+    assert "33–82 %" in text
+    assert " 90 %" in text
+    told = verdict(table, ENSEMBLER, "single", "adaptive")
+    assert told.endswith("the shadows name 33–82 % of public inputs right, against 90 %.")
 
 
 def test_attacks_on_one_system_are_no_spread_over_systems():
