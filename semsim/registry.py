@@ -65,15 +65,16 @@ def setting(
     least: float | None = None,
     above: float | None = None,
     term: str = "",
+    before: Any = MISSING,
 ) -> Any:
     """A field with its default, what a page calls it and says of it, and what it may be.
 
     choices: the texts it can be. offers: the same where a library has to be asked: texts by the
     value of the setting `by`, under "" where they hang on none; who builds the plug-in checks them.
     least, above: numbers it is not below, and is above. term: the word of the glossary that
-    explains it.
+    explains it. before: what it was before it came, see `plain_before`.
     """
-    said = {"label": label, "text": text, "term": term}
+    said = {"label": label, "text": text, "term": term, "before": before}
     may_be = {"choices": choices, "offers": offers, "by": by, "least": least, "above": above}
     return field(default=default, metadata={**said, **may_be})
 

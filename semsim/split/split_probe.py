@@ -20,7 +20,7 @@ from semsim.campaign.costs import Cost, keep_cost, probe_key
 from semsim.campaign.probe import epoch_seconds, picture_bytes, probed, starting
 from semsim.device import one_thread, pick_device
 from semsim.layer_graph import count_parameters
-from semsim.registry import plain
+from semsim.registry import plain, plain_before
 from semsim.split.defences import Ensembler, draw_selector
 from semsim.split.experiment import attack as attacked
 from semsim.split.networks import AnyTask, SplitNetwork, Task, task_of
@@ -39,7 +39,7 @@ from semsim.split.plan import (
 )
 from semsim.split.run import RECOGNISER, RECOGNISER_TRAIN
 from semsim.split.system import SplitSystem, empty_system
-from semsim.split.train_settings import ShadowAttack
+from semsim.split.train_settings import STARTS, ShadowAttack
 from semsim.split.training import Bench
 from semsim.types import LabelledImages
 
@@ -47,6 +47,7 @@ _FEW = 8  # images of a first try, and measured at least
 _LONG = 0.5  # seconds: as many images are measured as take that
 _ENOUGH, _MOST = 0.3, 8  # seconds of epochs that tell the time of one, and the most of them
 _WORK = "semsim.split.run"
+_ATTACK = "CPU of a split attack"
 _Data = tuple[LabelledImages, LabelledImages]
 # For who reads an estimate; the second is not of sentences.
 HOW = (
@@ -165,7 +166,7 @@ def _seconds(
         times
         * probed(
             data,
-            probe_key("CPU of a split attack", plan.dataset, *work[:2], device, plain(work.tool)),
+            probe_key(_ATTACK, plan.dataset, *work[:2], device, plain_before(work.tool)),
             partial(_attack_seconds, device, both, work),
         )
         for work, times in works.items()
@@ -184,10 +185,11 @@ class _Work(NamedTuple):
 def alike(one: _System, tool: ShadowAttack) -> _Work:
     """What takes as long: it matters how many bodies an attack goes through, and not which.
 
-    An alignment takes hardly longer than none, so that it is measured with one.
+    An alignment takes hardly longer than none, so that it is measured with one; a start no time.
     """
     bodies = len(one.made.bodies if tool.bodies is None else tool.bodies)
-    return _Work(one.network, bodies, replace(tool, bodies=None, align=ALIGN))
+    same = replace(tool, bodies=None, align=ALIGN, start=STARTS[0])
+    return _Work(one.network, bodies, same)
 
 
 def cheaper(defence: str) -> tuple[Any, float]:
