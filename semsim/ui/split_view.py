@@ -151,7 +151,7 @@ def scores_html(summary: Sequence[Mapping[str, Any]]) -> str:
     """Mean ± standard deviation over seeds, one row a way to attack."""
     more = scored(pd.DataFrame(list(summary)))
     head = ["Network", "Defence", "Accuracy", "Attack", "Runs"]
-    head += ["Shadow right on public", "Clearer than a guess", "SSIM", "PSNR, dB", "Recognised"]
+    head += ["Clearer than a guess", "SSIM", "PSNR, dB", "Recognised", "Shadow right on public"]
     rows = [
         [
             row["network"],
@@ -161,11 +161,11 @@ def scores_html(summary: Sequence[Mapping[str, Any]]) -> str:
             ),
             attack_words(str(row["attack"]), str(row["choice"])),
             row["n"],
-            shadow_text(row),
             count_text(row),
             spread_text(dict(row), "ssim", 3),
             spread_text(dict(row), "psnr", 2),
             "–" if pd.isna(share := row.get("recognised")) else f"{share:.0%}",
+            shadow_text(row),
             *(spread_text(dict(row), name, 3) for name in more),
         ]
         for row in summary

@@ -12,8 +12,9 @@ from semsim.ui import lab_sets, pictures_data, split_view
 
 
 def test_scores_are_told_with_their_spread_and_words_are_escaped():
-    html = split_view.scores_html([ROW])
+    html = split_view.scores_html([{**ROW, "shadow_low": 0.33, "shadow_high": 0.824}])
     assert "0.500 ± 0.100" in html
+    assert "33–82 %" in html
     assert "95.0% (-2.0 points)" in html
     assert "needs the originals" in html
     assert "<b>" not in html
