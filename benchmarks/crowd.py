@@ -100,7 +100,7 @@ class Stored:
     def exclude(self, who: Person, now: float) -> int:
         """As `Board`; raises `RuntimeError` unless the product has paused them by itself."""
         name, n = self._who[who.seat].name, self.counted.pop(who.seat, 0)
-        listed = self._store.read(lambda tx: people.found(tx, self.study.id, name))
+        _, listed = self._store.read(lambda tx: people.arriving(tx, self.study.id, name))
         if listed is None or listed.status is not AnnotatorStatus.PAUSED:
             raise RuntimeError(f"{name} failed {who.failed} catch trials and was not paused.")
         participants.exclude(self._store, self.study.id, name, _at(now))
