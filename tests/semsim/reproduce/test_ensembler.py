@@ -24,8 +24,11 @@ from semsim.split.plan import PRESETS, check
         (("--preset", "paper"), "as --images, or put it at cifar10"),
         (("--preset", "paper", "--table", "3"), "as --images, or put it at celeba-hq"),
         (("--preset", "huge"), "small, paper"),
-        (("--shadow-start", "zero"), "start is one of random, identity; got 'zero'"),
-        (("--shadow-start", "zero", "--table", "4"), "start is one of random, identity"),
+        (("--shadow-start", "zero"), "start must be random or identity; got 'zero'"),
+        (
+            ("--shadow-start", "zero", "--table", "4"),
+            "start must be random or identity; got 'zero'",
+        ),
         (("--vgg16", "--table", "2"), "--vgg16 is of Table 1"),
         (("--vgg16", "--table", "4"), "leave --images, --size and --vgg16 out"),
         (("--vgg16", "--figure", "2"), "leave it out of a figure"),

@@ -79,7 +79,7 @@ def test_a_shadow_can_start_as_the_clients_head_without_noise(start, as_one_laye
 
 
 def test_a_start_that_there_is_not_is_refused():
-    with pytest.raises(SettingsError, match=r"random, identity; got 'zero'"):
+    with pytest.raises(SettingsError, match=r"start must be random or identity; got 'zero'"):
         ShadowAttack(start="zero")
 
 
