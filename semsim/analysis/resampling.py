@@ -76,17 +76,7 @@ def interval(
     normal (Hesterberg 2015, "What teachers should know about the bootstrap": the expanded
     percentile interval); below `FEWEST_ORIGINALS` there is none.
     """
-    numbers = draws[~np.isnan(draws)]
-    if not len(numbers) or len(numbers) < fewest * len(draws):
-        return np.nan, np.nan
-    if originals is not None and originals < FEWEST_ORIGINALS:
-        return np.nan, np.nan
-    level = _LEVEL if originals is None else _widened(originals)
-    if np.isinf(numbers).any():  # between two infinite values there is nothing to interpolate
-        low, high = np.percentile(numbers, level, method="closest_observation")
-    else:
-        low, high = np.percentile(numbers, level)
-    return float(low), float(high)
+    return _reasoned(draws, fewest, originals)[:2]
 
 
 def varied_interval(
@@ -96,16 +86,30 @@ def varied_interval(
 
     Such draws say that the resamples could not show what chance does, not that it does nothing.
     """
-    low, high = interval(draws, fewest, originals)
-    if originals is not None and originals < FEWEST_ORIGINALS:
-        few = counted(originals, "original")
-        return low, high, f"images of one kind are of {few}; it takes at least {FEWEST_ORIGINALS}"
-    if np.isnan(low):
-        share = "half" if fewest == _HALF else f"{100 * fewest:g} %"
-        return low, high, f"fewer than {share} of the resamples give a ranking"
+    low, high, why = _reasoned(draws, fewest, originals)
     if high - low <= _ZERO:
         return np.nan, np.nan, "every resample gives the same number"
-    return low, high, None
+    return low, high, why
+
+
+def _reasoned(
+    draws: np.ndarray, fewest: float, originals: int | None
+) -> tuple[float, float, str | None]:
+    """`interval`, and why there is none."""
+    if originals is not None and originals < FEWEST_ORIGINALS:
+        few = counted(originals, "original")
+        why = f"images of one kind are of {few}; it takes at least {FEWEST_ORIGINALS}"
+        return np.nan, np.nan, why
+    numbers = draws[~np.isnan(draws)]
+    if not len(numbers) or len(numbers) < fewest * len(draws):
+        share = "half" if fewest == _HALF else f"{100 * fewest:g} %"
+        return np.nan, np.nan, f"fewer than {share} of the resamples give a ranking"
+    level = _LEVEL if originals is None else _widened(originals)
+    if np.isinf(numbers).any():  # between two infinite values there is nothing to interpolate
+        low, high = np.percentile(numbers, level, method="closest_observation")
+    else:
+        low, high = np.percentile(numbers, level)
+    return float(low), float(high), None
 
 
 def _widened(n: int) -> tuple[float, float]:
