@@ -11,6 +11,7 @@ from sqlalchemy import (
     Select,
     String,
     Text,
+    and_,
     cast,
     func,
     or_,
@@ -373,6 +374,7 @@ def simulated_answers(tx: Session, study_id: str) -> dict[str, dict[str, str]]:
     rows = tx.execute(
         select(StimulusRow.id, StimulusRow.simulated)
         .join(SourceRow, SourceRow.id == StimulusRow.source_id)
+        .join(SlotRow, and_(SlotRow.stimulus_id == StimulusRow.id, SlotRow.k == 0))
         .where(StimulusRow.study_id == study_id)
         .order_by(StimulusRow.model, SourceRow.image_id)
     )

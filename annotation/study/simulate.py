@@ -12,6 +12,7 @@ from annotation.domain import Annotator, Answer, NoneReason, Study
 from annotation.errors import StudyError
 from annotation.store import Store, claims, openings, people, reports, studies, voting
 from annotation.tasks.kind import NONE
+from annotation.texts import counted
 
 BATCH = 100  # votes per transaction
 
@@ -20,7 +21,8 @@ def simulate(store: Store, study_id: str, n_annotators: int = 5) -> None:
     """Let the first `n_annotators` of the jury answer all items of a study made for them.
 
     Running it again continues where it stopped. Raises `NotFoundError`, and `StudyError` for a
-    study that people answer, for tasks that ask for no class and for more people than there are.
+    study that people answer, for tasks that ask for no class, for more people than there are and
+    for a jury that lacks answers.
     """
     study = store.read(lambda tx: studies.study_of(tx, study_id))
     _refuse(study)
@@ -32,9 +34,16 @@ def simulate(store: Store, study_id: str, n_annotators: int = 5) -> None:
             f"has {len(jurors)}. Ask for no more, or create the study anew from sets that have a "
             "jury.parquet."
         )
-    for name in jurors[:n_annotators]:
-        own = {item: answers[name] for item, answers in said.items() if name in answers}
-        _answer_all(store, study, name, own)
+    asked = jurors[:n_annotators]
+    lacking = study.n_items - sum(answers.keys() >= set(asked) for answers in said.values())
+    if lacking:  # earlier versions made studies of sets whose jury had not seen every picture
+        raise StudyError(
+            f"The jury of study {study.name!r} lacks what somebody says of {lacking} of the "
+            f"{counted(study.n_items, 'item')}. Let it see every picture of the sets (`python -m "
+            "semsim demo jury`) and create the study anew from them."
+        )
+    for name in asked:
+        _answer_all(store, study, name, {item: answers[name] for item, answers in said.items()})
 
 
 def _refuse(study: Study) -> None:

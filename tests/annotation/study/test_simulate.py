@@ -107,3 +107,22 @@ def test_a_jury_that_cannot_be_is_refused(tmp_path):
     table.assign(threshold=np.where(table.index == 2, 7.0, 0.5)).to_parquet(folder / "jury.parquet")
     with pytest.raises(StudyError, match="row 3: a threshold is a certainty from 0 to 1; got 7"):
         read_set(folder)
+
+
+def test_nobody_answers_a_study_of_an_earlier_version_of_which_the_jury_lacks_pictures(
+    store, make_study
+):
+    study = make_study(simulated=True)
+
+    def lose(tx):
+        some = tx.query(StimulusRow).order_by(StimulusRow.id).limit(2)
+        one, other = some
+        one.simulated = None
+        other.simulated = {k: v for k, v in other.simulated.items() if k != "Simulated 4"}
+
+    store.write(lose)
+    with pytest.raises(StudyError, match=r"lacks .* of 1 of the 8 items.*create the study anew"):
+        simulate(store, study.id, 3)
+    with pytest.raises(StudyError, match=r"lacks .* of 2 of the 8 items"):
+        simulate(store, study.id, 4)
+    assert len(export_votes(store, study.id)) == 0
