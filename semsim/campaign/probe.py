@@ -105,7 +105,7 @@ def outlook(plan: Plan, data: Path, estimate: Estimate | None) -> Outlook:
         cells_done=len(keys) - len(missing),
         targets=len({target.key for target in plan.targets}),
         to_train=len({target.key for target in needed}),
-        seconds=None if estimate is None else _seconds(plan, estimate, missing, needed),
+        seconds=None if estimate is None else seconds_of(plan, estimate, missing, needed),
         disk=_disk(plan),
     )
 
@@ -113,13 +113,13 @@ def outlook(plan: Plan, data: Path, estimate: Estimate | None) -> Outlook:
 def cost_of(plan: Plan, estimate: Estimate) -> Cost:
     """What all of `plan` takes where nothing of it is done yet."""
     every = {cell.key for cell in plan.cells}
-    return Cost(seconds=_seconds(plan, estimate, every, plan.targets), disk=_disk(plan))
+    return Cost(seconds=seconds_of(plan, estimate, every, plan.targets), disk=_disk(plan))
 
 
-def _seconds(
+def seconds_of(
     plan: Plan, estimate: Estimate, cells: Set[str], targets: Sequence[PlannedTarget]
 ) -> float:
-    """Of the trainings and the cells, each once, however many sets have it."""
+    """Of training `targets` and attacking `cells`, each once, however many sets have it."""
     trainings = {target.key: estimate.training(target) for target in targets}
     images = {c.key: estimate.image(s) for s in plan.sets for c in s.cells if c.key in cells}
     return sum(trainings.values()) + sum(images.values())

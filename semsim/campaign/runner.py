@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from semsim.campaign import work
 from semsim.campaign.plan import Cell, Plan, PlannedSet, PlannedTarget
-from semsim.campaign.probe import Estimate
+from semsim.campaign.probe import Estimate, seconds_of
 from semsim.campaign.sets import is_written, set_folder, write_finished_set
 from semsim.campaign.store import PieceStore, StoredCell
 from semsim.campaign.watch import RunFolder
@@ -99,7 +99,7 @@ class _Run:
         self._cost = {
             cell.key: how.estimate.image(planned) for planned in plan.sets for cell in planned.cells
         }
-        self._total = sum(self._cost.values()) + sum(map(how.estimate.training, plan.targets))
+        self._total = seconds_of(plan, how.estimate, self._cost.keys(), plan.targets)
         self._left = 0.0
 
     def begin(self) -> Iterator[Piece]:
@@ -157,7 +157,7 @@ class _Run:
         """Keep nothing of what the machines could not do."""
         asked = self._over(piece)
         waiting = () if asked.planned is not None else self._sets(asked.target)
-        cells = asked.cells or [c for s in waiting for c in s.cells if c.key in self.missing]
+        cells = asked.cells or {c for s in waiting for c in s.cells if c.key in self.missing}
         for cell in cells:
             self._leave_cell(cell, "".join(traceback.format_exception_only(error)))
 

@@ -14,6 +14,7 @@ from studio import until
 
 from semsim.campaign import work
 from semsim.campaign.campaign_job import plan_of
+from semsim.campaign.probe import Estimate
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder
@@ -190,6 +191,24 @@ def test_sets_that_differ_in_words_alone_share_their_images(same, tmp_path):
     assert (done["trained"], done["computed"], len(done["sets"])) == (1, 2, 2)
     one, other = (read_set(Path(folder)) for folder in done["sets"])
     assert one.manifest.equals(other.manifest)
+
+
+def test_a_training_that_two_sets_share_is_told_once(tmp_path):
+    campaign = toy_campaign(
+        attacks=("invgrad:steps=3",),
+        strategies=("none",),
+        trainings=("", "epochs=1"),
+        images=2,
+        train=TrainSettings(epochs=1),
+    )
+    plan = plan_of(campaign)
+    assert len({target.key for target in plan.targets}) == 1
+    assert len(plan.targets) == 2
+    measured = Estimate(trainings={plan.targets[0].key: 10.0})
+    told = []
+    run_plan(plan, tmp_path, None, replace(CPU, estimate=measured), told.append)
+    assert (told[0].done, told[0].total) == (0, 12_000)
+    assert (told[-1].done, told[-1].total) == (12_000, 12_000)
 
 
 def test_updates_of_clients_become_sets_that_say_what_was_shared(client, tmp_path):

@@ -188,16 +188,22 @@ def test_what_a_machine_could_not_do_is_not_kept(alone, tmp_path, monkeypatch, e
     assert len(again["sets"]) == 1
 
 
-def test_a_data_set_that_a_worker_has_not_is_not_kept_against_the_target(alone, tmp_path):
+@pytest.mark.parametrize("trainings", [("",), ("", "epochs=1")], ids=["one set", "two sets"])
+def test_a_data_set_that_a_worker_has_not_is_not_kept_against_the_target(
+    trainings, alone, tmp_path
+):
     root = tmp_path / "pictures"
     write_images(root)
-    plan = plan_of(replace(SMALL, datasets=(f"folder:root={root},size=16",)))
+    data = f"folder:root={root},size=16"
+    plan = plan_of(replace(SMALL, datasets=(data,), trainings=trainings))
+    assert len({cell.key for cell in plan.cells}) == 2
     root.rename(tmp_path / "away")
     done = run_plan(plan, tmp_path, alone, CPU)
     assert (done["n_ok"], done["n_failed"], sum(done["undone"].values())) == (0, 0, 2)
     assert "No folder" in next(iter(done["undone"]))
     (tmp_path / "away").rename(root)
-    assert run_plan(plan, tmp_path, alone, CPU)["n_ok"] == 2
+    again = run_plan(plan, tmp_path, alone, CPU)
+    assert (again["computed"], again["n_failed"], again["undone"]) == (2, 0, {})
 
 
 def test_what_an_earlier_version_kept_of_a_machine_is_computed_again(alone, tmp_path):
