@@ -4,18 +4,16 @@ Only workers need the product. The scheduler unpacks every task it passes on, so
 a function that travels whole and bytes that it never opens.
 """
 
-import hashlib
 import logging
 import multiprocessing
 import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 from semsim.device import cores
 from semsim.errors import JobError, MissingExtraError
-from semsim.kept.places import files_of
+from semsim.kept.versions import product_version as product_version
 
 try:
     import dask
@@ -108,17 +106,6 @@ def check_machines(client: Client, needs: str) -> None:
         problems = [f"{address} {why}" for address, one in told.items() if (why := _problem(one))]
     if problems:
         raise JobError("The machines are not ready:\n" + "\n".join(problems))
-
-
-@cache
-def product_version() -> str:
-    """What tells one version of the product from another: 12 hex digits over its Python files."""
-    digest = hashlib.sha256()
-    package = files_of("semsim")
-    for path in sorted(package.rglob("*.py")):
-        digest.update(path.relative_to(package).as_posix().encode() + b"\0")
-        digest.update(path.read_bytes() + b"\0")
-    return digest.hexdigest()[:12]
 
 
 def parcel(function: Callable[..., Any], *asked: Any) -> tuple[Callable[..., Any], bytes]:

@@ -1,14 +1,28 @@
 """Which software made a result: the versions that go into the record of it."""
 
 import functools
+import hashlib
 import platform
 from importlib.metadata import PackageNotFoundError, version
+
+from semsim.kept.places import files_of
 
 
 def software_versions(*libraries: str) -> dict[str, str]:
     """Versions of what determines every result, and of the named `libraries`."""
     names = ("torch", "torchvision", "numpy", "scikit-image", "pytorch-metric-learning", *libraries)
     return {"python": platform.python_version(), **{name: _version(name) for name in names}}
+
+
+@functools.cache
+def product_version() -> str:
+    """What tells one version of the product from another: 12 hex digits over its Python files."""
+    digest = hashlib.sha256()
+    package = files_of("semsim")
+    for path in sorted(package.rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode() + b"\0")
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
 
 
 @functools.cache  # a file has to be found and parsed for it; every score of a set asks again

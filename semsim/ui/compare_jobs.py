@@ -8,6 +8,7 @@ from semsim.comparison.packed_job import PACK_JOB, PackOrder, pack_files
 from semsim.errors import JobError, SemsimError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
+from semsim.kept.versions import product_version
 from semsim.scores.scoring import PAIR_COLUMNS
 from semsim.ui import ScienceContext
 from semsim.ui.compare_data import Comparison
@@ -161,4 +162,9 @@ def made_file(job: Job) -> str:
 
 
 def _packed(comparison: Comparison, what: str) -> dict[str, object]:
-    return {"what": what, **asdict(comparison.view), "version": comparison.version}
+    return {
+        "what": what,
+        **asdict(comparison.view),
+        "version": comparison.version,
+        "made_with": {"semsim": product_version(), **comparison.origin.versions},
+    }

@@ -13,9 +13,10 @@ from fastapi.testclient import TestClient
 
 from semsim.jobs import folders as jobs
 from semsim.reporting import figures, tables
+from semsim.ui import compare_jobs
 from semsim.ui.compare_data import View, held
 from semsim.ui.compare_files import address, made_address, router
-from semsim.ui.compare_jobs import made_file, make_files
+from semsim.ui.compare_jobs import made_file, made_job, make_files
 
 VIEW = View(study="1")
 
@@ -55,7 +56,7 @@ def test_tables_come_as_csv_latex_and_markdown_in_full_precision(client):
     assert sent["rho"].tolist() == analysis.agreement["rho"].tolist()
 
 
-def test_the_report_and_everything_are_made_by_jobs(client):
+def test_the_report_and_everything_are_made_by_jobs(client, monkeypatch):
     comparison = held(client.context, VIEW.study)
     told = "Left out of edges: 3 scores of pictures that this study does not have."
     remarked = replace(comparison.tables, remarks=(told,))
@@ -83,6 +84,10 @@ def test_the_report_and_everything_are_made_by_jobs(client):
     # The job has worked it out anew: its numbers are those of the page.
     sent = pd.read_csv(io.BytesIO(packed.read("tables/agreement.csv")))
     assert sent["rho"].tolist() == comparison.analysis.agreement["rho"].tolist()
+    assert made_job(client.context, comparison, "everything") == job
+    # After an update of the program its numbers may be others.
+    monkeypatch.setattr(compare_jobs, "product_version", lambda: "a later one")
+    assert made_job(client.context, comparison, "everything") is None
 
 
 @pytest.mark.parametrize("path", ["x/report.html", "../x/report.html"])
