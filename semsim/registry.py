@@ -79,6 +79,12 @@ def setting(
     return field(default=default, metadata={**said, **may_be})
 
 
+def help_of(kind: Any, name: str) -> str:
+    """What is said of a `setting` of `kind`, as a sentence: its text, or its label without one."""
+    (said,) = (one.metadata for one in fields(kind) if one.name == name)
+    return said["text"] or f"{said['label']}."
+
+
 def check_settings(settings: Any) -> None:
     """`SettingsError` for the first of `settings` that is not what its `setting` says it may be."""
     for one in fields(settings):

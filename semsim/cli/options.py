@@ -3,11 +3,12 @@
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, fields
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
+from semsim.registry import help_of
 from semsim.terminal import told_errors
 
 T = TypeVar("T")
@@ -56,7 +57,7 @@ def settings_of(
     if options is None:
         named = {one: [f"--{option}"] for one, option in (called or {}).items()}
         options = {
-            one.name: typer.Option(*named.get(one.name, ()), help=help_of(one))
+            one.name: typer.Option(*named.get(one.name, ()), help=help_of(kind, one.name))
             for one in fields(kind)  # type: ignore[arg-type]
             if one.metadata.get("label")
         }
@@ -79,7 +80,6 @@ def changes_of(kind: type, **called: str) -> Callable[..., dict[str, Any]]:
     several values takes its option as often as there are values.
     """
     hints = get_type_hints(kind)
-    known = {one.name: one for one in fields(kind)}
     names = {option: name for name, option in called.items()}
 
     def made(**values: Any) -> dict[str, Any]:
@@ -87,14 +87,9 @@ def changes_of(kind: type, **called: str) -> Callable[..., dict[str, Any]]:
         return {name: value for name, value in given.items() if value not in (None, ())}
 
     made.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [_change(option, hints[name], help_of(known[name])) for name, option in called.items()]
+        [_change(option, hints[name], help_of(kind, name)) for name, option in called.items()]
     )
     return made
-
-
-def help_of(setting: Field) -> str:
-    """What is said of a `registry.setting`, as a sentence: its text, or its label without one."""
-    return setting.metadata["text"] or f"{setting.metadata['label']}."
 
 
 def _change(option: str, kind: Any, text: str) -> inspect.Parameter:

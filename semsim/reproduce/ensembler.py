@@ -13,7 +13,7 @@ from semsim.device import one_thread
 from semsim.errors import SettingsError
 from semsim.jobs.terminal import carry_out
 from semsim.kept.whole import write_text
-from semsim.registry import read_plugin
+from semsim.registry import help_of, read_plugin
 from semsim.reporting.canvas import Drawn
 from semsim.reporting.export import write_both
 from semsim.reproduce.ensembler_paper import ROWS, TABLES, Way, plan_of_figure, plan_of_table
@@ -42,6 +42,7 @@ from semsim.split.summary import (
     summary_text,
     verdict,
 )
+from semsim.split.train_settings import ShadowAttack
 from semsim.split.translation import SentencePlan, run_sentences
 from semsim.terminal import (
     DATA,
@@ -63,7 +64,7 @@ _CUT_SIZE = 32  # pixels a side of images in figures of split points
 def reproduce_ensembler(
     preset: Annotated[
         str,
-        typer.Option(help="smoke: seconds. small: an hour of one core. paper: a GPU."),
+        typer.Option(help="smoke: seconds. small: ten minutes to hours of one core. paper: a GPU."),
     ] = "small",
     table: Annotated[
         int,
@@ -95,13 +96,7 @@ def reproduce_ensembler(
     attack_seed: Annotated[
         list[int] | None, typer.Option(help="Seed of an attack. Repeatable.")
     ] = None,
-    shadow_start: Annotated[
-        str | None,
-        typer.Option(
-            help="How the shadow's two layers that stand for noise start, random or identity, "
-            "instead of the preset's."
-        ),
-    ] = None,
+    shadow_start: Annotated[str | None, typer.Option(help=help_of(ShadowAttack, "start"))] = None,
     data_dir: DataOption = DATA,
     device: DeviceOption = "auto",
     workers: Annotated[int, typer.Option(min=1, help="Processes that train and attack.")] = 1,

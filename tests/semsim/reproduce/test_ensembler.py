@@ -1,6 +1,9 @@
 """`reproduce ensembler`: what it says before it computes, and its smallest preset whole."""
 
 import json
+from dataclasses import fields
+from inspect import signature
+from typing import get_args
 
 import pytest
 from PIL import Image
@@ -8,6 +11,7 @@ from typer.testing import CliRunner
 
 from semsim.cli.reproduce import app
 from semsim.errors import SettingsError
+from semsim.reproduce.ensembler import reproduce_ensembler
 from semsim.reproduce.ensembler_paper import (
     FIGURES,
     ROWS,
@@ -16,6 +20,7 @@ from semsim.reproduce.ensembler_paper import (
     plan_of_table,
 )
 from semsim.split.plan import PRESETS, check
+from semsim.split.train_settings import ShadowAttack
 
 
 @pytest.mark.parametrize(
@@ -49,6 +54,12 @@ def test_what_cannot_be_done_says_why(words, says, tmp_path, monkeypatch):
     assert done.exit_code == 2
     assert says in " ".join(done.output.split())
     assert "Traceback" not in done.output
+
+
+def test_the_start_of_a_shadow_is_told_in_the_words_of_its_setting():
+    (text,) = (one.metadata["text"] for one in fields(ShadowAttack) if one.name == "start")
+    _, option = get_args(signature(reproduce_ensembler).parameters["shadow_start"].annotation)
+    assert option.help == text
 
 
 @pytest.mark.parametrize(("table", "psnr"), [(1, 68.555), (2, 23.4422), (3, 64.6264)])
