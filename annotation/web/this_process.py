@@ -10,8 +10,8 @@ from functools import cache
 
 HEADER = "X-Studio-Process"
 OTHER = (
-    "Another server process answers than the one that drew this page, and does not take what you "
-    "do here. Reload the page. If this comes back, the web server in front spreads what one "
+    "The studio was started again after it drew this page, and does not take what you do here. "
+    "Reload the page. If this comes back without a restart, a web server in front spreads what one "
     "browser asks over several processes: see “Stickiness” in deploy/nginx.conf."
 )
 

@@ -22,7 +22,7 @@ class InvGrad(FirstOrder):
     label: "known", or "inferred" from the gradient. batch_norm: "eval" uses running statistics,
     "train" the image's own, as a participant in training mode with one image does. From "grey",
     which has no variance, rounding then says which way the first steps go, and machines differ.
-    curvature: share of `lent_curvature` that ReLUs have in the slope of the distance; 0, as
+    curvature: share of the curvature that ReLUs are lent in the slope of the distance; 0, as
     published, is the true slope.
     updates: where a client shares the change of its weights, "simulated" goes its local steps with
     the guess, "one-gradient" takes the change for one gradient, as if there had been one step.

@@ -45,15 +45,17 @@ class Prior(Together):
     at the model. steps: iterations of L-BFGS; Adam takes twice as many. lr, tv: of Adam only: first
     step size, in units of the coefficients, and weight of total variation. decay: exponent of
     the fall of amplitude with frequency. chroma: scale of colour beside brightness.
-    curvature: share of `lent_curvature` that ReLUs, leaky ones too, are lent under Adam, so that
-    the descent knows which units to switch; max pooling is lent none. 0 for the true slope.
+    curvature: share of the curvature that ReLUs, leaky ones too, are lent under Adam, so that the
+    descent knows which units to switch; max pooling is lent none. 0 for the true slope.
     boxed: keep the image inside [0, 1] at every step of Adam. Without it the first steps may throw
     the image far outside, where a trained network's gradient no longer tells the way back.
     restarts: independent starts; the lowest objective is kept.
     max_shift: 0 takes the image as it is. Otherwise the attacker expects augmentation to have
     moved the image by up to so many pixels, estimates the move from the border it left and
     returns the image moved back. border: brightness of that border, "black", or "any" grey.
-    label: "known", or "inferred" from the gradient. batch_norm, updates: as in `invgrad.InvGrad`.
+    label: "known", or "inferred" from the gradient. batch_norm: "eval" uses running statistics,
+    "train" the image's own. updates: where a client shares the change of its weights, "simulated"
+    goes its local steps with the guess, "one-gradient" takes the change for one gradient.
 
     There is neither paper nor other code: "paper" takes three times the steps of "code", the
     default, and "augmented" looks for the shift of a random crop or of ATS.

@@ -62,7 +62,8 @@ class Update:
     the last. batch: pictures a step. held: pictures that the client has, a multiple of `batch`, all
     of which some step takes; 0 for one batch. lr, momentum: of `torch.optim.SGD`; the server that
     sent the weights knows them.
-    batch_norm: as in `BatchGradient`. Its running statistics stay with the client.
+    batch_norm: "train" normalises by the statistics of the batch, as training does, "eval" by the
+    running ones, which stay with the client.
     """
 
     steps: int = setting(5, least=1)

@@ -23,6 +23,7 @@ from semsim.grid.sights import Strip
 from semsim.images import to_uint8
 from semsim.progress import Progress, Report, silent
 from semsim.types import LabelledImages
+from semsim.words import counted
 
 if TYPE_CHECKING:
     from semsim.grid.machines import Client
@@ -129,7 +130,7 @@ class _Run:
         total, failed = round(_PARTS * self._total), self._counts["failed"]
         training = sum(one.planned is None for one in self._asked.values())
         note = f"{len(self._cost) - len(self.missing)} of {len(self._cost)} images attacked"
-        note += f", {training} targets in training" if training else ""
+        note += f", {counted(training, 'target')} in training" if training else ""
         note += f", {failed} failed" if failed else ""
         note += f", {self._undone.total()} could not be computed" if self._undone else ""
         note += ", waiting for a worker" if standing.open and standing.waiting else ""

@@ -18,7 +18,12 @@ class Folder:
 
     With folders `train` and `test` below `root` these are the splits. Otherwise `test_share` of
     the images go to the test split, chosen by a hash of each image's path, so that adding images
-    moves none of the others. task: what people are to be asked about the images.
+    moves none of the others.
+
+    root: its path on the machine that the studio runs on; in it <class>/<image>, or train and test
+    with these. size: pixels of a side, to which every image is brought. test_share: of the images,
+    chosen by their names, that targets are tested and attacked on; no matter where there are train
+    and test. task: what people are to be asked about the images.
     """
 
     about: ClassVar[str] = "any images of yours, <root>/<class>/<image>"
@@ -57,7 +62,10 @@ class Folder:
         """
         check_split(split)
         if not self.root:
-            raise SettingsError("The data set 'folder' needs the setting root=<path of a folder>.")
+            raise SettingsError(
+                "The data set 'folder' needs the path of your folder: the field Folder under More, "
+                "folder:root=PATH in a terminal."
+            )
         import torch  # a list of data sets needs none
 
         root = Path(self.root)
@@ -78,14 +86,21 @@ class Folder:
             raise DataError(f"No folder {root}. Expected <root>/<class>/<image>.")
         if _has_splits(root):
             paths = _images_below(root / split)
-        else:
-            paths = [
-                path
-                for path in _images_below(root)
-                if (_fraction(path.relative_to(root)) < self.test_share) == (split == "test")
-            ]
+            if not paths:
+                raise DataError(f"No images in {root}/{split}/<class>/.")
+            return paths
+        there = _images_below(root)
+        paths = [
+            path
+            for path in there
+            if (_fraction(path.relative_to(root)) < self.test_share) == (split == "test")
+        ]
         if not paths:
-            raise DataError(f"No images for the split {split!r} in {root}/<class>/.")
+            raise DataError(
+                f"No images for the split {split!r} among {len(there)} in {root}/<class>/, of "
+                f"which a share of {self.test_share:g} (test_share) is for tests: add images, "
+                "change that, or lay them into train/<class>/ and test/<class>/."
+            )
         return paths
 
 

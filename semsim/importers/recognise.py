@@ -82,7 +82,12 @@ def recognise(
     report(Progress(len(importers), len(importers), "tried"))
     if not tried:
         reasons = "\n".join(f"  {kind}: {why}" for kind, why in refusals.items())
-        raise DataError(f"No importer reads {source.name}:\n{reasons}")
+        raise DataError(
+            f"No importer reads {source.name}. Here belong originals/… beside what attacks "
+            "made of them, as <model>/… or <attack>/<model>/…, or a table. Pictures that are still "
+            "to be attacked belong to the page Reconstruct, as A folder of yours. What each looked "
+            f"for:\n{reasons}"
+        )
     best, *others = sorted(tried, key=lambda one: one.rank)
     refusals |= {one.kind: f"reads it too, {_behind(one, best)}" for one in others}
     return ImportPlan(

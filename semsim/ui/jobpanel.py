@@ -77,7 +77,7 @@ def show(job: Job | None) -> list[Any]:
     state = jobs.state(job)
     return [
         job_html(job, RESUMES),
-        _button(state in jobs.LIVE),
+        gr.Button(visible=state in jobs.LIVE, interactive=not jobs.stop_requested(job)),
         _button(state in _RESUMABLE),
         gr.Accordion(visible=True),
         jobs.log_tail(job),
@@ -284,8 +284,12 @@ def status_html(
     words = state_words(state, stopping, resumes)
     if state is JobState.DONE and seconds is not None:
         words = f"{words}, took {words_for_seconds(seconds)}"
+    if running and progress is None and not stopping:
+        words = f"{words}; it has not got to its first step yet"
     share, note = None, ""
-    if progress is not None:
+    all_done = progress is not None and share_done(progress) == 1
+    # The last step of one that failed may be done, and then nothing came of it.
+    if progress is not None and not (state is JobState.FAILED and all_done):
         share = round(100 * share_done(progress))
         left = f"about {words_for_seconds(seconds)} left" if running and seconds is not None else ""
         where = " · ".join(word for word in (f"{share} %", progress.note, left) if word)

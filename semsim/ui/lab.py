@@ -30,6 +30,7 @@ _LISTED = (
     plain_words.PICTURES,
     plain_words.ARCHITECTURES,
     plain_words.ATTACK_CHOICES,
+    plain_words.SHARE_CHOICES,
     plain_words.SPLIT_NETWORK_CHOICES,
     plain_words.SPLIT_DEFENCE_CHOICES,
     plain_words.LEAK_ATTACKS,

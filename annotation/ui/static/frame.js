@@ -185,6 +185,12 @@
     try { sessionStorage.setItem('studio-toast', text); } catch { /* then it is not said */ }
   }
 
+  // Gradio calls all its pages the same, so that tabs and bookmarks could not be told apart.
+  function entitle() {
+    const name = drawn && document.querySelector('h1')?.firstChild?.textContent.trim();
+    if (name) document.title = `${name} · SemSim Studio`;
+  }
+
   // --- words that are explained: every element with data-term
   let meanings = null;
   async function explain() {
@@ -237,8 +243,12 @@
     let waiting = 0;
     new MutationObserver(() => {
       cancelAnimationFrame(waiting);
-      waiting = requestAnimationFrame(explain);
+      waiting = requestAnimationFrame(() => {
+        entitle();
+        explain();
+      });
     }).observe(document.body, { childList: true, subtree: true });
+    entitle();
     explain();
     let said = null;
     try {

@@ -71,6 +71,18 @@ def test_missing_root_empty_folder_and_no_setting_each_say_so(tmp_path):
         Folder(root=str(tmp_path))("train")
 
 
+def test_a_split_that_gets_none_of_few_images_says_what_to_change(tmp_path):
+    picture(tmp_path / "cat/001.png")
+    with pytest.raises(DataError) as told:
+        Folder(root=str(tmp_path), test_share=0.0)("test")
+    assert "No images for the split 'test' among 1 in" in str(told.value)
+    assert "test_share" in str(told.value)
+    (tmp_path / "train").mkdir()
+    (tmp_path / "test").mkdir()
+    with pytest.raises(DataError, match="test/<class>"):
+        Folder(root=str(tmp_path))("test")
+
+
 @pytest.mark.parametrize(
     ("first", "second"), [("cat/001.jpg", "cat/001.png"), ("a-b/c.png", "a/b-c.png")]
 )

@@ -90,8 +90,11 @@ def test_originals_that_lie_apart_are_matched_by_name(tmp_path, draw):
         "no reconstruction in the source": ["image a of apart"],
     }
     without = ImportOrder(**{**vars(order), "originals": None})
-    with pytest.raises(DataError, match="No importer reads"):
+    with pytest.raises(DataError, match="No importer reads") as told:
         do_look(without, tmp_path / "job", silent)
+    first = str(told.value).splitlines()[0]
+    assert "originals/" in first  # what belongs here
+    assert "Reconstruct" in first  # and where pictures go that nobody has attacked yet
 
 
 def test_votes_are_counted(tmp_path):

@@ -97,6 +97,13 @@ def test_a_failed_job_shows_the_message_and_not_the_traceback():
     assert "Traceback" not in text
 
 
+def test_a_failed_job_is_not_drawn_as_if_all_of_it_were_done():
+    page = draw(state=JobState.FAILED, progress=Progress(6, 6, "tried"), error="No picture.")
+    assert "100 %" not in page.text
+    assert "progressbar" not in str(page.tags)
+    assert draw(state=JobState.FAILED, progress=Progress(3, 6, "tried")).bar() == "50"
+
+
 @pytest.mark.parametrize("state", JobState)
 def test_nothing_a_person_wrote_becomes_html(state):
     evil = "<script>alert(1)</script>"
@@ -112,8 +119,12 @@ def test_the_bar_stays_between_nothing_and_all(progress, share):
     assert draw(progress=progress).bar() == share
 
 
-def test_before_the_first_report_there_is_no_bar():
-    assert "progressbar" not in str(draw(progress=None).tags)
+def test_before_the_first_report_there_is_no_bar_but_a_word_on_why():
+    page = draw(progress=None)
+    assert "progressbar" not in str(page.tags)
+    assert "Running; it has not got to its first step yet" in page.text
+    assert "first step" not in draw().text
+    assert "Stopping" in draw(progress=None, stopping=True).text
 
 
 @pytest.mark.parametrize(
@@ -144,6 +155,15 @@ def test_buttons_and_timer_follow_the_state(job):
     assert visible(jobpanel.show(job)) == (False, True, True, False)  # failed
     write_json(job.folder / "result.json", {})
     assert visible(jobpanel.show(job)) == (False, False, True, False)  # done
+
+
+def test_a_job_that_is_to_stop_cannot_be_cancelled_again(job):
+    assert jobpanel.show(job)[1].interactive
+    me = psutil.Process()
+    write_json(job.folder / "pid.json", {"pid": me.pid, "started": me.create_time()})
+    jobs.request_stop(job)
+    stop = jobpanel.show(job)[1]
+    assert (stop.visible, stop.interactive) == (True, False)
 
 
 def test_an_id_of_a_folder_that_has_gone_is_no_job(job, tmp_path):

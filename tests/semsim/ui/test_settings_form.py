@@ -19,8 +19,18 @@ from semsim.targets import TARGETS
 from semsim.targets.layers import ACTIVATIONS
 from semsim.targets.train_settings import TrainSettings
 from semsim.ui import plain_words
+from semsim.ui.lab import title_of
 from semsim.ui.markup import pieces
 from semsim.ui.settings_form import Given, changed, plugin_settings, settings_of
+
+CHOICES = {
+    "datasets": plain_words.PICTURES,
+    "architectures": plain_words.ARCHITECTURES,
+    "attacks": plain_words.ATTACK_CHOICES,
+    "shares": plain_words.SHARE_CHOICES,
+    "split-networks": plain_words.SPLIT_NETWORK_CHOICES,
+    "split-defences": plain_words.SPLIT_DEFENCE_CHOICES,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,23 +148,35 @@ def test_torchvision_s_models_are_a_list_and_weights_those_of_the_model():
 
 
 def test_no_plug_in_of_the_lab_asks_for_text_but_for_a_folder():
-    words = (
-        ("datasets", plain_words.PICTURES),
-        ("architectures", plain_words.ARCHITECTURES),
-        ("attacks", plain_words.ATTACK_CHOICES),
-        ("shares", plain_words.SHARE_CHOICES),
-        ("split-networks", plain_words.SPLIT_NETWORK_CHOICES),
-        ("split-defences", plain_words.SPLIT_DEFENCE_CHOICES),
-    )
-    assert [listed for listed, _ in words] == list(plain_words.LISTS)
+    assert list(CHOICES) == list(plain_words.LISTS)
     texts = {
         one.label
-        for listed, choices in words
+        for listed, choices in CHOICES.items()
         for choice in choices
         for one in plugin_settings(listed, choice.item)
         if one.kind == "text"
     }
     assert texts == {"Folder"}
+
+
+def test_a_folder_of_ones_own_says_what_to_write_and_how_it_lies():
+    fields = {one.name: one for one in plugin_settings("datasets", "folder")}
+    assert "<class>/<image>" in fields["root"].text
+    assert fields["size"].text
+    assert fields["test_share"].text
+
+
+@pytest.mark.parametrize("listed", plain_words.LISTS)
+def test_no_setting_is_explained_by_a_name_of_the_program(listed):
+    for item in plain_words.LISTS[listed]:
+        for one in plugin_settings(listed, item):
+            assert not re.search(r"[Aa]s in (\w+\.)?[A-Z][a-z]+[A-Z]|lent_curvature", one.text), one
+
+
+@pytest.mark.parametrize("listed", plain_words.LISTS)
+def test_settings_stand_below_the_title_that_was_chosen(listed):
+    for one in CHOICES[listed]:
+        assert title_of(one.item) == one.title
 
 
 @pytest.mark.parametrize("text", ["", None, "[]", "{}", '{"fields": 1, "lists": {}}'])
@@ -196,15 +218,7 @@ def test_everything_there_is_has_words_and_a_line(choices, registry):
 
 @pytest.mark.parametrize("listed", plain_words.LISTS)
 def test_every_item_of_a_list_can_be_read(listed):
-    words = {
-        "datasets": plain_words.PICTURES,
-        "architectures": plain_words.ARCHITECTURES,
-        "attacks": plain_words.ATTACK_CHOICES,
-        "shares": plain_words.SHARE_CHOICES,
-        "split-networks": plain_words.SPLIT_NETWORK_CHOICES,
-        "split-defences": plain_words.SPLIT_DEFENCE_CHOICES,
-    }[listed]
-    for one in words:
+    for one in CHOICES[listed]:
         plugin = read_plugin(plain_words.LISTS[listed], one.item)
         names = {field.name for field in plugin_settings(listed, one.item, "fast")}
         assert set(plugin.settings) <= names
