@@ -61,8 +61,8 @@ def items_table(data: StudyData) -> pd.DataFrame:
     """One row an item, in the order of model and picture.
 
     Columns: item, kind, model, attack, image_id, class_name; original, shown: SHA-256 of pictures;
-    n_votes, n_recognised of counted votes, as the headline has it; verdict; split; answers: how
-    often each was given, the commonest first.
+    n_votes, n_recognised of counted votes, as the headline has it, the second None where that goes
+    by a name there is not; verdict; split; answers: how often each was given, the commonest first.
     """
     table = data.stimuli.drop(columns="candidates").copy()
     for column in ("original", "shown"):
@@ -70,8 +70,8 @@ def items_table(data: StudyData) -> pd.DataFrame:
     counted = data.counted
     votes = counted.assign(recognising=recognising(counted)).groupby("item")
     table["n_votes"] = table["item"].map(votes.size()).fillna(0).astype(int)
-    recognised = table["item"].map(votes["recognising"].sum()).fillna(0).astype(int)
-    table["n_recognised"] = recognised
+    recognised = table["item"].map(votes["recognising"].sum(min_count=1))
+    table["n_recognised"] = _known(recognised.mask(table["n_votes"] == 0, 0).astype("Int64"))
     table["split"] = (recognised > 0) & (recognised < table["n_votes"])
     decided = data.labels.set_index("item")["recognisable"]
     table["verdict"] = [
@@ -117,9 +117,13 @@ def votes_of(data: StudyData, item: str) -> list[dict[str, Any]]:
     rows = data.votes[data.votes["item"] == item]
     if goes_by_names(rows):
         rows = rows.assign(recognised=recognising(rows))
-    rows = rows.astype(object)
-    known = rows.where(rows.notna(), None)
-    return [{str(name): value for name, value in one.items()} for one in known.to_dict("records")]
+    rows = rows.apply(_known)
+    return [{str(name): value for name, value in one.items()} for one in rows.to_dict("records")]
+
+
+def _known(column: pd.Series) -> pd.Series:
+    """What is missing as None."""
+    return column.astype(object).where(column.notna(), None)
 
 
 class Kept:

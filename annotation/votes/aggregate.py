@@ -37,6 +37,7 @@ TARGET_COLUMNS = ("target_accuracy", "target_chance", AT_CHANCE, "target_epsilon
 ORIGINAL_ANSWER = "original_answer"  # column of votes: what most votes call their original
 AS_NAMED = "as-original-named"  # the headline that goes by it
 RATED = {"rating_levels": "int64", "rating_threshold": "float64"}  # of votes that are numbers
+_BY_CLASS = ("original", "practice", "catch")  # kinds that no name of an original can judge
 _ROUNDING = 1e-9  # of a threshold such as 2.3 times a number of votes
 
 
@@ -75,12 +76,15 @@ def recognising(votes: pd.DataFrame) -> np.ndarray:
     """(V,) float: whether each vote recognises what is shown, as the headline of `votes` has it.
 
     Where that goes by the names of originals: whether the answer is that name, NaN without one.
+    Originals, which have that name from these very votes, and those whose names nobody asks for go
+    by their class all the same.
     """
+    said = votes["recognised"].to_numpy(dtype=float)
     if not goes_by_names(votes):
-        return votes["recognised"].to_numpy(dtype=float)
-    said = (votes["answer"] == votes[ORIGINAL_ANSWER]).to_numpy(dtype=float)
-    said[votes[ORIGINAL_ANSWER].isna()] = np.nan
-    return said
+        return said
+    by_name = (votes["answer"] == votes[ORIGINAL_ANSWER]).to_numpy(dtype=float)
+    by_name[votes[ORIGINAL_ANSWER].isna()] = np.nan
+    return np.where(votes["kind"].isin(_BY_CLASS), said, by_name)
 
 
 def goes_by_names(votes: pd.DataFrame) -> bool:

@@ -3,7 +3,7 @@
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from study_factory import answer_all, joined, let_answer, of_convnet8
+from study_factory import START, answer_all, answer_to, joined, let_answer, of_convnet8
 
 from annotation.study import labelling
 from annotation.study.exports import read_study
@@ -62,6 +62,54 @@ def test_where_names_of_originals_decide_rows_go_by_them(store, images, make_stu
     assert set(shown["verdict"]) == {"recognised"}
     assert shown["n_recognised"].tolist() == [3] * 8
     assert not shown["split"].any()
+
+
+def said_where_names_decide(store, images, make_study, said, **settings):
+    """A study by the names of originals, of whose originals all say `said[0]`, else `said[1]`."""
+    names = {"label_originals": True, "headline": "as-original-named"}
+    study = make_study(votes_per_item=3, **names, **settings)
+    kinds = read_study(store, study.id, images).stimuli.set_index("item")["kind"]
+    for person in joined(store, study, "Anna", "Ben", "Cy"):
+        while items := labelling.next_items(store, person, "tab", 100, START):
+            for one in items:
+                word = said[kinds.get(one.item) != "original"]
+                labelling.vote(store, person, answer_to(one.item, word), START)
+    return read_study(store, study.id, images)
+
+
+def test_originals_that_everybody_names_wrongly_are_not_recognised(
+    client, store, images, make_study
+):
+    data = said_where_names_decide(store, images, make_study, ("cow", "cow"))
+    table = items_table(data)
+    own = table[table["kind"] == "original"].set_index("class_name")
+    assert own["n_recognised"].to_dict() == {"Cat": 0, "cow": 3, "star": 0, "sun": 0}
+    text = client.get(f"/studio/items/{own.loc['sun', 'item']}").text
+    assert "0 of 3 votes recognise it." in text
+    assert text.count("<td>no</td>") == 3
+
+
+def test_nobody_can_recognise_what_has_no_name(client, store, images, make_study):
+    data = said_where_names_decide(store, images, make_study, ("none", "cow"))
+    table = items_table(data)
+    shown = table[table["kind"] == "reconstruction"]
+    assert shown["n_recognised"].isna().all()
+    assert set(shown["verdict"]) == {"undecided"}
+    text = client.get(f"/studio/items/{shown['item'].iloc[0]}").text
+    assert "3 votes; its original has no name to recognise it by." in text
+    assert "<td>no</td>" not in text
+    assert "– of 3" in client.get("/studio/items", params={"kind": "reconstruction"}).text
+
+
+def test_answers_to_trials_go_by_their_class_where_names_decide(store, images, make_study):
+    data = said_where_names_decide(
+        store, images, make_study, ("cow", "cow"), catch_rate=0.5, set_aside=2
+    )
+    trials = data.votes[data.votes["kind"] == "catch"]
+    assert len(trials)
+    for item, rows in trials.groupby("item"):
+        told = [one["recognised"] for one in items_data.votes_of(data, item)]
+        assert told == (rows["class_name"] == "cow").tolist()
 
 
 def test_without_votes_nothing_is_decided(store, study, images):
