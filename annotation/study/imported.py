@@ -31,9 +31,9 @@ class Brought:
     state: int
 
 
-def choices(science: Science) -> dict[str, str]:
-    """What imports are called, by the ids of their studies."""
-    return {PREFIX + key: name for key, name in science.import_names().items()}
+def choices(science: Science) -> dict[str, tuple[str, str]]:
+    """What imports are called and hold, "votes" or "labels", by the ids of their studies."""
+    return {PREFIX + key: one for key, one in science.import_names().items()}
 
 
 def find(science: Science, study_id: str) -> Brought:

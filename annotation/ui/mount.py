@@ -47,7 +47,7 @@ def web_app(
     *more: APIRouter,
     who: Who | None,
     running: Callable[[], list[Any]] = list,
-    imports: Callable[[], Mapping[str, str]] = dict,
+    imports: Callable[[], Mapping[str, tuple[str, str]]] = dict,
     words: Callable[[], Mapping[str, str]] = dict,
 ) -> FastAPI:
     """Everything but the Gradio pages: what the widget talks to, sign-in, downloads, static files.

@@ -34,7 +34,7 @@ def router(context: StudyContext) -> APIRouter:
             results = cache.get(chosen)
         except AnnotationError as error:
             return _page(study=None, tab=tab, problem=str(error))
-        others = {key: name for key, name in imports.items() if key != chosen}
+        others = {key: one for key, one in imports.items() if key != chosen}
         lead, body = results_tabs.shown(results, tab)
         told = {"facts": results_view.facts(results), "lead": lead, "body": body}
         files = list(results_view.tables(results)) if results.n_votes else []

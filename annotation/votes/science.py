@@ -39,13 +39,13 @@ class Science:
     """All of it can be sent to another process.
 
     fit: the model of Dawid and Skene. ceiling: that of people, from a table of votes.
-    import_names: what each import of votes is called, by its key. read_import: by that key its
-    name, its votes as a study exports them, and a number that changes when they do; raises
-    `trouble`.
+    import_names: of each import, by its key, what it is called and what it holds: "votes", or
+    "labels" without any. read_import: by that key its name, its votes as a study exports them, and
+    a number that changes when they do; raises `trouble`.
     """
 
     fit: Fit
     ceiling: Callable[[pd.DataFrame], Ceiling]
-    import_names: Callable[[], Mapping[str, str]] = dict
+    import_names: Callable[[], Mapping[str, tuple[str, str]]] = dict
     read_import: Callable[[str], tuple[str, pd.DataFrame, int]] = _nothing
     trouble: type[Exception] = LookupError

@@ -63,14 +63,14 @@ class Running:
 class FrameContext:
     """What the side bar shows.
 
-    running: the jobs of the other half. imports: names of votes from elsewhere, by the ids of their
-    studies. words: what every term means that a student cannot know, in a sentence or two. who:
+    running: the jobs of the other half. imports: what `imported.choices` says of those from
+    elsewhere. words: what every term means that a student cannot know, in a sentence or two. who:
     whose account a session is; None without accounts.
     """
 
     store: Store
     running: Callable[[], list[Running]] = list
-    imports: Callable[[], Mapping[str, str]] = dict
+    imports: Callable[[], Mapping[str, tuple[str, str]]] = dict
     words: Callable[[], Mapping[str, str]] = dict
     who: Who | None = None
 

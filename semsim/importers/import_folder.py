@@ -157,6 +157,17 @@ class Listed:
     record: Mapping[str, Any]
     problem: str | None = None
 
+    @property
+    def n_votes(self) -> int:
+        """How many votes count in it, as its record says."""
+        counts = self.record.get("counts")
+        return int(counts.get("votes", 0)) if isinstance(counts, dict) else 0
+
+    @property
+    def holds(self) -> str:
+        """What to call what is in it: "labels" where nobody's votes came with them."""
+        return "votes" if self.n_votes or self.problem else "labels"
+
 
 def read_import(folder: Path) -> Imported:
     """The imported labels in `folder`; `DataError` says what is missing or broken."""
@@ -183,9 +194,10 @@ def imported_votes(root: Path, folder: str) -> tuple[str, pd.DataFrame, int]:
     return found.name, found.votes, (root / folder / _TABLES[0]).stat().st_mtime_ns
 
 
-def import_names(root: Path) -> dict[str, str]:
-    """What every import in the folder `root` is called, by its own folder; no broken ones."""
-    return {path.name: one.name for path, one in list_imports(root).items() if not one.problem}
+def import_names(root: Path) -> dict[str, tuple[str, str]]:
+    """Name of every import in the folder `root` and what it `holds`, by folder; no broken ones."""
+    found = list_imports(root).items()
+    return {path.name: (one.name, one.holds) for path, one in found if not one.problem}
 
 
 def list_imports(root: Path) -> dict[Path, Listed]:

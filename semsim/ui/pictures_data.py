@@ -270,7 +270,7 @@ def why_kept(context: ScienceContext, one: Shelved) -> str:
     for folder, found in list_imports(context.data / "imports").items():
         if folder.name == one.folder.parent.name and found.problem is None:
             return (
-                f"The votes that were brought in with it, {found.name}, are about its pictures. "
+                f"The {found.holds} brought in with it, {found.name}, are about its pictures. "
                 "Delete them on the page Pictures first."
             )
     return ""
@@ -297,21 +297,25 @@ def delete(context: ScienceContext, key: str, typed: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Brought:
-    """Votes from elsewhere. key: name of their folder. n: how many, as their import says."""
+    """Votes or labels from elsewhere. key: name of their folder. n: how many votes; holds: which
+    of the two they are, both as their import says.
+    """
 
     key: str
     name: str
     n: int
+    holds: str
     problem: str
 
 
 def brought_votes(context: ScienceContext) -> list[Brought]:
-    """The imports that hold votes, by name."""
+    """The imports that hold votes or labels, by name."""
     return [
         Brought(
             key=folder.name,
             name=found.name,
-            n=int(_mapping(found.record.get("counts")).get("votes", 0)),
+            n=found.n_votes,
+            holds=found.holds,
             problem=found.problem or "",
         )
         for folder, found in list_imports(context.data / "imports").items()
@@ -319,12 +323,12 @@ def brought_votes(context: ScienceContext) -> list[Brought]:
 
 
 def delete_votes(context: ScienceContext, key: str, typed: str) -> str:
-    """Delete imported votes; the pictures that came with them stay. Returns their name."""
+    """Delete imported votes or labels; pictures that came with them stay. Returns their name."""
     one = next((one for one in brought_votes(context) if one.key == key), None)
     if one is None:
-        raise GoneError("These votes are gone. Load the page again.")
+        raise GoneError("What you would delete is gone. Load the page again.")
     if typed.strip() != one.name:
-        raise DataError(f"To delete the votes, type their name: {one.name}.")
+        raise DataError(f"To delete the {one.holds}, type their name: {one.name}.")
     shutil.rmtree(context.data / "imports" / one.key)
     return one.name
 

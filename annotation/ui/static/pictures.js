@@ -167,8 +167,8 @@ for (const [mark, path, what, text] of [
   const named = mark.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`);
   for (const button of document.querySelectorAll(`[data-${named}]`)) {
     button.onclick = async () => {
-      const { name, [mark]: key } = button.dataset;
-      const sure = await window.studio.ask({ title: `Delete ${name}?`, text, type: name, yes: `Delete the ${what}` });
+      const { name, holds = what, [mark]: key } = button.dataset;
+      const sure = await window.studio.ask({ title: `Delete ${name}?`, text, type: name, yes: `Delete the ${holds}` });
       if (sure) act(button, path, { key, typed: name }, `${name}: deleted.`);
     };
   }

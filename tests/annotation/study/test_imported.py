@@ -73,8 +73,8 @@ def test_imports_are_found_by_their_id_and_trouble_is_ours():
             raise SCIENCE.trouble("There is none.")
         return "Paper", random_votes(), np.int64(1)
 
-    science = replace(SCIENCE, import_names=lambda: {"paper": "Paper"}, read_import=read)
-    assert imported.choices(science) == {"import:paper": "Paper"}
+    science = replace(SCIENCE, import_names=lambda: {"paper": ("Paper", "votes")}, read_import=read)
+    assert imported.choices(science) == {"import:paper": ("Paper", "votes")}
     assert imported.find(science, "import:paper").name == "Paper"
     with pytest.raises(NotFoundError, match="There is none"):
         imported.find(science, "import:other")

@@ -138,7 +138,7 @@ def test_imported_annotators_are_marked_and_nothing_can_be_done_to_them(context)
     votes = random_votes()
     science = replace(
         SCIENCE,
-        import_names=lambda: {"paper": "Paper"},
+        import_names=lambda: {"paper": ("Paper", "votes")},
         read_import=lambda key: ("Paper", votes, uuid.uuid4().int % 10**18),
     )
     page = reader(replace(context, science=science)).get(PAGE, params={"study": "import:paper"})

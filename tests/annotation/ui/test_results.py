@@ -107,7 +107,9 @@ def test_what_goes_wrong_is_said_on_the_page(context, study, monkeypatch):
 def with_import(context):
     votes = random_votes().assign(study="Paper")
     science = replace(
-        SCIENCE, import_names=lambda: {"paper": "Paper"}, read_import=lambda key: read(key, votes)
+        SCIENCE,
+        import_names=lambda: {"paper": ("Paper", "votes")},
+        read_import=lambda key: read(key, votes),
     )
     return replace(context, science=science)
 

@@ -71,7 +71,7 @@ def test_the_side_bar_marks_the_page_and_keeps_the_study_in_every_link(client, t
 
 
 def test_votes_from_elsewhere_are_in_hand_on_the_pages_that_show_them(store, two, tmp_path):
-    brought = {"import:lab": "Lab <one>"}
+    brought = {"import:lab": ("Lab <one>", "votes"), "import:paper": ("Paper", "labels")}
     app = web_app(store, tmp_path / "images", who=None, imports=lambda: brought)
     client = TestClient(app, base_url="http://127.0.0.1")
     asked = {"at": "results", "study": "import:lab"}
@@ -81,6 +81,9 @@ def test_votes_from_elsewhere_are_in_hand_on_the_pages_that_show_them(store, two
     assert "Votes from elsewhere" in bar
     assert 'href="/studio/compare?study=import%3Alab">' in bar
     assert "/studio/train?study=import" not in bar  # it cannot show them
+    labels = client.get("/studio/frame", params={**asked, "study": "import:paper"}).text
+    assert "Labels from elsewhere" in labels
+    assert "Votes from elsewhere" not in labels
     elsewhere = client.get("/studio/frame", params={**asked, "at": "train"})
     assert "import:lab" not in elsewhere.text
 

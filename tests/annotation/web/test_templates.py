@@ -101,7 +101,7 @@ def accounts(text):
             groups=[],
             studies=[],
             study=None,
-            imports={text: text},
+            imports={text: (text, text)},
             brought=text,
             show_imports=("",),
             at="",

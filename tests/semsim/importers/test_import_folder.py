@@ -203,7 +203,7 @@ def test_the_votes_of_an_import_by_its_folder(tmp_path, plan):
     carry_out(plan, places_of("paper", tmp_path))
     root = tmp_path / "imports"
     (root / "broken").mkdir()
-    assert import_names(root) == {"paper": "paper"}
+    assert import_names(root) == {"paper": ("paper", "labels")}  # the released ones
     name, votes, state = imported_votes(root, "paper")
     assert (name, len(votes)) == ("paper", len(read_import(root / "paper").votes))
     assert imported_votes(root, "paper")[2] == state

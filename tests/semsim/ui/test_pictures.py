@@ -398,10 +398,14 @@ def test_pictures_that_imported_votes_are_about_stay(client, drop, context):
         (folder / f"{name}.parquet").touch()
     one = next(one for one in pictures_data.shelf(context) if one.model == "net")
     reply = client.post(f"{HOME}/delete", json={"key": one.key, "typed": one.name})
-    assert "votes that were brought in with it" in reply.json()["error"]
+    assert "votes brought in with it" in reply.json()["error"]
     shown = page(client, f"{HOME}?kept=mine")
     assert "Votes from elsewhere: 1 Mine! 7 votes" in shown.text
     assert shown.links.count("/studio/results?study=import%3Amine") == 2
+    (folder / "import.json").write_text(json.dumps({**record, "counts": {"votes": 0}}))
+    assert "Labels from elsewhere: 1 Mine! no votes" in page(client, HOME).text
+    reply = client.post(f"{HOME}/delete", json={"key": one.key, "typed": one.name})
+    assert "labels brought in with it" in reply.json()["error"]
     for key, typed, status in (("mine", "no", 422), ("..", "Mine!", 404), ("mine", "Mine!", 200)):
         gone = client.post(f"{HOME}/delete-votes", json={"key": key, "typed": typed})
         assert gone.status_code == status
