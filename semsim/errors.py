@@ -28,6 +28,10 @@ class AttackFailedError(SemsimError):
     """An attack that diverged. It has no image; the record says why."""
 
 
+class TrainingFailedError(SettingsError):
+    """A training that its settings do not allow: it diverged, or cannot end as they ask."""
+
+
 class JobError(SemsimError):
     """A job folder that is missing or cannot be used."""
 

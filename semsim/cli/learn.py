@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -12,7 +12,7 @@ from semsim.datasets import DATASETS
 from semsim.errors import SettingsError
 from semsim.jobs.folders import read_job
 from semsim.learning import PRESETS, TrainSettings
-from semsim.learning.ablations import STUDIES, study_plan, study_table, summary
+from semsim.learning.ablations import STUDIES, failures, study_plan, study_table, summary
 from semsim.learning.ablations_run import (
     JudgedOrder,
     Workplace,
@@ -25,7 +25,7 @@ from semsim.learning.card_promoted import doubt, promote
 from semsim.learning.controls import ABSENT, ALL, CHOICES, verdict_of
 from semsim.learning.evaluation import BASELINES, auc_of
 from semsim.learning.initial import absolute
-from semsim.learning.leave_out import LeaveOut, queue_leave_out, read_materials
+from semsim.learning.leave_out import LeaveOut, judged_words, queue_leave_out, read_materials
 from semsim.learning.orders import Order
 from semsim.learning.pretrain import PretrainSettings, goodness_of_start, pretrain, save_start
 from semsim.learning.splits import Counts, HoldOut, count, parse_hold_out
@@ -36,6 +36,7 @@ from semsim.terminal import (
     DeviceOption,
     Json,
     TerminalBar,
+    rows_of,
     say,
     show_told,
     text_table,
@@ -90,6 +91,7 @@ _Checkpoints = Annotated[Path, typer.Option(help="Folder of checkpoints and weig
 _Data = Annotated[Path, typer.Option(help="Folder in which jobs and scores are kept.")]
 _Metrics = Annotated[str, typer.Option(help="Other metrics, with commas between.")]
 _METRICS = ",".join(BASELINES)
+_FAILED = ("value", "seed", "why")  # of a training of a study
 
 
 @app.command("run")
@@ -368,12 +370,14 @@ def study_text(outcome: dict[str, Any]) -> str:
     kind = STUDIES[outcome["what"]]
     title = f"{kind.title} (Fig. {kind.figure}), image-level AUC on held-out images, mean of seeds"
     simulated = ["Simulated votes: this says nothing about people."] if outcome["simulated"] else []
-    return "\n".join([title, *simulated, text_table(*study_table(outcome))])
+    table = text_table(*study_table(outcome))
+    return "\n".join([title, *simulated, table, *failures(outcome["rows"])])
 
 
 def study_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of `study_text`."""
-    return cast("list[dict[str, Any]]", summary(outcome["rows"]).to_dict("records"))
+    """The rows of `study_text`; a training that failed has a row that says why."""
+    failed = [{key: row[key] for key in _FAILED} for row in outcome["rows"] if "why" in row]
+    return [*rows_of(summary(outcome["rows"])), *failed]
 
 
 def left_out_text(outcome: dict[str, Any]) -> str:
@@ -391,7 +395,8 @@ def left_out_text(outcome: dict[str, Any]) -> str:
         rows.append([row["left_out"], row["title"], str(row["n_models"]), *texts])
     simulated = ["Simulated votes: this says nothing about people."] if outcome["simulated"] else []
     head = [f"{outcome['kind']} left out", "metric", "models", "ρ", "τ", "AUC"]
-    return "\n".join([*simulated, text_table(head, rows), *gaps])
+    table = text_table(head, rows)
+    return "\n".join([*simulated, table, *judged_words(outcome["rows"]), *gaps])
 
 
 def left_out_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:

@@ -244,6 +244,7 @@ def within_budget(
 def summary(rows: Sequence[Mapping[str, Any]], scope: str = "pooled") -> pd.DataFrame:
     """One row a value: mean, lowest and highest over seeds of SemSim's AUC and ρ, and the others'.
 
+    seeds: how many trainings that is of. failed: how many more there are, which have no numbers.
     start: the same network before it saw a vote. shuffled: the same training on shuffled votes.
 
     rows: as `run_arm` returns them. NaN where nothing is defined.
@@ -251,7 +252,9 @@ def summary(rows: Sequence[Mapping[str, Any]], scope: str = "pooled") -> pd.Data
     table = pd.DataFrame([_facts(row, scope) for row in rows])
     grouped = table.groupby("value", sort=False)
     found = grouped[["n_originals", "auc", "rho", *CONTROLS, *CLASSIC]].mean()
-    found.insert(0, "seeds", grouped.size())
+    failed = grouped["failed"].sum()
+    found.insert(0, "seeds", grouped.size() - failed)
+    found.insert(1, "failed", failed)
     found["auc_lowest"], found["auc_highest"] = grouped["auc"].min(), grouped["auc"].max()
     return found.reset_index()
 
@@ -262,6 +265,10 @@ def study_table(outcome: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]
     outcome: as `run_study` returns it.
     """
     table = summary(outcome["rows"])
+    table["seeds"] = [
+        f"{judged} of {judged + failed}" if failed else judged
+        for judged, failed in zip(table["seeds"], table["failed"], strict=True)
+    ]
     heads = {
         **{"value": STUDIES[outcome["what"]].axis, "seeds": "trainings"},
         **{"n_originals": "originals", "auc": "SemSim AUC", "auc_lowest": "lowest"},
@@ -272,6 +279,11 @@ def study_table(outcome: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]
     return list(heads.values()), lines
 
 
+def failures(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for each training that failed, with its reason; rows: as `run_study` has them."""
+    return [f"{row['name']} is in no number: {row['why']}" for row in rows if "why" in row]
+
+
 def _text(cell: Any) -> str:
     if isinstance(cell, float):
         return "–" if np.isnan(cell) else f"{cell:.3g}"
@@ -279,13 +291,16 @@ def _text(cell: Any) -> str:
 
 
 def _facts(row: Mapping[str, Any], scope: str) -> dict[str, Any]:
+    if "why" in row:
+        nothing = ("n_originals", "auc", "rho", *CLASSIC, *CONTROLS)
+        return {"value": str(row["value"]), "failed": 1, **dict.fromkeys(nothing, np.nan)}
     judged = row["held_out"]
     aucs = {name: auc_of(judged, name, scope) for name in CLASSIC}
     own = semsim_row(judged)["metric"]
     aucs |= {control: auc_of(judged, f"{own}.{control}", scope) for control in CONTROLS}
     numbers = {"auc": auc_of(judged, "semsim", scope), "rho": semsim_row(judged)["rho"], **aucs}
     known = {name: np.nan if value is None else value for name, value in numbers.items()}
-    return {"value": str(row["value"]), "n_originals": row["n_originals"], **known}
+    return {"value": str(row["value"]), "failed": 0, "n_originals": row["n_originals"], **known}
 
 
 def plain_names(values: Sequence[Any]) -> dict[Any, str]:

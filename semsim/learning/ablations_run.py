@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from semsim.device import pick_device
-from semsim.errors import DataError
+from semsim.errors import DataError, TrainingFailedError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
 from semsim.jobs.orders import to_record
@@ -166,7 +166,7 @@ def run_study(
     """Train and judge every arm; one that was finished before is not done again.
 
     folder: each arm has a folder of its own in it, with its checkpoint and its numbers.
-    Returns the plan and one row an arm, see `run_arm`.
+    Returns the plan and one row an arm, see `run_arm`; one whose training fails stops no other.
     """
     every = arms(plan)
     rows = []
@@ -183,13 +183,17 @@ def run_arm(
 ) -> dict[str, Any]:
     """Train one arm and judge it by its held-out images.
 
-    Returns value, seed, n_originals, n_triplets, epochs, seconds, warnings and held_out.
+    Returns name, value, seed, n_originals, n_triplets, epochs, seconds, warnings and held_out;
+    where the training fails, name, value, seed and `why`.
     """
     sides = sides_of(arm, material)
     facts = {"name": arm.name, "value": arm.value, "seed": arm.seed}
-    return run_sides(
-        arm.settings, sides, place, folder, facts=facts, controls=arm.controls, report=report
-    )
+    try:
+        return run_sides(
+            arm.settings, sides, place, folder, facts=facts, controls=arm.controls, report=report
+        )
+    except TrainingFailedError as error:
+        return {**facts, "why": str(error)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from semsim.errors import SettingsError
+from semsim.errors import TrainingFailedError
 from semsim.learning.batches import crop_and_flip, mildly_changed, take
 from semsim.learning.diagnostics import Distances, EpochRecord, auc, distances
 from semsim.learning.loss import LOSSES, identity_loss
@@ -73,7 +73,7 @@ def run_epoch(
 ) -> EpochRecord:
     """Epoch number `epoch`, counted from 0; what it leaves depends on its arguments only.
 
-    Raises `SettingsError` where the loss leaves the finite numbers.
+    Raises `TrainingFailedError` where the loss leaves the finite numbers.
     """
     for group in optimizer.param_groups:
         group["lr"] = settings.lr_at(epoch)
@@ -231,7 +231,7 @@ def _record(
 
 def _check_finite(loss: float, epoch: int, settings: TrainSettings) -> None:
     if not np.isfinite(loss):
-        raise SettingsError(
+        raise TrainingFailedError(
             f"The loss became {loss} in epoch {epoch + 1}. Train again with a learning rate "
             f"below {settings.lr:g}."
         )

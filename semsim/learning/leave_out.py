@@ -4,14 +4,14 @@ Of data sets that is the paper's Table 1 (Sun et al. 2023): SemSim learns from a
 judged by that one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from semsim.errors import DataError, SettingsError
+from semsim.errors import DataError, SettingsError, TrainingFailedError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
 from semsim.learning.ablations import plain_names
@@ -32,6 +32,7 @@ from semsim.learning.splits import KINDS, HoldOut, choices, divide, join_labels
 from semsim.learning.triplets import is_simulated
 from semsim.metrics.provenance import START
 from semsim.progress import Progress, Report, silent
+from semsim.words import counted
 
 KIND = "learn-leave-out"
 
@@ -102,8 +103,8 @@ def leave_each_out(
     """Train without each value of `plan.kind` and judge by it; what `folder` has is not done again.
 
     Returns kind, simulated, and `rows`, one a value, see `run_sides`, with `left_out` and its
-    `checkpoint`; where one leaves nothing to learn from or to judge by, its row has `why` instead
-    of both.
+    `checkpoint`; where one leaves nothing to learn from or to judge by, or its training fails, its
+    row has `left_out` and `why` alone.
     Raises `DataError` where there are fewer than two values.
     """
     values, rows = _values(plan, material), []
@@ -168,8 +169,16 @@ def _one(
         return run_sides(
             settings, sides, place, folder, facts=facts, controls=plan.controls, report=report
         )
-    except DataError as error:  # one may leave nothing to learn from or judge by; others go on
+    except (DataError, TrainingFailedError) as error:  # what is so of one; the others go on
         return {"left_out": value, "why": str(error)}
+
+
+def judged_words(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Of how many trainings the numbers are, in a line where that is not all of them."""
+    judged = sum("why" not in row for row in rows)
+    if judged == len(rows):
+        return []
+    return [f"Of {counted(len(rows), 'training')} {counted(judged, 'is', 'are')} judged here."]
 
 
 def _part(report: Report, number: int, total: int, value: str) -> Callable[[Progress], None]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from semsim.device import keep_freed_memory, pick_device
-from semsim.errors import SettingsError
+from semsim.errors import TrainingFailedError
 from semsim.learning.batches import channel_statistics, load_table
 from semsim.learning.diagnostics import (
     EpochRecord,
@@ -87,7 +87,8 @@ def train(
     save: called after every epoch. begun: called once, with the network before it has seen a vote,
         and not where the training is resumed.
     Raises `DataError` where no original is usable or an image is missing, `WeightsError` where
-    the weights to start from are, `SettingsError` where the loss leaves the finite numbers.
+    the weights to start from are, `TrainingFailedError` where the loss leaves the finite numbers or
+    there is nothing that could say when to stop early.
     """
     keep_freed_memory()
     material = _gather(labels, settings)
@@ -150,7 +151,7 @@ def _gather(labels: pd.DataFrame, settings: TrainSettings) -> Material:
         held_out=held_out,
     )
     if settings.patience > 0 and not _both_kinds(material):
-        raise SettingsError(
+        raise TrainingFailedError(
             "Stopping early needs a held-out AUC, but the held-out originals do not have both "
             "recognisable and unrecognisable reconstructions. Hold out more, or set patience to 0."
         )

@@ -9,7 +9,7 @@ import pandas as pd
 from semsim.analysis.result import Analysis
 from semsim.errors import DataError
 from semsim.kept.keys import key_of
-from semsim.learning.ablations import STUDIES, StudyPlan, default_values
+from semsim.learning.ablations import STUDIES, StudyPlan, default_values, failures
 from semsim.learning.ablations_run import Material, Workplace, run_study
 from semsim.learning.controls import ALL
 from semsim.learning.leave_out import LeaveOut, leave_each_out
@@ -19,6 +19,7 @@ from semsim.reporting import writing
 from semsim.reporting.canvas import Drawn, marked_as_simulated
 from semsim.reporting.export import write_both
 from semsim.reporting.figures import figure
+from semsim.reporting.notation import number
 from semsim.reporting.study_figure import study_figure
 from semsim.reproduce.semsim_paper import SAID
 from semsim.reproduce.semsim_scales import Part, Scale
@@ -230,7 +231,11 @@ def _varied(
         hold_out=held,
         controls=ALL,
     )
-    return run_study(plan, every, place, folder / f"figure{panel.figure}", report)
+    found = run_study(plan, every, place, folder / f"figure{panel.figure}", report)
+    failed = failures(found["rows"])
+    if len(failed) == len(found["rows"]):
+        raise DataError(" ".join(failed))
+    return found
 
 
 def _of_study(panel: _Panel, found: Mapping[str, Any]) -> Drawn:
@@ -242,12 +247,13 @@ def _of_study(panel: _Panel, found: Mapping[str, Any]) -> Drawn:
 
 def _study_text(panel: _Panel, found: Mapping[str, Any], jury: Jury | None) -> str:
     kind, frame = STUDIES[panel.what], study_frame(found["rows"])
-    rows = [[str(v) if isinstance(v, str) else f"{v:.3f}" for v in row] for row in frame.to_numpy()]
+    rows = [[v if isinstance(v, str) else number(v, 3) for v in row] for row in frame.to_numpy()]
     judged = f"Judged by what stands in for {panel.judged_by.row}."
     head = [f"Figure {panel.figure}. {kind.title}. {judged} The paper: {SAID[panel.what]}"]
     head += ["Simulated votes: this says nothing about people."] if found["simulated"] else []
     head += [f"There {jury.words}"] if jury is not None else []
-    return "\n".join([*head, text_table([kind.axis, *frame.columns[1:]], rows)])
+    table = text_table([kind.axis, *frame.columns[1:]], rows)
+    return "\n".join([*head, table, *failures(found["rows"])])
 
 
 def _write(drawn: Mapping[str, Drawn], folder: Path) -> list[Path]:

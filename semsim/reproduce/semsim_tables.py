@@ -13,6 +13,7 @@ from semsim.analysis.run import analyse
 from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.controls import verdict_of
 from semsim.learning.evaluation import auc_of, evidence_of, metric_rows, semsim_row
+from semsim.learning.leave_out import judged_words
 from semsim.metrics import find_metric
 from semsim.metrics.provenance import CONTROLS
 from semsim.progress import Report, silent
@@ -155,7 +156,8 @@ def learned_text(rows: Sequence[Mapping[str, Any]]) -> str:
     head = "SemSim beside its controls, on the data set that it has not seen."
     marks = [_SIMULATED] if any(row.get("held_out", {}).get("simulated") for row in rows) else []
     header = ["not seen", "network", "|ρ|", "|τ|", "AUC"]
-    return "\n".join([head, *marks, *([text_table(header, lines)] if lines else []), *said])
+    table = [text_table(header, lines)] if lines else []
+    return "\n".join([head, *marks, *table, *judged_words(rows), *said])
 
 
 def figures_text(analysis: Analysis, data: str) -> str:
@@ -191,10 +193,13 @@ def figures_text(analysis: Analysis, data: str) -> str:
 def study_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """What a study found, a row a value: |ρ| and |τ| of SemSim, |τ| of the others, its AUC.
 
-    rows: of `run_study`; means over seeds, NaN where nothing is defined.
+    rows: of `run_study`; means over the seeds that were trained, NaN where nothing is defined.
     """
-    found = []
+    found: list[dict[str, Any]] = []
     for row in rows:
+        if "why" in row:
+            found.append({"value": str(row["value"])})
+            continue
         judged = row["held_out"]
         named = {one["metric"]: one for one in judged["metrics"]}
         own = semsim_row(judged)

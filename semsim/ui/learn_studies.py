@@ -14,6 +14,7 @@ from semsim.jobs.folders import Job, JobState
 from semsim.learning import PRESETS, controls
 from semsim.learning.ablations import (
     STUDIES,
+    failures,
     study_plan,
     study_table,
     summary,
@@ -158,5 +159,5 @@ def study_html(found: Mapping[str, Any]) -> str:
     """What a study found, as a table: a row a value, means over seeds."""
     heads, rows = study_table(found)
     return pieces("learn_studies.html").found(
-        STUDIES[found["what"]], heads, rows, found["simulated"]
+        STUDIES[found["what"]], heads, rows, found["simulated"], failures(found["rows"])
     )

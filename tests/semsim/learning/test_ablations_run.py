@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from semsim.cli.learn import study_rows, study_text
 from semsim.errors import DataError, SettingsError, StopRequestedError, WeightsError
 from semsim.jobs import folders as jobs
 from semsim.learning import TrainSettings
@@ -28,7 +29,9 @@ from semsim.learning.orders import STATE_FILE, Facts, Order, read_facts
 from semsim.learning.session import learn
 from semsim.learning.splits import HoldOut
 from semsim.metrics.provenance import original_keys, read_training
+from semsim.reproduce.semsim_tables import study_frame
 from semsim.terminal import TerminalBar
+from semsim.ui.learn_studies import study_html
 
 SETTINGS = TrainSettings(
     backbone="lenet", lr=0.005, batch_size=8, epochs=1, triplets_per_original=2, device="cpu"
@@ -96,6 +99,28 @@ def test_a_study_that_is_stopped_goes_on_without_doing_anything_twice(material, 
     assert done[-1].done == done[-1].total == 2000
     assert [row["value"] for row in whole["rows"]] == [0.5, 1.0]
     assert whole["simulated"] is True
+
+
+def test_a_training_that_diverges_stops_no_other_of_its_study(material, place, tmp_path):
+    """Its reason stands in text, page and rows, and means say of how many trainings they are."""
+    plan = replace(PLAN, values=(3e38, 0.5))
+    found = run_study(plan, material, place, tmp_path)
+    first, second = found["rows"]
+    assert (first["value"], first["name"]) == (3e38, "3e-38-seed-0")
+    assert "The loss became" in first["why"]
+    assert (second["value"], second["held_out"]["n_originals"]) == (0.5, 2)
+    table = summary(found["rows"])
+    assert table[["value", "seeds", "failed"]].to_numpy().tolist() == [
+        ["3e+38", 0, 1],
+        ["0.5", 1, 0],
+    ]
+    assert np.isnan(table["auc"][0])
+    assert np.isfinite(table["auc"][1])
+    for said in (study_text(found), study_html(found)):
+        assert f"3e-38-seed-0 is in no number: {first['why']}" in said
+        assert "0 of 1" in said
+    assert study_rows(found)[-1] == {"value": 3e38, "seed": 0, "why": first["why"]}
+    assert study_frame(found["rows"])["value"].tolist() == ["3e+38", "0.5"]
 
 
 def test_a_study_has_a_training_on_shuffled_votes_beside_each_of_its_own(material, place, tmp_path):

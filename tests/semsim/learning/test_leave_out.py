@@ -6,10 +6,12 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from semsim.cli.learn import left_out_rows, left_out_text
 from semsim.errors import DataError, SettingsError, WeightsError
 from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.controls import ALL
 from semsim.learning.leave_out import LeaveOut, leave_each_out, queue_leave_out, read_materials
+from semsim.reproduce.semsim_tables import learned_text
 
 
 @pytest.fixture
@@ -80,6 +82,27 @@ def test_one_that_leaves_nothing_to_learn_from_stops_no_other(two, place, quick,
     rows = {row["left_out"]: row for row in found["rows"]}
     assert "of 8 originals none has both" in rows["a"]["why"].lower()
     assert "why" not in rows["b"]
+
+
+def test_a_training_that_diverges_stops_no_other(two, place, quick, tmp_path):
+    material = read_materials([one for one, _ in two], ())
+    settings = replace(quick, epochs=1)
+    leave_each_out(LeaveOut(), settings, material, place, tmp_path)
+    shutil.rmtree(tmp_path / "a")
+    wild = replace(settings, lr=1e30)
+    found = leave_each_out(LeaveOut(), wild, material, place, tmp_path)  # b is there already
+    first, second = found["rows"]
+    assert first["left_out"] == "a"
+    assert "The loss became" in first["why"]
+    assert "checkpoint" not in first
+    assert (second["left_out"], "why" in second) == ("b", False)
+    text = left_out_text(found)
+    assert f"Without a: {first['why']}" in text
+    assert "Of 2 trainings 1 is judged here." in text
+    assert {"left_out": "a", "why": first["why"]} in left_out_rows(found)
+    learned = learned_text(found["rows"])
+    assert f"a: {first['why']}" in learned
+    assert "Of 2 trainings 1 is judged here." in learned
 
 
 def test_names_that_files_cannot_have_are_not_taken_for_one(two, place, quick, tmp_path):
