@@ -105,6 +105,18 @@ def test_a_word_is_explained_where_it_stands(page: Page, server) -> None:
     expect(page.locator(".st-more")).to_have_count(1)  # what no entry explains has no (i)
 
 
+def test_an_explained_word_stays_in_the_list_that_scrolls_it(page: Page, server) -> None:
+    page.goto(f"{server.url}/studio/help")
+    page.evaluate(
+        """() => document.querySelector('h1').insertAdjacentHTML('afterend',
+        '<div style="height: 5rem; overflow-y: auto"><p style="height: 900rem"></p>'
+        + '<p><span data-term="rho">ρ</span></p></div>')"""
+    )
+    before = page.evaluate("document.documentElement.scrollHeight")
+    expect(page.locator("[data-term=rho] .st-more")).to_have_count(1)
+    assert page.evaluate("document.documentElement.scrollHeight") == before
+
+
 def test_plain_pages_break_no_rule_and_stand_still(page: Page, server) -> None:
     page.add_init_script(SHIFT)
     for path in ("help", "nope"):
