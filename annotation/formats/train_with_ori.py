@@ -5,7 +5,7 @@
     train_with_ori/-<id>/<id>_<label>_rec_<k>_<m>.png  by model m, not recognisable
     folder_names.txt                                   model names, one a line, from model 1 on
     class_names.txt                                    class names, one a line, from label 0 on
-    ids.csv                                            which image has which id
+    ids.csv                                            which image has which id, who voted
     README.md
 
 k is the number of counted votes that did not recognise it. The folder is the majority's word, so a
@@ -32,8 +32,8 @@ ABOUT = """
 majority recognised, `train_with_ori/-<id>/` those that it did not. In
 `<id>_<label>_rec_<k>_<m>.png`, `k` is how many of the counted votes did not recognise it, `m` the
 line of its model in `folder_names.txt`; `<label>` is the line of its class in `class_names.txt`,
-counted from 0. `ids.csv` says which image has which id. {undecided} reconstructions without a
-majority are left out.
+counted from 0. `ids.csv` says which image has which id, and whether the votes are simulated.
+{undecided} reconstructions without a majority are left out.
 """
 
 
@@ -49,7 +49,9 @@ def write_train_with_ori(data: StudyData, folder: Path) -> str:
     _write_lines(folder / MODELS, models)
     _write_lines(folder / CLASSES, classes)
     ids = _ids(decided["image_id"])
-    write_csv(_table_of_ids(ids), folder / IDS)
+    about_ids = {"id": list(ids.values()), "image_id": list(ids)}
+    marked = pd.DataFrame(about_ids, dtype="str").assign(simulated=data.study.spec.simulated)
+    write_csv(marked, folder / IDS)
     for row in decided.to_dict("records"):
         number = ids[row["image_id"]]
         stem = f"{number}_{classes.index(row['class_name'])}"
@@ -68,10 +70,6 @@ def _ids(image_ids: pd.Series) -> dict[str, str]:
     if all(re.fullmatch("[0-9]+", one) for one in known):
         return {one: one for one in known}
     return {one: str(number) for number, one in enumerate(known, start=1)}
-
-
-def _table_of_ids(ids: dict[str, str]) -> pd.DataFrame:
-    return pd.DataFrame({"id": list(ids.values()), "image_id": list(ids)}, dtype="str")
 
 
 def _write_lines(path: Path, names: Sequence[str]) -> None:

@@ -4,6 +4,7 @@
     train_with_ori/<id>/<id>_<label>_rec_<k>_<m>.png   by model m, recognisable
     train_with_ori/-<id>/<id>_<label>_rec_<k>_<m>.png  by model m, not recognisable
     class_names.txt, folder_names.txt                  the names of classes and models, if any
+    ids.csv                                            in an export of a study; says who voted
     others/                                            further images to train against
 
 k, the number of wrong answers among three annotators, is checked to be there and not used: it
@@ -28,6 +29,8 @@ from semsim.importers.file_names import Tree, below, image_name
 from semsim.importers.findings import Findings, Pair, check_crossed, first_problem
 from semsim.importers.human_tables import tables_of_labels
 from semsim.importers.image_sets import find_sets, labelled_paths
+from semsim.importers.text_table import read_text_table
+from semsim.importers.vote_rows import YES
 from semsim.progress import Report, silent
 from semsim.registry import setting
 from semsim.words import counted
@@ -65,6 +68,7 @@ class TrainWithOri:
         rows = pd.DataFrame(labelled_paths(found.sets))
         keys = zip(rows["model"], rows["image_id"], strict=True)
         rows[f"human:{RELEASED}"] = [tree.released[key] for key in keys]
+        rows["simulated"] = _is_simulated(root)
         found = replace(
             found,
             tables=tables_of_labels(rows, name=name, headline=RELEASED),
@@ -77,6 +81,13 @@ def _beside(root: Path, name: str) -> Path | None:
     """A list of names beside the tree, as exports of studies have it."""
     path = root.parent / name
     return path if root.name == "train_with_ori" and path.is_file() else None
+
+
+def _is_simulated(root: Path) -> bool:
+    """Whether an export of a study says that programs voted."""
+    ids = _beside(root, "ids.csv")
+    cells = pd.DataFrame() if ids is None else read_text_table(ids).cells
+    return "simulated" in cells and bool(cells["simulated"].str.lower().isin(YES).any())
 
 
 @dataclass(kw_only=True)
