@@ -1,7 +1,7 @@
 """The page of a new study, and what it asks the server while somebody fills it in."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
@@ -80,7 +80,7 @@ class _New:
             said = "" if chosen else "The sets that were to be in it are not there any more."
         return page(
             "new.html",
-            cards=self._cards(),
+            cards=self._cards(first=start.get("sets", ())),
             steps=study_fields.steps(),
             tasks=study_fields.CHOICES["task"],
             kinds=KINDS,
@@ -172,10 +172,12 @@ class _New:
     def _known(self) -> dict[str, Path]:
         return known_sets(self.context)
 
-    def _cards(self) -> list[dict[str, Any]]:
+    def _cards(self, first: Collection[str]) -> list[dict[str, Any]]:
         found = self.context.find_sets()
         self.places.update((_key(folder), folder) for _, folder in found)
-        return [_card(label, folder) for label, folder in found]
+        cards = [_card(label, folder) for label, folder in found]
+        # What is chosen already is seen without scrolling.
+        return sorted(cards, key=lambda card: card["name"] not in first)
 
     def _as_draft(self, study: Study) -> tuple[dict[str, Any], str]:
         """The draft that a copy of a study begins as, and what of it is not there any more."""

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
@@ -339,5 +340,10 @@ def test_another_page_leads_here_with_sets_chosen(client, draft, ask):
     start = json.loads(text.split('id="new-data">')[1].split("</script>")[0])["start"]
     assert set(draft["sets"]) <= set(start["sets"])
     assert start.get("task") == ("pair" if ask == "an import" else None)
+    offered = re.findall(r'name="set" value="([^"]+)"', text)
+    assert set(offered[: len(start["sets"])]) == set(start["sets"])  # seen without scrolling
+    last = offered[-1]
+    only = client.get("/studio/new", params=[("set", last)]).text
+    assert re.search(r'name="set" value="([^"]+)"', only)[1] == last
     gone = client.get("/studio/new", params={"set": "gone"}).text
     assert "are not there any more" in gone
