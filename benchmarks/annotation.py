@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -111,7 +112,7 @@ def made_study(store: Store, folder: Path, items: int, votes: int) -> Study:
         for i in range(items)
     ]
     plan = plan_study(
-        StudySpec(name=uuid.uuid4().hex, task=Task.RECOGNITION, votes_per_item=votes),
+        StudySpec(name=uuid.uuid4().hex, task=Task("recognition"), votes_per_item=votes),
         dataset="made",
         classes=CLASSES,
         originals=originals,
@@ -215,7 +216,7 @@ def time_tables(store: Store, folder: Path, options: argparse.Namespace) -> None
     votes = timed("reading all votes", lambda: exports.export_votes(store, made.id))
     for ending in ("csv", "parquet"):
         path = folder / f"votes.{ending}"
-        timed(f"export to {ending}", lambda path=path: export(store, made, path), 10)
+        timed(f"export to {ending}", partial(export, store, made, path), 10)
         print(f"  {'':34}{path.stat().st_size / 1e6:10.1f} MB")
     again = pd.read_parquet(folder / "votes.parquet")
     print(f"  {'read back from parquet':34}{'equal' if again.equals(votes) else 'DIFFERENT':>10}")

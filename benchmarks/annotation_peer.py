@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any, Protocol
@@ -62,13 +63,13 @@ def main() -> None:
     options = parser.parse_args()
     begin()
     tools: dict[str, Callable[[Path], Tool]] = {
-        f"SemSim Studio, {held} items held": lambda at, held=held: Ours(at, options, held)
+        f"SemSim Studio, {held} items held": partial(Ours, options=options, held=held)
         for held in HELD
     }
     if options.potato is not None:
         print(f"potato-annotation {potato_version(options.potato)}")
         for name in potato_settings(options):
-            tools[f"Potato, {name}"] = lambda at, name=name: Potato(at, options, name)
+            tools[f"Potato, {name}"] = partial(Potato, options=options, settings=name)
     print(HEADER, flush=True)
     for seed in range(options.runs):
         for name, tool in tools.items():
@@ -289,7 +290,7 @@ class Ours:
         self._url = f"sqlite:///{folder / 'studies.db'}"
         write_set(folder / "set", options.items)
         spec = StudySpec(
-            name="peer", task=Task.RECOGNITION, votes_per_item=options.votes, min_rt_ms=0
+            name="peer", task=Task("recognition"), votes_per_item=options.votes, min_rt_ms=0
         )
         with Store(self._url) as store:
             self._study = create_study(store, spec, [folder / "set"], folder / "images")

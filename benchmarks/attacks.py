@@ -48,6 +48,7 @@ from semsim.defences.none import NoDefence
 from semsim.errors import AttackFailedError
 from semsim.progress import silent
 from semsim.registry import build
+from semsim.targets import Activation
 from semsim.targets.convnet import ConvNet8
 from semsim.targets.lenet import CNN4, LeNet, start_uniform
 from semsim.targets.model import Architecture, TargetModel
@@ -121,13 +122,17 @@ def times_as_fast(found: float, target: float) -> str:
     return f"×{found:.2f}, {judge(found, least=target)}"
 
 
+def _inverted(seen: GradientObservation, steps: int) -> Reconstruction:
+    return InvGrad(steps=steps)(seen, rng=rng(0))
+
+
 def speed(images: LabelledImages, rounds: int, device: str) -> None:
     """Milliseconds an iteration of InvGrad on one image, and how many times less ours takes."""
     print(f"\n{'one image':12}{'semsim':>12}{'plain loop':>14}{'':8}{'breaching':>14}")
     for name, net in SPEED.items():
         (seen,) = observed(net.model(0, device), images.pick([0]))
         works: dict[str, Callable[[], object]] = {
-            "semsim": lambda seen=seen, net=net: InvGrad(steps=net.steps)(seen, rng=rng(0)),
+            "semsim": partial(_inverted, seen, net.steps),
             "plain loop": partial(plain_loop, seen, net.steps, rng(0)),
         }
         if has_breaching():
@@ -339,7 +344,7 @@ TRAINED: dict[str, Attack] = {
 }
 HELD_OUT = 6
 CURVES = ("lenet sigmoid", "cnn4 tanh", "cnn4 relu")  # untrained
-CURVES_TRAINED = ("tanh", "relu")  # activations of a CNN4 that has learned
+CURVES_TRAINED: tuple[Activation, ...] = ("tanh", "relu")  # activations of a CNN4 that has learned
 BUDGETS = (50, 100, 200, 400)  # steps, to which each attack fits its own schedule
 FEW = 3  # images of a curve
 WEIGHTS = (1e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2)  # of total variation
@@ -394,8 +399,8 @@ def curves(images: LabelledImages, title: str, model: TargetModel) -> None:
             spent, values = 0.0, list[float]()
             for i, (one, image) in enumerate(zip(seen, images.images, strict=True)):
                 torch.manual_seed(i)
-                work, kept = made(one, steps, i), list[torch.Tensor]()
-                spent += seconds(lambda work=work, kept=kept: kept.append(work()), "cpu")
+                kept: list[Tensor] = []
+                spent += seconds(partial(_keep, kept, made(one, steps, i)), "cpu")
                 values.append(psnr(kept[0], image))
             points.setdefault(who, []).append((spent / len(seen), mean(values)))
         told = ", ".join(f"{spent:.2f} s {value:.1f} dB" for spent, value in points[who])
@@ -411,17 +416,22 @@ def curves(images: LabelledImages, title: str, model: TargetModel) -> None:
             print(f"    the best of breaching: {first}, {theirs[first]:.1f} dB")
 
 
-def racers() -> dict[str, Callable[[GradientObservation, int, int], Callable[[], torch.Tensor]]]:
+def _keep(kept: list[Tensor], work: Callable[[], Tensor]) -> None:
+    kept.append(work())
+
+
+def racers() -> dict[str, Racer]:
     """By name: a call that attacks one observation for so many steps from such a start."""
 
-    def ours(
-        attack: Attack,
-    ) -> Callable[[GradientObservation, int, int], Callable[[], torch.Tensor]]:
-        def made(one: GradientObservation, steps: int, seed: int) -> Callable[[], torch.Tensor]:
+    def ours(attack: Attack) -> Racer:
+        def made(one: GradientObservation, steps: int, seed: int) -> Callable[[], Tensor]:
             given = replace(attack, steps=steps)
             return lambda: given(one, rng=rng(seed)).image.cpu()
 
         return made
+
+    def theirs(name: str, scale: str) -> Racer:
+        return lambda one, steps, seed: breaching_attack(one, steps, name, [scale])
 
     found = {
         "prior": ours(Prior()),
@@ -431,11 +441,7 @@ def racers() -> dict[str, Callable[[GradientObservation, int, int], Callable[[],
     if has_breaching():
         for name, tv in (("modern", 0.1), ("modern", 0.02), ("invertinggradients", 0.02)):
             scale = f"regularization.total_variation.scale={tv}"
-            found[f"breaching {name}, tv {tv:g}"] = (
-                lambda one, steps, seed, name=name, scale=scale: breaching_attack(
-                    one, steps, name, [scale]
-                )
-            )
+            found[f"breaching {name}, tv {tv:g}"] = theirs(name, scale)
     return found
 
 

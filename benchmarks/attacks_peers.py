@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from types import SimpleNamespace
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -36,7 +37,7 @@ def plain_loop(seen: GradientObservation, steps: int, rng: torch.Generator) -> T
             parameter.grad = None
         loss = F.cross_entropy(model(x * std + mean), labels)
         gradients = torch.autograd.grad(loss, parameters, create_graph=True)
-        dot, found, wanted = 0.0, 0.0, 0.0
+        dot = found = wanted = torch.zeros((), device=x.device)
         for ours, theirs in zip(gradients, seen.gradients, strict=True):
             dot = dot + (ours * theirs).sum()
             found = found + ours.pow(2).sum()
@@ -46,7 +47,8 @@ def plain_loop(seen: GradientObservation, steps: int, rng: torch.Generator) -> T
         down = (x[..., 1:, :] - x[..., :-1, :]).abs().mean()
         objective = objective + 1e-4 * (across + down)
         objective.backward()
-        x.grad.sign_()
+        if x.grad is not None:
+            x.grad.sign_()
         return objective
 
     for _ in range(steps):
@@ -112,9 +114,10 @@ def breaching_attack(
 class _OnNormalised(nn.Module):
     """A target that takes images already normalised, as breaching hands them in."""
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model: Any) -> None:
         super().__init__()
         self.body, self.head = model.body, model.head
 
     def forward(self, images: Tensor) -> Tensor:
-        return self.head(self.body(images))
+        logits: Tensor = self.head(self.body(images))
+        return logits

@@ -15,7 +15,7 @@ import argparse
 import contextlib
 import platform
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -78,13 +78,14 @@ def main() -> None:
 
 def cards() -> list[Card]:
     """All cards of the pages that attack, the quick ones first."""
+    pages: tuple[tuple[str, Sequence[Any], Callable[..., object]], ...] = (
+        ("Reconstruct", reconstruct_form.CARDS, _campaign),
+        ("Split inference", split_form.CARDS, _experiment),
+        ("Federated", federated_form.CARDS, _comparison),
+    )
     found = [
         Card(name=f"{page}: {title}", order=order, probe=partial(told, order))
-        for page, offered, told in (
-            ("Reconstruct", reconstruct_form.CARDS, _campaign),
-            ("Split inference", split_form.CARDS, _experiment),
-            ("Federated", federated_form.CARDS, _comparison),
-        )
+        for page, offered, told in pages
         for title, _, order in offered
     ]
     return sorted(found, key=lambda card: ("As in the paper" in card.name, card.name))

@@ -141,7 +141,7 @@ class Stored:
         )
         if trials:
             found = self._store.read(lambda tx: tx.execute(query.where(TrialRow.id.in_(trials))))
-            self._trials |= dict(found.all())
+            self._trials |= {trial: known for trial, known in found if known is not None}
 
 
 def _at(seconds: float) -> datetime:

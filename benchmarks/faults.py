@@ -26,6 +26,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,7 @@ def set_about(store: Store, folder: Path, n_items: int, moved: bool) -> None:
         votes = Votes(n_items * K)
         leaver: list[str] = []
         ahead, level, behind = (
-            (lambda by=by: set_clock(clock, by)) if moved else (lambda: None)
+            partial(set_clock, clock, by) if moved else (lambda: None)
             for by in ("+1h", "+0", "-1h")
         )
         steps = [
@@ -168,7 +169,7 @@ def set_clock(file: Path, offset: str) -> None:
 
 def served_study(store: Store, folder: Path, n_items: int) -> Study:
     folder.mkdir(exist_ok=True)
-    return make_study(store, folder, n_items, Task.RECOGNITION, votes_per_item=K)
+    return make_study(store, folder, n_items, Task("recognition"), votes_per_item=K)
 
 
 def done(store: Store, study: Study) -> int:
@@ -236,7 +237,7 @@ def asked(browser: Browser, method: str, path: str, body: Any, votes: Votes) -> 
 
 def race(store: Store, folder: Path, seed: int, n_items: int) -> int:
     """How many items of a study have other than K votes when 20 people have raced for them."""
-    study = make_study(store, folder, n_items, Task.RECOGNITION, votes_per_item=K, seed=seed)
+    study = make_study(store, folder, n_items, Task("recognition"), votes_per_item=K, seed=seed)
     teams = [[f"{team}{n}" for n in range(10)] for team in "ab"]
     with ExitStack() as stack:
         running = [
@@ -249,7 +250,7 @@ def race(store: Store, folder: Path, seed: int, n_items: int) -> int:
 
 def killed(store: Store, folder: Path, kills: int) -> int:
     """How many votes were acknowledged between `kills` kills; raises where one is missing."""
-    study = make_study(store, folder, 40 * kills, Task.RECOGNITION, votes_per_item=2)
+    study = make_study(store, folder, 40 * kills, Task("recognition"), votes_per_item=2)
     acknowledged: set[str] = set()
     for kill in range(kills):
         with labelling(store.url, study.token, kill, PEOPLE) as (process, told):

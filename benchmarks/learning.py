@@ -134,11 +134,15 @@ def plain(labels: pd.DataFrame, settings: TrainSettings) -> list[float]:
         nesterov=settings.nesterov,
         weight_decay=settings.weight_decay,
     )
+
+    def one_of(paths: tuple[Path, ...]) -> Path:
+        return paths[rng.integers(len(paths))]
+
     augment = v2.Compose([v2.RandomCrop(SIDE, padding=4), v2.RandomHorizontalFlip()])
     ends = []
     for _ in range(settings.epochs):
         triplets = [
-            (o.image, rng.choice(o.recognisable), rng.choice(o.unrecognisable))
+            (o.image, one_of(o.recognisable), one_of(o.unrecognisable))
             for o in originals
             for _ in range(settings.triplets_per_original)
         ]

@@ -79,7 +79,11 @@ def _recursion(one: Try) -> Tensor:
 
 def sight(tries: dict[tuple[str, int], Try]) -> None:
     """CPU seconds and MSE of all our attacks on the same image."""
-    attacks = {"rgap": RGap(), "copa": Copa(), "copa-prior": CopaPrior()}
+    attacks: dict[str, RGap | Copa | CopaPrior] = {
+        "rgap": RGap(),
+        "copa": Copa(),
+        "copa-prior": CopaPrior(),
+    }
     print(f"\n{'attacks':22}" + "".join(f"{name:>22}" for name in attacks))
     for (activation, variant), one in tries.items():
         cells = []

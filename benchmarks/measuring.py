@@ -35,11 +35,12 @@ def judge(
 
     most, least: the target, one of them; what is no number misses it.
     """
-    if most is None and least is None:
+    if most is not None:
+        sign, target, met = "≤", most, value <= most
+    elif least is not None:
+        sign, target, met = "≥", least, value >= least
+    else:
         return ""
-    sign, target, met = (
-        ("≤", most, value <= most) if most is not None else ("≥", least, value >= least)
-    )
     return f"{sign} {target:,g}{unit and ' '}{unit}: {'met' if met else '**missed**'}"
 
 

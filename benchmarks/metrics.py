@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
@@ -77,7 +78,7 @@ def of_torchmetrics() -> dict[str, Work]:
         structural_similarity_index_measure,
     )
 
-    each = {"reduction": "none", "data_range": 1.0}
+    each: dict[str, Any] = {"reduction": "none", "data_range": 1.0}
     return {
         "psnr": partial(peak_signal_noise_ratio, dim=(1, 2, 3), **each),
         "ssim": partial(structural_similarity_index_measure, **each),

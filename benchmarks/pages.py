@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import httpx
 import psutil
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 from benchmarks.measuring import ROOT, begin, judge
 from benchmarks.startup import answers, until
@@ -45,7 +45,7 @@ LINKED = (
     ("items", "/studio/items/"),
 )
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync")
-WINDOW = {"width": 1366, "height": 768}
+WINDOW: ViewportSize = {"width": 1366, "height": 768}
 ANSWER = "compare?tab=answer"
 SECOND = "Once more (simulated votes)"
 SETS = ROOT / "data" / "demo" / "sets"

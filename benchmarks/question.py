@@ -77,8 +77,8 @@ class Candidate:
 
     def settings(self, seed: int) -> TrainSettings:
         """The averages of batch normalisation stay where the start has any worth keeping."""
-        kept = {} if self.weights == SCRATCH else {"batch_norm": "frozen"}
-        network = {"backbone": self.backbone, "weights": self.weights}
+        kept: dict[str, Any] = {} if self.weights == SCRATCH else {"batch_norm": "frozen"}
+        network: dict[str, Any] = {"backbone": self.backbone, "weights": self.weights}
         return replace(RECIPES[self.recipe], **network, seed=seed, **kept)
 
 

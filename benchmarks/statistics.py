@@ -97,13 +97,14 @@ def time_study(
     start, spent = time.perf_counter(), time.process_time()
     evidence = gather(votes, scores, specs)
     gathered = time.perf_counter()
-    last = [gathered, ""]
+    since, doing = gathered, ""
 
     def report(step: Progress) -> None:
+        nonlocal since, doing
         now = time.perf_counter()
-        if last[1]:
-            print(f"  {last[1]:14}{now - last[0]:8.3f} s")
-        last[:] = [now, step.note]
+        if doing:
+            print(f"  {doing:14}{now - since:8.3f} s")
+        since, doing = now, step.note
 
     print(f"{len(votes):,} votes of {people} people, {metrics} metrics, {BOOTSTRAPS:,} bootstraps")
     print(f"  {'gathering':14}{gathered - start:8.3f} s")
