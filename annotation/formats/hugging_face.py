@@ -23,6 +23,7 @@ from annotation.texts import counted
 
 NAMES = {"reconstruction": "file_name", "original": "original_file_name"}
 VOTE = ("annotator", "answer", "recognised", "rt_ms")  # of each vote in the column `votes`
+NAMED = "original_answer"  # further one, where people named the originals
 _SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 ABOUT = """
 One row a reconstruction in `train/metadata.jsonl`: `image` (`file_name`) is the reconstruction,
@@ -30,6 +31,8 @@ One row a reconstruction in `train/metadata.jsonl`: `image` (`file_name`) is the
 null where there is none; `mean_response` is the share of votes that recognised it. Of ratings it is
 the share at or above the threshold, and `mean_rating` decides what is recognisable. `votes` holds
 each vote that counts: annotator, answer, whether it recognised the picture, and milliseconds taken.
+Where people named the originals, `original_answer` is the name that most gave: for the headline
+score `as-original-named` a vote counts as recognising where its answer is that name.
 Read it with `datasets.load_dataset("imagefolder", data_dir=...)`.
 
 ## Licence
@@ -66,7 +69,8 @@ def _shown_only(labels: pd.DataFrame) -> pd.DataFrame:
 def _votes_of(data: StudyData, items: pd.Series) -> pd.Series:
     """The counted votes on each item, in the order of their annotators."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for vote in records(data.counted.sort_values("annotator")[["item", *VOTE]]):
+    told = ["item", *VOTE, *({NAMED} & {*data.counted})]
+    for vote in records(data.counted.sort_values("annotator")[told]):
         found.setdefault(vote.pop("item"), []).append(vote)
     return items.map(lambda item: found.get(item, []))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import yaml
 from PIL import Image
+from study_factory import answer_all, joined
 
 from annotation.domain import TargetTest
 from annotation.formats.hugging_face import write_hugging_face
@@ -89,6 +90,19 @@ def test_every_row_carries_its_votes(data, out):
         told = {(one["annotator"], one["answer"], one["recognised"]) for one in row["votes"]}
         assert told == set(given[["annotator", "answer", "recognised"]].itertuples(index=False))
         assert len(row["votes"]) == row["n_votes"] == 3
+
+
+def test_votes_that_go_by_the_originals_names_carry_them(store, images, make_study, out):
+    names = {"label_originals": True, "headline": "as-original-named"}
+    study = make_study(votes_per_item=1, **names)
+    (anna,) = joined(store, study, "Anna")
+    while answer_all(store, anna, "cow"):
+        pass
+    write_hugging_face(read_study(store, study.id, images), out)
+    for row in metadata(out):
+        same = [one["answer"] == one["original_answer"] for one in row["votes"]]
+        assert sum(same) == row["n_recognised"] == 1
+    assert "`original_answer`" in (out / "README.md").read_text()
 
 
 def test_models_are_listed_with_how_good_they_were_where_that_is_known(data, out):
