@@ -14,6 +14,7 @@ from semsim.errors import SettingsError
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
 
 # Of glibc's <malloc.h>.
 _TRIM_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -4, -8
@@ -46,6 +47,11 @@ def exact_device(device: torch.device) -> torch.device:
     import torch
 
     return torch.device("cpu") if device.type == "mps" else device
+
+
+def in_float64(values: Tensor) -> Tensor:
+    """The same numbers in float64, on `exact_device` of where they are."""
+    return values.to(exact_device(values.device)).double()
 
 
 def device_name(name: str) -> str:

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from semsim.defences.pbpfl_masks import FIXED, scales_of, slots_of
 from semsim.defences.pbpfl_settings import Pbpfl
+from semsim.device import in_float64
 from semsim.errors import SettingsError
 from semsim.layer_graph import LayerGraph
 
@@ -174,7 +175,7 @@ def recover(key: Key, upload: Upload, settings: Pbpfl) -> Recovered:
         if name in upload.beta:
             parts.append((scale * upload.beta[name]).mul_(key.v))
         for place, part in enumerate(parts):
-            terms[place] += torch.linalg.vector_norm(part, dtype=torch.float64).item() ** 2
+            terms[place] += torch.linalg.vector_norm(in_float64(part)).item() ** 2
         gradients[name] = parts[0].sub_(parts[1])
         if name in upload.beta:
             gradients[name].add_(parts[2])
@@ -192,7 +193,7 @@ def under(part: str, tensors: Tensors) -> dict[str, Tensor]:
 
 
 def _condition(terms: Tensor, gradients: Tensors) -> float:
-    size = math.sqrt(sum(g.double().square().sum().item() for g in gradients.values()))
+    size = math.sqrt(sum(in_float64(g).square().sum().item() for g in gradients.values()))
     sum_of_terms = terms.sqrt().sum().item()
     if sum_of_terms == 0:
         return 1.0  # every unit is dead: nothing to recover, nothing lost

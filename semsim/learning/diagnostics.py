@@ -55,11 +55,11 @@ class Distances:
 
     def violated(self, margin: float) -> float:
         """Share of triplets whose unrecognisable one is not `margin` farther away."""
-        return float((self.plus - self.minus + margin > 0).double().mean())
+        return float((self.plus - self.minus + margin > 0).cpu().double().mean())
 
     def accuracy(self) -> float:
         """Share of triplets whose recognisable one is nearer; a tie counts half."""
-        gap = self.minus - self.plus
+        gap = (self.minus - self.plus).cpu()
         return float((gap > 0).double().mean() + 0.5 * (gap == 0).double().mean())
 
 

@@ -51,7 +51,7 @@ def block_distances(model: SemSimModel, table: Tensor, pairs: np.ndarray) -> np.
                 model.blocks(take(table, part[:, side]).to(model.mean.device)) for side in (0, 1)
             )
             gaps = [(a - b).square().sum(1) for a, b in zip(*sides, strict=True)]
-            found.append(torch.stack(gaps, dim=1).double().cpu().numpy())
+            found.append(torch.stack(gaps, dim=1).cpu().double().numpy())
     return np.concatenate(found)
 
 

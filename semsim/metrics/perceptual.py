@@ -102,7 +102,7 @@ def lpips_distance(model: nn.Module, originals: Tensor, reconstructions: Tensor)
         batches(originals, _BATCH, device), batches(reconstructions, _BATCH, device), strict=True
     )
     with torch.inference_mode():
-        values = [model(a * 2 - 1, b * 2 - 1).flatten().double().cpu() for a, b in parts]
+        values = [model(a * 2 - 1, b * 2 - 1).flatten().cpu().double() for a, b in parts]
     return torch.cat(values).numpy()
 
 

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from semsim.device import exact_device
+from semsim.device import in_float64
 from semsim.errors import SettingsError
 
 # Chosen before anything was measured.
@@ -73,5 +73,4 @@ def _passed(model: nn.Module, images: Tensor, labels: Tensor, mixed: bool) -> tu
         with torch.autocast(images.device.type, torch.bfloat16, enabled=mixed):
             loss = F.cross_entropy(copied(images), labels)
         gradients = torch.autograd.grad(loss, tuple(copied.parameters()))
-    place = exact_device(images.device)
-    return loss.item(), torch.cat([one.flatten().to(place).double() for one in gradients])
+    return loss.item(), torch.cat([in_float64(one.flatten()) for one in gradients])

@@ -1,10 +1,13 @@
 """SemSim as a metric of torchmetrics; needs torchmetrics, of which nothing else knows."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import Module
 
+from semsim.device import exact_device, in_float64
 from semsim.errors import MissingExtraError
 from semsim.interface.pretrained_module import SemSim as _Network
 
@@ -44,9 +47,17 @@ class SemSim(Metric):
     def update(self, reconstructions: Tensor, originals: Tensor) -> None:
         """Take in a batch; (N, 3, H, W) float32 or float64 in [0, 1], `DataError` for others."""
         distances: Tensor = self.metric(originals, reconstructions)
-        self.total = self.total + distances.sum(dtype=self.total.dtype)
+        self.total = self.total + in_float64(distances).sum().to(self.total.device)
         self.count = self.count + len(distances)
 
     def compute(self) -> Tensor:
         """The mean distance of all pairs so far, of shape (); NaN where there were none."""
-        return self.total / self.count
+        return self.total / self.count.to(self.total.device)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], exclude_state: Sequence[str] = ()) -> Module:
+        """Move to another device; where that has no float64, the sum stays on the CPU."""
+        place = fn(torch.zeros(1)).device
+        if exact_device(place) == place:
+            return super()._apply(fn, exclude_state)
+        self._computed = self._forward_cache = None  # in float64 too; computed again when asked
+        return super()._apply(fn, (*exclude_state, "total"))

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import grad
 
 from semsim.attacks.security.index import Convolution, rank_of
-from semsim.device import exact_device
+from semsim.device import in_float64
 from semsim.errors import AttackFailedError, SettingsError
 from semsim.types import GradientObservation
 
@@ -265,4 +265,4 @@ def _check_order(stages: list[Stage]) -> None:
 
 
 def _exact(values: Tensor) -> Tensor:
-    return values.detach().to(exact_device(values.device)).double()
+    return in_float64(values.detach())

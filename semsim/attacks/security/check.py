@@ -124,7 +124,7 @@ def _entries(
     convolution: Convolution, inputs: Shape, leaked: LeakedLayer
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """(rows, columns, values) of W and of K, one group and one tap after the other."""
-    slope = leaked.slope.detach().double().cpu().numpy()
+    slope = leaked.slope.detach().cpu().double().numpy()
     positions = slope[0].size
     slope = slope.reshape(len(slope), positions)
     maps = tuple(leaked.slope.shape[1:])
@@ -147,7 +147,7 @@ def _taps(
     convolution: Convolution, inputs: Shape, weight: Tensor, maps: Sequence[int]
 ) -> Iterator[_Tap]:
     """All weights, one group and one tap after the other. maps: height and width of an output."""
-    values = weight.detach().double().cpu().numpy()
+    values = weight.detach().cpu().double().numpy()
     outputs, depth, *_ = values.shape
     per_group = outputs // convolution.groups
     pixels = np.arange(np.prod(inputs[1:])).reshape(inputs[1:])
@@ -214,4 +214,4 @@ def _reasons(layer: LayerSecurity, leaked: LeakedLayer, rank: int) -> Iterator[s
 
 
 def _rank(matrix: Tensor) -> int:
-    return int(np.linalg.matrix_rank(matrix.detach().double().cpu().numpy()))
+    return int(np.linalg.matrix_rank(matrix.detach().cpu().double().numpy()))

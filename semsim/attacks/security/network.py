@@ -210,7 +210,7 @@ def leaked_layers(
     """
     if not names:
         return []
-    exact = copy.deepcopy(model).double().cpu().eval().requires_grad_(True)
+    exact = copy.deepcopy(model).cpu().double().eval().requires_grad_(True)
     outputs: dict[str, Tensor] = {}
 
     def keep(name: str) -> Callable[[nn.Module, Any, Tensor], Tensor]:
