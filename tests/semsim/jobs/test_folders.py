@@ -16,6 +16,7 @@ from studio import ROOT
 from semsim.errors import DataError, JobError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import JobState
+from semsim.jobs.owner import owner_now
 from semsim.kept.whole import write_json
 from semsim.progress import Progress
 
@@ -244,6 +245,19 @@ def test_a_stop_asked_for_before_the_first_report_counts(make):
     (job.folder / "stop").touch()
     assert jobs.run_as_job(job.folder, lambda report: report(Progress(1, 2)) or {}) is None
     assert jobs.state(job) is JobState.STOPPED
+
+
+def test_a_stop_that_a_killed_run_never_heard_is_not_meant_for_the_next(make):
+    job = make("pass")
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    write_json(job.folder / "pid.json", owner_now(ended.pid))
+    (job.folder / "stop").touch()
+    ended.wait()
+    assert jobs.state(job) is JobState.LOST
+    told = [Progress(1, 2), Progress(2, 2)]
+    outcome = jobs.run_as_job(job.folder, lambda report: {"told": len(list(map(report, told)))})
+    assert outcome == {"told": 2}
+    assert jobs.state(job) is JobState.DONE
 
 
 def test_only_one_process_has_a_job(make):
