@@ -152,7 +152,7 @@ def many(images: LabelledImages, rounds: int, device: str) -> None:
     print(f"\n{f'{TOGETHER} at once':12}{'semsim':>12}{'plain loop':>14}")
     for name, target in MANY.items():
         net = SPEED[name]
-        steps = max(net.steps // 8, 2)
+        steps = net.steps
         seen = observed(net.model(0, device), images.pick(range(TOGETHER)))
         works = {
             "semsim": lambda seen=seen, steps=steps: run_many(

@@ -54,7 +54,7 @@ PLAN = {
         command="benchmarks.statistics --only models,difference,ceiling,images", minutes=3
     ),
     "attacks": Run(command="benchmarks.attacks --quick --only speed", minutes=4),
-    "attacks-many": Run(command="benchmarks.attacks --quick --only many", minutes=1),
+    "attacks-many": Run(command="benchmarks.attacks --quick --only many", minutes=5),
     "attacks-at-once": Run(command="benchmarks.attacks --quick --only at-once", minutes=12),
     "attacks-tv": Run(command="benchmarks.attacks --only tv", minutes=3),
     "attacks-trained": Run(

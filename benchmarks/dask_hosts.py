@@ -69,6 +69,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=100, help="of each attack")
     parser.add_argument("--cut", type=float, default=60, help="seconds without a network")
     parser.add_argument("--rounds", type=int, default=3, help="of the overhead")
+    parser.add_argument("--together", type=int, default=1, help="images a piece of the overhead")
     parser.add_argument("--only", default="faults,overhead", help="one of them")
     parser.add_argument("--far", help=argparse.SUPPRESS)  # said to the process on the near host
     options = parser.parse_args()
@@ -180,7 +181,7 @@ def faults(folder: Path, options: argparse.Namespace) -> None:
 
 def overhead(folder: Path, options: argparse.Namespace) -> None:
     """What the two hosts cost more than one process, at the same campaign."""
-    plan = tiny(options.cells, options.steps)
+    plan = tiny(options.cells, options.steps, options.together)
     alone, hosts = list[Used](), list[Used]()
     with machines(folder, options.far) as cluster:
         warm()
@@ -198,7 +199,8 @@ def overhead(folder: Path, options: argparse.Namespace) -> None:
     cpu = median(100 * (b.cpu / a.cpu - 1) for a, b in zip(alone, hosts, strict=True))
     wall = median(100 * (both * b.wall / a.wall - 1) for a, b in zip(alone, hosts, strict=True))
     print(
-        f"| {options.cells} cells, one a piece, {options.rounds} rounds | CPU s | ms a cell | s |"
+        f"| {options.cells} cells, {options.together} a piece, {options.rounds} rounds | CPU s | "
+        "ms a cell | s |"
     )
     print("| --- | --- | --- | --- |")
     for name, runs in (("one process", alone), ("two hosts", hosts)):
@@ -214,15 +216,15 @@ def overhead(folder: Path, options: argparse.Namespace) -> None:
     )
 
 
-def tiny(cells: int, steps: int) -> Plan:
-    """A campaign of so many cells on ten small targets, every image attacked on its own."""
+def tiny(cells: int, steps: int, together: int = 1) -> Plan:
+    """A campaign of so many cells on ten small targets, `together` images a piece."""
     return plan_of(
         toy_campaign(
             datasets=("symbols:train_per_class=1,test_per_class=2",),
             seeds=tuple(range(TARGETS // 2)),
             attacks=(f"invgrad:steps={steps}",),
             images=cells // TARGETS,
-            together=1,
+            together=together,
         )
     )
 
