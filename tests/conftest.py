@@ -25,6 +25,8 @@ LONGEST = (
     "test_routes",
     "test_blinding",
     "semsim/ui/",
+    "semsim/reproduce/",
+    "test_package",
 )
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -48,6 +49,7 @@ POSTGRES = os.environ.get(
     "SEMSIM_TEST_POSTGRES", "postgresql+psycopg://postgres@127.0.0.1:5432/test"
 )
 DATABASES = ("sqlite", "postgresql")
+SMALL_MODELS = ("resnet20-4", "convnet8")
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -213,6 +215,15 @@ def write_set(
     return folder
 
 
+@cache
+def _small_sets() -> TemporaryDirectory[str]:
+    """The sets of every `small_study`, written once in a process."""
+    folder = TemporaryDirectory()
+    for model in SMALL_MODELS:
+        write_set(Path(folder.name) / model, model=model, probabilities=SURE)
+    return folder
+
+
 def small_study(
     store: Store,
     folder: Path,
@@ -221,10 +232,8 @@ def small_study(
     **spec: Any,
 ) -> Study:
     """A study over two small sets of four images in `folder`; `spec` as in `StudySpec`."""
-    sets = [
-        write_set(folder / "sets" / model, model=model, probabilities=SURE)
-        for model in ("resnet20-4", "convnet8")
-    ]
+    shutil.copytree(_small_sets().name, folder / "sets", dirs_exist_ok=True)
+    sets = [folder / "sets" / model for model in SMALL_MODELS]
     return create_study(store, StudySpec(name=name, task=task, **spec), sets, folder / "images")
 
 

@@ -76,7 +76,7 @@ TYPED = [step for step in STEPS if step not in MADE]
 def copied(folder, *names):
     """A checkout with these folders in `folder`, and the weights that come with it."""
     for name in names:
-        ignored = shutil.ignore_patterns("__pycache__", ".hypothesis")
+        ignored = shutil.ignore_patterns(".hypothesis")  # compiled files spare a minute of commands
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
     (folder / "checkpoints").mkdir()
     for kept in ("manifest.json", "demo.*"):

@@ -243,14 +243,18 @@ def _read_jury(folder: Path) -> Jury:
             f"{path}, row {row + 1}: a threshold is a certainty from 0 to 1; got "
             f"{table['threshold'].tolist()[row]!r}."
         )
-    table = table.assign(log_probability=_logs(table, path))
+    columns = (table[name] for name in ("subject", "image_id", "juror", "threshold", "class_name"))
+    logs: dict[tuple[str, str, str], dict[str, float]] = {}
+    thresholds: dict[tuple[str, str, str], float] = {}
+    for *whose, threshold, name, log in zip(*columns, _logs(table, path), strict=True):
+        subject, image_id, juror = map(str, whose)
+        logs.setdefault((subject, image_id, juror), {})[str(name)] = float(log)
+        thresholds.setdefault((subject, image_id, juror), float(threshold))
     found: dict[tuple[str, str], list[Sight]] = {}
-    for (subject, image_id, juror), rows in table.groupby(
-        ["subject", "image_id", "juror"], observed=True
-    ):
-        logs = dict(zip(rows["class_name"].astype(str), rows["log_probability"], strict=True))
-        sight = Sight(juror=str(juror), logs=logs, threshold=float(rows["threshold"].iloc[0]))
-        found.setdefault((str(subject), str(image_id)), []).append(sight)
+    for subject, image_id, juror in sorted(logs):
+        key = subject, image_id, juror
+        sight = Sight(juror=juror, logs=logs[key], threshold=thresholds[key])
+        found.setdefault((subject, image_id), []).append(sight)
     return found
 
 
