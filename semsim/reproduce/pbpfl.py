@@ -45,8 +45,8 @@ from semsim.reproduce.pbpfl_tables import (
     squared_error_text,
     traffic_text,
 )
-from semsim.reproduce.plans import PlanOption, planned_text
-from semsim.terminal import Json, SchedulerOption, TerminalBar, show_told, told_errors
+from semsim.reproduce.plans import MadeOption, PlanOption, planned_text
+from semsim.terminal import DATA, Json, SchedulerOption, TerminalBar, show_told, told_errors
 
 BATCH = 32  # of each client, as in the paper
 _TINY = "symbols:train_per_class=1,test_per_class=1,size=16"
@@ -123,7 +123,7 @@ PRESETS: Mapping[str, Preset] = {
 
 
 def reproduce_pbpfl(
-    out: Annotated[Path, typer.Option(help="Folder for the tables; an interrupted run goes on.")],
+    out: MadeOption = DATA / "reproduce/pbpfl",
     preset: Annotated[str, typer.Option(help=", ".join(PRESETS))] = "small",
     workers: Annotated[int, typer.Option(min=1, help="Processes, which share the cores.")] = 1,
     table: Annotated[Path | None, typer.Option(help="Bank marketing, or another CSV.")] = None,

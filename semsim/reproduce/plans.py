@@ -16,7 +16,7 @@ PlanOption = Annotated[
     bool, typer.Option("--plan", help="Say what it takes on this machine; compute nothing.")
 ]
 WorkersOption = Annotated[int, typer.Option(help="Processes here; 0: one a core.")]
-# Of what stands in for no paper's table, and so has a folder for all of it.
+# Of what keeps all that it makes in one folder.
 MadeOption = Annotated[Path, typer.Option(help="Folder for all that is made; a run goes on there.")]
 SizeOption = Annotated[
     str, typer.Option(help="smoke, small (built-in symbols) or paper (a GPU, CIFAR-100).")
