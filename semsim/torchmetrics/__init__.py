@@ -47,7 +47,7 @@ class SemSim(Metric):
     def update(self, reconstructions: Tensor, originals: Tensor) -> None:
         """Take in a batch; (N, 3, H, W) float32 or float64 in [0, 1], `DataError` for others."""
         distances: Tensor = self.metric(originals, reconstructions)
-        self.total = self.total + in_float64(distances).sum().to(self.total.device)
+        self.total = self.total + in_float64(distances).sum().to(self.total)
         self.count = self.count + len(distances)
 
     def compute(self) -> Tensor:
