@@ -224,11 +224,11 @@ def surely(row: Mapping[str, Any]) -> bool:
 def beaten(row: Mapping[str, Any], than: str) -> str:
     """How a difference of AUC stands, in words that say no more than its interval does."""
     d, ends = row["difference"], (row["low"], row["high"])
+    if round(d, 2) == 0 and not surely(row):
+        return f"no better than {than}"
     if d < 0:
         turned = [None if end is None else -end for end in reversed(ends)]
         return f"worse than {than} by {_amount(-d, turned)}"
-    if d == 0:
-        return f"no better than {than}"
     if surely(row):
         return f"beats {than} by {_amount(d, ends)}"
     return f"ahead of {than} by {_amount(d, ends)}, which chance could do"
@@ -237,4 +237,4 @@ def beaten(row: Mapping[str, Any], than: str) -> str:
 def _amount(value: float, ends: Sequence[float | None]) -> str:
     low, high = ends
     between = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
-    return f"{value:.2f}{between}"
+    return f"{f'{value:.2f}' if round(value, 2) else 'less than 0.01'}{between}"

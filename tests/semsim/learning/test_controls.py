@@ -183,6 +183,9 @@ def test_a_log_has_a_line_an_epoch_of_the_control_as_of_the_training(
         ((0.05, None, None), "ahead of it by 0.05, which chance could do"),
         ((-0.16, -0.3, 0.02), "worse than it by 0.16 [-0.02, 0.30]"),
         ((0.0, -0.1, 0.1), "no better than it"),
+        ((0.004, -0.1, 0.1), "no better than it"),
+        ((-0.004, -0.01, 0.0), "no better than it"),
+        ((0.004, 0.001, 0.01), "beats it by less than 0.01 [0.00, 0.01]"),
     ],
 )
 def test_words_say_no_more_than_the_interval(found, words):
