@@ -50,7 +50,7 @@ def exact_device(device: torch.device) -> torch.device:
 
 
 def in_float64(values: Tensor) -> Tensor:
-    """The same numbers (...) in float64, on `exact_device` of where they are."""
+    """The same numbers, of the same shape, in float64, on `exact_device` of where they are."""
     return values.to(exact_device(values.device)).double()
 
 
