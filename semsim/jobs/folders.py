@@ -423,7 +423,7 @@ def _claim(job: Job) -> None:
     if (job.folder / "result.json").exists() and _damage(job) is None:
         raise JobError(f"{job.title!r} is done; its result is {job.folder / 'result.json'}.")
     # A stop that a killed run never heard was meant for that one; of one that waits it holds.
-    unheard = ("stop",) if owner is not None and not is_alive(owner) else ()
+    unheard = ("stop",) if state(job) is JobState.LOST else ()
     for name in ("error.txt", "stopped.txt", *unheard):
         (job.folder / name).unlink(missing_ok=True)
     _write_owner(job.folder, os.getpid())
