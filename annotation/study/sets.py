@@ -251,8 +251,8 @@ def _read_jury(folder: Path) -> Jury:
         logs.setdefault((subject, image_id, juror), {})[str(name)] = float(log)
         thresholds.setdefault((subject, image_id, juror), float(threshold))
     found: dict[tuple[str, str], list[Sight]] = {}
-    for subject, image_id, juror in sorted(logs):
-        key = subject, image_id, juror
+    for key in sorted(logs):
+        subject, image_id, juror = key
         sight = Sight(juror=juror, logs=logs[key], threshold=thresholds[key])
         found.setdefault((subject, image_id), []).append(sight)
     return found
