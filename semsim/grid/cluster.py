@@ -16,7 +16,7 @@ import torch
 from semsim.device import keep_freed_memory
 from semsim.errors import JobError, MissingExtraError, StopRequestedError
 from semsim.grid.engine import Keep, Leave, Piece, Standing, answer_of, content_of, share_of
-from semsim.grid.machines import check_machines, parcel
+from semsim.grid.machines import check_machines, parcel, workers_within_reach
 from semsim.grid.sights import Camera, Sight, Strip, longer
 from semsim.progress import Progress
 
@@ -26,6 +26,7 @@ except ModuleNotFoundError as error:
     raise MissingExtraError("Work in many processes", "grid") from error
 
 _TICK = 1.0  # seconds between two looks at whether a stop was asked for
+_LOOK = 5.0  # seconds between two looks at who works, also while answers come in
 _TELL = 0.5  # seconds between two words of one worker
 _FORGOTTEN = "The Dask scheduler forgot this run (was it restarted?). Resume goes on."
 
@@ -42,7 +43,8 @@ class Run:
         self._strips: dict[str, Strip] = {}
         self._news: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._stop = Event(_stop_name(self.id), client=client)
-        self._waiting = self._nobody_works()
+        self._waiting, self._looked = False, 0.0
+        self._look()
         client.subscribe_topic(self.id, lambda event: self._news.put(event[1]))
 
     def begin(self, pieces: Iterable[Piece]) -> None:
@@ -61,8 +63,10 @@ class Run:
         try:
             said = self._news.get(timeout=_TICK)
         except queue.Empty:
-            self._waiting = self._nobody_works()
+            self._look()
             return
+        if time.monotonic() - self._looked >= _LOOK:
+            self._look()
         self._waiting = False
         with contextlib.suppress(queue.Empty):
             while True:
@@ -117,10 +121,10 @@ class Run:
             self.leave(piece, error)
             check_machines(self.client, piece.work.__module__)
 
-    def _nobody_works(self) -> bool:
-        """Whether the cluster has no worker; `JobError` where it does not answer."""
+    def _look(self) -> None:
+        """See whether anybody works; `JobError` where the cluster does not answer."""
         try:
-            return not self.client.nthreads()
+            self._waiting, self._looked = not workers_within_reach(self.client), time.monotonic()
         except OSError as error:
             raise JobError(_FORGOTTEN) from error
 

@@ -7,8 +7,9 @@ a function that travels whole and bytes that it never opens.
 import logging
 import multiprocessing
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 from typing import Any
 
 from semsim.device import cores
@@ -19,6 +20,7 @@ try:
     import dask
     from distributed import Client as Client
     from distributed import LocalCluster
+    from distributed.comm import get_address_host
     from distributed.utils import get_mp_context
 except ModuleNotFoundError as error:
     raise MissingExtraError("Work in many processes", "grid") from error
@@ -27,6 +29,7 @@ PATIENCE = 20  # seconds until a scheduler that does not answer is given up
 _LARGE = ["distributed", "pandas", "torch._dynamo"]  # the last by every optimiser
 _ENGINE = "semsim.grid.cluster"
 _START = "cd <checkout> && PYTHONPATH=. dask worker <address of the scheduler>"
+log = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -93,6 +96,7 @@ def check_machines(client: Client, needs: str) -> None:
     Scheduler and workers need this Python; workers need this version of the product as well, and
     all that the module `needs` imports.
     """
+    workers_within_reach(client)
     versions = client.get_versions()
     asked = {"scheduler": versions["scheduler"], **versions["workers"]}
     ours = _python(versions["client"])
@@ -106,6 +110,39 @@ def check_machines(client: Client, needs: str) -> None:
         problems = [f"{address} {why}" for address, one in told.items() if (why := _problem(one))]
     if problems:
         raise JobError("The machines are not ready:\n" + "\n".join(problems))
+
+
+def workers_within_reach(client: Client) -> list[str]:
+    """Addresses of the workers that there are; those that no other machine reaches are ended.
+
+    A worker that began while its machine had no network is known by an address of that machine
+    alone. It hears what it is to do, but what it made could never be fetched. Where something
+    begins it again, it is there under its right address.
+    """
+    workers = list(client.nthreads())
+    strays = stray(client.scheduler_info()["address"], workers)
+    if not strays:
+        return workers
+    log.warning(
+        "Sent away, as no other machine reaches them: %s. They began without a network; begin them "
+        "again, or with --host and the address of their machine.",
+        ", ".join(strays),
+    )
+    client.run_on_scheduler(_sending_away(), strays)
+    return [one for one in workers if one not in strays]
+
+
+def stray(scheduler: str, workers: Iterable[str]) -> list[str]:
+    """Those of the addresses that are of one machine alone, where that of the scheduler is not."""
+    return [] if _is_own(scheduler) else [one for one in workers if _is_own(one)]
+
+
+def _is_own(address: str) -> bool:
+    host = get_address_host(address)
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def parcel(function: Callable[..., Any], *asked: Any) -> tuple[Callable[..., Any], bytes]:
@@ -125,6 +162,14 @@ def _opening() -> Callable[..., Any]:
         return function(*given, *asked)
 
     return opened
+
+
+def _sending_away() -> Callable[..., Any]:
+    async def sent_away(addresses: list[str], dask_scheduler: Any) -> None:
+        for address in addresses:
+            await dask_scheduler.remove_worker(address, stimulus_id="semsim-stray", expected=True)
+
+    return sent_away
 
 
 def _asking() -> Callable[[str], tuple[str, str]]:

@@ -7,6 +7,7 @@ import sys
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,6 +15,8 @@ import numpy as np
 import pytest
 import torch
 from distributed import Client
+from distributed.utils import get_ip
+from helpers import skip_or_fail
 from made_campaign import dies_later, one_thread_cluster, toy_campaign
 from PIL import Image
 from studio import until
@@ -26,7 +29,7 @@ from semsim.campaign.store import PieceStore
 from semsim.campaign.work import crashed
 from semsim.errors import JobError
 from semsim.grid.engine import Piece, compute
-from semsim.grid.machines import connect, product_version
+from semsim.grid.machines import connect, product_version, stray
 
 # As a scheduler without the product on its path made a campaign keep it.
 ENGINE = """Traceback (most recent call last):
@@ -43,12 +46,17 @@ SMALL = toy_campaign(strategies=("none",), images=2, attacks=("invgrad:steps=3",
 
 
 @contextmanager
-def machines(folder: Path, **workers: str | None):
-    """A scheduler that knows nothing of the product, and workers with that PYTHONPATH each."""
+def machines(folder: Path, host: str = "127.0.0.1", hosts=None, **workers: str | None):
+    """A scheduler that knows nothing of the product, and workers with that PYTHONPATH each.
+
+    host: of the scheduler. hosts: of workers by name, where they are not to find out themselves.
+    """
     address, running = folder / "scheduler.json", []
     shared = ["--scheduler-file", str(address)]
-    asked = {"scheduler": ["scheduler", *shared, "--host", "127.0.0.1", "--port", "0"]}
+    asked = {"scheduler": ["scheduler", *shared, "--host", host, "--port", "0"]}
     asked |= {name: ["worker", *shared, "--nthreads", "1", "--name", name] for name in workers}
+    for name, where in (hosts or {}).items():
+        asked[name] += ["--host", where]
     try:
         for name, words in asked.items():
             around = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
@@ -218,6 +226,36 @@ def test_what_an_earlier_version_kept_of_a_machine_is_computed_again(alone, tmp_
     done = run_plan(plan, tmp_path, alone, CPU)
     assert (done["n_ok"], done["computed"], done["reused"]) == (2, 1, 1)
     assert np.array_equal(store.cells.read(cell.key).result.picture, kept.result.picture)
+
+
+def test_a_worker_that_no_other_machine_reaches_is_sent_away(tmp_path, caplog):
+    """As one that began while its machine had no network: it is known as 127.0.0.1."""
+    host = get_ip()
+    if ip_address(host).is_loopback:
+        skip_or_fail("this machine has no address but its own")
+    both = {"able": str(ROOT), "lost": str(ROOT)}
+    with machines(tmp_path, host, {"lost": "127.0.0.1"}, **both) as address:
+        with Client(address, set_as_default=False) as client:
+            (lost,) = stray(address, client.nthreads())
+        assert lost.startswith("tcp://127.0.0.1:")
+        with connect(address) as client:
+            done = run_plan(plan_of(SMALL), tmp_path / "data", client, CPU)
+            (left,) = client.nthreads()
+    assert (done["n_ok"], done["n_failed"], done["undone"]) == (2, 0, {})
+    assert left.startswith(f"tcp://{host}:")
+    assert [one for one in caplog.messages if f"no other machine reaches them: {lost}" in one]
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "strays"),
+    [
+        ("tcp://10.0.0.1:8786", ["tcp://127.0.1.1:5", "tls://[::1]:6", "tcp://localhost:7"]),
+        ("tcp://127.0.0.1:8786", []),  # all of one machine
+    ],
+)
+def test_addresses_of_one_machine_alone_are_told_from_others(scheduler, strays):
+    workers = ["tcp://10.0.0.2:4", "tcp://127.0.1.1:5", "tls://[::1]:6", "tcp://localhost:7"]
+    assert stray(scheduler, [*workers, "tcp://able:8"]) == strays
 
 
 def test_two_clusters_on_one_machine_say_nothing_of_each_other():
