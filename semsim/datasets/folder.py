@@ -11,6 +11,8 @@ from semsim.images import is_image_file, read_images
 from semsim.kept.keys import key_of
 from semsim.types import LabelledImages
 
+SPLITS = ("train", "test")  # folders that are no classes, where both are there
+
 
 @dataclass(frozen=True, kw_only=True)
 class Folder:
@@ -69,22 +71,24 @@ class Folder:
         import torch  # a list of data sets needs none
 
         root = Path(self.root)
-        paths = self._paths(root, split)
+        paths = self.paths(split)
         _check_ids(root)
         classes = _class_names(root)
         images = read_images(paths, (self.size, self.size))
         return LabelledImages(
             dataset=root.resolve().name,
             classes=classes,
-            ids=tuple(_image_id(path, root) for path in paths),
+            ids=tuple(image_id(path, root) for path in paths),
             images=images,
             labels=torch.tensor([classes.index(path.parent.name) for path in paths]),
         )
 
-    def _paths(self, root: Path, split: str) -> list[Path]:
+    def paths(self, split: str) -> list[Path]:
+        """The images of a split, by their names alone; `DataError` where there is none."""
+        root = Path(self.root)
         if not root.is_dir():
             raise DataError(f"No folder {root}. Expected <root>/<class>/<image>.")
-        if _has_splits(root):
+        if has_splits(root):
             paths = _images_below(root / split)
             if not paths:
                 raise DataError(f"No images in {root}/{split}/<class>/.")
@@ -104,8 +108,9 @@ class Folder:
         return paths
 
 
-def _has_splits(root: Path) -> bool:
-    return (root / "train").is_dir() and (root / "test").is_dir()
+def has_splits(root: Path) -> bool:
+    """Whether the folders in `root` are splits and not classes."""
+    return all((root / split).is_dir() for split in SPLITS)
 
 
 def _images_below(root: Path) -> list[Path]:
@@ -114,7 +119,7 @@ def _images_below(root: Path) -> list[Path]:
 
 def _all_images(root: Path) -> list[Path]:
     """Those of both splits."""
-    tops = [root / "train", root / "test"] if _has_splits(root) else [root]
+    tops = [root / split for split in SPLITS] if has_splits(root) else [root]
     return [path for top in tops for path in _images_below(top)]
 
 
@@ -135,15 +140,15 @@ def _check_ids(root: Path) -> None:
     """`DataError` where two images, of whichever split, have one id."""
     known: dict[str, Path] = {}
     for path in _all_images(root):
-        other = known.setdefault(_image_id(path, root), path)
+        other = known.setdefault(image_id(path, root), path)
         if other != path:
             raise DataError(
-                f"{other} and {path} would both be called {_image_id(path, root)!r}; rename one."
+                f"{other} and {path} would both be called {image_id(path, root)!r}; rename one."
             )
 
 
-def _image_id(path: Path, root: Path) -> str:
-    """The path below `root` without its suffix, as one name."""
+def image_id(path: Path, root: Path) -> str:
+    """What an image is called: the path below `root` without its suffix, as one name."""
     return "-".join(path.relative_to(root).with_suffix("").parts)
 
 

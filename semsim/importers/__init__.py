@@ -1,4 +1,5 @@
-"""Importers: data published by others, as reconstruction sets and as votes, labels and scores.
+"""Importers: what others have published, as reconstruction sets and as votes, labels and scores,
+and pictures that are still to be attacked.
 
 An importer reads a source and says what it found and what it leaves out (`plan_import`); nothing
 is written before `carry_out`. To add one: one file, one line here.
@@ -11,6 +12,7 @@ from typing import Any
 
 from semsim.errors import DataError, SettingsError
 from semsim.importers.annotator_files import AnnotatorFiles
+from semsim.importers.class_folders import ClassFolders
 from semsim.importers.findings import Importer, ImportPlan
 from semsim.importers.model_folders import ModelFolders
 from semsim.importers.recognise import Recognise, recognise
@@ -42,6 +44,7 @@ IMPORTERS: Registry[Importer] = Registry(
             votes_per_item=5,
             headline=RELEASED,  # what the paper's own numbers use
         ),
+        "class-folders": ClassFolders(),
     },
 )
 

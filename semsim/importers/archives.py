@@ -59,6 +59,11 @@ def is_archive(path: Path) -> bool:
     return path.is_file() and (path.suffix.lower() == ".zip" or zipfile.is_zipfile(path))
 
 
+def is_broken(path: Path) -> bool:
+    """Whether a file is called a zip and is none."""
+    return is_archive(path) and not zipfile.is_zipfile(path)
+
+
 def unpack(archive: Path, report: Report) -> Unpacked:
     """The files of a zip that importers read; `DataError` for one that is refused or broken."""
     try:

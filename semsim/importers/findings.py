@@ -86,6 +86,15 @@ class FoundSet:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FoundPictures:
+    """Pictures that are still to be attacked: `paths` below `root`, in folders of their classes."""
+
+    root: Path
+    paths: tuple[Path, ...]
+    classes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class HumanTables:
     """Votes, labels and scores in the form a study exports them.
 
@@ -104,11 +113,13 @@ class HumanTables:
 class Findings:
     """What an importer can import, how much of it there is, and all that it leaves out.
 
+    pictures: those that nobody has attacked yet, which come alone.
     lost: a sentence on each model that has reconstructions of which none can be used.
     """
 
     sets: tuple[FoundSet, ...] = ()
     tables: HumanTables | None = None
+    pictures: FoundPictures | None = None
     counts: Mapping[str, int]
     unread: tuple[Unread, ...]
     notes: tuple[str, ...] = ()

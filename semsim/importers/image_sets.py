@@ -20,7 +20,7 @@ from semsim.sets.image import SetImage
 from semsim.sets.writer import picture_format, write_set
 from semsim.weights import sha256_of
 
-_EVERY = 100  # images between two reports
+EVERY = 100  # images between two reports
 Size = tuple[int, int]
 # What each folder of a set holds.
 _ONE = {"originals": "original", "reconstructions": "reconstruction", "attacked": "attacked"}
@@ -41,7 +41,7 @@ def find_sets(
     transparent, of another size than its original, or than most of its model. Raises `DataError`
     where no pair is left.
     """
-    sizes = _sizes(pairs, report)
+    sizes = sizes_of((path for pair in pairs for path in _files(pair).values()), report)
     known = [size for size in sizes.values() if not isinstance(size, str)]
     if not known:
         raise DataError("None of the images can be read." + first_problem(sizes.values()))
@@ -95,13 +95,13 @@ def _usual(pairs: Sequence[Pair], sizes: Mapping[Path, Size | str]) -> dict[str,
     return {model: counts.most_common(1)[0][0] for model, counts in found.items()}
 
 
-def _sizes(pairs: Sequence[Pair], report: Report) -> dict[Path, Size | str]:
-    """(H, W) of every file the pairs name, or why it cannot be used."""
-    files = dict.fromkeys(path for pair in pairs for path in _files(pair).values())
+def sizes_of(paths: Iterable[Path], report: Report) -> dict[Path, Size | str]:
+    """(H, W) of every picture, each looked at once, or why it cannot be used."""
+    files = dict.fromkeys(paths)
     sizes: dict[Path, Size | str] = {}
     for done, path in enumerate(files, start=1):
         sizes[path] = _size(path)
-        if done % _EVERY == 0 or done == len(files):
+        if done % EVERY == 0 or done == len(files):
             report(Progress(done, len(files), "looking at images"))
     return sizes
 
@@ -155,14 +155,15 @@ def _lacking(pair: Pair) -> str:
 def _of_another_size(found: Mapping[str, Size], usual: Size | None) -> str:
     """What is wrong with the sizes of a pair's images; the same words for all that are wrong so."""
     if len(set(found.values())) > 1:
-        sizes = ", ".join(f"{_ONE[kind]} {_sides(size)}" for kind, size in found.items())
+        sizes = ", ".join(f"{_ONE[kind]} {sides(size)}" for kind, size in found.items())
         return f"its pictures are of different sizes: {sizes}"
     if usual is not None and found["originals"] != usual:
-        return f"it is {_sides(found['originals'])} but most of its model are {_sides(usual)}"
+        return f"it is {sides(found['originals'])} but most of its model are {sides(usual)}"
     return ""
 
 
-def _sides(size: Size) -> str:
+def sides(size: Size) -> str:
+    """(H, W) as people say it, width first."""
     return f"{size[1]}×{size[0]}"
 
 

@@ -6,11 +6,14 @@
 <tables>/scores.parquet    where scores came with the data
 <sets>/<model>/            one reconstruction set a model
 <sets>/import.json
+<pictures>/[<split>/]<class>/   pictures that are still to be attacked, as they came
+<pictures>/import.json
 """
 
 import json
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +21,8 @@ from typing import Any
 import pandas as pd
 
 from semsim.errors import DataError, SettingsError
-from semsim.importers.findings import FORMAT, HumanTables, ImportPlan
-from semsim.importers.image_sets import copy_set
+from semsim.importers.findings import FORMAT, FoundPictures, HumanTables, ImportPlan
+from semsim.importers.image_sets import EVERY, copy_set
 from semsim.kept.extras import arrow
 from semsim.kept.versions import software_versions
 from semsim.kept.whole import whole_folders, write_json
@@ -34,17 +37,25 @@ _PATHS = ("original", "reconstruction", "attacked")
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """Where an import goes: the folder of its tables and the folder of all its sets."""
+    """Where an import goes: its tables, all its sets, and its pictures that are to be attacked."""
 
     tables: Path
     sets: Path
+    pictures: Path
+
+    @property
+    def taken(self) -> bool:
+        """Whether anything has this name already."""
+        return any(one.exists() for one in (self.tables, self.sets, self.pictures))
 
 
 def places_of(name: str, data: Path, out: Path | None = None) -> Places:
-    """`<data>/imports/<name>` and `<data>/runs/<name>`, or `out` for both."""
+    """The folders `name` in `imports`, `runs` and `pictures` of `data`, or `out` for all three."""
     if out is not None:
-        return Places(tables=out, sets=out)
-    return Places(tables=data / "imports" / name, sets=data / "runs" / name)
+        return Places(tables=out, sets=out, pictures=out)
+    return Places(
+        tables=data / "imports" / name, sets=data / "runs" / name, pictures=data / "pictures" / name
+    )
 
 
 def carry_out(plan: ImportPlan, places: Places, report: Report = silent) -> tuple[Path, ...]:
@@ -69,6 +80,7 @@ def carry_out(plan: ImportPlan, places: Places, report: Report = silent) -> tupl
 def _folders(plan: ImportPlan, places: Places) -> tuple[Path, ...]:
     wanted = [places.sets] if plan.found.sets else []
     wanted += [places.tables] if plan.found.tables is not None else []
+    wanted += [places.pictures] if plan.found.pictures is not None else []
     return tuple(dict.fromkeys(folder.resolve() for folder in wanted))
 
 
@@ -83,6 +95,17 @@ def _write(plan: ImportPlan, places: Places, staged: Mapping[Path, Path], report
     if plan.found.tables is not None:
         _write_tables(plan.found.tables, staged[places.tables.resolve()], places.sets.resolve())
         report(Progress(total, total, "writing tables"))
+    if plan.found.pictures is not None:
+        _copy(plan.found.pictures, staged[places.pictures.resolve()], report)
+
+
+def _copy(found: FoundPictures, folder: Path, report: Report) -> None:
+    for done, path in enumerate(found.paths, start=1):
+        place = folder / path.relative_to(found.root)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
+        if done % EVERY == 0 or done == len(found.paths):
+            report(Progress(done, len(found.paths), "copying pictures"))
 
 
 def _write_tables(tables: HumanTables, folder: Path, sets: Path) -> None:
@@ -157,22 +180,21 @@ class Listed:
     record: Mapping[str, Any]
     problem: str | None = None
 
-    @property
-    def n_votes(self) -> int:
-        """How many votes count in it, as its record says."""
+    def count(self, what: str) -> int:
+        """How many of something are in it, such as votes that count, as its record says."""
         counts = self.record.get("counts")
-        return int(counts.get("votes", 0)) if isinstance(counts, dict) else 0
+        return int(counts.get(what, 0)) if isinstance(counts, dict) else 0
 
     @property
     def holds(self) -> str:
         """What to call what is in it: "labels" where nobody's votes came with them."""
-        return "votes" if self.n_votes or self.problem else "labels"
+        return "votes" if self.count("votes") or self.problem else "labels"
 
 
 def read_import(folder: Path) -> Imported:
     """The imported labels in `folder`; `DataError` says what is missing or broken."""
     folder = Path(folder)
-    record = _read_record(folder)
+    record = _read_record(folder, (_RECORD, *_TABLES))
     scores = folder / "scores.parquet"
     return Imported(
         name=str(record["name"]),
@@ -205,24 +227,34 @@ def list_imports(root: Path) -> dict[Path, Listed]:
 
     Tables are not opened. A hidden folder is an import under way, or one that was cut off.
     """
+    return _list(root, (_RECORD, *_TABLES))
+
+
+def list_pictures(data: Path) -> dict[Path, Listed]:
+    """Everything in the data folder that was brought in to be attacked, as `list_imports` does."""
+    return _list(data / "pictures", (_RECORD,))
+
+
+def _list(root: Path, needed: Sequence[str]) -> dict[Path, Listed]:
     if not root.is_dir():
         return {}
     folders = [path for path in sorted(root.iterdir()) if path.is_dir()]
-    return {folder: _listed(folder) for folder in folders if not folder.name.startswith(".")}
+    shown = [folder for folder in folders if not folder.name.startswith(".")]
+    return {folder: _listed(folder, needed) for folder in shown}
 
 
-def _listed(folder: Path) -> Listed:
+def _listed(folder: Path, needed: Sequence[str]) -> Listed:
     try:
-        record = _read_record(folder)
+        record = _read_record(folder, needed)
     except DataError as error:
         broken = f"{folder.name} (cannot be read)"
         return Listed(name=broken, record={"headline": "majority"}, problem=str(error))
     return Listed(name=str(record["name"]), record=record)
 
 
-def _read_record(folder: Path) -> dict[str, Any]:
+def _read_record(folder: Path, needed: Sequence[str]) -> dict[str, Any]:
     path = folder / _RECORD
-    for name in (_RECORD, *_TABLES):
+    for name in needed:
         if not (folder / name).is_file():
             raise DataError(f"{folder} is not an import: {name} is missing.")
     try:

@@ -15,7 +15,7 @@ from typing import Any
 from semsim.errors import DataError, SettingsError
 from semsim.importers import AUTO, plan_import, uploads
 from semsim.importers.class_names import UNKNOWN
-from semsim.importers.findings import FoundSet, ImportPlan, Pair, Unread
+from semsim.importers.findings import FoundPictures, FoundSet, ImportPlan, Pair, Unread
 from semsim.importers.import_folder import carry_out, places_of
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
@@ -24,7 +24,7 @@ from semsim.judges.shelf import check_classes, classes_of, find_judge
 from semsim.kept.names import checked_name
 from semsim.kept.whole import write_bytes
 from semsim.progress import Report
-from semsim.sets.strip import spread, strip
+from semsim.sets.strip import SHOWN, spread, strip
 
 LOOK, KEEP = "look", "import"  # kinds of jobs
 _MOST_REASONS, _MOST_EACH = 40, 8  # told of what is left out
@@ -78,7 +78,7 @@ def queue_keep(order: ImportOrder, classes: tuple[tuple[str, ...], ...], root: P
     """
     checked_name(order.name, "an import")
     places = places_of(order.name, order.data)
-    if places.sets.exists() or places.tables.exists():
+    if places.taken:
         raise SettingsError(f"There are pictures called {order.name!r} already; take another name.")
     if order.judge:
         judge = find_judge(order.judge, order.checkpoints)
@@ -97,11 +97,17 @@ def do_look(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
     plan = plan_import(AUTO, order.source, order.name, order.settings, report)
     for place, found in enumerate(plan.found.sets):
         write_bytes(strip_path(folder, place), strip([_files(p) for p in _shown(found)]))
+    if plan.found.pictures is not None:
+        shown = _shown_pictures(plan.found.pictures)
+        write_bytes(strip_path(folder, 0), strip([*zip(shown[::2], shown[1::2], strict=False)]))
     return told(plan)
 
 
 def strip_path(folder: Path, place: int) -> Path:
-    """Where a look leaves the pictures of the set at this place of the plan."""
+    """Where a look leaves the pictures of the set at this place of the plan.
+
+    Those that are still to be attacked come alone, and lie at place 0.
+    """
     return folder / f"strip-{place}.png"
 
 
@@ -123,6 +129,7 @@ def do_keep(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
         "folders": [str(one) for one in made],
         "sets": len(sets),
         "votes": plan.found.counts.get("votes", 0),
+        "pictures": plan.found.counts.get("pictures", 0),
         "task": order.task,
     }
 
@@ -134,7 +141,10 @@ def kept_text(outcome: Mapping[str, Any]) -> str:
 
 def look_text(outcome: Mapping[str, Any]) -> str:
     """What a terminal says of a look."""
-    return "\n".join([f"{outcome['kind']} reads it.", *(one["said"] for one in outcome["sets"])])
+    told = [one["said"] for one in outcome["sets"]]
+    if outcome["pictures"]:
+        told.append(f"{outcome['pictures']['n']:,} pictures, still to be attacked")
+    return "\n".join([f"{outcome['kind']} reads it.", *told])
 
 
 def told(plan: ImportPlan) -> dict[str, Any]:
@@ -146,6 +156,7 @@ def told(plan: ImportPlan) -> dict[str, Any]:
         "source": plan.source.name,
         "counts": dict(plan.found.counts),
         "sets": [_set_told(found) for found in plan.found.sets],
+        "pictures": _pictures_told(plan.found.pictures),
         "human": None
         if tables is None
         else {
@@ -177,6 +188,19 @@ def _set_told(found: FoundSet) -> dict[str, Any]:
         "shown": [pair.class_name for pair in _shown(found)],
         "said": found.said,
     }
+
+
+def _pictures_told(found: FoundPictures | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    shown = [path.parent.name for path in _shown_pictures(found)]
+    return {"n": len(found.paths), "classes": list(found.classes), "shown": shown}
+
+
+def _shown_pictures(found: FoundPictures) -> list[Path]:
+    """As many as a strip of pairs has; an even number."""
+    most = min(2 * SHOWN, len(found.paths) // 2 * 2)
+    return [found.paths[place] for place in spread(len(found.paths), most)]
 
 
 def _shown(found: FoundSet) -> list[Pair]:

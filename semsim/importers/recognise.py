@@ -38,10 +38,13 @@ class _Tried:
     place: int
 
     @property
-    def rank(self) -> tuple[int, int, int]:
-        """Less is better: what is left out, then what is found, then the order of the registry."""
+    def rank(self) -> tuple[bool, int, int, int]:
+        """Less is better: pictures still to be attacked are what nobody else reads; then what is
+        left out, then what is found, then the order of the registry.
+        """
+        to_attack = self.found.pictures is not None
         size = self.found.counts.get("reconstructions", 0) + self.found.counts.get("votes", 0)
-        return len(self.found.unread), -size, self.place
+        return to_attack, len(self.found.unread), -size, self.place
 
 
 @dataclass(kw_only=True)
@@ -84,9 +87,8 @@ def recognise(
         reasons = "\n".join(f"  {kind}: {why}" for kind, why in refusals.items())
         raise DataError(
             f"No importer reads {source.name}. Here belong originals/… beside what attacks "
-            "made of them, as <model>/… or <attack>/<model>/…, or a table. Pictures that are still "
-            "to be attacked belong to the page Reconstruct, as A folder of yours. What each looked "
-            f"for:\n{reasons}"
+            "made of them, as <model>/… or <attack>/<model>/…, or a table; or pictures that are "
+            f"still to be attacked, as <class>/…. What each looked for:\n{reasons}"
         )
     best, *others = sorted(tried, key=lambda one: one.rank)
     refusals |= {one.kind: f"reads it too, {_behind(one, best)}" for one in others}
@@ -132,6 +134,8 @@ def _opened(source: Path, report: Report) -> _Source:
 
 
 def _behind(one: _Tried, best: _Tried) -> str:
+    if one.found.pictures is not None:
+        return "but as pictures that nobody has attacked"
     if len(one.found.unread) > len(best.found.unread):
         return f"but leaves {len(one.found.unread):,} out where {best.kind} leaves out fewer"
     return f"but no better than {best.kind}"

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from semsim.datasets import DATASETS
 from semsim.datasets.fetch_job import KIND, FetchOrder, fetch_order, fetchable, queue_fetch
 from semsim.errors import SemsimError
+from semsim.importers.import_folder import list_pictures
 from semsim.jobs import folders as jobs
 from semsim.judges.judge_card import tested
 from semsim.judges.shelf import judges
@@ -20,9 +21,11 @@ from semsim.kept.places import files_of
 from semsim.reporting.not_run import NOT_RUN, SECTIONS
 from semsim.ui import ScienceContext, plain_words
 from semsim.ui.markup import pieces, rooted
+from semsim.ui.pictures_data import pictures_words
 from semsim.ui.settings_form import plugin_settings
 
 FOLDER = "/studio/lab-files"
+_OWN = "folder:root="  # begins the item of pictures of one's own
 _SCRIPT = files_of("semsim.ui") / "html/lab.js"
 _HTML = pieces("lab.html")
 _READ = "async (answer, ...others) => (await import('{folder}/lab.js')).read('{name}', ...others)"
@@ -71,6 +74,11 @@ def not_run(*names: str) -> None:
     gr.HTML(value, elem_classes="lab-foot", apply_default_css=False, padding=False)
 
 
+def reading() -> str:
+    """What stands where something comes once the server has looked."""
+    return str(_HTML.reading())
+
+
 def bound(elem_id: str, value: str) -> gr.HTML:
     """HTML that the script of the forms listens on."""
     return gr.HTML(
@@ -116,7 +124,8 @@ def router(context: ScienceContext) -> APIRouter:
 
     @routes.get("/now")
     def now() -> Response:
-        return JSONResponse({"absent": absent(), "judges": judge_choices(context.checkpoints)})
+        known = {"absent": absent(), "judges": judge_choices(context.checkpoints)}
+        return JSONResponse({**known, "own": own_pictures(context.data)})
 
     @routes.get("/settings")
     def settings(list: str, item: str, preset: str = "") -> Response:
@@ -153,10 +162,19 @@ def judge_choices(checkpoints: Path) -> list[tuple[str, str]]:
     ]  # fmt: skip
 
 
+def own_pictures(data: Path) -> list[tuple[str, str, str]]:
+    """Pictures that were brought in to be attacked: their item in a form, their name, a line."""
+    return [
+        (f"{_OWN}{folder.resolve()}", one.name, f"{pictures_words(one)}.")
+        for folder, one in list_pictures(data).items()
+        if one.problem is None
+    ]
+
+
 def title_of(item: str) -> str:
     """What a form calls something that can be chosen."""
     known = {choice.item: choice.title for choices in _LISTED for choice in choices}
-    return known.get(item, item)
+    return known.get(item) or (Path(item).name if item.startswith(_OWN) else item)
 
 
 def _told(name: str, root: Path) -> dict[str, Any]:

@@ -188,5 +188,5 @@ def cards_measured(page: Attacking) -> list[Any]:
 
 def _html(name: str, part: str) -> gr.HTML:
     """A part of a job, and that it is being read where it comes first on its tab."""
-    first = str(_LAB.reading()) if part in ("strip", "verdict") else ""
+    first = lab.reading() if part in ("strip", "verdict") else ""
     return gr.HTML(first, elem_id=f"{name}-{part}", apply_default_css=False, padding=False)

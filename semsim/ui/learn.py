@@ -62,7 +62,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
         with gr.Tab("New", id=_NEW):
             order_form = _order_form()
         with gr.Tab("Running and done", id=_LIST, render_children=True):
-            trainings = gr.HTML(elem_id="learn-trainings", apply_default_css=False)
+            trainings = gr.HTML(lab.reading(), elem_id="learn-trainings", apply_default_css=False)
         with gr.Tab("One training", id=_ONE, render_children=True):
             ran, drawn, choose, sure, chosen_one = _watch_area(context)
         study, stock, hold_out, share, split, name, preset, controls, form = order_form[:9]

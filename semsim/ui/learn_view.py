@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,6 +18,7 @@ from semsim.learning.splits import Counts, HoldOut
 from semsim.learning.triplets import Inventory, JudgedOriginal
 from semsim.metrics.provenance import SHUFFLED, START, WEIGHT_OF
 from semsim.progress import Progress
+from semsim.ui import learn_files
 from semsim.ui.curves import Chart, Curve
 from semsim.ui.jobpanel import when
 from semsim.ui.markup import pieces
@@ -80,7 +82,8 @@ def result_html(result: Mapping[str, Any], studies: Mapping[str, str]) -> str:
     studies: names by id of those it learned from; each gets a link to Compare.
     """
     parts = [*_validation(result), *_weights(result["results"]), *_judged(result)]
-    return _HTML.result(result, parts, _compare_links(result["name"], studies))
+    files = learn_files.offered(Path(result["checkpoint"]))
+    return _HTML.result(result, parts, files, _compare_links(result["name"], studies))
 
 
 def _judged(result: Mapping[str, Any]) -> list[str]:

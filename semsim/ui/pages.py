@@ -12,6 +12,7 @@ from semsim.ui import (
     lab,
     lab_cards,
     learn,
+    learn_files,
     pictures,
     reconstruct,
     reconstruct_files,
@@ -32,7 +33,7 @@ PAGES = (
 
 def routers(context: ScienceContext) -> tuple[APIRouter, ...]:
     """The plain pages, and the routes of everything the pages let people download or look at."""
-    found = (pictures, compare, compare_files, lab, reconstruct_files)
+    found = (pictures, compare, compare_files, lab, learn_files, reconstruct_files)
     data, paced = context.data, lab_cards.once_paced
     drawn = {
         reconstruct_form.NAME: lambda: paced(data, reconstruct_form.cards_html),

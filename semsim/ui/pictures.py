@@ -216,10 +216,10 @@ def _add_sets(routes: APIRouter, context: ScienceContext) -> None:
     def delete(key: Text, typed: Text) -> dict[str, str]:
         return {"deleted": pictures_data.delete(context, key, typed)}
 
-    @routes.post(HOME + "/delete-votes", response_model=None)
+    @routes.post(HOME + "/delete-brought", response_model=None)
     @said
-    def delete_votes(key: Text, typed: Text) -> dict[str, str]:
-        return {"deleted": pictures_data.delete_votes(context, key, typed)}
+    def delete_brought(holds: Text, key: Text, typed: Text) -> dict[str, str]:
+        return {"deleted": pictures_data.delete_brought(context, holds, key, typed)}
 
 
 def _root(context: ScienceContext) -> Path:

@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 import pandas as pd
 
 from semsim.errors import DataError, WeightsError
-from semsim.importers.import_folder import list_imports
+from semsim.importers.import_folder import Listed, list_imports, list_pictures
 from semsim.judges.shelf import check_classes, classes_of, judge_path, judges
 from semsim.sets.format import ATTACKED, MANIFEST, RUN
 from semsim.sets.reader import ReconstructionSet, read_set, set_folders
@@ -297,39 +297,70 @@ def delete(context: ScienceContext, key: str, typed: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Brought:
-    """Votes or labels from elsewhere. key: name of their folder. n: how many votes; holds: which
-    of the two they are, both as their import says.
+    """Votes, labels or pictures to attack, from elsewhere. holds: which of these it is.
+
+    key: name of its folder. said: how much it is.
     """
 
-    key: str
+    folder: Path
     name: str
-    n: int
     holds: str
+    said: str
     problem: str
 
+    @property
+    def key(self) -> str:
+        return self.folder.name
 
-def brought_votes(context: ScienceContext) -> list[Brought]:
-    """The imports that hold votes or labels, by name."""
+
+def brought(context: ScienceContext) -> list[Brought]:
+    """What was brought in beside sets, by name: pictures to attack first."""
+    pictures = [
+        (folder, found, "pictures", f"{pictures_words(found)}, to attack")
+        for folder, found in list_pictures(context.data).items()
+    ]
+    human = [
+        (folder, found, found.holds, _votes_words(found))
+        for folder, found in list_imports(context.data / "imports").items()
+    ]
     return [
         Brought(
-            key=folder.name,
-            name=found.name,
-            n=found.n_votes,
-            holds=found.holds,
-            problem=found.problem or "",
+            folder=at,
+            name=one.name,
+            holds=holds,
+            said="" if one.problem else said,
+            problem=one.problem or "",
         )
-        for folder, found in list_imports(context.data / "imports").items()
+        for at, one, holds, said in (*pictures, *human)
     ]
 
 
-def delete_votes(context: ScienceContext, key: str, typed: str) -> str:
-    """Delete imported votes or labels; pictures that came with them stay. Returns their name."""
-    one = next((one for one in brought_votes(context) if one.key == key), None)
-    if one is None:
+def pictures_words(found: Listed) -> str:
+    """How many pictures to attack an import holds, and of how many classes."""
+    return in_classes(found.count("pictures"), found.count("classes"))
+
+
+def in_classes(pictures: int, classes: int) -> str:
+    """Both numbers in words."""
+    return f"{counted(pictures, 'picture')} of {counted(classes, 'class', 'classes')}"
+
+
+def _votes_words(found: Listed) -> str:
+    return "no votes" if found.holds == "labels" else counted(found.count("votes"), "vote")
+
+
+def delete_brought(context: ScienceContext, holds: str, key: str, typed: str) -> str:
+    """Delete what was brought in; pictures that came with votes, and what attacks made of pictures,
+    stay. Returns its name.
+    """
+    for one in brought(context):
+        if (one.holds, one.key) == (holds, key):
+            break
+    else:
         raise GoneError("What you would delete is gone. Load the page again.")
     if typed.strip() != one.name:
         raise DataError(f"To delete the {one.holds}, type their name: {one.name}.")
-    shutil.rmtree(context.data / "imports" / one.key)
+    shutil.rmtree(one.folder)
     return one.name
 
 

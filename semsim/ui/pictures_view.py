@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from semsim.errors import DataError, SemsimError
 from semsim.importers import uploads
-from semsim.importers.archives import READ
+from semsim.importers.archives import READ, is_broken
 from semsim.importers.class_names import UNKNOWN
 from semsim.importers.import_folder import places_of
 from semsim.importers.import_job import KEEP, ImportOrder, order_of, tasks_for
@@ -61,7 +61,7 @@ def home(
 
     waiting: looks that nobody has kept yet. kept: name and task of what was kept just now.
     """
-    every, brought = pictures_data.shelf(context), pictures_data.brought_votes(context)
+    every, brought = pictures_data.shelf(context), pictures_data.brought(context)
     chosen = [one for one in every if wanted.wants(one)]
     page, last, shown = _paged(chosen, page, _SETS)
     asked = {name: value for name, value in asdict(wanted).items() if value}
@@ -87,14 +87,22 @@ def _kept(
 ) -> dict[str, Any]:
     """What was kept just now and where one goes on with it; nothing where that is not there."""
     sets = any(one.folder.parent.name == name for one in every)
-    votes = any(one.key == name for one in brought)
-    there = {"name": name, "study": study_address(name, task) if sets else "", "votes": votes}
-    return there if sets or votes else {}
+    holds = {one.holds for one in brought if one.key == name}
+    study = study_address(name, task) if sets else ""
+    votes, pictures = not holds.isdisjoint({"votes", "labels"}), "pictures" in holds
+    there = {"name": name, "study": study, "votes": votes, "pictures": pictures}
+    return there if sets or holds else {}
 
 
 def _waiting(job: Job, order: ImportOrder) -> dict[str, str]:
-    words = _WAITS.get(jobs.state(job), "Not looked at to its end:")
-    return {"id": job.id, "name": order.name, "when": when(job.created), "words": words}
+    state = jobs.state(job)
+    return {
+        "id": job.id,
+        "name": order.name,
+        "when": when(job.created),
+        "words": _WAITS.get(state, "Not looked at to its end:"),
+        "go": "See why" if state is JobState.FAILED else "Go on with it",
+    }
 
 
 def study_address(name: str, task: str) -> str:
@@ -193,7 +201,7 @@ def plan(context: ScienceContext, job: Job) -> str:
                 may_resume(job),
                 looked,
                 sorted(READ),
-                ADDED if looked and state is JobState.FAILED else {},
+                ADDED if looked and _may_lack(job) else {},
             )
         )
     found = jobs.result(job)
@@ -235,9 +243,16 @@ def has_files(job: Job) -> bool:
         return False
 
 
+def _may_lack(job: Job) -> bool:
+    """Whether what nobody reads might be read with something beside it; a broken zip is not."""
+    return jobs.state(job) is JobState.FAILED and not is_broken(order_of(job).source)
+
+
 def _lacks(plan: Mapping[str, Any], name: str) -> bool:
     """Whether what a plan found may lack what `ADDED` calls so."""
     sets = plan["sets"]
+    if name == "originals" and plan.get("pictures"):
+        return True  # then it is what came back of them
     if name == "originals":
         return bool(sets) and bool(plan["left_out"] or any(one["lacking"] for one in sets))
     numbers = all(one.isdecimal() for found in sets for one in found["classes"])
@@ -249,7 +264,7 @@ def _free_name(context: ScienceContext, name: str) -> str:
     for number in range(1, 1000):
         free = name if number == 1 else f"{name}-{number}"
         places = places_of(free, context.data)
-        if not (places.sets.exists() or places.tables.exists()):
+        if not places.taken:
             return free
     return ""
 
@@ -267,6 +282,9 @@ def _plan_lead(plan: Mapping[str, Any]) -> str:
         )
     if human and human["scores"]:
         said.append(f"scores of {', '.join(human['scores'])}")
+    if found := plan.get("pictures"):
+        known = pictures_data.in_classes(found["n"], len(found["classes"]))
+        said.append(f"{known}, still to be attacked")
     return f"{'; '.join(said) or 'Labels'}. Nothing is kept yet."
 
 
@@ -274,6 +292,8 @@ def _checks(plan: Mapping[str, Any]) -> list[tuple[bool, str]]:
     """Whether sizes and classes are as they should be, as (yes or no, sentence)."""
     sets = plan["sets"]
     told = [(True, note) for note in plan["notes"]]
+    if found := plan.get("pictures"):
+        told.insert(0, _classes_check(found["classes"]))
     if not sets:
         return told
     sizes = sorted({(one["size"][1], one["size"][0]) for one in sets})
@@ -289,9 +309,8 @@ def _checks(plan: Mapping[str, Any]) -> list[tuple[bool, str]]:
         told.append((False, f"{counted(lacking, 'pair')} cannot be used: see what is left out."))
     classes = sorted({name for one in sets for name in one["classes"]} - {UNKNOWN})
     unnamed = sum(one["unnamed"] for one in sets)
-    some = ", ".join(classes[:8]) + (" …" if len(classes) > 8 else ".")
     if classes:
-        told.append((True, f"{counted(len(classes), 'class', 'classes')}: {some}"))
+        told.append(_classes_check(classes))
     if unnamed:
         has = agreeing(unnamed, "has", "have")
         told.append((False, f"{counted(unnamed, 'picture')} {has} no class."))
@@ -299,3 +318,8 @@ def _checks(plan: Mapping[str, Any]) -> list[tuple[bool, str]]:
     if attacked:
         told.append((True, f"{attacked} come with what was really attacked."))
     return told
+
+
+def _classes_check(classes: Sequence[str]) -> tuple[bool, str]:
+    some = ", ".join(classes[:8]) + (" …" if len(classes) > 8 else ".")
+    return True, f"{counted(len(classes), 'class', 'classes')}: {some}"

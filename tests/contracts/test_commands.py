@@ -259,7 +259,7 @@ WRITING = {
     *[("campaign", "vertical"), ("datasets", "get"), ("demo", "build"), ("demo", "jury")],
     *[("federated", name) for name in ("certificates", "join", "serve")],
     *[("import", name) for name in ("annotator-files", "model-folders", "scores", "table")],
-    *[("import", name) for name in ("semsim-cifar100", "variant-folders")],
+    *[("import", name) for name in ("class-folders", "semsim-cifar100", "variant-folders")],
     *[("judge", "train"), ("split", "study")],
     *[("learn", name) for name in ("carry-out", "leave-out", "pretrain", "study")],
     *[("reproduce", name) for name in REPRODUCTIONS],

@@ -1,9 +1,15 @@
 """The page Reconstruct in a real browser: plan, start, watch, look at what came back."""
 
 import re
+from pathlib import Path
 
 import pytest
+from made_pictures import blocky
 from playwright.sync_api import Page, Route, expect
+from studio import Server
+
+from semsim.importers import AUTO, plan_import
+from semsim.importers.import_folder import carry_out, places_of
 
 pytestmark = pytest.mark.e2e
 PAGE = "reconstruct"
@@ -69,6 +75,28 @@ def test_a_card_fills_the_form(page: Page) -> None:
     expect(page.locator("#rec-outlook")).to_contain_text("14 targets")
     expect(page.get_by_label("CIFAR-100")).to_be_disabled()
     assert page.evaluate("document.documentElement.scrollHeight") <= 1.5 * 768
+
+
+def test_pictures_that_were_brought_in_are_chosen_by_the_address(
+    page: Page, server: Server, tmp_path: Path
+) -> None:
+    for number in range(10):
+        blocky(tmp_path / "own" / ("cat", "dog")[number % 2] / f"{number}.png", number)
+    carry_out(plan_import(AUTO, tmp_path / "own", "own"), places_of("own", server.data))
+    page.goto(f"{server.url}/studio/{PAGE}?pictures=own")
+    expect(page.get_by_label("own", exact=True)).to_be_checked()
+    expect(page.get_by_label("Drawn symbols", exact=True)).not_to_be_checked()
+    expect(page.locator(".lab-choice", has_text="10 pictures of 2 classes")).to_be_visible()
+    page.locator("#rec-images").fill("1")
+    page.locator("#rec-plan").click()
+    expect(page.locator("#rec-outlook")).to_contain_text("2 pictures to attack")
+    page.get_by_text("More: how models are trained").click()
+    own = page.locator('[data-of="datasets"]')
+    expect(own.get_by_role("heading")).to_contain_text("own")
+    root = str((server.data / "pictures/own").resolve())
+    expect(own.locator('[data-setting="root"]')).to_have_value(root)
+    page.get_by_role("button", name="See it work").click()
+    expect(page.get_by_label("own", exact=True)).not_to_be_checked()
 
 
 def test_the_weights_that_can_be_chosen_are_those_of_the_model(page: Page) -> None:

@@ -162,14 +162,14 @@ for (const button of document.querySelectorAll("[data-remove]")) {
 }
 for (const [mark, path, what, text] of [
   ["delete", "/delete", "set", "Its pictures are removed from the data folder and cannot be brought back."],
-  ["deleteVotes", "/delete-votes", "votes", "They are removed from the data folder; pictures that came with them stay."],
+  ["deleteBrought", "/delete-brought", "", "They are removed from the data folder; sets that came with them or that attacks made of them stay."],
 ]) {
   const named = mark.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`);
   for (const button of document.querySelectorAll(`[data-${named}]`)) {
     button.onclick = async () => {
       const { name, holds = what, [mark]: key } = button.dataset;
       const sure = await window.studio.ask({ title: `Delete ${name}?`, text, type: name, yes: `Delete the ${holds}` });
-      if (sure) act(button, path, { key, typed: name }, `${name}: deleted.`);
+      if (sure) act(button, path, { holds, key, typed: name }, `${name}: deleted.`);
     };
   }
 }

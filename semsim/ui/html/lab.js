@@ -58,11 +58,13 @@ export function bind(place) {
   anew(place);
 }
 
-// What has changed since the page was drawn: data sets that have come, judges that were trained.
+// What has changed since the page was drawn: data sets that have come, pictures that were brought
+// in, judges that were trained.
 async function now(place) {
   const answer = await fetch(`${HERE}/now`).catch(() => null);
   if (!answer?.ok) return;
-  const { absent, judges } = await answer.json();
+  const { absent, judges, own } = await answer.json();
+  brought(place, own);
   for (const why of place.querySelectorAll("[data-why]")) {
     const off = why.dataset.why in absent;
     const tick = why.closest(".lab-choice").querySelector(".lab-tick");
@@ -73,6 +75,26 @@ async function now(place) {
   for (const list of place.querySelectorAll('select[data-now="judges"]')) {
     const known = new Set([...list.options].map((one) => one.value));
     for (const [value, words] of judges) if (!known.has(value)) list.add(new Option(words, value));
+  }
+}
+
+// Pictures of one's own can be chosen as a folder can; the address may name one to begin with.
+function brought(place, own) {
+  for (const list of place.querySelectorAll('[data-of-list="datasets"]')) {
+    const boxes = () => [...list.querySelectorAll("input")];
+    const like = boxes().find((one) => one.value === "folder")?.closest(".lab-choice");
+    if (!like) continue;
+    const wanted = new URLSearchParams(location.search).get("pictures");
+    for (const [item, title, line] of own) {
+      if (boxes().some((one) => one.value === item)) continue;
+      const made = like.cloneNode(true);
+      Object.assign(made.querySelector("input"), { value: item, checked: false });
+      made.querySelector("b").textContent = title;
+      made.querySelector(".lab-id").textContent = "yours";
+      made.querySelector(".lab-line").textContent = line;
+      like.before(made);
+      if (title === wanted) for (const one of boxes()) one.checked = one.value === item;
+    }
   }
 }
 

@@ -94,7 +94,7 @@ def test_originals_that_lie_apart_are_matched_by_name(tmp_path, draw):
         do_look(without, tmp_path / "job", silent)
     first = str(told.value).splitlines()[0]
     assert "originals/" in first  # what belongs here
-    assert "Reconstruct" in first  # and where pictures go that nobody has attacked yet
+    assert "<class>/" in first  # and how pictures lie that nobody has attacked yet
 
 
 def test_votes_are_counted(tmp_path):

@@ -6,6 +6,8 @@ from dataclasses import replace
 import gradio as gr
 import pandas as pd
 import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from made_judged import QUICK, judged_labels, judged_votes
 
 from semsim.errors import DataError
@@ -26,7 +28,7 @@ from semsim.learning.card_promoted import promoted
 from semsim.learning.orders import Order
 from semsim.learning.splits import HoldOut
 from semsim.metrics.provenance import read_training
-from semsim.ui import ScienceContext, StudyChoice, learn, learn_chosen, learn_form
+from semsim.ui import ScienceContext, StudyChoice, learn, learn_chosen, learn_files, learn_form
 
 STUDIES = [StudyChoice("s1", "Demo study", True), StudyChoice("s2", "Nobody voted", False)]
 
@@ -272,6 +274,19 @@ def test_a_training_started_on_the_page_ends_in_a_checkpoint(page, context):
     training = read_training(context.checkpoints / "mine.safetensors")
     assert (training.study, training.simulated) == ("Demo study", True)
     assert training.settings["epochs"] == 2
+    app = FastAPI()
+    app.include_router(learn_files.router(context))
+    client = TestClient(app)
+    for name in ("mine.safetensors", "mine.card.md", "mine.card.json"):
+        address = f"{learn_files.FOLDER}/{name}"
+        assert f'href="{address}" download' in shown["learn-result"]
+        reply = client.get(address)
+        assert reply.content == (context.checkpoints / name).read_bytes()
+        assert f'filename="{name}"' in reply.headers["content-disposition"]
+    (context.data / "out.safetensors").touch()
+    outside = f"..%2F{context.data.name}%2Fout.safetensors"
+    for name in ("no.safetensors", "mine.json", ".safetensors", "..", outside):
+        assert client.get(f"{learn_files.FOLDER}/{name}").status_code == 404
 
 
 def test_several_studies_are_learned_from_as_one(context, tables):

@@ -15,11 +15,13 @@ from made_weights import make_classifier
 from study_factory import write_set
 
 from semsim.cli import job as job_command
+from semsim.datasets import DATASETS
 from semsim.errors import SemsimError
 from semsim.importers import uploads
 from semsim.jobs import folders as jobs
+from semsim.registry import build, read_plugin
 from semsim.sets.reader import read_set
-from semsim.ui import ScienceContext, pictures, pictures_data
+from semsim.ui import ScienceContext, lab, pictures, pictures_data
 
 HOME = "/studio/pictures"
 
@@ -251,6 +253,57 @@ def test_a_drop_that_nobody_reads_says_why_and_asks_for_originals(client, tmp_pa
     assert "1 pair in 1 set" in page(client, f"{HOME}/plan/{again}").text
 
 
+def test_a_broken_zip_is_not_said_to_lack_anything(client):
+    look = looked(client, sent(client, b"PK no zip", "broken.zip"))
+    shown = page(client, f"{HOME}/plan/{look}")
+    assert "broken.zip is not a readable zip" in shown.text
+    assert "The originals lie elsewhere?" not in shown.text
+    assert "What do the pictures show?" not in shown.text
+    assert "Could not be read: broken" in page(client, HOME).text
+    assert "See why" in page(client, HOME).text
+
+
+def packed_classes(tmp_path):
+    """A zip of ten pictures of two classes, of which nothing was attacked."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for number in range(10):
+            blocky(tmp_path / f"{number}.png", number)
+            place = f"own/{('cat', 'dog')[number % 2]}/{number}.png"
+            archive.write(tmp_path / f"{number}.png", place)
+    return packed.getvalue()
+
+
+def test_pictures_still_to_be_attacked_are_kept_where_the_attack_lab_finds_them(
+    client, context, tmp_path
+):
+    look = looked(client, sent(client, packed_classes(tmp_path), "own.zip"))
+    shown = page(client, f"{HOME}/plan/{look}")
+    assert "10 pictures of 2 classes, still to be attacked. Nothing is kept yet." in shown.text
+    assert "2 classes: cat, dog." in shown.text
+    assert "The originals lie elsewhere?" in shown.text  # were they what came back of them
+    (strip,) = (one for one in shown.images if "/looked/" in one)
+    assert client.get(strip).headers["content-type"] == "image/png"
+    assert lab.own_pictures(context.data) == []
+    reply = client.post(f"{HOME}/keep", json={"look": look, "name": "own"})
+    watched = client.get(f"{HOME}/jobs/{reply.json()['job']}").json()
+    shown = page(client, watched["to"])
+    assert "own is kept." in shown.text
+    assert "Pictures from elsewhere: 1 own 10 pictures of 2 classes, to attack" in shown.text
+    assert shown.links.count("/studio/reconstruct?pictures=own") == 2
+    ((item, name, line),) = lab.own_pictures(context.data)
+    assert (name, line) == ("own", "10 pictures of 2 classes.")
+    assert lab.title_of(item) == "own"
+    data = build(DATASETS, "folder", read_plugin(DATASETS, item).settings)
+    assert len(data("train").ids) + len(data("test").ids) == 10
+    taken = client.post(f"{HOME}/keep", json={"look": look, "name": "own"})
+    assert "take another name" in taken.json()["error"]
+    for typed, status in (("", 422), ("own", 200), ("own", 404)):
+        asked = {"holds": "pictures", "key": "own", "typed": typed}
+        assert client.post(f"{HOME}/delete-brought", json=asked).status_code == status
+    assert lab.own_pictures(context.data) == []
+
+
 def test_a_flat_drop_becomes_recognition_by_a_table_of_classes(client, tmp_path, context):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
@@ -407,7 +460,8 @@ def test_pictures_that_imported_votes_are_about_stay(client, drop, context):
     reply = client.post(f"{HOME}/delete", json={"key": one.key, "typed": one.name})
     assert "labels brought in with it" in reply.json()["error"]
     for key, typed, status in (("mine", "no", 422), ("..", "Mine!", 404), ("mine", "Mine!", 200)):
-        gone = client.post(f"{HOME}/delete-votes", json={"key": key, "typed": typed})
+        asked = {"holds": "labels", "key": key, "typed": typed}
+        gone = client.post(f"{HOME}/delete-brought", json=asked)
         assert gone.status_code == status
     assert not folder.exists()
     again = client.post(f"{HOME}/delete", json={"key": one.key, "typed": one.name})

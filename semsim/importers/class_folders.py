@@ -1,0 +1,108 @@
+"""Pictures that nobody has attacked yet: a folder a class, or train and test with these in them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from semsim.datasets.folder import SPLITS, Folder, has_splits, image_id
+from semsim.errors import DataError
+from semsim.importers.file_names import Tree, below, image_name
+from semsim.importers.findings import Findings, FoundPictures, first_problem
+from semsim.importers.image_sets import Size, sides, sizes_of
+from semsim.importers.variant_folders import ORIGINALS, RECONSTRUCTIONS
+from semsim.progress import Report, silent
+from semsim.words import counted
+
+_LEAST = 2  # classes: with one there is nothing to tell apart
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassFolders:
+    """Pictures still to be attacked: a folder a class, or train and test with these in them."""
+
+    def __call__(self, source: Path, name: str, report: Report = silent) -> Findings:
+        """The pictures as the data set `folder` reads them; no reconstructions."""
+        tree = Tree(root=source)
+        files = [path for folder in _classes(tree) for path in tree.images_in(folder)]
+        _check_unattacked(files, source)
+        sizes = sizes_of(_of_own_ids(files, tree), report)
+        for path, size in sizes.items():
+            if isinstance(size, str):
+                tree.leave_out(size, path)
+        known = {path: size for path, size in sizes.items() if not isinstance(size, str)}
+        classes = tuple(sorted({path.parent.name for path in known}))
+        if len(classes) < _LEAST:
+            raise DataError(
+                f"{source} holds pictures of {counted(len(classes), 'class', 'classes')} in "
+                f"<class>/<image>; a classifier needs {_LEAST}.{first_problem(tree.unread)}"
+            )
+        parts = {split: _part(source, split, known) for split in SPLITS}
+        counts = {"pictures": len(known), "classes": len(classes)}
+        pictures = FoundPictures(root=source, paths=tuple(known), classes=classes)
+        found = Findings(pictures=pictures, counts=counts, unread=())
+        return tree.told(found, _parts_note(parts), *_sizes_note({*known.values()}))
+
+
+def _classes(tree: Tree) -> list[Path]:
+    """The folders of classes; `DataError` where one is named as originals or what came of them."""
+    tops = tree.top()
+    if has_splits(tree.root):
+        beside = [path for path in tops if path.name not in SPLITS]
+        tree.leave_out("beside train and test", *beside)
+        inner = [Tree(root=tree.root / split) for split in SPLITS]
+        return [folder for one in inner for folder in _below(one, tree)]
+    taken = [path.name for path in tops if path.name.lower() in {*ORIGINALS, *RECONSTRUCTIONS}]
+    if taken:
+        raise DataError(
+            f"{tree.root} has a folder {taken[0]}, so that its pictures are taken for those of an "
+            "attack. If it is a class, lay all classes into train and test, or rename it."
+        )
+    return list(tops)
+
+
+def _below(split: Tree, tree: Tree) -> Sequence[Path]:
+    folders = split.top()
+    for one in split.unread:
+        tree.leave_out(one.why, split.root / one.where)
+    tree.hidden += split.hidden
+    return folders
+
+
+def _check_unattacked(files: Sequence[Path], source: Path) -> None:
+    for path in files:
+        if image_name(path) is not None or path.stem.lower().endswith(("_rec", "_ori")):
+            raise DataError(
+                f"{below(path, source)} is named as a picture of an attack; none is still to be "
+                "attacked."
+            )
+
+
+def _of_own_ids(files: Sequence[Path], tree: Tree) -> list[Path]:
+    """The first of those that the data set would call the same."""
+    known: dict[str, Path] = {}
+    for path in files:
+        first = known.setdefault(image_id(path, tree.root), path)
+        if first != path:
+            tree.leave_out(f"it would be called as {below(first, tree.root)} is", path)
+    return list(known.values())
+
+
+def _part(source: Path, split: str, known: dict[Path, Size]) -> int:
+    """How many pictures a split has; `DataError` for none."""
+    there = sum(path in known for path in Folder(root=str(source)).paths(split))
+    if not there:
+        raise DataError(f"None of the pictures in {source} that are for the split {split!r} opens.")
+    return there
+
+
+def _parts_note(parts: dict[str, int]) -> str:
+    train, test = (counted(parts[split], "picture") for split in SPLITS)
+    return f"{train} to train targets on; {test} to test them on and to attack."
+
+
+def _sizes_note(sizes: set[Size]) -> list[str]:
+    least, most, side = min(sizes), max(sizes), Folder().size
+    if least == most == (side, side):
+        return []
+    several = sides(least) if least == most else f"{sides(least)} to {sides(most)}"
+    return [f"They are {several} pixels and are brought to {side}×{side}, or to what you choose."]
