@@ -8,7 +8,7 @@ such a campaign before, a quarter as large; then comes each round on an empty da
 the CPU time of the workers, user and system, over WORKERS times the time on the clock, from the
 call that carries out the plan to its return. In a line below it, the same tenth by tenth, which
 shows where they wait. Peak memory only grows: by how much from the small campaign to the large one
-says whether it is bounded.
+says whether it is bounded: at most GROWS MiB.
 """
 
 import argparse
@@ -38,6 +38,7 @@ LOOK = 0.2  # seconds between two looks at the workers
 BUSY = 90.0  # per cent of their time, at least
 TENTHS = 10
 SMALLER = 4  # times, is the campaign before
+GROWS = 50  # MiB, at most
 HERE = "this process"
 
 
@@ -161,7 +162,8 @@ def tell_busy(courses: Sequence[Course], workers: int) -> None:
 def tell_memory(before: Mapping[str, float], after: Mapping[str, float]) -> None:
     for who, now in after.items():
         grown = now - before[who]
-        print(f"{who}: at most {now:.0f} MiB, {grown:.0f} more than with {1 / SMALLER:g} of it")
+        than = f"than with {1 / SMALLER:g} of it, {judge(grown, most=GROWS, unit='MiB')}"
+        print(f"{who}: at most {now:.0f} MiB, {grown:.0f} more {than}")
 
 
 if __name__ == "__main__":

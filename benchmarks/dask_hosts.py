@@ -14,13 +14,15 @@ half in, the near worker is killed (SIGKILL). Every picture, table and weight is
 that of a run in one process, and every computation is counted by the workers' own ledger: a piece
 may be computed again only where it was lost, which is where its worker was killed or cut off before
 its answer had been kept. Overhead: the same campaign without faults, one image a piece, beside the
-engine in one process; user and system time of all processes, once they have imported everything, as
-the kernel counts it.
+engine in one process, and beside two that know nothing of each other, each with half of the
+campaign: two that work at once slow each other, which is no doing of Dask's. User and system time
+of all processes, once they have imported everything, as the kernel counts it.
 """
 
 import argparse
 import contextlib
 import functools
+import multiprocessing
 import os
 import shutil
 import signal
@@ -30,7 +32,8 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -55,6 +58,7 @@ from semsim.progress import Progress  # noqa: E402
 
 NEAR, FAR = "10.77.0.1", "10.77.0.2"
 CPU = HowToRun(device="cpu")
+STRATEGIES = ("none", "crop-flip")
 TARGETS = 10  # trained for every campaign: two strategies, five seeds
 LEDGER = "SEMSIM_LEDGER"  # the file in which workers write what they begin and end
 PATIENCE = 600.0  # seconds until a worker must be there, also on a busy machine
@@ -180,46 +184,78 @@ def faults(folder: Path, options: argparse.Namespace) -> None:
 
 
 def overhead(folder: Path, options: argparse.Namespace) -> None:
-    """What the two hosts cost more than one process, at the same campaign."""
-    plan = tiny(options.cells, options.steps, options.together)
-    alone, hosts = list[Used](), list[Used]()
-    with machines(folder, options.far) as cluster:
+    """What the two hosts cost more than two processes, and than one, at the same campaign."""
+    given = options.cells, options.steps, options.together
+    plan, halves = tiny(*given), [tiny(*given, (one,)) for one in STRATEGIES]
+    runs: dict[str, list[Used]] = {"one process": [], "two processes": [], "two hosts": []}
+    with machines(folder, options.far) as cluster, two_processes() as beside:
         warm()
         cluster.client.run(warm)
         for turn in range(options.rounds):
-            alone.append(
-                used(functools.partial(run_plan, plan, folder / f"alone-{turn}", None, CPU))
-            )
-            there = cluster.data / str(turn)
+            here, there = folder / f"alone-{turn}", cluster.data / str(turn)
+            runs["one process"].append(used(functools.partial(run_plan, plan, here, None, CPU)))
+            runs["two processes"].append(beside(halves, folder / f"halves-{turn}"))
             run = functools.partial(run_plan, plan, there, cluster.client, CPU)
-            hosts.append(used(run, cluster.cpu))
-            for one in (folder / f"alone-{turn}", there):
+            runs["two hosts"].append(used(run, cluster.cpu))
+            for one in (here, there, folder / f"halves-{turn}"):
                 shutil.rmtree(one)
-    both = min(2, len(os.sched_getaffinity(0)))
-    cpu = median(100 * (b.cpu / a.cpu - 1) for a, b in zip(alone, hosts, strict=True))
-    wall = median(100 * (both * b.wall / a.wall - 1) for a, b in zip(alone, hosts, strict=True))
     print(
         f"| {options.cells} cells, {options.together} a piece, {options.rounds} rounds | CPU s | "
         "ms a cell | s |"
     )
     print("| --- | --- | --- | --- |")
-    for name, runs in (("one process", alone), ("two hosts", hosts)):
-        each = 1000 * median(one.cpu for one in runs) / options.cells
+    for name, found in runs.items():
+        each = 1000 * median(one.cpu for one in found) / options.cells
         print(
-            f"| {name} | {median(one.cpu for one in runs):.1f} | {each:.1f} | "
-            f"{median(one.wall for one in runs):.1f} |"
+            f"| {name} | {median(one.cpu for one in found):.1f} | {each:.1f} | "
+            f"{median(one.wall for one in found):.1f} |"
         )
-    print(f"Overhead in CPU: {cpu:.1f} %, {judge(cpu, most=OVERHEAD, unit='%')}")
-    print(
-        f"Overhead on the clock, of {both} cores: {wall:.1f} %, "
-        f"{judge(wall, most=OVERHEAD, unit='%')}"
-    )
+    hosts = runs["two hosts"]
+    for called, at in (("in CPU", 0), ("on the clock", 1)):
+        more = [median(_more(hosts, runs[name], at)) for name in ("two processes", "one process")]
+        said = f"{more[0]:.1f} %, {judge(more[0], most=OVERHEAD, unit='%')}"
+        print(f"Overhead {called}, over two processes: {said}; over one: {more[1]:.1f} %")
 
 
-def tiny(cells: int, steps: int, together: int = 1) -> Plan:
-    """A campaign of so many cells on ten small targets, `together` images a piece."""
+def _more(found: Sequence["Used"], than: Sequence["Used"], at: int) -> list[float]:
+    """Per cent more, turn by turn; at: 0 for the CPU, 1 for the clock."""
+    return [100 * (one[at] / other[at] - 1) for one, other in zip(found, than, strict=True)]
+
+
+@contextmanager
+def two_processes() -> Iterator[Callable[[Sequence[Plan], Path], "Used"]]:
+    """What runs a plan in each of two processes at once, which have imported everything."""
+    spawn = multiprocessing.get_context("spawn")
+    with ExitStack() as held:
+        pools = [held.enter_context(ProcessPoolExecutor(1, mp_context=spawn)) for _ in STRATEGIES]
+        for one in [pool.submit(warm) for pool in pools]:
+            one.result()
+
+        def run(plans: Sequence[Plan], folder: Path) -> Used:
+            began = time.monotonic()
+            parts = enumerate(zip(pools, plans, strict=True))
+            done = [pool.submit(alone, plan, folder / str(n)) for n, (pool, plan) in parts]
+            return Used(sum(one.result() for one in done), time.monotonic() - began)
+
+        yield run
+
+
+def alone(plan: Plan, folder: Path) -> float:
+    """CPU seconds of this process for a plan."""
+    torch.set_num_threads(1)
+    return used(functools.partial(run_plan, plan, folder, None, CPU)).cpu
+
+
+def tiny(
+    cells: int, steps: int, together: int = 1, strategies: tuple[str, ...] = STRATEGIES
+) -> Plan:
+    """A campaign of so many cells on ten small targets, `together` images a piece.
+
+    strategies: of one, it is the half of the campaign.
+    """
     return plan_of(
         toy_campaign(
+            strategies=strategies,
             datasets=("symbols:train_per_class=1,test_per_class=2",),
             seeds=tuple(range(TARGETS // 2)),
             attacks=(f"invgrad:steps={steps}",),
