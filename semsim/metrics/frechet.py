@@ -4,6 +4,8 @@ import numpy as np
 
 from semsim.errors import DataError
 
+_BLOCK = 64  # columns that are worked on at once; 32 and 128 take longer
+
 
 class Spread:
     """Mean and covariance of N feature vectors that come in parts; some 2 d of them are held.
@@ -12,14 +14,15 @@ class Spread:
     root of a sum of outer products would have half of the digits only. Of rows [1, x] the first
     column takes the mean out, so that R of their QR decomposition without its first row and column
     is that factor, and R can stand for all rows seen so far (Demmel et al. 2012,
-    "Communication-optimal parallel and sequential QR and LU factorizations", section 4).
+    "Communication-optimal parallel and sequential QR and LU factorizations", section 4). Rows that
+    come later are put under R by LAPACK's `tpqrt`, which knows that R is a triangle.
 
-    shape: (N, d) of all parts. held: rows in memory.
+    shape: (N, d) of all parts. held: rows in memory, with those of R.
     """
 
     def __init__(self) -> None:
         self.shape = (0, 0)
-        self.held = 0
+        self._triangle: np.ndarray | None = None
         self._rows: list[np.ndarray] = []
         self._near = self._sum = np.zeros(0)
 
@@ -27,7 +30,7 @@ class Spread:
         """Count in `features`, (n, d) of any n; `DataError` where they are not finite, or not d."""
         check_features(features)
         n, d = features.shape
-        if not self._rows:  # what is near the mean leaves the digits to what differs from it
+        if not self.shape[0]:  # what is near the mean leaves the digits to what differs from it
             self._near = features.mean(axis=0, dtype=np.float64)
             self.shape, self._sum = (0, d), np.zeros(d)
         if d != self.shape[1]:
@@ -35,10 +38,13 @@ class Spread:
         apart = features - self._near
         self._sum += apart.sum(axis=0)
         self._rows.append(np.column_stack([np.ones(n), apart]))
-        self.shape, self.held = (self.shape[0] + n, d), self.held + n
-        if self.held > 2 * (d + 1):
-            self._rows = [self._triangle()]
-            self.held = d + 1
+        self.shape = (self.shape[0] + n, d)
+        if sum(map(len, self._rows)) > d + 1:
+            self._triangle, self._rows = self._reduced(), []
+
+    @property
+    def held(self) -> int:
+        return sum(map(len, self._rows)) + (0 if self._triangle is None else len(self._triangle))
 
     @property
     def mean(self) -> np.ndarray:
@@ -50,12 +56,21 @@ class Spread:
         """F with FᵀF the covariance, shape (at most d, d); of N ≤ d the centred rows themselves."""
         n, d = self.shape
         if n > d:
-            return self._triangle()[1:, 1:] / np.sqrt(n - 1)
+            return self._reduced()[1:, 1:] / np.sqrt(n - 1)
         rows = np.concatenate(self._rows)[:, 1:]
         return np.asarray((rows - rows.mean(axis=0)) / np.sqrt(n - 1))
 
-    def _triangle(self) -> np.ndarray:
-        return np.asarray(np.linalg.qr(np.concatenate(self._rows), mode="r"))
+    def _reduced(self) -> np.ndarray:
+        """R of all rows, (d + 1, d + 1), its lower part zero; there are more than d."""
+        if not self._rows and self._triangle is not None:
+            return self._triangle
+        rows = np.concatenate(self._rows)
+        if self._triangle is None:
+            return np.asarray(np.linalg.qr(rows, mode="r"), order="F")
+        from scipy.linalg.lapack import dtpqrt  # only many pictures come here
+
+        upper, _, _, _ = dtpqrt(0, min(_BLOCK, len(self._triangle)), self._triangle, rows)
+        return np.asarray(upper)
 
 
 def frechet_distance(first: np.ndarray, second: np.ndarray) -> float:
