@@ -42,6 +42,7 @@ from typing import Any, NamedTuple
 import psutil
 import torch
 from distributed import Client, Worker, WorkerPlugin
+from distributed.comm import get_address_host
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests")]
@@ -173,7 +174,7 @@ def faults(folder: Path, options: argparse.Namespace) -> None:
     )
     print(
         f"Computed again: {told['killed']} lost with the worker that was killed, {told['cut']} "
-        "with the network"
+        f"with the network, {told['sent away']} with a worker that began without one"
     )
     print(
         f"Pieces computed twice though nothing was lost: {told['twice']}, "
@@ -401,7 +402,10 @@ class Trouble:
 
 
 class Computed(NamedTuple):
-    """A computation of a piece: on which host, by which process, begun when."""
+    """A computation of a piece: on which host, by which process, begun when.
+
+    host: near, far, or stray where nobody reached its worker.
+    """
 
     key: str
     host: str
@@ -413,7 +417,9 @@ class Ledger(WorkerPlugin):
     """Writes a line for everything that a worker begins."""
 
     def setup(self, worker: Worker) -> None:
-        self._host = "near" if NEAR in worker.address else "far"
+        # Begun again while the cable was out, it has no address that another host reaches.
+        hosts = {NEAR: "near", FAR: "far"}
+        self._host = hosts.get(get_address_host(worker.address), "stray")
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
         if finish == "executing":
@@ -448,7 +454,8 @@ def kept_at(plan: Plan, data: Path) -> dict[str, float]:
 def counted(ledger: list[Computed], kept: Mapping[str, float], trouble: Trouble) -> dict[str, int]:
     """How many computations each host began, and how many were of a piece for another time.
 
-    killed, cut: again since the answer was lost so; twice: again for no reason.
+    killed, cut, sent away: again since the answer was lost so, the last with a worker that nobody
+    reached; twice: again for no reason.
     """
     told = Counter(one.host for one in ledger)
     told["healed"] = sum(one.host == "far" and one.begun > trouble.healed for one in ledger)
@@ -463,6 +470,8 @@ def counted(ledger: list[Computed], kept: Mapping[str, float], trouble: Trouble)
 
 def lost(one: Computed, kept: float, trouble: Trouble) -> str:
     """Which fault its answer was lost to; "" where it was none."""
+    if one.host == "stray":
+        return "sent away"
     if one.pid == trouble.pid and kept > trouble.killed:
         return "killed"
     if one.host == "far" and one.begun < trouble.healed and kept > trouble.cut:

@@ -44,10 +44,13 @@ def test_what_is_computed_again_is_told_apart_from_what_was_lost():
         Computed("late", "far", 3, 2),
         Computed("late", "near", 1, 12),
         Computed("back", "far", 4, 85),
+        Computed("stray", "stray", 5, 81),
+        Computed("stray", "near", 1, 84),
         Computed("dead", "near", 1, 89),
         Computed("dead", "far", 4, 95),
     ]
-    kept = {"kept": 5, "away": 51, "idle": 31, "late": 3, "back": 86, "dead": 96}
+    kept = {"kept": 5, "away": 51, "idle": 31, "late": 3, "back": 86, "stray": 87, "dead": 96}
     told = counted(ledger, kept, trouble)
-    assert (told["killed"], told["cut"], told["twice"]) == (1, 1, 2)  # idle, and late: kept before
-    assert (told["near"], told["far"], told["healed"]) == (6, 4, 2)
+    assert (told["killed"], told["cut"], told["sent away"]) == (1, 1, 1)
+    assert told["twice"] == 2  # idle, and late: kept before
+    assert (told["near"], told["far"], told["healed"]) == (7, 4, 2)
