@@ -317,7 +317,7 @@ def machines(folder: Path, far: str) -> Iterator[Cluster]:
     data, ledger = folder / "data", folder / "ledger"
     data.mkdir()
     around = {**os.environ, "PYTHONPATH": str(ROOT), LEDGER: str(ledger)}
-    around |= {"OMP_NUM_THREADS": "1"}
+    around |= {"OMP_NUM_THREADS": "1", "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
     dask = [sys.executable, "-m"]
     scheduler = [*dask, "distributed.cli.dask_scheduler", "--host", NEAR, "--port", "8786"]
     worker = [*dask, "distributed.cli.dask_worker", f"tcp://{NEAR}:8786", "--nworkers", "1"]

@@ -44,6 +44,7 @@ CELL_FORMAT = "semsim-cell/1"
 # Of gradients of somebody's own networks: once wrong where sums spread a value or hooks hang.
 OWN_FORMAT = "semsim-own/1"
 _GRADIENTS = 32_000_000  # numbers: the gradients of all images attacked at once, 128 MB
+_FOLDER = re.compile(r"^folder:root=(?:.*/)?(?P<name>[^/,]+),?")
 _OWN = re.compile(r"own:network=(?P<module>[\w.]+):(?P<name>\w+),source=")
 ONE_GRADIENT = Plugin(name="gradient")
 _LISTS = ("datasets", "architectures", "strategies", "attacks", "shares", "seeds", "trainings")
@@ -303,7 +304,7 @@ def data_content(text: str) -> str:
 def _target_plans(campaign: Campaign) -> Iterator[tuple[str, TargetPlan]]:
     """Each classifier to train, after the text of its data set."""
     grid = product(
-        zip(campaign.datasets, short_labels(campaign.datasets), strict=True),
+        zip(campaign.datasets, _dataset_labels(campaign.datasets), strict=True),
         zip(campaign.architectures, _architecture_labels(campaign.architectures), strict=True),
         campaign.strategies,
         campaign.trainings,
@@ -327,6 +328,12 @@ def _target_plans(campaign: Campaign) -> Iterator[tuple[str, TargetPlan]]:
 def has_own(campaign: Campaign) -> bool:
     """Whether it attacks a network of somebody's own, whose code must be imported."""
     return any(text.partition(":")[0].strip() == "own" for text in campaign.architectures)
+
+
+def _dataset_labels(texts: Sequence[str]) -> list[str]:
+    """As `short_labels`; a folder is called as itself, not by its path, where that tells it."""
+    named = [_FOLDER.sub(r"\g<name>:", text).rstrip(":") for text in texts]
+    return short_labels(named if len({*named}) == len(named) else texts)
 
 
 def _architecture_labels(texts: Sequence[str]) -> list[str]:

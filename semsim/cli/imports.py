@@ -41,7 +41,9 @@ _Source = Annotated[Path, typer.Argument(help="File or folder to import.")]
 _Name = Annotated[str | None, typer.Option(help="Name of the import; default: the source's.")]
 _Out = Annotated[
     Path | None,
-    typer.Option(help="Folder to make, instead of imports/<name> and runs/<name> in --data-dir."),
+    typer.Option(
+        help="Folder to make, instead of <name> in imports, runs, pictures of --data-dir."
+    ),
 ]
 _DataDir = Annotated[Path, typer.Option(help="Folder of the studio's data.")]
 _Judge = Annotated[
@@ -68,7 +70,7 @@ def _carried_out(plan: ImportPlan, places: Places, judge: Path | None) -> None:
     if judge is None:
         return
     if not plan.found.sets:
-        say("No pictures, nothing was judged.")
+        say("No reconstructions, nothing was judged.")
         return
     from semsim.judges.apply import apply_judge  # torch, which takes seconds
 

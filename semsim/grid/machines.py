@@ -9,7 +9,6 @@ import multiprocessing
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from ipaddress import ip_address
 from typing import Any
 
 from semsim.device import cores
@@ -20,7 +19,6 @@ try:
     import dask
     from distributed import Client as Client
     from distributed import LocalCluster
-    from distributed.comm import get_address_host
     from distributed.utils import get_mp_context
 except ModuleNotFoundError as error:
     raise MissingExtraError("Work in many processes", "grid") from error
@@ -67,15 +65,17 @@ def connect(
         yield client
 
 
-def _fresh() -> dict[str, str]:
+def _fresh() -> dict[str, Any]:
     """How processes of this machine begin, as Dask's settings.
 
     Never as copies of this one, as a GPU cannot be used after a fork; where the machine can, of one
-    that has imported the large libraries and done nothing.
+    that has imported the large libraries and done nothing. Without Dask's profiler, which stops
+    the work a hundred times a second to see where it is: a tenth of an attack on a small network.
     """
+    settings: dict[str, Any] = {"distributed.worker.profile.enabled": False}
     if "forkserver" not in multiprocessing.get_all_start_methods():
-        return {}
-    settings = {"distributed.worker.multiprocessing-method": "forkserver"}
+        return settings
+    settings["distributed.worker.multiprocessing-method"] = "forkserver"
     with dask.config.set(settings):
         get_mp_context()  # asks for what Dask wants, once; we want more
     multiprocessing.get_context("forkserver").set_forkserver_preload(_LARGE)
@@ -117,32 +117,27 @@ def workers_within_reach(client: Client) -> list[str]:
 
     A worker that began while its machine had no network is known by an address of that machine
     alone. It hears what it is to do, but what it made could never be fetched. Where something
-    begins it again, it is there under its right address.
+    begins it again, it is there under its right address. One on the scheduler's own machine, or
+    behind a tunnel to it, may well have such an address, and stays.
     """
     workers = list(client.nthreads())
     strays = stray(client.scheduler_info()["address"], workers)
     if not strays:
         return workers
-    log.warning(
-        "Sent away, as no other machine reaches them: %s. They began without a network; begin them "
-        "again, or with --host and the address of their machine.",
-        ", ".join(strays),
-    )
-    client.run_on_scheduler(_sending_away(), strays)
-    return [one for one in workers if one not in strays]
+    gone = client.run_on_scheduler(_sending_away(), strays, _own_address())
+    if gone:
+        log.warning(
+            "Sent away, as no other machine reaches them: %s. They began without a network; begin "
+            "them again, or with --host and the address of their machine.",
+            ", ".join(gone),
+        )
+    return [one for one in workers if one not in gone]
 
 
 def stray(scheduler: str, workers: Iterable[str]) -> list[str]:
     """Those of the addresses that are of one machine alone, where that of the scheduler is not."""
-    return [] if _is_own(scheduler) else [one for one in workers if _is_own(one)]
-
-
-def _is_own(address: str) -> bool:
-    host = get_address_host(address)
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    is_own = _own_address()
+    return [] if is_own(scheduler) else [one for one in workers if is_own(one)]
 
 
 def parcel(function: Callable[..., Any], *asked: Any) -> tuple[Callable[..., Any], bytes]:
@@ -164,10 +159,32 @@ def _opening() -> Callable[..., Any]:
     return opened
 
 
+def _own_address() -> Callable[[str], bool]:
+    """Whether an address is of its machine alone, as a function that travels whole."""
+
+    def is_own(address: str) -> bool:
+        from ipaddress import ip_address
+
+        from distributed.comm import get_address_host
+
+        host = get_address_host(address)
+        try:
+            return ip_address(host).is_loopback
+        except ValueError:
+            return host == "localhost"
+
+    return is_own
+
+
 def _sending_away() -> Callable[..., Any]:
-    async def sent_away(addresses: list[str], dask_scheduler: Any) -> None:
-        for address in addresses:
+    async def sent_away(
+        addresses: list[str], is_own: Callable[[str], bool], dask_scheduler: Any
+    ) -> list[str]:
+        streams = dask_scheduler.stream_comms
+        away = [a for a in addresses if a in streams and not is_own(streams[a].comm.peer_address)]
+        for address in away:
             await dask_scheduler.remove_worker(address, stimulus_id="semsim-stray", expected=True)
+        return away
 
     return sent_away
 

@@ -1,5 +1,6 @@
 """Pictures that nobody has attacked yet: a folder a class, or train and test with these in them."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from semsim.errors import DataError
 from semsim.importers.file_names import Tree, below, image_name
 from semsim.importers.findings import Findings, FoundPictures, first_problem
 from semsim.importers.image_sets import Size, sides, sizes_of
-from semsim.importers.variant_folders import ORIGINALS, RECONSTRUCTIONS
+from semsim.importers.variant_folders import ORIGINALS, RECONSTRUCTIONS, parted
 from semsim.progress import Report, silent
 from semsim.words import counted
 
@@ -34,13 +35,14 @@ class ClassFolders:
         if len(classes) < _LEAST:
             raise DataError(
                 f"{source} holds pictures of {counted(len(classes), 'class', 'classes')} in "
-                f"<class>/<image>; a classifier needs {_LEAST}.{first_problem(tree.unread)}"
+                f"<class>/<image>; a classifier needs {_LEAST}. Folders of splits are called train "
+                f"and test.{first_problem(tree.unread)}"
             )
         parts = {split: _part(source, split, known) for split in SPLITS}
         counts = {"pictures": len(known), "classes": len(classes)}
         pictures = FoundPictures(root=source, paths=tuple(known), classes=classes)
         found = Findings(pictures=pictures, counts=counts, unread=())
-        return tree.told(found, _parts_note(parts), *_sizes_note({*known.values()}))
+        return tree.told(found, _parts_note(parts, source), *_sizes_note({*known.values()}))
 
 
 def _classes(tree: Tree) -> list[Path]:
@@ -55,7 +57,7 @@ def _classes(tree: Tree) -> list[Path]:
     if taken:
         raise DataError(
             f"{tree.root} has a folder {taken[0]}, so that its pictures are taken for those of an "
-            "attack. If it is a class, lay all classes into train and test, or rename it."
+            "attack. If that is a class, give it another name."
         )
     return list(tops)
 
@@ -70,7 +72,7 @@ def _below(split: Tree, tree: Tree) -> Sequence[Path]:
 
 def _check_unattacked(files: Sequence[Path], source: Path) -> None:
     for path in files:
-        if image_name(path) is not None or path.stem.lower().endswith(("_rec", "_ori")):
+        if image_name(path) is not None or parted(path.stem)[1]:
             raise DataError(
                 f"{below(path, source)} is named as a picture of an attack; none is still to be "
                 "attacked."
@@ -95,14 +97,19 @@ def _part(source: Path, split: str, known: dict[Path, Size]) -> int:
     return there
 
 
-def _parts_note(parts: dict[str, int]) -> str:
+def _parts_note(parts: dict[str, int], source: Path) -> str:
     train, test = (counted(parts[split], "picture") for split in SPLITS)
-    return f"{train} to train targets on; {test} to test them on and to attack."
+    usual = f", unless you choose another share than {Folder().test_share:g}"
+    share = "" if has_splits(source) else usual
+    return f"{train} to train targets on; {test} to test them on and to attack{share}."
 
 
 def _sizes_note(sizes: set[Size]) -> list[str]:
-    least, most, side = min(sizes), max(sizes), Folder().size
-    if least == most == (side, side):
+    """What becomes of their sizes, (H, W) each."""
+    least, most = (find(sizes, key=math.prod) for find in (min, max))
+    side = Folder().size
+    if sizes == {(side, side)}:
         return []
     several = sides(least) if least == most else f"{sides(least)} to {sides(most)}"
-    return [f"They are {several} pixels and are brought to {side}×{side}, or to what you choose."]
+    become = f"each becomes {side}×{side}, whatever its shape, or the size that you choose"
+    return [f"They are {several} pixels; {become}."]

@@ -85,6 +85,11 @@ class FoundSet:
         )
 
 
+def in_classes(pictures: int, classes: int) -> str:
+    """How many pictures there are of how many classes, in words."""
+    return f"{counted(pictures, 'picture')} of {counted(classes, 'class', 'classes')}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class FoundPictures:
     """Pictures that are still to be attacked: `paths` below `root`, in folders of their classes."""
@@ -92,6 +97,11 @@ class FoundPictures:
     root: Path
     paths: tuple[Path, ...]
     classes: tuple[str, ...]
+
+    @property
+    def said(self) -> str:
+        """What they are, in words."""
+        return f"{in_classes(len(self.paths), len(self.classes))}, still to be attacked"
 
 
 @dataclass(frozen=True, kw_only=True)

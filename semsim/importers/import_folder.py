@@ -182,8 +182,7 @@ class Listed:
 
     def count(self, what: str) -> int:
         """How many of something are in it, such as votes that count, as its record says."""
-        counts = self.record.get("counts")
-        return int(counts.get(what, 0)) if isinstance(counts, dict) else 0
+        return int(self.record.get("counts", {}).get(what, 0))
 
     @property
     def holds(self) -> str:
@@ -267,6 +266,9 @@ def _read_record(folder: Path, needed: Sequence[str]) -> dict[str, Any]:
     absent = [name for name in _ENTRIES if name not in record]
     if absent:
         raise DataError(f"{path} lacks the entries {', '.join(absent)}.")
+    counts = record["counts"]
+    if not isinstance(counts, dict) or not all(isinstance(n, int) for n in counts.values()):
+        raise DataError(f"{path} has counts {counts!r}; expected a number by name.")
     return record
 
 

@@ -141,9 +141,7 @@ def kept_text(outcome: Mapping[str, Any]) -> str:
 
 def look_text(outcome: Mapping[str, Any]) -> str:
     """What a terminal says of a look."""
-    told = [one["said"] for one in outcome["sets"]]
-    if outcome["pictures"]:
-        told.append(f"{outcome['pictures']['n']:,} pictures, still to be attacked")
+    told = [one["said"] for one in (*outcome["sets"], outcome["pictures"]) if one]
     return "\n".join([f"{outcome['kind']} reads it.", *told])
 
 
@@ -194,7 +192,7 @@ def _pictures_told(found: FoundPictures | None) -> dict[str, Any] | None:
     if found is None:
         return None
     shown = [path.parent.name for path in _shown_pictures(found)]
-    return {"n": len(found.paths), "classes": list(found.classes), "shown": shown}
+    return {"said": found.said, "classes": list(found.classes), "shown": shown}
 
 
 def _shown_pictures(found: FoundPictures) -> list[Path]:

@@ -147,7 +147,7 @@ def _read(source: Path, called: str, name: str) -> _Variants:
 def _original(folders: Folders, stem: str, called: str) -> tuple[Folders, str, str] | None:
     """The folders an original is for, its class and its name; None for another picture."""
     names = (called,) if called else ORIGINALS
-    name, role = _parted(stem)
+    name, role = parted(stem)
     for place in range(len(folders) - 1, -1, -1):
         if folders[place] in names or (not called and folders[place].lower() in names):
             below = folders[place + 1 :]
@@ -167,10 +167,10 @@ def _take_apart(tree: _Variants, folder: Path | None) -> None:
     for path in sorted(one for one in folder.rglob("*") if is_image_file(one)):
         inner = path.relative_to(folder).parts[:-1]
         kind = inner[-1] if inner and inner[-1].lower() not in ORIGINALS else ""
-        _take_original(tree, (), kind, _parted(path.stem)[0], path)
+        _take_original(tree, (), kind, parted(path.stem)[0], path)
 
 
-def _parted(stem: str) -> tuple[str, str]:
+def parted(stem: str) -> tuple[str, str]:
     """The name in a file's name, and the word behind it that says what the picture is."""
     found = _STEM.fullmatch(stem)
     role = (found["role"] or "").lower() if found else ""
@@ -191,7 +191,7 @@ def _take_original(tree: _Variants, scope: Folders, kind: str, name: str, path: 
 def _take_variant(tree: _Variants, folders: Folders, classes: set[str], path: Path) -> None:
     inner = folders[:-1] if len(folders) > 1 and folders[-1] in classes else folders
     variant = _plain(inner) or inner[-1:]
-    kept = tree.variants.setdefault(variant, {}).setdefault(_parted(path.stem)[0], path)
+    kept = tree.variants.setdefault(variant, {}).setdefault(parted(path.stem)[0], path)
     if kept != path:
         tree.leave_out(f"{kept.name} has its name", path)
 

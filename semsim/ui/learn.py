@@ -31,6 +31,7 @@ from semsim.ui import (
     ScienceContext,
     jobpanel,
     lab,
+    learn_files,
     learn_form,
     learn_studies,
     learn_view,
@@ -243,7 +244,11 @@ def draw(context: ScienceContext, job: Job | None) -> list[Any]:
     verdict, result, is_done = "", "", jobs.state(job) is JobState.DONE
     if is_done:
         found = jobs.result(job)
-        result = learn_view.result_html(found, studies_behind(context, found["study"]))
+        result = learn_view.result_html(
+            found,
+            studies_behind(context, found["study"]),
+            learn_files.offered(Path(found["checkpoint"]), Path(context.checkpoints)),
+        )
         verdict = learn_view.verdict_html(found)
     curves = joined(svg(one) for one in learn_view.charts(jobs.history(job)))
     return [verdict, curves, result, gr.Button(visible=is_done)]

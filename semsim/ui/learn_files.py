@@ -14,8 +14,10 @@ _WORDS = ("Weights", "Card", "Card as JSON")
 _ENDINGS = (".safetensors", ".card.md", ".card.json")
 
 
-def offered(checkpoint: Path) -> list[tuple[str, str]]:
-    """Words and address of each file of a SemSim that is there."""
+def offered(checkpoint: Path, folder: Path) -> list[tuple[str, str]]:
+    """Words and address of each file of a SemSim that is there, where `folder` has it."""
+    if checkpoint.parent.resolve() != folder.resolve():
+        return []  # what is called so there is another's
     files = zip(_WORDS, (checkpoint, *card_paths(checkpoint)), strict=True)
     return [(words, rooted(f"{FOLDER}/{one.name}")) for words, one in files if one.is_file()]
 
@@ -27,7 +29,7 @@ def router(context: ScienceContext) -> APIRouter:
     @routes.get(FOLDER + "/{name}")
     def file(name: str) -> Response:
         path = Path(context.checkpoints) / Path(name).name
-        if path.name != name or not name.endswith(_ENDINGS) or not path.is_file():
+        if not name.endswith(_ENDINGS) or not path.is_file():
             return PlainTextResponse("There is no such file of a SemSim.", status_code=404)
         return FileResponse(path, filename=name)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,7 +17,6 @@ from semsim.learning.splits import Counts, HoldOut
 from semsim.learning.triplets import Inventory, JudgedOriginal
 from semsim.metrics.provenance import SHUFFLED, START, WEIGHT_OF
 from semsim.progress import Progress
-from semsim.ui import learn_files
 from semsim.ui.curves import Chart, Curve
 from semsim.ui.jobpanel import when
 from semsim.ui.markup import pieces
@@ -76,13 +74,15 @@ def judged_html(judged: Mapping[str, Any], title: str) -> str:
     return _HTML.judged(judged, title, HEADS, table_rows(judged), away)
 
 
-def result_html(result: Mapping[str, Any], studies: Mapping[str, str]) -> str:
+def result_html(
+    result: Mapping[str, Any], studies: Mapping[str, str], files: Sequence[tuple[str, str]] = ()
+) -> str:
     """What a finished training made, how good it is on held-out originals, and where it lies.
 
-    studies: names by id of those it learned from; each gets a link to Compare.
+    studies: names by id of those it learned from; each gets a link to Compare. files: words and
+    address of each that can be taken away.
     """
     parts = [*_validation(result), *_weights(result["results"]), *_judged(result)]
-    files = learn_files.offered(Path(result["checkpoint"]))
     return _HTML.result(result, parts, files, _compare_links(result["name"], studies))
 
 

@@ -1,6 +1,7 @@
 """What the page Pictures browses: the sets there are, what is in them, which may go."""
 
 import hashlib
+import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,9 @@ from typing import Any, TypeGuard
 import pandas as pd
 
 from semsim.errors import DataError, WeightsError
+from semsim.importers.findings import in_classes
 from semsim.importers.import_folder import Listed, list_imports, list_pictures
+from semsim.jobs import folders as jobs
 from semsim.judges.shelf import check_classes, classes_of, judge_path, judges
 from semsim.sets.format import ATTACKED, MANIFEST, RUN
 from semsim.sets.reader import ReconstructionSet, read_set, set_folders
@@ -340,18 +343,14 @@ def pictures_words(found: Listed) -> str:
     return in_classes(found.count("pictures"), found.count("classes"))
 
 
-def in_classes(pictures: int, classes: int) -> str:
-    """Both numbers in words."""
-    return f"{counted(pictures, 'picture')} of {counted(classes, 'class', 'classes')}"
-
-
 def _votes_words(found: Listed) -> str:
     return "no votes" if found.holds == "labels" else counted(found.count("votes"), "vote")
 
 
 def delete_brought(context: ScienceContext, holds: str, key: str, typed: str) -> str:
-    """Delete what was brought in; pictures that came with votes, and what attacks made of pictures,
-    stay. Returns its name.
+    """Delete what was brought in; sets that came with votes or that attacks made of pictures stay.
+
+    Returns its name. Raises `DataError` for another name, and while a job works on it.
     """
     for one in brought(context):
         if (one.holds, one.key) == (holds, key):
@@ -360,8 +359,22 @@ def delete_brought(context: ScienceContext, holds: str, key: str, typed: str) ->
         raise GoneError("What you would delete is gone. Load the page again.")
     if typed.strip() != one.name:
         raise DataError(f"To delete the {one.holds}, type their name: {one.name}.")
+    if at_work := _at_work_on(context, one.folder):
+        raise DataError(f"{one.name} stays: {', '.join(at_work)} works on it. Cancel that first.")
     shutil.rmtree(one.folder)
     return one.name
+
+
+def _at_work_on(context: ScienceContext, folder: Path) -> list[str]:
+    """Titles of the jobs that wait or run and were asked for something of a folder."""
+    named = (str(folder.resolve()), json.dumps(str(folder.resolve()))[1:-1])
+    asked = [
+        (job, job.folder / jobs.ORDER_FILE)
+        for job in jobs.list_jobs(context.data / "jobs")
+        if jobs.state(job) in jobs.LIVE
+    ]
+    texts = [(job.title, file.read_text("utf-8")) for job, file in asked if file.is_file()]
+    return [title for title, text in texts if any(one in text for one in named)]
 
 
 def same_originals(context: ScienceContext, dataset: str, class_name: str) -> dict[str, list[Any]]:

@@ -283,8 +283,7 @@ def _plan_lead(plan: Mapping[str, Any]) -> str:
     if human and human["scores"]:
         said.append(f"scores of {', '.join(human['scores'])}")
     if found := plan.get("pictures"):
-        known = pictures_data.in_classes(found["n"], len(found["classes"]))
-        said.append(f"{known}, still to be attacked")
+        said.append(found["said"])
     return f"{'; '.join(said) or 'Labels'}. Nothing is kept yet."
 
 

@@ -46,7 +46,7 @@ PICTURES: tuple[Choice, ...] = _choices(
         "symbols": ("Drawn symbols", "47 kinds of signs, made here."),
         "face-or-not": ("Faces or not", "Small grey faces beside other pictures."),
         "cifar100": ("CIFAR-100", "The papers' pictures: 100 kinds of things."),
-        "folder": ("A folder of yours", "Under More, or brought on Pictures."),
+        "folder": ("A folder of yours", "One folder a class; name it under More."),
     },
     {
         "digits": ("Handwritten digits", "1,797 digits of 8×8, scaled up."),

@@ -162,7 +162,7 @@ for (const button of document.querySelectorAll("[data-remove]")) {
 }
 for (const [mark, path, what, text] of [
   ["delete", "/delete", "set", "Its pictures are removed from the data folder and cannot be brought back."],
-  ["deleteBrought", "/delete-brought", "", "They are removed from the data folder; sets that came with them or that attacks made of them stay."],
+  ["deleteBrought", "/delete-brought", "", "They are removed from the data folder. Sets that came with them or that attacks made of them stay; a campaign whose pictures are gone can no longer be shown on Reconstruct."],
 ]) {
   const named = mark.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`);
   for (const button of document.querySelectorAll(`[data-${named}]`)) {

@@ -93,7 +93,10 @@ function brought(place, own) {
       made.querySelector(".lab-id").textContent = "yours";
       made.querySelector(".lab-line").textContent = line;
       like.before(made);
-      if (title === wanted) for (const one of boxes()) one.checked = one.value === item;
+      if (item.split("/").pop() === wanted) for (const one of boxes()) one.checked = one.value === item;
+    }
+    if (wanted && !boxes().some((one) => one.value.endsWith(`/${wanted}`))) {
+      window.studio?.tell?.(`There are no pictures called ${wanted} any more.`);
     }
   }
 }

@@ -186,6 +186,18 @@ def test_each_training_has_targets_of_its_own_and_says_so():
         plan(toy_campaign(trainings=("until_=0.3",)))
 
 
+def test_several_folders_are_called_by_their_names_and_by_their_paths_only_where_these_are_one():
+    def called(*datasets):
+        made = plan(toy_campaign(strategies=("none",), datasets=datasets))
+        return [target.plan.label.removesuffix("/cnn-small/none") for target in made.targets]
+
+    mine, other = "folder:root=/home/anna/mine,size=8", "folder:root=/home/anna/other"
+    assert called(mine, other, SYMBOLS) == ["mine", "other", "symbols"]
+    again = "folder:root=/elsewhere/mine,size=8"
+    assert called(mine, again) == [mine, again]
+    assert called(mine, mine.replace("8", "9")) == ["mine:size=8", "mine:size=9"]
+
+
 def test_what_is_shared_is_an_axis_and_leaves_other_keys_alone():
     ways = ("gradient", "batch-gradient:batch=2", "update:steps=2,batch=2", "update:batch=4")
     made = plan(toy_campaign(shares=ways, images=4))

@@ -1,5 +1,6 @@
 """Several machines: what each must have, and what is said of one that has not."""
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -28,6 +30,7 @@ from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
 from semsim.campaign.work import crashed
 from semsim.errors import JobError
+from semsim.grid import machines as machines_code
 from semsim.grid.engine import Piece, compute
 from semsim.grid.machines import connect, product_version, stray
 
@@ -244,6 +247,25 @@ def test_a_worker_that_no_other_machine_reaches_is_sent_away(tmp_path, caplog):
     assert (done["n_ok"], done["n_failed"], done["undone"]) == (2, 0, {})
     assert left.startswith(f"tcp://{host}:")
     assert [one for one in caplog.messages if f"no other machine reaches them: {lost}" in one]
+
+
+def test_one_on_the_machine_of_the_scheduler_or_behind_a_tunnel_to_it_stays():
+    peers = {"tcp://127.0.0.1:4": "tcp://127.0.0.1:99", "tcp://127.0.0.1:5": "tcp://10.0.0.2:99"}
+    removed = []
+
+    class Scheduler:
+        stream_comms: ClassVar = {
+            one: SimpleNamespace(comm=SimpleNamespace(peer_address=peer))
+            for one, peer in peers.items()
+        }
+
+        async def remove_worker(self, address, **_):
+            removed.append(address)
+
+    asked = [*peers, "tcp://127.0.0.1:6"]  # the last has gone by itself
+    send_away, is_own = machines_code._sending_away(), machines_code._own_address()
+    away = asyncio.run(send_away(asked, is_own, Scheduler()))
+    assert away == removed == ["tcp://127.0.0.1:5"]
 
 
 @pytest.mark.parametrize(

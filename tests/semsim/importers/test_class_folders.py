@@ -48,7 +48,15 @@ def test_what_is_kept_is_what_the_data_set_reads(tree, tmp_path):
     train, test = (len(parts[split].ids) for split in SPLITS)
     notes = plan.found.notes
     assert f"{train} pictures to train targets on; {test} " in notes[0]
-    assert notes[1] == "They are 8×6 pixels and are brought to 32×32, or to what you choose."
+    assert notes[0].endswith(" to attack, unless you choose another share than 0.2.")
+    become = "each becomes 32×32, whatever its shape, or the size that you choose"
+    assert notes[1] == f"They are 8×6 pixels; {become}."
+
+
+def test_the_smallest_and_the_largest_are_told_by_their_pixels(tree, draw):
+    draw(tree / "cat/wide.png", 1, (5, 500))
+    draw(tree / "cat/small.png", 1, (20, 2))
+    assert "They are 2×20 to 500×5 pixels; " in plan_import(KIND, tree, "mine").found.notes[1]
 
 
 def test_train_and_test_are_told_from_classes(tree, tmp_path):
@@ -89,6 +97,7 @@ def test_of_two_that_would_be_called_the_same_the_first_is_taken(tree, tmp_path)
         (lambda tree, draw: draw(tree / "Recs/0.png"), "has a folder Recs"),
         (lambda tree, draw: draw(tree / "cat/0_1_rec.png"), "named as a picture of an attack"),
         (lambda tree, draw: draw(tree / "cat/a_rec.png"), "named as a picture of an attack"),
+        (lambda tree, draw: draw(tree / "cat/a-Recon.png"), "named as a picture of an attack"),
         (lambda tree, draw: [shutil.rmtree(tree / one) for one in ("dog", "my cow")], "1 class"),
         (lambda tree, draw: shutil.rmtree(tree) or draw(tree / "0.png"), "0 classes"),
     ],
@@ -125,3 +134,6 @@ def test_what_was_kept_is_listed_and_what_is_broken_says_so(tree, tmp_path):
     mine, odd = list_pictures(data).values()
     assert (mine.name, mine.count("pictures"), mine.count("classes")) == ("mine", 12, 3)
     assert "import.json is missing" in odd.problem
+    path = data / "pictures/mine/import.json"
+    path.write_text(path.read_text().replace('"pictures": 12', '"pictures": null'))
+    assert "expected a number by name" in next(iter(list_pictures(data).values())).problem

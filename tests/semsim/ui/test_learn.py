@@ -283,10 +283,12 @@ def test_a_training_started_on_the_page_ends_in_a_checkpoint(page, context):
         reply = client.get(address)
         assert reply.content == (context.checkpoints / name).read_bytes()
         assert f'filename="{name}"' in reply.headers["content-disposition"]
-    (context.data / "out.safetensors").touch()
-    outside = f"..%2F{context.data.name}%2Fout.safetensors"
-    for name in ("no.safetensors", "mine.json", ".safetensors", "..", outside):
+    (context.checkpoints / "mine.txt").touch()
+    for name in ("no.safetensors", "mine.txt", ".safetensors", ".."):
         assert client.get(f"{learn_files.FOLDER}/{name}").status_code == 404
+    other = context.data / "mine.safetensors"  # of that name, but not what would be handed out
+    other.touch()
+    assert learn_files.offered(other, context.checkpoints) == []
 
 
 def test_several_studies_are_learned_from_as_one(context, tables):

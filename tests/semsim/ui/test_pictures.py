@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import zipfile
 from contextlib import suppress
 from html.parser import HTMLParser
@@ -18,6 +19,7 @@ from semsim.cli import job as job_command
 from semsim.datasets import DATASETS
 from semsim.errors import SemsimError
 from semsim.importers import uploads
+from semsim.importers.import_job import ImportOrder
 from semsim.jobs import folders as jobs
 from semsim.registry import build, read_plugin
 from semsim.sets.reader import read_set
@@ -285,6 +287,11 @@ def test_pictures_still_to_be_attacked_are_kept_where_the_attack_lab_finds_them(
     (strip,) = (one for one in shown.images if "/looked/" in one)
     assert client.get(strip).headers["content-type"] == "image/png"
     assert lab.own_pictures(context.data) == []
+    told = context.data / "jobs" / look / "result.json"
+    found = json.loads(told.read_text())
+    told.write_text(json.dumps({name: one for name, one in found.items() if name != "pictures"}))
+    assert "Labels. Nothing is kept yet." in page(client, f"{HOME}/plan/{look}").text  # as before
+    told.write_text(json.dumps(found))
     reply = client.post(f"{HOME}/keep", json={"look": look, "name": "own"})
     watched = client.get(f"{HOME}/jobs/{reply.json()['job']}").json()
     shown = page(client, watched["to"])
@@ -298,6 +305,13 @@ def test_pictures_still_to_be_attacked_are_kept_where_the_attack_lab_finds_them(
     assert len(data("train").ids) + len(data("test").ids) == 10
     taken = client.post(f"{HOME}/keep", json={"look": look, "name": "own"})
     assert "take another name" in taken.json()["error"]
+    folder = context.data / "pictures/own"
+    order = ImportOrder(data=context.data, checkpoints=tmp_path, source=folder.resolve(), name="x")
+    running = jobs.create(context.data / "jobs", kind="campaign", title="Mine", order=order)
+    asked = {"holds": "pictures", "key": "own", "typed": "own"}
+    refused = client.post(f"{HOME}/delete-brought", json=asked).json()["error"]
+    assert refused == "own stays: Mine works on it. Cancel that first."
+    shutil.rmtree(running.folder)
     for typed, status in (("", 422), ("own", 200), ("own", 404)):
         asked = {"holds": "pictures", "key": "own", "typed": typed}
         assert client.post(f"{HOME}/delete-brought", json=asked).status_code == status
