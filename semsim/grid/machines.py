@@ -70,7 +70,7 @@ def _fresh() -> dict[str, Any]:
 
     Never as copies of this one, as a GPU cannot be used after a fork; where the machine can, of one
     that has imported the large libraries and done nothing. Without Dask's profiler, which stops
-    the work a hundred times a second to see where it is: a tenth of an attack on a small network.
+    the work a hundred times a second to see where it is: several per cent of a small network's.
     """
     settings: dict[str, Any] = {"distributed.worker.profile.enabled": False}
     if "forkserver" not in multiprocessing.get_all_start_methods():
