@@ -89,7 +89,7 @@ PLAN = {
 # What of the README this does not make again, and why.
 LEFT_OUT = {
     "breaching, beside our attacks": "only where it is installed, which no requirements file asks",
-    "metrics --only light --pictures 100000": "ten minutes: memory of as many pictures",
+    "metrics --only light --pictures 100000": "six minutes: memory of as many pictures",
     "learning --scoring 128 --large --rounds 3": "five minutes; the plan has small networks",
     "annotation --joint at full size, with PostgreSQL": "five studies of 112,000 slots to be made",
     "campaign --images 48": "five minutes, of which the plan has a smaller campaign",
