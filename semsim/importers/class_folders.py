@@ -15,6 +15,8 @@ from semsim.progress import Report, silent
 from semsim.words import counted
 
 _LEAST = 2  # classes: with one there is nothing to tell apart
+# Behind a name; others that an importer knows, as real, may be of any picture.
+_OF_AN_ATTACK = {"ori", "orig", "gt", "rec", "recon", "reconstruction", "reconstructed"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +74,7 @@ def _below(split: Tree, tree: Tree) -> Sequence[Path]:
 
 def _check_unattacked(files: Sequence[Path], source: Path) -> None:
     for path in files:
-        if image_name(path) is not None or parted(path.stem)[1]:
+        if image_name(path) is not None or parted(path.stem)[1] in _OF_AN_ATTACK:
             raise DataError(
                 f"{below(path, source)} is named as a picture of an attack; none is still to be "
                 "attacked."

@@ -108,6 +108,11 @@ def test_what_is_of_an_attack_or_cannot_be_told_apart_is_none(tree, draw, change
         plan_import(KIND, tree, "mine")
 
 
+def test_words_that_any_picture_may_have_in_its_name_are_none_of_an_attack(tree, draw):
+    draw(tree / "cat/face-real.png", 1, (6, 8))
+    assert plan_import(KIND, tree, "mine").found.counts["pictures"] == 13
+
+
 def test_without_any_to_attack_it_says_how_to_lay_them(tmp_path, draw):
     for kind in "ab":
         draw(tmp_path / f"mine/{kind}/{kind}.png")
