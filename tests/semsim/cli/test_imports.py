@@ -119,7 +119,7 @@ def test_where_no_picture_comes_along_a_judge_has_nothing_to_read(votes, tmp_pat
     where = ("--data-dir", tmp_path / "data", "--checkpoints", tmp_path / "weights")
     done = run("table", votes, *where, "--judge", "J")
     assert done.exit_code == 0, done.output
-    assert done.output.splitlines()[-1] == "No pictures, nothing was judged."
+    assert done.output.splitlines()[-1] == "No reconstructions, nothing was judged."
 
 
 def test_a_judge_reads_what_is_imported_or_nothing_is(tmp_path):
