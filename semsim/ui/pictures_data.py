@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -367,14 +368,16 @@ def delete_brought(context: ScienceContext, holds: str, key: str, typed: str) ->
 
 def _at_work_on(context: ScienceContext, folder: Path) -> list[str]:
     """Titles of the jobs that wait or run and were asked for something of a folder."""
-    named = (str(folder.resolve()), json.dumps(str(folder.resolve()))[1:-1])
+    path = json.dumps(str(folder.resolve()), ensure_ascii=False)[1:-1]  # as an order has it
+    named = re.compile(rf'{re.escape(path)}(?=[",/\\])')  # and no folder that only begins so
     asked = [
         (job, job.folder / jobs.ORDER_FILE)
         for job in jobs.list_jobs(context.data / "jobs")
         if jobs.state(job) in jobs.LIVE
     ]
-    texts = [(job.title, file.read_text("utf-8")) for job, file in asked if file.is_file()]
-    return [title for title, text in texts if any(one in text for one in named)]
+    return [
+        job.title for job, file in asked if file.is_file() and named.search(file.read_text("utf-8"))
+    ]
 
 
 def same_originals(context: ScienceContext, dataset: str, class_name: str) -> dict[str, list[Any]]:

@@ -5,6 +5,7 @@ import json
 import shutil
 import zipfile
 from contextlib import suppress
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pandas as pd
@@ -312,6 +313,8 @@ def test_pictures_still_to_be_attacked_are_kept_where_the_attack_lab_finds_them(
     refused = client.post(f"{HOME}/delete-brought", json=asked).json()["error"]
     assert refused == "own stays: Mine works on it. Cancel that first."
     shutil.rmtree(running.folder)
+    other = replace(order, source=folder.resolve().with_name("own-2"))
+    jobs.create(context.data / "jobs", kind="campaign", title="Another's", order=other)
     for typed, status in (("", 422), ("own", 200), ("own", 404)):
         asked = {"holds": "pictures", "key": "own", "typed": typed}
         assert client.post(f"{HOME}/delete-brought", json=asked).status_code == status
