@@ -1,6 +1,7 @@
 """Any folder of images as a data set: <root>/<class>/<image>, or <root>/train and <root>/test."""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -78,7 +79,7 @@ class Folder:
         return LabelledImages(
             dataset=root.resolve().name,
             classes=classes,
-            ids=tuple(image_id(path, root) for path in paths),
+            ids=tuple(_image_id(path, root) for path in paths),
             images=images,
             labels=torch.tensor([classes.index(path.parent.name) for path in paths]),
         )
@@ -138,17 +139,21 @@ def _class_names(root: Path) -> tuple[str, ...]:
 
 def _check_ids(root: Path) -> None:
     """`DataError` where two images, of whichever split, have one id."""
+    for path, other in namesakes(_all_images(root), root).items():
+        raise DataError(
+            f"{other} and {path} would both be called {_image_id(path, root)!r}; rename one."
+        )
+
+
+def namesakes(paths: Iterable[Path], root: Path) -> dict[Path, Path]:
+    """Each image below `root` that has the id of one before it, and that one."""
     known: dict[str, Path] = {}
-    for path in _all_images(root):
-        other = known.setdefault(image_id(path, root), path)
-        if other != path:
-            raise DataError(
-                f"{other} and {path} would both be called {image_id(path, root)!r}; rename one."
-            )
+    firsts = {path: known.setdefault(_image_id(path, root), path) for path in paths}
+    return {path: first for path, first in firsts.items() if first != path}
 
 
-def image_id(path: Path, root: Path) -> str:
-    """What an image is called: the path below `root` without its suffix, as one name."""
+def _image_id(path: Path, root: Path) -> str:
+    """The path below `root` without its suffix, as one name."""
     return "-".join(path.relative_to(root).with_suffix("").parts)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from semsim.datasets.folder import SPLITS, Folder, has_splits, image_id
+from semsim.datasets.folder import SPLITS, Folder, has_splits, namesakes
 from semsim.errors import DataError
 from semsim.importers.file_names import Tree, below, image_name
 from semsim.importers.findings import Findings, FoundPictures, first_problem
@@ -83,12 +83,10 @@ def _check_unattacked(files: Sequence[Path], source: Path) -> None:
 
 def _of_own_ids(files: Sequence[Path], tree: Tree) -> list[Path]:
     """The first of those that the data set would call the same."""
-    known: dict[str, Path] = {}
-    for path in files:
-        first = known.setdefault(image_id(path, tree.root), path)
-        if first != path:
-            tree.leave_out(f"it would be called as {below(first, tree.root)} is", path)
-    return list(known.values())
+    again = namesakes(files, tree.root)
+    for path, first in again.items():
+        tree.leave_out(f"it would be called as {below(first, tree.root)} is", path)
+    return [path for path in files if path not in again]
 
 
 def _part(source: Path, split: str, known: dict[Path, Size]) -> int:

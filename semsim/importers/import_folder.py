@@ -31,6 +31,7 @@ from semsim.weights import sha256_of
 
 _RECORD = "import.json"
 _TABLES = ("votes.parquet", "labels.parquet")
+_FILES = (_RECORD, *_TABLES)  # without which a folder is no import
 _ENTRIES = ("name", "kind", "source", "headline", "simulated", "counts", "unread")
 _PATHS = ("original", "reconstruction", "attacked")
 
@@ -193,7 +194,7 @@ class Listed:
 def read_import(folder: Path) -> Imported:
     """The imported labels in `folder`; `DataError` says what is missing or broken."""
     folder = Path(folder)
-    record = _read_record(folder, (_RECORD, *_TABLES))
+    record = _read_record(folder, _FILES)
     scores = folder / "scores.parquet"
     return Imported(
         name=str(record["name"]),
@@ -226,7 +227,7 @@ def list_imports(root: Path) -> dict[Path, Listed]:
 
     Tables are not opened. A hidden folder is an import under way, or one that was cut off.
     """
-    return _list(root, (_RECORD, *_TABLES))
+    return _list(root, _FILES)
 
 
 def list_pictures(data: Path) -> dict[Path, Listed]:

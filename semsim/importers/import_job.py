@@ -129,7 +129,6 @@ def do_keep(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
         "folders": [str(one) for one in made],
         "sets": len(sets),
         "votes": plan.found.counts.get("votes", 0),
-        "pictures": plan.found.counts.get("pictures", 0),
         "task": order.task,
     }
 

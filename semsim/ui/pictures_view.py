@@ -89,8 +89,8 @@ def _kept(
     sets = any(one.folder.parent.name == name for one in every)
     holds = {one.holds for one in brought if one.key == name}
     study = study_address(name, task) if sets else ""
-    votes, pictures = not holds.isdisjoint({"votes", "labels"}), "pictures" in holds
-    there = {"name": name, "study": study, "votes": votes, "pictures": pictures}
+    votes = bool(holds - {"pictures"})
+    there = {"name": name, "study": study, "votes": votes, "pictures": "pictures" in holds}
     return there if sets or holds else {}
 
 
