@@ -105,7 +105,9 @@ def quota_left(tx: Session, annotator: Annotator, spec: StudySpec) -> int | None
     if most is None:
         return None
     answered = select(func.count(distinct(VoteRow.stimulus_id))).where(
-        VoteRow.annotator_id == annotator.id, VoteRow.status.in_(_ANSWERED)
+        VoteRow.annotator_id == annotator.id,
+        VoteRow.status.in_(_ANSWERED),
+        VoteRow.trial_id.is_(None),  # a second answer to a trial is surplus, and no item
     )
     return max(0, most - (tx.scalar(answered) or 0))
 

@@ -230,7 +230,7 @@ def close_session(tx: Session, token: str) -> None:
 def new_link(tx: Session, annotator: Annotator, now: datetime) -> str:
     """The secret of one more link of somebody's own, told once and kept only as a hash.
 
-    The latest `MOST_LINKS` of a person work.
+    The `MOST_LINKS` of a person that were made or used last work.
     """
     secret = secrets.token_urlsafe(24)
     mine = PersonalLinkRow.annotator_id == annotator.id
@@ -249,6 +249,12 @@ def new_link_of(tx: Session, study_id: str, name: str, now: datetime) -> str:
     _require(person, AnnotatorStatus.ACTIVE, AnnotatorStatus.PAUSED, AnnotatorStatus.EXCLUDED)
     note(tx, study_id, LINKED, now, person=person.id)
     return new_link(tx, _value(person), now)
+
+
+def note_use(tx: Session, secret: str, now: datetime) -> None:
+    """Count a personal link as made now: one that somebody uses is not to make room for others."""
+    mine = PersonalLinkRow.token_sha256 == _hash(secret)
+    tx.execute(update(PersonalLinkRow).where(mine).values(created=now))
 
 
 def link_owner(tx: Session, secret: str) -> Annotator | None:

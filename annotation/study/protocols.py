@@ -16,6 +16,10 @@ from annotation.errors import StudyError
 from annotation.spec import HeadlineRule, StudySpec
 from annotation.store import Store, reading, studies
 
+LEAST_LEASE = 60  # seconds: a page renews a reservation every 30
+_SHORT_LEASE = (
+    f"Seconds of a reservation: at least {LEAST_LEASE}, as a page renews it every 30; got {{}}."
+)
 AMENDABLE = frozenset(
     {
         "title",
@@ -85,7 +89,8 @@ def problems_of(spec: StudySpec) -> list[str]:
     """Why no new study can have these settings, which studies made before may have."""
     by_names = spec.headline is HeadlineRule.AS_ORIGINAL_NAMED
     further = [_NO_FURTHER_VOTE] if by_names and spec.extra_vote else []
-    return [*further, *_too_large(spec), *_alike(spec)]
+    lease = [_SHORT_LEASE.format(spec.lease_seconds)] if spec.lease_seconds < LEAST_LEASE else []
+    return [*further, *lease, *_too_large(spec), *_alike(spec)]
 
 
 def _too_large(spec: StudySpec) -> Iterator[str]:

@@ -21,6 +21,7 @@ from annotation.spec import (
     View,
     headlines,
 )
+from annotation.study.protocols import LEAST_LEASE
 from annotation.study.setting_texts import as_text
 from annotation.tasks import KINDS
 
@@ -59,7 +60,7 @@ _LIMITS: Mapping[str, tuple[float, float | None, float]] = {
     "decoy_rate": (0, 1, 0.05),
     "rating_threshold": (1, 5, 0.25),
     "votes_per_item": (1, 100, 1),
-    "lease_seconds": (1, None, 1),
+    "lease_seconds": (LEAST_LEASE, None, 1),
     "min_rt_ms": (0, 5000, 1),
     "image_scale": (0, 64, 1),
     "check_attempts": (1, 10, 1),

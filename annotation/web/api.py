@@ -293,7 +293,9 @@ class _Annotators:
             "version": ahead.version,
             "progress": self._progress(annotator, progress),
         }
-        if state in ("finished", "elsewhere"):
+        done = takes_part and annotator.step is Step.MAIN and not progress.left + progress.waiting
+        # Whoever has answered all is done, whatever has become of the study.
+        if state in ("finished", "elsewhere") or (done and not items):
             annotator = phases.settle(self.store, annotator, progress)
         return reply if items else {**reply, **self._code(annotator)}
 

@@ -177,6 +177,8 @@ class Pages:
         annotator = self._signed_in(request)
         if annotator is None:
             return RedirectResponse(rooted(SIGNED_OUT), 303)
+        if form.get("who", study.key(annotator)) != study.key(annotator):
+            return RedirectResponse(rooted(BEGIN), 303)  # somebody else has signed in since
         try:
             phases.advance(self.store, annotator, _step(form), form)
         except errors.AnswerError as error:
@@ -207,7 +209,8 @@ class Pages:
         if stopped:
             return _step_page("stopped.html", about, why=stopped)
         asked = self._check(annotator, about) if step is Step.CHECK else {}
-        return _step_page(f"{step}.html", about, step, status, problem=problem, **asked)
+        whose = {"who": study.key(annotator), "problem": problem}
+        return _step_page(f"{step}.html", about, step, status, **whose, **asked)
 
     def _check(self, annotator: Annotator, about: Study) -> dict[str, Any]:
         used, wrong = phases.attempts_used(self.store, annotator)

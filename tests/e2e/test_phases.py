@@ -199,6 +199,27 @@ def test_a_closed_page_leaves_its_items_to_others(context, server, store, new_st
     second.context.close()
 
 
+def test_a_page_left_open_holds_its_items_only_while_somebody_is_there(
+    page, server, new_study
+) -> None:
+    study, asked = new_study(), list[str]()
+    page.clock.install()
+    start(page, server, study)
+    page.on("request", lambda request: asked.append(request.url.partition("/api/")[2]))
+    page.clock.run_for("01:00")
+    until(lambda: "heartbeat" in asked, 30)
+    page.clock.fast_forward("11:00")
+    page.wait_for_load_state("networkidle")
+    asked.clear()
+    page.clock.run_for("05:00")
+    page.wait_for_load_state("networkidle")
+    assert asked == []
+    page.mouse.move(20, 20)
+    until(lambda: {one.partition("?")[0] for one in asked} >= {"heartbeat", "next"}, 30)
+    page.keyboard.press("1")
+    expect(page.locator(".sl-status")).to_have_text("Saved ✓")
+
+
 def test_an_undo_whose_reply_got_lost_is_settled_though_the_person_was_paused(
     page, server, store, new_study
 ) -> None:

@@ -249,6 +249,18 @@ def test_a_study_is_renamed_and_deleted_by_typing_its_name(page, server, store, 
         studies.get_study(store, study.id)
 
 
+def test_a_name_with_two_spaces_is_typed_as_a_page_shows_it(page, server, new_study) -> None:
+    study = new_study(Task.PAIR, "convnet8", name="Two  spaces")
+    page.goto(f"{server.url}/studio/overview?study={study.id}")
+    page.locator("summary", has_text="More").click()
+    page.get_by_role("button", name="Delete").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("textbox").fill("Two")
+    expect(dialog.get_by_role("button", name="Delete it")).to_be_disabled()
+    dialog.get_by_role("textbox").fill("Two spaces")
+    expect(dialog.get_by_role("button", name="Delete it")).to_be_enabled()
+
+
 def test_votes_are_taken_out_of_the_study_in_hand(page, server, new_study) -> None:
     older, _ = (new_study(Task.PAIR, "convnet8", name=name) for name in ("Older", "Newer"))
     page.goto(f"{server.url}/studio/overview?study={older.id}")

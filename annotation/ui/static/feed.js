@@ -52,6 +52,7 @@ export class Feed {
   #caching = false;
   #failures = 0;
   #resting = false; // enough is at hand to let others go first
+  #asleep = false; // nobody is there
   #timer = null;
 
   // outbox: what the server does not know yet; onChange(): look at `current` again.
@@ -92,6 +93,19 @@ export class Feed {
   release(token) { this.#answered.delete(token); }
 
   close() { clearTimeout(this.#timer); }
+
+  // To ask is to go on holding what is here: not while nobody looks at it.
+  rest() {
+    this.#asleep = true;
+    clearTimeout(this.#timer);
+  }
+
+  // Others may have had it meanwhile.
+  wake() {
+    if (!this.#asleep) return;
+    this.#asleep = false;
+    this.ask();
+  }
 
   refill() {
     this.#loadNear();
@@ -169,6 +183,7 @@ export class Feed {
 
   #askAgainIn(ms) {
     clearTimeout(this.#timer);
+    if (this.#asleep) return;
     this.#timer = setTimeout(() => {
       this.#resting = false;
       this.refill();

@@ -152,7 +152,8 @@
     const back = element('button', { type: 'submit', value: 'no', textContent: 'Back' });
     back.className = 'st-button';
     back.formNoValidate = true;
-    typed.addEventListener('input', () => { go.disabled = typed.value.trim() !== type; });
+    const words = (text) => text.trim().split(/\s+/).join(' '); // of several spaces a page shows one
+    typed.addEventListener('input', () => { go.disabled = words(typed.value) !== words(type); });
     const form = element('form', { method: 'dialog' }, element('h2', { textContent: title, id: 'st-asked' }));
     if (text) form.append(element('p', { textContent: text }));
     if (type) form.append(element('label', {}, `Type ${type} to go on`, typed));

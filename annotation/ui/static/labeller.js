@@ -20,6 +20,8 @@ import { View } from "./view.js";
 
 const STEPS_BACK = 10;
 const HEARTBEAT_MS = 30000;
+const AWAY_MS = 600000; // without a sign of anybody: what is held here comes free for others
+const SIGNS = ["keydown", "pointerdown", "pointermove", "wheel", "focus"];
 const CALM_MS = 4000; // the first pictures go first
 const USUAL_MS = 3000; // an item, as far as one can expect of anybody
 const BETWEEN_MS = 400; // what an answer takes beyond looking
@@ -42,6 +44,7 @@ class SemsimLabeller extends HTMLElement {
   #changing = null; // the answer whose new key is awaited
   #noticeHidden = false;
   #uncertain = false; // whether `done` is a guess
+  #seen = Date.now(); // when somebody was last here
 
   connectedCallback() {
     if (this.#leave) return;
@@ -76,6 +79,7 @@ class SemsimLabeller extends HTMLElement {
 
   #listen(signal) {
     const on = (target, type, handler) => target.addEventListener(type, handler, { signal });
+    SIGNS.forEach((type) => on(window, type, () => this.#isHere()));
     on(document, "keydown", (event) => this.#onKey(event));
     on(document, "keyup", (event) => {
       if (this.#view && this.#meaningOf(event) === VIEW_CODE) this.#looking.release();
@@ -153,6 +157,7 @@ class SemsimLabeller extends HTMLElement {
         this.#done += entry.path === "/api/vote" ? -1 : 1;
         if (entry.problem.status === 403) this.#feed.ask();
         if (entry.problem.lookAgain) this.#lookAgain(entry);
+        else if (entry.path === "/api/undo" && entry.problem.status === 409) this.#view.tell(entry.problem.message);
       },
     });
     this.#feed = new Feed({
@@ -432,7 +437,17 @@ class SemsimLabeller extends HTMLElement {
     else dialog.showModal();
   }
 
+  get #isAway() { return Date.now() - this.#seen > AWAY_MS; }
+
+  #isHere() {
+    const was = this.#isAway;
+    this.#seen = Date.now();
+    if (was && this.#outbox) this.#comeBack();
+  }
+
   #comeBack() {
+    this.#seen = Date.now();
+    this.#feed.wake();
     const out = this.#outbox.signedOut;
     this.#outbox.retryNow();
     this.#heartbeat();
@@ -440,7 +455,9 @@ class SemsimLabeller extends HTMLElement {
     this.#update();
   }
 
+  // Says that somebody is at work, and keeps what they hold; not for a page left open.
   async #heartbeat() {
+    if (this.#isAway && this.#feed.current) return this.#feed.rest();
     const body = JSON.stringify({ tab: this.#tab.name, items: this.#feed.tokens });
     const headers = { "Content-Type": "application/json", "X-Annotator": this.#study.key };
     try {

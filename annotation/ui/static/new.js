@@ -267,7 +267,11 @@ for (const button of all('[data-go]')) button.addEventListener('click', () => go
 $('#back').addEventListener('click', () => go(STEPS[STEPS.indexOf(at) - 1]));
 $('#next').addEventListener('click', next);
 $('#save-file').addEventListener('click', saveFile);
-$('#from-file').addEventListener('change', (event) => startFrom(event.target.files[0]));
+$('#from-file').addEventListener('change', ({ target }) => {
+  const [file] = target.files;
+  target.value = ''; // the same one, mended, is a choice again
+  startFrom(file);
+});
 addEventListener('hashchange', () => go(location.hash.slice(1), false));
 new ResizeObserver(scale).observe($('.nw-screen'));
 byTask();

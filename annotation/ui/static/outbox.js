@@ -161,9 +161,11 @@ export class Outbox {
   // Whether it need not lie among what is to be sent any more.
   #putAside(entry, problem) {
     entry.problem = problem;
-    // Nothing to take back: the vote itself was refused, or never came.
-    const nothing = entry.path === "/api/undo" && problem.status === 404;
-    if (nothing) this.forget(entry.body.id);
+    // Nothing to take back: the vote itself was refused, or never came. What stands is no answer
+    // that is kept here, and must not be taken back another day.
+    const undo = entry.path === "/api/undo";
+    const nothing = undo && [404, 409].includes(problem.status);
+    if (undo && problem.status === 404) this.forget(entry.body.id);
     // What was too quick is asked again; to send it once more could not help.
     let kept = true;
     if (!nothing && !problem.lookAgain) {

@@ -265,6 +265,16 @@ def test_the_same_answer_again_changes_nothing(store, make):
         say(store, anna, trial, "horse")
 
 
+def test_a_second_answer_to_a_trial_is_none_of_the_items_asked_of_somebody(store, make):
+    anna = signed_in(store, make(set_aside=4, catch_rate=0.5, items_per_person=5), "Anna")
+    next_items(store, anna, "t", 50, NOW)
+    trial = min(trial_ids(store))
+    assert say(store, anna, trial).status is VoteStatus.COUNTED
+    left = progress_of(store, anna).left
+    assert say(store, anna, trial).status is VoteStatus.SURPLUS
+    assert progress_of(store, anna).left == left > 0
+
+
 @BOTH
 def test_undo_opens_the_trial_again(store, make):
     anna = signed_in(store, make(set_aside=4, catch_rate=0.5), "Anna")

@@ -103,6 +103,15 @@ def test_the_latest_links_of_a_person_work(store, study, anna, ben, monkeypatch)
     assert whose_link(store, others) == ben
 
 
+def test_a_link_that_is_used_works_on_however_many_are_made(store, study, anna, monkeypatch):
+    monkeypatch.setattr(people_rows, "MOST_LINKS", 3)
+    kept, unused = new_link(store, anna), new_link(store, anna)
+    for _ in range(5):
+        new_link(store, anna)
+        assert come_back(store, kept).annotator == anna
+    assert whose_link(store, unused) is None
+
+
 def test_what_does_not_print_makes_no_other_name(store, study, anna):
     for name in ("An\0na", "\u202eAnna", "\x1b Anna\u200b"):
         with pytest.raises(NameTakenError):

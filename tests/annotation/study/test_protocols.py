@@ -111,6 +111,7 @@ def test_the_rate_of_items_that_are_there_may_go_to_nothing_and_back(store, make
     ("changes", "problem"),
     [
         ({"lease_seconds": 10**12}, "Seconds of a reservation: at most 2,147,483,647"),
+        ({"lease_seconds": 59}, "Seconds of a reservation: at least 60, as a page renews it"),
         ({"max_views": 10**20}, "Most views of one original .*: at most"),
         (
             {"texts": dict.fromkeys(["recognition.key.cannot_make_out", NOT_LISTED], "None")},

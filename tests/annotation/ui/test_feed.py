@@ -79,6 +79,44 @@ def test_of_a_closed_study_nothing_is_shown_whose_answers_could_not_count(state,
     assert page_scripts.evaluate("feed.js", "Feed", script, before=before) == left
 
 
+ASKED = (
+    QUIET
+    + """
+let asked = 0;
+globalThis.Image = class { async decode() {} };
+globalThis.fetch = async (address) => {
+  if (!address.includes("next")) return new Response("");
+  asked += 1;
+  const items = [{ item: "1", images: ["/api/image/1"] }];
+  return Response.json({ state: "ready", items, version: 1, progress: {} });
+};
+const later = globalThis.setTimeout;
+globalThis.setTimeout = (does, ms) => later(does, ms / 100);
+"""
+)
+
+
+def test_nobody_is_asked_for_where_nobody_is_there():
+    """Asking renews what is held, which others wait for."""
+    script = """(async () => {
+        const feed = new Feed({ outbox: quiet, ...all });
+        await feed.ask();
+        await feed.ask(); // nothing new: from now on it asks by itself
+        const rest = () => new Promise((go) => later(go, 200));
+        await rest();
+        const awake = asked;
+        feed.rest();
+        await rest();
+        const asleep = asked - awake;
+        feed.wake();
+        await rest();
+        feed.close();
+        return [awake > 1, asleep, asked > awake];
+    })()"""
+    found = page_scripts.evaluate("feed.js", "Feed", script, before=ASKED)
+    assert found == [True, 0, True]
+
+
 WORKER = """
 globalThis.location = new URL("http://here/label/worker.js");
 const on = {};

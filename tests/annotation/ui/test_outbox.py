@@ -87,3 +87,12 @@ def test_what_is_refused_where_there_is_no_room_outlives_the_page():
     found = after("status = 422; vote(box, 'a'); room = 1; await calm();")
     assert found["refused"] == 1
     assert len(found["kept"]) == 1
+
+
+def test_an_undo_that_the_server_refuses_for_good_is_not_kept_to_be_sent_another_day():
+    """The answer stands: there is none that lies here."""
+    found = after(
+        "vote(box, 'a'); await calm(); status = 409; undo(box, 'a'); await calm(); status = 200;"
+        "count += box.sendRefusedAgain();"
+    )
+    assert found == {"arrived": ["vote a"], "count": 1, "size": 0, "refused": 0, "kept": []}

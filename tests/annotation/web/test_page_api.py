@@ -106,6 +106,19 @@ def test_the_whole_way_to_the_pictures(store, join, make_study):
     assert row.consented is not None
 
 
+def test_a_page_opened_for_somebody_else_moves_nobody(store, join, make_study):
+    """On a computer that several use, one may be open from before."""
+    study = make_study(consent="Voluntary.")
+    ada, ben = join(study), join(study, "Ben")
+    whose = [
+        re.search(r'name="who" value="([^"]+)"', one.get("/begin").text)[1] for one in (ada, ben)
+    ]
+    assert whose[0] != whose[1]
+    assert "Voluntary." in send(ben, **CONSENT, who=whose[0]).text
+    assert person(store, "Ben").consented is None
+    assert "How to answer" in send(ben, **CONSENT, who=whose[1]).text
+
+
 def test_no_items_are_handed_out_before_the_pictures(join, make_study):
     browser = join(make_study(consent="Voluntary."))
     assert browser.get("/api/study").json()["step"] == "consent"
@@ -309,6 +322,29 @@ def test_somebody_done_stays_so_when_there_is_more_in_a_study_that_does_not_run(
     reply = ada.get("/api/next?tab=t").json()
     assert (reply["items"], reply["state"], reply["code"]) == ([], status.value, code)
     assert person(store).step == Step.DONE
+
+
+@pytest.mark.parametrize("status", [StudyStatus.PAUSED, StudyStatus.CLOSED])
+def test_whoever_had_answered_all_before_the_study_stopped_is_done(store, join, make_study, status):
+    """Their last answers came late, or they had gone when others held the rest."""
+    study = make_study(votes_per_item=1)
+    ada = join(study)
+    for number, item in enumerate(ada.get("/api/next?tab=t&n=100").json()["items"]):
+        body = {"id": f"00000000-0000-4000-8000-{number:012d}", "item": item["item"]}
+        assert ada.post("/api/vote", json={**body, "answer": "none", "tab": "t"}).is_success
+    studies.set_status(store, study.id, status)
+    reply = ada.get("/api/next?tab=t").json()
+    assert (reply["items"], reply["state"]) == ([], status.value)
+    assert reply["code"] == codes_told(store, study)["Ada"] == person(store).completion_code
+    assert person(store).step == Step.DONE
+
+
+def test_whoever_has_something_left_when_the_study_closes_is_not_done(store, join, make_study):
+    study = make_study(votes_per_item=1)
+    ada = join(study)
+    studies.set_status(store, study.id, StudyStatus.CLOSED)
+    assert "code" not in ada.get("/api/next?tab=t").json()
+    assert person(store).step == Step.MAIN
 
 
 def test_somebody_excluded_after_the_end_is_told_so(store, done):

@@ -47,7 +47,7 @@ def join_page(study, recruit=None, **values) -> str:
 
 
 def step_page(study, step, **values) -> str:
-    return _step_page(f"{step}.html", study, step, **values).body.decode()
+    return _step_page(f"{step}.html", study, step, **{"who": "s:a"} | values).body.decode()
 
 
 def check_page(study, questions=(), used=0, reminders=(), problem="") -> str:
