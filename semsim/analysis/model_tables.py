@@ -112,13 +112,17 @@ def _agreement(
 
 
 def _ends(measure: Measure) -> tuple[np.ndarray, np.ndarray]:
-    """(M,) each: the ends of the interval of every model's mean."""
+    """(M,) each: the ends of the interval of every model's mean.
+
+    Where no resample changes a mean, as of a single image, that of a share is Wilson's, and there
+    is none of another mean: one without width would promise what nobody knows.
+    """
     if not measure.of_images:
         nothing = np.full(len(measure.means), np.nan)
         return nothing, nothing
     low, high = np.array([interval(column) for column in measure.resampled.T]).T
+    certain = np.isclose(low, high, rtol=0, atol=NO_WIDTH) & np.isfinite(low)  # one may be infinite
     if measure.share_of is None:
-        return low, high
-    certain = high - low < NO_WIDTH
+        return np.where(certain, np.nan, low), np.where(certain, np.nan, high)
     least, most = wilson(measure.means, measure.share_of)
     return np.where(certain, least, low), np.where(certain, most, high)

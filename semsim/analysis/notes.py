@@ -75,9 +75,10 @@ def _of_models(layout: Layout) -> list[str]:
 def _of_metrics(metrics: list[Measure]) -> list[str]:
     notes = [
         f"{metric.title}: {counted(n, 'infinite score is', 'infinite scores are')} counted and "
-        "kept out of the means, ranking first or last among images."
+        "kept out of the means, ranking first or last among images. A model that has some may leak "
+        "more, or less, than the mean of its other images says."
         for metric in metrics
-        if (n := int(metric.n_inf.sum()))
+        if (n := int(metric.n_inf[np.isfinite(metric.means)].sum()))
     ]
     fixed = [metric.title for metric in metrics if not metric.of_images]
     if fixed:

@@ -19,7 +19,8 @@ def stability_table(measures: list[Measure], layout: Layout) -> pd.DataFrame:
     """The rank of every model by people and by each metric, columns `STABILITY_COLUMNS`.
 
     Rank 1 leaks most; tied models share their mean rank. low and high: 95 % range under the
-    cluster bootstrap over originals. A model without a value has no rank.
+    cluster bootstrap over originals, NaN where there is one original, whose every resample is
+    itself. A model without a value has no rank.
     """
     tables = [_ranks(measure, layout) for measure in measures]
     return pd.concat(tables, ignore_index=True)[list(STABILITY_COLUMNS)]
@@ -44,8 +45,9 @@ def _ranks(measure: Measure, layout: Layout) -> pd.DataFrame:
     has_value = ~np.isnan(measure.means)
     found = np.full((3, layout.n_models), np.nan)
     found[0, has_value] = scipy.stats.rankdata(-measure.oriented[has_value])
-    drawn = scipy.stats.rankdata(-measure.oriented_resampled[:, has_value], axis=1)
-    found[1:, has_value] = np.array([interval(column) for column in drawn.T]).reshape(-1, 2).T
+    if layout.n_originals > 1:
+        drawn = scipy.stats.rankdata(-measure.oriented_resampled[:, has_value], axis=1)
+        found[1:, has_value] = np.array([interval(column) for column in drawn.T]).reshape(-1, 2).T
     return layout.models[["label", "model_key"]].assign(
         measure=measure.name, title=measure.title, rank=found[0], low=found[1], high=found[2]
     )

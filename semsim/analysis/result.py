@@ -134,3 +134,15 @@ class Analysis:
     def score_title(self) -> str:
         """What people call the human score that models are ranked by."""
         return title_of(self.evidence, self.settings.headline)
+
+    @property
+    def label_words(self) -> str:
+        """What the binary label of an image says, as a clause."""
+        if self.evidence.ratings is not None and self.settings.headline == "mean-rating":
+            return (
+                "whether its mean rating is at or above the threshold; undecided ones are left out"
+            )
+        return (
+            f"whether '{self.score_title}' is above one half; exactly one half is undecided and "
+            "left out"
+        )

@@ -73,8 +73,11 @@ def compared_frames(
         an image and one column a metric; None for those that came with the study.
     Raises `SemsimError` where tables do not fit.
     """
-    given = None if scores is None else _long(scores, study, (*how.higher, *how.lower))
+    foreign = (*how.higher, *how.lower)
+    given = None if scores is None else _long(scores, study, foreign)
     whole = joined(study, how.data)
+    if scores is not None:
+        whole = replace(whole, remarks=(*whole.remarks, *_unread(scores, foreign)))
     table = whole.scores if given is None else _with_own(given, whole)
     if table is None:
         raise SettingsError("The votes came without scores. Give a table of them: VOTES SCORES.")
@@ -100,9 +103,10 @@ def _told(
     knowing = next((one for one in others if key in one), None)
     if knowing is None:
         return UNKNOWN
-    pairs = knowing[["model", key]].drop_duplicates().dropna().astype(str)
     models = table["model"].astype(str)
-    several = pairs[pairs.duplicated("model") & pairs["model"].isin(models)]
+    pairs = knowing[["model", key]].drop_duplicates().dropna().astype(str)
+    pairs = pairs[pairs["model"].isin(models)]
+    several = pairs[pairs.duplicated("model")]
     if len(several):
         model = several["model"].iloc[0]
         found = ", ".join(sorted(pairs.loc[pairs["model"] == model, key]))
@@ -138,9 +142,25 @@ def _long(scores: pd.DataFrame, study: StudyTables, foreign: Sequence[str]) -> p
     return _filled(scores, known, "scores")
 
 
+def _unread(scores: pd.DataFrame, foreign: Sequence[str]) -> list[str]:
+    """A sentence on the columns of numbers that are taken for no metric, where there are any."""
+    if "metric" in scores:
+        return []
+    read = {*IMAGE_KEY, *_metrics_of(scores, foreign)}
+    left = [str(name) for name in scores.select_dtypes("number") if str(name) not in read]
+    named = ", ".join(left)
+    say = "of a metric of your own, say whether higher or lower values leak more"
+    return [f"Of the scores, what no metric is called was not read: {named}; {say}."] * bool(left)
+
+
+def _metrics_of(scores: pd.DataFrame, foreign: Sequence[str]) -> list[str]:
+    """The columns that are called as a metric that is known, or that somebody knows."""
+    return [name for name in map(str, scores) if name in foreign or is_known(name)]
+
+
 def _melted(scores: pd.DataFrame, study: StudyTables, foreign: Sequence[str]) -> pd.DataFrame:
     check_columns(scores, ("image_id",), "scores")
-    metrics = [name for name in map(str, scores) if name in foreign or is_known(name)]
+    metrics = _metrics_of(scores, foreign)
     if not metrics:
         raise DataError(
             "The table of scores has neither a column metric nor one that is called as a metric. "
@@ -164,8 +184,9 @@ def _melted(scores: pd.DataFrame, study: StudyTables, foreign: Sequence[str]) ->
 
 
 def _with_own(scores: pd.DataFrame, study: StudyTables) -> pd.DataFrame:
-    """Scores and, where somebody keeps some for the study, those of metrics of their own."""
-    if study.scores is None or not study.own:
+    """Scores and, where somebody keeps some for the study, those of other metrics of their own."""
+    if study.scores is None:
         return scores
-    own = study.scores[study.scores["metric"].isin(study.own)]
-    return pd.concat([scores[~scores["metric"].isin(study.own)], own], ignore_index=True)
+    kept = set(study.own) - set(scores["metric"])
+    own = study.scores[study.scores["metric"].isin(kept)]
+    return pd.concat([scores, own], ignore_index=True) if kept else scores

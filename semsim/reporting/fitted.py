@@ -22,22 +22,40 @@ def in_blocks(table: Table, letters: int = _LETTERS) -> list[Table]:
     return [_part(table, [0, *places]) for places in parts] if widths else [table]
 
 
-def turned(table: Table, rows: str, columns: str, values: dict[str, str]) -> Table:
+def turned(
+    table: Table, rows: str, columns: str, values: dict[str, str], caption: str | None = None
+) -> Table:
     """A row for each text of the column `rows`, a column for each of the column `columns`.
 
-    values: which columns of cells are kept, by what is put before their new headings.
+    values: which columns of cells are kept, by what is put before their new headings. caption:
+    instead of the table's, where that tells of columns that are not kept.
     """
-    cells = table.cells
+    cells = table.cells.reset_index(drop=True)
     if cells.empty:
         return table
-    found = {
-        " ".join(filter(None, (before, str(text)))): own.set_index(rows)[column]
+    kept = {
+        " ".join(filter(None, (before, str(text)))): (own, column)
         for text, own in cells.groupby(columns, sort=False)
         for column, before in values.items()
     }
-    wide = pd.DataFrame(found, index=list(dict.fromkeys(cells[rows]))).fillna("–")
+    names = list(dict.fromkeys(cells[rows]))
+    wide = pd.DataFrame(
+        {heading: own.set_index(rows)[column] for heading, (own, column) in kept.items()},
+        index=names,
+    ).fillna("–")
     wide.insert(0, rows, wide.index)
-    return replace(table, cells=wide.reset_index(drop=True), best=frozenset())
+    best = {
+        (names.index(cells.at[row, rows]), place)
+        for place, (own, column) in enumerate(kept.values(), start=1)
+        for row in own.index
+        if (row, list(cells).index(column)) in table.best
+    }
+    return replace(
+        table,
+        cells=wide.reset_index(drop=True),
+        best=frozenset(best),
+        caption=table.caption if caption is None else caption,
+    )
 
 
 def _width(column: pd.Series) -> int:

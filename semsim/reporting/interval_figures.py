@@ -56,8 +56,7 @@ def auc(analysis: Analysis) -> Drawn:
         title="Single images: does the metric know which ones people recognise?",
         caption=(
             "Area under the ROC curve of each metric of images for the binary label people gave "
-            f"(score '{analysis.score_title}' above one half; exactly one half is left out)"
-            f": {', '.join(scopes) or 'no scope'}. Lines: 95 % interval of "
+            f"({analysis.label_words}): {', '.join(scopes) or 'no scope'}. Lines: 95 % interval of "
             f"{analysis.settings.bootstraps} cluster bootstraps over originals. {NEWCOMBE} "
             f"{FEW_ORIGINALS} 0.5 is chance."
         ),

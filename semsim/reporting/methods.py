@@ -254,22 +254,16 @@ def _ceiling(analysis: Analysis) -> list[str]:
 
 
 def _images(analysis: Analysis) -> list[str]:
-    headline, rated = analysis.settings.headline, analysis.evidence.ratings is not None
+    rated = analysis.evidence.ratings is not None
     of_ratings = (
         " Of ratings, the correlation of single images is Spearman's ρ of a metric with the mean "
         "rating over all images that have both, with the same kind of interval."
     )
-    label = (
-        f"whether '{analysis.score_title}' is above one half; exactly one half is undecided and "
-        "left out"
-    )
-    if rated and headline == "mean-rating":
-        label = "whether its mean rating is at or above the threshold; undecided ones are left out"
     return [
-        f"The binary label of an image is {label}. AUC is the probability that a metric "
-        "puts a recognised image above one that was not (ties count one half): pooled over all "
-        "images, and as the mean over the models, or over the originals, that have images of both "
-        "kinds, so that a metric gains nothing by telling models or originals apart. "
+        f"The binary label of an image is {analysis.label_words}. AUC is the probability that a "
+        "metric puts a recognised image above one that was not (ties count one half): pooled over "
+        "all images, and as the mean over the models, or over the originals, that have images of "
+        "both kinds, so that a metric gains nothing by telling models or originals apart. "
         "Intervals: 95 %, cluster bootstrap over originals. "
         f"{NEWCOMBE} {FEW_ORIGINALS}{of_ratings if rated else ''}",
         "In the gallery, images are ordered by the metric and by the "

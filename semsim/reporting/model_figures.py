@@ -171,7 +171,7 @@ def _why_not_drawn(frame: pd.DataFrame) -> str:
         names = [f"{n} {label}" for n, label in frame.loc[absent, ["number", "label"]].to_numpy()]
         if names:
             said.append(f"Not drawn, {words}: {', '.join(names)}.")
-    infinite = int(frame["n_inf"].fillna(0).sum())
+    infinite = int(frame.loc[np.isfinite(frame["value"]), "n_inf"].fillna(0).sum())
     if infinite:
         values = counted(infinite, "infinite value is", "infinite values of single images are")
         said.append(f"{values} left out of the means.")

@@ -89,8 +89,8 @@ def ranked_rows(analysis: Analysis, spec: MetricSpec) -> pd.DataFrame:
             "model": images[["attack", "model"]].astype(str).agg(" · ".join, axis=1),
             "value": np.full(len(images), np.nan) if values is None else values,
             "share": response_by(evidence, analysis.settings.headline).means,
-            "mark": np.where(
-                np.isnan(side), "undecided", np.where(side > 0.5, "recognised", "not recognised")
+            "mark": np.select(
+                [side > 0.5, side < 0.5], ["recognised", "not recognised"], "undecided"
             ),
             "row": range(len(images)),
         }

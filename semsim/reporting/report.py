@@ -27,7 +27,7 @@ from semsim.reporting.inline import Point, plane
 from semsim.reporting.methods import Origin
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import number
-from semsim.reporting.tables import Table, ranks, table
+from semsim.reporting.tables import BACKBONES, Table, ranks, table
 from semsim.reporting.writing import TEMPLATES, html
 
 _GALLERY = 3  # entries each way
@@ -38,6 +38,7 @@ TERMS = (
     *("recognised", "human ceiling", "rho", "tau", "AUC", "held out", "target", "at chance"),
     *("SemSim", "start", "shuffled votes", "PSNR", "SSIM", "LPIPS", "FID", "judge"),
 )
+_ELSEWHERE = "τ and the counts stand in tables/{}.csv, where everything is written."
 _LARGEST = 160  # pixels a side: larger pictures are made smaller for the report
 _STYLE = files_of("semsim.reporting") / "report.css"
 
@@ -86,8 +87,21 @@ def _fitted(analysis: Analysis) -> dict[str, list[Table]]:
     found = {name: table(analysis, name) for name in _SHOWN}
     values = {name: name for name in map(str, found["auc"].cells) if name.startswith("ρ")}
     found["auc"] = turned(found["auc"], "Metric", "Scope", {"AUC [95 %]": "", **values})
-    found["rules"] = turned(found["rules"], "Metric", "Human score", {"ρ": ""})
-    found["backbones"] = turned(found["backbones"], "Metric", "Backbone left out", {"ρ": "without"})
+    found["rules"] = turned(
+        found["rules"],
+        "Metric",
+        "Human score",
+        {"ρ": ""},
+        "Signed ρ of each metric when people are summed up in other ways; the headline score is "
+        f"'{analysis.score_title}'. {_ELSEWHERE.format('rules')}",
+    )
+    found["backbones"] = turned(
+        found["backbones"],
+        "Metric",
+        "Backbone left out",
+        {"ρ": "without"},
+        f"Signed ρ over the models that remain. {BACKBONES} {_ELSEWHERE.format('backbones')}",
+    )
     return {name: in_blocks(one) for name, one in found.items()}
 
 

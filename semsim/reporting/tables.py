@@ -30,6 +30,10 @@ TABLE_ONE_COLUMNS = (
     *("best_rho", "best_tau", "undefined"),
 )
 _TABLE1_HEADINGS = ("Study", "Data set", "Human score", "Models", "Statistic")
+BACKBONES = (
+    "Models of one backbone are not independent. A model's backbone is its name up to the first of "
+    "_ / · | and space."
+)
 Cells = Mapping[str, Callable[[pd.Series], str]]
 
 
@@ -149,7 +153,7 @@ def _of_study(analysis: Analysis) -> pd.DataFrame:
     for name, kind in (("rho", "bw"), ("tau", "score")):
         table[f"{name}_low"] = table[f"{name}_{kind}_low"]
         table[f"{name}_high"] = table[f"{name}_{kind}_high"]
-        table[f"best_{name}"] = table[name].notna() & (table[name] == table[name].max())
+        table[f"best_{name}"] = (table[name] > 0) & (table[name] == table[name].max())
     return table[list(TABLE_ONE_COLUMNS)]
 
 
@@ -190,7 +194,7 @@ def _agreement(analysis: Analysis) -> Table:
         "τ, one model left out": lambda row: _one_left_out(row, "tau"),
     }
     shown = _cells(frame, cells)
-    best = _best(frame, shown, {"|ρ|": "rho", "|τ|": "tau"})
+    best = _best(frame, shown, {"|ρ|": "rho", "|τ|": "tau"}, above=0)
     return Table(
         name="agreement",
         title="Agreement of each metric with people",
@@ -353,10 +357,7 @@ def _backbones(analysis: Analysis) -> Table:
     return Table(
         name="backbones",
         title="One backbone left out",
-        caption=(
-            "Signed ρ and τ over the models that remain. Models of one backbone are not "
-            "independent. A model's backbone is its name up to the first of _ / · | and space."
-        ),
+        caption=f"Signed ρ and τ over the models that remain. {BACKBONES}",
         frame=analysis.backbones,
         cells=_cells(analysis.backbones, cells),
     )
@@ -457,13 +458,17 @@ def _cells(frame: pd.DataFrame, cells: Cells) -> pd.DataFrame:
 
 
 def _best(
-    frame: pd.DataFrame, cells: pd.DataFrame, columns: Mapping[str, str]
+    frame: pd.DataFrame, cells: pd.DataFrame, columns: Mapping[str, str], above: float = -np.inf
 ) -> frozenset[tuple[int, int]]:
-    """Where the largest raw value of each column of `cells` stands; ties are all best."""
+    """Where the largest raw value of each column of `cells` stands; ties are all best.
+
+    None is where even that is not above `above`.
+    """
     spots = set()
     for shown, raw in columns.items():
         values, place = frame[raw].astype(float), list(cells.columns).index(shown)
-        spots |= {(int(row), place) for row in values.index[values == values.max()]}
+        best = values.index[(values == values.max()) & (values > above)]
+        spots |= {(int(row), place) for row in best}
     return frozenset(spots)
 
 

@@ -308,13 +308,14 @@ def _images_plane(comparison: Comparison, spec: MetricSpec) -> str:
     if len(rows) > _MOST_POINTS:
         rows = np.sort(rng.choice(rows, _MOST_POINTS, replace=False))
     moved = rng.uniform(-_JITTER, _JITTER, len(rows))
+    said = " recognised it" if comparison.analysis.evidence.ratings is None else ""
     points = [
         Point(
             x=float(values[row]),
             y=float(images["share"].iloc[row] + by),
             key=f"row:{row}",
             tip=f"{images['class_name'].iloc[row]}, {images['model'].iloc[row]}: {spec.title} "
-            f"{number(values[row])}, {_verdict(images.iloc[row], True)[1]} recognised it",
+            f"{number(values[row])}, {_verdict(images.iloc[row], True)[1]}{said}",
         )
         for row, by in zip(rows, moved, strict=True)
     ]

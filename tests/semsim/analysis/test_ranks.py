@@ -29,6 +29,14 @@ def test_a_model_without_a_value_has_no_rank_and_takes_no_place():
     np.testing.assert_equal(table["low"].to_numpy(), [2, np.nan, 1])
 
 
+def test_of_one_original_ranks_have_no_range():
+    """Its every resample is itself, so that no width is not certainty."""
+    alone = layout_of(evidence(n_models=3, n_originals=1).images)
+    table = stability_table([measure("people", [3, 2, 1], [[3, 2, 1]] * 5)], alone)
+    assert table["rank"].tolist() == [1, 2, 3]
+    assert table[["low", "high"]].isna().all(axis=None)
+
+
 def test_where_a_metric_and_people_differ():
     votes = {("m", "1"): "11", ("m", "2"): "10", ("m", "3"): "00", ("m", "4"): "00"}
     values = {"1": 1.0, "2": 2.0, "3": np.inf, "4": np.nan}

@@ -78,6 +78,9 @@ def test_scores_with_a_column_a_metric_are_those_with_a_row_a_metric(tables, tmp
     same(compared(tmp_path, votes, wide.assign(class_name="cat")), whole)
     own = compared(tmp_path, votes, wide.assign(mine=wide["psnr"]), higher_leaks=["mine"])
     assert set(own.agreement["metric"]) == {"psnr", "mine"}
+    undirected = compared(tmp_path, votes, wide.assign(mine=wide["psnr"]))
+    assert [note for note in undirected.analysis.notes if "was not read: mine;" in note] != []
+    assert [note for note in own.analysis.notes if "was not read" in note] == []
 
 
 def test_scores_of_tensors_are_compared_model_by_model(tmp_path):
@@ -128,3 +131,6 @@ def test_a_model_that_several_attacks_share_needs_the_attack(tables, tmp_path):
     with pytest.raises(DataError, match=r"lacks the column attack, and net/0 has several: a, b"):
         compared(tmp_path, votes.drop(columns="attack"), both)
     assert compared(tmp_path, votes, both).agreement["n"].tolist() == [5]
+    nobody_voted = both[(both["model"] == "net/0") | (both["attack"] == "a")]
+    others = votes[votes["model"] != "net/0"].drop(columns="attack")
+    assert compared(tmp_path, others, nobody_voted).agreement["n"].tolist() == [4]

@@ -37,6 +37,16 @@ def test_turning_puts_each_kind_into_a_column():
     long = table_of(
         {"Metric": ["A", "A", "B"], "Rule": ["x", "y", "x"], "ρ": ["1", "2", "3"], "τ": ["-"] * 3}
     )
-    cells = turned(long, "Metric", "Rule", {"ρ": "by"}).cells
-    assert list(cells.columns) == ["Metric", "by x", "by y"]
-    assert cells.to_numpy().tolist() == [["A", "1", "2"], ["B", "3", "–"]]
+    wide = turned(long, "Metric", "Rule", {"ρ": "by"})
+    assert list(wide.cells.columns) == ["Metric", "by x", "by y"]
+    assert wide.cells.to_numpy().tolist() == [["A", "1", "2"], ["B", "3", "–"]]
+    assert wide.caption == ""
+    assert turned(long, "Metric", "Rule", {"ρ": "by"}, "ρ alone.").caption == "ρ alone."
+
+
+def test_what_is_best_stays_marked_when_turned():
+    cells = {"Metric": ["A", "A", "B"], "Rule": ["x", "y", "x"], "ρ": ["1", "2", "3"]}
+    long = table_of({**cells, "τ": ["-"] * 3}, best=frozenset({(1, 2), (2, 2), (0, 3)}))
+    wide = turned(long, "Metric", "Rule", {"ρ": ""})
+    assert {wide.cells.iloc[row, place] for row, place in wide.best} == {"2", "3"}
+    assert wide.best == {(0, 2), (1, 1)}

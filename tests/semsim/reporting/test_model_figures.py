@@ -44,7 +44,11 @@ def test_an_infinite_mean_is_named_not_drawn(analysis):
     assert "Not drawn, an infinite mean: 4 resnet/3 <b>." in " ".join(
         drawing.get_supxlabel().split()
     )
-    assert "6 infinite values of single images" in drawing.get_supxlabel()
+    assert "of the means" not in drawing.get_supxlabel()  # those of a mean that is none are none
+    some = analysis.models.assign(**{"psnr:n_inf": 2})
+    drawn = scatter(replace(analysis, models=some), PSNR)
+    said = drawn.paint(drawn.frame, canvas.DOUBLE).get_supxlabel()
+    assert "6 infinite values of single images are left out" in " ".join(said.split())
     key = " ".join(text.get_text() for text in drawing.axes[1].texts)
     assert "resnet/3 <b>" in key
 

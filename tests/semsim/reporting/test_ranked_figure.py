@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from made_analysis import SPECS, made_analysis
-from made_votes import table_of
+from made_votes import said, table_of
 
 from semsim.images import write_png
 from semsim.reporting.export import svg
@@ -51,6 +51,17 @@ def test_marks_are_the_majority_of_votes(tmp_path):
         expected = "undecided" if np.isnan(share) else "recognised"
         assert mark == ("not recognised" if share < 0.5 else expected)
     assert set(rows["mark"]) >= {"recognised", "undecided"}
+
+
+def test_half_of_the_votes_is_undecided(tmp_path):
+    analysis = pictured(tmp_path)
+    shared = replace(analysis.settings, headline="mean-response")
+    rows = ranked_rows(replace(analysis, settings=shared), PSNR).set_index("row")
+    means = analysis.evidence.recognised.means
+    half = replace(analysis.evidence, recognised=said(np.tile([1.0, 0.0], (len(means), 2))))
+    halves = ranked_rows(replace(analysis, settings=shared, evidence=half), PSNR)
+    assert set(halves["mark"]) == {"undecided"}
+    assert rows["mark"].eq("recognised").tolist() == (means[rows.index] > 0.5).tolist()
 
 
 def test_the_originals_shown_are_those_people_are_most_divided_about(tmp_path):

@@ -46,6 +46,13 @@ def test_a_metric_that_ranks_backwards_is_never_best(analysis):
     assert marked == {"PSNR", "FID"}
 
 
+def test_where_all_rank_backwards_none_is_best(analysis):
+    agreement = analysis.agreement.assign(rho=[-0.9, -0.2, np.nan, -0.2], tau=0.0)
+    backwards = replace(analysis, agreement=agreement)
+    assert table(backwards, "agreement").best == table(backwards, "table1").best == frozenset()
+    assert not table_one([backwards])[["best_rho", "best_tau"]].any(axis=None)
+
+
 def test_table1_has_data_sets_as_rows_and_metrics_as_columns(analysis):
     other = made_analysis(5)
     other = replace(other, evidence=replace(other.evidence, name="second"))
