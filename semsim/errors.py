@@ -20,8 +20,16 @@ class DataError(SemsimError):
     """Images or tables that are missing, broken or do not fit together."""
 
 
+class PictureError(DataError):
+    """An image that is missing or cannot be read here and now; a later try may succeed."""
+
+
 class WeightsError(SemsimError):
     """A weight file that is missing or not the file it should be, or a library that is missing."""
+
+
+class CheckpointError(SettingsError, WeightsError):
+    """A checkpoint that another training left: no word of the training that finds it."""
 
 
 class AttackFailedError(SemsimError):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from semsim.errors import DataError, SettingsError
+from semsim.errors import DataError, PictureError, SettingsError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,7 +30,7 @@ _MODES = {"1", "L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK"
 def open_picture(path: Path) -> Iterator[Image.Image]:
     """The image at `path` as PIL opens it: its header is read, its pixels are not yet.
 
-    Raises `DataError` that names the file when it is missing, no image, of other than 8 bits a
+    Raises `PictureError` that names the file when it is missing, no image, of other than 8 bits a
     channel, or so large by its header that it could fill the memory (see `LIMIT`). What goes wrong
     with its pixels within the `with` block is such an error too.
     """
@@ -38,24 +38,24 @@ def open_picture(path: Path) -> Iterator[Image.Image]:
         with Image.open(path, formats=FORMATS) as file:
             _check_size(path, *file.size)
             if file.mode not in _MODES:
-                raise DataError(
+                raise PictureError(
                     f"{path} has pixels of kind {file.mode}; expected 8 bits a channel."
                 )
             yield file
     except FileNotFoundError:
-        raise DataError(f"No image at {path}.") from None
+        raise PictureError(f"No image at {path}.") from None
     except Image.DecompressionBombError as error:  # comes before the size is known
-        raise DataError(f"{path} is too large to be read: {error}") from error
+        raise PictureError(f"{path} is too large to be read: {error}") from error
     except SettingsError:
         raise
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
-        raise DataError(f"{path} is not a readable image ({error}).") from error
+        raise PictureError(f"{path} is not a readable image ({error}).") from error
 
 
 def _check_size(path: Path, width: int, height: int) -> None:
     megapixels, most = width * height / 1e6, _most_megapixels()
     if megapixels > most:
-        raise DataError(
+        raise PictureError(
             f"{path} is too large: {width}×{height} is {megapixels:.10g} megapixels; at most "
             f"{most:.10g} are read. Make it smaller, or set {LIMIT} higher."
         )

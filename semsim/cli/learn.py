@@ -177,7 +177,10 @@ def leave_out_command(
     ] = "dataset",
     votes: _Votes = None,
     share: _Share = 0.25,
-    seed: Annotated[int, typer.Option(help="Of trainings, and of test originals.")] = 0,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Of trainings, and of test originals; without, that of --preset."),
+    ] = None,
     preset: _Preset = "small",
     controls: _Controls = ALL,
     metrics: _Metrics = _METRICS,
@@ -188,8 +191,10 @@ def leave_out_command(
 ) -> None:
     """Leave out each data set in turn, learn from the others, judge by it: the paper's Table 1."""
     with told_errors():
-        settings = replace(read_settings(preset), device=device, seed=seed)
-        plan = LeaveOut(kind=kind, fraction=share, seed=seed, controls=controls)
+        settings = replace(read_settings(preset), device=device)
+        if seed is not None:
+            settings = replace(settings, seed=seed)
+        plan = LeaveOut(kind=kind, fraction=share, seed=settings.seed, controls=controls)
         place = _place(checkpoints, data_dir, metrics, device)
         material = read_materials(labels, votes or ())
         job = queue_leave_out(plan, settings, material, place, data_dir / "jobs")

@@ -15,7 +15,7 @@ from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
 from semsim.jobs.orders import Place
 from semsim.judges.judge_card import write_card
-from semsim.judges.shelf import judge_path
+from semsim.judges.shelf import BUILT_IN, judge_path
 from semsim.kept.names import checked_name
 from semsim.kept.versions import software_versions
 from semsim.progress import Report
@@ -57,7 +57,7 @@ def queue_judge(order: JudgeOrder, root: Path) -> Job:
     read_plugin(DATASETS, order.dataset)
     read_plugin(TARGETS, order.architecture)
     path = judge_path(order.name, order.checkpoints)
-    if path.exists():
+    if path.exists() or order.name == BUILT_IN:
         raise SettingsError(f"There is a judge called {order.name!r} already; take another name.")
     title = f"Train the judge {order.name}"
     return jobs.create(root, kind=KIND, title=title, order=order.resolved())

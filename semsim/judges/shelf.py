@@ -12,6 +12,8 @@ from semsim.kept.names import checked_name
 from semsim.metrics.recogniser import JUDGES
 from semsim.weights import tensor_facts
 
+BUILT_IN = "recogniser"  # the classifier that comes along, which every evaluation has
+
 
 def judge_path(name: str, checkpoints: Path) -> Path:
     """Where the judge called `name` is, or will be; `SettingsError` for what names no file."""

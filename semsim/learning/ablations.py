@@ -182,9 +182,10 @@ def study_plan(
     """The plan of a study as people ask for it.
 
     given: values as `read_values` takes them, None for those of `default_values` on `labels`.
-    trainings: of each value, whose seeds are 0 and up. Raises as these two and `StudyPlan`.
+    trainings: of each value, whose seeds are that of the settings and up. Raises as these two and
+    `StudyPlan`.
     """
-    seeds = tuple(range(trainings))
+    seeds = tuple(range(settings.seed, settings.seed + trainings))
     values = (
         default_values(what, labels, settings, hold_out, seeds)
         if given is None

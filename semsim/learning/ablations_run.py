@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from semsim.learning.ablations import (
 )
 from semsim.learning.card import NOT_STATED, CardFacts, data_facts, write_card
 from semsim.learning.controls import ALL, check_controls, halves, shuffled_order
-from semsim.learning.evaluation import BASELINES, Judging, evaluate
+from semsim.learning.evaluation import BASELINES, Judging, check_judgeable, evaluate
 from semsim.learning.initial import check_initial, check_unseen
 from semsim.learning.orders import STATE_FILE, Facts, Order, require_free
 from semsim.learning.settings import TrainSettings
@@ -116,16 +117,17 @@ def train_and_judge(
     `split`, `held_out` and `in_sample`, see `evaluate`. Raises as `learn` and `divide`.
     """
     if asked.hold_out is None:
-        return _trained(asked.order, material.labels, folder, START, report)
+        return _trained(asked.order, material.labels, folder, START, report)[0]
     split = divide(material.labels, asked.hold_out)
     check_unseen(asked.order.settings.weights, split.test)
-    outcome = _trained(asked.order, split.train, folder, asked.controls, report)
+    outcome, absent = _trained(asked.order, split.train, folder, asked.controls, report)
     judging, checkpoint = place.judging(), asked.order.checkpoint
     tell = _after(outcome, report)
     tell("judging held-out reconstructions")
-    held_out = evaluate(checkpoint, split.test, material.votes, judging, sample="held-out")
+    judged_by = partial(evaluate, checkpoint, absent=absent)
+    held_out = judged_by(split.test, material.votes, judging, sample="held-out")
     tell("judging what it learned from")
-    in_sample = evaluate(checkpoint, split.train, material.votes, judging, sample="in-sample")
+    in_sample = judged_by(split.train, material.votes, judging, sample="in-sample")
     facts = CardFacts(
         outcome=outcome,
         split=split_record(split),
@@ -142,8 +144,11 @@ def train_and_judge(
 
 def _trained(
     order: Order, labels: pd.DataFrame, folder: Path, controls: str, report: Report
-) -> dict[str, Any]:
-    """What `learn` returns; of controls "all" the same on shuffled votes comes after it."""
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """What `learn` returns; of controls "all" the same on shuffled votes comes after it.
+
+    Beside it why a control is not there: one that diverges takes nothing from the training.
+    """
     from semsim.learning.session import learn  # with torch, and only a job needs it
 
     first, second = halves(report, controls)
@@ -152,8 +157,11 @@ def _trained(
         minutes = max(1, round(outcome["seconds"] / 60))
         tell_control = f"as long again, about {counted(minutes, 'minute')}"
         second(Progress(0, outcome["epochs"], tell_control))
-        learn(shuffled_order(order), labels, folder / SHUFFLED, second)
-    return outcome
+        try:
+            learn(shuffled_order(order), labels, folder / SHUFFLED, second)
+        except TrainingFailedError as error:
+            return outcome, {SHUFFLED: f"it failed. {error}".removesuffix(".")}
+    return outcome, {}
 
 
 def run_study(
@@ -228,9 +236,14 @@ def run_sides(
     order = Order(name="semsim", checkpoints=folder, settings=settings)
     if not (folder / STATE_FILE).exists():  # a checkpoint without a state or numbers is of no use
         order.checkpoint.unlink(missing_ok=True)
-    outcome = _trained(order, sides.train, folder, controls, report)
+    outcome, absent = _trained(order, sides.train, folder, controls, report)
     held_out = evaluate(
-        order.checkpoint, sides.test, sides.votes, place.judging(), sample="held-out"
+        order.checkpoint,
+        sides.test,
+        sides.votes,
+        place.judging(),
+        sample="held-out",
+        absent=absent,
     )
     kept = ("n_originals", "n_triplets", "epochs", "warnings")
     row = {
@@ -284,6 +297,8 @@ def queue_judged(asked: JudgedOrder, material: Material, place: Workplace, root:
     if asked.hold_out is not None:
         split = divide(labels, asked.hold_out)
         check_unseen(order.settings.weights, split.test)
+        for side in (split.test, split.train):
+            check_judgeable(side, material.votes)
         learned = split.train
     learnable(take_stock(learned), order.settings.ordering)
     facts = Facts(name=order.name, study=order.study, simulated=is_simulated(labels))
@@ -306,6 +321,7 @@ def queue_study(plan: StudyPlan, material: Material, place: Workplace, root: Pat
         check_initial(arm.settings.backbone, arm.settings.weights)
         sides = sides_of(arm, material)
         check_unseen(arm.settings.weights, sides.test)
+        check_judgeable(sides.test, sides.votes)
         learnable(take_stock(sides.train), arm.settings.ordering)
     place.judging()
     title = f"Study of SemSim: {STUDIES[plan.what].title.lower()}"

@@ -11,6 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from torch import Tensor
 
+_AT_ONCE = 1024  # triplets whose features are gathered together
 _SAME = 1e-3  # share of the margin below which a loss is "exactly the margin" and a distance 0
 
 
@@ -72,6 +73,25 @@ def distances(anchors: Tensor, positives: Tensor, negatives: Tensor) -> Distance
         plus=torch.linalg.vector_norm(anchors - positives, dim=1),
         minus=torch.linalg.vector_norm(anchors - negatives, dim=1),
         norm=float(torch.linalg.vector_norm(features, dim=1).mean()),
+    )
+
+
+def triplet_distances(features: Tensor, triplets: np.ndarray) -> Distances:
+    """`distances` of the features (N, d) that triplets (T, 3) number, so many at a time.
+
+    A study has a hundred triplets an original, and features may be as long as its pictures.
+    """
+    import torch
+
+    rows = torch.from_numpy(triplets)
+    parts = [
+        distances(*(features[part[:, role]] for role in range(3))) for part in rows.split(_AT_ONCE)
+    ]
+    norms = torch.linalg.vector_norm(features, dim=1)
+    return Distances(
+        plus=torch.cat([part.plus for part in parts]),
+        minus=torch.cat([part.minus for part in parts]),
+        norm=float(norms[rows.T.reshape(-1)].mean()),
     )
 
 

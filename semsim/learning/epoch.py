@@ -10,7 +10,13 @@ from torch import Tensor, nn
 
 from semsim.errors import TrainingFailedError
 from semsim.learning.batches import crop_and_flip, mildly_changed, take
-from semsim.learning.diagnostics import Distances, EpochRecord, auc, distances
+from semsim.learning.diagnostics import (
+    Distances,
+    EpochRecord,
+    auc,
+    distances,
+    triplet_distances,
+)
 from semsim.learning.loss import LOSSES, identity_loss
 from semsim.learning.sampling import Draw, draw
 from semsim.learning.settings import TrainSettings
@@ -202,8 +208,7 @@ def validate(model: SemSimModel, material: Material) -> dict[str, float | None]:
         )
     }
     if len(triplets) > 0:
-        rows = torch.from_numpy(triplets)
-        measured = distances(*(features[rows[:, role]] for role in range(3)))
+        measured = triplet_distances(features, triplets)
         found["validation_d_plus"] = float(measured.plus.mean())
         found["validation_d_minus"] = float(measured.minus.mean())
         found["validation_accuracy"] = measured.accuracy()

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.auc_differences import auc_differences
-from semsim.analysis.evidence import GIVEN, IMAGE_KEY, Evidence, gather
+from semsim.analysis.evidence import GIVEN, IMAGE_KEY, SCORE_COLUMNS, Evidence, gather
 from semsim.analysis.human import human_score
 from semsim.analysis.layout import layout_of
 from semsim.analysis.resampling import resample
@@ -56,6 +56,7 @@ def evaluate(
     judging: Judging,
     *,
     sample: Sample,
+    absent: Mapping[str, str] | None = None,
     report: Report = silent,
 ) -> dict[str, Any]:
     """Judge the SemSim at `checkpoint`, its controls and the other metrics by `labels`.
@@ -66,11 +67,12 @@ def evaluate(
         None where only the majority is known, and then there is no human ceiling.
     sample: "held-out", or "in-sample" for what the SemSim was trained on; written into the result,
         so that nobody takes one for the other.
+    absent: why a control is not there, where somebody knows more than that it is not.
     Returns what `table_rows` and a model card read, ready for JSON: numbers that are undefined
     are None, with the reason.
     """
     own = find_metric(f"semsim:{checkpoint.stem}").spec
-    found, absent = controls_of(checkpoint)
+    found, lacking = controls_of(checkpoint)
     controls = {f"semsim:{path.stem}": control for control, path in found.items()}
     elsewhere = replace(judging.resources, checkpoints=checkpoint.parent)
     sets = pair_sets_of_labels(labels)
@@ -94,7 +96,7 @@ def evaluate(
         **_sizes(analysis),
         "metrics": [*metric_rows(analysis), _human_row(analysis)],
         "against": difference_rows(against, controls),
-        "absent": absent,
+        "absent": {name: (absent or {}).get(name, why) for name, why in lacking.items()},
         "loss": read_training(checkpoint).settings.get("loss", ""),
         "left_out": _left_out([mine, theirs]),
         "notes": list(dict.fromkeys((*evidence.notes, *analysis.notes))),
@@ -120,6 +122,15 @@ def evidence_of(
         given = pd.MultiIndex.from_frame(votes[IMAGE_KEY].astype(str))
         votes = votes[given.isin(wanted)]
     return gather(votes, scores, specs, labels=labels, name="test")
+
+
+def check_judgeable(labels: pd.DataFrame, votes: pd.DataFrame | None) -> None:
+    """Raise `DataError` where `evaluate` will, whatever is trained: studies that do not fit."""
+    nothing = pd.DataFrame(columns=list(SCORE_COLUMNS))
+    try:
+        evidence_of(labels, votes, nothing, [])
+    except DataError as error:
+        raise DataError(f"What was chosen cannot be judged together. {error}") from error
 
 
 def semsim_row(evaluation: Mapping[str, Any]) -> Mapping[str, Any]:

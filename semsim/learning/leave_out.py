@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from semsim.errors import DataError, SettingsError, TrainingFailedError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
@@ -28,7 +26,7 @@ from semsim.learning.ablations_run import (
 from semsim.learning.controls import check_controls
 from semsim.learning.initial import check_initial
 from semsim.learning.settings import TrainSettings
-from semsim.learning.splits import KINDS, HoldOut, choices, divide, join_labels
+from semsim.learning.splits import KINDS, HoldOut, choices, divide, join_labels, join_votes
 from semsim.learning.triplets import is_simulated
 from semsim.metrics.provenance import START
 from semsim.progress import Progress, Report, silent
@@ -80,16 +78,17 @@ def read_materials(labels: Sequence[Path], votes: Sequence[Path]) -> Material:
             f"{len(labels)} tables of labels and {len(votes)} of votes: give the votes of every "
             "study, in the order of the labels, or of none."
         )
+    absent = [path for path in votes if not path.is_file()]
+    if absent:
+        raise DataError(f"No votes at {absent[0]}. Export them from a study, or give none.")
     beside: list[Path | None] = [*votes] if votes else [None] * len(labels)
     found = [read_material(one, other) for one, other in zip(labels, beside, strict=True)]
     if len(found) == 1:
         return found[0]
     named = [(str(path), one.labels) for path, one in zip(labels, found, strict=True)]
-    tables = [one.votes for one in found if one.votes is not None]
-    return Material(
-        labels=join_labels(named),
-        votes=pd.concat(tables, ignore_index=True) if len(tables) == len(found) else None,
-    )
+    tables = {str(place): one.votes for place, one in enumerate(found) if one.votes is not None}
+    joined = join_votes(tables) if len(tables) == len(found) else None
+    return Material(labels=join_labels(named), votes=joined)
 
 
 def leave_each_out(

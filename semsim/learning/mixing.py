@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from semsim.learning.batches import take
-from semsim.learning.diagnostics import EpochRecord, distances
+from semsim.learning.diagnostics import EpochRecord, triplet_distances
 from semsim.learning.epoch import Material, embed, validate
 from semsim.learning.settings import TrainSettings
 from semsim.learning.triplets import ImageIndex, JudgedOriginal
@@ -25,8 +25,7 @@ def run_mixing(model: SemSimModel, material: Material, settings: TrainSettings) 
     triplets = material.index.every(material.training, settings.ordering)
     numbers = np.unique(np.concatenate([triplets.ravel(), pairs.ravel()]))
     features = embed(model, material.table, numbers)
-    rows = torch.from_numpy(triplets)
-    measured = distances(*(features[rows[:, role]] for role in range(3)))
+    measured = triplet_distances(features, triplets)
     return EpochRecord(
         epoch=1,
         loss=loss,

@@ -26,7 +26,10 @@ from semsim.metrics.provenance import CONTROLS, START, WEIGHT_OF, Training, orig
 from semsim.progress import Report
 from semsim.weights import sha256_of
 
-START_FILE = "start.safetensors"  # in the job's folder: the network before it saw a vote
+# In the job's folder: the network before it saw a vote, the finished one until it is where it
+# belongs, and the hash of that.
+START_FILE = "start.safetensors"
+_FINISHED, _OWN_FILE = "finished.safetensors", "finished.sha256"
 
 # torch.load has no error of its own: a broken file raises whatever its parser trips on.
 _BROKEN = (
@@ -54,8 +57,9 @@ def learn(order: Order, labels: pd.DataFrame, folder: Path, report: Report) -> d
     state_path, start = Path(folder) / STATE_FILE, Path(folder) / START_FILE
     begun = read_state(state_path, order, labels)
     if begun is None:
-        require_free(order.checkpoint)
         start.unlink(missing_ok=True)
+    if begun is None or not _is_own(order, folder):
+        require_free(order.checkpoint)
 
     def save(state: TrainState) -> None:
         write_state(state_path, state, order, labels)
@@ -71,7 +75,7 @@ def learn(order: Order, labels: pd.DataFrame, folder: Path, report: Report) -> d
         training = replace(
             training, results={**training.results, **_weights(outcome.model, load_semsim(start))}
         )
-    save_semsim(outcome.model, order.checkpoint, training)
+    _hand_over(outcome.model, training, order, folder)
     return {
         **asdict(training),
         "name": order.name,
@@ -79,6 +83,26 @@ def learn(order: Order, labels: pd.DataFrame, folder: Path, report: Report) -> d
         "epochs": len(outcome.records),
         "seconds": time.monotonic() - began,
     }
+
+
+def _hand_over(model: SemSimModel, training: Training, order: Order, folder: Path) -> None:
+    """Put the SemSim where it belongs; the folder says before that it is this training's."""
+    finished = folder / _FINISHED
+    save_semsim(model, finished, training)
+    write_bytes(folder / _OWN_FILE, sha256_of(finished).encode())
+    write_bytes(order.checkpoint, finished.read_bytes())
+    finished.unlink()
+
+
+def _is_own(order: Order, folder: Path) -> bool:
+    """Whether what lies under the name is nothing, or what this training has put there.
+
+    Another of the same name may have been begun and finished while this one was stopped.
+    """
+    if order.control or order.checkpoint.parent == folder or not order.checkpoint.exists():
+        return True
+    own = folder / _OWN_FILE
+    return own.exists() and own.read_text() == sha256_of(order.checkpoint)
 
 
 def write_state(path: Path, state: TrainState, order: Order, labels: pd.DataFrame) -> None:

@@ -1,6 +1,6 @@
 """What a SemSim may learn from and what it is judged by: no original is on both sides."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -185,6 +185,18 @@ def join_labels(tables: Sequence[tuple[str, pd.DataFrame]]) -> pd.DataFrame:
             f"{names} judge {twice} of the same reconstructions; choose studies that share none."
         )
     return joined
+
+
+def join_votes(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Votes of several studies as one table, whose people count as different people.
+
+    tables: by what is put before the name of everybody in one.
+    """
+    apart = [
+        votes.assign(annotator=f"{name}/" + votes["annotator"].astype(str))
+        for name, votes in tables.items()
+    ]
+    return pd.concat(apart, ignore_index=True)
 
 
 def _left_out(labels: pd.DataFrame, hold_out: HoldOut) -> np.ndarray:

@@ -79,7 +79,8 @@ class ClassifierDistance:
 def find_classifier(name: str, resources: Resources) -> Path:
     """The file of the classifier called `name`; `WeightsError` says where it was looked for."""
     check_name(name)
-    folders = (resources.checkpoints, resources.checkpoints / JUDGES, *resources.classifiers)
+    # A SemSim may be called as a judge is.
+    folders = (resources.checkpoints / JUDGES, resources.checkpoints, *resources.classifiers)
     for folder in folders:
         path = folder / f"{name}.safetensors"
         if path.is_file():

@@ -5,7 +5,8 @@
 
 The key is a hash of the set's images, the metric's settings and its weight files, so a score is
 found again by what it was computed from, never by a name. A pair of set and metric that cannot be
-judged, such as images too small for it, is kept the same way: an empty table with the reason.
+judged, such as images too small for it, is kept the same way: an empty table with the reason. One
+for which the key is no reason, as a library that is missing, is tried again by the next computing.
 What is hashed is the reference image really used: the clean original or the attacked one.
 """
 
@@ -26,7 +27,7 @@ import pandas as pd
 
 from semsim.analysis.evidence import SCORE_COLUMNS
 from semsim.device import cores, keep_freed_memory
-from semsim.errors import DataError, WeightsError
+from semsim.errors import DataError, PictureError, WeightsError
 from semsim.images import read_images, size_words
 from semsim.kept.extras import arrow
 from semsim.kept.keys import key_of
@@ -345,7 +346,8 @@ def _unknown(
         except WeightsError:  # reading the scores afterwards finds it again, with its reason
             continue
         for of_set, path in zip(found, paths, strict=True):
-            if _read(path) is None:
+            kept = _read(path)
+            if kept is None or kept.attrs.get("again"):
                 of_set[metric] = path
     return [(one, of_set) for one, of_set in zip(sets, found, strict=True) if of_set]
 
@@ -402,7 +404,8 @@ def _judged(
         scores = judge()
     except (DataError, WeightsError) as error:
         table = pd.DataFrame({"image_id": [], "value": []})
-        record: dict[str, Any] = {"refused": str(error)}
+        again = isinstance(error, WeightsError | PictureError)  # no word of the images, as the key
+        record: dict[str, Any] = {"refused": str(error), "again": again}
     else:
         ids = one.pairs["image_id"].astype(str).tolist() if metric.spec.per_image else [None]
         table = pd.DataFrame({"image_id": ids, "value": scores.values})

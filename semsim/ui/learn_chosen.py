@@ -6,7 +6,7 @@ import pandas as pd
 
 from semsim.errors import DataError
 from semsim.learning.ablations_run import Material
-from semsim.learning.splits import join_labels
+from semsim.learning.splits import join_labels, join_votes
 from semsim.ui import ScienceContext
 
 _AND = " + "
@@ -38,10 +38,6 @@ def labels_of(context: ScienceContext, ids: Sequence[str]) -> pd.DataFrame:
 def material_of(context: ScienceContext, ids: Sequence[str]) -> Material:
     """Labels and votes of all chosen studies; people of two studies count as different people."""
     labels = labels_of(context, ids)
-    votes = [context.votes(one) for one in ids]
-    if len(ids) > 1:
-        votes = [
-            table.assign(annotator=f"{one}/" + table["annotator"].astype(str))
-            for one, table in zip(ids, votes, strict=True)
-        ]
-    return Material(labels=labels, votes=pd.concat(votes, ignore_index=True))
+    votes = {one: context.votes(one) for one in ids}
+    joined = join_votes(votes) if len(votes) > 1 else votes[ids[0]]
+    return Material(labels=labels, votes=joined)

@@ -16,6 +16,8 @@ from semsim.images import to_uint8
 from semsim.judges.apply import apply_judge
 from semsim.judges.judge_job import JudgeOrder, do_judge, queue_judge, seed_of
 from semsim.judges.shelf import find_judge, judge_path, judges
+from semsim.metrics import Resources
+from semsim.metrics.recogniser import find_classifier
 from semsim.progress import silent
 from semsim.sets.image import SetImage
 from semsim.sets.reader import read_set
@@ -175,3 +177,17 @@ def test_the_commands_train_list_and_apply(tmp_path):
     folder = make_set(tmp_path / "set")
     applied = typed("judge", "apply", "--judge", "J", "--set", folder, *place)
     assert "5 pictures judged" in applied.output
+
+
+def test_the_name_of_the_built_in_classifier_is_taken(tmp_path):
+    with pytest.raises(SettingsError, match="take another name"):
+        queue_judge(order(tmp_path, "recogniser"), tmp_path / "jobs")
+
+
+def test_a_semsim_called_as_a_judge_does_not_stand_for_it(tmp_path):
+    resources = Resources(checkpoints=tmp_path, classifiers=())
+    judge = judge_path("mine", tmp_path)
+    judge.parent.mkdir()
+    for path in (tmp_path / "mine.safetensors", judge):
+        path.write_bytes(b"")
+    assert find_classifier("mine", resources) == judge

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -18,11 +19,13 @@ from semsim.learning.ablations import (
     default_values,
     plain_names,
     read_values,
+    study_plan,
     summary,
     within_budget,
 )
 from semsim.learning.splits import HoldOut, divide
 from semsim.learning.triplets import take_stock
+from semsim.metrics.provenance import START
 
 SMALL = PRESETS["small"]
 
@@ -174,3 +177,11 @@ def test_a_summary_is_the_mean_over_seeds_in_the_order_of_values():
     assert table["start"].tolist() == [0.25, 0.25]
     assert table[["rho", "ssim"]].isna().all(axis=None)
     assert table["seeds"].tolist() == [2, 2]
+
+
+def test_seeds_are_those_of_the_settings_and_up(labels):
+    asked = {"hold_out": HoldOut(), "trainings": 2, "controls": START}
+    seventh = replace(SMALL, seed=7)
+    found = study_plan("margin", "0.5", labels, settings=seventh, **asked)
+    assert found.seeds == (7, 8)
+    assert [arm.settings.seed for arm in arms(found)] == [7, 8]

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from semsim.cli.learn import study_rows, study_text
-from semsim.errors import DataError, SettingsError, StopRequestedError, WeightsError
+from semsim.errors import (
+    DataError,
+    SettingsError,
+    StopRequestedError,
+    TrainingFailedError,
+    WeightsError,
+)
 from semsim.jobs import folders as jobs
 from semsim.learning import TrainSettings
 from semsim.learning.ablations import StudyPlan, summary
@@ -24,7 +30,7 @@ from semsim.learning.ablations_run import (
     train_and_judge,
 )
 from semsim.learning.card import card_markdown, read_card
-from semsim.learning.controls import ALL
+from semsim.learning.controls import ALL, verdict_of
 from semsim.learning.orders import STATE_FILE, Facts, Order, read_facts
 from semsim.learning.session import learn
 from semsim.learning.splits import HoldOut
@@ -223,4 +229,40 @@ def test_what_cannot_be_is_refused_before_a_job_is_made(asked, material, place, 
     away = replace(asked, hold_out=HoldOut(kind="architecture", value="other"))
     with pytest.raises(DataError, match="Known: net"):
         queue_judged(away, material, place, root)
+    assert jobs.list_jobs(root) == []
+
+
+def test_a_control_that_diverges_takes_nothing_from_the_training(
+    asked, material, place, tmp_path, monkeypatch
+):
+    def diverges(order, *arguments):
+        if order.control:
+            raise TrainingFailedError("The loss became nan in epoch 5.")
+        return learn(order, *arguments)
+
+    monkeypatch.setattr("semsim.learning.session.learn", diverges)
+    outcome = train_and_judge(replace(asked, controls=ALL), material, place, tmp_path)
+    why = outcome["held_out"]["absent"]["shuffled"]
+    assert why == "it failed. The loss became nan in epoch 5"
+    said = " ".join(verdict_of(outcome["held_out"]).sentences)
+    assert "Not compared with the same training on shuffled votes: it failed." in said
+    assert read_card(asked.order.checkpoint)["held_out"]["metrics"]
+    plan = replace(PLAN, values=(0.5,), controls=ALL)
+    (row,) = run_study(plan, material, place, tmp_path / "study")["rows"]
+    assert row["held_out"]["absent"]["shuffled"] == why
+
+
+def test_studies_that_cannot_be_judged_together_are_refused_before_a_job_is_made(
+    asked, material, place, tmp_path
+):
+    asked_for = np.resize([3, 5], len(material.labels))
+    labels = material.labels.assign(votes_per_item=asked_for)
+    root = tmp_path / "jobs"
+    mixed = replace(material, labels=labels, votes=material.votes.drop(columns="votes_per_item"))
+    for queue in (
+        lambda: queue_judged(asked, mixed, place, root),
+        lambda: queue_study(PLAN, mixed, place, root),
+    ):
+        with pytest.raises(DataError, match=r"cannot be judged together.*got 3, 5"):
+            queue()
     assert jobs.list_jobs(root) == []

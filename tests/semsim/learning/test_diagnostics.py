@@ -12,6 +12,7 @@ from semsim.learning.diagnostics import (
     distances,
     last_by_epoch,
     reason_to_stop,
+    triplet_distances,
     warnings_about,
 )
 
@@ -112,3 +113,14 @@ def test_training_stops_after_collapsed_epochs_in_a_row():
     assert not stop([flat, record(), flat], collapse_patience=2)
     assert not stop([flat], collapse_patience=2)
     assert not stop([flat] * 9)
+
+
+def test_distances_of_many_triplets_are_those_of_all_at_once(monkeypatch):
+    features = torch.rand(7, 5, generator=torch.Generator().manual_seed(0))
+    triplets = np.random.default_rng(0).integers(0, 7, (10, 3))
+    whole = distances(*(features[triplets[:, role]] for role in range(3)))
+    monkeypatch.setattr("semsim.learning.diagnostics._AT_ONCE", 4)
+    parts = triplet_distances(features, triplets)
+    assert torch.equal(parts.plus, whole.plus)
+    assert torch.equal(parts.minus, whole.minus)
+    assert parts.norm == whole.norm

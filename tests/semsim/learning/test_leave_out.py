@@ -53,6 +53,8 @@ def _copied(one: Material, folder) -> Material:
 def test_every_data_set_is_judged_by_a_semsim_that_never_saw_it(two, place, quick, tmp_path):
     material = read_materials([one for one, _ in two], [votes for _, votes in two])
     assert set(material.labels["dataset"]) == {"a", "b"}
+    people = material.votes.groupby("dataset")["annotator"].unique()
+    assert not set(people["a"]) & set(people["b"])  # a name in two studies is not one person
     settings = replace(quick, epochs=1)
     plan = LeaveOut(controls=ALL)
     found = leave_each_out(plan, settings, material, place, tmp_path / "out")
@@ -146,6 +148,8 @@ def test_what_cannot_be_is_told(two, place, quick, tmp_path):
         leave_each_out(LeaveOut(), quick, alone, place, tmp_path)
     with pytest.raises(DataError, match="1 tables of labels and 2 of votes"):
         read_materials([labels], [votes, votes])
+    with pytest.raises(DataError, match=r"No votes at .*gone\.parquet"):
+        read_materials([labels], [votes.with_name("gone.parquet")])
     with pytest.raises(DataError, match="the same reconstructions"):
         read_materials([labels, labels], ())
     with pytest.raises(SettingsError, match="Leave out each dataset"):

@@ -106,6 +106,21 @@ def test_a_finished_name_is_not_overwritten(order, labels, tmp_path):
         learn(order, labels, tmp_path / "second", silent)
 
 
+def test_another_of_the_same_name_is_not_overwritten_by_one_that_goes_on(
+    order, labels, tmp_path, begun
+):
+    """It was begun and finished while the first one was stopped."""
+    other = replace(order, settings=replace(order.settings, lr=0.01))
+    (tmp_path / "second").mkdir()
+    learn(other, labels, tmp_path / "second", silent)
+    kept = order.checkpoint.read_bytes()
+    with pytest.raises(SettingsError, match="another name"):
+        learn(order, labels, tmp_path, silent)
+    assert order.checkpoint.read_bytes() == kept
+    again = learn(other, labels, tmp_path / "second", silent)  # its own it may write again
+    assert again["settings"]["lr"] == 0.01
+
+
 def test_the_results_are_those_of_the_weights_that_are_kept(order, labels, tmp_path):
     patient = replace(order, settings=replace(order.settings, patience=2, epochs=20))
     outcome = learn(patient, labels, tmp_path, silent)

@@ -241,6 +241,27 @@ def test_weights_that_turn_out_unusable_are_a_reason_too(labels, resources, tmp_
     sets = pair_sets_of_labels(labels)
     book = score_sets(sets, ["recogniser"], resources, tmp_path / "scores")
     assert "not a readable weight file" in book.refused[sets[0].title, "recogniser"]
+    make_classifier(resources.checkpoints / "recogniser.safetensors")
+    book = score_sets(sets, ["recogniser"], resources, tmp_path / "scores")
+    assert not book.refused
+
+
+def test_what_only_kept_a_picture_from_being_read_is_tried_again(
+    labels, resources, tmp_path, monkeypatch
+):
+    """The reason tells what to do; who has done it gets scores, and until then the reason."""
+    sets, kept = pair_sets_of_labels(labels), tmp_path / "scores"
+    monkeypatch.setenv("SEMSIM_MAX_MEGAPIXELS", "0.00001")
+    for book in (
+        score_sets(sets, ["mse"], resources, kept),
+        read_scores(sets, ["mse"], resources, kept),
+    ):
+        assert "SEMSIM_MAX_MEGAPIXELS" in book.refused[sets[0].title, "mse"]
+        assert book.missing == ()
+    monkeypatch.delenv("SEMSIM_MAX_MEGAPIXELS")
+    assert read_scores(sets, ["mse"], resources, kept).refused  # which computes nothing
+    book = score_sets(sets, ["mse"], resources, kept)
+    assert (book.refused, len(book.scores)) == ({}, 15)
 
 
 def test_a_metric_of_sets_has_one_row_and_its_notes(labels, resources, tmp_path):
