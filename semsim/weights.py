@@ -127,7 +127,14 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str,
     """
     from safetensors.torch import save
 
-    kept = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    kept: dict[str, Tensor] = {}
+    seen: set[int] = set()
+    for name, value in tensors.items():
+        plain = value.detach().cpu().contiguous()
+        place = plain.untyped_storage().data_ptr()
+        # safetensors refuses what shares its memory, as a layer that a network has twice.
+        kept[name] = plain.clone() if place in seen else plain
+        seen.add(place)
     write_bytes(path, _in_order(save(kept, metadata=dict(facts))))
 
 

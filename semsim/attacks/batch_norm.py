@@ -7,7 +7,9 @@ from typing import Literal
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
+from semsim.errors import SettingsError
 from semsim.types import AttackedModel, BatchNormStatistics
 
 BatchNorm = Literal["eval", "train"]  # normalise by running statistics, or by the image's own
@@ -43,10 +45,20 @@ def batch_norm_mode(model: AttackedModel, mode: BatchNorm, *, alone: bool = True
     mix; where they are not `alone`, as in training on the batch of them all. So does a layer
     without running statistics, whatever `mode` is.
     Running statistics are never changed, and every layer goes back to the mode it was in.
+    Raises `SettingsError` where a layer of an image that is alone has no places to take its own
+    statistics over.
     """
     modules = list(model.modules()) if isinstance(model, nn.Module) else []
     trained = [module for module in modules if module.training]
-    every = batch_norm_layers(model)
+    every = [module for module in modules if isinstance(module, _BatchNorm)]
+    if alone:
+        flat = [layer for layer in every if not isinstance(layer, nn.BatchNorm2d)]
+        if flat and mode == "train":
+            raise SettingsError(
+                f"The network has a {type(flat[0]).__name__}, which has no statistics of one image "
+                "that is alone: share a batch or an update, or take batch_norm=eval."
+            )
+        every = [layer for layer in every if layer not in flat]
     layers = [layer for layer in every if mode == "train" or layer.running_mean is None]
     by = _by_its_own_statistics if alone else _by_those_of_the_batch
     handles = [layer.register_forward_hook(by) for layer in layers]
@@ -135,7 +147,7 @@ def _by_its_own_statistics(
 def _by_those_of_the_batch(
     layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor
 ) -> Tensor | None:
-    if not isinstance(layer, nn.BatchNorm2d):
+    if not isinstance(layer, _BatchNorm):
         return None
     return F.batch_norm(
         inputs[0], None, None, layer.weight, layer.bias, training=True, eps=layer.eps

@@ -112,7 +112,7 @@ def do_campaign(order: CampaignOrder, folder: Path, report: Report) -> dict[str,
     judge = find_judge(order.judge, order.checkpoints) if order.judge else None
     if judge is not None:  # said before hours of work, not after
         for text, images in plan.images.items():
-            check_classes(classes_of(judge), order.judge, images.classes, f"The data set {text}")
+            check_classes(classes_of(judge), order.judge, images.names, f"The data set {text}")
     known = known_estimate(plan, order.data)
     how = runner.HowToRun(device=order.device, retry=order.retry)
     how = how if known is None else replace(how, estimate=known)

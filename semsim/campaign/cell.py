@@ -17,6 +17,7 @@ from semsim.attacks.together import Found
 from semsim.campaign.plan import ONE_GRADIENT, TargetPlan
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
+from semsim.errors import DataError
 from semsim.progress import Report, silent
 from semsim.registry import Plugin, build
 from semsim.sets.image import AttackResult, result_of
@@ -64,6 +65,12 @@ def attack_images(
     seeds: one an image; it decides what the defence does to it and where the attack starts.
     shared: what a client shares, of one image or, of a multiple of so many, of several in turn.
     """
+    if tuple(model.classes) != tuple(images.classes):
+        raise DataError(
+            f"The target knows the classes {', '.join(model.classes)} and the images are of "
+            f"{', '.join(images.classes)}: the pictures have changed since they were planned. "
+            "Begin the campaign anew."
+        )
     sharing: Sharing = build(SHARED, shared.name, shared.settings)
     if isinstance(sharing, Gradient):
         found = attacked(

@@ -1,5 +1,6 @@
 """The finished cells of one target under one attack, as a reconstruction set."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -50,13 +51,16 @@ def write_finished_set(data: Path, plan: Plan, planned: PlannedSet) -> Path:
     """
     store, folder = PieceStore(data), set_folder(data, plan, planned)
     cells = [store.cells.read(cell.key) for cell in planned.cells]
-    return write_set(folder, _run_record(store, plan, planned, cells), map(_image, cells))
+    names = plan.images[planned.target.dataset].names
+    images = (_image(cell, names) for cell in cells)
+    return write_set(folder, _run_record(store, plan, planned, cells), images)
 
 
-def _image(cell: StoredCell) -> SetImage:
+def _image(cell: StoredCell, names: Sequence[str]) -> SetImage:
+    """names: what the images of this campaign show; another's, which kept the cell, may differ."""
     return set_image(
         image_id=cell.image_id,
-        class_id=cell.class_id,
+        class_id=names.index(cell.class_name),
         class_name=cell.class_name,
         original=cell.original,
         found=cell.result,

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from semsim.kept.places import checkout
 
 RELAY = "SEMSIM_FLOWER_RELAY"  # as in `flower_apps`, which only Flower's python can import
 FLOWER = "SEMSIM_FLOWER"  # the folder of an environment with Flower
+_BREATH = 0.1  # seconds until the next call is awaited after one that broke off
 _LINGER = 10.0  # seconds in which a client's last answer can leave
 _STARTING = 120.0  # seconds in which Flower's processes have to answer
 _CONNECTION = "server"
@@ -138,6 +140,7 @@ class _Flower:
         self.running: list[tuple[subprocess.Popen[bytes], Path]] = []
         key = secrets.token_bytes(32)
         self.listener = Listener(authkey=key)
+        self.closed = threading.Event()
         self.calls: queue.Queue[Connection] = queue.Queue()
         self.environment = {
             **os.environ,
@@ -165,6 +168,7 @@ class _Flower:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        self.closed.set()
         self.listener.close()
         self.home.cleanup()
 
@@ -250,8 +254,10 @@ class _Flower:
         while True:
             try:
                 self.calls.put(self.listener.accept())
-            except OSError:
-                return  # closed
+            except (OSError, EOFError, AuthenticationError):
+                # Somebody who called is gone before a word was said: others will call.
+                if self.closed.wait(_BREATH):
+                    return
 
 
 @dataclass

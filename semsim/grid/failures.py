@@ -14,7 +14,8 @@ _OF_THE_MACHINE = {
     *("PickleError", "UnpicklingError", "PicklingError"),
     *("OutOfMemoryError", "AcceleratorError", "SafetensorError", "BadZipFile"),
     *("KilledWorker", "CommClosedError", "FutureCancelledError", "CancelledError"),
-    *("DataError", "WeightsError", "JobError", "UnknownNameError"),
+    *("DataError", "PictureError", "WeightsError", "CheckpointError"),
+    *("JobError", "UnknownNameError"),
 }
 # How torch words what it raises as a plain RuntimeError.
 _WORDS = re.compile(

@@ -18,11 +18,12 @@ class Unit:
     """A piece of a network that is never cut.
 
     inputs: channels it normally takes. make: builds it for another number of input channels, as a
-    tail needs that sees the answers of several bodies.
+    tail needs that sees the answers of several bodies. flat: whether it makes vectors of maps.
     """
 
     inputs: int
     make: Callable[[int], nn.Module]
+    flat: bool = False
 
 
 class SplitNetwork(Protocol):
@@ -148,12 +149,18 @@ def make_parts(network: SplitNetwork, task: AnyTask, seed: int, *, copies: int =
 
 
 def check_cuts(network: SplitNetwork, task: AnyTask) -> list[Unit]:
-    """The network's units; `SettingsError` where a cut leaves a part empty."""
+    """The network's units; `SettingsError` where a cut leaves a part empty, or sends no maps."""
     units = network.units(task.channels, task.size, task.classes)
     if network.h < 1 or network.t < 1 or network.h + network.t >= len(units):
         raise SettingsError(
             f"{type(network).__name__} has {len(units)} units: h and t must be at least 1 and "
             f"leave the server at least one; got h={network.h}, t={network.t}."
+        )
+    flat = next((place for place, unit in enumerate(units) if unit.flat), len(units))
+    if network.h > flat:
+        raise SettingsError(
+            f"After unit {flat} {type(network).__name__} has vectors, and attacks need maps: h "
+            f"must be at most {flat}; got {network.h}."
         )
     return units
 
@@ -289,7 +296,7 @@ def _hidden_unit(inputs: int, spatial: int, outputs: int) -> Unit:
     def make(channels: int) -> nn.Module:
         return nn.Sequential(nn.Flatten(), nn.Linear(channels * spatial, outputs), nn.ReLU())
 
-    return Unit(inputs=inputs, make=make)
+    return Unit(inputs=inputs, make=make, flat=True)
 
 
 def _linear_unit(inputs: int, classes: int) -> Unit:

@@ -200,7 +200,9 @@ class SentenceRun:
         """Train a system, translate the private sentences by it, and keep both."""
         bench, began = self.bench(defence, seed), time.monotonic()
         system: SplitSystem = make_defence(defence)(bench, report)
-        translated = translate(system, self.private.source.to(self.device), PLACES).cpu()
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)  # of noise that is drawn anew
+            translated = translate(system, self.private.source.to(self.device), PLACES).cpu()
         facts = {"translated": translated, "seconds": time.monotonic() - began}
         self.store.write_system(self.key(defence, seed), system, facts)
 

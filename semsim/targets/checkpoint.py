@@ -9,7 +9,7 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from semsim.errors import SettingsError, WeightsError
+from semsim.errors import CheckpointError, WeightsError
 from semsim.types import LabelledImages
 from semsim.weights import write_tensors
 
@@ -45,8 +45,8 @@ def write_state(path: Path, state: TrainState, training: str) -> None:
 def read_state(path: Path, training: str) -> TrainState | None:
     """What `write_state` kept, or None where nothing was.
 
-    Raises `WeightsError` where the file is broken, `SettingsError` where another training, that
-    is other settings or other images, wrote it.
+    Raises `WeightsError` where the file is broken, `CheckpointError` where another training,
+    that is other settings or other images, wrote it.
     """
     if not path.exists():
         return None
@@ -59,7 +59,7 @@ def read_state(path: Path, training: str) -> TrainState | None:
     if facts.get("kind") != _KIND:
         raise WeightsError(f"{path} is not the checkpoint of a training; remove it.")
     if facts["training"] != training:
-        raise SettingsError(
+        raise CheckpointError(
             f"{path} belongs to a training with other settings or images. Resume it with its own, "
             "or remove it."
         )

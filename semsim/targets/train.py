@@ -1,5 +1,6 @@
 """One training loop for all target classifiers."""
 
+import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -246,7 +247,7 @@ def _one_epoch(training: Training, run: _Run, report: Report) -> dict[str, float
     """The mean loss and the share classified right, over one pass through the images."""
     data, device = training.data, run.model.mean.device
     loss_sum, right, seen = 0.0, 0, 0
-    batches = _batches(training, run.rng)
+    batches = _batches(training, run)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         # Dropout draws from the global generator only.
         torch.manual_seed(training.settings.seed + run.schedule.last_epoch)
@@ -270,12 +271,30 @@ def _changed(training: Training, images: Tensor, rng: torch.Generator) -> Tensor
     return changed if training.degrade is None else training.degrade(changed, rng)
 
 
-def _batches(training: Training, rng: torch.Generator) -> Sequence[Tensor]:
-    """The images of each step of an epoch, as indices."""
+def _batches(training: Training, run: _Run) -> Sequence[Tensor]:
+    """The images of each step of an epoch, as indices.
+
+    A last image that is alone goes with those before it where the network cannot train on one, as
+    batch norm of maps of one pixel.
+    """
     images, size = len(training.data), training.settings.batch_size
     if training.private is not None:
-        return poisson_batches(images, size, rng)
-    return torch.randperm(images, generator=rng).split(size)
+        return poisson_batches(images, size, run.rng)
+    parts = torch.randperm(images, generator=run.rng).split(size)
+    if len(parts) > 1 and len(parts[-1]) == 1 and not _takes_one(training, run):
+        return (*parts[:-2], torch.cat(parts[-2:]))
+    return parts
+
+
+@torch.no_grad()
+def _takes_one(training: Training, run: _Run) -> bool:
+    probe = copy.deepcopy(run.model).train()
+    with torch.random.fork_rng(devices=[]):
+        try:
+            probe(training.data.images[:1].to(run.model.mean.device))
+        except ValueError:
+            return False
+    return True
 
 
 def _one_step(training: Training, run: _Run, images: Tensor, labels: Tensor) -> tuple[float, int]:

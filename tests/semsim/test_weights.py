@@ -227,3 +227,11 @@ def test_the_same_content_makes_the_same_file(tmp_path):
     assert tensor_facts(paths[0]) == facts
     again = load_file(paths[0])
     assert all(torch.equal(again[name], value) for name, value in tensors.items())
+
+
+def test_what_a_network_has_twice_is_written_under_both_names(tmp_path):
+    shared = torch.arange(6.0).reshape(2, 3)
+    tensors = {"first": shared, "again": shared, "part": shared[1], "none": torch.zeros(0)}
+    write_tensors(tmp_path / "tied.safetensors", tensors, {})
+    found = load_file(tmp_path / "tied.safetensors")
+    assert all(torch.equal(found[name], value) for name, value in tensors.items())

@@ -5,10 +5,16 @@ import torch
 from torch import nn
 
 from semsim.attacks import run_many
-from semsim.attacks.batch_norm import moments_of_each, running_statistics, statistics_of
+from semsim.attacks.batch_norm import (
+    batch_norm_mode,
+    moments_of_each,
+    running_statistics,
+    statistics_of,
+)
 from semsim.attacks.gradattack import GradAttack
 from semsim.attacks.observe import assumptions, observe_gradient
 from semsim.defences.none import NoDefence
+from semsim.errors import SettingsError
 
 IMAGES = torch.rand(3, 3, 8, 8, generator=torch.Generator().manual_seed(1))
 
@@ -78,3 +84,36 @@ def test_an_attack_on_many_is_that_on_each(statistics, model):
     for place, one in enumerate(seen):
         alone = attack(one, rng=torch.Generator().manual_seed(place))
         assert torch.allclose(found[place].image, alone.image, atol=1e-4)
+
+
+class Flat(nn.Module):
+    """Maps, and a vector of each image, both normalised."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.maps = nn.Conv2d(3, 4, 3, stride=2), nn.BatchNorm2d(4)
+        self.vectors, self.head = nn.BatchNorm1d(36), nn.Linear(36, 4)
+
+    def forward(self, images):
+        return self.head(self.vectors(self.maps(self.conv(images)).tanh().flatten(1)))
+
+
+def test_in_a_batch_every_kind_of_batch_norm_is_as_in_training():
+    torch.manual_seed(0)
+    model = Flat().train()
+    expected = model(IMAGES).detach()
+    model.eval()
+    kept = {name: value.clone() for name, value in model.state_dict().items()}
+    with torch.no_grad(), batch_norm_mode(model, "train", alone=False):
+        assert torch.allclose(model(IMAGES), expected, atol=1e-6)
+    assert not torch.allclose(model(IMAGES), expected, atol=1e-3)
+    assert all(torch.equal(value, kept[name]) for name, value in model.state_dict().items())
+
+
+def test_vectors_of_an_image_that_is_alone_have_no_statistics_of_their_own():
+    model = Flat().eval()
+    told = "BatchNorm1d, which has no statistics of one image"
+    with pytest.raises(SettingsError, match=told), batch_norm_mode(model, "train"):
+        pass
+    with batch_norm_mode(model, "eval"):
+        assert model(IMAGES[:1]).shape == (1, 4)

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,7 +11,8 @@ from semsim.campaign.plan import TargetPlan
 from semsim.datasets.symbols import Symbols
 from semsim.defences.crop_flip import CropFlip
 from semsim.defences.none import NoDefence
-from semsim.errors import AttackFailedError, SettingsError
+from semsim.errors import AttackFailedError, DataError, SettingsError
+from semsim.grid.failures import of_the_machine
 from semsim.images import to_uint8
 from semsim.registry import Plugin
 from semsim.targets.model import load_target, save_target
@@ -116,3 +118,12 @@ def test_a_picture_stands_beside_its_original_where_another_of_its_client_failed
         assert (one.picture == one.attacked).all()
     assert (second.picture, second.error) == (None, "no number")
     assert (second.attacked == to_uint8(some.images[1])).all()
+
+
+def test_pictures_that_have_changed_since_they_were_planned_are_not_attacked(weights):
+    """A class more, in a folder, and every label is another's."""
+    image = Symbols(test_per_class=1)("test").pick([3])
+    grown = replace(image, classes=("aardvark", *image.classes), labels=image.labels + 1)
+    with pytest.raises(DataError, match="have changed since they were planned") as refused:
+        attack_images(load_target(weights), grown, PLAN.defence, Plugin(name="invgrad"), [0])
+    assert of_the_machine(refused.value)  # so it is not kept as a result

@@ -8,6 +8,8 @@ import socket
 import subprocess
 import sys
 import time
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client
 from pathlib import Path
 
 import pytest
@@ -145,3 +147,19 @@ def test_the_relay_is_called_the_same_at_both_ends():
     """`flower_apps` cannot be imported here: Flower is in an environment of its own."""
     other = (ROOT / "semsim/federated/flower_apps.py").read_text()
     assert f'RELAY = "{flower.RELAY}"' in other
+
+
+def test_a_call_that_breaks_off_keeps_no_other_from_being_taken(tmp_path, monkeypatch):
+    """Flower's own programs are short-lived, and one may be killed while it says who it is."""
+    monkeypatch.setattr(flower, "flower_folder", lambda: tmp_path)
+    monkeypatch.setattr(flower.signal, "signal", lambda *_: None)
+    with flower._Flower(tmp_path) as running:
+        address = running.listener.address
+        key = bytes.fromhex(running.environment[flower.RELAY].rpartition("|")[2])
+        with socket.socket(socket.AF_UNIX) as broken:
+            broken.connect(address)
+        with pytest.raises(AuthenticationError):
+            Client(address, authkey=b"another")
+        with Client(address, authkey=key) as line:
+            line.send("here")
+            assert running.calls.get(timeout=30).recv() == "here"

@@ -7,7 +7,13 @@ import pytest
 import torch
 from distributed.comm import CommClosedError
 
-from semsim.errors import AttackFailedError, DataError, SettingsError
+from semsim.errors import (
+    AttackFailedError,
+    CheckpointError,
+    DataError,
+    PictureError,
+    SettingsError,
+)
 from semsim.grid.failures import of_the_machine, told_of_the_machine
 
 WORK = ["train_plan", "attack_images"]
@@ -22,6 +28,8 @@ MACHINE = [
     pickle.UnpicklingError("invalid load key"),
     DataError("No folder /data/cats. Expected <root>/<class>/<image>."),
     CommClosedError("the scheduler went away"),
+    PictureError("No image at /data/cats/1.png."),
+    CheckpointError("a.part belongs to a training with other settings or images."),
 ]
 COMPUTED = [
     SettingsError("The training diverged: in epoch 2 the loss is nan."),

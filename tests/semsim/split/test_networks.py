@@ -15,11 +15,12 @@ from semsim.split.networks import (
 TASK = Task(size=(32, 32), classes=5, mean=(0.4, 0.5, 0.6), std=(0.2, 0.2, 0.2))
 NARROW = {"small": {"width": 4}, "resnet18": {"width": 4}, "vgg16": {"width": 4}}
 UNITS = {"small": 4, "resnet18": 6, "vgg16": 16}
+MAPS = {**UNITS, "vgg16": 13}  # units after which there are maps to send
 
 
 def cuts(name):
     count = UNITS[name]
-    return [(h, t) for h in range(1, count) for t in range(1, count - h)]
+    return [(h, t) for h in range(1, count) for t in range(1, count - h) if h <= MAPS[name]]
 
 
 @pytest.mark.parametrize("name", SPLIT_NETWORKS)
@@ -81,6 +82,11 @@ def test_the_seed_decides_the_weights_and_the_global_generator_stays():
     pairs = list(zip(first.parameters(), again.parameters(), other.parameters(), strict=True))
     assert all(torch.equal(a, b) for a, b, _ in pairs)
     assert any(not torch.equal(a, c) for a, _, c in pairs)
+
+
+def test_vgg16_sends_maps_and_no_vectors():
+    with pytest.raises(SettingsError, match="h must be at most 13; got 14"):
+        make_parts(Vgg16(h=14, width=4), TASK, 0)
 
 
 def test_vgg16_refuses_images_that_it_would_halve_to_nothing():

@@ -1,9 +1,10 @@
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch import nn
 
 from semsim.datasets.symbols import Symbols
 from semsim.defences import STRATEGIES, make
@@ -307,3 +308,27 @@ def test_a_share_to_reach_needs_a_test_and_is_a_share():
         until()
     with pytest.raises(SettingsError, match="above 0 and up to 1; got 65"):
         TrainSettings(until=65)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PointMaps:
+    """A network whose last batch norm sees maps of one pixel."""
+
+    def build(self, channels, size):
+        layers = nn.Conv2d(channels, 4, kernel_size=size), nn.BatchNorm2d(4), nn.ReLU()
+        return nn.Sequential(*layers, nn.Flatten()), 4
+
+
+@pytest.mark.parametrize("architecture", [_PointMaps(), SmallCNN(width=4)])
+def test_a_last_image_that_is_alone_is_learned_from(architecture):
+    """Batch norm cannot train on one map of one pixel: it goes with the images before it."""
+    train = few("train").pick(range(9))
+    sizes = []
+
+    class Counted(NoDefence):
+        def images(self, images, rng):
+            sizes.append(len(images))
+            return super().images(images, rng)
+
+    train_target(architecture, train, Counted(), TrainSettings(epochs=1, batch_size=4))
+    assert sizes == ([4, 5] if isinstance(architecture, _PointMaps) else [4, 4, 1])

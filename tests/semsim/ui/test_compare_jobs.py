@@ -2,6 +2,7 @@
 
 import shutil
 import time
+from dataclasses import replace
 
 from made_study import MODELS
 
@@ -66,3 +67,32 @@ def test_a_download_is_a_job_and_its_failure_stays_visible(made_context, monkeyp
     assert ended(job) is jobs.JobState.FAILED
     assert "could not be fetched" in jobs.error_text(job)
     assert live_download(context).id == job.id
+
+
+def test_scoring_that_was_stopped_after_a_part_is_there_to_be_resumed(made_context, monkeypatch):
+    context = made_context(models=MODELS[:4], n_images=3, scored=())
+    before = fresh(context, VIEW)
+    monkeypatch.setattr(jobs, "start", lambda job: None)
+    job = scoring_job(context, before)
+
+    def found(missing):
+        return scoring_job(context, replace(before, book=replace(before.book, missing=missing)))
+
+    whole = before.book.missing
+    monkeypatch.setattr(jobs, "state", lambda one: jobs.JobState.STOPPED)
+    assert found(whole[1:]).id == job.id
+    other = found((*whole, ("a model more", "mse")))
+    assert other.id != job.id
+    assert found(whole[1:]).id == other.id  # the newest of those that would do it
+    monkeypatch.setattr(jobs, "state", lambda one: jobs.JobState.DONE)
+    assert found(whole[1:]).id not in (job.id, other.id)  # what was lost since is made again
+
+
+def test_a_weight_file_is_fetched_once_at_a_time(made_context, monkeypatch):
+    context = made_context(n_images=2)
+    monkeypatch.setattr(jobs, "start", lambda job: None)
+    first, second = (start_download(context, name) for name in ("squeezenet1_1", "alexnet"))
+    assert start_download(context, "squeezenet1_1").id == first.id != second.id
+    state = {first.id: jobs.JobState.RUNNING, second.id: jobs.JobState.DONE}
+    monkeypatch.setattr(jobs, "state", lambda job: state[job.id])
+    assert live_download(context).id == first.id

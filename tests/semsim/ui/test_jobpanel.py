@@ -247,3 +247,13 @@ def test_a_list_of_jobs_begins_one_or_says_why_not(tmp_path):
     assert (said, then, chosen.value) == ("", "One 2", made.id)
     assert shown[-2:] == ["drawn", "One"]
     assert 1 + len(shown) == len(outputs)
+
+
+def test_what_runs_is_shown_before_what_has_ended_since(tmp_path, monkeypatch):
+    runs, ended = (jobs.create(tmp_path, kind="test", title=name, argv=[]) for name in "ab")
+    state = {runs.id: JobState.RUNNING, ended.id: JobState.DONE}
+    monkeypatch.setattr(jobs, "state", lambda job: state[job.id])
+    assert jobpanel.newest(tmp_path, "test") == runs.id
+    state[runs.id] = JobState.FAILED
+    assert jobpanel.newest(tmp_path, "test") == ended.id
+    assert jobpanel.newest(tmp_path, "other") is None

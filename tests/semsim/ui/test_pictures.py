@@ -354,6 +354,20 @@ def test_what_is_discarded_is_gone(client, drop, context):
     assert "Not kept yet" not in page(client, HOME).text
 
 
+def test_what_is_being_kept_is_neither_offered_nor_discarded(client, drop, context, monkeypatch):
+    look = looked(client, sent(client, drop))
+    with monkeypatch.context() as held:
+        held.setattr(jobs, "start", lambda job: None)
+        assert client.post(f"{HOME}/keep", json={"look": look, "name": "mine"}).is_success
+    shown = page(client, HOME).text
+    assert "At work on" in shown
+    assert "Not kept yet" not in shown
+    for act, more in (("discard", {}), ("keep", {"name": "again"})):
+        reply = client.post(f"{HOME}/{act}", json={"look": look, **more})
+        assert (reply.status_code, "being kept already" in reply.json()["error"]) == (422, True)
+    assert uploads.uploads(context.data / "uploads") != []
+
+
 def cut_off(context, job_id):
     """Leave a job as it is where its process had not begun to write what it found."""
     for name in ("result.json", "pid.json"):
