@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import asdict
+from typing import Any
 
 from semsim.analysis.evidence import MODEL_KEY
 from semsim.comparison.packed_job import PACK_JOB, PackOrder, pack_files
@@ -24,39 +25,48 @@ def scoring_job(context: ScienceContext, comparison: Comparison) -> Job | None:
     """The job that computes what is missing, started when none has tried it yet.
 
     The same work is not started twice: where it failed or was stopped, that job is returned for
-    a person to resume. None where nothing is missing and nothing runs.
+    a person to resume, also where it had done a part. None where nothing is missing and nothing
+    runs.
     """
     with _starting:
-        job = newest_scoring(context, comparison.study.id)
-        missing = [list(pair) for pair in comparison.book.missing]
-        if job is not None and jobs.state(job) not in _SETTLED:
-            return job
-        if not missing:
-            return None
-        if job is not None and _request(job).get("missing") == missing:
-            return job
+        known = _scorings(context, comparison.study.id)
+        missing = comparison.book.missing
+        live = next((job for job in known if jobs.state(job) not in _SETTLED), None)
+        if live is not None or not missing:
+            return live
+        for job in known:
+            asked = {tuple(pair) for pair in _request(job).get("missing", ())}
+            left = set(missing) < asked and jobs.state(job) is not JobState.DONE
+            if left or set(missing) == asked:
+                return job
         job = _create_scoring(context, comparison)
         jobs.start(job)
         return job
 
 
 def start_download(context: ScienceContext, name: str) -> Job:
-    """A running job that fetches the weight file `name`."""
-    entry = weight_file(name, context.checkpoints)
-    job = jobs.create(
-        context.data / "jobs",
-        kind=WEIGHTS_JOB,
-        title=f"Fetching {entry.file}",
-        argv=["weights", name, "--download", "--checkpoints", str(context.checkpoints)],
-    )
-    jobs.start(job)
-    return job
+    """A running job that fetches the weight file `name`; the one there is, if any."""
+    title = f"Fetching {weight_file(name, context.checkpoints).file}"
+    root = context.data / "jobs"
+    with _starting:
+        for job in jobs.live_jobs(root, WEIGHTS_JOB):
+            if job.title == title:
+                return job
+        job = jobs.create(
+            root,
+            kind=WEIGHTS_JOB,
+            title=title,
+            argv=["weights", name, "--download", "--checkpoints", str(context.checkpoints)],
+        )
+        jobs.start(job)
+        return job
 
 
 def live_download(context: ScienceContext) -> Job | None:
-    """The newest download, while it runs or where it went wrong."""
-    newest = jobs.list_jobs(context.data / "jobs", WEIGHTS_JOB)[:1]
-    return newest[0] if newest and jobs.state(newest[0]) is not JobState.DONE else None
+    """A download that runs, else the newest where it went wrong."""
+    root = context.data / "jobs"
+    first = [*jobs.live_jobs(root, WEIGHTS_JOB), *jobs.list_jobs(root, WEIGHTS_JOB)][:1]
+    return first[0] if first and jobs.state(first[0]) is not JobState.DONE else None
 
 
 def missing_weights(context: ScienceContext) -> list[WeightFile]:
@@ -70,13 +80,16 @@ def missing_weights(context: ScienceContext) -> list[WeightFile]:
 
 def newest_scoring(context: ScienceContext, study_id: str) -> Job | None:
     """The job that scores a study, or scored it last."""
-    for job in jobs.list_jobs(context.data / "jobs", SCORE_JOB):
-        if _request(job).get("study") == study_id:
-            return job
-    return None
+    return next(iter(_scorings(context, study_id)), None)
 
 
-def _request(job: Job) -> dict[str, object]:
+def _scorings(context: ScienceContext, study_id: str) -> list[Job]:
+    """The jobs that score a study, or scored it, the newest first."""
+    found = jobs.list_jobs(context.data / "jobs", SCORE_JOB)
+    return [job for job in found if _request(job).get("study") == study_id]
+
+
+def _request(job: Job) -> dict[str, Any]:
     """What a job was asked to score; nothing where its folder does not say."""
     try:
         return jobs.read_json(job.folder / "request.json")

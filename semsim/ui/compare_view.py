@@ -97,7 +97,9 @@ def head(comparison: Comparison) -> str:
     departs = "" if view.rule == protocol else f"The protocol fixed '{fixed}' before any vote."
     chosen = (view.rule, view.reference, view.unseen_by or "all")
     simulated = comparison.study.simulated
-    return str(HTML.head(chosen, rules, [*REFERENCES.items()], originals, simulated, departs))
+    against = [*REFERENCES.items()]
+    study = comparison.study.id
+    return str(HTML.head(study, chosen, rules, against, originals, simulated, departs))
 
 
 def tabs(asked: Asked, chosen: str) -> str:

@@ -111,8 +111,15 @@ def render(context: ScienceContext, page: Attacking) -> Loads:
     def measure_cards() -> list[Any]:
         return cards_measured(page)
 
+    # Another order may be asked about while one is measured.
     show.click(plan, answer, [trouble, taken], js=js, show_progress="hidden", **QUIETLY).then(
-        measured, answer, [trouble, taken, cards], js=js, show_progress="hidden", **QUIETLY
+        measured,
+        answer,
+        [trouble, taken, cards],
+        js=js,
+        show_progress="hidden",
+        trigger_mode="multiple",
+        **QUIETLY,
     )
     cost.click(measure_cards, None, [trouble, cards], show_progress="hidden", **QUIETLY)
     ran.begin_with(

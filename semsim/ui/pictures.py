@@ -165,6 +165,7 @@ def _add_plan(routes: APIRouter, context: ScienceContext) -> None:
         attack: Text = "",
     ) -> dict[str, str]:
         job = _job(context, look)
+        _refuse_kept(job, _root(context))
         plan = jobs.result(job)
         classes = tuple(tuple(one["classes"]) for one in plan["sets"])
         asked = replace(
@@ -183,6 +184,7 @@ def _add_plan(routes: APIRouter, context: ScienceContext) -> None:
     @said
     def discard(look: Text) -> dict[str, str]:
         job = _job(context, look)
+        _refuse_kept(job, _root(context))
         jobs.request_stop(job)
         for one in order_of(job).uploads:
             uploads.remove(uploads.folder_of(context.data), one)
@@ -236,12 +238,23 @@ def _job(context: ScienceContext, job_id: str) -> Job:
 
 def _waiting(root: Path) -> list[Job]:
     """What is being kept, and what somebody may still keep; the last look at each upload."""
+    keeping = _being_kept(root)
     looks = {
         order_of(job).uploads[:1]: job
         for job in jobs.list_jobs(root, LOOK)[::-1]
-        if pictures_view.has_files(job)
+        if pictures_view.has_files(job) and not keeping & {*order_of(job).uploads}
     }
     return [*jobs.live_jobs(root, KEEP), *looks.values()]
+
+
+def _being_kept(root: Path) -> set[str]:
+    """The uploads that a job under way works on."""
+    return {one for job in jobs.live_jobs(root, KEEP) for one in order_of(job).uploads}
+
+
+def _refuse_kept(look: Job, root: Path) -> None:
+    if _being_kept(root) & {*order_of(look).uploads}:
+        raise DataError("This is being kept already: All pictures says how far it is.")
 
 
 def _watched(job: Job) -> dict[str, Any]:

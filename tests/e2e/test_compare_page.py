@@ -53,6 +53,26 @@ def test_a_press_on_a_row_is_the_metric_everywhere(page: Page, server) -> None:
     expect(page.locator("#cmp-tab-disagreements")).to_have_attribute("aria-current", "page")
 
 
+def test_what_is_asked_is_asked_of_the_study_that_is_shown(page: Page, server) -> None:
+    """Another page may have chosen another meanwhile."""
+    page.goto(at(server))
+    shown = page.locator(".cmp-head").get_attribute("data-study")
+    assert shown
+    with page.expect_request(re.compile("part/panel")) as asked:
+        page.locator("#cmp-tab-files").click()
+    assert f"study={shown}" in asked.value.url
+    expect(page).to_have_url(re.compile(f"study={shown}"))
+
+
+def test_a_press_that_failed_can_be_made_again(page: Page, server) -> None:
+    page.goto(at(server, "tab=files"))
+    page.route(re.compile("act/report"), lambda route: route.abort())
+    make = page.locator("[data-act=report]")
+    make.click()
+    expect(page.locator("#studio-toasts")).to_contain_text("The studio does not answer")
+    expect(make).to_be_enabled()
+
+
 def test_the_old_answer_stays_and_can_be_used_until_the_new_one_is_there(page, server) -> None:
     page.goto(at(server, "tab=answer"))
 

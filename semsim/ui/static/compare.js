@@ -2,7 +2,13 @@
 (() => {
   const PAGE = new URL(".", document.currentScript.src).pathname.slice(0, -1);
   const asking = new Map(); // part -> what stops the request before
-  const state = () => new URLSearchParams(location.search);
+  // With the study that is shown: another page may have chosen another meanwhile.
+  function state() {
+    const params = new URLSearchParams(location.search);
+    const { study } = document.querySelector(".cmp-head")?.dataset ?? {};
+    if (study && !params.has("study")) params.set("study", study);
+    return params;
+  }
 
   function keep(params, push) {
     const address = `${PAGE}?${params}`;
@@ -118,28 +124,32 @@
     button.disabled = true;
     wanted = ["report", "everything"].includes(button.dataset.act) ? button.dataset.act : wanted;
     const address = `${PAGE}/act/${button.dataset.act}?${params}`;
-    await show(button.dataset.into, { address, method: "POST" });
+    if (!(await show(button.dataset.into, { address, method: "POST" }))) button.disabled = false;
   }
 
   // What runs is looked at every second, also after the server was away; when it has ended, what
   // depends on it is asked for.
   let wanted = ""; // the file a person asked for here: handed over as soon as it is there
-  let clock = 0;
+  const clocks = new Map(); // part -> when it is looked at next
   function watch() {
-    clearTimeout(clock);
-    const live = document.querySelector("[data-watch]");
-    if (!live) return;
-    clock = setTimeout(async () => {
-      const { watch: part, then } = live.dataset;
-      if (!(await ask(part, state(), true))) return watch();
-      if (document.querySelector(`[data-watch="${part}"]`)) return;
-      if (then !== part) ask(then);
-      const file = wanted && document.querySelector(`[data-made="${wanted}"]`);
-      if (file) {
-        wanted = "";
-        file.click();
-      }
-    }, 1000);
+    for (const { dataset } of document.querySelectorAll("[data-watch]")) {
+      const { watch: part, then } = dataset;
+      if (!clocks.has(part)) clocks.set(part, setTimeout(() => lookAgain(part, then), 1000));
+    }
+  }
+
+  async function lookAgain(part, then) {
+    const live = () => document.querySelector(`[data-watch="${part}"]`);
+    clocks.delete(part);
+    if (!live()) return;
+    if (!(await ask(part, state(), true))) return watch();
+    if (live()) return;
+    if (then !== part) ask(then);
+    const file = wanted && document.querySelector(`[data-made="${wanted}"]`);
+    if (file) {
+      wanted = "";
+      file.click();
+    }
   }
 
   // One pair, large; the arrows go on to the next.
