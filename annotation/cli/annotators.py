@@ -150,7 +150,7 @@ def erase(
     data_dir: DataDir = DATA,
     database: Database = None,
 ) -> None:
-    """Take somebody's name out of the database for good; backups still hold it."""
+    """Take somebody's name out of the database for good; backups and jobs on its votes keep it."""
     _step(people.erase, name, person, data_dir, database, keep_votes=votes is Votes.KEEP)
 
 

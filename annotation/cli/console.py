@@ -29,10 +29,12 @@ log = logging.getLogger("annotation")
 STDOUT = Path("-")
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON list instead of a table.")]
 DataDir = Annotated[Path, typer.Option("--data-dir", help="Folder of studies and their images.")]
+DATABASE = "SEMSIM_DATABASE"  # the environment variable
 Database = Annotated[
     str | None,
     typer.Option(
         "--database",
+        envvar=DATABASE,
         help="sqlite:///FILE or postgresql+psycopg://…  [default: <data-dir>/studies.db]",
     ),
 ]
@@ -61,7 +63,11 @@ class ServerParser(argparse.ArgumentParser):
         self.add_argument("--port", type=int, default=7860, help="port to listen on")
         self.add_argument("--local", action="store_true", help="no accounts, this machine only")
         self.add_argument("--data-dir", type=Path, default=DATA, help="where all data lies")
-        self.add_argument("--database", help="SQLAlchemy URL; default: SQLite in the data folder")
+        self.add_argument(
+            "--database",
+            default=os.environ.get(DATABASE),
+            help=f"SQLAlchemy URL; default: SQLite in the data folder [{DATABASE}]",
+        )
         self.add_argument(
             "--images",
             metavar="ADDRESS",

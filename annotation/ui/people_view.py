@@ -8,8 +8,9 @@ from annotation.votes.exclusion import Effect
 from annotation.web.templates import fill
 
 BACKUPS = (
-    "The name is replaced by a pseudonym and taken out of the database for good. Backups and "
-    "files that were downloaded before still hold it."
+    "The name is replaced by a pseudonym and taken out of the database for good. Backups, files "
+    "that were downloaded before and the votes that trainings and reports were made of still hold "
+    "it."
 )
 _NOTES = {
     AnnotatorStatus.ACTIVE: "Gets items and may vote.",

@@ -123,7 +123,7 @@ def test_what_an_exclusion_would_do_is_shown_before_it(client, store, study):
 def test_erasing_takes_the_name_once_more(client, store, study):
     answer_all(store, joined(store, study, "Ada")[0])
     page = shown(client, study, person="Ada", ask="erase")
-    assert "Backups and files" in page
+    assert "Backups, files that were downloaded before and the votes that trainings" in page
     assert 'data-ask-word="Ada"' in page
     address, form = f"{PAGE}/{study.id}/erase", {"person": "Ada", "votes": "keep"}
     for typed in ("", "ada", "Ada B"):
