@@ -137,8 +137,8 @@ def spoilt(plan):
     text, images = next(iter(plan.images.items()))
     labels = images.labels.clone()
     labels[1] = 10_000
-    classes = (*images.classes, *(f"class {n}" for n in range(10_000)))
-    return replace(plan, images={text: replace(images, labels=labels, classes=classes)})
+    subjects = tuple(images.shown(place) for place in range(len(images)))
+    return replace(plan, images={text: replace(images, labels=labels, subjects=subjects)})
 
 
 def test_one_image_that_breaks_does_not_take_the_others_along(client, tmp_path):
