@@ -78,11 +78,11 @@ def read_materials(labels: Sequence[Path], votes: Sequence[Path]) -> Material:
             f"{len(labels)} tables of labels and {len(votes)} of votes: give the votes of every "
             "study, in the order of the labels, or of none."
         )
+    beside: list[Path | None] = [*votes] if votes else [None] * len(labels)
+    found = [read_material(one, other) for one, other in zip(labels, beside, strict=True)]
     absent = [path for path in votes if not path.is_file()]
     if absent:
         raise DataError(f"No votes at {absent[0]}. Export them from a study, or give none.")
-    beside: list[Path | None] = [*votes] if votes else [None] * len(labels)
-    found = [read_material(one, other) for one, other in zip(labels, beside, strict=True)]
     if len(found) == 1:
         return found[0]
     named = [(str(path), one.labels) for path, one in zip(labels, found, strict=True)]

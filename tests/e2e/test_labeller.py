@@ -2,6 +2,8 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -34,8 +36,15 @@ TWENTY = [KEYS[i % len(KEYS)] for i in range(20)]
 def join(page: Page, server: LabelServer, study: Study, name: str = "Ada") -> None:
     page.goto(f"{server.url}/join/{study.token}")
     page.get_by_label("Your name").fill(name)
-    with page.expect_response(lambda reply: "/api/next" in reply.url) as first:
+    with first_items(page):
         page.get_by_role("button", name="Start").click()
+
+
+@contextmanager
+def first_items(page: Page) -> Iterator[None]:
+    """Inside, the page is opened; afterwards the pictures it got first are there to be answered."""
+    with page.expect_response(lambda reply: "/api/next" in reply.url) as first:
+        yield
     expect(page.locator(".sl-pictures img").first).to_be_visible(timeout=30_000)
     in_memory(page, sum(len(item["images"]) for item in first.value.json()["items"]))
 
@@ -317,8 +326,8 @@ def test_two_tabs_of_one_person_show_different_items(
     study = new_study()
     join(page, server, study)
     other = context.new_page()
-    other.goto(f"{server.url}/label")
-    expect(other.locator(".sl-pictures img").first).to_be_visible()
+    with first_items(other):
+        other.goto(f"{server.url}/label")
     for key in "1234":
         page.keyboard.press(key)
         other.keyboard.press(key)
