@@ -276,6 +276,11 @@ class AnnotatorProgress:
     trials_done: int = 0
     trials_left: int = 0
 
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left, and nothing may yet come."""
+        return not (self.left or self.waiting)
+
 
 @dataclass(frozen=True, kw_only=True)
 class AnnotatorRow:

@@ -46,7 +46,7 @@ def belongs(tx: Session, annotator: Annotator, progress: AnnotatorProgress | Non
     if progress is not None:
         if step is Step.PRACTICE and _practised(tx, person):
             return phases.after(spec, step)
-        if step is Step.MAIN and not (progress.left or progress.waiting):
+        if step is Step.MAIN and progress.over:
             return Step.DONE
         if step is Step.DONE and progress.left and study.status == StudyStatus.RUNNING:
             return Step.MAIN

@@ -293,7 +293,7 @@ class _Annotators:
             "version": ahead.version,
             "progress": self._progress(annotator, progress),
         }
-        done = takes_part and annotator.step is Step.MAIN and not progress.left + progress.waiting
+        done = takes_part and annotator.step is Step.MAIN and progress.over
         # Whoever has answered all is done, whatever has become of the study.
         if state in ("finished", "elsewhere") or (done and not items):
             annotator = phases.settle(self.store, annotator, progress)
@@ -352,7 +352,7 @@ class _Annotators:
         if annotator.step is Step.PRACTICE:
             step = phases.belongs(self.store, annotator, progress)
             return "waiting" if step is Step.PRACTICE else "elsewhere"
-        return "waiting" if progress.left or progress.waiting else "finished"
+        return "finished" if progress.over else "waiting"
 
     def _signed_in(self, request: Request) -> Annotator:
         return study.signed_in(self.store, _caller(request))

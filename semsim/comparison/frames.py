@@ -148,9 +148,10 @@ def _unread(scores: pd.DataFrame, foreign: Sequence[str]) -> list[str]:
         return []
     read = {*IMAGE_KEY, *_metrics_of(scores, foreign)}
     left = [str(name) for name in scores.select_dtypes("number") if str(name) not in read]
-    named = ", ".join(left)
+    if not left:
+        return []
     say = "of a metric of your own, say whether higher or lower values leak more"
-    return [f"Of the scores, what no metric is called was not read: {named}; {say}."] * bool(left)
+    return [f"Of the scores, what no metric is called was not read: {', '.join(left)}; {say}."]
 
 
 def _metrics_of(scores: pd.DataFrame, foreign: Sequence[str]) -> list[str]:

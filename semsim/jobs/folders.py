@@ -216,6 +216,12 @@ def live_jobs(root: Path, kind: str) -> list[Job]:
     return [job for job in list_jobs(root, kind) if state(job) in LIVE]
 
 
+def foremost(root: Path, kind: str) -> Job | None:
+    """The job of a kind that somebody looks for first: one that waits or runs, else the newest."""
+    found = list_jobs(root, kind)
+    return next((job for job in found if state(job) in LIVE), found[0] if found else None)
+
+
 def start(job: Job) -> None:
     """Run the job in a process of its own, which outlives this one; `JobError` if it runs."""
     with _starting:

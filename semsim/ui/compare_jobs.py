@@ -1,6 +1,7 @@
 """What Compare lets run: scoring a study, fetching weights, writing the report."""
 
 import threading
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -29,7 +30,7 @@ def scoring_job(context: ScienceContext, comparison: Comparison) -> Job | None:
     runs.
     """
     with _starting:
-        known = _scorings(context, comparison.study.id)
+        known = [*_scorings(context, comparison.study.id)]
         missing = comparison.book.missing
         live = next((job for job in known if jobs.state(job) not in _SETTLED), None)
         if live is not None or not missing:
@@ -64,9 +65,8 @@ def start_download(context: ScienceContext, name: str) -> Job:
 
 def live_download(context: ScienceContext) -> Job | None:
     """A download that runs, else the newest where it went wrong."""
-    root = context.data / "jobs"
-    first = [*jobs.live_jobs(root, WEIGHTS_JOB), *jobs.list_jobs(root, WEIGHTS_JOB)][:1]
-    return first[0] if first and jobs.state(first[0]) is not JobState.DONE else None
+    job = jobs.foremost(context.data / "jobs", WEIGHTS_JOB)
+    return None if job is None or jobs.state(job) is JobState.DONE else job
 
 
 def missing_weights(context: ScienceContext) -> list[WeightFile]:
@@ -80,13 +80,13 @@ def missing_weights(context: ScienceContext) -> list[WeightFile]:
 
 def newest_scoring(context: ScienceContext, study_id: str) -> Job | None:
     """The job that scores a study, or scored it last."""
-    return next(iter(_scorings(context, study_id)), None)
+    return next(_scorings(context, study_id), None)
 
 
-def _scorings(context: ScienceContext, study_id: str) -> list[Job]:
-    """The jobs that score a study, or scored it, the newest first."""
+def _scorings(context: ScienceContext, study_id: str) -> Iterator[Job]:
+    """The jobs that score a study, or scored it, the newest first; each is read when asked for."""
     found = jobs.list_jobs(context.data / "jobs", SCORE_JOB)
-    return [job for job in found if _request(job).get("study") == study_id]
+    return (job for job in found if _request(job).get("study") == study_id)
 
 
 def _request(job: Job) -> dict[str, Any]:

@@ -203,9 +203,9 @@ class Jobs:
 
 
 def newest(root: Path, kind: str) -> str | None:
-    """The id of the job of this kind to show first: one that runs, else the newest."""
-    found = [*jobs.live_jobs(root, kind), *jobs.list_jobs(root, kind)]
-    return next((job.id for job in found), None)
+    """The id of the job of this kind to show first, see `foremost`."""
+    job = jobs.foremost(root, kind)
+    return None if job is None else job.id
 
 
 def chooser(root: Path, kind: str, value: str | None) -> Any:
