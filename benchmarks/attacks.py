@@ -1,7 +1,7 @@
 """What gradient inversion costs beside other code, and how well our own attack sees.
 
 python -m benchmarks.attacks [--quick] [--images FOLDER] [--device cpu]
-    [--only speed|many|at-once|quality|tv|trained|curves|passes|layouts] [--net NAME]
+    [--only speed|many|at-once|quality|tv|trained|curves|passes|layouts|mixed] [--net NAME]
     [--seeds 2] [--epochs 12] [--lr 0.02]
 
 Times are CPU seconds of one thread, or wall seconds on a GPU. All contestants have their turn in
@@ -11,7 +11,8 @@ symbols are attacked, which are easier than photographs.
 
 `passes` measures a step of InvGrad with the hand-made passes of `second_order` and without them, as
 a network has it that they do not know; `layouts` one with weights that lie channels last, and one
-compiled by torch, beside the plain one. Only what finds the plain one's slope is timed.
+compiled by torch, beside the plain one. Only what finds the plain one's slope is timed. `mixed`
+attacks with mixed precision and without, and tells what pictures both find.
 """
 
 import argparse
@@ -32,7 +33,7 @@ from torch._dynamo.utils import counters
 
 from benchmarks.attacks_peers import breaching_attack, has_breaching, plain_loop
 from benchmarks.measuring import begin, judge
-from benchmarks.turns import ALIKE, interleaved, off, seconds
+from benchmarks.turns import ALIKE, interleaved, of_what, off, seconds
 from semsim.attacks import ATTACKS, Attack, first_order, per_sample, run_many
 from semsim.attacks.as_text import read_attack
 from semsim.attacks.first_order import Matching
@@ -42,10 +43,11 @@ from semsim.attacks.matching import GradientDistance
 from semsim.attacks.minimise import Descent, descend
 from semsim.attacks.observe import observe_gradient
 from semsim.attacks.prior import Prior
+from semsim.attacks.slopes import Objective, slope_of
 from semsim.datasets.folder import Folder
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
-from semsim.errors import AttackFailedError
+from semsim.errors import AttackFailedError, SettingsError
 from semsim.progress import silent
 from semsim.registry import build
 from semsim.targets import Activation
@@ -57,7 +59,10 @@ from semsim.targets.train import accuracy, train_target
 from semsim.targets.train_settings import TrainSettings
 from semsim.types import GradientObservation, LabelledImages, Reconstruction
 
-ONLY = ("speed", "many", "at-once", "quality", "tv", "trained", "curves", "passes", "layouts")
+ONLY = (
+    *("speed", "many", "at-once", "quality", "tv", "trained", "curves"),
+    *("passes", "layouts", "mixed"),
+)
 TOGETHER = 16
 CLASSES = 100
 MEAN, STD = (0.507, 0.487, 0.441), (0.267, 0.256, 0.276)  # of CIFAR-100, as its papers give them
@@ -197,7 +202,6 @@ def attacked(attack: Attack, batches: Sequence[Sequence[GradientObservation]]) -
         run_many(attack, seen, rngs=[rng(i) for i in range(len(seen))])
 
 
-Objective = Callable[[Tensor], Tensor]
 Wrap = Callable[[Objective], Objective]
 
 
@@ -258,6 +262,30 @@ def layouts(images: LabelledImages, rounds: int, device: str) -> None:
         print(f"{'':14}{'; '.join(notes)}", flush=True)
 
 
+def mixed(images: LabelledImages, rounds: int, device: str) -> None:
+    """Milliseconds a step and image of InvGrad in float32 and with bfloat16, and PSNR of both."""
+    print(f"\n{'':12}{'images':>7}{'float32':>14}")
+    for name, seen, steps in contests(images, device):
+        part, rngs = images.pick(range(len(seen))), [rng(i) for i in range(len(seen))]
+        attack = InvGrad(steps=steps, tv=2e-3)
+        ways = {"semsim": attack, "bfloat16": replace(attack, mixed_precision=True)}
+        try:
+            found = {who: run_many(one, seen, rngs=rngs) for who, one in ways.items()}
+        except SettingsError as refusal:
+            print(f"{name:12}{len(seen):7}  {refusal}", flush=True)
+            continue
+        works = {who: partial(run_many, one, seen, rngs=rngs) for who, one in ways.items()}
+        tell(name, len(seen), steps, interleaved(works, rounds, device))
+        told = [f"{who} {mean_psnr(one, part):.2f} dB" for who, one in found.items()]
+        print(f"{'':14}{', '.join(told)}", flush=True)
+
+
+def mean_psnr(found: Sequence[Reconstruction | AttackFailedError], images: LabelledImages) -> float:
+    """Of those that did not fail, in dB; NaN where all did."""
+    values = [value for value in against(found, images) if value is not None]
+    return mean(values) if values else math.nan
+
+
 def contests(
     images: LabelledImages, device: str
 ) -> Iterator[tuple[str, list[GradientObservation], int]]:
@@ -288,11 +316,11 @@ def stepper(
 ) -> Callable[[], object]:
     """A call that walks so many of InvGrad's steps, and nothing else, on an objective once made."""
     matching = Matching.of(InvGrad(steps=steps))
-    objective, start = wrap(objective_of(seen, matching)), start_of(seen)
+    sloped, start = partial(slope_of, wrap(objective_of(seen, matching))), start_of(seen)
     mean, std = seen[0].model.mean, seen[0].model.std
     return partial(
         descend,
-        objective,
+        sloped,
         start,
         descent=Descent(steps=steps, lr=matching.lr, signed=matching.signed),
         keep=partial(torch.clamp, min=-mean / std, max=(1 - mean) / std),
@@ -305,10 +333,7 @@ def value_and_slope(
     wrap: Wrap = as_it_is,
 ) -> tuple[Tensor, Tensor]:
     """The objective of each image at the start, and its slope by the images."""
-    unknown = start_of(seen).requires_grad_(True)
-    value = wrap(objective_of(seen, Matching.of(InvGrad())))(unknown)
-    (slope,) = torch.autograd.grad(value.sum(), unknown)
-    return value.detach(), slope
+    return slope_of(wrap(objective_of(seen, Matching.of(InvGrad()))), start_of(seen))
 
 
 def tell(
@@ -532,6 +557,9 @@ def images_of(folder: str, count: int, seed: int = 0) -> LabelledImages:
     return found.pick(torch.randperm(len(found), generator=rng(seed))[:count].tolist())
 
 
+WITH_ROUNDS = {"at-once": at_once, "passes": passes, "layouts": layouts, "mixed": mixed}
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("--quick", action="store_true", help="few rounds, 4 images, no 4800 steps")
@@ -547,8 +575,7 @@ def main() -> None:
     torch.set_num_threads(1)
     rounds = 3 if given.quick else 7
     images = images_of(given.images, TOGETHER)
-    where = "CPU seconds of one thread" if given.device == "cpu" else "wall seconds"
-    print(f"torch {torch.__version__} on {given.device}, {where}, images of {images.dataset}")
+    print(f"{of_what(given.device)}, one thread, images of {images.dataset}")
     if not has_breaching():
         print("breaching is not installed and does not take part (pip install breaching).")
     if given.only in (None, "speed"):
@@ -559,7 +586,7 @@ def main() -> None:
         few = images.pick(range(4)) if given.quick else images
         nets = {given.net: QUALITY[given.net]} if given.net else QUALITY
         quality(few, nets, given.seeds, given.device, long=not given.quick)
-    if tell := {"at-once": at_once, "passes": passes, "layouts": layouts}.get(given.only):
+    if tell := WITH_ROUNDS.get(given.only):
         tell(images, rounds, given.device)
     if given.only == "trained":
         trained(given.images, TrainSettings(epochs=given.epochs, lr=given.lr))

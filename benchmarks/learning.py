@@ -13,17 +13,16 @@ people see is for `benchmarks.question` to say.
 With --scoring, instead, such a network scores PAIRS of pictures, in memory and from PNGs on disk,
 beside its bare forward pass of the same pictures. They take turns in one process; each one's peak
 memory is that of a process of its own. With --layouts, a step of its training is measured as it is,
-with weights and pictures that lie channels last, and compiled by torch.
+with weights and pictures that lie channels last, compiled by torch, and in bfloat16.
 
 python -m benchmarks.learning [--quick | --large] [--threads 2] [--rounds 5] [--epochs 2]
-    [--judged 5]
-python -m benchmarks.learning --scoring 512 [--quick | --large] [--threads 1] [--rounds 5]
-python -m benchmarks.learning --layouts [--quick | --large] [--threads 1] [--rounds 5]
+    [--judged 5] [--device cpu]
+python -m benchmarks.learning --scoring 512 [--quick | --large] [--threads 1] [--device cpu]
+python -m benchmarks.learning --layouts [--quick | --large] [--threads 1] [--device cpu]
 """
 
 import argparse
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,8 +34,8 @@ import pandas as pd
 import torch
 from torchvision.transforms import v2
 
-from benchmarks.measuring import apart, begin, judge, peak
-from benchmarks.turns import ALIKE, interleaved, off
+from benchmarks.measuring import apart, begin, judge
+from benchmarks.turns import ALIKE, interleaved, memory, now, of_what, off
 from semsim.datasets.symbols import Symbols
 from semsim.images import read_image, write_png
 from semsim.learning import PRESETS, TrainSettings
@@ -70,7 +69,7 @@ DAMAGES: dict[str, tuple[Damage, bool]] = {
     "mixed": (lambda drawing, noise, other: 0.3 * drawing + 0.7 * other, False),
 }
 Contestant = Callable[[pd.DataFrame, TrainSettings], list[float]]
-Outcome = tuple[float, float]  # CPU seconds an epoch, peak memory in MiB
+Outcome = tuple[float, float]  # seconds of `turns.now`, of an epoch, and MiB of `turns.memory`
 
 # With the number of originals. A batch of the paper's, 128 of 15 an original, takes a CPU too long.
 SETUPS = {
@@ -88,7 +87,9 @@ OF_BARE = 1.1  # times the bare forward pass that scoring may take: the target
 MADE = "made"  # the checkpoint of a network that was not trained
 BATCH = 256  # pictures, of a score and of the bare pass
 TRIPLETS = 16  # of a step whose layouts are compared
-LAYOUTS = ("as it is", "channels last", "compiled")
+# Ways of a step, and how far its slope may lie from the plain one's, of its length; of bfloat16 as
+# far as a cosine of 0.98 lets it, at which a training is refused.
+LAYOUTS = {"as it is": ALIKE, "channels last": ALIKE, "compiled": ALIKE, "bfloat16": 0.2}
 
 
 def study(folder: Path, originals: int) -> pd.DataFrame:
@@ -110,12 +111,12 @@ def study(folder: Path, originals: int) -> pd.DataFrame:
 
 
 def ours(labels: pd.DataFrame, settings: TrainSettings) -> list[float]:
-    """CPU seconds at the end of every epoch."""
+    """`now` at the end of every epoch."""
     ends = []
 
     def report(progress: object) -> None:
         if "d_plus" in getattr(progress, "values", {}):
-            ends.append(time.process_time())
+            ends.append(now(settings.device))
 
     train(labels, settings, report=report)
     return ends
@@ -126,6 +127,7 @@ def plain(labels: pd.DataFrame, settings: TrainSettings) -> list[float]:
     rng = np.random.default_rng(0)
     originals = require_usable(take_stock(labels))
     model = SemSimModel(model_settings(settings), mean=[0.5] * 3, std=[0.3] * 3).train()
+    model.to(settings.device)
     criterion = torch.nn.TripletMarginLoss(margin=settings.margin)
     optimizer = torch.optim.SGD(
         model.parameters(),
@@ -150,12 +152,12 @@ def plain(labels: pd.DataFrame, settings: TrainSettings) -> list[float]:
         for start in range(0, len(order), settings.batch_size):
             rows = [triplets[i] for i in order[start : start + settings.batch_size]]
             roles = [torch.stack([augment(read_image(p)) for p in c]) for c in zip(*rows)]  # noqa: B905
-            loss = criterion(*(model(images) for images in roles))
+            loss = criterion(*(model(images.to(settings.device)) for images in roles))
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             loss.item()
-        ends.append(time.process_time())
+        ends.append(now(settings.device))
     return ends
 
 
@@ -166,7 +168,7 @@ def measure(name: str, labels: pd.DataFrame, settings: TrainSettings, threads: i
     """One contestant in this process, which should be one of its own: its memory is counted."""
     torch.set_num_threads(threads)
     ends = CONTESTANTS[name](labels, settings)
-    return (ends[-1] - ends[0]) / (len(ends) - 1), peak()
+    return (ends[-1] - ends[0]) / (len(ends) - 1), memory(settings.device)
 
 
 def contest(title: str, rounds: Sequence[dict[str, Outcome]]) -> str:
@@ -174,8 +176,8 @@ def contest(title: str, rounds: Sequence[dict[str, Outcome]]) -> str:
     parts = [f"{title:36}"]
     for name in CONTESTANTS:
         seconds = median(one[name][0] for one in rounds)
-        memory = median(one[name][1] for one in rounds)
-        parts.append(f"{seconds:9.2f} s {memory:7.0f} MiB")
+        held = median(one[name][1] for one in rounds)
+        parts.append(f"{seconds:9.2f} s {held:7.0f} MiB")
     ratios = [one["plain loop"][0] / one["semsim"][0] for one in rounds]
     parts.append(f"  ×{median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f})")
     parts.append(f", {judge(median(ratios), least=TIMES_AS_FAST)}")
@@ -186,14 +188,15 @@ def judged(title: str, labels: pd.DataFrame, settings: TrainSettings, folder: Pa
     """What a training reaches on originals it has not seen, beside its controls: table, verdict."""
     split = divide(labels, HoldOut(kind="original"))
     sides = Sides(train=split.train, test=split.test)
-    place = Workplace(checkpoints=folder, scores=folder / "scores", device="cpu", metrics=CLASSIC)
+    device = settings.device
+    place = Workplace(checkpoints=folder, scores=folder / "scores", device=device, metrics=CLASSIC)
     found = run_sides(settings, sides, place, folder, facts={}, controls=ALL)["held_out"]
     verdict = verdict_of(found).sentences
     counts = f"{found['n_originals']} originals held out, {settings.epochs} epochs"
     return "\n".join([f"{title}: {counts}", text_table(HEADS, table_rows(found)), *verdict])
 
 
-Scorer = Callable[[Path, int, int], Callable[[], np.ndarray]]
+Scorer = Callable[[Path, int, int, str], Callable[[], np.ndarray]]
 
 
 def pictures(n: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -203,33 +206,36 @@ def pictures(n: int) -> tuple[torch.Tensor, torch.Tensor]:
     return first, second
 
 
-def bare(folder: Path, n: int, turn: int) -> Callable[[], np.ndarray]:
+def bare(folder: Path, n: int, turn: int, device: str) -> Callable[[], np.ndarray]:
     """The network and nothing else; the distances, (n,), are worked out of what it returns."""
     del turn
-    model, sides = load_semsim(folder / f"{MADE}.safetensors"), pictures(n)
+    model, sides = load_semsim(folder / f"{MADE}.safetensors").to(device), pictures(n)
+
+    def features(side: torch.Tensor) -> torch.Tensor:
+        return torch.cat([model(part.to(device)) for part in side.split(BATCH)])
 
     def work() -> np.ndarray:
         with torch.inference_mode():
-            first, second = (torch.cat([model(p) for p in side.split(BATCH)]) for side in sides)
-            return torch.linalg.vector_norm(first - second, dim=1).double().numpy()
+            first, second = map(features, sides)
+            return torch.linalg.vector_norm(first - second, dim=1).double().cpu().numpy()
 
     return work
 
 
-def in_memory(folder: Path, n: int, turn: int) -> Callable[[], np.ndarray]:
+def in_memory(folder: Path, n: int, turn: int, device: str) -> Callable[[], np.ndarray]:
     """The judge that every score comes from; made anew, as it remembers originals."""
     del turn
     metric, (first, second) = SemSimDistance(checkpoint=MADE), pictures(n)
-    scorer = metric.prepare(Resources(checkpoints=folder))
+    scorer = metric.prepare(Resources(checkpoints=folder, device=device))
     pairs = Pairs(originals=first, reconstructions=second)
     return lambda: judged_parts(scorer, pairs.parts(PART), metric.spec).values
 
 
-def from_disk(folder: Path, n: int, turn: int) -> Callable[[], np.ndarray]:
+def from_disk(folder: Path, n: int, turn: int, device: str) -> Callable[[], np.ndarray]:
     """As a study is scored, loading the network included; scores of a turn are kept apart."""
     sets = pair_sets_of_labels(pd.read_csv(folder / "labels.csv", dtype=str).iloc[:n])
     scores = folder / f"scores-{turn}"
-    given = sets, [f"semsim:{MADE}"], Resources(checkpoints=folder), scores
+    given = sets, [f"semsim:{MADE}"], Resources(checkpoints=folder, device=device), scores
 
     def work() -> np.ndarray:
         found = score_sets(*given).scores
@@ -241,13 +247,15 @@ def from_disk(folder: Path, n: int, turn: int) -> Callable[[], np.ndarray]:
 SCORERS: dict[str, Scorer] = {"bare": bare, "in memory": in_memory, "from disk": from_disk}
 
 
-def scored(who: str, folder: Path, n: int, turn: int, threads: int) -> tuple[np.ndarray, Outcome]:
-    """One scorer in this process: distances, CPU seconds and peak memory in MiB."""
+def scored(
+    who: str, folder: Path, n: int, turn: int, threads: int, device: str
+) -> tuple[np.ndarray, Outcome]:
+    """One scorer in this process: distances, and what they took."""
     torch.set_num_threads(threads)
-    work = SCORERS[who](folder, n, turn)
-    began = time.process_time()
+    work = SCORERS[who](folder, n, turn, device)
+    began = now(device)
     values = work()
-    return values, (time.process_time() - began, peak())
+    return values, (now(device) - began, memory(device))
 
 
 def write_pairs(folder: Path, n: int) -> None:
@@ -262,7 +270,9 @@ def write_pairs(folder: Path, n: int) -> None:
     pd.DataFrame(rows, columns=names).to_csv(folder / "labels.csv", index=False)
 
 
-def scoring(title: str, settings: TrainSettings, n: int, rounds: int, threads: int) -> str:
+def scoring(
+    title: str, settings: TrainSettings, n: int, rounds: int, threads: int, device: str
+) -> str:
     """One line a scorer: how many times the bare pass it takes, the median within a round.
 
     Ends with an error where a scorer finds other distances than the bare network's.
@@ -276,19 +286,19 @@ def scoring(title: str, settings: TrainSettings, n: int, rounds: int, threads: i
         training = Training(**none, versions={}, settings={}, simulated=True)
         save_semsim(model, folder / f"{MADE}.safetensors", training)
         write_pairs(folder, n)
-        alone = {who: apart(scored, who, folder, n, -1, threads) for who in SCORERS}
+        alone = {who: apart(scored, who, folder, n, -1, threads, device) for who in SCORERS}
         for who, (values, _) in alone.items():
             if not np.allclose(values, alone["bare"][0], rtol=1e-4):
                 raise SystemExit(f"{title}, {who}: not the distances of the bare network.")
         times = [
-            {who: scored(who, folder, n, turn, threads)[1][0] for who in SCORERS}
+            {who: scored(who, folder, n, turn, threads, device)[1][0] for who in SCORERS}
             for turn in range(rounds)
         ]
-    for who, (_, (_, memory)) in alone.items():
+    for who, (_, (_, held)) in alone.items():
         share = median(one[who] / one["bare"] for one in times)
         told = "" if who == "bare" else f"  ×{share:.3f}, {judge(share, most=OF_BARE)}"
         seconds = median(one[who] for one in times)
-        lines.append(f"{title:36}{who:12}{seconds:9.3f} s {memory:7.0f} MiB{told}")
+        lines.append(f"{title:36}{who:12}{seconds:9.3f} s {held:7.0f} MiB{told}")
     return "\n".join(lines)
 
 
@@ -296,8 +306,10 @@ def stepper(settings: TrainSettings, layout: str) -> tuple[Callable[[], float], 
     """A training step on made-up triplets, of the same network and pictures whatever the layout."""
     torch.manual_seed(0)
     model = SemSimModel(model_settings(settings), mean=[0.5] * 3, std=[0.3] * 3).train()
-    images = torch.cat(pictures(3 * TRIPLETS))[: 3 * TRIPLETS]
+    model.to(settings.device)
+    images = torch.cat(pictures(3 * TRIPLETS))[: 3 * TRIPLETS].to(settings.device)
     network: Callable[[torch.Tensor], torch.Tensor] = model
+    mixed = torch.autocast(images.device.type, torch.bfloat16, enabled=layout == "bfloat16")
     if layout == "channels last":
         model.to(memory_format=torch.channels_last)
         images = images.contiguous(memory_format=torch.channels_last)
@@ -306,7 +318,8 @@ def stepper(settings: TrainSettings, layout: str) -> tuple[Callable[[], float], 
     optimizer = torch.optim.SGD(model.parameters(), settings.lr, settings.momentum, fused=True)
 
     def step() -> float:
-        original, near, far = network(images).chunk(3)
+        with mixed:
+            original, near, far = network(images).float().chunk(3)
         loss = torch.nn.functional.triplet_margin_loss(original, near, far)
         optimizer.zero_grad()
         loss.backward()
@@ -317,7 +330,7 @@ def stepper(settings: TrainSettings, layout: str) -> tuple[Callable[[], float], 
 
 
 def layouts(title: str, settings: TrainSettings, rounds: int, threads: int) -> str:
-    """One line: CPU ms of a step, and times as fast as it is.
+    """One line: milliseconds of a step, and times as fast as it is.
 
     What computes something else in the first step is told and not timed.
     """
@@ -325,21 +338,21 @@ def layouts(title: str, settings: TrainSettings, rounds: int, threads: int) -> s
     steps = dict[str, Callable[[], float]]()
     plain = torch.empty(0), torch.empty(0)
     parts = [f"{title:36}"]
-    for layout in LAYOUTS:
+    for layout, alike in LAYOUTS.items():
         step, model = stepper(settings, layout)
         loss = torch.tensor([step()])
-        slopes = [p.grad.flatten() for p in model.parameters() if p.grad is not None]
+        slopes = [p.grad.cpu().flatten() for p in model.parameters() if p.grad is not None]
         found = loss, torch.cat(slopes)
-        plain = found if layout == LAYOUTS[0] else plain
-        if (differ := off(found, plain)) <= ALIKE:
+        plain = plain if steps else found
+        if (differ := off(found, plain)) <= alike:
             steps[layout] = step
         else:
             parts.append(f"  {layout} is {differ:.1e} off")
-    times = interleaved(steps, rounds, "cpu")
+    times = interleaved(steps, rounds, settings.device)
     for layout in steps:
-        faster = median(one[LAYOUTS[0]] / one[layout] for one in times)
+        faster = median(one["as it is"] / one[layout] for one in times)
         spent = 1000 * median(one[layout] for one in times)
-        parts.append(f"  {layout} {spent:.1f} ms" + f" ×{faster:.2f}" * (layout != LAYOUTS[0]))
+        parts.append(f"  {layout} {spent:.1f} ms ×{faster:.2f}")
     return "".join(parts)
 
 
@@ -355,23 +368,30 @@ def main() -> None:
     parser.add_argument("--judged", type=int, default=5, help="epochs of what is judged; 0: none")
     parser.add_argument("--scoring", type=int, metavar="PAIRS", help="score them; nothing else")
     parser.add_argument("--layouts", action="store_true", help="of a step; nothing else")
+    parser.add_argument("--device", default="cpu")
     asked = parser.parse_args()
     begin()
-    setups = dict(list(SETUPS.items())[QUICK * asked.large : QUICK if asked.quick else None])
+    seconds = of_what(asked.device)
+    setups = {
+        title: (replace(settings, device=asked.device), originals)
+        for title, (settings, originals) in SETUPS.items()
+    }
+    setups = dict(list(setups.items())[QUICK * asked.large : QUICK if asked.quick else None])
     if asked.layouts:
-        print(f"A training step of {TRIPLETS} triplets, {asked.rounds} rounds")
+        print(f"A training step of {TRIPLETS} triplets, {seconds}, {asked.rounds} rounds")
         for title, (settings, _) in setups.items():
             print(layouts(title, settings, asked.rounds, asked.threads), flush=True)
         return
     if asked.scoring is not None:
-        print(f"CPU seconds of {asked.scoring} pairs and peak memory, {asked.rounds} rounds")
+        print(f"{asked.scoring} pairs: {seconds}, peak memory, {asked.rounds} rounds")
         for title, (settings, _) in setups.items():
-            print(scoring(title, settings, asked.scoring, asked.rounds, asked.threads), flush=True)
+            how = asked.rounds, asked.threads, asked.device
+            print(scoring(title, settings, asked.scoring, *how), flush=True)
         return
-    print(f"CPU seconds an epoch and peak memory, {asked.threads} threads, {asked.rounds} rounds")
+    print(f"An epoch: {seconds}, peak memory, {asked.threads} threads, {asked.rounds} rounds")
     print(f"{'':36}{'semsim':>23}{'plain loop':>23}   times as fast")
     for title, (settings, originals) in setups.items():
-        told = replace(settings, epochs=1 + asked.epochs, validation_fraction=0.0, device="cpu")
+        told = replace(settings, epochs=1 + asked.epochs, validation_fraction=0.0)
         with tempfile.TemporaryDirectory() as folder:
             labels = study(Path(folder), originals)
             rounds = [
@@ -380,7 +400,7 @@ def main() -> None:
             ]
         print(contest(title, rounds), flush=True)
     for title, (settings, originals) in setups.items() if asked.judged else ():
-        told = replace(settings, epochs=asked.judged, validation_fraction=0.0, device="cpu")
+        told = replace(settings, epochs=asked.judged, validation_fraction=0.0)
         with tempfile.TemporaryDirectory() as folder:
             labels = study(Path(folder), originals)
             print(f"\n{judged(title, labels, told, Path(folder) / 'learned')}", flush=True)

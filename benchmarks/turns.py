@@ -6,19 +6,31 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
+from benchmarks.measuring import peak
+from semsim.device import device_name, now_on
+
 ALIKE = 1e-3  # how far the slope may lie from the plain one's, of its length: a few kinks of ReLUs
 
 
+def now(device: str) -> float:
+    """CPU seconds of this process; for a GPU those of the clock, once it has computed all."""
+    return time.process_time() if device == "cpu" else now_on(torch.device(device))
+
+
+def memory(device: str) -> float:
+    """The most memory that this process has held, in MiB; on a GPU what torch has held of its."""
+    return peak() if device == "cpu" else torch.cuda.max_memory_allocated(device) / 2**20
+
+
+def of_what(device: str) -> str:
+    """What `now` counts, in words."""
+    return "CPU seconds" if device == "cpu" else f"seconds on {device_name(device)}"
+
+
 def seconds(work: Callable[[], object], device: str) -> float:
-    on_gpu = device != "cpu"
-    clock = time.perf_counter if on_gpu else time.process_time
-    if on_gpu:
-        torch.cuda.synchronize()
-    start = clock()
+    start = now(device)
     work()
-    if on_gpu:
-        torch.cuda.synchronize()
-    return clock() - start
+    return now(device) - start
 
 
 def interleaved(

@@ -1,6 +1,6 @@
 """Gradient matching by first-order descent, on many images of one model at once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Literal, Self
@@ -20,6 +20,7 @@ from semsim.attacks.matching import (
 )
 from semsim.attacks.minimise import Descent, descend
 from semsim.attacks.rough_slope import RoughSlope
+from semsim.attacks.slopes import Objective, slope_of
 from semsim.attacks.together import Found, Together, best_of_starts, reconstructions
 from semsim.errors import AttackFailedError
 from semsim.progress import Report
@@ -129,7 +130,7 @@ def _one_start(
         starts = [torch.randn(1, *shape, generator=rng) for rng in rngs]
     objective = _objective(distance, known, matching)
     ended = descend(
-        RoughSlope(objective) if matching.mixed_precision else objective,
+        RoughSlope(objective) if matching.mixed_precision else partial(slope_of, objective),
         torch.cat(starts).to(mean),
         descent=Descent(steps=matching.steps, lr=matching.lr, signed=matching.signed),
         keep=partial(torch.clamp, min=-mean / std, max=(1 - mean) / std)
@@ -144,7 +145,7 @@ def _one_start(
 
 def _objective(
     distance: Apart, known: Sequence[BatchNormStatistics], matching: Matching
-) -> Callable[[Tensor], Tensor]:
+) -> Objective:
     """The unknown, in units of the network's input, to the objective of each image."""
     model = distance.model
     drawn = any(one.means for one in known)  # a network without batch norm has none

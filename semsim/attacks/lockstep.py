@@ -7,12 +7,14 @@ it from one pass over a batch, as every attack that works on many images takes i
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from queue import SimpleQueue
 from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
+
+from semsim.attacks.slopes import Objective, slope_of
 
 T = TypeVar("T")
 
@@ -27,7 +29,7 @@ class Evaluated(NamedTuple):
 Evaluate = Callable[[Tensor], Evaluated]
 Walk = Callable[[Evaluate], T]
 # Of which walks it is the objective: then of their points, (n, …) joined, to one value a walk.
-ObjectiveOf = Callable[[tuple[int, ...]], Callable[[Tensor], Tensor]]
+ObjectiveOf = Callable[[tuple[int, ...]], Objective]
 
 
 class _StoppedError(Exception):
@@ -47,13 +49,11 @@ def in_lockstep(
     their points and values. What an objective or `told` raises ends all walks, each by a
     `_StoppedError` that only it sees.
     """
-    objective = lru_cache(maxsize=1)(objective_of)
+    sloped = lru_cache(maxsize=1)(lambda places: partial(slope_of, objective_of(places)))
 
     def answer(places: Sequence[int], points: Sequence[Tensor]) -> list[Evaluated]:
-        batch = torch.cat(list(points)).requires_grad_(True)
-        values = objective(tuple(places))(batch)
-        (slopes,) = torch.autograd.grad(values.sum(), batch)
-        found: list[float] = values.detach().tolist()
+        values, slopes = sloped(tuple(places))(torch.cat(list(points)))
+        found: list[float] = values.tolist()
         told(places, points, found)
         return list(map(Evaluated, found, slopes.split([len(point) for point in points])))
 

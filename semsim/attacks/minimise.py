@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from semsim.attacks.lockstep import Evaluate, Evaluated, ObjectiveOf, Walk, in_lockstep
+from semsim.attacks.slopes import Sloped
 from semsim.images import to_uint8
 from semsim.progress import Look, Progress, Report, placed
 
@@ -47,7 +48,7 @@ class Descended:
 
 
 def descend(
-    objective: Callable[[Tensor], Tensor],
+    sloped: Sloped,
     start: Tensor,
     *,
     descent: Descent,
@@ -57,36 +58,35 @@ def descend(
 ) -> Descended:
     """Minimise every image's objective at once; each walks as it would alone.
 
-    objective: (N, …) to (N,), the value of an image depending on that image only.
+    sloped: of `slopes`, (N, …) to the values and slopes of an objective, where the value of an
+    image depends on that image only.
     keep: the nearest unknown that is allowed, taken after each step; None where all are.
     shown: images, (N, C, H, W) in [0, 1], that unknowns stand for; None tells of no picture.
-    An image whose objective stops being finite stays where it was and gets a failure; the
-    others go on.
+    An image whose objective stops being finite gets a failure, which names the step, and no more
+    slope; the others go on. Where all have one, the walk ends before it is told of next.
     """
     unknown = start.clone().requires_grad_(True)
     optimiser = torch.optim.Adam([unknown], lr=descent.lr, fused=True)
     schedule = _schedule(optimiser, descent)
     failures: list[str | None] = [None] * len(start)
     values = torch.full((len(start),), float("nan"))
+    unread: list[Tensor] = []
     for step in range(1, descent.steps + 1):
-        each = objective(unknown)
-        values = each.detach()
-        total = each.sum()
-        lost = not math.isfinite(total.item())
-        if lost:
-            _note_failures(failures, values, step, descent.steps)
-            if all(failures):
-                break
-        (gradient,) = torch.autograd.grad(total, unknown)
-        if lost:
-            gradient = gradient.masked_fill(_like(~torch.isfinite(values), gradient), 0)
-        unknown.grad = gradient.sign() if descent.signed else gradient
+        values, slope = sloped(unknown)
+        slope = slope.masked_fill(_like(~torch.isfinite(values), slope), 0)
+        unknown.grad = slope.sign() if descent.signed else slope
         optimiser.step()
         schedule.step()
         if keep is not None:
             with torch.no_grad():
                 unknown.copy_(keep(unknown))
+        unread.append(values)
         if step in _SOON or step % REPORT_EVERY == 0 or step == descent.steps:
+            # A GPU is waited for as soon as a number is read, so these are read together.
+            _note_failures(failures, unread, step, descent.steps)
+            unread.clear()
+            if all(failures):
+                break
             look = look_at(unknown, shown, step / descent.steps)
             report(Progress(step, descent.steps, values={"objective": _mean(values)}, look=look))
     return Descended(unknown=unknown.detach(), objective=values, failures=tuple(failures))
@@ -224,10 +224,14 @@ def _schedule(
     )
 
 
-def _note_failures(failures: list[str | None], values: Tensor, step: int, steps: int) -> None:
-    for place, value in enumerate(values.tolist()):
-        if failures[place] is None and not torch.isfinite(values[place]):
-            failures[place] = f"The objective became {value} at step {step} of {steps}."
+def _note_failures(
+    failures: list[str | None], unread: Sequence[Tensor], last: int, steps: int
+) -> None:
+    """The values of each image in the steps up to `last`: the first that is not finite."""
+    for step, values in enumerate(torch.stack(list(unread)).tolist(), last + 1 - len(unread)):
+        for place, value in enumerate(values):
+            if failures[place] is None and not math.isfinite(value):
+                failures[place] = f"The objective became {value} at step {step} of {steps}."
 
 
 def _like(mask: Tensor, values: Tensor) -> Tensor:

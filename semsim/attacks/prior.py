@@ -16,6 +16,7 @@ from semsim.attacks.local_steps import UpdateDistance, Updates
 from semsim.attacks.lockstep import Evaluate
 from semsim.attacks.matching import Apart, GradientDistance, total_variation_of_each
 from semsim.attacks.minimise import Descended, Descent, descend, one_of, walk_together
+from semsim.attacks.slopes import slope_of
 from semsim.attacks.together import Found, Together, best, best_of_starts, reconstructions
 from semsim.attacks.translation import STILL, Move, estimate_move, moved
 from semsim.progress import Progress, Report, placed
@@ -246,7 +247,12 @@ def _solve_by_adam(
         return problem.distance(images) + tv * variation
 
     return descend(
-        objective, start, descent=descent, keep=keep, report=report, shown=problem.basis.image
+        partial(slope_of, objective),
+        start,
+        descent=descent,
+        keep=keep,
+        report=report,
+        shown=problem.basis.image,
     )
 
 
@@ -271,8 +277,9 @@ def _solve_by_lbfgs(problem: _Problem, start: Tensor, *, steps: int, report: Rep
     def objective_of(walks: Sequence[int]) -> Callable[[Tensor], Tensor]:
         places = [place for walk in walks for place in groups[walk]]
         firsts = [places.index(groups[walk][0]) for walk in walks]
+        heads = torch.tensor(firsts, device=start.device)
         own = problem.some(places, [problem.moves[place] for place in places])
-        return lambda coefficients: own.distance(own.images(coefficients))[firsts]
+        return lambda coefficients: own.distance(own.images(coefficients))[heads]
 
     return walk_together(
         [partial(_one_by_lbfgs, start[places], steps) for places in groups],

@@ -42,7 +42,8 @@ def gradients_by_vmap(
 class _NormsWrittenOut(TorchFunctionMode):
     """Layer and instance norm with weights of their own, as modules and functions, by formula.
 
-    Under vmap the slope of their gradient is off by some hundredths (torch 2.14).
+    Under vmap the slope of their gradient is off by some hundredths (torch 2.14), and batch norm
+    refuses what autocast hands it in another type than its statistics: it is handed theirs.
     """
 
     def __torch_function__(
@@ -53,6 +54,8 @@ class _NormsWrittenOut(TorchFunctionMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         given = dict(kwargs or {})
+        if func is F.batch_norm and args[1] is not None:
+            args = (args[0].to(args[1]), *args[1:])
         weight, bias = given.get("weight"), given.get("bias")
         if weight is None:
             return func(*args, **given)

@@ -7,6 +7,7 @@ import torch
 
 from semsim.attacks import ATTACKS, VERTICAL_ATTACKS
 from semsim.attacks.minimise import Descent, descend, minimise_by_lbfgs, one_of
+from semsim.attacks.slopes import slope_of
 from semsim.attacks.together import reconstructions
 from semsim.errors import AttackFailedError, SettingsError
 from semsim.progress import Progress, silent
@@ -22,7 +23,7 @@ def distances(unknown):
 
 def walk(objective, steps=200, bounds=(-1.0, 1.0), report=silent, signed=True, **how):
     return descend(
-        objective,
+        partial(slope_of, objective),
         torch.full((2, 3), 0.9),
         descent=Descent(steps=steps, lr=0.1, signed=signed, **how),
         keep=None if bounds is None else partial(torch.clamp, min=bounds[0], max=bounds[1]),
@@ -64,6 +65,20 @@ def test_when_all_have_diverged_the_walk_ends():
 
     assert all(walk(broken).failures)
     assert len(calls) == 1
+
+
+def test_an_image_that_diverges_between_two_reports_names_its_own_step():
+    steps, told = [], []
+
+    def breaks(unknown):  # the eighth evaluation of the first image, the tenth of the second
+        steps.append(len(steps) + 1)
+        gone = torch.tensor([steps[-1] >= 8, steps[-1] >= 10])
+        return torch.where(gone, torch.inf, distances(unknown))
+
+    found = walk(breaks, steps=47, report=told.append)
+    assert found.failures == tuple(f"The objective became inf at step {n} of 47." for n in (8, 10))
+    assert [p.done for p in told] == [1, 2, 5]
+    assert len(steps) == 20
 
 
 def test_progress_reaches_its_total():
