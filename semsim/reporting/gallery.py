@@ -92,7 +92,7 @@ def disagreements(analysis: Analysis, spec: MetricSpec) -> dict[str, pd.DataFram
     ranks above people, or below them, is told. Rows of the table of disagreement with the `gap`,
     the widest first.
     """
-    gaps = _gaps(analysis, spec)
+    gaps = judged_by_both(analysis, spec)
     leaks, private = _recognised(analysis, gaps)
     leaked = called_leaked(gaps, spec, int(leaks.sum()))
     above, below = (spec.yes_or_no | way for way in (gaps["gap"] > 0, gaps["gap"] < 0))
@@ -147,7 +147,7 @@ def four_cases(analysis: Analysis, spec: MetricSpec) -> dict[str, Entry]:
     better than guessing show what others leak only where there is nothing else. A way that does
     not occur is left out.
     """
-    gaps = _gaps(analysis, spec)
+    gaps = judged_by_both(analysis, spec)
     low, high = (gaps[["metric_share", "human_share"]].agg(how, axis=1) for how in ("min", "max"))
     leaks, private = _recognised(analysis, gaps)
     guesses = _guesses(analysis, gaps["row"])
@@ -179,8 +179,11 @@ def _guesses(analysis: Analysis, rows: pd.Series) -> pd.Series:
     return marks.iloc[rows.astype(int)].eq(True).fillna(False).set_axis(rows.index).astype(bool)
 
 
-def _gaps(analysis: Analysis, spec: MetricSpec) -> pd.DataFrame:
-    """The rows of a metric of which people and the metric have said something, with the `gap`."""
+def judged_by_both(analysis: Analysis, spec: MetricSpec) -> pd.DataFrame:
+    """The rows of the table of disagreement of images that people and the metric have judged.
+
+    With the `gap`, from −1 to 1: the share of images that the metric puts below, less people's.
+    """
     table = analysis.disagreement
     mine = table[table["metric"] == spec.name]
     return mine.assign(gap=mine["metric_share"] - mine["human_share"]).dropna(subset=["gap"])

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 from urllib.parse import urlencode
 
+from semsim.reporting.gallery import judged_by_both
 from semsim.ui.compare_data import Comparison
 from semsim.ui.markup import rooted
 
@@ -63,10 +64,12 @@ def asked_in(query: Mapping[str, str]) -> Asked:
 
 def first_tab(comparison: Comparison, *, newcomer: bool) -> str:
     """Where the page opens: a newcomer with pictures, others with the answer once there is one."""
-    specs = comparison.analysis.specs
+    analysis = comparison.analysis
     if not comparison.n_votes:  # but labels, of which no disagreement is told
         return "answer"
-    if newcomer and comparison.has_images and any(spec.per_image for spec in specs):
+    # With few votes, or on originals that a SemSim has not seen, it can be that none is told of.
+    told = any(len(judged_by_both(analysis, spec)) for spec in analysis.specs if spec.per_image)
+    if newcomer and comparison.has_images and told:
         return "disagreements"
-    ranked = bool(comparison.analysis.agreement["rho"].notna().any())
-    return "answer" if ranked or not specs else "disagreements"
+    ranked = bool(analysis.agreement["rho"].notna().any())
+    return "answer" if ranked or not told else "disagreements"

@@ -13,7 +13,7 @@ from semsim.metrics import MetricSpec
 from semsim.metrics.provenance import is_control
 from semsim.reporting import figures, tables
 from semsim.reporting.answer import answer_of, remarks_of
-from semsim.reporting.gallery import METRIC_ONLY, PEOPLE_ONLY, Entry, entries
+from semsim.reporting.gallery import METRIC_ONLY, PEOPLE_ONLY, Entry, entries, judged_by_both
 from semsim.reporting.gallery import disagreements as differing
 from semsim.reporting.inline import Mark, Point, axis_of, line, plane, words_of_ends
 from semsim.reporting.methods import SIMULATED, warnings
@@ -133,11 +133,12 @@ def grid(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     counts = {WAYS[way]: len(rows) for way, rows in ways.items()}
     way = asked.way if asked.way in counts else max(counts, key=lambda one: (counts[one] > 0, one))
     rows = next(rows for who, rows in ways.items() if WAYS[who] == way)
+    judged = judged_by_both(comparison.analysis, spec)
     models = model_choices(comparison.analysis)
     model = _kept(asked.model, models)
     if model:
         own = rows_of_model(comparison.images, model).index
-        rows = rows[rows["row"].isin(own)]
+        rows, judged = (some[some["row"].isin(own)] for some in (rows, judged))
     start = min(asked.start, max(0, len(rows) - 1) // _PAGE * _PAGE)
     found = entries(comparison.analysis, rows.iloc[start : start + _PAGE])
     cards = [
@@ -154,7 +155,7 @@ def grid(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
             asked,
             {"spec": spec, "specs": specs, "way": way, "counts": counts},
             {"models": models, "model": model},
-            {"start": start, "total": len(rows), "step": _PAGE},
+            {"start": start, "total": len(rows), "step": _PAGE, "judged": len(judged)},
             comparison.voters,
         )
     )

@@ -22,6 +22,7 @@ from semsim.reporting.glossary import glossary
 from semsim.ui import StudyChoice, compare
 from semsim.ui.compare_asked import TABS, Asked, asked_in, first_tab
 from semsim.ui.compare_data import held
+from semsim.ui.compare_tabs import grid
 
 STUDIES = [StudyChoice("1", "First", True), StudyChoice("2", "Second, simulated", True)]
 WIDEST = "resnet/none"
@@ -169,6 +170,23 @@ def test_a_newcomer_gets_the_answer_where_there_are_no_pictures(small_context):
     numbers = replace(comparison, analysis=replace(comparison.analysis, evidence=evidence))
     assert first_tab(comparison, newcomer=True) == "disagreements"
     assert first_tab(numbers, newcomer=True) == first_tab(comparison, newcomer=False) == "answer"
+
+
+def test_where_nobody_judged_these_pictures_yet_none_are_said_to_agree(small_context):
+    """A few votes, all on other originals than those that are looked at."""
+    comparison = held(small_context, "1")
+    analysis = comparison.analysis
+    agreement = analysis.agreement.assign(rho=np.nan)
+    few = replace(analysis, agreement=agreement, disagreement=analysis.disagreement.head(0))
+    unjudged = replace(comparison, analysis=few)
+    assert first_tab(unjudged, newcomer=True) == first_tab(unjudged, newcomer=False) == "answer"
+    told = grid(small_context, unjudged, Asked(study="1"))
+    assert "has both votes and a value of" in told
+    assert "here they agree" not in told
+
+    alike = analysis.disagreement.assign(gap=0.0, metric_share=0.5, human_share=0.5)
+    agreed = replace(comparison, analysis=replace(analysis, disagreement=alike))
+    assert "here they agree" in grid(small_context, agreed, Asked(study="1", metric="psnr"))
 
 
 def test_choices_have_names_for_people(client):
