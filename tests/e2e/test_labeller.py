@@ -21,6 +21,7 @@ from annotation.study import labelling as studies
 from annotation.study.exports import export_votes
 from annotation.study.protocols import amend
 from annotation.tasks.wording import USUAL
+from semsim.datasets.symbols import Symbols
 
 pytestmark = pytest.mark.e2e
 
@@ -724,6 +725,26 @@ def test_pictures_fill_the_screen_in_whole_multiples(
             assert box["y"] + box["height"] <= height
         assert page.evaluate("document.documentElement.scrollHeight") <= height
     context.close()
+
+
+BROKEN = """words => words.filter(word => {
+  const label = document.querySelector('.sl-grid button span'), range = document.createRange();
+  label.textContent = word;
+  range.selectNodeContents(label);
+  return range.getClientRects().length > 1;
+})"""
+
+
+def test_no_built_in_word_is_broken_on_its_key(page, server, new_study) -> None:
+    join(page, server, new_study(list_size=20))
+    classes = [*Symbols(train_per_class=1, test_per_class=1)("test").classes, "chainsaw"]
+    words = [part for name in classes for part in name.split("_")]
+    assert page.locator(".sl-grid button").count() == 20
+    for width, height in [*SCREENS, (1280, 720)]:
+        page.set_viewport_size({"width": width, "height": height})
+        two_frames(page)
+        assert page.evaluate(BROKEN, words) == []
+        assert page.evaluate(BROKEN, ["Donaudampfschifffahrtsgesellschaft"])  # it would be seen
 
 
 def test_a_held_key_shows_another_view_and_is_on_record(page, server, store, new_study) -> None:
