@@ -165,7 +165,9 @@ class Study:
 
     def target_of(self, name: str) -> TargetTest:
         """The same of a model by the name that `votes.rates.model_names` gives it."""
-        return self.target(name if name in self.targets else name.rpartition(" · ")[0])
+        while name and name not in self.targets:
+            name = name.rpartition(" · ")[0]
+        return self.target(name)
 
     @property
     def n_reconstructions(self) -> int:

@@ -18,6 +18,15 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
+def percent(share: float) -> str:
+    """A share in whole percent, with decimals where it would else read as 0 or 100 and is not."""
+    for places in range(3):
+        text = f"{share:.{places}%}"
+        if float(text[:-1]) not in (0, 100) or share in (0, 1):
+            break
+    return text
+
+
 def target_words(
     share: float | None,
     chance: float | None,
@@ -34,9 +43,9 @@ def target_words(
     """
     if share is None:
         return "not kept"
-    guess = "not kept" if chance is None else f"{chance:.0%}"
+    guess = "not kept" if chance is None else percent(chance)
     test = f": at chance ({guess})" if at_chance else f" (chance {guess})"
-    return f"{share:.0%} right{test}{_promise(epsilon, delta)}"
+    return f"{percent(share)} right{test}{_promise(epsilon, delta)}"
 
 
 def _promise(epsilon: float | None, delta: float | None) -> str:

@@ -78,11 +78,12 @@ class StudyPlan:
     def cells(self) -> tuple[int, ...]:
         """The cell of the Latin square in which each of `items` lies (annotation.design.exposure).
 
+        Of the originals that are asked about alone, as those set aside would leave gaps in it.
         Originals come in one more cell, the last. Unbalanced studies have only one besides.
         """
         n_models = self.n_cells - self.spec.label_originals
         rank_of = {model: rank for rank, model in enumerate(self.models)}
-        sources = source_ranks([o.image_id for o in self.originals], self.spec.seed)
+        sources = source_ranks(list({item.image_id for item in self.items}), self.spec.seed)
         return tuple(
             n_models
             if item.kind is StimulusKind.ORIGINAL

@@ -34,6 +34,7 @@ LABEL_COLUMNS = (
 # the ε and δ of its training; a δ without an ε says that ε is infinite.
 AT_CHANCE = "target_at_chance"
 TARGET_COLUMNS = ("target_accuracy", "target_chance", AT_CHANCE, "target_epsilon", "target_delta")
+ORIGINAL = ["dataset", "image_id"]  # columns that name an original
 ORIGINAL_ANSWER = "original_answer"  # column of votes: what most votes call their original
 AS_NAMED = "as-original-named"  # the headline that goes by it
 RATED = {"rating_levels": "int64", "rating_threshold": "float64"}  # of votes that are numbers
@@ -63,13 +64,17 @@ def with_original_answers(votes: pd.DataFrame, votes_per_item: int) -> pd.DataFr
     more; missing where no class has so many, as on a tie, or where nobody was asked.
     """
     asked = votes[(votes["kind"] == "original") & (votes["status"] == "counted")]
-    n_votes = asked.groupby("image_id").size()
-    n_same = asked[asked["answer"] != NONE].groupby(["image_id", "answer"]).size().reset_index()
-    all_of = n_same["image_id"].map(n_votes).astype(float)
+    n_votes = asked.groupby(ORIGINAL).size()
+    n_same = asked[asked["answer"] != NONE].groupby([*ORIGINAL, "answer"]).size().reset_index()
+    all_of = _originals(n_same).map(n_votes).astype(float)
     most = n_same[n_same[0] >= all_of.clip(lower=votes_per_item) // 2 + 1]
-    named = dict(zip(most["image_id"], most["answer"], strict=True))
-    answers = votes["image_id"].map(named).astype("str")
-    return votes.assign(**{ORIGINAL_ANSWER: answers})
+    named = dict(zip(_originals(most), most["answer"], strict=True))
+    return votes.assign(**{ORIGINAL_ANSWER: _originals(votes).map(named).astype("str")})
+
+
+def _originals(rows: pd.DataFrame) -> pd.Series:
+    """What names the original of each row, a tuple."""
+    return pd.Series(list(rows[ORIGINAL].itertuples(index=False, name=None)), index=rows.index)
 
 
 def recognising(votes: pd.DataFrame) -> np.ndarray:

@@ -8,9 +8,9 @@ import pandas as pd
 from scipy.special import ndtri
 
 from annotation.domain import StimulusKind, VoteStatus
+from annotation.votes.aggregate import ORIGINAL
 
 BOOTSTRAPS = 1000
-ORIGINAL = ["dataset", "image_id"]
 NO_VOTES = "there are no votes yet"
 ONE_ORIGINAL = "no interval: it takes at least two originals"
 WILSON = (
@@ -59,22 +59,23 @@ def ballots_of(
 ) -> Ballots:
     """The counted votes on items of these kinds, out of a table with `exports.VOTE_COLUMNS`.
 
-    A resample draws whole originals, with all their items of all models: what people say of
-    reconstructions of the same original is not independent.
+    A resample draws whole originals, as many of each data set as there are, with all their items
+    of all models: what people say of reconstructions of the same original is not independent.
     """
     wanted = (votes["status"] == VoteStatus.COUNTED.value) & votes["kind"].isin(list(kinds))
     kept = votes[wanted].sort_values(["item", "annotator"], ignore_index=True)
     annotator, names = pd.factorize(kept["annotator"], sort=True)
-    original = kept.groupby(ORIGINAL).ngroup().to_numpy()
-    n = int(original.max(initial=-1)) + 1
-    drawn = rng.multinomial(n, np.full(n, 1 / n), bootstraps) if n > 1 else np.ones((0, n))
+    original = kept.groupby(ORIGINAL).ngroup().to_numpy()  # by data set first
+    sizes = kept.drop_duplicates(ORIGINAL).groupby("dataset").size()
+    n = int(sizes.sum())
+    drawn = [rng.multinomial(m, np.full(m, 1 / m), bootstraps) for m in sizes]
     return Ballots(
         votes=kept,
         item=pd.factorize(kept["item"])[0],
         annotator=annotator,
         original=original,
         annotators=tuple(map(str, names)),
-        weights=np.vstack([np.ones((1, n)), drawn]).astype(float),
+        weights=np.vstack([np.ones((1, n)), *([np.hstack(drawn)] if n > 1 else [])]).astype(float),
     )
 
 

@@ -6,16 +6,31 @@ import pandas as pd
 
 from annotation.votes import aggregate
 
+_DECIMALS = 12
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRate:
-    """Share of one model's decided items whose majority recognised them; None if none is."""
+    """Share of one model's decided items whose majority recognised them; None if none is.
+
+    rating_before, rating_after: of ratings the mean over items of their mean, by which models are
+    ranked there; None where nobody rated.
+    """
 
     model: str
     before: float | None
     after: float | None
     decided_before: int
     decided_after: int
+    rating_before: float | None = None
+    rating_after: float | None = None
+
+    @property
+    def ranked_by(self) -> tuple[float | None, float | None]:
+        """What the model is ranked by, as `rates.rate_table` does, before and after."""
+        if self.rating_before is None:
+            return self.before, self.after
+        return self.rating_before, self.rating_after
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,11 +46,11 @@ class Effect:
 
     @property
     def ranking(self) -> str | None:
-        """How the order of the models by rate changes in words; None if it stays as it is."""
-        if any(model.after is None and model.before is not None for model in self.models):
+        """How the order of the models changes in words; None if it stays as it is."""
+        sides = [model.ranked_by for model in self.models]
+        if any(after is None and before is not None for before, after in sides):
             return "A model would have no decided item left, so it would have no rank."
-        before = _ranks([model.before for model in self.models])
-        after = _ranks([model.after for model in self.models])
+        before, after = _ranks([one for one, _ in sides]), _ranks([one for _, one in sides])
         if before == after:
             return None
         moved = sum(one != other for one, other in zip(before, after, strict=True))
@@ -61,7 +76,7 @@ def effect_of_excluding(annotator: str, votes: pd.DataFrame, labels: pd.DataFram
         n_flipped=int((was[both] != becomes[both]).sum()),
         n_undecided=int((was.notna() & becomes.isna()).sum()),
         models=tuple(
-            _rate(str(model), was[rows], becomes[rows])
+            _rate(str(model), before.loc[rows], after.loc[rows])
             for model, rows in before.groupby("model", sort=True).groups.items()
         ),
     )
@@ -81,19 +96,24 @@ def _n_short(votes: pd.DataFrame, gone: pd.Series) -> int:
     return int(just.reindex(votes.loc[gone, "item"].unique()).sum())
 
 
-def _rate(model: str, was: pd.Series, becomes: pd.Series) -> ModelRate:
+def _rate(model: str, before: pd.DataFrame, after: pd.DataFrame) -> ModelRate:
+    was, becomes = before["recognisable"], after["recognisable"]
+    rated = "mean_rating" in before
     return ModelRate(
         model=model,
         before=_share(was),
         after=_share(becomes),
         decided_before=int(was.notna().sum()),
         decided_after=int(becomes.notna().sum()),
+        rating_before=_share(before["mean_rating"]) if rated else None,
+        rating_after=_share(after["mean_rating"]) if rated and "mean_rating" in after else None,
     )
 
 
-def _share(verdicts: pd.Series) -> float | None:
-    decided = verdicts.dropna()
-    return float(decided.astype("float64").mean()) if len(decided) else None
+def _share(values: pd.Series) -> float | None:
+    """Their mean, rounded so that equal means are equal however they were summed; None of none."""
+    known = values.dropna()
+    return round(float(known.astype("float64").mean()), _DECIMALS) if len(known) else None
 
 
 def _ranks(rates: list[float | None]) -> list[int | None]:

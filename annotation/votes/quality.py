@@ -11,11 +11,11 @@ import pandas as pd
 
 from annotation.domain import StimulusKind, TrialKind, VoteStatus
 from annotation.tasks.kind import NONE, Kind
+from annotation.votes.aggregate import ORIGINAL
 from annotation.votes.agreement import Coding, closeness_of
 from annotation.votes.ballots import (
     BOOTSTRAPS,
     ONE_ORIGINAL,
-    ORIGINAL,
     ratio,
     share_interval,
     wilson,

@@ -29,10 +29,12 @@ _DECIMALS = 12
 
 
 def model_names(votes: pd.DataFrame) -> pd.Series:
-    """What to call the model of each vote: with its attack where the study has several."""
-    if votes["attack"].nunique() < 2:
-        return votes["model"]
-    return votes["model"] + " · " + votes["attack"]
+    """What to call the model of each vote: with its data set and attack where there are several."""
+    names = votes["model"]
+    for part in ("dataset", "attack"):
+        if votes[part].nunique() > 1:
+            names = names + " · " + votes[part]
+    return names
 
 
 def rate_table(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:

@@ -20,7 +20,7 @@ def stability_table(measures: list[Measure], layout: Layout) -> pd.DataFrame:
 
     Rank 1 leaks most; tied models share their mean rank. low and high: 95 % range under the
     cluster bootstrap over originals, NaN where there is one original, whose every resample is
-    itself. A model without a value has no rank.
+    itself, and for metrics of sets, which no resample changes. A model without a value has no rank.
     """
     tables = [_ranks(measure, layout) for measure in measures]
     return pd.concat(tables, ignore_index=True)[list(STABILITY_COLUMNS)]
@@ -45,7 +45,7 @@ def _ranks(measure: Measure, layout: Layout) -> pd.DataFrame:
     has_value = ~np.isnan(measure.means)
     found = np.full((3, layout.n_models), np.nan)
     found[0, has_value] = scipy.stats.rankdata(-measure.oriented[has_value])
-    if layout.n_originals > 1:
+    if layout.n_originals > 1 and measure.of_images:
         drawn = scipy.stats.rankdata(-measure.oriented_resampled[:, has_value], axis=1)
         found[1:, has_value] = np.array([interval(column) for column in drawn.T]).reshape(-1, 2).T
     return layout.models[["label", "model_key"]].assign(

@@ -1,19 +1,24 @@
 """Scores of somebody's own metrics for one study, beside those that are computed here.
 
     <data>/scores/own/<key>.parquet   one table a study, columns `COLUMNS`; which study is said in
-                                      its Parquet metadata: an id, a name, or both
+                                      its Parquet metadata: its id and its names, or one word that
+                                      may be either
 
-A study is found again by either, so that the page, which knows ids, and the commands, which read
-names in exported votes, see the same.
+A study is found again by its id and by its names, so that the page, which knows ids, and the
+commands, which read names in exported votes, see the same. Several studies may have one name: who
+knows the id gets no table that has another.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
+from filelock import FileLock, Timeout
 
 from semsim.analysis.evidence import IMAGE_KEY, LEAKS, MODEL_KEY, SCORE_COLUMNS
+from semsim.analysis.result import check_metric_name
 from semsim.comparison.study_tables import StudyTables
 from semsim.errors import DataError, SettingsError
 from semsim.importers.table import score_columns
@@ -25,9 +30,10 @@ from semsim.metrics import is_known
 from semsim.words import counted
 
 COLUMNS = (*SCORE_COLUMNS, LEAKS)
-_STUDY = "study"  # entry of the metadata: the names of the study
+_STUDY = "study"  # entry of the metadata: the id of the study and its names, or one word
 _SHOWN = 8  # problems of a table that are told
 _PICTURE = ["model", "image_id"]
+_WAIT = 60.0  # seconds for somebody else to have kept theirs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +100,7 @@ def read_own(path: Path, columns: Mapping[str, Column]) -> pd.DataFrame:
 
 
 def _check_name(metric: str) -> None:
+    check_metric_name(metric)
     if is_known(metric):
         raise SettingsError(
             f"{metric} is computed here already. Give yours another name, such as own-{metric}."
@@ -148,40 +155,51 @@ def _refuse_twice(path: Path, found: pd.DataFrame) -> None:
 def keep_own(data: Path, study: Iterable[str], found: pd.DataFrame) -> list[Kept]:
     """Keep scores for a study, in place of what it had of the same metrics; all that it has now.
 
-    study: its id, its name, or both.
+    study: its id and its name, or one of them. Raises `SettingsError` for none, and for a name
+    that several studies have; `DataError` where somebody else does not come to an end.
     """
     names = _names(study)
-    old = _of_study(data, names)
-    kept = pd.concat([old[~old["metric"].isin(found["metric"])], found], ignore_index=True)
-    _write(data, names, kept)
+    if not names:
+        raise SettingsError("Scores are kept for a study; name one.")
+    arrow()
+    with _alone(data):
+        mine = _mine(data, names)
+        old = _together(mine)
+        kept = pd.concat([old[~old["metric"].isin(found["metric"])], found], ignore_index=True)
+        _write(data, names, kept, mine)
     return kept_of(data, names)
 
 
 def remove_own(data: Path, study: Iterable[str], metric: str) -> None:
-    """Forget a metric of a study; `DataError` where it has none of that name."""
+    """Forget a metric of a study.
+
+    Raises `DataError` where it has none of that name; else as `keep_own`.
+    """
     names = _names(study)
-    old = _of_study(data, names)
-    if metric not in set(old["metric"]):
-        raise DataError(f"This study has no scores of {metric!r}. Load the page again.")
-    _write(data, names, old[old["metric"] != metric])
+    with _alone(data):
+        mine = _mine(data, names)
+        old = _together(mine)
+        if metric not in set(old["metric"]):
+            raise DataError(f"This study has no scores of {metric!r}. Load the page again.")
+        _write(data, names, old[old["metric"] != metric], mine)
 
 
 def kept_of(data: Path, study: Iterable[str]) -> list[Kept]:
     """The metrics that a study has scores of, by name."""
-    rows = _of_study(data, _names(study)).groupby("metric", sort=True)
+    rows = _together(_mine(data, _names(study))).groupby("metric", sort=True)
     return [
         Kept(metric=str(metric), leaks=str(some[LEAKS].iloc[0]), n=len(some))
         for metric, some in rows
     ]
 
 
-def joined(study: StudyTables, data: Path, *names: str) -> StudyTables:
+def joined(study: StudyTables, data: Path, study_id: str = "") -> StudyTables:
     """A study with its own scores among those that came with it.
 
-    names: by which its scores are kept beside the name it has in its tables. Its remarks say how
-    many scores are of pictures that the study does not have.
+    study_id: "" where only the name is known that it has in its tables. Its remarks say how many
+    scores are of pictures that the study does not have. Raises `DataError` as `fitted`.
     """
-    own = _of_study(data, _names([*names, study.title]))
+    own = _together(_mine(data, _names([study_id, study.title])))
     if own.empty:
         return study
     fitting, remarks = fitted(own, study.listed)
@@ -199,20 +217,13 @@ def joined(study: StudyTables, data: Path, *names: str) -> StudyTables:
 def fitted(own: pd.DataFrame, listed: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """The scores of pictures that a study lists, each with its whole key, and what was left out.
 
-    Raises `DataError` where a model's name alone does not say which of several is meant.
+    A score is placed by the keys that its own row says. Raises `DataError` where a model's name
+    alone does not say which of several is meant.
     """
     known = listed[IMAGE_KEY].astype(str).drop_duplicates()
-    told = [key for key in ("dataset", "attack") if own[key].notna().all()]
-    keys = [*told, *_PICTURE]
-    several = known[known.duplicated(keys) & known["model"].isin(own["model"])]
-    if len(several):
-        lacking = " and ".join(key for key in MODEL_KEY[:2] if key not in told)
-        raise DataError(
-            f"{several['model'].iloc[0]} is several models of this study: the scores of one's own "
-            f"metrics need the columns {lacking}."
-        )
-    rows = own.drop(columns=[key for key in MODEL_KEY[:2] if key not in told])
-    found = rows.merge(known, on=keys, how="inner")[list(COLUMNS)]
+    said = [own[key].notna() for key in MODEL_KEY[:2]]
+    parts = [_placed(rows, known) for _, rows in own.groupby(["metric", *said], sort=False)]
+    found = pd.concat(parts or [own])[list(COLUMNS)]
     here, all_of_it = found["metric"].value_counts(), own["metric"].value_counts()
     remarks = [
         f"Left out of {metric}: {counted(n - here.get(metric, 0), 'score')} of pictures that this "
@@ -220,7 +231,20 @@ def fitted(own: pd.DataFrame, listed: pd.DataFrame) -> tuple[pd.DataFrame, tuple
         for metric, n in all_of_it.items()
         if n > here.get(metric, 0)
     ]
-    return found, tuple(remarks)
+    return found.drop_duplicates([*IMAGE_KEY, "metric"], keep="last"), tuple(remarks)
+
+
+def _placed(rows: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
+    """Scores of one metric that all say the same keys, with the whole keys of the pictures."""
+    lacking = [key for key in MODEL_KEY[:2] if rows[key].isna().any()]
+    keys = [key for key in IMAGE_KEY if key not in lacking]
+    several = known[known.duplicated(keys) & known["model"].isin(rows["model"])]
+    if len(several):
+        raise DataError(
+            f"{several['model'].iloc[0]} is several models of this study: the scores of "
+            f"{rows['metric'].iloc[0]} need the columns {' and '.join(lacking)}."
+        )
+    return rows.drop(columns=lacking).merge(known, on=keys, how="inner")
 
 
 def _names(study: Iterable[str]) -> list[str]:
@@ -231,24 +255,69 @@ def _folder(data: Path) -> Path:
     return data / "scores/own"
 
 
-def _of_study(data: Path, names: list[str]) -> pd.DataFrame:
-    """What is kept for a study under any of its names."""
-    tables = [pd.read_parquet(path) for path in sorted(_folder(data).glob("*.parquet"))]
-    mine = [one for one in tables if set(one.attrs.get(_STUDY, ())) & set(names) and len(one)]
-    empty = pd.DataFrame(columns=list(COLUMNS))
-    found = pd.concat(mine, ignore_index=True) if mine else empty
+@contextmanager
+def _alone(data: Path) -> Iterator[None]:
+    """Whoever else keeps or removes scores, in this process or another, waits for the block."""
+    _folder(data).mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(_folder(data) / ".lock", timeout=_WAIT):
+            yield
+    except Timeout as error:
+        raise DataError(
+            f"Somebody else has been keeping scores for {_WAIT:.0f} seconds. Try again."
+        ) from error
+
+
+def _tables(data: Path) -> dict[Path, pd.DataFrame]:
+    """Every table that is kept, the oldest first."""
+    paths = sorted(_folder(data).glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns)
+    return {path: pd.read_parquet(path) for path in paths}
+
+
+def _said_of(table: pd.DataFrame) -> list[str]:
+    """The id of its study and the names, or the one word that may be either."""
+    return list(table.attrs.get(_STUDY, ()))
+
+
+def _mine(data: Path, names: list[str]) -> dict[Path, pd.DataFrame]:
+    """The tables of a study: by its id, and by a name those that say no id.
+
+    A single word that is no id is a name, and finds the tables of every study that is called so.
+    """
+    try:
+        tables = _tables(data)
+    except FileNotFoundError:  # another has just taken its place, and is there
+        tables = _tables(data)
+    said = {path: _said_of(table) for path, table in tables.items()}
+    of_id = [path for path, its in said.items() if its[1:] and its[:1] == names[:1]]
+    found = [path for path, its in said.items() if set(its) & set(names)]
+    if of_id or len(names) > 1:  # the id is known
+        found = [path for path in found if path in of_id or len(said[path]) == 1]
+    return {path: tables[path] for path in found}
+
+
+def _together(mine: Mapping[Path, pd.DataFrame]) -> pd.DataFrame:
+    """All scores of some tables; of one picture by one metric, the newest."""
+    some = [table for table in mine.values() if len(table)]
+    found = pd.concat(some, ignore_index=True) if some else pd.DataFrame(columns=list(COLUMNS))
     return found.drop_duplicates([*IMAGE_KEY, "metric"], keep="last")
 
 
-def _write(data: Path, names: list[str], table: pd.DataFrame) -> None:
-    """One table for a study, which takes the place of those under some of its names."""
-    if not names:
-        raise SettingsError("Scores are kept for a study; name one.")
-    arrow()
-    for path in _folder(data).glob("*.parquet"):
-        if set(pd.read_parquet(path).attrs.get(_STUDY, ())) & set(names):
-            path.unlink()
+def _write(
+    data: Path, names: list[str], table: pd.DataFrame, mine: Mapping[Path, pd.DataFrame]
+) -> None:
+    """One table for a study, in place of `mine`, with all the names that it has there."""
+    said = [_said_of(one) for one in mine.values()]
+    ids = list(dict.fromkeys(its[0] for its in said if len(its) > 1))
+    if len(ids) > 1:
+        raise SettingsError(
+            f"Several studies are called {names[0]}. Say the id of one instead: {', '.join(ids)}."
+        )
     whole = table[list(COLUMNS)].reset_index(drop=True)
-    whole.attrs = {_STUDY: names}
-    with whole_file(_folder(data) / f"{key_of(names[0], 20)}.parquet") as part:
+    whole.attrs = {_STUDY: _names([*ids, *names, *(name for its in said for name in its)])}
+    path = _folder(data) / f"{key_of(whole.attrs[_STUDY][0], 20)}.parquet"
+    with whole_file(path) as part:
         whole.to_parquet(part, index=False)
+    for old in mine:
+        if old != path:
+            old.unlink(missing_ok=True)

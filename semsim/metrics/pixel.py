@@ -74,10 +74,10 @@ def psnr(originals: Tensor, reconstructions: Tensor) -> np.ndarray:
         return -10 * np.log10(mse(originals, reconstructions))
 
 
-def psnr_scores(values: np.ndarray) -> Scores:
-    """`values`, (N,) in dB, with a note on how many are infinite."""
+def psnr_scores(values: np.ndarray, equal: str = "equal their original") -> Scores:
+    """`values`, (N,) in dB, with a note on how many are infinite, which are `equal`, in words."""
     identical = int(np.isinf(values).sum())
-    note = f"{identical} of {len(values)} reconstructions equal their original: PSNR is infinite"
+    note = f"{identical} of {len(values)} reconstructions {equal}: PSNR is infinite"
     return Scores(values=values, notes=(note,) if identical else ())
 
 

@@ -72,8 +72,9 @@ class PsnrRegistered:
         return self._judge
 
     def _judge(self, pairs: Pairs) -> Scores:
+        values = psnr_registered(pairs.originals, pairs.reconstructions, self.shift, self.flip)
         return psnr_scores(
-            psnr_registered(pairs.originals, pairs.reconstructions, self.shift, self.flip)
+            values, "equal their original where they overlap, once shifted or mirrored"
         )
 
 

@@ -110,7 +110,7 @@ def _lead_over(top: pd.DataFrame, table: pd.DataFrame, analysis: Analysis) -> li
     others = table[~table["metric"].isin(top["metric"])]
     if others.empty:
         return [(" No other metric has a rank.", False)] if len(top) == 1 else []
-    p = _p_against(str(top["metric"].iloc[0]), analysis.differences)
+    p = _p_of_leads(list(top["metric"]), analysis.differences)
     found = others["metric"].map(p)
     if found.isna().all():
         return []
@@ -141,15 +141,26 @@ def _next(top: pd.DataFrame, table: pd.DataFrame) -> list[Said]:
         return []
     row = others.sort_values("rho", ascending=False, kind="stable").iloc[0]
     behind, rho = number(best - row["rho"], 2), number(row["rho"], 2)
+    if row["n"] != top["n"].iloc[0]:  # of other models, from which nothing is subtracted
+        models = counted(int(row["n"]), "model")
+        return [(f" Next comes {row['title']} (ρ {rho}, of {models}).", False)]
     return [(f" Next comes {row['title']}, {behind} behind (ρ {rho}).", False)]
 
 
-def _p_against(best: str, differences: pd.DataFrame) -> dict[str, float]:
-    """p after Holm of every metric's difference from the best, by the metric's name."""
-    pairs = differences[["metric_a", "metric_b", "p_holm"]].itertuples(index=False)
-    return {
-        (b if a == best else a): float(p) for a, b, p in pairs if best in (a, b) and not pd.isna(p)
-    }
+def _p_of_leads(best: Sequence[str], differences: pd.DataFrame) -> dict[str, float]:
+    """p after Holm of the lead of `best`, which share the top, over each other metric.
+
+    The largest of theirs; 1 where one of them is not ahead on the models that both rank, which can
+    be where a metric lacks some. Without those that have no p.
+    """
+    found: dict[str, float] = {}
+    pairs = differences[["metric_a", "metric_b", "difference", "p_holm"]]
+    for a, b, ahead, p in pairs.dropna(subset=["p_holm"]).itertuples(index=False):
+        if (a in best) == (b in best):
+            continue
+        other, lead = (b, ahead) if a in best else (a, -ahead)
+        found[other] = max(found.get(other, 0.0), float(p) if lead > 0 else 1.0)
+    return found
 
 
 def _listed(titles: Sequence[str] | pd.Series) -> list[Said]:

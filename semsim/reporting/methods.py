@@ -161,8 +161,10 @@ def _metric_row(spec: MetricSpec) -> list[str]:
 def _votes(analysis: Analysis, origin: Origin) -> list[str]:
     words = {noun: counted(n, noun) for noun, n in _sizes(analysis).items()}
     asked = counted(analysis.evidence.votes_per_item, "vote was", "votes were")
+    seen = int((analysis.evidence.recognised.counts > 0).sum())
+    some = "" if seen == len(analysis.evidence.images) else f"{seen:,} of "
     said = (
-        f"{words['annotator']} gave {words['counted vote']} on {words['reconstruction']} of "
+        f"{words['annotator']} gave {words['counted vote']} on {some}{words['reconstruction']} of "
         f"{words['original']} by {words['model']}; {asked} asked for each. A vote recognises a "
         "reconstruction when it names the true class, or, in the pair task, calls original and "
         f"reconstruction the same. {_rated(analysis.evidence.ratings)}Superseded, surplus and "

@@ -73,6 +73,7 @@ def scatter(analysis: Analysis, spec: MetricSpec) -> Drawn:
 def stability(analysis: Analysis, spec: MetricSpec) -> Drawn:
     """The rank of each model by people beside its rank by a metric."""
     table = analysis.stability
+    of_sets = "" if spec.per_image else f"{spec.title} is of sets and has no range. "
     mine = table[table["measure"].isin(["people", spec.name])]
     by_people = mine[mine["measure"] == "people"].set_index("model_key")["rank"]
     frame = mine.assign(order=mine["model_key"].map(by_people))
@@ -83,8 +84,7 @@ def stability(analysis: Analysis, spec: MetricSpec) -> Drawn:
             "Rank 1 leaks most. Models are in the order people put them in. Lines: the range that "
             f"holds 95 % of the ranks in {analysis.settings.bootstraps} cluster bootstraps over "
             "originals: models whose lines do not overlap are told apart by these images; of "
-            "others the lines say nothing. "
-            f"{_SHORTENED}"
+            f"others the lines say nothing. {of_sets}{_SHORTENED}"
         ),
         frame=frame.drop(columns="order"),
         paint=functools.partial(_paint_stability, spec.name, spec.title),
@@ -110,10 +110,10 @@ def _scatter_tip(row: pd.Series) -> str:
 
 
 def _stability_tip(row: pd.Series) -> str:
-    return (
-        f"{row['label']}: rank {rank_text(row['rank'])} by {row['title']}, "
-        f"95 % {number(row['low'], 1)} to {number(row['high'], 1)}"
-    )
+    said = f"{row['label']}: rank {rank_text(row['rank'])} by {row['title']}"
+    if pd.isna(row["low"]):
+        return said
+    return f"{said}, 95 % {rank_text(row['low'])} to {rank_text(row['high'])}"
 
 
 def _paint_scatter(name: str, words: str, frame: pd.DataFrame, width: float) -> "Figure":

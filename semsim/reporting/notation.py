@@ -8,10 +8,14 @@ from semsim.analysis.evidence import TARGET
 from semsim.words import target_words
 
 NONE = "–"
+_MOST = 6  # decimals at most: what is nearer to 1 may be read as 1
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number with `digits` decimals, fewer for large ones; a dash for NaN; ∞ as such."""
+    """A number with `digits` decimals, fewer for large ones; a dash for NaN; ∞ as such.
+
+    With more where it would else read as 0 or as 1 and is not.
+    """
     if pd.isna(value):
         return NONE
     if math.isinf(value):
@@ -20,13 +24,18 @@ def number(value: float, digits: int = 3) -> str:
     if 0 < abs(value) < 10.0**-digits:
         text = f"{value:.2g}"
     else:
-        text = f"{value:.{max(0, digits + 1 - len(str(int(abs(value)))))}f}"
+        places = max(0, digits + 1 - len(str(int(abs(value)))))
+        while abs(value) < 1 and places < _MOST and float(f"{abs(value):.{places}f}") == 1:
+            places += 1
+        text = f"{value:.{places}f}"
     return text.replace("-", "−")
 
 
 def rank_text(rank: float) -> str:
-    """A rank, with the half of models that share one, such as "10.5"; a dash for NaN."""
-    return NONE if pd.isna(rank) else f"{rank:g}"
+    """A rank, with the half of models that share one, as "10.5", or an end of its range; a dash
+    for NaN.
+    """
+    return NONE if pd.isna(rank) else f"{round(rank, 1):g}"
 
 
 def interval(low: float, high: float, digits: int = 2) -> str:

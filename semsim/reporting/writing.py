@@ -60,11 +60,12 @@ def latex(table: Table) -> str:
         + r" \\"
         for i, line in enumerate(table.cells.to_numpy())
     ]
+    stop = "" if table.title.endswith("?") else "."
     return "\n".join(
         [
             r"\begin{table}",
             r"\centering",
-            rf"\caption{{{_latex(f'{table.title}. {table.caption}')}}}",
+            rf"\caption{{{_latex(f'{table.title}{stop} {table.caption}')}}}",
             rf"\label{{tab:{table.name}}}",
             r"\resizebox{\linewidth}{!}{%",
             rf"\begin{{tabular}}{{l{'r' * (table.cells.shape[1] - 1)}}}",

@@ -1,5 +1,10 @@
 """A plan is a pure function of its sets and spec."""
 
+from collections import Counter
+from itertools import product
+
+import pytest
+
 from annotation.design.study_plan import Original, Reconstruction, plan_study
 from annotation.domain import StimulusKind
 from annotation.spec import StudySpec, Task
@@ -7,7 +12,7 @@ from annotation.spec import StudySpec, Task
 CLASSES = ("cat", "cow", "star")
 
 
-def plan(task=Task.RECOGNITION, classes=CLASSES, **spec):
+def plan(task=Task.RECOGNITION, classes=CLASSES, asked="012345", **spec):
     originals = [
         Original(image_id=str(i), class_name=CLASSES[i % 3], sha256=f"o{i}") for i in range(6)
     ]
@@ -27,6 +32,7 @@ def plan(task=Task.RECOGNITION, classes=CLASSES, **spec):
             )
             for model in ("a", "b")
             for o in originals
+            if o.image_id in asked
         ],
         n_failed=1,
     )
@@ -75,6 +81,13 @@ def test_models_take_turns_over_the_originals():
         of_one = [c for i, c in zip(made.items, made.cells, strict=True) if i.image_id == image_id]
         assert sorted(of_one) == [0, 1]
     assert plan(balanced=False).cells == (0,) * 12
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_block_has_each_model_equally_often_also_where_originals_are_set_aside(seed):
+    made = plan(seed=seed, asked="0134")
+    each = Counter(zip(made.cells, (item.shown.model for item in made.items), strict=True))
+    assert each == dict.fromkeys(product(range(2), "ab"), 2)
 
 
 def test_originals_are_items_of_no_model_in_a_cell_of_their_own():

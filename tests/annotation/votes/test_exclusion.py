@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_ballots import table, vote
 
 from annotation.votes import aggregate
 from annotation.votes.exclusion import ModelRate, effect_of_excluding
@@ -43,6 +44,25 @@ def labels_of(models, votes):
 def effect(answers, models, who="Anna"):
     votes = votes_of(answers)
     return effect_of_excluding(who, votes, labels_of(models, votes))
+
+
+def test_ratings_are_ranked_by_their_mean_and_not_by_what_reaches_the_threshold():
+    """All reach it, before and after; only means part the two models."""
+    marks = {"X/0": "544", "X/1": "544", "Y/0": "355", "Y/1": "355"}
+    votes = table(
+        vote(item, who, mark, recognised=True, votes_per_item=K)
+        for item, given in marks.items()
+        for who, mark in zip(("Anna", "Ben", "Cleo"), given, strict=True)
+    ).assign(rating_levels=5, rating_threshold=3.0)
+    items = votes.drop_duplicates("item").reindex(columns=list(aggregate.ITEM_COLUMNS))
+    labels = aggregate.labels(items, votes, votes_per_item=K, simulated=False)
+    found = effect_of_excluding("Anna", votes, labels)
+    assert [(one.before, one.after) for one in found.models] == [(1.0, 1.0), (1.0, 1.0)]
+    assert [one.ranked_by for one in found.models] == [
+        (pytest.approx(13 / 3), 4.0),
+        (pytest.approx(13 / 3), 5.0),
+    ]
+    assert found.ranking == "The ranking of the models would change: 1 of 2 would move."
 
 
 ALL_THREE = [("Anna", True), ("Ben", True), ("Cleo", True)]
@@ -126,8 +146,8 @@ def test_the_preview_is_what_happens(answers):
         status=votes["status"].where(votes["annotator"] != "Anna", "excluded")
     ))  # fmt: skip
     for model in found.models:
-        for table, rate in ((before, model.before), (after, model.after)):
-            decided = table.loc[table["model"] == model.model, "recognisable"].dropna()
+        for labels, rate in ((before, model.before), (after, model.after)):
+            decided = labels.loc[labels["model"] == model.model, "recognisable"].dropna()
             assert rate == (pytest.approx(decided.mean()) if len(decided) else None)
     lost = before["recognisable"].notna() & after["recognisable"].isna()
     assert found.n_undecided == lost.sum()

@@ -1,6 +1,7 @@
 """Rates and ranks of models, and what is taken for what."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from annotation.spec import Task
 from annotation.tasks import KINDS
 from annotation.tasks.pair import Pair
 from annotation.tasks.recognition import Recognition
+from annotation.votes.ballots import ballots_of
 from annotation.votes.rates import (
     RATE_COLUMNS,
     confusion_table,
@@ -152,3 +154,13 @@ def test_pairs_are_counted_by_what_was_shown():
 @pytest.mark.parametrize("task", list(Task))
 def test_without_votes_nothing_is_confused(task):
     assert confusion_table(ballots(votes_of({})), KINDS[task]()).empty
+
+
+def test_a_model_of_two_data_sets_is_two_models_and_each_is_resampled_by_itself():
+    of_cars = votes_of({f"m/{i}": "ccc" for i in range(6)}, dataset="cars")
+    of_faces = votes_of({f"m/{i}": "nnn" for i in range(6)}, dataset="faces")
+    of_faces = of_faces.assign(item="f" + of_faces["item"])
+    made = ballots_of(pd.concat([of_cars, of_faces]), np.random.default_rng(0), bootstraps=50)
+    assert (made.weights.reshape(51, 2, 6).sum(axis=2) == 6).all()
+    found = rate_table(made, 3).set_index("model")
+    assert found["rate"].to_dict() == {"m · cars": 1.0, "m · faces": 0.0}

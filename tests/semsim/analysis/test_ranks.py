@@ -37,6 +37,14 @@ def test_of_one_original_ranks_have_no_range():
     assert table[["low", "high"]].isna().all(axis=None)
 
 
+def test_ranks_by_a_metric_of_sets_have_no_range():
+    """No resample of images changes its value, so that no width is not certainty."""
+    fixed = np.broadcast_to([3.0, 2.0, 1.0], (5, 3))
+    table = stability_table([measure("fid", [3, 2, 1], fixed, of_images=False)], LAYOUT)
+    assert table["rank"].tolist() == [1, 2, 3]
+    assert table[["low", "high"]].isna().all(axis=None)
+
+
 def test_where_a_metric_and_people_differ():
     votes = {("m", "1"): "11", ("m", "2"): "10", ("m", "3"): "00", ("m", "4"): "00"}
     values = {"1": 1.0, "2": 2.0, "3": np.inf, "4": np.nan}

@@ -1,12 +1,16 @@
 """Scores of one's own metrics: read whole or not at all, kept for a study, and joined to it."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from filelock import FileLock
 
+from semsim.comparison import own_scores
 from semsim.comparison.own_scores import (
+    COLUMNS,
     Column,
     columns_in,
     fitted,
@@ -41,6 +45,16 @@ def rows(**more):
         for m in ("a", "bb")
         for i in range(2)
     ]
+
+
+def of(metric, value=1.0, leaks="lower", **more):
+    """Scores of the pictures of `rows` by one metric."""
+    keys = pd.DataFrame(rows(**{"dataset": None, "attack": None, **more}))
+    return keys.assign(metric=metric, value=value, leaks=leaks)[list(COLUMNS)]
+
+
+def metrics_of(data, *names):
+    return [one.metric for one in kept_of(data, names)]
 
 
 @pytest.fixture
@@ -80,6 +94,102 @@ def test_a_metric_that_comes_again_replaces_the_old_one_and_the_others_stay(tmp_
     assert [one.metric for one in kept_of(tmp_path, ["Cats"])] == ["blur"]
     with pytest.raises(DataError, match="no scores of 'edges'"):
         remove_own(tmp_path, ["Cats"], "edges")
+
+
+def test_many_who_keep_scores_at_once_lose_none(tmp_path):
+    metrics = [f"m{n}" for n in range(8)]
+    with ThreadPoolExecutor(len(metrics)) as together:
+        list(together.map(lambda metric: keep_own(tmp_path, STUDY, of(metric)), metrics))
+    assert metrics_of(tmp_path, *STUDY) == metrics
+
+
+def test_who_waits_too_long_for_another_process_is_told_and_nothing_changes(tmp_path, monkeypatch):
+    keep_own(tmp_path, STUDY, of("edges"))
+    monkeypatch.setattr(own_scores, "_WAIT", 0.1)
+    with FileLock(tmp_path / "scores/own/.lock"):
+        for change in (
+            lambda: keep_own(tmp_path, STUDY, of("blur")),
+            lambda: remove_own(tmp_path, STUDY, "edges"),
+        ):
+            with pytest.raises(
+                DataError, match=r"Somebody else has been keeping scores.*Try again"
+            ):
+                change()
+        assert metrics_of(tmp_path, *STUDY) == ["edges"]
+
+
+def test_a_full_disk_takes_nothing_away(tmp_path, monkeypatch):
+    keep_own(tmp_path, ["Cats"], of("edges"))
+
+    def full(*args, **settings):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(pd.DataFrame, "to_parquet", full)
+    with pytest.raises(OSError, match="No space left"):
+        keep_own(tmp_path, STUDY, of("blur"))
+    assert metrics_of(tmp_path, *STUDY) == ["edges"]
+
+
+def test_a_table_that_is_replaced_while_somebody_reads_is_read_anew(tmp_path, monkeypatch):
+    keep_own(tmp_path, ["Cats"], of("edges"))
+    read = pd.read_parquet
+
+    def replaced(path):
+        monkeypatch.undo()
+        keep_own(tmp_path, STUDY, of("blur"))
+        return read(path)
+
+    monkeypatch.setattr(pd, "read_parquet", replaced)
+    assert metrics_of(tmp_path, "Cats") == ["blur", "edges"]
+
+
+@pytest.mark.parametrize("second", [["id-1"], ["Cats"], ["id-1", "Cats of 2020"]])
+def test_a_study_keeps_every_name_that_it_has_been_given(tmp_path, second):
+    keep_own(tmp_path, STUDY, of("edges"))
+    keep_own(tmp_path, second, of("blur"))
+    for names in ({"id-1"}, {"Cats"}, {second[-1]}, STUDY):
+        assert metrics_of(tmp_path, *names) == ["blur", "edges"]
+    assert len(list((tmp_path / "scores/own").glob("*.parquet"))) == 1
+
+
+def test_two_studies_of_one_name_have_scores_of_their_own(tmp_path, study):
+    keep_own(tmp_path, ["1", "Study"], of("edges"))
+    keep_own(tmp_path, ["2", "Study"], of("blur"))
+    remove_own(tmp_path, ["2", "Study"], "blur")
+    keep_own(tmp_path, ["2", "Study"], of("blur", 2.0))
+    assert metrics_of(tmp_path, "1", "Study") == metrics_of(tmp_path, "1") == ["edges"]
+    assert metrics_of(tmp_path, "2", "Study") == metrics_of(tmp_path, "2") == ["blur"]
+    called = replace(study, name="Study")
+    assert joined(called, tmp_path, "1").own == ("edges",)
+    assert joined(called, tmp_path, "3").own == ()
+    assert set(joined(called, tmp_path).own) == {"edges", "blur"}
+
+
+def test_a_name_that_several_studies_have_is_refused_and_an_id_is_not(tmp_path):
+    for study_id in "12":
+        keep_own(tmp_path, [study_id, "Study"], of("edges"))
+    with pytest.raises(SettingsError, match=r"Several studies are called Study.*: [12], [12]\."):
+        keep_own(tmp_path, ["Study"], of("blur"))
+    keep_own(tmp_path, ["2"], of("blur"))
+    assert metrics_of(tmp_path, "1", "Study") == ["edges"]
+    assert metrics_of(tmp_path, "2", "Study") == ["blur", "edges"]
+
+
+def test_what_was_kept_by_a_name_alone_is_of_the_study_that_is_called_so(tmp_path):
+    keep_own(tmp_path, ["Study"], of("edges"))
+    assert metrics_of(tmp_path, "1", "Study") == ["edges"]
+    keep_own(tmp_path, ["1", "Study"], of("edges", leaks="higher"))
+    assert [(one.leaks, one.n) for one in kept_of(tmp_path, ["Study"])] == [("higher", 4)]
+    remove_own(tmp_path, ["1", "Study"], "edges")
+    assert metrics_of(tmp_path, "Study") == metrics_of(tmp_path, "1") == []
+
+
+def test_the_newest_of_two_scores_of_one_picture_counts(tmp_path, study):
+    keep_own(tmp_path, ["Cats"], of("edges", 1.0))
+    keep_own(tmp_path, ["id-1"], of("edges", 2.0, attack="x"))
+    found = joined(study, tmp_path, "id-1")
+    assert found.scores["value"].tolist() == [2.0] * 4
+    assert found.remarks == ()
 
 
 def test_what_came_with_a_study_stays_beside_ones_own(tmp_path, table, study):
@@ -160,6 +270,31 @@ def test_where_a_model_is_several_the_table_must_say_which(table, study):
     found, _ = fitted(read_own(table(rows(attack="y")), columns_in("edges=sharp:lower")), twice)
     assert set(found["attack"]) == {"y"}
     assert len(found) == 4
+
+
+def test_each_score_is_placed_by_the_keys_that_it_says(tmp_path, study):
+    """The model a is two of the study, bb is one."""
+    a = study.labels[study.labels["model"] == "a"]
+    twice = replace(study, labels=pd.concat([study.labels, a.assign(attack="y")]))
+    bb = of("blur")
+    for table in (of("edges", attack="y"), bb[bb["model"] == "bb"]):
+        fitted(table, twice.listed)  # the page takes each
+        keep_own(tmp_path, STUDY, table)
+    one = joined(twice, tmp_path)
+    assert set(one.own) == {"edges", "blur"}
+    placed = one.scores.groupby(["metric", "model"])["attack"].agg(list).to_dict()
+    assert placed == {("edges", "a"): ["y"] * 2, ("blur", "bb"): ["x"] * 2}
+    assert one.remarks == (
+        "Left out of edges: 2 scores of pictures that this study does not have.",
+    )
+    partly = of("edges").assign(attack=["y", "y", None, None])
+    assert fitted(partly, twice.listed)[0]["attack"].tolist() == ["y", "y", "x", "x"]
+
+
+@pytest.mark.parametrize("name", ["human", "label", "backbone", "n_images", "people"])
+def test_no_metric_is_called_as_a_column_of_the_table_of_models(table, name):
+    with pytest.raises(SettingsError, match=f"No metric can be called {name}"):
+        read_own(table(rows()), {name: Column(name="sharp", leaks="lower")})
 
 
 def test_columns_of_any_name_can_be_chosen(table):

@@ -26,11 +26,14 @@ def analysis(rhos, p=None, low=0.2, **changes):
         for name, rho in rhos.items()
     ]
     best = next(iter(rhos))
-    pairs = [{"metric_a": name, "metric_b": best, "p_holm": one} for name, one in (p or {}).items()]
+    pairs = [
+        {"metric_a": name, "metric_b": best, "difference": -0.1, "p_holm": one}
+        for name, one in (p or {}).items()
+    ]
     return replace(
         full,
         agreement=pd.DataFrame(rows).assign(rho_bw_high=0.99, undefined=None),
-        differences=pd.DataFrame(pairs, columns=["metric_a", "metric_b", "p_holm"]),
+        differences=pd.DataFrame(pairs, columns=["metric_a", "metric_b", "difference", "p_holm"]),
         **changes,
     )
 
@@ -72,6 +75,27 @@ def test_many_metrics_are_counted():
 def test_a_tie_names_all_who_are_best():
     said = answer_of(analysis({"a": 0.95, "b": 0.95})).text
     assert said.startswith("Alpha and Beta rank the 14 models most like people do")
+
+
+def test_a_difference_that_points_the_other_way_decides_no_lead():
+    """Alpha has scores of fewer models, and on those Beta is ahead of it."""
+    found = analysis({"a": 0.95, "b": 0.6}, {"b": 0.001})
+    found = replace(
+        found,
+        agreement=found.agreement.assign(n=[12, 20]),
+        differences=found.differences.assign(difference=0.15),
+    )
+    said = answer_of(found).text
+    assert "Its lead over Beta is not decided by these 12 models." in said
+    assert said.endswith("Next comes Beta (ρ 0.60, of 20 models).")
+
+
+@pytest.mark.parametrize(("p", "said"), [(0.3, "not decided"), (0.01, "decided")])
+def test_of_several_that_share_the_top_each_must_be_ahead(p, said):
+    found = analysis({"a": 0.95, "b": 0.95, "c": 0.6}, {"c": 0.001})
+    of_b = {"metric_a": "b", "metric_b": "c", "difference": 0.1, "p_holm": p}
+    found = replace(found, differences=pd.concat([found.differences, pd.DataFrame([of_b])]))
+    assert f"Their lead over Gamma is {said}" in answer_of(found).text
 
 
 def test_what_chance_could_do_is_no_answer():

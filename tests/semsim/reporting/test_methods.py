@@ -40,10 +40,19 @@ def test_facts_count_what_is_there(analysis):
     assert facts(made_analysis(simulated=True))["Votes by"] == "programs (simulated)"
 
 
+def test_pictures_that_nobody_saw_are_not_said_to_have_votes(analysis):
+    evidence = analysis.evidence
+    said, first = evidence.recognised, evidence.recognised.image < 3
+    own = {name: getattr(said, name)[first] for name in ("image", "annotator", "values")}
+    assert "counted votes on 23 of 24 reconstructions" in text(analysis)
+    few = replace(evidence, recognised=replace(said, **own))
+    assert "on 3 of 24 reconstructions" in text(replace(analysis, evidence=few))
+
+
 def test_the_text_states_this_analysis_and_its_settings(analysis):
     said = text(analysis, Origin(collection="Asked on paper."))
     for words in (
-        *("5 annotators gave 115 counted votes on 24 reconstructions", "Asked on paper."),
+        *("5 annotators gave 115 counted votes on 23 of 24 reconstructions", "Asked on paper."),
         *(
             "99 random ones",
             "50 bootstraps over models",

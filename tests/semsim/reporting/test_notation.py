@@ -8,6 +8,7 @@ from semsim.reporting.notation import (
     interval,
     number,
     p_value,
+    rank_text,
     reason,
     target_text,
     undefined_text,
@@ -27,6 +28,11 @@ from semsim.reporting.notation import with_interval as bounded
         (7173.14, "7173"),
         (123456.7, "123457"),
         (0.00042, "0.00042"),
+        (0.9996, "0.9996"),
+        (-0.99996, "−0.99996"),
+        (0.99949, "0.999"),
+        (1.0, "1.000"),
+        (1 - 1e-9, "1.000000"),
         (math.inf, "∞"),
         (-math.inf, "−∞"),
         (math.nan, "–"),
@@ -42,6 +48,18 @@ def test_intervals():
     assert bounded(0.67033, 0.2, 0.91) == "0.670 [0.20, 0.91]"
     assert bounded(0.67033, np.nan, np.nan) == "0.670"
     assert bounded(np.nan, 0.2, 0.9) == "–"
+
+
+def test_what_is_not_one_is_not_written_as_one():
+    assert number(0.9956, 2) == "0.996"  # Spearman's ρ of 14 models after one swap
+    assert interval(0.9, 0.9986) == "[0.90, 0.999]"
+
+
+@pytest.mark.parametrize(
+    ("rank", "text"), [(10.5, "10.5"), (10, "10"), (2.975, "3"), (math.nan, "–")]
+)
+def test_a_rank_keeps_its_half(rank, text):
+    assert rank_text(rank) == text
 
 
 def test_p_values_below_a_thousandth_are_not_zero():

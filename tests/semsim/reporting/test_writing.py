@@ -1,5 +1,6 @@
 import io
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pandas as pd
@@ -15,6 +16,11 @@ TABLE = Table(
     **{"name": "nasty", "title": "T & t", "caption": "C <c>.", "frame": FRAME, "cells": CELLS},
     best=frozenset({(0, 1)}),
 )
+
+
+@pytest.mark.parametrize(("title", "said"), [("Is it so?", "Is it so? C"), ("So", "So. C")])
+def test_a_title_that_asks_has_its_own_mark_before_the_caption(title, said):
+    assert said in latex(replace(TABLE, title=title))
 
 
 def test_csv_keeps_every_digit_of_the_raw_numbers():

@@ -1,5 +1,6 @@
 """Scores of one's own metrics over HTTP: a table comes in, columns are chosen, Compare has them."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -85,6 +86,7 @@ def test_columns_of_numbers_are_offered_and_what_is_chosen_stands_on_compare(
         ({"edges": {"column": "edges", "leaks": ""}}, "Say of edges whether"),
         ({"edges": {"column": "gone", "leaks": "lower"}}, "lacks the columns gone"),
         ({"w": {"column": "words", "leaks": "lower"}}, "line 2, column words: 'x' is no number"),
+        ({"human": {"column": "edges", "leaks": "lower"}}, "No metric can be called human"),
         ({}, "Name a column"),
     ],
 )
@@ -131,6 +133,20 @@ def test_a_short_file_that_holds_more_rows_than_are_taken_is_refused(client, tab
     shown = client.get(f"{HOME}?study=1&upload={came}")
     assert shown.status_code == 200
     assert f"more than {len(table) - 1} rows" in shown.text
+
+
+def test_two_studies_of_one_name_do_not_see_the_scores_of_each_other(context, table):
+    (one,) = context.studies()
+    both = replace(context, studies=lambda: [one, replace(one, id="2")])
+    app = FastAPI()
+    app.include_router(pictures.router(both))
+    pages = TestClient(app)
+    for study, column in (("1", "edges"), ("2", "mine")):
+        came = upload(pages, table.assign(mine=0.5).to_csv(index=False))
+        reply = keep(pages, came, study, **{column: {"column": column, "leaks": "lower"}})
+        assert reply.status_code == 200, reply.text
+    shown = [pages.get(f"{HOME}?study={study}").text for study in "12"]
+    assert [re.findall('data-remove="(.*?)"', text) for text in shown] == [["edges"], ["mine"]]
 
 
 def test_half_of_a_file_is_no_table(client):
