@@ -1,6 +1,7 @@
 """Any folder of images as a data set: <root>/<class>/<image>, or <root>/train and <root>/test."""
 
 import hashlib
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from semsim.kept.keys import key_of
 from semsim.types import LabelledImages
 
 SPLITS = ("train", "test")  # folders that are no classes, where both are there
+HIDDEN = (".", "__MACOSX")  # begins the names of what file managers leave; never data
+MISNAMED = "its name is not UTF-8; rename it"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +63,8 @@ class Folder:
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test".
 
-        Raises `SettingsError` without a root, `DataError` where there is nothing to read, or where
-        two images have one id.
+        Raises `SettingsError` without a root, `DataError` where there is nothing to read, where two
+        images have one id, and for a name that is not UTF-8.
         """
         check_split(split)
         if not self.root:
@@ -73,7 +76,7 @@ class Folder:
 
         root = Path(self.root)
         paths = self.paths(split)
-        _check_ids(root)
+        _check_names(root)
         classes = _class_names(root)
         images = read_images(paths, (self.size, self.size))
         return LabelledImages(
@@ -115,7 +118,8 @@ def has_splits(root: Path) -> bool:
 
 
 def _images_below(root: Path) -> list[Path]:
-    return sorted(path for path in root.glob("*/*") if is_image_file(path))
+    every = (path for path in root.glob("*/*") if not path.parent.name.startswith(HIDDEN))
+    return sorted(path for path in every if is_image_file(path))
 
 
 def _all_images(root: Path) -> list[Path]:
@@ -137,9 +141,23 @@ def _class_names(root: Path) -> tuple[str, ...]:
     return tuple(sorted({path.parent.name for path in _all_images(root)}))
 
 
-def _check_ids(root: Path) -> None:
-    """`DataError` where two images, of whichever split, have one id."""
-    for path, other in namesakes(_all_images(root), root).items():
+def is_utf8(path: Path) -> bool:
+    """Whether a name can be written into tables and records; others come from old machines."""
+    return in_utf8(path) == str(path)
+
+
+def in_utf8(path: Path) -> str:
+    """`path` as it can be written; bytes that are not UTF-8 as \\udc and their number."""
+    return str(path).encode(errors="backslashreplace").decode()
+
+
+def _check_names(root: Path) -> None:
+    """`DataError` where two images, of whichever split, have one id, or a name is not UTF-8."""
+    every = _all_images(root)
+    for path in every:
+        if not is_utf8(path.relative_to(root)):
+            raise DataError(f"{in_utf8(path)} cannot be read: {MISNAMED}.")
+    for path, other in namesakes(every, root).items():
         raise DataError(
             f"{other} and {path} would both be called {_image_id(path, root)!r}; rename one."
         )
@@ -159,4 +177,4 @@ def _image_id(path: Path, root: Path) -> str:
 
 def _fraction(path: Path) -> float:
     """A number in [0, 1) that depends on the name alone."""
-    return int(hashlib.sha256(path.as_posix().encode()).hexdigest()[:8], 16) / 2**32
+    return int(hashlib.sha256(os.fsencode(path.as_posix())).hexdigest()[:8], 16) / 2**32

@@ -22,13 +22,14 @@ from typing import Any
 import pandas as pd
 
 from semsim.analysis.evidence import NONE_ANSWER
+from semsim.datasets.folder import MISNAMED, is_utf8
 from semsim.errors import DataError
 from semsim.importers.class_names import CLASS_LIST, class_name, read_class_names
-from semsim.importers.file_names import below, hidden_note, id_and_label
+from semsim.importers.file_names import below, files_below, hidden_note, id_and_label
 from semsim.importers.findings import Findings, Unread, first_problem
 from semsim.importers.human_tables import votes_found
 from semsim.importers.pickles import PickledArray, load_plain
-from semsim.importers.text_table import read_text_table
+from semsim.importers.text_table import in_text, read_text_table
 from semsim.importers.vote_rows import Sieve, counted_votes, named
 from semsim.progress import Progress, Report, silent
 from semsim.registry import setting
@@ -74,7 +75,7 @@ class AnnotatorFiles:
 def _files(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise DataError(f"{folder} is neither a file nor a folder.")
-    return sorted(path for path in folder.rglob("*") if not path.is_dir())
+    return files_below(folder)
 
 
 class _Answers:
@@ -89,6 +90,9 @@ class _Answers:
     def file(self, path: Path, root: Path) -> None:
         """Read one file; a broken one is left out as a whole."""
         where = below(path, root)
+        if not is_utf8(path.relative_to(root)):
+            self.unread.append(Unread(where, MISNAMED))
+            return
         readers: dict[str, Callable[[Path, str], None]] = {
             ".csv": self._person,
             ".json": lambda file, place: self._mapping(_read_json(file), file, place),
@@ -110,7 +114,7 @@ class _Answers:
         rows = table.columns("image", "answer")
         self.unread += table.unread
         for place, image, answer in zip(rows.index, *(rows[c] for c in rows), strict=True):
-            self._add(f"{where} {place}", image or "", path.stem, answer, "")
+            self._add(f"{where} {place}", image or "", path.stem, in_text(answer), "")
 
     def _mapping(self, mapping: Any, path: Path, where: str) -> None:
         if not isinstance(mapping, Mapping):
@@ -171,10 +175,8 @@ def _cells(answers: Any) -> Iterator[str]:
     if not isinstance(values, list | tuple):
         return
     for value in values:
-        if isinstance(value, float) and value.is_integer():
-            yield str(int(value))
-        else:
-            yield str(value).strip()
+        text = in_text(value) if isinstance(value, float | str) else str(value)
+        yield text or ""
 
 
 def _read_json(path: Path) -> Any:

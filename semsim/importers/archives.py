@@ -4,6 +4,7 @@ Nothing in an archive is believed: its entries are counted while they are unpack
 below the folder only.
 """
 
+import re
 import shutil
 import stat
 import tempfile
@@ -15,8 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from semsim.datasets.folder import HIDDEN
 from semsim.errors import DataError
 from semsim.images import SUFFIXES, is_image_file
+from semsim.importers.file_names import files_below
 from semsim.importers.findings import Unread
 from semsim.progress import Progress, Report
 from semsim.words import counted
@@ -83,7 +86,7 @@ def unpack(archive: Path, report: Report) -> Unpacked:
 
 def check_folder(folder: Path) -> None:
     """`DataError` where a folder holds more pictures, or more bytes, than are imported at once."""
-    files = [path for path in folder.rglob("*") if path.is_file()]
+    files = [path for path in files_below(folder) if path.is_file()]
     _check(
         folder.name,
         sum(is_image_file(path) for path in files),
@@ -104,7 +107,7 @@ def _shown(folder: Path) -> list[Path]:
     """What lies in a folder, hidden files apart; nothing of a file."""
     if not folder.is_dir():
         return []
-    return [path for path in folder.iterdir() if not path.name.startswith(".")]
+    return [path for path in folder.iterdir() if not path.name.startswith(HIDDEN)]
 
 
 def _wanted(opened: zipfile.ZipFile, archive: Path) -> tuple[list[_Entry], list[Unread]]:
@@ -118,7 +121,7 @@ def _wanted(opened: zipfile.ZipFile, archive: Path) -> tuple[list[_Entry], list[
     unread = []
     for info in infos:
         place = _place(info, archive)
-        if any(part.startswith((".", "__MACOSX")) for part in place.parts):
+        if any(part.startswith(HIDDEN) for part in place.parts):
             continue
         key = place.as_posix().lower()  # some file systems ignore case
         if place.suffix.lower() not in READ:
@@ -136,7 +139,8 @@ def _wanted(opened: zipfile.ZipFile, archive: Path) -> tuple[list[_Entry], list[
 
 def _place(info: zipfile.ZipInfo, archive: Path) -> PurePosixPath:
     place = PurePosixPath(info.filename.replace("\\", "/"))
-    strange = place.is_absolute() or ".." in place.parts or ":" in info.filename or not place.name
+    drive = re.match("[A-Za-z]:", info.filename)
+    strange = drive or place.is_absolute() or ".." in place.parts or not place.name
     if strange or stat.S_ISLNK(info.external_attr >> 16):
         raise DataError(f"{archive.name} holds {info.filename!r}, which leads out of it. Refused.")
     if info.flag_bits & _ENCRYPTED:

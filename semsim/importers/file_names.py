@@ -1,12 +1,15 @@
 """The grammar of image names in published trees, and what has been read of a tree."""
 
+import os
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from semsim.datasets.folder import HIDDEN, MISNAMED, in_utf8, is_utf8
 from semsim.errors import DataError
 from semsim.images import is_image_file
 from semsim.importers.findings import Findings, Unread
+from semsim.weights import sha256_of
 from semsim.words import counted
 
 _NAME = re.compile(
@@ -50,11 +53,15 @@ def id_and_label(stem: str) -> tuple[str, int | None]:
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """What lies directly in a folder; hidden files are only counted."""
+    """What lies directly in a folder; hidden files are only counted.
+
+    misnamed: what has a name that no record can hold.
+    """
 
     images: tuple[Path, ...]
     folders: tuple[Path, ...]
     others: tuple[Path, ...]
+    misnamed: tuple[Path, ...]
     hidden: int
 
 
@@ -63,14 +70,44 @@ def listing(folder: Path) -> Listing:
     if not folder.is_dir():
         raise DataError(f"{folder} is not a folder.")
     entries = sorted(folder.iterdir())
-    shown = [path for path in entries if not path.name.startswith(".")]
-    files = [path for path in shown if not path.is_dir()]
+    shown = [path for path in entries if not path.name.startswith(HIDDEN)]
+    named = [path for path in shown if is_utf8(Path(path.name))]
+    files = [path for path in named if not path.is_dir()]
     return Listing(
         images=tuple(path for path in files if is_image_file(path)),
-        folders=tuple(path for path in shown if path.is_dir()),
+        folders=tuple(path for path in named if path.is_dir()),
         others=tuple(path for path in files if not is_image_file(path)),
+        misnamed=tuple(path for path in shown if not is_utf8(Path(path.name))),
         hidden=len(entries) - len(shown),
     )
+
+
+def files_below(folder: Path) -> list[Path]:
+    """Every file below `folder`, in order, also of folders that are links.
+
+    A link that leads nowhere, or back to a folder it lies in, comes as it is.
+    """
+    found: list[Path] = []
+    for above, folders, files in os.walk(folder, followlinks=True):
+        back = [name for name in folders if _leads_back(Path(above, name))]
+        folders[:] = [name for name in folders if name not in back]
+        found += [Path(above, name) for name in (*files, *back)]
+    return sorted(found)
+
+
+def _leads_back(path: Path) -> bool:
+    if not path.is_symlink():
+        return False
+    target = path.resolve()
+    return any(one.resolve().is_relative_to(target) for one in path.absolute().parents)
+
+
+def digest_of(path: Path) -> str:
+    """The sha256 of a file; "" where it cannot be read, which whoever opens it says."""
+    try:
+        return sha256_of(path)
+    except OSError:
+        return ""
 
 
 @dataclass(kw_only=True)
@@ -90,6 +127,7 @@ class Tree:
         found = listing(self.root)
         self.leave_out("not an image file", *found.others)
         self.leave_out("not in a folder", *found.images)
+        self.leave_out(MISNAMED, *found.misnamed)
         self.hidden += found.hidden
         return found.folders
 
@@ -98,6 +136,7 @@ class Tree:
         found = listing(folder)
         self.leave_out("not an image file", *found.others)
         self.leave_out("a folder in a folder", *found.folders)
+        self.leave_out(MISNAMED, *found.misnamed)
         self.hidden += found.hidden
         return found.images
 
@@ -112,7 +151,7 @@ class Tree:
 
 def below(path: Path, root: Path) -> str:
     """How a report names `path`: from `root` on, or whole where it lies elsewhere."""
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+    return in_utf8(path.relative_to(root) if path.is_relative_to(root) else path)
 
 
 def hidden_note(count: int) -> list[str]:

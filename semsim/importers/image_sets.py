@@ -34,17 +34,37 @@ def find_sets(
     classes: tuple[str, ...],
     report: Report,
 ) -> Findings:
+    """As `sets_of`; raises `DataError` where no pair is left."""
+    sets = sets_of(pairs, dataset=dataset, attack=attack, classes=classes, report=report)
+    return with_a_set(sets)
+
+
+def with_a_set(found: Findings) -> Findings:
+    """What was found, as it is; `DataError` where no pair of any set is left."""
+    if not found.sets:
+        raise DataError(
+            "No image has both an original and a reconstruction that can be used."
+            + first_problem(found.unread)
+        )
+    return found
+
+
+def sets_of(
+    pairs: Sequence[Pair],
+    *,
+    dataset: str,
+    attack: str,
+    classes: tuple[str, ...],
+    report: Report,
+) -> Findings:
     """One set a model, in order of name, with every pair that has been asked for.
 
     A set has one size; two may differ. A pair that cannot be judged stays in its set without a
     reconstruction: an image is missing, broken, of more than 8 bits a channel or partly
-    transparent, of another size than its original, or than most of its model. Raises `DataError`
-    where no pair is left.
+    transparent, of another size than its original, or than most of its model. A model of which
+    no pair is left is no set, but among the lost.
     """
     sizes = sizes_of((path for pair in pairs for path in _files(pair).values()), report)
-    known = [size for size in sizes.values() if not isinstance(size, str)]
-    if not known:
-        raise DataError("None of the images can be read." + first_problem(sizes.values()))
     usual = _usual(pairs, sizes)
     checked = [_checked(pair, sizes, usual.get(pair.model)) for pair in pairs]
     unread = tuple(
@@ -53,10 +73,6 @@ def find_sets(
         if pair.error
     )
     models = sorted({pair.model for pair in checked if not pair.error})
-    if not models:
-        raise DataError(
-            "No image has both an original and a reconstruction." + first_problem(unread)
-        )
     folders = _folder_names(models)
     of_model: dict[str, list[Pair]] = {}
     for pair in checked:
@@ -188,12 +204,7 @@ def copy_set(found: FoundSet, folder: Path, name: str, record: Mapping[str, Any]
 
     record: where the set comes from. Raises `DataError` for an image that has gone since.
     """
-    digest = hashlib.sha256()
-    kinds: Counter[str] = Counter()
-    for pair in found.pairs:
-        for kind, path in _files(pair).items():
-            kinds[_format(path)] += 1
-            digest.update(f"{kind}/{pair.image_id} {sha256_of(path)}\n".encode())
+    kinds = Counter(_format(path) for pair in found.pairs for path in _files(pair).values())
     run = {
         "name": name,
         "model": found.model,
@@ -204,12 +215,21 @@ def copy_set(found: FoundSet, folder: Path, name: str, record: Mapping[str, Any]
             **record,
             "source_formats": dict(sorted(kinds.items())),
             "conversion": _conversion(kinds),
-            "source_sha256": digest.hexdigest(),  # of "<kind>/<image_id> <sha256>" lines
+            "source_sha256": source_digest(found),
         },
         "versions": software_versions(),
     }
     numbers = {name: number for number, name in enumerate(found.classes)}
     write_set(folder, run, (_image(pair, numbers[pair.class_name]) for pair in found.pairs))
+
+
+def source_digest(found: FoundSet) -> str:
+    """The sha256 of a line "<kind>/<image_id> <sha256>" a file of `found`, in hex."""
+    digest = hashlib.sha256()
+    for pair in found.pairs:
+        for kind, path in _files(pair).items():
+            digest.update(f"{kind}/{pair.image_id} {sha256_of(path)}\n".encode())
+    return digest.hexdigest()
 
 
 def _format(path: Path) -> str:

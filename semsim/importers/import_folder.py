@@ -22,11 +22,12 @@ import pandas as pd
 
 from semsim.errors import DataError, SettingsError
 from semsim.importers.findings import FORMAT, FoundPictures, HumanTables, ImportPlan
-from semsim.importers.image_sets import EVERY, copy_set
+from semsim.importers.image_sets import EVERY, copy_set, source_digest
 from semsim.kept.extras import arrow
 from semsim.kept.versions import software_versions
 from semsim.kept.whole import whole_folders, write_json
 from semsim.progress import Progress, Report, silent
+from semsim.sets.reader import read_set
 from semsim.weights import sha256_of
 
 _RECORD = "import.json"
@@ -34,6 +35,7 @@ _TABLES = ("votes.parquet", "labels.parquet")
 _FILES = (_RECORD, *_TABLES)  # without which a folder is no import
 _ENTRIES = ("name", "kind", "source", "headline", "simulated", "counts", "unread")
 _PATHS = ("original", "reconstruction", "attacked")
+_SAME = ("name", "kind", "source", "sha256", "counts", "unread", "sets")  # of one source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +78,27 @@ def carry_out(plan: ImportPlan, places: Places, report: Report = silent) -> tupl
     except OSError as error:
         raise DataError(f"Nothing was imported: {error}.") from error
     return finals
+
+
+def kept_already(plan: ImportPlan, places: Places) -> tuple[Path, ...]:
+    """The folders that `carry_out` would make, where all hold just what `plan` found; else none.
+
+    Votes or pictures still to be attacked that came as a folder count as others: nothing says what
+    they were.
+    """
+    finals = _folders(plan, places)
+    try:
+        records = [_read_record(folder, (_RECORD,)) for folder in finals]
+        sets = [read_set(places.sets / one.folder) for one in plan.found.sets]
+    except DataError:
+        return ()
+    wanted = json.loads(json.dumps(_record_of(plan)))
+    digests = [(one.run.get("import") or {}).get("source_sha256") for one in sets]
+    if digests != [source_digest(one) for one in plan.found.sets] or not all(
+        one.get(key) == wanted.get(key) for one in records for key in _SAME
+    ):
+        return ()
+    return finals if sets or "sha256" in wanted else ()
 
 
 def _folders(plan: ImportPlan, places: Places) -> tuple[Path, ...]:
@@ -148,10 +171,14 @@ def _origin(plan: ImportPlan) -> dict[str, Any]:
         "source": source.resolve().name,
         **({"sha256": sha256_of(source)} if source.is_file() else {}),
         "settings": {
-            key: value.name if isinstance(value, Path) else value
+            key: Path(value).name if _is_place(value) else value
             for key, value in plan.settings.items()
         },
     }
+
+
+def _is_place(value: Any) -> bool:
+    return isinstance(value, Path) or (isinstance(value, str) and os.path.isabs(value))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from semsim.errors import DataError, SettingsError
 from semsim.importers import AUTO, plan_import, uploads
 from semsim.importers.class_names import UNKNOWN
 from semsim.importers.findings import FoundPictures, FoundSet, ImportPlan, Pair, Unread
-from semsim.importers.import_folder import carry_out, places_of
+from semsim.importers.import_folder import carry_out, kept_already, places_of
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
 from semsim.jobs.orders import Place
@@ -112,15 +112,18 @@ def strip_path(folder: Path, place: int) -> Path:
 
 
 def do_keep(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
-    """Write the import, let the judge read it, and say what was made."""
+    """Write the import, let the judge read it, and say what was made.
+
+    What was written before the job was cut off stays, and the judge goes on.
+    """
     plan = plan_import(AUTO, order.source, order.name, order.settings, report)
     places = places_of(order.name, order.data)
-    made = carry_out(plan, places, report)
+    made = kept_already(plan, places) or carry_out(plan, places, report)
     sets = [places.sets / found.folder for found in plan.found.sets]
     if order.judge and sets:
-        from semsim.judges.apply import apply_judge  # torch, which takes seconds
+        from semsim.judges.apply import judge_new  # torch, which takes seconds
 
-        apply_judge(find_judge(order.judge, order.checkpoints), sets, report=report)
+        judge_new(find_judge(order.judge, order.checkpoints), sets, report=report)
     for one in order.uploads:
         with suppress(uploads.NoUploadError):
             uploads.remove(order.spool, one)
@@ -157,8 +160,8 @@ def told(plan: ImportPlan) -> dict[str, Any]:
         "human": None
         if tables is None
         else {
-            "votes": len(tables.votes),
-            "people": int(tables.votes["annotator"].nunique()),
+            "votes": plan.found.counts.get("votes", 0),
+            "people": plan.found.counts.get("annotators", 0),
             "scores": [] if tables.scores is None else sorted(tables.scores["metric"].unique()),
         },
         "notes": list(plan.found.notes),

@@ -11,12 +11,18 @@ from pathlib import Path
 
 from semsim.errors import DataError
 from semsim.importers.class_names import CLASS_LIST, all_classes, class_name, read_class_names
-from semsim.importers.file_names import Tree, below, id_and_label, image_name, listing
+from semsim.importers.file_names import (
+    Tree,
+    below,
+    digest_of,
+    id_and_label,
+    image_name,
+    listing,
+)
 from semsim.importers.findings import Findings, Pair, check_crossed, first_problem
 from semsim.importers.image_sets import find_sets
 from semsim.progress import Report, silent
 from semsim.registry import setting
-from semsim.weights import sha256_of
 from semsim.words import agreeing, counted
 
 Key = tuple[str, int]  # id and class number
@@ -176,12 +182,12 @@ def _unused_note(clean: Mapping[str, Path], keys: Iterable[Key]) -> list[str]:
 
 def _disputed(tree: _Models) -> dict[str, str]:
     """Ids whose _ori images differ between models: they cannot all be the clean original."""
-    files: dict[str, set[tuple[int, str]]] = {}
+    files: dict[str, set[str]] = {}
     for shown in tree.shown.values():
-        for (image_id, label), path in shown.items():
-            files.setdefault(image_id, set()).add((label, sha256_of(path)))
+        for (image_id, _), path in shown.items():
+            files.setdefault(image_id, set()).add(digest_of(path))
     why = (
         "the _ori images of it differ between models, so they are what was attacked and not the "
         "original; give the clean ones with --originals"
     )
-    return {image_id: why for image_id, versions in files.items() if len(versions) > 1}
+    return {image_id: why for image_id, versions in files.items() if len(versions - {""}) > 1}

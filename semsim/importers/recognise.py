@@ -70,7 +70,7 @@ def recognise(
     """
     at = _opened(source, report)
     apart = settings.get("originals")
-    clean = None if apart is None else _opened(apart, report)
+    clean = None if apart is None else _opened(apart.resolve(), report)
     given = {**settings, **({} if clean is None else {"originals": clean.path})}
     tried: list[_Tried] = []
     refusals: dict[str, str] = {}

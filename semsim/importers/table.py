@@ -19,8 +19,16 @@ from semsim.errors import DataError, SettingsError
 from semsim.importers.class_names import CLASS_LIST, read_class_names
 from semsim.importers.findings import Findings, Unread
 from semsim.importers.human_tables import NAMED_TYPES, RATED_TYPES, VOTE_TYPES, votes_found
-from semsim.importers.text_table import TextTable, read_text_table
-from semsim.importers.vote_rows import NO, YES, Row, Sieve, counted_votes, with_names
+from semsim.importers.text_table import TextTable, in_text, read_text_table
+from semsim.importers.vote_rows import (
+    NO,
+    YES,
+    Row,
+    Sieve,
+    counted_votes,
+    with_names,
+    with_text,
+)
 from semsim.metrics import find_metric, is_known
 from semsim.progress import Progress, Report, silent
 from semsim.registry import setting
@@ -95,7 +103,7 @@ class Table:
 
     def _flagged(self, table: TextTable) -> dict[str, int]:
         names = _names(self.flags)
-        return {name: int(table.columns(name)[name].isin(YES).sum()) for name in names}
+        return {name: int(table.columns(name)[name].map(in_text).isin(YES).sum()) for name in names}
 
     def _long(self, table: TextTable) -> pd.DataFrame:
         columns = {
@@ -136,8 +144,9 @@ class Table:
         classes = read_class_names(self.classes)
         for name, otherwise in (("dataset", self.dataset), ("attack", self.attack)):
             rows[name] = rows[name].fillna(otherwise) if name in rows else otherwise
+        rows = with_text(rows)
         if "answer" in rows:
-            rows["answer"] = rows["answer"].replace({self.none: NONE_ANSWER})
+            rows["answer"] = rows["answer"].replace({in_text(self.none): NONE_ANSWER})
         sieve = _parsed(Sieve(rows=rows))
         if "class_name" in rows:
             sieve = with_names(sieve, "class_name", classes, ())
@@ -216,7 +225,8 @@ def _constants(table: TextTable) -> dict[str, str]:
     return {name: str(found[0]) for name, found in values.items() if len(found)}
 
 
-def _whole_number(text: str | None) -> int | None:
+def _whole_number(cell: str | None) -> int | None:
+    text = in_text(cell)
     if text is None:
         return None
     if not text.isdecimal():

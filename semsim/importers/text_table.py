@@ -1,6 +1,7 @@
 """A CSV or Parquet file as text: every cell a string or missing, every row with its place."""
 
 import csv
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ _FEWER = (
     "are needed, or cut the table into several files and import one after the other."
 )
 _DELIMITERS = ",;\t"
+_WHOLE = re.compile(r"(-?[0-9]+)\.0+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +124,16 @@ def _text(value: Any) -> str | None:
         raise ValueError(f"a cell holds {type(value).__name__}, not one value")
     if pd.isna(value):
         return None
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).strip() or None
+    return in_text(value) if isinstance(value, float) else str(value).strip() or None
+
+
+def in_text(cell: Any) -> str | None:
+    """What a cell says, None where it is missing; 3.0 is 3, be it a number or text.
+
+    A column with gaps makes floats of integers, and is written so too.
+    """
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    text = "" if pd.isna(cell) else str(cell).strip()
+    found = _WHOLE.fullmatch(text)
+    return found[1] if found else text or None

@@ -5,7 +5,8 @@
 
 Originals lie in a folder with one of the names `ORIGINALS`, one for all models or one a model;
 where both are there, the nearer counts. `_ori` or `_rec` behind a name says what the picture is
-where no folder does. A class is a folder below that of the originals, or comes from a table.
+where no folder does; where the folder of originals is named, `_ori` is what was attacked. A class
+is a folder below that of the originals, or comes from a table.
 """
 
 import re
@@ -14,21 +15,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from semsim.attacks import ATTACKS
+from semsim.datasets.folder import HIDDEN, MISNAMED, is_utf8
 from semsim.errors import DataError
 from semsim.images import is_image_file
 from semsim.importers.class_names import UNKNOWN, all_classes, read_class_table
-from semsim.importers.file_names import Tree, below
+from semsim.importers.file_names import Tree, below, digest_of, files_below
 from semsim.importers.findings import Findings, Pair, Unread, check_crossed, first_problem
-from semsim.importers.image_sets import find_sets, slug
+from semsim.importers.image_sets import sets_of, slug, with_a_set
 from semsim.progress import Report, silent
 from semsim.registry import setting
-from semsim.weights import sha256_of
 from semsim.words import counted
 
-ORIGINALS = (
-    *("original", "originals", "orig", "ori", "clean", "gt", "ground_truth", "groundtruth"),
-    *("real", "target", "targets", "reference", "references", "input", "inputs"),
-)
+_SURE = ("original", "originals", "orig", "ori", "gt", "ground_truth", "groundtruth")
+# What may be a class as well; below a folder of originals it is one.
+_OR_CLASSES = ("clean", "real", "target", "targets", "reference", "references", "input", "inputs")
+ORIGINALS = (*_SURE, *_OR_CLASSES)
 RECONSTRUCTIONS = (
     *("reconstruction", "reconstructions", "reconstructed", "recon", "rec", "recs"),
     *("output", "outputs", "result", "results"),
@@ -66,7 +67,7 @@ class VariantFolders:
             problem = first_problem(tree.unread)
             raise DataError(f"No picture in {source} has an original of its name.{problem}")
         parts = [
-            find_sets(
+            sets_of(
                 pairs,
                 dataset=self.dataset,
                 attack=attack,
@@ -76,7 +77,7 @@ class VariantFolders:
             for attack, pairs in sorted(groups.items())
             if pairs
         ]
-        return tree.told(_joined(parts), *_class_notes(tree, classes, table))
+        return tree.told(with_a_set(_joined(parts)), *_class_notes(tree, classes, table))
 
 
 @dataclass(kw_only=True)
@@ -84,11 +85,13 @@ class _Variants(Tree):
     """What has been read so far.
 
     originals: by the folders they are for and their name, the class and file of each. variants: by
-    its folders, the files of each name. tables: what may say classes.
+    its folders, the files of each name. attacked: as variants, what was attacked, where originals
+    lie elsewhere. tables: what may say classes.
     """
 
     originals: dict[tuple[Folders, str], dict[str, Path]] = field(default_factory=dict)
     variants: dict[Folders, dict[str, Path]] = field(default_factory=dict)
+    attacked: dict[Folders, dict[str, Path]] = field(default_factory=dict)
     tables: list[Path] = field(default_factory=list)
 
     def original(self, folders: Folders, name: str) -> tuple[str, Path] | None:
@@ -108,7 +111,7 @@ def _names(tree: _Variants) -> dict[Folders, set[str]]:
     found, total = {}, 0
     for folders, files in tree.variants.items():
         scopes = (by_scope.get(folders[:depth], ()) for depth in range(len(folders) + 1))
-        found[folders] = set(files).union(*scopes)
+        found[folders] = set(files).union(tree.attacked.get(folders, ()), *scopes)
         total += len(found[folders])
         check_crossed(len(tree.variants), total)
     return found
@@ -117,36 +120,58 @@ def _names(tree: _Variants) -> dict[Folders, set[str]]:
 def _read(source: Path, called: str, name: str) -> _Variants:
     if not source.is_dir():
         raise DataError(f"{source} is not a folder.")
-    apart = _elsewhere(called)
     tree, rest = _Variants(root=source), []
+    pictures = _pictures(tree)
+    apart = None if any(called in folders for folders in pictures.values()) else _elsewhere(called)
     flat = () if apart is None else (name,)  # whose originals lie elsewhere may have no folders
-    for path in sorted(one for one in source.rglob("*") if not one.is_dir()):
-        inner = path.relative_to(source).parts
-        if any(part.startswith((".", "__MACOSX")) for part in inner):
-            tree.hidden += 1
-        elif not is_image_file(path):
-            tree.tables += [path] if len(inner) == 1 and path.suffix in (".csv", ".parquet") else []
-            tree.leave_out("not an image file", path)
-        elif (found := _original(inner[:-1], path.stem, called)) is not None:
+    names = (called,) if called else _names_of_originals(pictures.values())
+    for path, inner in _outside(apart, source, pictures).items():
+        if (found := _original(inner, path.stem, names, called)) is not None:
             _take_original(tree, *found, path)
-        elif not (inner[:-1] or flat):
+        elif not (inner or flat):
             tree.leave_out("not in a folder", path)
         else:
-            rest.append((inner[:-1] or flat, path))
+            rest.append((inner or flat, path))
     _take_apart(tree, apart)
     if not tree.originals:
         raise DataError(_without_originals(source, called))
     classes = {name for files in tree.originals.values() for name in files if name}
     for folders, path in rest:
         _take_variant(tree, folders, classes, path)
-    if not tree.variants:
+    if not any(tree.variants.values()):
         raise DataError(f"{source} holds originals and nothing else.")
     return tree
 
 
-def _original(folders: Folders, stem: str, called: str) -> tuple[Folders, str, str] | None:
+def _pictures(tree: _Variants) -> dict[Path, Folders]:
+    """The folders of every picture below the root; what is none is left out."""
+    found = {}
+    for path in files_below(tree.root):
+        inner = path.relative_to(tree.root)
+        if any(part.startswith(HIDDEN) for part in inner.parts):
+            tree.hidden += 1
+        elif not is_utf8(inner):
+            tree.leave_out(MISNAMED, path)
+        elif is_image_file(path):
+            found[path] = inner.parts[:-1]
+        else:
+            beside = len(inner.parts) == 1 and path.suffix in (".csv", ".parquet")
+            tree.tables += [path] if beside else []
+            tree.leave_out("not an image file", path)
+    return found
+
+
+def _names_of_originals(every: Iterable[Folders]) -> tuple[str, ...]:
+    """`ORIGINALS` without those that are classes here."""
+    lower = {tuple(one.lower() for one in folders) for folders in every}
+    classes = {one[-1] for one in lower if {*ORIGINALS} & {*one[:-1]}} & {*_OR_CLASSES}
+    return tuple(name for name in ORIGINALS if name not in classes)
+
+
+def _original(
+    folders: Folders, stem: str, names: Sequence[str], called: str
+) -> tuple[Folders, str, str] | None:
     """The folders an original is for, its class and its name; None for another picture."""
-    names = (called,) if called else ORIGINALS
     name, role = parted(stem)
     for place in range(len(folders) - 1, -1, -1):
         if folders[place] in names or (not called and folders[place].lower() in names):
@@ -156,17 +181,33 @@ def _original(folders: Folders, stem: str, called: str) -> tuple[Folders, str, s
 
 
 def _elsewhere(called: str) -> Path | None:
-    folder = Path(called)
-    return folder if folder.is_absolute() and folder.is_dir() else None
+    folder = Path(called).resolve()
+    return folder if called and folder.is_dir() else None
+
+
+def _outside(
+    apart: Path | None, source: Path, pictures: Mapping[Path, Folders]
+) -> Mapping[Path, Folders]:
+    """The pictures that do not lie in the folder of originals, where that is in the source."""
+    if apart is None or source.resolve() not in apart.parents:
+        return pictures
+    return {
+        path: folders
+        for path, folders in pictures.items()
+        if not path.parent.resolve().is_relative_to(apart)
+    }
 
 
 def _take_apart(tree: _Variants, folder: Path | None) -> None:
     """The pictures of another folder are originals for all; a folder in it is their class."""
     if folder is None:
         return
-    for path in sorted(one for one in folder.rglob("*") if is_image_file(one)):
-        inner = path.relative_to(folder).parts[:-1]
-        kind = inner[-1] if inner and inner[-1].lower() not in ORIGINALS else ""
+    there = _Variants(root=folder)
+    pictures = _pictures(there)
+    tree.leave_out(MISNAMED, *(folder / one.where for one in there.unread if one.why == MISNAMED))
+    no_class = ORIGINALS if len({*pictures.values()}) == 1 else _SURE  # one folder around all
+    for path, inner in pictures.items():
+        kind = inner[-1] if inner and inner[-1].lower() not in no_class else ""
         _take_original(tree, (), kind, parted(path.stem)[0], path)
 
 
@@ -191,7 +232,11 @@ def _take_original(tree: _Variants, scope: Folders, kind: str, name: str, path: 
 def _take_variant(tree: _Variants, folders: Folders, classes: set[str], path: Path) -> None:
     inner = folders[:-1] if len(folders) > 1 and folders[-1] in classes else folders
     variant = _plain(inner) or inner[-1:]
-    kept = tree.variants.setdefault(variant, {}).setdefault(parted(path.stem)[0], path)
+    name, role = parted(path.stem)
+    files = tree.variants.setdefault(variant, {})
+    if role in ORIGINALS:
+        files = tree.attacked.setdefault(variant, {})
+    kept = files.setdefault(name, path)
     if kept != path:
         tree.leave_out(f"{kept.name} has its name", path)
 
@@ -235,6 +280,7 @@ def _pairs(
                 class_name=classes.get(name) or found[0] or UNKNOWN,
                 original=found[1],
                 reconstruction=tree.variants[folders].get(name),
+                attacked=tree.attacked.get(folders, {}).get(name),
                 error=disputed.get(name, ""),
             )
         )
@@ -246,7 +292,8 @@ def _disputed(tree: _Variants) -> dict[str, str]:
     files: dict[str, dict[str, list[Path]]] = {}
     for (_, name), by_class in tree.originals.items():
         for path in by_class.values():
-            files.setdefault(name, {}).setdefault(sha256_of(path), []).append(path)
+            if digest := digest_of(path):
+                files.setdefault(name, {}).setdefault(digest, []).append(path)
     return {
         name: (
             "several originals have this name: "
@@ -286,7 +333,12 @@ def _joined(parts: Sequence[Findings]) -> Findings:
     originals = {p.image_id for found in sets for p in found.pairs if not p.error}
     return Findings(
         sets=tuple(sets),
-        counts={"attacks": len(parts), **counts, "originals": len(originals)},
+        counts={
+            "attacks": sum(bool(part.sets) for part in parts),
+            **counts,
+            "models": len({found.model for found in sets}),
+            "originals": len(originals),
+        },
         unread=tuple(one for part in parts for one in part.unread),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         lost=tuple(dict.fromkeys(one for part in parts for one in part.lost)),

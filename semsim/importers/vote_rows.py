@@ -6,15 +6,17 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.analysis.evidence import IMAGE_KEY, NONE_ANSWER
+from semsim.analysis.evidence import IMAGE_KEY, NONE_ANSWER, ORIGINAL_ANSWER
 from semsim.errors import DataError
 from semsim.importers.findings import Unread, first_problem
+from semsim.importers.text_table import in_text
 
 YES = {"true", "1", "yes"}  # however it is written
 NO = {"false", "0", "no"}
 SAME, DIFFERENT = "same", "different"
 Row = dict[Hashable, Any]
 _ORIGINAL_KEY = ["dataset", "image_id"]
+_SAID = ("class_name", "answer", "recognised", ORIGINAL_ANSWER)  # compared with each other
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +64,7 @@ def named(cell: str | None, classes: Sequence[str]) -> str | None:
 def with_names(sieve: Sieve, column: str, classes: Sequence[str], keep: Sequence[str]) -> Sieve:
     """Classes in `column` by name; those the list does not have are left out. `keep` stays."""
     cells = sieve.rows[column]
-    names = cells.map(lambda cell: cell if cell in keep else named(_text(cell), classes))
+    names = cells.map(lambda cell: cell if cell in keep else named(in_text(cell), classes))
     known = sieve.without(
         cells.notna() & names.isna(),
         lambda row: f"{column} {row[column]} is not in the list of classes",
@@ -70,20 +72,26 @@ def with_names(sieve: Sieve, column: str, classes: Sequence[str], keep: Sequence
     return known.replacing(column, names[known.rows.index].astype(object))
 
 
-def _text(cell: Any) -> str | None:
-    return None if pd.isna(cell) else str(cell)
+def with_text(rows: pd.DataFrame) -> pd.DataFrame:
+    """`rows` whose classes, answers and `recognised` are text as `in_text` has it, or None."""
+    said = {name: [in_text(cell) for cell in rows[name]] for name in _SAID if name in rows}
+    return rows.assign(
+        **{name: pd.Series(cells, rows.index, object) for name, cells in said.items()}
+    )
 
 
 def counted_votes(sieve: Sieve) -> Sieve:
     """Votes that can be counted: recognised is known, and no annotator votes twice on an image.
 
-    Where `recognised` is absent or missing it is whether the answer is the true class, or "same".
+    Classes and answers are compared as text. Where `recognised` is absent or missing it is whether
+    the answer is the true class, or "same".
     Of an original that is said to show two classes nothing is kept, and neither is of an
     annotator's two counted votes on one image: which one is right is not for us to say. Raises
     `DataError` where no vote is left.
     """
     columns = dict.fromkeys([*sieve.rows, "class_name", "answer", "recognised"])
-    complete = Sieve(rows=sieve.rows.reindex(columns=list(columns)), unread=sieve.unread)
+    rows = with_text(sieve.rows.reindex(columns=list(columns)))
+    complete = Sieve(rows=rows, unread=sieve.unread)
     kept = _one_class(complete.having([*IMAGE_KEY, "annotator"]))
     kept = _with_recognised(kept)
     real = kept.rows[is_counted(kept.rows)]
@@ -121,7 +129,7 @@ def _one_class(sieve: Sieve) -> Sieve:
 
 def _with_recognised(sieve: Sieve) -> Sieve:
     rows = sieve.rows
-    words = rows["recognised"].map(lambda cell: (_text(cell) or "").lower())
+    words = rows["recognised"].map(lambda cell: (cell or "").lower())
     verdict = pd.Series(pd.NA, index=rows.index, dtype="boolean")
     verdict[words.isin(YES)] = True
     verdict[words.isin(NO)] = False
@@ -133,7 +141,7 @@ def _with_recognised(sieve: Sieve) -> Sieve:
 
 
 def _why_unknown(row: Row) -> str:
-    if _text(row["recognised"]) is None:
+    if row["recognised"] is None:
         return "does not say if it was recognised: no answer, or no true class to compare it with"
     return f"recognised is {row['recognised']!r}, neither true nor false"
 

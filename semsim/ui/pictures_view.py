@@ -147,7 +147,7 @@ def one_set(context: ScienceContext, key: str, class_name: str, page: int) -> st
     """One set: its pairs by class, the facts of its run, and whether it may go."""
     one = pictures_data.find_shelved(context, key)
     page, last, shown = _paged(pictures_data.pairs_of(one, class_name), page, _PAIRS)
-    asked = f"name={class_name}&" if class_name else ""
+    asked = f"{urlencode({'name': class_name})}&" if class_name else ""
     return str(
         _HTML.one_set(
             one,

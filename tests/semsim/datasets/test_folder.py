@@ -138,3 +138,22 @@ def test_a_file_that_leads_nowhere_is_left_to_who_reads_it(tmp_path):
     before = Folder(root=str(tmp_path)).content()
     (tmp_path / "cat/b.png").symlink_to(tmp_path / "gone.png")
     assert Folder(root=str(tmp_path)).content() not in ("", before)
+
+
+def test_hidden_folders_are_no_classes(tmp_path):
+    for name in (".thumbnails/a", "__MACOSX/a", "cat/a", "dog/a"):
+        picture(tmp_path / f"{name}.png")
+    data = Folder(root=str(tmp_path), size=8, test_share=0.0)("train")
+    assert data.classes == ("cat", "dog")
+    assert len(data) == 2
+
+
+@pytest.mark.parametrize("place", ["{}", "train/{}"])
+def test_a_name_that_is_not_utf8_is_to_be_changed(tmp_path, place):
+    for split in ("train", "test") if "train" in place else ():
+        picture(tmp_path / split / "cat/a.png")
+    picture(tmp_path / place.format("cat") / os.fsdecode(b"caf\xe9.png"))
+    data = Folder(root=str(tmp_path), test_share=0.0)
+    assert data.content()
+    with pytest.raises(DataError, match=r"caf\\udce9.png cannot be read: .* rename it"):
+        data("train")

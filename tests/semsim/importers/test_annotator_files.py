@@ -1,4 +1,5 @@
 import json
+import os
 import pickle
 
 import numpy as np
@@ -101,6 +102,13 @@ def test_classes_go_by_name_where_they_have_names(folder, tmp_path, reasons):
     }
 
 
+def test_answers_that_a_gap_made_floats_are_classes(folder, reasons):
+    (folder / "Anna.csv").write_text("image,answer\nm/1_49,49.0\nm/2_0,-1.0\nm/3_0,\n")
+    found = AnnotatorFiles()(folder, "x")
+    assert said(found) == {("m", "1", "Anna"): "49", ("m", "2", "Anna"): "none"}
+    assert list(reasons(found)) == ["Anna.csv line 4"]
+
+
 def test_everything_that_does_not_fit_is_named(folder, reasons):
     write_json(folder / "resnet", {**ANSWERS, "3_1": "five", "4_1": [], "5_1": [{}], "six": [1]})
     (folder / "Ben.csv").write_text("picture,answer\n1_49,1\n")
@@ -152,3 +160,15 @@ def test_nothing_to_read_is_an_error(folder):
         AnnotatorFiles()(folder, "x")
     with pytest.raises(DataError, match="neither a file nor a folder"):
         AnnotatorFiles()(folder / "nothing", "x")
+
+
+def test_files_in_a_folder_that_is_a_link_are_read_and_misnamed_ones_are_told(
+    folder, tmp_path, reasons
+):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/Anna.csv").write_text("image,answer\nm/1_49,49\n")
+    (folder / "more").symlink_to(tmp_path / "elsewhere")
+    (folder / os.fsdecode(b"Andr\xe9.csv")).write_text("image,answer\nm/1_49,49\n")
+    found = AnnotatorFiles()(folder, "x")
+    assert said(found) == {("m", "1", "Anna"): "49"}
+    assert reasons(found) == {"Andr\\udce9.csv": "its name is not UTF-8; rename it"}

@@ -1,5 +1,6 @@
 """Pictures that nobody has attacked yet: what is read, left out, kept, and attacked from there."""
 
+import os
 import shutil
 
 import pytest
@@ -142,3 +143,12 @@ def test_what_was_kept_is_listed_and_what_is_broken_says_so(tree, tmp_path):
     path = data / "pictures/mine/import.json"
     path.write_text(path.read_text().replace('"pictures": 12', '"pictures": null'))
     assert "expected a number by name" in next(iter(list_pictures(data).values())).problem
+
+
+def test_a_misnamed_picture_and_what_macs_leave_do_not_hinder_the_others(tree, draw):
+    draw(tree / "cat" / os.fsdecode(b"\xe9.png"))
+    draw(tree / "__MACOSX/1.png")
+    draw(tree / ".thumbnails/1.png")
+    found = plan_import(KIND, tree, "mine").found
+    assert found.pictures.classes == ("cat", "dog", "my cow")
+    assert [one.where for one in found.unread] == ["cat/\\udce9.png"]

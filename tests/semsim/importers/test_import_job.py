@@ -152,3 +152,54 @@ def test_words_can_be_asked_for_where_classes_are_known(classes, unnamed, why):
     assert why in found["recognition"]
     assert bool(why) == bool(found["recognition"])
     assert (found["pair"], found["rating"]) == ("", "")
+
+
+@pytest.fixture
+def judged(order):
+    """The order with a judge, cut off while it reads, and the folder of what was written."""
+    make_classifier(order.checkpoints / "judges/own.safetensors", classes=("cat", "cow", "dog"))
+    do_keep(order, order.data, silent)
+    return replace(order, judge="own"), order.data / "runs/mine"
+
+
+def test_a_keep_that_was_cut_off_while_the_judge_read_goes_on(judged):
+    asked, made = judged
+    written = (made / "import.json").stat().st_mtime_ns
+    for _ in range(2):  # also once the judge has read it
+        told = do_keep(asked, asked.data, silent)
+        assert told["folders"] == [str(made.resolve())]
+        assert (made / "net/predictions.parquet").exists()
+    assert (made / "import.json").stat().st_mtime_ns == written
+
+
+@pytest.mark.parametrize("where", ["net/1.png", "net/9.png"])
+def test_what_another_source_left_at_the_place_is_not_taken_for_it(judged, drop, draw, where):
+    asked, made = judged
+    draw(drop / where, 99)
+    with pytest.raises(SettingsError, match="is there already"):
+        do_keep(asked, asked.data, silent)
+    assert not (made / "net/predictions.parquet").exists()
+
+
+def test_votes_kept_from_a_file_are_known_again_and_those_of_a_folder_are_not(tmp_path):
+    (tmp_path / "answers").mkdir()
+    (tmp_path / "answers/A.csv").write_text("image,answer\nm/1_49,49\n")
+    order = ImportOrder(
+        data=tmp_path / "data", checkpoints=tmp_path, source=tmp_path / "answers/A.csv", name="a"
+    )
+    assert do_keep(order, tmp_path, silent) == do_keep(order, tmp_path, silent)
+    folder = replace(order, source=tmp_path / "answers", name="b")
+    do_keep(folder, tmp_path, silent)
+    with pytest.raises(SettingsError, match="is there already"):
+        do_keep(folder, tmp_path, silent)
+
+
+def test_only_votes_that_count_are_told(tmp_path):
+    table = tmp_path / "votes.csv"
+    table.write_text(
+        "model,image_id,class_name,annotator,answer,status\n"
+        "m,a,cat,Ann,cat,counted\nm,a,cat,Bo,dog,counted\nm,a,cat,Cleo,dog,superseded\n"
+    )
+    order = ImportOrder(data=tmp_path, checkpoints=tmp_path, source=table, name="votes")
+    told = do_look(order, tmp_path, silent)["human"]
+    assert (told["votes"], told["people"]) == (2, 2)

@@ -151,3 +151,11 @@ def test_another_tree_is_refused(tmp_path, draw):
     draw(tmp_path / "tree/a/b.png")
     with pytest.raises(DataError, match=r"holds no <model>.* First problem: a/b.png"):
         ModelFolders()(tmp_path / "tree", "x")
+
+
+def test_an_ori_image_that_leads_nowhere_is_left_out_alone(tree, reasons):
+    (tree / "resnet/1_49_ori.png").unlink()
+    (tree / "resnet/1_49_ori.png").symlink_to(tree / "gone.png")
+    found = ModelFolders()(tree, "x")
+    assert list(reasons(found)) == ["image 1 of resnet"]
+    assert pairs_of(found, "convnet")["1"].error == ""

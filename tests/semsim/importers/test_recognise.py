@@ -1,8 +1,10 @@
 """A folder, a zip or a table of any known layout, recognised, shown and kept."""
 
 import gc
+import json
 import stat
 import zipfile
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -287,3 +289,21 @@ def test_the_command_matches_originals_that_lie_apart(drop, tmp_path):
         assert ("unpack it first" in done.output) == (apart.suffix == ".zip")
         kept = read_set(tmp_path / f"data/runs/n{number}/prior__net")
         assert sorted(kept.pairs["class_name"]) == ["cat", "cow", "dog"]
+
+
+def test_originals_that_lie_apart_may_be_named_from_where_one_is(drop, tmp_path, monkeypatch):
+    (drop / "originals").rename(tmp_path / "clean")
+    monkeypatch.chdir(tmp_path)
+    plan = plan_import(AUTO, drop, "n", {"originals": Path("clean")})
+    assert plan.found.counts["reconstructions"] == 9
+    (made,) = carry_out(plan, places_of("n", tmp_path / "data"))
+    record = json.loads((made / "import.json").read_text())
+    assert record["settings"]["originals"] == "clean"
+
+
+def test_a_colon_in_a_name_leads_nowhere_and_a_drive_does(drop, tmp_path):
+    path = zipped(drop, tmp_path / "drop.zip", wrap="run 12:30:05")
+    assert plan_import(AUTO, path, "n").found.counts["reconstructions"] == 9
+    path = zipped(drop, tmp_path / "drop.zip", wrap="C:")
+    with pytest.raises(DataError, match="leads out of it"):
+        plan_import(AUTO, path, "n")

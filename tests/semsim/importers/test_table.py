@@ -1,3 +1,5 @@
+import io
+
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -138,6 +140,22 @@ def test_rows_that_cannot_be_read_are_named(read, reasons):
         "votes.csv line 8": "does not say if it was recognised: "
         "no answer, or no true class to compare it with",
     }
+
+
+def test_whole_numbers_that_a_gap_made_floats_are_read_as_numbers(read, tmp_path, reasons):
+    numbers = dict.fromkeys(("truth", "p0", "p1", "p2", "bad"), float)
+    floats = pd.read_csv(io.StringIO(WIDE)).astype(numbers).to_csv(index=False)
+    assert "-1.0" in floats
+    plain, same = read(WIDE, **SETTINGS), read(floats, **SETTINGS)
+    assert same.counts == plain.counts
+    pd.testing.assert_frame_equal(same.tables.votes, plain.tables.votes)
+    (tmp_path / "names.txt").write_text("cat\ndog\n")
+    listed = read(floats, **SETTINGS, classes=tmp_path / "names.txt")
+    assert listed.tables.votes["recognised"].sum() == 5
+    long = "model,image_id,annotator,recognised,votes_per_item\nm,1,A,1.0,2.0\nm,1,B,0.0,2.0\n"
+    found = read(long)
+    assert found.tables.votes["recognised"].tolist() == [True, False]
+    assert reasons(found) == {}
 
 
 def test_unknown_answers_of_a_wide_table_are_named_with_who_gave_them(read, tmp_path, reasons):

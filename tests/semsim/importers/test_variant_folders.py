@@ -1,6 +1,10 @@
+import os
+
 import pytest
 
 from semsim.errors import DataError
+from semsim.importers import plan_import
+from semsim.importers.import_folder import carry_out, places_of
 from semsim.importers.variant_folders import VariantFolders
 
 
@@ -55,3 +59,111 @@ def test_everything_without_a_partner_is_named(tree, draw, reasons):
 def test_the_folder_of_originals_has_to_be_there(tree):
     with pytest.raises(DataError, match=r"no folder 'clean'. It has: original, rec_"):
         VariantFolders(originals="clean")(tree, "ats")
+
+
+def pairs_of(found):
+    return {(one.model, pair.image_id): pair for one in found.sets for pair in one.pairs}
+
+
+def test_what_is_named_as_an_original_beside_reconstructions_is_what_was_attacked(
+    tmp_path, draw, reasons
+):
+    for n in range(2):
+        draw(tmp_path / f"clean/p{n}.png", n)
+        draw(tmp_path / f"got/m1/p{n}_ori.png", 10 + n)
+    draw(tmp_path / "got/m1/p0_rec.png", 20)
+    draw(tmp_path / "got/m1/p7_ori.png", 17)
+    found = VariantFolders(originals=str(tmp_path / "clean"))(tmp_path / "got", "x")
+    pair = pairs_of(found)["m1", "p0"]
+    assert (pair.reconstruction.name, pair.attacked.name) == ("p0_rec.png", "p0_ori.png")
+    assert reasons(found) == {
+        "image p1 of m1": "no reconstruction in the source",
+        "image p7 of m1": "no original in the source",
+    }
+
+
+def test_folders_that_are_links_are_read_and_loops_are_named(tmp_path, draw, reasons):
+    root = tmp_path / "got"
+    draw(root / "m1/p0.png", 1)
+    draw(tmp_path / "elsewhere/p0.png", 2)
+    draw(tmp_path / "clean/p0.png", 3)
+    (root / "m2").symlink_to(tmp_path / "elsewhere")
+    (root / "originals").symlink_to(tmp_path / "clean")
+    (root / "m1/loop").symlink_to(root)
+    found = VariantFolders()(root, "x")
+    assert [one.model for one in found.sets] == ["m1", "m2"]
+    assert reasons(found) == {"m1/loop": "not an image file"}
+
+
+def test_an_attack_of_which_nothing_fits_is_lost_and_the_others_stay(tmp_path, draw, reasons):
+    for attack, size in (("invgrad", (6, 6)), ("prior", (9, 9))):
+        for model in ("m1", "m2"):
+            draw(tmp_path / attack / model / "p0.png", 1, size)
+    draw(tmp_path / "originals/p0.png", 2)
+    found = VariantFolders(attacks="invgrad,prior")(tmp_path, "x")
+    assert [(one.attack, one.model) for one in found.sets] == [("invgrad", "m1"), ("invgrad", "m2")]
+    assert found.counts["attacks"] == 1
+    assert [one[:16] for one in found.lost] == ["Nothing of m1 ca", "Nothing of m2 ca"]
+    assert set(reasons(found)) == {"image p0 of m1", "image p0 of m2"}
+    (tmp_path / "originals/p0.png").unlink()
+    draw(tmp_path / "originals/p0.png", 2, (7, 7))
+    with pytest.raises(DataError, match=r"No image has both .* different sizes"):
+        VariantFolders(attacks="invgrad,prior")(tmp_path, "x")
+
+
+def test_a_model_under_two_attacks_is_one_model(tmp_path, draw):
+    draw(tmp_path / "originals/p0.png")
+    for folder in ("invgrad/m1", "invgrad/m2", "prior/m1", "prior/m2"):
+        draw(tmp_path / folder / "p0.png", 1)
+    found = VariantFolders(attacks="invgrad,prior")(tmp_path, "x")
+    assert (found.counts["models"], found.counts["attacks"], len(found.sets)) == (2, 2, 4)
+
+
+def test_an_original_that_leads_nowhere_is_left_out_alone(tree, reasons):
+    (tree / "original/003.jpg").symlink_to(tree / "gone.jpg")
+    found = VariantFolders()(tree, "ats")
+    assert [len(one.pairs) for one in found.sets] == [3, 3]
+    assert set(reasons(found)) == {"image 003 of rec_", "image 003 of rec_3-1-7+43"}
+
+
+@pytest.mark.parametrize("apart", ["clean", "../clean", "got/clean"])
+def test_originals_elsewhere_may_be_named_from_where_one_is(tmp_path, draw, monkeypatch, apart):
+    here = tmp_path / "here"
+    draw(here / "got/m1/p0.png", 1)
+    monkeypatch.chdir(here)
+    draw(here / apart / "p0.png", 2)
+    found = VariantFolders(originals=apart)(here / "got", "x")
+    assert set(pairs_of(found)) == {("m1", "p0")}
+    assert found.unread == ()
+
+
+def test_a_class_may_be_called_as_originals_are(tmp_path, draw):
+    for n, kind in enumerate(("real", "fake")):
+        draw(tmp_path / f"got/originals/{kind}/p{n}.png", n)
+        draw(tmp_path / f"got/m1/{kind}/p{n}_rec.png", 5 + n)
+    found = VariantFolders()(tmp_path / "got", "x")
+    classes = {key: pair.class_name for key, pair in pairs_of(found).items()}
+    assert classes == {("m1", "p0"): "real", ("m1", "p1"): "fake"}
+    (tmp_path / "got/originals").rename(tmp_path / "apart")
+    found = VariantFolders(originals=str(tmp_path / "apart"))(tmp_path / "got", "x")
+    assert {key: pair.class_name for key, pair in pairs_of(found).items()} == classes
+
+
+def test_a_folder_around_all_originals_is_no_class(tmp_path, draw):
+    draw(tmp_path / "apart/clean/p0.png")
+    draw(tmp_path / "got/m1/p0.png", 1)
+    found = VariantFolders(originals=str(tmp_path / "apart"))(tmp_path / "got", "x")
+    assert pairs_of(found)["m1", "p0"].class_name == "unknown"
+
+
+def test_a_name_that_is_not_utf8_is_left_out_and_can_be_told(tree, draw, reasons, tmp_path):
+    odd = os.fsdecode(b"caf\xe9")
+    draw(tree / "rec_" / f"{odd}.png")
+    draw(tree / odd / "001.png")
+    plan = plan_import("variant-folders", tree, "mine")
+    assert reasons(plan.found) == {
+        f"{name}.png": "its name is not UTF-8; rename it"
+        for name in ("rec_/caf\\udce9", "caf\\udce9/001")
+    }
+    (made,) = carry_out(plan, places_of("mine", tmp_path / "data"))
+    assert "udce9" in (made / "import.json").read_text()

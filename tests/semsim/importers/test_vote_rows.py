@@ -38,6 +38,24 @@ def test_what_the_source_says_comes_before_the_answer(word, expected):
     assert said.rows["recognised"].tolist() == [expected]
 
 
+@pytest.mark.parametrize("classes", [[3, 3, 3], [3.0, None, 3.0], ["3", "3.0", "3"]])
+def test_numbers_and_text_are_the_same_class(classes):
+    rows = votes(("A", "3"), ("B", "3.0"), ("C", "none")).rows
+    rows["class_name"] = pd.Series(classes)
+    rows["image_id"] = list("abc")
+    kept = counted_votes(Sieve(rows=rows)).rows
+    right = dict(zip(kept["image_id"], kept["recognised"], strict=True))
+    assert (right["a"], right["c"], right.get("b", True)) == (True, False, True)
+    assert set(kept["class_name"]) == {"3"}
+
+
+def test_two_classes_that_are_numbers_are_told_as_two():
+    rows = votes(("A", "3"), ("B", "4"), ("C", "4", {"image_id": "b"})).rows
+    rows["class_name"] = [3, 4, 4]
+    found = counted_votes(Sieve(rows=rows))
+    assert set(left_out(found).values()) == {"image a has classes 3, 4"}
+
+
 def test_rows_that_say_nothing_are_left_out():
     said = counted_votes(
         votes(
