@@ -1,6 +1,6 @@
 """Gradient matching by first-order descent, on many images of one model at once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Literal, Self
@@ -27,6 +27,7 @@ from semsim.progress import Report
 from semsim.types import BatchNormStatistics, GradientObservation, UpdateObservation
 
 Start = Literal["normal", "grey"]
+_NEXT_TO_GREY = 0.01  # standard deviation of what is drawn on top, in units of the network's input
 Statistics = Literal["none", "running", "leaked"]
 
 
@@ -36,7 +37,8 @@ class Matching:
 
     steps, lr, signed: of `minimise.Descent`. tv, statistics_weight: weights of the priors.
     statistics: which batch norm statistics the image is drawn to, none, the model's running ones,
-    or its own, where they leaked with the gradient. restarts: independent starts. boxed: keep the
+    or its own, where they leaked with the gradient. restarts: independent starts. start: "grey" is
+    next to it where several must differ. boxed: keep the
     image inside [0, 1] at every step. distance, batch_norm, curvature: of `GradientDistance`.
     mixed_precision: take the slope from `RoughSlope`.
     """
@@ -65,6 +67,12 @@ class Matching:
 
 class FirstOrder(Together):
     """An attack whose settings are some of `Matching`."""
+
+    @property
+    def revision(self) -> int:
+        """As `Together.revision`; and restarts from grey were once all the same."""
+        matching = Matching.of(self)
+        return int(matching.start == "grey" and matching.restarts > 1) + 2 * super().revision
 
     def check(self, seen: GradientObservation) -> None:
         if Matching.of(self).statistics == "leaked" and seen.batch_norm is None:
@@ -112,26 +120,42 @@ def _best(
     rngs: Sequence[torch.Generator],
     report: Report,
 ) -> list[Found]:
-    start = partial(_one_start, distance, known, matching, shape, rngs)
+    starts = _starts(distance, matching, shape, rngs)
+    start = partial(_one_start, distance, known, matching, starts)
     return best_of_starts(matching.restarts, start, report)
+
+
+def _starts(
+    distance: Apart,
+    matching: Matching,
+    shape: tuple[int, int, int],
+    rngs: Sequence[torch.Generator],
+) -> Iterator[Tensor]:
+    """Where each restart begins, (N, C, H, W) in units of the network's input.
+
+    Grey itself in the first; next to it in further ones, and where pictures that share a distance
+    would otherwise stay as alike as they begin.
+    """
+    joint = any(len(group) > 1 for group in distance.groups())
+    for restart in range(matching.restarts):
+        size = 1.0 if matching.start == "normal" else _NEXT_TO_GREY * bool(restart or joint)
+        drawn = [torch.randn(1, *shape, generator=rng) if size else None for rng in rngs]
+        found = [torch.zeros(1, *shape) if one is None else size * one for one in drawn]
+        yield torch.cat(found)
 
 
 def _one_start(
     distance: Apart,
     known: Sequence[BatchNormStatistics],
     matching: Matching,
-    shape: tuple[int, int, int],
-    rngs: Sequence[torch.Generator],
+    starts: Iterator[Tensor],
     report: Report,
 ) -> list[Found]:
     mean, std = distance.model.mean, distance.model.std
-    starts = [torch.zeros(1, *shape) for _ in rngs]
-    if matching.start == "normal":
-        starts = [torch.randn(1, *shape, generator=rng) for rng in rngs]
     objective = _objective(distance, known, matching)
     ended = descend(
         RoughSlope(objective) if matching.mixed_precision else partial(slope_of, objective),
-        torch.cat(starts).to(mean),
+        next(starts).to(mean),
         descent=Descent(steps=matching.steps, lr=matching.lr, signed=matching.signed),
         keep=partial(torch.clamp, min=-mean / std, max=(1 - mean) / std)
         if matching.boxed

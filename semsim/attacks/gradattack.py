@@ -72,4 +72,5 @@ class GradAttack(FirstOrder):
     @property
     def revision(self) -> int:
         # One once heard what is rounding, in the other an image swayed those beside it.
-        return int(self.distance == "cosine-per-layer") + 2 * int(self.mixed_precision)
+        own = int(self.distance == "cosine-per-layer") + 2 * int(self.mixed_precision)
+        return own + 4 * super().revision

@@ -54,4 +54,5 @@ class InvGrad(FirstOrder):
 
     @property
     def revision(self) -> int:
-        return int(self.mixed_precision)  # an image once swayed those beside it
+        # An image once swayed those beside it.
+        return int(self.mixed_precision) + 2 * super().revision

@@ -17,7 +17,7 @@ from torch.func import functional_call
 from semsim.attacks.batch_norm import batch_norm_mode
 from semsim.attacks.labels import Label, chances_of_grey, infer_labels, last_layer
 from semsim.attacks.lent_curvature import lending
-from semsim.attacks.matching import Distance, distance_of_each
+from semsim.attacks.matching import Distance, distance_of_each, of_zeros
 from semsim.attacks.minimise import in_turn
 from semsim.attacks.together import Found
 from semsim.errors import AttackFailedError, SettingsError
@@ -155,7 +155,10 @@ class UpdateDistance:
 
     def beside_grey(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """As `GradientDistance.beside_grey`."""
-        return self(images).detach(), self(torch.full_like(images, 0.5)).detach()
+        grey = self(torch.full_like(images, 0.5)).detach()
+        if self.seen.local.batch_norm == "train":
+            grey = grey.minimum(of_zeros([each[None] for each in self.seen.update], self.kind))
+        return self(images).detach(), grey
 
     def groups(self) -> list[list[int]]:
         """As `GradientDistance.groups`: all pictures together."""

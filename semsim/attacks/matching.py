@@ -36,7 +36,11 @@ class Apart(Protocol):
         ...
 
     def beside_grey(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """That of images, (N, C, H, W) in [0, 1], and that of mid-grey ones; both (N,)."""
+        """That of images, (N, C, H, W) in [0, 1], and that of mid-grey ones; both (N,).
+
+        For grey at most that of a gradient of zeros where batch norm takes an image's own
+        statistics: of a plain image these are none, and its gradient is as large as rounding says.
+        """
         ...
 
     def groups(self) -> list[list[int]]:
@@ -107,11 +111,11 @@ class GradientDistance:
         return _cosine_of_each(dots, squares, self._squares, joint=joint)
 
     def beside_grey(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """That of images, (N, C, H, W) in [0, 1], and that of mid-grey ones; both (N,).
-
-        Attacks are compared by it; no gradient goes through.
-        """
-        return self(images).detach(), self(torch.full_like(images, 0.5)).detach()
+        """As `Apart.beside_grey`. Attacks are compared by it; no gradient goes through."""
+        grey = self(torch.full_like(images, 0.5)).detach()
+        if self.batch_norm == "train":
+            grey = grey.minimum(of_zeros(self.gradients, self.kind))
+        return self(images).detach(), grey
 
     def groups(self) -> list[list[int]]:
         """The places of the images that share a distance: each has its own."""
@@ -155,6 +159,11 @@ def distance_of_each(
     dots = torch.stack([sums(a * b) for a, b in pairs], dim=1)
     squares = squares_of_each(found), squares_of_each(target)
     return _cosine_of_each(dots, *squares, joint=kind == "cosine")
+
+
+def of_zeros(target: Sequence[Tensor], kind: Distance | Literal["scaled"]) -> Tensor:
+    """`distance_of_each` of gradients of zeros, (N,): what says nothing of the image."""
+    return distance_of_each([torch.zeros_like(one) for one in target], target, kind)
 
 
 def scaled_distance_of_each(found: Sequence[Tensor], target: Sequence[Tensor]) -> Tensor:

@@ -249,3 +249,41 @@ def test_an_attack_that_takes_one_gradient_is_refused():
     seen = round_of(target(), BatchGradient(batch=2)).observation
     with pytest.raises(SettingsError, match="gradient of one picture alone"):
         attack_updates(DLG(), [seen], rngs=seeded(2))
+
+
+@pytest.mark.parametrize("sharing", [BatchGradient(batch=4), Update(steps=2, batch=4)])
+def test_pictures_of_one_class_do_not_stay_alike_where_they_begin_as_grey(sharing):
+    """The second and third are of one class."""
+    seen = round_of(target(), sharing).observation
+    found = attack_updates(InvGrad(steps=60, start="grey"), [seen], rngs=seeded(4))
+    images = torch.stack([one.image for one in found])
+    assert (images[1] - images[2]).abs().mean() > 0.005
+
+
+def test_restarts_from_grey_are_independent_and_the_first_is_as_it_was():
+    image, label = pictures(1)[0], int(LABELS[0])
+    rng = torch.Generator().manual_seed(0)
+    seen = observe_gradient(target(), image, label, NoDefence(), rng).observation
+    told: list[list[float]] = []
+    for restarts in (1, 3):
+        values = []
+        attack = InvGrad(steps=10, start="grey", restarts=restarts)
+        attack(seen, rng=seeded(1)[0], report=lambda one, to=values: to.append(one.values))
+        told.append([one["objective"] for one in values])
+    once, thrice = told
+    assert thrice[: len(once)] == once
+    ends = thrice[len(once) - 1 :: len(once)]
+    assert len(set(ends)) == 3
+
+
+@pytest.mark.parametrize("kind", ["scaled", "cosine", "l2"])
+def test_a_grey_batch_does_not_stand_beside_what_batch_norm_made_of_its_rounding(kind):
+    sharing = BatchGradient(batch=4, batch_norm="train")
+    seen = round_of(target(NORMED), sharing).observation
+    distance = UpdateDistance.of(seen, LABELS.tolist(), kind)
+    noise = torch.rand(4, 3, 16, 16, generator=torch.Generator().manual_seed(5))
+    _, grey = distance.beside_grey(noise)
+    nothing = sum(float(one.square().sum()) for one in seen.update) if kind == "l2" else 1.0
+    assert (grey <= nothing * (1 + 1e-5)).all()
+    plain = distance(torch.full_like(noise, 0.5))
+    assert (plain > 10 * grey).all() or kind == "cosine"
