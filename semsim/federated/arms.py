@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from semsim.defences.pbpfl_settings import NoiseScope
+from semsim.defences.pbpfl_settings import NoiseScope, Pbpfl
 from semsim.registry import Registry
 
 View = Literal["server", "uplink", "up_and_downlink", "client"]
@@ -26,6 +26,11 @@ class Arm:
     treatment: Treatment = "plain"
     noise_scope: NoiseScope = "client"
     zero_sum: bool = False
+
+    @property
+    def masks(self) -> Pbpfl:
+        """How its training masks; FedAvg's does not."""
+        return Pbpfl(noise_scope=self.noise_scope, zero_sum=self.zero_sum)
 
     @property
     def needs_another_client(self) -> bool:

@@ -18,9 +18,9 @@ import torch
 from semsim.attacks.as_text import read_attack
 from semsim.datasets import DATASETS
 from semsim.defences import pbpfl
-from semsim.errors import SettingsError
+from semsim.errors import SettingsError, StopRequestedError
 from semsim.federated import NETWORKS, OWN, TABLES, is_table
-from semsim.federated.arms import ARMS
+from semsim.federated.arms import ARMS, REFERENCE
 from semsim.federated.attacks import (
     denoised_outputs,
     estimated_gamma,
@@ -28,8 +28,16 @@ from semsim.federated.attacks import (
     has_linear_start,
 )
 from semsim.federated.comparison_job import TRAINING
-from semsim.federated.data import FederatedData, digest_of, of_images, of_own_table, of_table
+from semsim.federated.data import (
+    FederatedData,
+    deal,
+    digest_of,
+    of_images,
+    of_own_table,
+    of_table,
+)
 from semsim.federated.leak import LeakStudy, arms_for, write_arm
+from semsim.federated.networks import drawn_network
 from semsim.federated.rounds import FederatedRun, make_clients, train
 from semsim.federated.settings import FederatedOrder
 from semsim.federated.verdict import ArmScore, scores_in, sentence, summary
@@ -80,22 +88,65 @@ def check_settings(order: FederatedOrder) -> None:
         )
 
 
-def check(order: FederatedOrder) -> None:
-    """Raise what is wrong with `order` before any work is done."""
+def check(order: FederatedOrder) -> Loaded:
+    """The data of `order`; raises what is wrong with that or with `order` before any work is done.
+
+    One step of the attack is tried, on an untrained network, where images are attacked.
+    """
     check_settings(order)
     loaded = load(order.data)
-    if loaded.images is not None and min(loaded.data.input_shape[1:]) < 11:
-        raise SettingsError("Images are 11 pixels a side or more: SSIM's window is that wide.")
+    drawn_network(order.network, loaded.data, torch.float32, order.seed)
+    deal(loaded.data.train, order.training("fedavg"))
+    if _leaks(order, loaded):
+        _check_images(order, loaded.data)
+    if loaded.images is not None and order.arms:
+        _check_attack(order, loaded.data, loaded.images)
+    return loaded
+
+
+def _leaks(order: FederatedOrder, loaded: Loaded) -> bool:
+    """Whether examples are attacked: images by arms, rows of a table in closed form."""
+    return bool(order.arms) if loaded.images is not None else len(loaded.data.input_shape) == 1
+
+
+def _check_images(order: FederatedOrder, data: FederatedData) -> None:
+    if order.images > len(data.train):
+        raise SettingsError(
+            f"Images each is {order.images}, one a client, but {order.data} has "
+            f"{len(data.train)} training examples. Take that many or fewer (--images)."
+        )
+    if len(data.input_shape) > 1 and min(data.input_shape[1:]) < 11:
+        raise SettingsError(
+            "Attacked images are 11 pixels a side or more: SSIM's window is that wide. Take larger "
+            "ones, or attack none (--arms none)."
+        )
+
+
+def _check_attack(order: FederatedOrder, data: FederatedData, images: LabelledImages) -> None:
+    few = replace(data, train=data.train.pick([0]), test=data.test.pick([0]))
+    alone = replace(order, images=1, attack_round=1)
+    try:
+        LeakStudy(few, images.pick([0]), alone).attack(REFERENCE, _stop)
+    except SettingsError as error:
+        raise SettingsError(
+            f"The attack {order.attack} does not go with {order.network}: {error} Take another, as "
+            "invgrad, or attack none (--arms none)."
+        ) from error
+    except StopRequestedError:
+        pass
+
+
+def _stop(_: Progress) -> None:
+    raise StopRequestedError("One step is enough.")
 
 
 def carry_out(order: FederatedOrder, out: Path, report: Report = silent) -> dict[str, Any]:
     """Train, attack and judge; returns what a result page needs, ready for JSON.
 
-    Raises `SettingsError` where `out` holds another order's results, or where the order cannot be
-    carried out (`check_settings`).
+    Raises `SettingsError` where `out` holds another order's results, and what `check` raises where
+    the order cannot be carried out.
     """
-    check_settings(order)
-    loaded = load(order.data)
+    loaded = check(order)
     _begin(order, digest_of(loaded.data), out)
     total = _Total(order, loaded.data, report)
     training = _training(order, loaded.data, out, total)

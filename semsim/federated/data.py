@@ -14,6 +14,7 @@ from semsim.errors import DataError, SettingsError, UnknownNameError
 from semsim.federated import TABLES
 from semsim.federated.own_table import OwnTable
 from semsim.federated.settings import FederatedSettings, generator
+from semsim.targets.train import deviations
 from semsim.types import LabelledImages
 
 _SMALLEST = 1e-300  # a sum of gamma draws, below which their shares are lost to rounding
@@ -87,7 +88,7 @@ def of_images(train: LabelledImages, test: LabelledImages) -> FederatedData:
         train=_one_hot(train),
         test=_one_hot(test),
         mean=tuple(pixels.mean((0, 2, 3)).tolist()),
-        std=tuple(pixels.std((0, 2, 3)).tolist()),
+        std=tuple(deviations(pixels, (0, 2, 3))),
         classes=train.classes,
     )
 
@@ -127,13 +128,13 @@ def _predicted(name: str, inputs: Tensor, targets: Tensor) -> FederatedData:
     held_out = len(inputs) // 5
     train, test = order[held_out:], order[:held_out]
     over = (0,) if inputs.dim() == 2 else (0, 2, 3)  # of a column, or of a channel
-    mean, std = inputs[train].double().mean(over), inputs[train].double().std(over)
+    known = inputs[train].double()
     return FederatedData(
         name=name,
         train=Examples(inputs=inputs[train], targets=targets[train], labels=None),
         test=Examples(inputs=inputs[test], targets=targets[test], labels=None),
-        mean=tuple(mean.tolist()),
-        std=tuple(torch.where(std > 0, std, 1.0).tolist()),  # some column says the same of all
+        mean=tuple(known.mean(over).tolist()),
+        std=tuple(deviations(known, over)),
     )
 
 

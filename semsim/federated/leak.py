@@ -16,7 +16,6 @@ from torch import Tensor
 from semsim.attacks import ATTACKS, run_many
 from semsim.attacks.as_text import read_attack
 from semsim.defences import pbpfl
-from semsim.defences.pbpfl_settings import Pbpfl
 from semsim.errors import AttackFailedError, DataError
 from semsim.federated.arms import ARMS, REFERENCE, RESCALED, Arm
 from semsim.federated.attacks import canonicalised, has_linear_start, solved_input, stripped
@@ -155,7 +154,7 @@ class LeakStudy:
             seed=own.seed,
             evaluate_every=own.attack_round,
             keep=(own.attack_round,),
-            masks=Pbpfl(noise_scope=arm.noise_scope, zero_sum=arm.zero_sum),
+            masks=arm.masks,
         )
 
     def _difference(self, arm: Arm) -> float | None:
@@ -248,7 +247,7 @@ def _record(study: LeakStudy, result: ArmResult, attacked: LabelledImages) -> di
             **study.tested(),
             "lr": order.lr,
         },
-        "federated": {**asdict(arm), "arm": result.arm, "masks": asdict(Pbpfl())},
+        "federated": {**asdict(arm), "arm": result.arm, "masks": asdict(arm.masks)},
         "attack": attack,
         "gradient_difference": result.gradient_difference,
         "seed": order.seed,

@@ -166,8 +166,10 @@ def summary(scores: Sequence[ArmScore]) -> list[str]:
     known = {score.arm: score for score in scores}
     lines = []
     for party, arms in PARTIES.items():
-        usable = [known[arm] for arm in arms if arm in known and known[arm].verdict != "failed"]
+        asked = [known[arm] for arm in arms if arm in known]
+        usable = [score for score in asked if score.verdict != "failed"]
         if not usable:
+            lines += [f"{party}: {WORDS['failed']}."] if asked else []
             continue
         best = max(usable, key=_strength)
         figures = f"{_counted(best).words}; SSIM {best.ssim:.2f}, {_from_server(best)}"

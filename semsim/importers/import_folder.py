@@ -219,17 +219,36 @@ class Listed:
 
 
 def read_import(folder: Path) -> Imported:
-    """The imported labels in `folder`; `DataError` says what is missing or broken."""
+    """The imported labels in `folder`; `DataError` says what is missing or broken.
+
+    Their pictures are those beside it, also where the data folder has moved since.
+    """
     folder = Path(folder)
     record = _read_record(folder, _FILES)
     scores = folder / "scores.parquet"
     return Imported(
         name=str(record["name"]),
         votes=_read_table(folder / "votes.parquet"),
-        labels=_read_table(folder / "labels.parquet"),
+        labels=_with_pictures_here(_read_table(folder / "labels.parquet"), folder),
         scores=_read_table(scores) if scores.exists() else None,
         record=record,
     )
+
+
+def _with_pictures_here(labels: pd.DataFrame, folder: Path) -> pd.DataFrame:
+    places = places_of(folder.name, folder.resolve().parent.parent)
+    if places.tables != folder.resolve() or not places.sets.is_dir():
+        return labels  # it was written elsewhere than in a data folder
+    mark = f"/{places.sets.parent.name}/{folder.name}/"
+    found = {
+        column: labels[column].map(
+            lambda path: str(places.sets / path.rpartition(mark)[2]) if mark in path else path,
+            na_action="ignore",
+        )
+        for column in _PATHS
+        if column in labels
+    }
+    return labels.assign(**found)
 
 
 def imported_votes(root: Path, folder: str) -> tuple[str, pd.DataFrame, int]:

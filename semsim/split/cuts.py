@@ -30,7 +30,8 @@ def grid(network: str, h: Sequence[int], t: Sequence[int]) -> list[str]:
 def cut_figures(outcome: Mapping[str, Any]) -> dict[str, Drawn]:
     """A figure for each attack of a finished sweep, by its name in the plan.
 
-    outcome: of `run_split`, of the undefended network at several cuts.
+    outcome: of `run_split`, of the undefended network at several cuts. Of several seeds, pictures
+    are of the first, and scores means over all.
     """
     scores = {(row["network"], row["attack"]): row for row in outcome["summary"]}
     found: dict[str, list[Cut]] = {}
@@ -39,6 +40,8 @@ def cut_figures(outcome: Mapping[str, Any]) -> dict[str, Drawn]:
         one = read_set(Path(folder))
         attack, text = str(one.run["attack"]["name"]), one.model.partition("/")[0]
         network, row = make_network(text), scores[text, attack]
+        if any((cut.h, cut.t) == (network.h, network.t) for cut in found.get(attack, [])):
+            continue
         if originals is None:
             originals = collage(read_images(one.pairs["original"].tolist()[: _SIDE**2]))
         images = collage(read_images(one.pairs["reconstruction"].tolist()[: _SIDE**2]))

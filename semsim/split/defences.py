@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from semsim.errors import SettingsError
 from semsim.progress import Progress, Report, silent
+from semsim.registry import check_settings, setting
 from semsim.split.networks import Parts, feature_shape, make_parts
 from semsim.split.system import FeatureNoise, SplitSystem
 from semsim.split.training import Bench, Loss, Stage, fit, freeze
@@ -41,8 +42,11 @@ class Shredder:
     sigma: standard deviation. fresh: drawn anew for every image instead of once for all.
     """
 
-    sigma: float = 0.3
+    sigma: float = setting(0.3, least=0)
     fresh: bool = True
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def __call__(self, bench: Bench, report: Report = silent) -> SplitSystem:
         system = _trained_whole(bench, 1, 0.0, 0.0, report)
@@ -58,8 +62,11 @@ class Single:
     fresh: drawn anew for every image instead of once for all.
     """
 
-    sigma: float = 0.1
+    sigma: float = setting(0.1, least=0)
     fresh: bool = False
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def __call__(self, bench: Bench, report: Report = silent) -> SplitSystem:
         return _trained_whole(bench, 1, self.sigma, 0.0, report, fresh=self.fresh)
@@ -69,8 +76,11 @@ class Single:
 class DropoutSingle:
     """One network with dropout of the body's answer: DR-single. p: share that is dropped."""
 
-    p: float = 0.5
-    sigma: float = 0.0
+    p: float = setting(0.5, least=0)
+    sigma: float = setting(0.0, least=0)
+
+    def __post_init__(self) -> None:
+        _check_dropout(self)
 
     def __call__(self, bench: Bench, report: Report = silent) -> SplitSystem:
         return _trained_whole(bench, 1, self.sigma, self.p, report)
@@ -83,9 +93,12 @@ class DropoutEnsemble:
     It has Ensembler's shape but neither its diverse bodies nor its secret.
     """
 
-    bodies: int = 10
-    p: float = 0.5
-    sigma: float = 0.0
+    bodies: int = setting(10, least=1)
+    p: float = setting(0.5, least=0)
+    sigma: float = setting(0.0, least=0)
+
+    def __post_init__(self) -> None:
+        _check_dropout(self)
 
     def __call__(self, bench: Bench, report: Report = silent) -> SplitSystem:
         return _trained_whole(bench, self.bodies, self.sigma, self.p, report)
@@ -101,10 +114,11 @@ class Ensembler:
 
     bodies: int = 10
     selected: int = 4
-    sigma: float = 0.1
+    sigma: float = setting(0.1, least=0)
     weight: float = 0.3
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if not 1 <= self.selected <= self.bodies:
             raise SettingsError(
                 f"selected must lie between 1 and bodies; got {self.selected} of {self.bodies}."
@@ -132,7 +146,10 @@ class RandomHead:
     sigma: standard deviation of a fixed noise.
     """
 
-    sigma: float = 0.1
+    sigma: float = setting(0.1, least=0)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def __call__(self, bench: Bench, report: Report = silent) -> SplitSystem:
         system = _trained_whole(bench, 1, 0.0, 0.0, report)
@@ -172,6 +189,12 @@ def stage_of(report: Report, place: int, stages: int) -> Report:
         report(replace(progress, done=done, total=100 * stages))
 
     return tell
+
+
+def _check_dropout(defence: DropoutSingle | DropoutEnsemble) -> None:
+    check_settings(defence)
+    if defence.p > 1:
+        raise SettingsError(f"p is a share from 0 to 1; got {defence.p!r}.")
 
 
 def _second_stage(
@@ -247,8 +270,6 @@ def _cross_entropy(system: Callable[[Tensor], Tensor]) -> Loss:
 
 def _noise(bench: Bench, head: nn.Module, sigma: float, fresh: bool, seed: int) -> FeatureNoise:
     """A Gaussian noise for the features of `head`: one for all images, or drawn anew."""
-    if sigma < 0:
-        raise SettingsError(f"sigma is a standard deviation; got {sigma:g}.")
     shape = feature_shape(head, bench.task)
     drawn = torch.randn(shape, generator=torch.Generator().manual_seed(seed + _NOISE))
     fixed = torch.zeros(shape) if fresh else sigma * drawn

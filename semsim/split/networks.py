@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from semsim.errors import SettingsError
 from semsim.targets.resnet import BasicBlock
+from semsim.targets.train import deviations
 from semsim.types import LabelledImages
 
 
@@ -127,7 +128,7 @@ def _task_of_images(data: LabelledImages) -> Task:
         size=(data.images.shape[2], data.images.shape[3]),
         classes=len(data.classes),
         mean=tuple(data.images.mean(dim=(0, 2, 3)).tolist()),
-        std=tuple(data.images.std(dim=(0, 2, 3)).tolist()),
+        std=tuple(deviations(data.images, (0, 2, 3))),
     )
 
 

@@ -174,11 +174,12 @@ def unlearned_words(rows: Sequence[Mapping[Any, Any]], known: Mapping[str, float
     """A warning where an undefended network names hardly more than a guesser, "" where none does.
 
     rows: of a summary. known: an experiment's baselines, with the `chance` of a right guess; those
-    of older versions have none, and say nothing. Hardly: Cohen's kappa against a guesser, over
-    classes of equal size, is below 0.2, "slight" by Landis and Koch (1977).
+    of older versions have none, and say nothing, as where there is one class and no guess is
+    wrong. Hardly: Cohen's kappa against a guesser, over classes of equal size, is below 0.2,
+    "slight" by Landis and Koch (1977).
     """
     chance = known.get("chance")
-    if chance is None:
+    if chance is None or chance == 1:
         return ""
     plain = {row["network"]: row["accuracy"] for row in rows if row["defence"] == "none"}
     poor = {

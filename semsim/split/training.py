@@ -15,6 +15,7 @@ from semsim.kept.whole import whole_file
 from semsim.progress import Progress, Report, silent
 from semsim.split.networks import AnyTask, Examples, SplitNetwork, task_of
 from semsim.split.train_settings import SplitTrainSettings
+from semsim.targets.train import batches_of
 
 Loss = Callable[[Tensor, Tensor], Tensor]  # inputs (N, …), labels (N, …) → a number
 _WARM_UP = 0.3  # share of the steps in which the step size rises, as in torch's OneCycleLR
@@ -68,7 +69,7 @@ def fit(
 
     trained: its mode is the caller's; what is to stay as it is must be in eval mode and need no
         gradient. On a CPU the same seed gives the same weights, interrupted or not.
-    Raises `SettingsError` where the loss is no longer finite.
+    Raises `SettingsError` where the loss is no longer finite, or as `batches_of` does.
     """
     parameters = [p for p in trained.parameters() if p.requires_grad]
     device = parameters[0].device
@@ -76,13 +77,18 @@ def fit(
     rng = torch.Generator().manual_seed(stage.seed)
     done, mean = _restore(stage, trained, optimiser, rng)
     inputs, labels = data.inputs.to(device), data.labels.to(device)
-    batches = math.ceil(len(data) / stage.batch_size)
+
+    def one() -> Tensor:
+        return loss(inputs[:1], labels[:1])
+
     for epoch in range(done, stage.epochs):
         total = 0.0
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.manual_seed(stage.seed + epoch)  # dropout draws from the global generator only
-            order = torch.randperm(len(data), generator=rng).to(device).split(stage.batch_size)
-            for number, batch in enumerate(order):
+            order = torch.randperm(len(data), generator=rng).to(device)
+            parts = batches_of(order, stage.batch_size, trained, one)
+            batches = len(parts)
+            for number, batch in enumerate(parts):
                 rate = _one_cycle((epoch * batches + number) / (stage.epochs * batches))
                 total += _step(loss(inputs[batch], labels[batch]), optimiser, stage.lr * rate)
         mean = total / batches

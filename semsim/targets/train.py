@@ -1,6 +1,5 @@
 """One training loop for all target classifiers."""
 
-import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -272,28 +271,48 @@ def _changed(training: Training, images: Tensor, rng: torch.Generator) -> Tensor
 
 
 def _batches(training: Training, run: _Run) -> Sequence[Tensor]:
-    """The images of each step of an epoch, as indices.
-
-    A last image that is alone goes with those before it where the network cannot train on one, as
-    batch norm of maps of one pixel.
-    """
-    images, size = len(training.data), training.settings.batch_size
+    """The images of each step of an epoch, as indices."""
+    images, size = training.data.images, training.settings.batch_size
     if training.private is not None:
-        return poisson_batches(images, size, run.rng)
-    parts = torch.randperm(images, generator=run.rng).split(size)
-    if len(parts) > 1 and len(parts[-1]) == 1 and not _takes_one(training, run):
-        return (*parts[:-2], torch.cat(parts[-2:]))
+        return poisson_batches(len(images), size, run.rng)
+    order = torch.randperm(len(images), generator=run.rng)
+    device = run.model.mean.device
+    return batches_of(order, size, run.model, lambda: run.model(images[:1].to(device)))
+
+
+def batches_of(
+    order: Tensor, size: int, trained: nn.Module, one: Callable[[], object]
+) -> Sequence[Tensor]:
+    """`order`, indices of shape (N,), as batches of `size`, each of shape (n,).
+
+    A last image that is alone goes with those before it where `trained` cannot train on one, as
+    batch norm of maps of one pixel. one: runs `trained` on one image, to find out; it leaves no
+    trace. Raises `SettingsError` where every batch, or the only one, is of one such image.
+    """
+    parts = order.split(size)
+    if len(parts[-1]) != 1 or _takes_one(trained, one):
+        return parts
+    parts = (*parts[:-2], torch.cat(parts[-2:]))
+    if len(parts[0]) == 1:
+        raise SettingsError(
+            "This network's batch norm cannot train on one image at a time: take 2 images or more, "
+            "and a batch_size of 2 or more."
+        )
     return parts
 
 
 @torch.no_grad()
-def _takes_one(training: Training, run: _Run) -> bool:
-    probe = copy.deepcopy(run.model).train()
-    with torch.random.fork_rng(devices=[]):
+def _takes_one(trained: nn.Module, one: Callable[[], object]) -> bool:
+    kept = [buffer.clone() for buffer in trained.buffers()]  # batch norm counts what it sees
+    device = next(trained.parameters()).device
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         try:
-            probe(training.data.images[:1].to(run.model.mean.device))
+            one()
         except ValueError:
             return False
+        finally:
+            for buffer, value in zip(trained.buffers(), kept, strict=True):
+                buffer.copy_(value)
     return True
 
 
@@ -353,13 +372,22 @@ def _fingerprint(training: Training) -> str:
     return key_of(parts)
 
 
+def deviations(values: Tensor, over: tuple[int, ...]) -> list[float]:
+    """Standard deviations of `values`, (N, …), over the dimensions `over`, one a channel or column.
+
+    1 where a channel is the same everywhere: there is nothing to scale, and 0 would divide by it.
+    """
+    std = values.std(over)
+    return torch.where(std > 0, std, 1.0).tolist()
+
+
 def _fresh_model(training: Training) -> TargetModel:
     architecture, data = training.architecture, training.data
     channels = data.images.shape[1]
     mean, std = [_MEAN] * channels, [_STD] * channels
     if training.private is None:
         mean = data.images.mean(dim=(0, 2, 3)).tolist()
-        std = data.images.std(dim=(0, 2, 3)).tolist()
+        std = deviations(data.images, (0, 2, 3))
     with torch.random.fork_rng():  # torch's layers initialise from the global generator only
         torch.manual_seed(training.settings.seed)
         model = TargetModel(

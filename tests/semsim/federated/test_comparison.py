@@ -11,6 +11,7 @@ from semsim.errors import SettingsError, UnknownNameError
 from semsim.federated.arms import ARMS, REFERENCE, RESCALED
 from semsim.federated.comparison import carry_out, check, compared, load
 from semsim.federated.comparison_job import FederatedJob, comparison_order, queue_comparison
+from semsim.federated.rounds import train
 from semsim.federated.settings import FederatedOrder
 from semsim.federated.summary import cost_table, curve_table, leak_table, training_words
 from semsim.jobs import folders as jobs
@@ -140,11 +141,40 @@ def test_a_job_of_a_previous_version_says_what_it_compares(tmp_path: Path):
         ({"attack": "invgrad:step=3"}, SettingsError, "no setting 'step'"),
         ({"noise_scope": "all"}, SettingsError, "noise_scope"),
         ({"data": "digits:size=8"}, SettingsError, "11 pixels"),
+        ({"images": 200}, SettingsError, "Images each is 200.* training examples"),
+        ({"data": "diabetes", "images": 400}, SettingsError, "354 training examples"),
+        ({"clients": 999}, SettingsError, "999 clients need as many examples"),
+        ({"network": "lenet", "data": "diabetes"}, SettingsError, "For tables take 'mlp-3'"),
+        ({"attack": "rgap"}, SettingsError, "The attack rgap does not go with mlp-3: .*invgrad"),
     ],
 )
-def test_what_cannot_be_is_refused_before_any_work(change, error, words):
+def test_what_cannot_be_is_refused_before_any_work(change, error, words, tmp_path: Path):
+    order, told = replace(TINY, **change), []
     with pytest.raises(error, match=words):
-        check(replace(TINY, **change))
+        check(order)
+    with pytest.raises(error, match=words):
+        carry_out(order, tmp_path / "out", told.append)
+    assert told == []
+    assert not (tmp_path / "out").exists()
+
+
+def test_where_nothing_is_attacked_nothing_is_asked_of_attacks():
+    for change in ({"data": "digits:size=8,count=60"}, {"images": 200}, {"attack": "rgap"}):
+        check(replace(TINY, **{"arms": (), **change}))
+    check(replace(TINY, data="digit-values", images=4000))
+    check(replace(TINY, data="breast-cancer", attack="rgap"))
+
+
+def test_trying_an_attack_trains_nothing_but_a_step_on_one_image(monkeypatch):
+    seen = []
+
+    def watched(settings, data, **more):
+        seen.append((settings.clients, settings.rounds, len(data.train), len(data.test)))
+        return train(settings, data, **more)
+
+    monkeypatch.setattr("semsim.federated.leak.train", watched)
+    check(replace(TINY, attack_round=5))
+    assert seen == [(1, 1, 1, 1)]
 
 
 def test_a_party_without_a_second_client_is_refused_before_anything_is_trained(tmp_path: Path):

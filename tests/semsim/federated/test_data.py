@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from made_federated import made_data, made_images
@@ -15,6 +17,14 @@ def test_images_get_one_hot_targets_and_their_own_normalisation():
     assert torch.equal(data.train.targets.argmax(1), images.labels)
     assert data.train.targets.sum() == 9
     assert data.mean[1] == pytest.approx(images.images[:, 1].mean().item(), rel=1e-6)
+
+
+def test_a_channel_that_is_the_same_in_all_images_is_not_divided_by_zero():
+    images = made_images(9, 0)
+    images.images[:, 2] = 0.3
+    data = of_images(images, replace(images, ids=images.ids[::-1]))
+    assert data.std[2] == 1.0
+    assert data.std[0] == pytest.approx(images.images[:, 0].std().item(), rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Arms: who sees what, and what they get back."""
 
+from dataclasses import asdict
+
 import pytest
 import torch
 from made_leaks import made_data, made_images
@@ -34,6 +36,8 @@ def test_every_arm_runs_and_its_set_can_be_read(tmp_path):
         found = read_set(tmp_path / arm)
         assert len(found.pairs) == 2, arm
         assert found.run["federated"]["arm"] == arm
+        masks = made.run_of(ARMS[arm]).settings.masks
+        assert found.run["federated"]["masks"] == asdict(masks), arm
         assert list(found.manifest["image_id"]) == list(made.attacked().ids)
 
 

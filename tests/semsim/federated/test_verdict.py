@@ -142,6 +142,17 @@ def test_a_party_counts_by_its_strongest_attack():
     ]
 
 
+def test_of_a_party_whose_attacks_all_failed_it_is_said_so():
+    gone, known = failed("links-naive"), [result(REFERENCE, 0.02), result(RESCALED, 0.0)]
+    lines = summary(scored([*known, failed("client-own-mask"), gone], ORIGINALS))
+    assert lines == [
+        "An eavesdropper on both links: unknown, every attack failed.",
+        "Another client: unknown, every attack failed.",
+    ]
+    (line,) = summary(scored([*known, gone, result("links-canonical", 0.0)], ORIGINALS))
+    assert "failed" not in line
+
+
 def test_a_server_with_fedavgs_gradient_counts_by_the_best_attack_on_that():
     results = [result(REFERENCE, 0.5), result(RESCALED, 0.0), result("server-pbpfl", 0.5, 1e-12)]
     (line,) = summary(scored(results, ORIGINALS))

@@ -44,6 +44,18 @@ def test_sets_and_tables_get_their_places(plan, tmp_path):
     assert labels["attacked"].isna().all()
 
 
+def test_where_the_data_folder_has_moved_the_pictures_are_found(plan, tmp_path):
+    carry_out(plan, places_of("paper", tmp_path / "data"))
+    before = read_import(tmp_path / "data/imports/paper").labels
+    (tmp_path / "data").rename(tmp_path / "elsewhere")
+    labels = read_import(tmp_path / "elsewhere/imports/paper").labels
+    for column in ("original", "reconstruction"):
+        assert all(os.path.isfile(path) for path in labels[column])
+    pd.testing.assert_frame_equal(
+        labels.replace("elsewhere", "data", regex=True), before, check_dtype=False
+    )
+
+
 def test_a_folder_of_ones_own_holds_both(plan, tmp_path):
     out = tmp_path / "here"
     assert carry_out(plan, places_of("paper", tmp_path / "data", out)) == (out,)

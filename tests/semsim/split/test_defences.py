@@ -215,8 +215,20 @@ def test_a_defence_is_decided_by_its_seed_and_reports_to_its_end(name, bench, di
     assert isinstance(first.bodies, nn.ModuleList)
 
 
-def test_impossible_settings_are_refused(bench):
-    with pytest.raises(SettingsError, match="selected"):
-        Ensembler(bodies=3, selected=4)
-    with pytest.raises(SettingsError, match="sigma"):
-        Single(sigma=-1.0)(bench)
+@pytest.mark.parametrize(
+    ("name", "settings", "words"),
+    [
+        ("ensembler", {"bodies": 3, "selected": 4}, "selected must lie"),
+        ("dr-ensemble", {"bodies": 0}, "bodies must be at least 1; got 0"),
+        *((name, {"p": 1.5}, "p is a share") for name in ("dr-single", "dr-ensemble")),
+        *((name, {"p": -0.5}, "p must be 0 or more") for name in ("dr-single", "dr-ensemble")),
+        *(
+            (name, {"sigma": -1.0}, "sigma must be 0 or more; got -1")
+            for name in SPLIT_DEFENCES
+            if name != "none"
+        ),
+    ],
+)
+def test_impossible_settings_are_refused_before_any_training(name, settings, words):
+    with pytest.raises(SettingsError, match=words):
+        SPLIT_DEFENCES[name](**settings)

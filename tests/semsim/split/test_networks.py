@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -10,6 +12,7 @@ from semsim.split.networks import (
     Vgg16,
     feature_shape,
     make_parts,
+    task_of,
 )
 
 TASK = Task(size=(32, 32), classes=5, mean=(0.4, 0.5, 0.6), std=(0.2, 0.2, 0.2))
@@ -92,3 +95,13 @@ def test_vgg16_sends_maps_and_no_vectors():
 def test_vgg16_refuses_images_that_it_would_halve_to_nothing():
     with pytest.raises(SettingsError, match="32 pixels"):
         Vgg16().units(3, (16, 16), 10)
+
+
+def test_a_channel_that_is_the_same_in_all_images_is_not_divided_by_zero(digits):
+    images = digits[0].images.clone()
+    images[:, 1] = 0.3
+    task = task_of(replace(digits[0], images=images))
+    assert task.std[1] == 1.0
+    assert task.std[0] == pytest.approx(digits[0].images[:, 0].std().item(), rel=1e-6)
+    (standardise,) = task.entrance()
+    assert standardise(images).isfinite().all()

@@ -3,7 +3,14 @@ import pytest
 
 from semsim.reproduce.ensembler import table_lines, table_rows, verdicts
 from semsim.sets.control import RULE
-from semsim.split.summary import COLUMNS, choices, summary, summary_text, verdict
+from semsim.split.summary import (
+    COLUMNS,
+    choices,
+    summary,
+    summary_text,
+    unlearned_words,
+    verdict,
+)
 
 ENSEMBLER = "ensembler:bodies=2,selected=1"
 
@@ -136,3 +143,9 @@ def test_a_metric_of_the_plan_is_summed_up_like_the_others():
     assert table.loc["mean of N", "semsim:mine_mean"] == 3.0
     assert table.loc["best PSNR", "semsim:mine_mean"] == 2.0
     assert "PSNR, dB  semsim:mine" in summary_text(table.reset_index())
+
+
+def test_of_one_class_nothing_is_said_of_guessing():
+    rows = summary(pd.DataFrame(runs("none", (0.5,)))).to_dict("records")
+    assert unlearned_words(rows, {"chance": 1.0}) == ""
+    assert "Not trained enough" in unlearned_words(rows, {"chance": 0.9})

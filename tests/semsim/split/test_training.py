@@ -6,7 +6,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from semsim.errors import SettingsError, StopRequestedError, WeightsError
-from semsim.split.defences import DropoutSingle, Ensembler
+from semsim.split.defences import DropoutSingle, Ensembler, Undefended
+from semsim.split.networks import ResNet18, SmallResNet
 from semsim.split.training import Stage, fit, freeze, read_tensors
 
 STAGE = Stage(name="net", epochs=3, lr=1e-2, batch_size=32, seed=0)
@@ -88,3 +89,23 @@ def test_a_defence_that_was_stopped_goes_on_where_it_was(defence, bench, tmp_pat
         defence(kept, report)
     resumed = defence(kept).state_dict()
     assert all(torch.equal(value, resumed[name]) for name, value in whole.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("network", "batches"), [(ResNet18(width=2), 1), (SmallResNet(width=4), 2)]
+)
+def test_a_last_image_that_is_alone_is_learned_from(network, batches, bench, digits):
+    """33 images in batches of 32. ResNet-18 makes maps of one pixel of 16×16, on which batch norm
+    cannot train one image: it goes with those before it. Trying that leaves no trace.
+    """
+    system = Undefended()(replace(bench, network=network, data=digits[0].pick(range(33))))
+    norms = [one for one in system.modules() if isinstance(one, nn.BatchNorm2d)]
+    assert {int(one.num_batches_tracked) for one in norms} == {batches}
+
+
+def test_images_that_batch_norm_only_meets_alone_are_refused(bench, digits):
+    for count, batch in ((1, 32), (3, 1)):
+        settings = replace(bench.settings, batch_size=batch)
+        alone = replace(bench, network=ResNet18(width=2), data=digits[0].pick(range(count)))
+        with pytest.raises(SettingsError, match="take 2 images or more"):
+            Undefended()(replace(alone, settings=settings))

@@ -332,3 +332,29 @@ def test_a_last_image_that_is_alone_is_learned_from(architecture):
 
     train_target(architecture, train, Counted(), TrainSettings(epochs=1, batch_size=4))
     assert sizes == ([4, 5] if isinstance(architecture, _PointMaps) else [4, 4, 1])
+
+
+def test_images_with_a_channel_that_is_always_the_same_are_learned_from():
+    train = few("train")
+    images = train.images.clone()
+    images[:, 2] = 0.3
+    settings = TrainSettings(epochs=1, lr=0.01)
+    model = train_target(SmallCNN(width=4), replace(train, images=images), NoDefence(), settings)
+    assert model.std.flatten()[2] == 1.0
+    assert model.std.flatten()[0].item() == pytest.approx(images[:, 0].std().item(), rel=1e-6)
+
+
+def test_images_that_batch_norm_only_meets_alone_are_refused():
+    train = few("train")
+    for count, batch in ((1, 4), (3, 1)):
+        settings = TrainSettings(epochs=1, batch_size=batch)
+        with pytest.raises(SettingsError, match="take 2 images or more"):
+            train_target(_PointMaps(), train.pick(range(count)), NoDefence(), settings)
+
+
+def test_trying_one_image_leaves_no_trace():
+    train = few("train").pick(range(9))
+    settings = TrainSettings(epochs=1, batch_size=4)
+    model = train_target(SmallCNN(width=4), train, NoDefence(), settings)
+    norms = [one for one in model.modules() if isinstance(one, nn.BatchNorm2d)]
+    assert {int(one.num_batches_tracked) for one in norms} == {3}
