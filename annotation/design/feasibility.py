@@ -1,5 +1,6 @@
 """How many people a study needs, worked out before anybody labels, and what fewer would mean."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +10,11 @@ from annotation.domain import StimulusKind
 from annotation.spec import Lists, StudySpec
 from annotation.texts import counted
 
-SECONDS_PER_VOTE = 3.0  # what a practised person takes, where nobody has answered yet
+SECONDS_PER_VOTE = 3.0  # what a practised person takes, where nobody has answered yet; a median
+# Standard deviations of the logarithm of seconds: of people's paces, and of one person's answers.
+PACE, JITTER = 0.4, 0.5
+# What many answers take on average, over what one usually takes: slow ones are slower by more.
+MEAN_OVER_MEDIAN = math.exp((PACE**2 + JITTER**2) / 2)
 
 
 @dataclass(frozen=True, kw_only=True)

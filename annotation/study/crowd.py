@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from annotation.design.assignment import AT_HAND, RECENTLY
-from annotation.design.feasibility import SECONDS_PER_VOTE
+from annotation.design.feasibility import JITTER, PACE, SECONDS_PER_VOTE
 from annotation.errors import StudyError
 from annotation.spec import USUAL_TASK, StudySpec
 from annotation.votes.aggregate import majority
@@ -42,7 +42,7 @@ class Crowd:
     each: float = assumed(200.0, "pictures a person wants to judge, median", 1, 100_000)
     spread: float = assumed(1.0, "standard deviation of its logarithm", 0, 3)
     seconds: float = assumed(SECONDS_PER_VOTE, "seconds a vote takes, median", 0, 3600, above=True)
-    pace: float = assumed(0.4, "standard deviation of its logarithm", 0, 3)
+    pace: float = assumed(PACE, "standard deviation of its logarithm", 0, 3)
     leaves: float = assumed(0.001, "chance to leave for good after an answer", 0, 1)
     spammers: float = assumed(0.1, "share of people who answer anything", 0, 0.95)
     accuracy: float = assumed(0.85, "chance that another's vote is right", 0.5, 1)
@@ -309,7 +309,6 @@ def newcomer(crowd: Crowd, seed: int, seat: int) -> Person:
 
 
 _HASTE = 0.4  # of an honest person's time, as nothing is looked at
-_JITTER = 0.5  # standard deviation of the logarithm of one person's times
 
 
 def _answers(crowd: Crowd, who: Person, batch: Batch) -> tuple[Said, bool, float]:
@@ -327,7 +326,7 @@ def _answers(crowd: Crowd, who: Person, batch: Batch) -> tuple[Said, bool, float
             break
     truth = batch.truth[:n]
     right, guessed = (who.says.random((n, 2)) < (crowd.accuracy, 1 / (crowd.listed + 1))).T
-    times = who.seconds * who.paces.lognormal(0, _JITTER, n + len(passed))
+    times = who.seconds * who.paces.lognormal(0, JITTER, n + len(passed))
     recognised = guessed if who.spammer else truth == right
     said = Said(batch=batch, n=n, recognised=recognised, passed=tuple(passed))
     return said, ends, float(times.sum())

@@ -10,7 +10,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from annotation.design.feasibility import SECONDS_PER_VOTE, Load, feasibility, load_before
+from annotation.design.feasibility import (
+    MEAN_OVER_MEDIAN,
+    SECONDS_PER_VOTE,
+    Load,
+    feasibility,
+    load_before,
+)
 from annotation.design.list_facts import RANDOM_LISTS, list_facts
 from annotation.design.quality import expected, set_aside
 from annotation.design.study_plan import (
@@ -177,13 +183,14 @@ def _told(store: Store, draft: StudyFile, plan: StudyPlan, folders: Sequence[Set
     votes = load.n_items * spec.votes_per_item
     more = round(n * expected(spec, votes / max(1, n), _n_gold(draft)))
     besides = f" and about {counted(more, 'answer')} that never count" if more else ""
-    needed = (votes + more) * seconds
+    needed = (votes + more) * seconds * MEAN_OVER_MEDIAN
     work = (
         f"{counted(load.n_items, 'item')} × {counted(spec.votes_per_item, 'vote')} = "
         f"{counted(votes, 'vote')}{besides}: about {duration(needed)} in all, "
         f"{duration(needed / max(1, n))} for each of {counted(n, 'person', 'people')}, "
-        f"at {seconds:.2g} seconds a vote"
-        f"{'' if looked is None else ', the median of the studies of this task so far'}."
+        f"at {seconds:.2g} seconds a vote, "
+        f"the median{'' if looked is None else ' of the studies of this task so far'}, "
+        f"and {MEAN_OVER_MEDIAN - 1:.0%} on top, as slow answers take longer by more."
     )
     paid = needed / 3600 * (draft.wage or 0)
     cost = [f"At {draft.wage:g} an hour that costs about {paid:,.2f}."] if draft.wage else []

@@ -38,12 +38,15 @@ from annotation.web.templates import fill
 FEWEST_PEOPLE = 3  # from which a matrix of pairs says more than the mean
 MOST_PEOPLE = 25  # up to which it can be read
 MANY_AT = 0.005  # shares that are printed alike
-_WORDS_OF = {
-    VoteStatus.COUNTED: "count",
-    VoteStatus.QUALITY: "answer trials, which never count",
-    VoteStatus.EXCLUDED: "are of somebody who is excluded",
-    VoteStatus.SURPLUS: "came when no more were needed",
-    VoteStatus.SUPERSEDED: "were taken back by whoever gave them",
+_WORDS_OF = {  # of one vote, of several
+    VoteStatus.COUNTED: ("counts", "count"),
+    VoteStatus.QUALITY: ("answers a trial, which never counts", "answer trials, which never count"),
+    VoteStatus.EXCLUDED: ("is of somebody who is excluded", "are of somebody who is excluded"),
+    VoteStatus.SURPLUS: ("came when no more were needed",) * 2,
+    VoteStatus.SUPERSEDED: (
+        "was taken back by whoever gave it",
+        "were taken back by whoever gave them",
+    ),
 }
 
 
@@ -288,9 +291,9 @@ def checks(results: Results) -> str:
 def became(results: Results) -> str:
     """How many votes count, and what became of the others."""
     lines = [
-        f"{results.became[status.value]:,} {words}"
+        counted(n, *words)
         for status, words in _WORDS_OF.items()
-        if results.became.get(status.value)
+        if (n := results.became.get(status.value, 0))
     ]
     return section("What became of the votes", "", f"{'; '.join(lines)}.")
 

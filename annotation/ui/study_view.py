@@ -6,7 +6,7 @@ from typing import Any
 
 from annotation.domain import AnnotatorRow, ProtocolVersion, Study, StudyProgress, StudyStatus
 from annotation.study.setting_texts import as_text
-from annotation.texts import counted
+from annotation.texts import agreeing, counted
 from annotation.web.downloads import DOWNLOADS
 from annotation.web.root_path import rooted
 from annotation.web.templates import fill
@@ -56,12 +56,12 @@ def facts(study: Study) -> list[str]:
     guessing = sum(study.target(model).at_chance is True for model in study.models)
     if guessing:
         found.append(f"{counted(guessing, 'target model')} at chance")
-    if study.n_decoys:
-        found.append(f"{study.n_decoys} of them decoys")
-    if study.n_originals:
-        found.append(f"{study.n_originals} of them originals")
+    if n := study.n_decoys:
+        found.append(f"{n} of them {agreeing(n, 'a decoy', 'decoys')}")
+    if n := study.n_originals:
+        found.append(f"{n} of them {agreeing(n, 'an original', 'originals')}")
     if study.n_failed:
-        found.append(f"{study.n_failed} failed reconstructions left out")
+        found.append(f"{counted(study.n_failed, 'failed reconstruction')} left out")
     found.append(f"headline human score: {spec.headline.value}")
     found += [f"seed {spec.seed}", f"made {study.created:%Y-%m-%d %H:%M} UTC"]
     return found

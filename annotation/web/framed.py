@@ -28,10 +28,13 @@ def head() -> bytes:
     ).encode()
 
 
-def trouble(path: str, status: int, text: str) -> Response:
-    """A page that says what went wrong with `path`; with the studio around it where it is one."""
+def trouble(path: str, status: int, text: str, *, again: bool = True) -> Response:
+    """A page that says what went wrong with `path`; with the studio around it where it is one.
+
+    again: whether to offer the same address once more.
+    """
     if path.split("/")[1:2] == ["studio"]:
-        return page("trouble.html", status, text=text)
+        return page("trouble.html", status, text=text, again=again)
     return page("message.html", status, title="That did not work", text=text)
 
 
@@ -45,7 +48,7 @@ class Framed:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        asks = scope["type"] == "http" and scope["method"] == "GET"
+        asks = scope["type"] == "http" and scope["method"] in {"GET", "POST"}
         if not asks or "text/html" not in Headers(scope=scope).get("accept", ""):
             await self._app(scope, receive, send)
             return
@@ -66,7 +69,7 @@ async def _send(
     start: Message, message: Message, scope: Scope, receive: Receive, send: Send
 ) -> None:
     path, body = bare(scope), message.get("body", b"")
-    wrong = _wrong(start, path, body)
+    wrong = _wrong(start, path, body, sent=scope["method"] == "POST")
     if wrong is not None:
         await wrong(scope, receive, send)
         return
@@ -83,14 +86,17 @@ def _kind(start: Message) -> bytes:
     return bytes(kinds[0]) if kinds else b""
 
 
-def _wrong(start: Message, path: str, body: bytes) -> Response | None:
-    """The page in place of what only a script can read: that there is none, or what went wrong."""
+def _wrong(start: Message, path: str, body: bytes, *, sent: bool) -> Response | None:
+    """The page in place of what only a script can read: that there is none, or what went wrong.
+
+    sent: whether a form was, of which the answer says what is not there.
+    """
     if start["status"] < 400 or _kind(start).startswith(b"text/html"):
         return None
-    if start["status"] == 404:
+    if start["status"] == 404 and not sent:
         return page("missing.html", 404, path=path)
     said = _error(body)
-    return trouble(path, start["status"], said) if said else None
+    return trouble(path, start["status"], said, again=not sent) if said else None
 
 
 def _error(body: bytes) -> str:

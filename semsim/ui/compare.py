@@ -14,6 +14,7 @@ from semsim.errors import SemsimError
 from semsim.jobs import folders as jobs
 from semsim.kept.places import files_of
 from semsim.ui import ScienceContext, compare_solid, compare_tabs, compare_view
+from semsim.ui.answers import said
 from semsim.ui.compare_asked import PAGE, TABS, Asked, asked_in, first_tab
 from semsim.ui.compare_data import USUAL_REFERENCE, Comparison, find_study, held, opened
 from semsim.ui.compare_jobs import (
@@ -58,12 +59,9 @@ def router(context: ScienceContext) -> APIRouter:
         asked, newcomer = _of_request(context, request), _is_newcomer(request)
         return _remembering(asked, HTMLResponse(_part(context, asked, name, newcomer=newcomer)))
 
+    @said
     def act(request: Request, name: str, job: str = "", weights: str = "") -> HTMLResponse:
-        asked = _of_request(context, request)
-        try:
-            return HTMLResponse(_done(context, asked, name, job, weights))
-        except SemsimError as error:
-            return HTMLResponse(compare_view.trouble(str(error)))
+        return HTMLResponse(_done(context, _of_request(context, request), name, job, weights))
 
     def script() -> FileResponse:
         return FileResponse(_SCRIPT, headers={"Cache-Control": "no-cache"})
@@ -71,7 +69,7 @@ def router(context: ScienceContext) -> APIRouter:
     routes.get(PAGE)(framed)
     routes.get(PAGE + "/compare.js")(script)
     routes.get(PAGE + "/part/{name}")(part)
-    routes.post(PAGE + "/act/{name}")(act)
+    routes.post(PAGE + "/act/{name}", response_model=None)(act)
     return routes
 
 

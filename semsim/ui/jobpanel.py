@@ -211,7 +211,7 @@ def newest(root: Path, kind: str) -> str | None:
 def chooser(root: Path, kind: str, value: str | None) -> Any:
     """A list to choose a job of this kind from, newest first, with the time it was made (UTC)."""
     found = jobs.list_jobs(root, kind)
-    offered = [(f"{job.title} · {when(job.created)}", job.id) for job in found]
+    offered = [(f"{job.title} · {when(job.created)} UTC", job.id) for job in found]
     return gr.Dropdown(choices=offered, value=value, visible=bool(offered))
 
 

@@ -81,6 +81,21 @@ def test_signing_in_outlives_a_restart_and_ends_when_one_signs_out(visit, server
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 
 
+def test_the_side_bar_says_that_one_is_signed_out(visit, server) -> None:
+    page = visit()
+    page.goto("/studio/help")
+    sign_in(page)
+    bar = page.locator("#studio-frame")
+    expect(bar).to_contain_text("Signed in as Ada")
+    with page.expect_response(f"{server.url}/logout"):
+        page.evaluate("() => { fetch('/logout', { method: 'POST' }); }")  # as another tab does
+    expect(bar).to_have_attribute("data-lost", "You are signed out. Load the page again.")
+    expect(bar).to_contain_text("Signed in as Ada")  # no page in its place
+    page.reload()
+    sign_in(page)
+    expect(page).to_have_url(f"{server.url}/studio/help")
+
+
 def test_a_researcher_is_invited_and_administers_nothing(visit) -> None:
     ada, bo = visit(), visit()
     ada.goto("/admin")

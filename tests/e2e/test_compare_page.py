@@ -71,6 +71,25 @@ def test_a_press_that_failed_can_be_made_again(page: Page, server) -> None:
     make.click()
     expect(page.locator("#studio-toasts")).to_contain_text("The studio does not answer")
     expect(make).to_be_enabled()
+    page.unroute(re.compile("act/report"))
+    page.route(
+        re.compile("act/report"),
+        lambda route: route.fulfill(status=422, json={"error": "The disk is full."}),
+    )
+    make.click()
+    expect(page.locator("#studio-toasts")).to_contain_text("The disk is full.")
+    expect(make).to_be_enabled()
+
+
+def test_a_metric_opened_in_another_tab_leaves_this_page_as_it_is(page: Page, server) -> None:
+    page.goto(at(server, "tab=answer"))
+    shown, before = page.locator("#cmp-side h2").inner_text(), page.url
+    link = page.locator(".cmp-forest tbody tr:not([aria-current]) a").first
+    with page.context.expect_page() as opened:
+        link.click(modifiers=["ControlOrMeta"])
+    expect(opened.value.locator("#cmp-side h2")).not_to_have_text(shown)
+    assert page.url == before
+    expect(page.locator("#cmp-side h2")).to_have_text(shown)
 
 
 def test_the_old_answer_stays_and_can_be_used_until_the_new_one_is_there(page, server) -> None:

@@ -1,5 +1,7 @@
 """The frame in a real browser: the study in hand, light and dark, the drawer, questions, words."""
 
+import re
+
 import pytest
 from e2e.rules import MOST_SHIFT, SHIFT, broken_in_any_look, broken_rules
 from playwright.sync_api import Page, expect
@@ -21,6 +23,18 @@ def test_the_study_chosen_stays_through_pages_and_reloads(page: Page, server, ne
     expect(page).to_have_url(f"{server.url}/studio/people?study={other.id}")
     page.goto(f"{server.url}/studio/help")  # not in the address, and still in hand
     expect(chosen).to_have_value(other.id)
+
+
+def test_the_side_bar_stays_with_the_study_that_it_shows(page: Page, server, new_study) -> None:
+    """Another tab may choose another meanwhile."""
+    study = new_study(name="One")
+    page.goto(f"{server.url}/studio/help?study={study.id}")
+    expect(page.get_by_label("Study in hand")).to_have_value(study.id)
+    page.goto(f"{server.url}/studio/help")
+    expect(page.get_by_label("Study in hand")).to_have_value(study.id)
+    with page.expect_request(re.compile("/studio/frame")) as asked:
+        pass
+    assert f"study={study.id}" in asked.value.url
 
 
 def test_light_or_dark_is_kept(page: Page, server) -> None:
@@ -81,11 +95,14 @@ def test_what_cannot_be_undone_is_typed_first(page: Page, server) -> None:
     page.keyboard.press("Enter")
     assert page.evaluate("window.answer") is None
     page.get_by_label("Type Mine to go on").fill("Mine")
-    delete.click()
+    page.keyboard.press("Enter")
     page.wait_for_function("window.answer === true")
     page.evaluate("() => { studio.ask({ title: 'Sure?' }).then((said) => { answer = said; }); }")
     page.keyboard.press("Escape")
     page.wait_for_function("window.answer === false")
+    page.evaluate("() => { studio.ask({ title: 'Sure?' }).then((said) => { answer = [said]; }); }")
+    page.get_by_role("button", name="Back").click()
+    page.wait_for_function("window.answer[0] === false")
     page.evaluate("studio.tell('Done: <b>it</b>')")
     expect(page.get_by_role("status").filter(has_text="Done: <b>it</b>")).to_be_visible()
 

@@ -290,6 +290,19 @@ def test_space_is_none_and_a_clicked_button_does_not_catch_it(
     assert list(votes["reason"].fillna("")) == ["", "cannot_make_out", "not_in_list"]
 
 
+def test_space_is_none_after_a_click_on_undo_or_on_the_other_view(
+    page, server, store, new_study
+) -> None:
+    study = new_study()
+    join(page, server, study)
+    page.keyboard.press("1")
+    for button in (".sl-undo", ".sl-view"):
+        page.locator(button).click()
+        page.keyboard.press("Space")
+    saved(page)
+    assert answers(store, study) == ["none", "none"]
+
+
 def test_a_signed_out_page_keeps_its_answers_until_somebody_signs_in_again(
     context, page, server, store, new_study
 ) -> None:
@@ -816,6 +829,19 @@ def test_a_personal_link_leads_on_another_device_to_the_same_place(
         expect(other.get_by_role("heading", name="You are signed out")).to_be_visible()
         other.get_by_role("link", name="Continue as Ada").click()
         expect(other.locator(".sl-count")).to_contain_text("2 of 24")
+
+
+def test_a_link_that_did_not_come_is_not_copied(page, server, new_study) -> None:
+    join(page, server, new_study())
+    page.route("**/api/link", lambda route: route.abort())
+    page.locator(".sl-own-link").click()
+    expect(page.locator(".sl-copy")).to_be_disabled()
+    page.keyboard.press("Enter")  # the focus is on what closes it
+    expect(page.locator(".sl-address")).to_be_hidden()
+    page.unroute("**/api/link")
+    page.locator(".sl-own-link").click()
+    expect(page.locator(".sl-address")).to_contain_text("/me/")
+    expect(page.locator(".sl-copy")).to_be_enabled()
 
 
 def kept(page: Page) -> list[str]:

@@ -46,6 +46,7 @@ def test_somebody_is_paused_excluded_included_and_erased(page, server, store, st
     page.get_by_role("button", name="Pause").click()
     expect(told).to_contain_text("Ada & <i>Eve</i> is paused.")
     expect(head).to_contain_text("paused")
+    expect(head.get_by_role("heading")).to_be_focused()  # what was pressed is gone
     page.get_by_role("button", name="Resume").click()
     expect(told).to_contain_text("Ada & <i>Eve</i> goes on.")
     expect(head).to_contain_text("active")

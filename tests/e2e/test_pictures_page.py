@@ -95,6 +95,20 @@ def test_a_folder_goes_up_in_pieces_though_the_connection_breaks(
     keep(page, "second")
 
 
+def test_a_page_looks_at_what_is_gone_no_longer(page: Page, tmp_path: Path, server) -> None:
+    _, look = looked_at(packed(fill(tmp_path / "late")), server.data)
+
+    def going(route: Route) -> None:
+        answer = route.fetch()
+        live = '<div data-watch="gone" data-going><p data-status></p></div></main>'
+        route.fulfill(response=answer, body=answer.text().replace("</main>", live))
+
+    page.route(f"**/plan/{look}", going, times=1)
+    page.goto(f"{server.url}/studio/pictures/plan/{look}")
+    expect(page.locator(".pic-found")).to_be_visible()
+    expect(page.locator("[data-going]")).to_have_count(0)  # asked for anew
+
+
 def test_files_are_discarded_once_somebody_is_sure(page: Page, tmp_path: Path, server) -> None:
     root = uploads.folder_of(server.data)
     sent, look = looked_at(packed(fill(tmp_path / "unwanted")), server.data)

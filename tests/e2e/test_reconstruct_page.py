@@ -16,6 +16,13 @@ PAGE = "reconstruct"
 SLOW = 120_000  # milliseconds; two busy cores
 
 
+def test_a_data_set_that_cannot_be_fetched_says_why(page: Page) -> None:
+    told = {"error": "The database does not answer."}
+    page.route(re.compile("/fetch/"), lambda route: route.fulfill(status=503, json=told))
+    page.locator("[data-fetch=cifar100]").click()
+    expect(page.locator("[data-why=cifar100]")).to_have_text(told["error"])
+
+
 def test_a_campaign_is_planned_run_and_looked_at(page: Page) -> None:
     cards = page.locator("#rec-cards")
     first = cards.get_by_role("button").first

@@ -28,6 +28,7 @@ def press(page, tab: str) -> None:
     link = page.locator(".rs-tabs").get_by_role("link", name=tab, exact=True)
     link.click()
     expect(link).to_have_attribute("aria-current", "page")
+    expect(link).to_be_focused()
 
 
 def test_a_study_without_votes_says_what_is_missing_on_every_tab(page, server, new_study) -> None:
@@ -57,3 +58,20 @@ def test_what_people_said_is_on_the_tabs_and_in_the_tables(page, server, store, 
         page.get_by_role("link", name="annotators.csv").click()
     people = pd.read_csv(io.BytesIO(download.value.path().read_bytes()))
     assert sorted(people.iloc[:, 0]) == sorted(PEOPLE)
+
+
+def test_of_two_quick_presses_the_last_counts(page, server, new_study) -> None:
+    open_results(page, server, new_study(Task.RECOGNITION, name="x" * 200))
+    page.evaluate(
+        """() => { const real = window.fetch; window.fetch = async (asked, given) => {
+        const answer = await real(asked, given);
+        if (String(asked).includes('tab=people')) await new Promise((go) => { window.late = go; });
+        return answer; }; }"""
+    )
+    page.locator(".rs-tabs").get_by_role("link", name="People", exact=True).click()
+    press(page, "Checks")
+    page.wait_for_function("Boolean(window.late)")
+    page.evaluate("new Promise((go) => { window.late(); setTimeout(go, 200); })")
+    expect(page.locator(".rs-tabs [aria-current]")).to_have_text("Checks")
+    expect(page).to_have_url(re.compile("tab=checks"))
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

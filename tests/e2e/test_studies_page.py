@@ -112,6 +112,29 @@ def test_a_study_is_made_in_four_steps_and_followed(page, server, store) -> None
     expect(page.locator(".ov-people")).to_contain_text("Ada & <i>Eve</i>")
 
 
+def test_what_is_in_the_making_outlives_a_reload_without_its_password(page) -> None:
+    choose(page, "convnet8")
+    page.get_by_role("button", name="2 Question").click()
+    page.get_by_role("radio", name="Pair").check()
+    page.locator("#question-words").fill("The same?")
+    page.locator("[data-setting=password]").evaluate("(field) => { field.value = 'secret'; }")
+    with page.expect_response("**/studio/new/look"):
+        page.locator("#people").evaluate(
+            """(field) => { field.value = 9;
+            field.dispatchEvent(new Event('input', { bubbles: true })); }"""
+        )
+    page.reload()
+    expect(page.get_by_role("radio", name="Pair")).to_be_checked()
+    expect(page.locator("#question-words")).to_have_value("The same?")
+    expect(page.locator("#people")).to_have_value("9")
+    expect(page.locator("[data-setting=password]")).to_have_value("")
+    assert "secret" not in page.evaluate("JSON.stringify({ ...sessionStorage })")
+    page.get_by_role("button", name="1 Pictures").click()
+    expect(page.get_by_role("checkbox", name="convnet8")).to_be_checked()
+    page.goto(page.url.partition("#")[0] + "?")  # somebody begins anew
+    expect(page.get_by_role("checkbox", name="convnet8")).not_to_be_checked()
+
+
 def test_words_are_given_row_by_row_and_changed_later(page, server, store) -> None:
     choose(page, "convnet8")
     page.get_by_role("button", name="2 Question").click()
@@ -234,8 +257,12 @@ def test_a_study_is_renamed_and_deleted_by_typing_its_name(page, server, store, 
     page.goto(f"{server.url}/studio/overview?study={study.id}")
     page.locator("summary", has_text="More").click()
     page.get_by_role("button", name="Rename").click()
+    page.get_by_role("dialog").get_by_label("Name").fill("Not this")
+    page.get_by_role("dialog").get_by_role("button", name="Back").click()
+    page.locator("summary", has_text="More").click()
+    page.get_by_role("button", name="Rename").click()
     page.get_by_role("dialog").get_by_label("Name").fill("Gone")
-    page.get_by_role("dialog").get_by_role("button", name="Rename").click()
+    page.keyboard.press("Enter")
     told(page, "Renamed to Gone")
     page.locator("summary", has_text="More").click()
     page.get_by_role("button", name="Delete").click()
@@ -259,6 +286,20 @@ def test_a_name_with_two_spaces_is_typed_as_a_page_shows_it(page, server, new_st
     expect(dialog.get_by_role("button", name="Delete it")).to_be_disabled()
     dialog.get_by_role("textbox").fill("Two spaces")
     expect(dialog.get_by_role("button", name="Delete it")).to_be_enabled()
+
+
+def test_a_list_stays_where_it_was_scrolled_when_more_people_come(
+    page, server, store, new_study
+) -> None:
+    study = new_study()
+    for n in range(15):
+        studies.join(store, study.token, f"Person {n:02}")
+    page.goto(f"{server.url}/studio/overview?study={study.id}")
+    people = page.locator(".ov-people .st-scroll")
+    assert people.evaluate("(list) => { list.scrollTop = 40; return list.scrollTop; }") == 40
+    studies.join(store, study.token, "Zoe")
+    expect(people).to_contain_text("Zoe")
+    assert people.evaluate("(list) => list.scrollTop") == 40
 
 
 def test_votes_are_taken_out_of_the_study_in_hand(page, server, new_study) -> None:

@@ -88,11 +88,17 @@
     };
   }
 
+  const NOBODY = 'The studio does not answer; this page may be out of date.';
+  const SIGNED_OUT = 'You are signed out. Load the page again.';
+  const inHand = (part) => part.querySelector('#st-study')?.value;
+
+  // Another tab may have another study in hand meanwhile: the bar stays with the one that it shows.
   async function fetched() {
-    const study = address().get('study');
+    const study = address().get('study') || inHand(bar);
     const asked = new URLSearchParams({ at: path, ...(study ? { study } : {}) });
-    const answer = await fetch(`${home}frame?${asked}`, { headers: { accept: 'text/html' } });
-    if (!answer.ok) throw new Error(`the side bar answered ${answer.status}`);
+    // Not asked for as a page: whoever is signed out is told so and not led to where one signs in.
+    const answer = await fetch(`${home}frame?${asked}`).catch(() => null);
+    if (!answer?.ok) throw new Error(answer?.status === 401 ? SIGNED_OUT : NOBODY);
     if (drawn && answer.headers.get(ANSWERED_BY) !== drawn.content) sayOther();
     const holder = document.createElement('template');
     holder.innerHTML = await answer.text();
@@ -103,7 +109,8 @@
       const content = await fetched();
       bar.removeAttribute('data-lost');
       const places = (part) => [...part.querySelectorAll('[data-live]')];
-      const same = bar.childElementCount > 0 && places(bar).length === places(content).length;
+      const same = bar.childElementCount > 0 && places(bar).length === places(content).length
+        && inHand(bar) === inHand(content);
       if (!same) {
         bar.replaceChildren(content);
         return;
@@ -112,8 +119,8 @@
         const old = bar.querySelector(`[data-live="${fresh.dataset.live}"]`);
         if (old && old.innerHTML !== fresh.innerHTML) old.replaceWith(fresh);
       }
-    } catch {
-      bar.setAttribute('data-lost', 'The studio does not answer; this page may be out of date.');
+    } catch (error) {
+      bar.setAttribute('data-lost', error.message);
     }
   }
   bar.addEventListener('change', (event) => {
@@ -149,9 +156,8 @@
     const go = element('button', { type: 'submit', value: 'yes', textContent: yes, disabled: Boolean(type) });
     go.className = 'st-button';
     go.dataset.kind = type ? 'danger' : 'primary';
-    const back = element('button', { type: 'submit', value: 'no', textContent: 'Back' });
+    const back = element('button', { type: 'button', textContent: 'Back' }); // Enter is for the other
     back.className = 'st-button';
-    back.formNoValidate = true;
     const words = (text) => text.trim().split(/\s+/).join(' '); // of several spaces a page shows one
     typed.addEventListener('input', () => { go.disabled = words(typed.value) !== words(type); });
     const form = element('form', { method: 'dialog' }, element('h2', { textContent: title, id: 'st-asked' }));
@@ -166,9 +172,7 @@
         resolve(dialog.returnValue === 'yes');
         dialog.remove();
       });
-      form.addEventListener('keydown', (event) => {
-        if (event.key === 'Enter' && go.disabled) event.preventDefault();
-      });
+      back.addEventListener('click', () => dialog.close('no'));
       dialog.showModal();
       (type ? typed : back).focus();
     });

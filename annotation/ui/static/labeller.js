@@ -177,7 +177,7 @@ class SemsimLabeller extends HTMLElement {
       this.#update();
     });
     const on = (selector, handler) => this.#view.$(selector).addEventListener("click", handler);
-    on(".sl-undo", () => this.#undo());
+    on(".sl-undo", ({ detail }) => this.#undo(detail > 0));
     on(".sl-help-open", () => this.#help());
     on(".sl-own-link", () => showLink(this.#view, this.#study.key));
     this.#view.$(".sl-help").addEventListener("close", () => this.#closedHelp());
@@ -212,6 +212,7 @@ class SemsimLabeller extends HTMLElement {
       this.#looking.hold();
     });
     on(["pointerup", "pointercancel", "lostpointercapture", "blur"], () => this.#looking.release());
+    on(["pointerup"], () => this.#focusStage()); // as after any click
     on(["contextmenu"], (event) => event.preventDefault()); // a long touch asks for it
     on(["keydown", "keyup"], (event) => {
       if (event.code !== "Space" && event.code !== "Enter") return;
@@ -310,9 +311,7 @@ class SemsimLabeller extends HTMLElement {
     if (event.code === "Backspace" && !command) return this.#did(event, () => this.#undo());
     // Undo goes by the letter, as everywhere else on the computer; by the place where keys have others.
     const z = /^[a-z]$/i.test(event.key) ? /z/i.test(event.key) : event.code === "KeyZ";
-    if (command && !event.shiftKey && z) {
-      return this.#did(event, () => this.#undo());
-    }
+    if (command && !event.shiftKey && z) return this.#did(event, () => this.#undo());
     if (command) return;
     // Whoever switches single keys off, WCAG 2.1.4, means this one too.
     if (event.key === "?" && this.#useKeys) return this.#did(event, () => this.#help());
@@ -409,7 +408,7 @@ class SemsimLabeller extends HTMLElement {
     return `semsim:${this.#study.key}:history${this.#study.step === "practice" ? ":practice" : ""}`;
   }
 
-  #undo() {
+  #undo(pointed = false) {
     const last = this.#history.pop();
     if (!last) return;
     this.#saveHistory();
@@ -422,6 +421,7 @@ class SemsimLabeller extends HTMLElement {
     this.#feedback.drop();
     this.#feed.putBack(last.item);
     this.#update();
+    if (pointed) this.#focusStage();
   }
 
   // An answer that was too quick is nowhere: there is nothing to take back.

@@ -4,10 +4,12 @@ import { sent } from './asking.js';
 import { valueOf } from './fields.js';
 import { namedTexts } from './named.js';
 import { rooted } from './root.js';
+import { recall, remember } from './tabs.js';
 
 const STEPS = ['pictures', 'question', 'people', 'review'];
 const WAIT = 250; // milliseconds after the last change
 const FIRST = 'Put right first what is marked above.';
+const KEPT = `semsim:new${location.search}`; // what is in the making here, when one comes back
 const $ = (selector) => document.querySelector(selector);
 const all = (selector) => [...document.querySelectorAll(selector)];
 const { start, scores, questions, texts } = JSON.parse($('#new-data').textContent);
@@ -40,6 +42,22 @@ function draft() {
   return { ...rest, ...settings, sets, people: number('#people'), wage: number('#wage'), gold: $('#gold').value };
 }
 
+function keep() {
+  const { password, ...told } = draft(); // a password is kept nowhere
+  remember(KEPT, JSON.stringify({ told, named }));
+}
+
+// Fills in what was in the making when the page was loaded again or left. Answers whether there was any.
+function goOn() {
+  const [{ type }] = performance.getEntriesByType('navigation');
+  const kept = ['reload', 'back_forward'].includes(type) && recall(KEPT);
+  if (!kept) return false;
+  const { told, named: was } = JSON.parse(kept);
+  fillIn(told);
+  named = was;
+  return true;
+}
+
 // Texts of the study by name, from the field that has them as JSON; what is none is left to be told.
 function textsOf(text) {
   try {
@@ -62,8 +80,8 @@ function fillIn(values) {
   for (const [name, value] of Object.entries(settings)) {
     const field = $(`[data-setting="${CSS.escape(name)}"]`);
     if (!field) rest[name] = value;
-    else if (field.type === 'checkbox') field.checked = value === 'yes';
-    else field.value = value;
+    else if (field.type === 'checkbox') field.checked = [true, 'yes'].includes(value);
+    else field.value = typeof value === 'object' ? JSON.stringify(value) : value;
   }
   named = Boolean(settings.name);
   const field = $('[data-setting="texts"]');
@@ -92,6 +110,7 @@ function send(where, body) {
 async function look() {
   const mine = ++asked;
   suggestName();
+  keep();
   try {
     const told = await (await send('look', draft())).json();
     if (mine === asked) show(told);
@@ -201,6 +220,7 @@ async function create() {
   try {
     const told = await (await send('create', draft())).json();
     if (!told.problems) {
+      remember(KEPT, '');
       window.studio.tellNext(`Created: ${told.name}`);
       return location.assign(rooted(`/studio/overview?study=${encodeURIComponent(told.study)}`));
     }
@@ -275,6 +295,6 @@ $('#from-file').addEventListener('change', ({ target }) => {
 addEventListener('hashchange', () => go(location.hash.slice(1), false));
 new ResizeObserver(scale).observe($('.nw-screen'));
 byTask();
-if (Object.keys(start).length) fillIn(start);
+if (!goOn() && Object.keys(start).length) fillIn(start);
 go(location.hash.slice(1), false);
 look();

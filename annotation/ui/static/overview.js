@@ -4,6 +4,7 @@ import { sent } from './asking.js';
 import { copied } from './copying.js';
 import { valueOf } from './fields.js';
 import { namedTexts } from './named.js';
+import { replace } from './replacing.js';
 import { rooted } from './root.js';
 
 const LOOK = 5000; // milliseconds between two looks
@@ -40,7 +41,7 @@ function begin(study) {
     const fresh = [...holder.content.children];
     for (const [at, old] of [...$('#now').children].entries()) {
       const busy = old.querySelector('details[open]') || old.contains(document.activeElement);
-      if (!busy && !old.isEqualNode(fresh[at])) old.replaceWith(fresh[at]);
+      if (!busy && !old.isEqualNode(fresh[at])) replace(old, fresh[at]);
     }
   }
 
@@ -64,6 +65,7 @@ function begin(study) {
 
   async function rename() {
     const dialog = $('#rename');
+    dialog.querySelector('[type=button]').onclick = () => dialog.close('no'); // Enter renames
     dialog.returnValue = '';
     dialog.showModal();
     $('#new-name').select();

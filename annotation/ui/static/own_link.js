@@ -8,11 +8,14 @@ export async function showLink(view, who) {
   const [address, told, button] = [".sl-address", ".sl-copied", ".sl-copy"].map(view.$);
   address.textContent = "…";
   told.textContent = "";
+  button.disabled = false;
   if (!dialog.open) dialog.showModal();
   try {
     address.textContent = location.origin + (await askForLink(who));
   } catch {
     address.textContent = view.say("label.no_server");
+    button.disabled = true; // there is no link to copy
+    view.$(".sl-back .sl-close").focus();
   }
   button.onclick = async () => {
     told.textContent = view.say((await copied(address)) ? "copy.done" : "copy.by_hand");

@@ -5,6 +5,7 @@
 // An element with data-refresh="SECONDS" is looked at again while nobody is doing anything in it.
 
 import { asked } from "./asking.js";
+import { replace } from "./replacing.js";
 
 const studio = () => window.studio ?? {};
 
@@ -16,20 +17,39 @@ async function fetched(address, options) {
 function put(id, page) {
   const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
   if (!old || !fresh) return location.reload();
-  const held = old.contains(document.activeElement) && document.activeElement.dataset.key;
-  old.replaceWith(fresh);
-  if (held) fresh.querySelector(`[data-key="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
+  const held = old.contains(document.activeElement) && document.activeElement;
+  replace(old, fresh);
+  if (held) (counterpart(held, fresh) ?? heading(fresh)).focus({ preventScroll: true });
 }
 
+function counterpart(held, fresh) {
+  for (const name of ["data-key", "aria-label"]) {
+    const value = held.getAttribute(name);
+    if (value) return fresh.querySelector(`[${name}="${CSS.escape(value)}"]`);
+  }
+  return null;
+}
+
+// Where whoever goes by keys goes on from, as what they pressed is gone.
+function heading(fresh) {
+  const found = fresh.querySelector("h2") ?? fresh;
+  found.tabIndex = -1;
+  return found;
+}
+
+let newest = 0; // of several presses the last counts, whichever answer comes first
+
 async function show(id, address, options) {
+  const mine = ++newest;
   const old = document.getElementById(id);
   old?.setAttribute("aria-busy", "true");
   try {
     const { page, url } = await fetched(address, options);
+    if (mine !== newest) return null;
     put(id, page);
     return url;
   } catch (error) {
-    old?.removeAttribute("aria-busy");
+    if (mine === newest) old?.removeAttribute("aria-busy");
     studio().tell?.(error.message);
     return null;
   }
@@ -79,10 +99,10 @@ for (const { id, dataset } of document.querySelectorAll("[data-refresh]")) {
   setInterval(async () => {
     const part = document.getElementById(id);
     if (!part || busy(part)) return;
-    const address = location.href;
-    const { page } = await fetched(address).catch(() => ({}));
+    const before = newest;
+    const { page } = await fetched(location.href).catch(() => ({}));
     const fresh = page?.getElementById(id);
-    if (!fresh || busy(part) || address !== location.href) return;
+    if (!fresh || busy(part) || before !== newest) return;
     if (document.getElementById(id)?.innerHTML !== fresh.innerHTML) put(id, page);
   }, 1000 * dataset.refresh);
 }

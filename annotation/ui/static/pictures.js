@@ -68,8 +68,9 @@ async function watch(place) {
   const id = place.dataset.watch;
   for (;;) {
     await new Promise((wake) => setTimeout(wake, LOOK_EVERY));
-    const now = await ask(`/jobs/${id}`).catch(() => null);
-    if (!now) continue;
+    const now = await ask(`/jobs/${id}`).catch(({ status }) => ({ status }));
+    if ([401, 404].includes(now.status)) return location.reload(); // signed out, or it is gone
+    if (!("live" in now)) continue;
     const shown = place.querySelector("[data-status]");
     if (shown.innerHTML !== now.html) shown.innerHTML = now.html;
     if (!now.live) return now.to ? location.replace(now.to) : location.reload();

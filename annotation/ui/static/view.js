@@ -443,7 +443,7 @@ export class View {
   notice(text) {
     const box = this.$(".sl-notice");
     box.hidden = !text;
-    box.querySelector("p").textContent = text;
+    put(box.querySelector("p"), text);
   }
 }
 

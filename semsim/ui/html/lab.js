@@ -229,7 +229,11 @@ async function section(more, list, item, preset) {
 async function fetched(button) {
   const why = button.parentElement;
   const address = `${HERE}/fetch/${encodeURIComponent(button.dataset.fetch)}`;
-  const asked = (options) => fetch(address, options).then((answer) => answer.json()).catch(() => null);
+  const asked = async (options) => {
+    const answer = await fetch(address, options).catch(() => null);
+    const told = await answer?.json().catch(() => null);
+    return told && !answer.ok ? { live: false, words: told.error } : told;
+  };
   let told = await asked({ method: "POST" });
   if (!told) return window.studio?.tell?.("The studio does not answer. Try again.");
   for (;;) {

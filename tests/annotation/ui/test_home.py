@@ -95,6 +95,14 @@ def test_votes_of_programs_are_said_to_be(visit, make_study):
     assert re.search(r"<p>0 of [\d,]+ simulated votes</p>", visit().get("/studio/").text)
 
 
+@pytest.mark.parametrize(("n", "said"), [(2, "1 older one is"), (3, "2 older ones are")])
+def test_studies_beyond_those_shown_are_counted(visit, make_study, monkeypatch, n, said):
+    monkeypatch.setattr(home, "SHOWN", 1)
+    for name in range(n):
+        make_study(name=f"Study {name}")
+    assert f"{said} in the list beside." in visit().get("/studio/").text
+
+
 def test_a_study_shows_some_of_its_own_pictures_small(visit, store, tmp_path, make_study):
     study, page = make_study(), visit()
     first, *_ = some_pictures(store, study.id, home.THUMBNAILS)

@@ -167,6 +167,12 @@ def test_the_page_of_an_item_says_who_said_what(client, answered):
     assert client.get("/studio/items/none").status_code == 404
 
 
+def test_a_single_vote_is_one(client, store, make_study):
+    answer_all(store, joined(store, make_study(votes_per_item=1), "Ada")[0])
+    item = client.get("/studio/items").text.split("/studio/items/")[1].split("?")[0]
+    assert " of 1 vote recognises it." in client.get(f"/studio/items/{item}").text
+
+
 def test_simulated_votes_are_said_to_be_and_give_no_verdict_of_people(client, store, make_study):
     study = make_study(simulated=True, votes_per_item=3)
     simulate(store, study.id, 3)

@@ -103,7 +103,7 @@ def test_a_study_in_the_making_is_said_in_sentences(client, draft):
     said = {step: " ".join(lines) for step, lines in told["said"].items()}
     assert "2 sets: 8 reconstructions of 4 originals, data set symbols" in said["pictures"]
     assert "8 items × 5 votes = 40 votes" in said["people"]
-    assert "At 12 an hour that costs about 0.40." in said["people"]
+    assert "At 12 an hour that costs about 0.49." in said["people"]
     assert "chance is 25.0%" in said["people"]
     assert "comes with up to 4 words" in said["review"]
     assert told["unusual"] == [["Candidates per item", "4", "20"]]
@@ -120,7 +120,7 @@ def test_what_never_counts_takes_time_and_money_too(client, draft):
     said = " ".join(look(client, {**draft, **trials})["said"]["people"])
     # Of six items with five votes each; half as many catch trials, and ten that are practice.
     assert "30 votes and about 25 answers that never count: about" in said
-    assert "At 12 an hour that costs about 0.55." in said
+    assert "At 12 an hour that costs about 0.68." in said
     gold = {"gold_rate": "0.5", "gold": "model\timage_id\tanswer\none\timage-000\tCat"}
     said = " ".join(look(client, {**draft, **gold})["said"]["people"])
     assert "40 votes and about 5 answers that never count: about" in said

@@ -152,6 +152,10 @@ def test_what_became_of_the_votes():
     votes.loc[:3, "status"] = "excluded"
     text = str(Page(results_tabs.became(results_of(study(), votes))))
     assert "296 count; 4 are of somebody who is excluded." in text
+    votes.loc[:2, "status"] = ["quality", "superseded", "surplus"]
+    text = str(Page(results_tabs.became(results_of(study(), votes))))
+    assert "1 answers a trial, which never counts; 1 is of somebody who is excluded" in text
+    assert "1 came when no more were needed; 1 was taken back by whoever gave it." in text
 
 
 def test_examples_are_clear_and_as_different_as_can_be():

@@ -60,6 +60,9 @@ def test_the_facts_state_the_settings():
 def test_decoys_and_candidates_belong_to_one_task_each():
     pair = study(task=Task.PAIR, n_decoys=16)
     assert "16 of them decoys" in study_view.facts(pair)
+    single = study_view.facts(study(task=Task.PAIR, n_decoys=1, n_originals=1, n_failed=1))
+    assert {"1 of them a decoy", "1 of them an original"} < set(single)
+    assert "1 failed reconstruction left out" in single
     assert "candidates" not in " ".join(study_view.facts(pair))
     assert "up to 20 candidates, balanced" in study_view.facts(study())
 

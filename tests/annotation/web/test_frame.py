@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from fastapi import Body, HTTPException
 from fastapi.testclient import TestClient
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, JSONResponse
 from study_factory import answer_all, joined
 
 from annotation.study.labelling import list_studies
@@ -142,6 +142,18 @@ def test_what_went_wrong_with_a_page_is_a_page(client, path, framed):
     assert client.get(f"{path}/asked").json() == {"error": "at: Field required"}
     # What says no more than a number stays what it is.
     assert client.get(path, headers=PAGE).json() == {"detail": "I'm a Teapot"}
+
+
+def test_what_went_wrong_with_a_form_is_a_page(client):
+    @client.app.post("/studio/press")
+    def press() -> JSONResponse:
+        return JSONResponse({"error": "There is no Ada <b>here</b>."}, 404)
+
+    page = client.post("/studio/press", headers=PAGE)
+    assert page.status_code == 404
+    assert "There is no Ada &lt;b&gt;here&lt;/b&gt;." in page.text
+    assert "Try again" not in page.text  # which would not send the form
+    assert client.post("/studio/press").json() == {"error": "There is no Ada <b>here</b>."}
 
 
 def test_what_nobody_foresaw_is_told_without_what_it_was(client):

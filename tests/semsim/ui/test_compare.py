@@ -240,6 +240,9 @@ def test_disagreements_can_be_filtered_and_looked_at(made_context):
     key = f"symbols\ninvgrad\n{WIDEST}"
     own = part(client, "grid", metric="mse", way="alarms", model=key)
     assert set(re.findall(r'cmp-model" title="([^"]+)"', own)) == {WIDEST}
+    assert "<strong>3</strong> pictures that MSE calls leaked" in own
+    single = client_of(made_context(n_images=1, change=swap, simulated=False))
+    assert "<strong>1</strong> picture that people recognise" in part(single, "grid", metric="mse")
     row = re.search(r'data-row="(\d+)"', own)[1]
     pair = part(client, "pair", row=row)
     assert pair.count("<img") == 2
@@ -424,7 +427,9 @@ def test_a_job_can_be_stopped_from_the_page(made_context):
     while jobs.state(job) in jobs.LIVE:
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    assert "not a job" in client.post("/studio/compare/act/stop?study=1&job=../x").text
+    refused = client.post("/studio/compare/act/stop?study=1&job=../x")
+    assert refused.status_code == 404  # or what it says would stand in the place of the page
+    assert "not a job" in refused.json()["error"]
 
 
 def test_names_cannot_bring_html(made_context):

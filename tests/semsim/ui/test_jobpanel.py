@@ -56,6 +56,12 @@ def job(tmp_path):
     return jobs.create(tmp_path, kind="test", title="A job", argv=[])
 
 
+def test_a_list_of_jobs_says_when_they_were_made(tmp_path, job):
+    ((words, of),) = jobpanel.chooser(tmp_path, "test", None).choices
+    assert words == f"A job · {job.created[:10]} {job.created[11:16]} UTC"
+    assert of == job.id
+
+
 def visible(updates):
     """Which of stop, resume and log are shown, and whether the page goes on looking."""
     _, stop, resume, details, _, timer = updates
