@@ -31,6 +31,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print a JSON list instead of
 DataOption = Annotated[Path, typer.Option(help="Data folder.")]
 CheckpointsOption = Annotated[Path, typer.Option(help="Folder of weights.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
+WorkersOption = Annotated[
+    int, typer.Option(min=0, help="Processes on this machine; 0: one a core.")
+]
 SchedulerOption = Annotated[str, typer.Option(help="Dask scheduler, as tcp://10.0.0.1:8786.")]
 _TABLES = (".parquet", ".csv")
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from studio import ROOT, START_SECONDS, begin
 
 
@@ -16,6 +17,14 @@ def start(log: Path, *options: str) -> tuple[int | None, str]:
     code = process.exitcode
     process.kill()
     return code, log.read_text()
+
+
+@pytest.mark.parametrize("port", ["99999", "0", "-1", "http"])
+def test_what_is_no_port_is_refused(tmp_path, port):
+    code, said = start(tmp_path / "log", f"--port={port}", "--data-dir", str(tmp_path / "data"))
+    assert code == 2
+    assert f"a port is a number from 1 to 65535; got {port!r}" in said
+    assert not (tmp_path / "data").exists()
 
 
 def test_a_taken_port_is_said_to_be_so_before_anything_is_made(tmp_path):

@@ -60,7 +60,7 @@ class ServerParser(argparse.ArgumentParser):
         )
         self.add_argument("--json", action="store_true", help="print what doctor says as JSON")
         self.add_argument("--host", default="127.0.0.1", help="address to listen on")
-        self.add_argument("--port", type=int, default=7860, help="port to listen on")
+        self.add_argument("--port", type=_port, default=7860, help="port to listen on")
         self.add_argument("--local", action="store_true", help="no accounts, this machine only")
         self.add_argument("--data-dir", type=Path, default=DATA, help="where all data lies")
         self.add_argument(
@@ -87,6 +87,12 @@ class ServerParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         raise failed(message)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        raise argparse.ArgumentTypeError(f"a port is a number from 1 to 65535; got {text!r}")
+    return int(text)
 
 
 def check_port(host: str, port: int) -> None:

@@ -139,11 +139,17 @@ def create(
             raise typer.Exit(1 if found.problems else 0)
     with opened(database, data_dir, make=True) as store:
         made = keep_study(store, found, pictures(images, data_dir, write=True))
+        alike = [one for one in labelling.list_studies(store) if one.name == made.name]
+    if len(alike) > 1:
+        alike_are = counted(len(alike), "study", "studies")
+        say(f"{alike_are} are called {made.name!r} now: call each by its id.")
+    link = rooted(f"/join/{made.token}")
     facts = {"id": made.id, "items": made.n_items, "decoys": made.n_decoys}
-    facts |= {"failed": made.n_failed, "link": rooted(f"/join/{made.token}")}
+    facts |= {"failed": made.n_failed, "link": link}
+    answered = "answered by simulated annotators" if made.spec.simulated else f"link {link}"
     told = (
         f"{made.id}  {counted(made.n_items, 'item')} ({counted(made.n_decoys, 'decoy')}), "
-        f"{counted(made.n_failed, 'failed attack')} left out, link {facts['link']}"
+        f"{counted(made.n_failed, 'failed attack')} left out, {answered}"
     )
     said = [found.people_needed, *found.notes]
     show([{**facts, "notes": said}], "\n".join([told, *said]), as_json)
@@ -209,7 +215,7 @@ def protocol(
 
 def simulate(
     name: StudyName,
-    annotators: Annotated[int, typer.Option(help="How many of the jury.")] = 5,
+    annotators: Annotated[int, typer.Option(min=1, help="How many of the jury.")] = 5,
     data_dir: DataDir = DATA,
     database: Database = None,
 ) -> None:

@@ -35,6 +35,7 @@ from semsim.terminal import (
     Json,
     SchedulerOption,
     TerminalBar,
+    WorkersOption,
     say,
     show,
     told_errors,
@@ -112,7 +113,7 @@ def changed(
 def plan_command(
     change: _Change,
     data_dir: DataOption = DATA,
-    workers: Annotated[int, typer.Option(help="Processes to share the time among.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Processes to share the time among.")] = 1,
     as_json: Json = False,
 ) -> None:
     """Say how many cells a campaign has, and what time and disk it takes, from a few steps."""
@@ -130,7 +131,7 @@ def run_command(
     change: _Change,
     data_dir: DataOption = DATA,
     scheduler: SchedulerOption = "",
-    workers: Annotated[int, typer.Option(help="Processes on this machine; 0: one a core.")] = 0,
+    workers: WorkersOption = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps, on each worker.")] = "auto",
     judge: Annotated[
         str, typer.Option(help="Judge that reads the pictures at the end, see `judge list`.")

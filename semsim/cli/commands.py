@@ -120,6 +120,7 @@ class Commands(TyperGroup):
             alone = typer.Typer(add_completion=False)
             alone.command(cmd_name)(found)
             found = alone
+        found._add_completion = False  # it would complete a program that is called as this file
         command = get_command(found)
         command.name = cmd_name
         _add_loudness(command)

@@ -150,4 +150,6 @@ def _told(found: Findings, at: _Source | None) -> Findings:
 
 
 def _without(folder: Path, text: str) -> str:
+    if folder == Path():
+        return text  # it was named by no name
     return text.replace(f"{folder}/", "").replace(str(folder), folder.name)

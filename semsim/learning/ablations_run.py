@@ -10,11 +10,10 @@ from typing import Any
 import pandas as pd
 
 from semsim.device import pick_device
-from semsim.errors import DataError, TrainingFailedError
+from semsim.errors import TrainingFailedError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
 from semsim.jobs.orders import to_record
-from semsim.kept.extras import arrow
 from semsim.kept.whole import write_json
 from semsim.learning import orders
 from semsim.learning.ablations import (
@@ -35,6 +34,7 @@ from semsim.learning.triplets import is_simulated, learnable, take_stock, typed
 from semsim.metrics import Resources, find_metric
 from semsim.metrics.provenance import SHUFFLED, START
 from semsim.progress import Progress, Report, silent
+from semsim.scores.scoring import read_labels
 from semsim.words import counted
 
 STUDY_KIND = "learn-study"
@@ -342,14 +342,8 @@ def do_study(order: StudyJob, folder: Path, report: Report) -> dict[str, Any]:
 
 def read_material(labels: Path, votes: Path | None) -> Material:
     """Tables from Parquet files; without the file of votes there are none."""
-    arrow()
-    try:
-        found = pd.read_parquet(votes) if votes is not None and votes.exists() else None
-        return Material(labels=typed(pd.read_parquet(labels)), votes=found)
-    except FileNotFoundError:
-        raise DataError(f"No labels at {labels}. Export them from a study.") from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{labels} and {votes} are no tables to read ({error}).") from error
+    found = read_labels(votes, "votes") if votes is not None and votes.exists() else None
+    return Material(labels=typed(read_labels(labels)), votes=found)
 
 
 def material_in(folder: Path) -> Material:

@@ -15,7 +15,6 @@ from semsim.reproduce.plans import (
     MadeOption,
     PlanOption,
     SizeOption,
-    WorkersOption,
     planned_text,
 )
 from semsim.reproduce.semsim import carried_out
@@ -28,6 +27,7 @@ from semsim.terminal import (
     Json,
     SchedulerOption,
     TerminalBar,
+    WorkersOption,
     rows_of,
     say,
     show_told,

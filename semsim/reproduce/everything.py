@@ -18,7 +18,6 @@ from semsim.reproduce.plans import (
     MadeOption,
     PlanOption,
     SizeOption,
-    WorkersOption,
     planned_text,
 )
 from semsim.reproduce.semsim import carried_out
@@ -31,6 +30,7 @@ from semsim.terminal import (
     Json,
     SchedulerOption,
     TerminalBar,
+    WorkersOption,
     rows_of,
     say,
     show_told,

@@ -15,7 +15,6 @@ from semsim.terminal import text_table
 PlanOption = Annotated[
     bool, typer.Option("--plan", help="Say what it takes on this machine; compute nothing.")
 ]
-WorkersOption = Annotated[int, typer.Option(help="Processes here; 0: one a core.")]
 # Of what keeps all that it makes in one folder.
 MadeOption = Annotated[Path, typer.Option(help="Folder for all that is made; a run goes on there.")]
 SizeOption = Annotated[

@@ -21,7 +21,6 @@ from semsim.registry import read_plugin
 from semsim.reproduce.plans import (
     PlanOption,
     Share,
-    WorkersOption,
     planned_text,
 )
 from semsim.reproduce.semsim_cost import NOT_COUNTED, NOT_ON_GPU, costs_of, plan_rows, plan_text
@@ -40,6 +39,7 @@ from semsim.terminal import (
     Json,
     SchedulerOption,
     TerminalBar,
+    WorkersOption,
     say,
     show_told,
     told_errors,

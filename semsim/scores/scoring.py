@@ -267,15 +267,16 @@ def _read_part(pairs: pd.DataFrame, originals: Callable[[tuple[Path, ...]], Tens
     )
 
 
-def read_labels(path: Path) -> pd.DataFrame:
-    """The labels in a Parquet file; `DataError` where there are none to be read."""
+def read_labels(path: Path, what: str = "labels") -> pd.DataFrame:
+    """The labels, or votes, in a Parquet file; `DataError` where there are none to be read."""
     arrow()
     try:
         return pd.read_parquet(path)
     except FileNotFoundError:
-        raise DataError(f"No labels at {path}. Export them from a study.") from None
+        raise DataError(f"No {what} at {path}. Export them from a study.") from None
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} is not a readable Parquet file ({error}).") from error
+        why = f"{path} is not a readable Parquet file ({error}); export the {what} as one."
+        raise DataError(why) from error
 
 
 def score_key(metric: Metric, images: str, resources: Resources) -> str:

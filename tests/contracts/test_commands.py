@@ -58,6 +58,26 @@ def test_data_and_weights_lie_in_one_place_by_default(call):
             assert Path(option.default) == places[option.name]
 
 
+@pytest.mark.parametrize("call", CALLS, ids=" ".join)
+def test_how_many_work_is_no_negative_number(call):
+    for option in COMMANDS[call].params:
+        if option.name in {"workers", "annotators", "people"} and isinstance(option.default, int):
+            if option.min is None:  # settings say so themselves
+                assert typed(call, option.opts[0], -2).exit_code == 2
+            else:
+                assert option.min >= 0
+
+
+@pytest.mark.parametrize("half", APPS)
+def test_no_group_offers_to_complete_itself(half):
+    """A shell completes a program by its name, which a group does not have."""
+    top = get_command(APPS[half])
+    groups = [one for name in top.list_commands(None) if (one := top.get_command(None, name))]
+    assert groups
+    for group in groups:
+        assert "--install-completion" not in {name for one in group.params for name in one.opts}
+
+
 # A file is called like what it holds, and metrics are those of which higher ones leak more.
 SINGULAR = {"--labels", "--votes", "--higher-leaks", "--lower-leaks"}
 ELSEWHERE = {"--batch": "--batch-size", "--data": "--dataset", "--scale": "--preset"}

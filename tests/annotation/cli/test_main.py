@@ -93,6 +93,13 @@ def test_pairs(run, folder):
     ).output  # fmt: skip
 
 
+def test_a_study_that_nobody_can_join_has_no_link(run, folder):
+    assert "link /join/" in run("create", "asked", "--set", folder).output
+    said = run("create", "made", "--set", folder, "--simulated").output
+    assert "answered by simulated annotators" in said
+    assert "link" not in said
+
+
 def test_one_item_is_said_in_the_singular(run, tmp_path):
     write_set(tmp_path / "one", labels=("Cat",))
     said = run(
@@ -168,8 +175,11 @@ def test_mistakes_are_explained_and_fail(run, folder, tmp_path):
     unknown = run("progress", "demo")
     assert unknown.exit_code == 2
     assert "There are no studies at" in unknown.output
-    for _ in range(2):
-        run("create", "demo", "--set", folder)
+    said = [run("create", "demo", "--set", folder).output for _ in range(2)]
+    twice = "2 studies are called 'demo' now: call each by its id."
+    assert [twice in one for one in said] == [False, True]
+    few = run("simulate", "demo", "--annotators", "-2")
+    assert few.exit_code == 2, few.output
     assert "Several studies are called 'demo'" in run("progress", "demo").output
     nowhere = run("create", "x", "--set", tmp_path / "nowhere")
     assert (nowhere.exit_code, "run.json is missing" in nowhere.output) == (2, True)
