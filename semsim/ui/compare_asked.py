@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 from urllib.parse import urlencode
 
-from semsim.reporting.gallery import judged_by_both
+from semsim.reporting.gallery import disagreements
 from semsim.ui.compare_data import Comparison
 from semsim.ui.markup import rooted
 
@@ -67,9 +67,11 @@ def first_tab(comparison: Comparison, *, newcomer: bool) -> str:
     analysis = comparison.analysis
     if not comparison.n_votes:  # but labels, of which no disagreement is told
         return "answer"
-    # With few votes, or on originals that a SemSim has not seen, it can be that none is told of.
-    told = any(len(judged_by_both(analysis, spec)) for spec in analysis.specs if spec.per_image)
-    if newcomer and comparison.has_images and told:
-        return "disagreements"
-    ranked = bool(analysis.agreement["rho"].notna().any())
-    return "answer" if ranked or not told else "disagreements"
+    of_images = [spec for spec in analysis.specs if spec.per_image]
+    if analysis.agreement["rho"].notna().any():
+        shown = newcomer and comparison.has_images and of_images
+        return "disagreements" if shown else "answer"
+    # With few votes, or on originals that a SemSim has not seen, there can be none either.
+    each = (disagreements(analysis, spec) for spec in of_images)
+    some = any(len(rows) for ways in each for rows in ways.values())
+    return "disagreements" if some else "answer"

@@ -186,7 +186,10 @@ def test_where_nobody_judged_these_pictures_yet_none_are_said_to_agree(small_con
 
     alike = analysis.disagreement.assign(gap=0.0, metric_share=0.5, human_share=0.5)
     agreed = replace(comparison, analysis=replace(analysis, disagreement=alike))
-    assert "here they agree" in grid(small_context, agreed, Asked(study="1", metric="psnr"))
+    told = grid(small_context, agreed, Asked(study="1", metric="psnr"))
+    assert "None of 18 pictures that simulated annotators and PSNR have judged: here they" in told
+    unranked = replace(agreed, analysis=replace(agreed.analysis, agreement=agreement))
+    assert first_tab(unranked, newcomer=True) == "answer"
 
 
 def test_choices_have_names_for_people(client):
