@@ -184,7 +184,7 @@ SIGHTS = (
         over("details[open] [download]", pressed(".ov-menu summary"), "Export"),
         over("[data-act=delete]", pressed(MENU), "More"),
         over("#rename[open]", pressed("[data-act=rename]"), "Rename"),
-        over("#st-asked", pressed("#rename [value=no]", MENU, "[data-act=delete]"), "Delete"),
+        over("#st-asked", pressed("#rename [type=button]", MENU, "[data-act=delete]"), "Delete"),
     ),
     *walk(
         "/studio/new",
