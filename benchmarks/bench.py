@@ -94,7 +94,7 @@ LEFT_OUT = {
     "annotation --joint at full size, with PostgreSQL": "five studies of 112,000 slots to be made",
     "campaign --images 48": "five minutes, of which the plan has a smaller campaign",
     "attacks --only passes": "five minutes, to decide once whether code is worth its lines",
-    "attacks --only layouts, learning --layouts": "a quarter of an hour, most of it compiling",
+    "attacks --only layouts, learning --layouts": "ten minutes, most of it compiling",
     "attacks --only quality": "half an hour, on pictures of CIFAR-100, which do not come with it",
     "attacks --images": "needs those pictures",
     "attacks, learning and metrics --device cuda, attacks --only mixed": "needs a GPU",
