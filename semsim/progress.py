@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from semsim.errors import StopRequestedError
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -43,6 +45,11 @@ Report = Callable[[Progress], None]
 
 def silent(progress: Progress) -> None:
     """Report to nobody."""
+
+
+def one_step(progress: Progress) -> None:
+    """A report for a try: `StopRequestedError` as soon as it is told anything."""
+    raise StopRequestedError("One step is enough.")
 
 
 def placed(report: Report, places: Sequence[int]) -> Report:

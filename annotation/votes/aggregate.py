@@ -39,6 +39,7 @@ ORIGINAL_ANSWER = "original_answer"  # column of votes: what most votes call the
 AS_NAMED = "as-original-named"  # the headline that goes by it
 RATED = {"rating_levels": "int64", "rating_threshold": "float64"}  # of votes that are numbers
 _BY_CLASS = ("original", "practice", "catch")  # kinds that no name of an original can judge
+DECIMALS = 12  # of means that are ranked: equal ones are equal however they were summed
 _ROUNDING = 1e-9  # of a threshold such as 2.3 times a number of votes
 
 

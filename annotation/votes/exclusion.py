@@ -6,8 +6,6 @@ import pandas as pd
 
 from annotation.votes import aggregate
 
-_DECIMALS = 12
-
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRate:
@@ -113,7 +111,7 @@ def _rate(model: str, before: pd.DataFrame, after: pd.DataFrame) -> ModelRate:
 def _share(values: pd.Series) -> float | None:
     """Their mean, rounded so that equal means are equal however they were summed; None of none."""
     known = values.dropna()
-    return round(float(known.astype("float64").mean()), _DECIMALS) if len(known) else None
+    return round(float(known.astype("float64").mean()), aggregate.DECIMALS) if len(known) else None
 
 
 def _ranks(rates: list[float | None]) -> list[int | None]:

@@ -5,7 +5,7 @@ import pandas as pd
 import scipy
 
 from annotation.tasks.kind import NONE, Kind
-from annotation.votes.aggregate import counts, ratings, scale_of, verdict
+from annotation.votes.aggregate import DECIMALS, counts, ratings, scale_of, verdict
 from annotation.votes.ballots import ONE_ORIGINAL, Ballots, interval, ratio, share_interval
 
 RATE_COLUMNS = (
@@ -25,7 +25,6 @@ RATE_COLUMNS = (
 )
 RATING_COLUMNS = ("mean_rating", "mean_rating_low", "mean_rating_high")  # further ones of ratings
 _RANK_LEVEL = (2.5, 97.5)
-_DECIMALS = 12
 
 
 def model_names(votes: pd.DataFrame) -> pd.Series:
@@ -55,7 +54,7 @@ def rate_table(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
     voted = items[items["share"].notna()]
     means = _shares(ballots, voted, voted["share"], names)
     # Rounded, so that equal means are equal however their sums were made.
-    rated = np.round(_shares(ballots, items, items["rating"], names), _DECIMALS)
+    rated = np.round(_shares(ballots, items, items["rating"], names), DECIMALS)
     by = "rate" if scale_of(ballots.votes) is None else "mean_rating"
     ranks = rank_rows(rates if by == "rate" else rated)
     table = pd.DataFrame({"model": names, "rate": rates[0], "mean_response": means[0]})

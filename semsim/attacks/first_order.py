@@ -136,12 +136,14 @@ def _starts(
     Grey itself in the first; next to it in further ones, and where pictures that share a distance
     would otherwise stay as alike as they begin.
     """
+    normal = matching.start == "normal"
     joint = any(len(group) > 1 for group in distance.groups())
     for restart in range(matching.restarts):
-        size = 1.0 if matching.start == "normal" else _NEXT_TO_GREY * bool(restart or joint)
-        drawn = [torch.randn(1, *shape, generator=rng) if size else None for rng in rngs]
-        found = [torch.zeros(1, *shape) if one is None else size * one for one in drawn]
-        yield torch.cat(found)
+        if not (normal or restart or joint):
+            yield torch.zeros(len(rngs), *shape)
+            continue
+        drawn = torch.cat([torch.randn(1, *shape, generator=rng) for rng in rngs])
+        yield drawn if normal else _NEXT_TO_GREY * drawn
 
 
 def _one_start(

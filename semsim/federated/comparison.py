@@ -44,7 +44,7 @@ from semsim.federated.verdict import ArmScore, scores_in, sentence, summary
 from semsim.federated.views import received, received_noise, sent
 from semsim.jobs import folders as jobs
 from semsim.kept.whole import write_json
-from semsim.progress import Progress, Report, silent
+from semsim.progress import Progress, Report, one_step, silent
 from semsim.registry import build, read_plugin
 from semsim.types import LabelledImages
 
@@ -126,7 +126,7 @@ def _check_attack(order: FederatedOrder, data: FederatedData, images: LabelledIm
     few = replace(data, train=data.train.pick([0]), test=data.test.pick([0]))
     alone = replace(order, images=1, attack_round=1)
     try:
-        LeakStudy(few, images.pick([0]), alone).attack(REFERENCE, _stop)
+        LeakStudy(few, images.pick([0]), alone).attack(REFERENCE, one_step)
     except SettingsError as error:
         raise SettingsError(
             f"The attack {order.attack} does not go with {order.network}: {error} Take another, as "
@@ -134,10 +134,6 @@ def _check_attack(order: FederatedOrder, data: FederatedData, images: LabelledIm
         ) from error
     except StopRequestedError:
         pass
-
-
-def _stop(_: Progress) -> None:
-    raise StopRequestedError("One step is enough.")
 
 
 def carry_out(order: FederatedOrder, out: Path, report: Report = silent) -> dict[str, Any]:

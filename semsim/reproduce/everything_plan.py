@@ -19,7 +19,7 @@ from semsim.defences import DEFENCES
 from semsim.defences.as_text import parse, split_parts
 from semsim.defences.strategies import NAMED_STRATEGIES, read_strategy, strategy_label
 from semsim.errors import SettingsError, StopRequestedError
-from semsim.progress import Progress, Report, silent
+from semsim.progress import Report, one_step, silent
 from semsim.registry import Plugin, build, read_plugin, short_labels
 from semsim.reproduce.campaign_shares import campaign_shares, people_share
 from semsim.reproduce.plans import Share, of_preset
@@ -226,16 +226,12 @@ def why_not(attack: Plugin, model: TargetModel, images: LabelledImages) -> str:
     images: at least one, (N, 3, H, W).
     """
     try:
-        attack_images(model, images.pick([0]), _PLAIN, attack, [0], _stop)
+        attack_images(model, images.pick([0]), _PLAIN, attack, [0], one_step)
     except SettingsError as error:
         return str(error)
     except StopRequestedError:
         pass
     return ""
-
-
-def _stop(_: Progress) -> None:
-    raise StopRequestedError("One step is enough.")
 
 
 def _untrained(network: Plugin, images: LabelledImages) -> TargetModel:
