@@ -83,6 +83,10 @@ POLICY = "; ".join(
     )
 )
 FRAMED = "/studio/preview"
+SIGN_IN_ELSEWHERE = (
+    "Nothing was changed. Sign in in another tab, then go back in this one and send it once more: "
+    "your browser keeps what you filled in."
+)
 # The labelling page is ours alone.
 LABEL_POLICY = POLICY.replace(" 'unsafe-inline' 'unsafe-eval'", "").replace(" blob:", "")
 HEADERS = {
@@ -157,27 +161,36 @@ async def _account_refusal(scope: Scope, who: Who, needed: Role) -> Response | N
     except AnnotationError as error:
         return _unwell(scope, error)
     if account is None:
-        return _sign_in_first(scope) if _reads(scope) else _problem(401, "You are not signed in.")
+        return _sign_in_first(scope)
     if needed is Role.ADMINISTRATOR and account.role is not needed:
         why = "This page is for administrators."
-        if _reads(scope):
+        if _looks(scope):
             return page("message.html", 403, title="Administrators only", text=why)
         return _problem(403, why)
     return None
 
 
 def _reads(scope: Scope) -> bool:
-    """Whether somebody wants a page."""
-    return scope["method"] == "GET" and "text/html" in Headers(scope=scope).get("accept", "")
+    """Whether somebody wants a page, and asks for nothing to be changed."""
+    return scope["method"] == "GET" and _looks(scope)
+
+
+def _looks(scope: Scope) -> bool:
+    """Whether a person sees the answer: a browser shows it as a page."""
+    return "text/html" in Headers(scope=scope).get("accept", "")
 
 
 def _unwell(scope: Scope, error: AnnotationError) -> Response:
-    if _reads(scope):
+    if _looks(scope):
         return trouble(bare(scope), 503, str(error))
     return _problem(503, str(error))
 
 
 def _sign_in_first(scope: Scope) -> Response:
+    if not _reads(scope):
+        if _looks(scope):
+            return page("message.html", 401, title="You are signed out", text=SIGN_IN_ELSEWHERE)
+        return _problem(401, "You are not signed in.")
     query = scope["query_string"].decode("latin-1")
     wanted = "/" + bare(scope).lstrip("/") + (f"?{query}" if query else "")
     return RedirectResponse(f"{rooted(LOGIN)}?{urlencode({'next': wanted})}", 303)

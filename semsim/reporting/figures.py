@@ -1,5 +1,6 @@
 """The figures of an analysis, by name: what is drawn is a table, and the table can be had."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -54,7 +55,11 @@ def _found(analysis: Analysis, name: str, metric: str | None) -> Drawn:
 
 
 def figures(analysis: Analysis) -> tuple[Drawn, ...]:
-    """Every figure: those of the study, then metric by metric, the best agreeing first."""
+    """Every figure: those of the study, then metric by metric, the best agreeing first.
+
+    No two have one stem: where the names of metrics differ in a separator or in case only, the
+    name of the later figure has a number.
+    """
     of_study = [figure(analysis, name) for name in _OF_STUDY]
     of_metrics = [
         figure(analysis, name, spec.name)
@@ -62,7 +67,18 @@ def figures(analysis: Analysis) -> tuple[Drawn, ...]:
         for name in names_of(analysis, spec)
         if name in _OF_METRIC
     ]
-    return (*of_study, *of_metrics)
+    return _told_apart([*of_study, *of_metrics])
+
+
+def _told_apart(drawn: list[Drawn]) -> tuple[Drawn, ...]:
+    taken: Counter[str] = Counter()
+    found = []
+    for one in drawn:
+        stem = one.stem.casefold()  # one file on many disks
+        taken[stem] += 1
+        n = taken[stem]
+        found.append(one if n == 1 else replace(one, name=f"{one.name}-{n}"))
+    return tuple(found)
 
 
 def names_of(analysis: Analysis, spec: MetricSpec) -> list[str]:

@@ -56,7 +56,9 @@ def read_set(folder: Path) -> ReconstructionSet:
     folder = Path(folder).resolve()
     for name in (RUN, MANIFEST):
         if not (folder / name).is_file():
-            raise DataError(f"{folder} is not a reconstruction set: {name} is missing.")
+            within = sorted(one.parent.name for one in folder.glob(f"*/{RUN}"))
+            told = f" It holds {len(within)} of them, as {within[0]}: name one." if within else ""
+            raise DataError(f"{folder} is not a reconstruction set: {name} is missing.{told}")
     run = _read_run(folder / RUN)
     pa = arrow()
     try:

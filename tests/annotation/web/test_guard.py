@@ -124,8 +124,15 @@ def test_a_page_asks_people_to_sign_in_and_remembers_where_they_were(path, wante
 
 
 def test_only_pages_send_people_to_sign_in():
-    assert client().post("/studio/x", headers=PAGE).status_code == 401
+    assert client().post("/studio/x").json() == {"error": "You are not signed in."}
     assert client().get("/studio/x").json() == {"error": "You are not signed in."}
+
+
+def test_a_form_that_is_sent_signed_out_is_answered_by_a_page():
+    reply = client().post("/studio/x", headers=PAGE)
+    assert reply.status_code == 401
+    assert reply.headers["content-type"].startswith("text/html")
+    assert "Sign in in another tab" in reply.text
 
 
 def test_a_database_that_does_not_answer_opens_nothing():

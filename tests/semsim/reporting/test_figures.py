@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -87,6 +89,17 @@ def test_the_best_agreeing_metric_comes_first_and_the_undefined_one_last(analysi
 def test_stems_are_file_names(analysis):
     assert safe_name("semsim:a/b@attacked") == "semsim-a-b-attacked"
     assert figure(analysis, "scatter", "flat:x").stem == "scatter-flat-x"
+
+
+def test_metrics_whose_names_make_one_file_name_keep_a_figure_each():
+    flat = SPECS[-1]
+    names = ("own:a b", "own:a-b", "own:A-B")
+    stems = [
+        one.stem.casefold()
+        for one in figures(made_analysis(specs=[replace(flat, name=name) for name in names]))
+    ]
+    assert len(set(stems)) == len(stems)
+    assert {"scatter-own-a-b", "scatter-2-own-a-b", "scatter-3-own-a-b"} <= set(stems)
 
 
 def test_one_model_is_drawn_too():

@@ -134,8 +134,14 @@ def test_a_broken_set_hides_no_other_and_is_offered_as_broken(folder, tmp_path):
 
 def test_a_folder_without_manifest_is_no_set_and_says_what_is_missing(folder):
     (folder / "manifest.parquet").unlink()
-    with pytest.raises(DataError, match=r"manifest\.parquet is missing"):
+    with pytest.raises(DataError, match=r"manifest\.parquet is missing\.$"):
         read_set(folder)
+
+
+def test_a_folder_of_sets_is_no_set_and_says_what_it_holds(folder):
+    above = rf"run\.json is missing\. It holds 1 of them, as {folder.name}: name one\."
+    with pytest.raises(DataError, match=above):
+        read_set(folder.parent)
 
 
 def test_other_formats_and_lacking_columns_are_refused(folder):
