@@ -1,4 +1,4 @@
-"""SemSim Studio: open the store, mount the pages, serve. `python app.py --help` explains."""
+"""SemSim Studio: open the store, mount the pages, serve."""
 
 import os
 from argparse import Namespace

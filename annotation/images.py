@@ -39,7 +39,13 @@ def shelf(address: str, data: Path, *, write: bool = False) -> Shelf:
     does not let itself be used.
     """
     if write:
-        data.mkdir(parents=True, exist_ok=True)
+        try:
+            data.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StudyError(
+                f"{data} can be no folder of studies ({error.strerror}). "
+                "Name another one with --data-dir."
+            ) from error
     if not address:
         return data / "images"
     if "://" not in address:

@@ -36,7 +36,8 @@ OPEN = {
     ("POST", "/invite/{token}"): 404,
 }
 SENT_TO = {"/signed-out", "/login"}  # pages that say what to do
-FOR_ALL = {("POST", "/sign-out"), ("POST", "/logout")}  # everybody is led to where one signs in
+# Everybody is led to where one signs in.
+FOR_ALL = {("GET", "/sign-out"), ("POST", "/sign-out"), ("POST", "/logout")}
 HELD: dict[str, object] = {"tab": "t", "items": []}
 BODIES: dict[str, dict[str, object]] = {  # of requests that lack nothing but rights
     "/api/vote": {"id": str(uuid.UUID(int=1)), "item": "x", "answer": "x", "tab": "t"},
@@ -97,6 +98,8 @@ def test_nobody_gets_anywhere_without_a_session(product):
     assert {key: told[key] for key in told if not is_shut(key[1], told[key])} == OPEN
     sent = [reply for reply in replies.values() if reply.status_code == 303]
     assert {reply.headers["location"] for reply in sent} == SENT_TO
+    pages = [r for r in replies.values() if r.headers.get("content-type", "").startswith("text/h")]
+    assert {reply.headers["cache-control"] for reply in pages} == {"no-store"}
 
 
 def cookies_of(role: str, store: Store) -> dict[str, str]:

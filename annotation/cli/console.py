@@ -5,13 +5,14 @@ after "Error:"), 130 after Ctrl-C.
 """
 
 import argparse
+import errno
 import json
 import logging
 import os
 import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -95,10 +96,25 @@ def _port(text: str) -> int:
     return int(text)
 
 
+def why_not(host: str, port: int) -> str:
+    """Why no server can listen there; "" where one can."""
+    try:
+        family, kind, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            if os.name == "posix":  # as the server does, lest what was closed a moment ago counts
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(where)
+    except (OSError, OverflowError) as error:
+        taken = getattr(error, "errno", None) == errno.EADDRINUSE
+        told = getattr(error, "strerror", None) or error
+        return f"Port {port} is taken" if taken else f"{host}:{port} cannot be used: {told}"
+    return ""
+
+
 def check_port(host: str, port: int) -> None:
-    """End, saying so, where another server listens there already."""
-    with suppress(OSError), socket.create_connection((host, port), timeout=1):
-        raise failed(f"Port {port} is taken; choose another one with --port.")
+    """End, saying so, where no server can listen: another does, or there is no such address."""
+    if trouble := why_not(host, port):
+        raise failed(f"{trouble}. Choose another --port or --host.")
 
 
 @contextmanager

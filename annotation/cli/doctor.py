@@ -4,7 +4,6 @@ import argparse
 import json
 import os
 import shutil
-import socket
 import sys
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -16,7 +15,7 @@ import typer
 import annotation
 from annotation.accounts.access import LOOPBACK
 from annotation.accounts.start import NAME, NO_ACCOUNT, PASSWORD, require_loopback
-from annotation.cli.console import address, pictures
+from annotation.cli.console import address, pictures, why_not
 from annotation.errors import AnnotationError
 from annotation.kept.places import checkout
 
@@ -157,17 +156,10 @@ def _access(url: str, options: argparse.Namespace, *, there: bool) -> Found:
 
 
 def _port(host: str, port: int) -> Found:
-    told = f"{host}:{port}"
-    try:
-        family, kind, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind) as probe:
-            if os.name == "posix":  # as the server does, lest what was closed a moment ago counts
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(where)
-    except (OSError, OverflowError) as error:
+    if trouble := why_not(host, port):
         advice = "choose another --host or --port; nothing, if it is the studio that runs there"
-        return Found("port", STOPS, f"{told} cannot be used: {error}", advice)
-    return Found("port", OK, f"{told} is free", NOTHING)
+        return Found("port", STOPS, trouble, advice)
+    return Found("port", OK, f"{host}:{port} is free", NOTHING)
 
 
 def _proxies(options: argparse.Namespace) -> Iterator[Found]:

@@ -147,6 +147,7 @@ class _Accounts:
         accounts.sign_out(self.store, _token(request))
         response = RedirectResponse(rooted(LOGIN), 303)
         response.delete_cookie(ACCOUNT_COOKIE, path=rooted("/"))
+        response.headers["Clear-Site-Data"] = '"cache"'  # pictures that a browser may keep
         return response
 
     def invitation_page(self, token: str) -> Response:

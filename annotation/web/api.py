@@ -39,7 +39,13 @@ from annotation.study import passage as phases
 from annotation.study.labelling import MOST_ITEMS
 from annotation.texts import LONGEST_ANSWER, fit, fit_json, sendable
 from annotation.web import downloads, label_page
-from annotation.web.guard import ANNOTATOR_COOKIE, SIGNED_OUT, is_same_origin, why_foreign
+from annotation.web.guard import (
+    ANNOTATOR_COOKIE,
+    SIGN_OUT,
+    SIGNED_OUT,
+    is_same_origin,
+    why_foreign,
+)
 from annotation.web.page_api import BEGIN, DONE, LABEL, Pages, link_of
 from annotation.web.root_path import rooted
 from annotation.web.templates import STATIC
@@ -178,6 +184,7 @@ def router(store: Store, images: Shelf, clock: Clock = CLOCK) -> APIRouter:
         ("/join/{token}", pages.join_page),
         ("/me/{link}", pages.personal_page),
         (SIGNED_OUT, pages.signed_out),
+        (SIGN_OUT, pages.had_signed_out),
         (BEGIN, pages.begin),
         (DONE, pages.done),
     ):
@@ -190,7 +197,7 @@ def router(store: Store, images: Shelf, clock: Clock = CLOCK) -> APIRouter:
         ("/api/link", api.link),
         ("/me/{link}", pages.personal),
         ("/join/{token}", pages.join),
-        ("/sign-out", pages.sign_out),
+        (SIGN_OUT, pages.sign_out),
         (BEGIN, pages.advance),
     ):
         checked = [Depends(require_same_origin)]

@@ -100,7 +100,6 @@ def router(context: FrameContext) -> APIRouter:
     def side_bar(request: Request, at: str = "") -> Response:
         chosen = of(request)
         answer = HTMLResponse(_side_bar(context, request, chosen, at))
-        answer.headers["Cache-Control"] = "no-store"
         answer.headers[this_process.HEADER] = this_process.name()
         if chosen and request.query_params.get("study") == chosen:
             place = rooted("/studio")

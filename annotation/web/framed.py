@@ -93,18 +93,20 @@ def _wrong(start: Message, path: str, body: bytes, *, sent: bool) -> Response | 
     """
     if start["status"] < 400 or _kind(start).startswith(b"text/html"):
         return None
-    if start["status"] == 404 and not sent:
-        return page("missing.html", 404, path=path)
+    if start["status"] in {404, 405} and not sent:
+        return page("missing.html", start["status"], path=path)
     said = _error(body)
     return trouble(path, start["status"], said, again=not sent) if said else None
 
 
 def _error(body: bytes) -> str:
-    """What {"error": …} says; "" of anything else."""
+    """What {"error": …} says, or a library's {"detail": …}; "" of anything else."""
     try:
-        return str(json.loads(body)["error"])
-    except (ValueError, KeyError, TypeError):
+        found = json.loads(body)
+    except ValueError:
         return ""
+    said = found.get("error", found.get("detail")) if isinstance(found, dict) else None
+    return said if isinstance(said, str) else ""
 
 
 def _is_drawn_by_gradio(start: Message, path: str, body: bytes) -> bool:

@@ -4,7 +4,7 @@ Plain ASGI and not `@app.middleware`, which would hold back Gradio's event strea
 """
 
 from collections.abc import Callable, Mapping
-from urllib.parse import unquote_plus, urlencode, urlsplit
+from urllib.parse import quote, unquote_plus, urlencode, urlsplit
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
@@ -24,6 +24,7 @@ from annotation.web.templates import page
 
 ANNOTATOR_COOKIE = "semsim_session"
 SIGNED_OUT = "/signed-out"
+SIGN_OUT = "/sign-out"
 LOGIN = "/login"
 LOCAL_ONLY = (
     "Started with --local, this server answers only under a loopback address, such as "
@@ -118,6 +119,8 @@ class Guard:
         elif scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})  # no page uses one
         else:
+            if scope["method"] == "HEAD":  # a monitor's: what GET says, without what it shows
+                scope, send = {**scope, "method": "GET"}, _without_body(send)
             answer = await self._refusal(scope) or self._app
             await answer(scope, receive, _with_headers(send, _headers_for(bare(scope))))
 
@@ -142,7 +145,7 @@ class Guard:
             if refusal is not None:
                 return refusal
         if parts[:1] == ["studio"]:
-            return _closed_route(parts[1:]) or _other_process(headers)
+            return _closed_route(parts[1:]) or _slash(scope, parts) or _other_process(headers)
         return None
 
 
@@ -241,6 +244,15 @@ def _closed_route(rest: list[str]) -> Response | None:
     return _problem(404, "Not found.") if "/".join(rest).startswith(CLOSED) else None
 
 
+def _slash(scope: Scope, parts: list[str]) -> Response | None:
+    """The way from an address with a slash at its end, which Gradio sends out of the studio."""
+    if not scope["path"].endswith("/") or len(parts) < 2 or not _reads(scope):
+        return None
+    query = scope["query_string"].decode("latin-1")
+    to = quote("/" + "/".join(parts)) + (f"?{query}" if query else "")
+    return RedirectResponse(rooted(to), 307)
+
+
 def _other_process(headers: Headers) -> Response | None:
     drawn_by = headers.get(this_process.HEADER, this_process.name())
     return None if drawn_by == this_process.name() else _problem(409, this_process.OTHER)
@@ -276,7 +288,17 @@ def _headers_for(path: str) -> dict[str, str]:
 def _with_headers(send: Send, headers: Mapping[str, str]) -> Send:
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            MutableHeaders(scope=message).update(headers)
+            found = MutableHeaders(scope=message)
+            found.update(headers)
+            if found.get("content-type", "").startswith("text/html"):
+                found["Cache-Control"] = "no-store"  # nobody goes back to it once signed out
         await send(message)
 
     return send_with_headers
+
+
+def _without_body(send: Send) -> Send:
+    async def send_without_body(message: Message) -> None:
+        await send({**message, "body": b""} if "body" in message else message)
+
+    return send_without_body

@@ -32,6 +32,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _file_handler(path: Path) -> RotatingFileHandler:
+    try:
+        return RotatingFileHandler(path, maxBytes=BYTES, backupCount=FILES, encoding="utf-8")
+    except OSError as error:
+        raise OSError(
+            f"{path} cannot be written ({error.strerror}). Name another file with --log-file."
+        ) from error
+
+
 def begin(options: argparse.Namespace) -> None:
     """Log as the options say; `OSError` where the file cannot be written.
 
@@ -43,9 +52,7 @@ def begin(options: argparse.Namespace) -> None:
     terminal.setLevel(level)
     handlers: list[logging.Handler] = [terminal]
     if options.log_file is not None:
-        file = RotatingFileHandler(
-            options.log_file, maxBytes=BYTES, backupCount=FILES, encoding="utf-8"
-        )
+        file = _file_handler(options.log_file)
         file.setLevel(logging.DEBUG if options.verbose else logging.INFO)
         handlers.append(file)
     layout = logging.Formatter("%(asctime)sZ %(levelname)s %(name)s: %(message)s")

@@ -162,6 +162,10 @@ class Pages:
         response.headers["Clear-Site-Data"] = '"cache"'
         return response
 
+    def had_signed_out(self) -> Response:
+        """Where the page that said how to come back is asked for again."""
+        return RedirectResponse(rooted(SIGNED_OUT), 303)
+
     def signed_out(self) -> Response:
         return page("signed_out.html", say=PLAIN, link="", name="")
 

@@ -92,7 +92,8 @@ def serve(app: ASGIApp, host: str, port: int, trusted: Sequence[str]) -> None:
 
     `Proxies` alone decides who is believed.
     """
-    typer.echo(f"SemSim Studio: http://{host}:{port}{rooted('/studio/')}")
+    shown = f"[{host}]" if ":" in host else host
+    typer.echo(f"SemSim Studio: http://{shown}:{port}{rooted('/studio/')}")
     served = Proxies(Below(app), trusted)
     server = uvicorn.Server(
         uvicorn.Config(

@@ -39,5 +39,5 @@ def fill(template: str, **values: Any) -> str:
 
 
 def page(template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """The same as a response, which nobody on the way keeps."""
-    return HTMLResponse(fill(template, **values), status, headers={"Cache-Control": "no-store"})
+    """The same as a response."""
+    return HTMLResponse(fill(template, **values), status)

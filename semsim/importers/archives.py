@@ -8,10 +8,11 @@ import re
 import shutil
 import stat
 import tempfile
+import unicodedata
 import weakref
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -33,6 +34,7 @@ _SHRINKS = 200  # times; neither pictures nor tables become smaller than that
 _CHUNK = 1 << 20
 _IN_PARTS = "Import a part of them at a time."
 _NO_KIND = "no kind of file that is read"
+_LONGEST = 255  # bytes of a name on most disks
 _ENCRYPTED = 1  # bit of an entry's flags
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 
@@ -123,18 +125,38 @@ def _wanted(opened: zipfile.ZipFile, archive: Path) -> tuple[list[_Entry], list[
         place = _place(info, archive)
         if any(part.startswith(HIDDEN) for part in place.parts):
             continue
-        key = place.as_posix().lower()  # some file systems ignore case
-        if place.suffix.lower() not in READ:
-            inside = place.suffix.lower() == ".zip"
-            why = "an archive in the archive: unpack it first" if inside else _NO_KIND
+        why = _why_unread(place, entries)
+        if why:
             unread.append(Unread(place.as_posix(), why))
-        elif key in entries:
-            unread.append(Unread(place.as_posix(), "the archive has two files of this name"))
         else:
-            entries[key] = _Entry(info, place)
-    kept = list(entries.values())
+            entries[_key(place)] = _Entry(info, place)
+    kept = []
+    for one in entries.values():
+        if any(_key(above) in entries for above in one.place.parents):
+            unread.append(Unread(one.place.as_posix(), "the archive has a file for its folder"))
+        else:
+            kept.append(one)
     _check_bomb(kept, archive)
     return kept, unread
+
+
+def _key(place: PurePosixPath) -> str:
+    return place.as_posix().lower()  # some file systems ignore case
+
+
+def _why_unread(place: PurePosixPath, entries: Mapping[str, _Entry]) -> str:
+    """Why a file is left in its archive, of which `entries` are taken; "" where it is taken."""
+    if place.suffix.lower() == ".zip":
+        return "an archive in the archive: unpack it first"
+    if place.suffix.lower() not in READ:
+        return _NO_KIND
+    if _key(place) in entries:
+        return "the archive has two files of this name"
+    if max(len(part.encode("utf-8", "surrogatepass")) for part in place.parts) > _LONGEST:
+        return "its name is too long for a disk here: shorten it"
+    if any(unicodedata.category(letter) == "Cc" for letter in str(place)):
+        return "its name holds a control character, such as a line break: rename it"
+    return ""
 
 
 def _place(info: zipfile.ZipInfo, archive: Path) -> PurePosixPath:

@@ -16,6 +16,7 @@ from semsim.words import counted
 
 MOST_ROWS = 1_000_000  # and
 MOST_CELLS = 5_000_000  # of a table, every one of which becomes an object
+MOST_BYTES = 1 << 29  # of a Parquet file once unpacked
 _FEWER = (
     "So many are not taken in at once, as they would fill the memory. Keep only the columns that "
     "are needed, or cut the table into several files and import one after the other."
@@ -51,7 +52,8 @@ def read_text_table(path: Path) -> TextTable:
 
     White space around a cell is no part of it, and an empty cell is missing. Raises `DataError`
     for a file that is neither CSV nor Parquet by its name, cannot be read, or has more than
-    `MOST_ROWS` rows or `MOST_CELLS` cells; of a longer one no more than that is read.
+    `MOST_ROWS` rows, `MOST_CELLS` cells or, unpacked, `MOST_BYTES`; of a longer one no more than
+    that is read.
     """
     readers = {".csv": _read_csv, ".txt": _read_csv, ".tsv": _read_csv, ".parquet": _read_parquet}
     if path.suffix.lower() not in readers:
@@ -112,10 +114,29 @@ def _read_parquet(path: Path) -> TextTable:
     with parquet().ParquetFile(path) as file:
         found = file.metadata
         _check_size(path, found.num_rows, found.num_rows * found.num_columns)
-    table = pd.read_parquet(path)
-    cells = pd.DataFrame({str(name): table[name].map(_text).astype(object) for name in table})
+        groups = map(found.row_group, range(found.num_row_groups))
+        columns = (one.column(n) for one in groups for n in range(one.num_columns))
+        size = sum(column.total_uncompressed_size for column in columns)
+        check_size(path, size, MOST_BYTES, "bytes, unpacked", _FEWER)
+        names = file.schema_arrow.names
+    # What is said a thousand times is held once, as the file may have it.
+    read = parquet().read_table(path, read_dictionary=names)
+    unnamed = [name for name in names if name.startswith("__index_level_")]  # by pandas
+    table = read.drop_columns(unnamed).to_pandas(ignore_metadata=True)
+    cells = pd.DataFrame({str(name): _texts(table[name]) for name in table})
     cells.index = pd.Index([f"row {row}" for row in range(1, len(table) + 1)], dtype=object)
     return TextTable(path=path, cells=cells.where(cells.notna(), None))
+
+
+def _texts(column: pd.Series) -> pd.Series:
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return column.map(_text).astype(object)
+    texts = [*map(_text, column.cat.categories), None]  # the last is of what is missing, code -1
+    return (
+        pd.Series(texts, dtype=object)
+        .take(column.cat.codes.astype(int) % len(texts))
+        .reset_index(drop=True)
+    )
 
 
 def _text(value: Any) -> str | None:

@@ -37,8 +37,7 @@ def page(context: ScienceContext, request: Request, upload: str) -> HTMLResponse
         problem = str(error)
     kept = [] if study is None else kept_of(context.data, _names(study))
     body = str(_HTML.page(study, kept, sorted(KINDS), upload, name, columns, problem))
-    shown = context.framed("Scores of your own metrics", body)
-    return HTMLResponse(shown, headers={"Cache-Control": "no-store"})
+    return HTMLResponse(context.framed("Scores of your own metrics", body))
 
 
 def keep(

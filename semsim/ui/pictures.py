@@ -51,7 +51,7 @@ def router(context: ScienceContext) -> APIRouter:
 
 
 def _shown(context: ScienceContext, body: str, status: int = 200) -> HTMLResponse:
-    return HTMLResponse(context.framed(TITLE, body), status, headers={"Cache-Control": "no-store"})
+    return HTMLResponse(context.framed(TITLE, body), status)
 
 
 def _page(context: ScienceContext, make: Callable[[], str]) -> HTMLResponse:
@@ -164,7 +164,7 @@ def _add_plan(routes: APIRouter, context: ScienceContext) -> None:
         dataset: Text = "",
         attack: Text = "",
     ) -> dict[str, str]:
-        job = _job(context, look)
+        job = _job(context, look, LOOK)
         _refuse_kept(job, _root(context))
         plan = jobs.result(job)
         classes = tuple(tuple(one["classes"]) for one in plan["sets"])
@@ -183,7 +183,7 @@ def _add_plan(routes: APIRouter, context: ScienceContext) -> None:
     @routes.post(HOME + "/discard", response_model=None)
     @said
     def discard(look: Text) -> dict[str, str]:
-        job = _job(context, look)
+        job = _job(context, look, LOOK)
         _refuse_kept(job, _root(context))
         jobs.request_stop(job)
         for one in order_of(job).uploads:
@@ -228,11 +228,11 @@ def _root(context: ScienceContext) -> Path:
     return context.data / "jobs"
 
 
-def _job(context: ScienceContext, job_id: str) -> Job:
-    """A job of this page; `JobError` for another."""
+def _job(context: ScienceContext, job_id: str, *kinds: str) -> Job:
+    """A job of this page, of any kind if none is named; `JobError` for another."""
     job = jobs.open_job(_root(context), job_id)
-    if job.kind not in (LOOK, KEEP):
-        raise JobError(f"{job.title!r} is no import.")
+    if job.kind not in (kinds or (LOOK, KEEP)):
+        raise JobError(f"{job.title!r} is no {'look at an upload' if kinds else 'import'}.")
     return job
 
 

@@ -11,6 +11,7 @@ import httpx
 import psycopg
 import pytest
 from e2e.fronts import STICKY, caddy, nginx
+from e2e.rules import broken_in_any_look
 from helpers import skip_or_fail
 from playwright.sync_api import expect
 from studio import START_SECONDS, answers, free_port, typing, until
@@ -135,14 +136,18 @@ def signed_in(address, path):
         page.set_default_timeout(LONG)
         expect.set_options(timeout=LONG)
         page.goto(f"{address}{path}")
-        page.get_by_label("Name").fill(NAME)
-        page.get_by_label("Password").fill(PASSWORD)
-        page.get_by_role("button", name="Sign in").click()
+        sign_in(page)
         try:
             expect(page).to_have_url(re.compile(re.escape(f"{address}{path}")))
             yield page
         finally:
             expect.set_options(timeout=5000)
+
+
+def sign_in(page):
+    page.get_by_label("Name").fill(NAME)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
 
 
 def browser(address: str) -> httpx.Client:
@@ -253,6 +258,31 @@ def test_without_stickiness_a_page_says_so_and_loses_no_event(servers, tmp_path)
         expect(said).to_have_attribute("data-first", "yes")
         said.get_by_role("button", name="Reload").click()
         expect(page.locator("#studio-frame")).to_be_visible()
+
+
+def test_who_is_signed_out_is_told_so_and_goes_back_to_no_page(address):
+    with signed_in(address, "/studio/audit") as page:
+        show = page.locator("#audit-show")
+        expect(show).to_be_visible()
+        page.context.clear_cookies()
+        show.click()
+        said = page.locator("#studio-signed-out")
+        expect(said).to_contain_text("You are signed out: nothing was done.")
+        assert broken_in_any_look(page, "#studio-toasts") == []
+        with page.context.expect_page() as opened:
+            said.get_by_role("link", name="Sign in").click()
+        sign_in(opened.value)
+        expect(opened.value).to_have_url(f"{address}/studio/")
+        show.click()
+        expect(said).to_have_count(0)
+        page.goto(f"{address}/studio/audit")  # another process may answer the new session
+        expect(show).to_be_visible()
+        page.get_by_role("button", name="Menu").click()  # the window is a telephone's since
+        page.get_by_role("button", name="Sign out").click()
+        signing_in = page.get_by_role("heading", name="Sign in")
+        expect(signing_in).to_be_visible()
+        page.go_back()
+        expect(signing_in).to_be_visible()
 
 
 def test_a_semsim_is_trained_and_compared_below_the_path(address, study, store):

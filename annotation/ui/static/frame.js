@@ -66,12 +66,19 @@
   // that is, and another refuses them.
   const drawn = document.querySelector('meta[name=studio-process]');
   const ANSWERED_BY = 'x-studio-process';
+  function sayStanding(id, text, way) {
+    if (!document.getElementById(id)) toasts.append(element('p', { className: 'st-toast', id }, text, way));
+  }
   // Stands until the page is loaded again, also where the next answer is of the right process.
   function sayOther() {
-    if (toasts.querySelector('#studio-other')) return;
     const again = element('button', { type: 'button', className: 'st-button', textContent: 'Reload' });
     again.addEventListener('click', () => location.reload());
-    toasts.append(element('p', { className: 'st-toast', id: 'studio-other' }, drawn.dataset.other, again));
+    sayStanding('studio-other', drawn.dataset.other, again);
+  }
+  // What is filled in stays: somebody who has signed in elsewhere presses again.
+  function saySignedOut() {
+    const to = { href: home, target: '_blank', className: 'st-button', textContent: 'Sign in' };
+    sayStanding('studio-signed-out', PRESS_AGAIN, element('a', to));
   }
   if (drawn) {
     const fetchAny = window.fetch;
@@ -82,13 +89,17 @@
       }
       const headers = new Headers(given?.headers ?? asked.headers);
       headers.set(ANSWERED_BY, drawn.content);
+      const before = document.getElementById('studio-signed-out');
       const answer = await fetchAny(asked, { ...given, headers });
       if (answer.status === 409) sayOther();
+      if (answer.status === 401) saySignedOut();
+      else before?.remove();
       return answer;
     };
   }
 
   const NOBODY = 'The studio does not answer; this page may be out of date.';
+  const PRESS_AGAIN = 'You are signed out: nothing was done. Sign in in another tab, then press again.';
   const SIGNED_OUT = 'You are signed out. Load the page again.';
   const inHand = (part) => part.querySelector('#st-study')?.value;
 

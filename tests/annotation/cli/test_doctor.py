@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from made_remote import PLACE
-from studio import ROOT
+from studio import ROOT, free_port
 
 import annotation
 from annotation.accounts.start import NAME, PASSWORD
@@ -32,9 +32,7 @@ def test_what_is_missing_is_installed_as_the_rest_was(monkeypatch, tmp_path, ins
 
 @pytest.fixture
 def port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    return free_port()
 
 
 @pytest.fixture

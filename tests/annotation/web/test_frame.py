@@ -140,8 +140,15 @@ def test_what_went_wrong_with_a_page_is_a_page(client, path, framed):
     assert "at: Field required" in page.text
     assert ("frame.js" in page.text) is framed
     assert client.get(f"{path}/asked").json() == {"error": "at: Field required"}
-    # What says no more than a number stays what it is.
-    assert client.get(path, headers=PAGE).json() == {"detail": "I'm a Teapot"}
+    assert "Teapot" in client.get(path, headers=PAGE).text
+    assert client.get(path).json() == {"detail": "I'm a Teapot"}
+
+
+def test_the_address_of_a_form_is_no_page(client):
+    client.app.add_api_route("/studio/press", lambda: None, methods=["POST"])
+    page = client.get("/studio/press", headers=PAGE)
+    assert page.status_code == 405
+    assert "There is no such page" in page.text
 
 
 def test_what_went_wrong_with_a_form_is_a_page(client):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
@@ -38,7 +38,9 @@ ANNA = Annotator(
 LABELLING = {"anna's": ANNA}
 
 
-async def reached(request: Request) -> PlainTextResponse:
+async def reached(request: Request) -> Response:
+    if "html" in request.query_params:
+        return HTMLResponse("reached", headers={"Cache-Control": "private"})
     return PlainTextResponse("reached")
 
 
@@ -133,6 +135,34 @@ def test_a_form_that_is_sent_signed_out_is_answered_by_a_page():
     assert reply.status_code == 401
     assert reply.headers["content-type"].startswith("text/html")
     assert "Sign in in another tab" in reply.text
+
+
+@pytest.mark.parametrize(
+    ("path", "to"),
+    [
+        ("/studio/reconstruct/", "/studio/reconstruct"),
+        ("/studio//audit/?study=x%20y", "/studio/audit?study=x%20y"),
+        ("/studio/pictures/set/%C3%A4%3F/", "/studio/pictures/set/%C3%A4%3F"),
+    ],
+)
+def test_a_slash_at_the_end_leads_to_the_page_itself(path, to):
+    reply = local().get(path, headers=PAGE)
+    assert (reply.status_code, reply.headers["location"]) == (307, to)
+    assert passes(local(), path)  # nobody looks at it
+    assert passes(local(), "/studio/", headers=PAGE)
+
+
+def test_who_asks_for_the_head_alone_is_told_what_a_page_is_told_without_its_body():
+    whole, head = local().get("/studio/x"), local().head("/studio/x")
+    assert (whole.text, head.text) == ("reached", "")
+    assert head.status_code == whole.status_code
+    assert head.headers == whole.headers
+    assert client().head("/studio/x").status_code == 401
+
+
+def test_no_browser_keeps_a_page():
+    assert local().get("/studio/x?html").headers["cache-control"] == "no-store"
+    assert "cache-control" not in local().get("/studio/x").headers
 
 
 def test_a_database_that_does_not_answer_opens_nothing():

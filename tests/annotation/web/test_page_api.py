@@ -523,7 +523,8 @@ def test_a_link_of_another_study_or_of_nobody_is_none(app, join, make_study):
 def test_signing_out_says_how_to_come_back(app, join, make_study):
     reply = join(make_study()).post("/sign-out")
     assert reply.headers["clear-site-data"] == '"cache"'
-    assert reply.headers["cache-control"] == "no-store"
+    again = TestClient(app, follow_redirects=False).get("/sign-out")
+    assert (again.status_code, again.headers["location"]) == (303, "/signed-out")
     (link,) = set(re.findall(r"http://testserver(/me/[-\w]+)", reply.text))
     other = TestClient(app, follow_redirects=False)
     assert other.get(link).headers["location"] == "/label"

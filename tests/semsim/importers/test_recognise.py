@@ -247,6 +247,24 @@ def test_links_encryption_and_broken_archives_are_refused(tmp_path):
         plan_import(AUTO, path, "n")
 
 
+def test_names_that_no_disk_takes_are_left_out_and_the_rest_is_read(drop, tmp_path):
+    path, picture = zipped(drop, tmp_path / "drop.zip"), next(drop.rglob("*.png")).read_bytes()
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("drop/originals/cat/" + "照" * 86 + ".png", picture)
+        archive.writestr("drop/mo\ndel/cat/0_rec.png", picture)
+        archive.writestr("drop/originals/cat/file.png", picture)
+        archive.writestr("drop/originals/cat/FILE.png/within.png", picture)
+    found = plan_import(AUTO, path, "n").found
+    assert (
+        found.counts["reconstructions"]
+        == plan_import(AUTO, drop, "n").found.counts["reconstructions"]
+    )
+    left = {one.why: one.where for one in found.unread}
+    assert "照" in left["its name is too long for a disk here: shorten it"]
+    assert left["its name holds a control character, such as a line break: rename it"]
+    assert left["the archive has a file for its folder"].endswith("FILE.png/within.png")
+
+
 def test_a_huge_picture_is_left_out(drop, draw, monkeypatch):
     monkeypatch.setenv("SEMSIM_MAX_MEGAPIXELS", "0.0001")
     draw(drop / "prior/net/cat/0_rec.png", 1, (11, 11))

@@ -105,3 +105,25 @@ def test_absent_columns_are_named_beside_those_there_are(tmp_path):
     table = read_text_table(csv(tmp_path, "a,b\n1,2\n"))
     with pytest.raises(DataError, match=r"lacks the columns c, d. It has: a, b"):
         table.columns("a", "c", "d")
+
+
+def test_what_a_parquet_file_says_often_is_held_once(tmp_path):
+    long = "i" * 20_000
+    table = pd.DataFrame({"a": [long] * 999 + [None], "b": [f" {n} " for n in range(1000)]})
+    table["c"] = [f"{n % 127}" for n in range(1000)]
+    table.set_axis([*range(1, 1000), 0]).to_parquet(tmp_path / "x.parquet")
+    cells = read_text_table(tmp_path / "x.parquet").cells
+    assert list(cells) == ["a", "b", "c"]
+    assert cells["a"][:-1].tolist() == [long] * 999
+    assert len({id(one) for one in cells["a"][:-1]}) == 1
+    assert cells["a"].iloc[-1] is None
+    assert cells["b"].tolist() == [str(n) for n in range(1000)]
+    assert cells["c"].tolist() == [str(n % 127) for n in range(1000)]
+
+
+def test_a_parquet_file_that_would_become_too_large_is_refused(tmp_path, monkeypatch):
+    pd.DataFrame({"a": ["x" * 999 + str(n) for n in range(999)]}).to_parquet(tmp_path / "x.parquet")
+    assert (tmp_path / "x.parquet").stat().st_size < 100_000
+    monkeypatch.setattr("semsim.importers.text_table.MOST_BYTES", 100_000)
+    with pytest.raises(DataError, match=r"more than 100,000 bytes, unpacked\. So many"):
+        read_text_table(tmp_path / "x.parquet")
