@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from semsim.errors import DataError
@@ -131,12 +132,8 @@ def _read_parquet(path: Path) -> TextTable:
 def _texts(column: pd.Series) -> pd.Series:
     if not isinstance(column.dtype, pd.CategoricalDtype):
         return column.map(_text).astype(object)
-    texts = [*map(_text, column.cat.categories), None]  # the last is of what is missing, code -1
-    return (
-        pd.Series(texts, dtype=object)
-        .take(column.cat.codes.astype(int) % len(texts))
-        .reset_index(drop=True)
-    )
+    texts = np.array([*map(_text, column.cat.categories), None], dtype=object)
+    return pd.Series(texts[column.cat.codes], dtype=object)  # -1 of what is missing
 
 
 def _text(value: Any) -> str | None:
