@@ -1,10 +1,12 @@
 """Names of classes: by number, from a list; or by image, from a table."""
 
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path, PurePath
 
 from semsim.errors import DataError
-from semsim.importers.text_table import read_text_table
+from semsim.images import SUFFIXES
+from semsim.importers.text_table import TABLES, read_text_table
 
 UNKNOWN = "unknown"
 CLASS_LIST = "Text file of class names, one a line, from class 0 on."  # of the setting `classes`
@@ -47,9 +49,13 @@ def all_classes(names: tuple[str, ...], seen: Iterable[str]) -> tuple[str, ...]:
 def read_class_table(path: Path) -> dict[str, str]:
     """Class name by image id, from a CSV or Parquet file with the columns image_id, class_name.
 
-    Raises `DataError` for an absent column, a row without a value, and an image with two classes.
+    Letters of their names may be large. Raises `DataError` for an absent column, a row without a
+    value, and an image with two classes.
     """
     table = read_text_table(path)
+    lower = {str(name).lower(): name for name in table.cells}
+    names = {lower[name]: name for name in ("image_id", "class_name") if name in lower}
+    table = replace(table, cells=table.cells.rename(columns=names))
     rows = table.columns("image_id", "class_name")
     if table.unread or rows.isna().any(axis=None):
         row = table.unread[0] if table.unread else rows.index[rows.isna().any(axis=1)][0]
@@ -59,3 +65,36 @@ def read_class_table(path: Path) -> dict[str, str]:
     if len(twice):
         raise DataError(f"{path} gives image {twice.iloc[0]} two classes.")
     return dict(zip(rows["image_id"], rows["class_name"], strict=True))
+
+
+def check_classes(path: Path) -> None:
+    """`DataError` where `path` is neither a table of classes nor a list of their names."""
+    try:
+        if path.suffix.lower() in TABLES:
+            read_class_table(path)
+        else:
+            read_class_names(path)
+    except DataError as error:
+        raise DataError(str(error).replace(str(path), path.name)) from error
+
+
+def for_images(classes: Mapping[str, str], ids: Collection[str]) -> dict[str, str]:
+    """`classes`, by image id, for the images `ids`: 1.jpg is 001 where nothing else may be meant.
+
+    File managers show endings, and spreadsheets take zeros away. What is meant for none of the
+    images stays as it is.
+    """
+    alike: dict[str, list[str]] = {}
+    for one in ids:
+        alike.setdefault(_roughly(one), []).append(one)
+    found = {name: kind for name, kind in classes.items() if name in ids}
+    for name, kind in classes.items():
+        meant = alike.get(_roughly(name), [])
+        found.setdefault(meant[0] if len(meant) == 1 and name not in ids else name, kind)
+    return found
+
+
+def _roughly(name: str) -> str:
+    path = PurePath(name)
+    stem = path.stem if path.suffix.lower() in SUFFIXES else name
+    return stem.lstrip("0") if stem.isdecimal() else stem.lower()

@@ -18,6 +18,7 @@ from semsim.words import counted
 MOST_ROWS = 1_000_000  # and
 MOST_CELLS = 5_000_000  # of a table, every one of which becomes an object
 MOST_BYTES = 1 << 29  # of a Parquet file once unpacked
+TABLES = (".csv", ".tsv", ".parquet")  # endings; of a list that is one, it is .txt
 _FEWER = (
     "So many are not taken in at once, as they would fill the memory. Keep only the columns that "
     "are needed, or cut the table into several files and import one after the other."
@@ -56,7 +57,7 @@ def read_text_table(path: Path) -> TextTable:
     `MOST_ROWS` rows, `MOST_CELLS` cells or, unpacked, `MOST_BYTES`; of a longer one no more than
     that is read.
     """
-    readers = {".csv": _read_csv, ".txt": _read_csv, ".tsv": _read_csv, ".parquet": _read_parquet}
+    readers = dict.fromkeys((*TABLES, ".txt"), _read_csv) | {".parquet": _read_parquet}
     if path.suffix.lower() not in readers:
         raise DataError(f"{path} should end in .csv, .tsv, .txt or .parquet.")
     pa = arrow()

@@ -18,7 +18,7 @@ from semsim.attacks import ATTACKS
 from semsim.datasets.folder import HIDDEN, MISNAMED, is_utf8
 from semsim.errors import DataError
 from semsim.images import is_image_file
-from semsim.importers.class_names import UNKNOWN, all_classes, read_class_table
+from semsim.importers.class_names import UNKNOWN, all_classes, for_images, read_class_table
 from semsim.importers.file_names import Tree, below, digest_of, files_below
 from semsim.importers.findings import Findings, Pair, Unread, check_crossed, first_problem
 from semsim.importers.image_sets import sets_of, slug, with_a_set
@@ -54,7 +54,8 @@ class VariantFolders:
         """One reconstruction set a variant, named as its folder."""
         tree = _read(source, self.originals, name)
         table = self.classes or _class_table(tree)
-        classes = {} if table is None else read_class_table(table)
+        said = {} if table is None else read_class_table(table)
+        classes = for_images(said, {name for _, name in tree.originals})
         disputed = _disputed(tree)
         known = {*ATTACKS, *(one.strip() for one in self.attacks.split(","))}
         groups: dict[str, list[Pair]] = {}
@@ -353,7 +354,8 @@ def _class_notes(tree: _Variants, classes: Mapping[str, str], table: Path | None
     if without:
         notes.append(
             f"The class of {len(without)} of {counted(len(names), 'original')} is not known "
-            f"({UNKNOWN!r}); people can be asked only if two pictures show the same (pair task)."
+            f"({UNKNOWN!r}): people can be asked if two pictures show the same (pair task) or how "
+            "much they recognise, not what."
         )
     if strange:
         notes.append(f"Classes of images that are not there: {', '.join(strange)}.")

@@ -16,6 +16,7 @@ from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from semsim.errors import DataError, JobError, SemsimError
 from semsim.importers import uploads
+from semsim.importers.class_names import check_classes
 from semsim.importers.import_job import (
     KEEP,
     LOOK,
@@ -230,7 +231,10 @@ def _root(context: ScienceContext) -> Path:
 
 def _job(context: ScienceContext, job_id: str, *kinds: str) -> Job:
     """A job of this page, of any kind if none is named; `JobError` for another."""
-    job = jobs.open_job(_root(context), job_id)
+    try:
+        job = jobs.open_job(_root(context), job_id)
+    except JobError as error:
+        raise GoneError("There is no such import here, or no longer.") from error
     if job.kind not in (kinds or (LOOK, KEEP)):
         raise JobError(f"{job.title!r} is no {'look at an upload' if kinds else 'import'}.")
     return job
@@ -255,6 +259,7 @@ def _being_kept(root: Path) -> set[str]:
 def _refuse_kept(look: Job, root: Path) -> None:
     if _being_kept(root) & {*order_of(look).uploads}:
         raise DataError("This is being kept already: All pictures says how far it is.")
+    pictures_view.check_files(look)
 
 
 def _watched(job: Job) -> dict[str, Any]:
@@ -282,6 +287,11 @@ def _order(context: ScienceContext, upload: str, again: str, adds: str) -> Impor
         both = replace(before, uploads=(*before.uploads, one.id))
         if adds == "originals":
             return replace(both, originals=one.file)
+        try:
+            check_classes(one.file)
+        except DataError:
+            uploads.remove(uploads.folder_of(context.data), one.id)
+            raise
         return replace(both, classes=one.file)
     return ImportOrder(
         data=context.data,

@@ -150,7 +150,7 @@ def find_shelved(context: ScienceContext, key: str) -> Shelved:
     for one in shelf(context):
         if one.key == key:
             return one
-    raise GoneError("This set is gone. Load the page again.")
+    raise GoneError("This set is gone. All pictures lists those there are.")
 
 
 @lru_cache(maxsize=256)

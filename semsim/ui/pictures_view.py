@@ -16,6 +16,7 @@ from semsim.importers.import_job import KEEP, ImportOrder, order_of, tasks_for
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.ui import ScienceContext, pictures_data
+from semsim.ui.answers import GoneError
 from semsim.ui.jobpanel import CUT_OFF, job_html, when
 from semsim.ui.markup import pieces, rooted
 from semsim.ui.pictures_data import Brought, Shelved, Wanted
@@ -204,6 +205,7 @@ def plan(context: ScienceContext, job: Job) -> str:
                 ADDED if looked and _may_lack(job) else {},
             )
         )
+    check_files(job)
     found = jobs.result(job)
     tasks = tasks_for(found)
     return str(
@@ -243,6 +245,20 @@ def has_files(job: Job) -> bool:
         return False
 
 
+def check_files(look: Job) -> None:
+    """`GoneError`, which says what became of them, where the files of a look are there no more."""
+    if has_files(look):
+        return
+    own = {*order_of(look).uploads}
+    kept = [
+        jobs.result(job)["kept"]
+        for job in jobs.list_jobs(look.folder.parent, KEEP)
+        if jobs.state(job) is JobState.DONE and own & {*order_of(job).uploads}
+    ]
+    became = f"were kept as {kept[0]}" if kept else "are here no longer: drop them once more"
+    raise GoneError(f"The files of this plan {became}.")
+
+
 def _may_lack(job: Job) -> bool:
     """Whether what nobody reads might be read with something beside it; a broken zip is not."""
     return jobs.state(job) is JobState.FAILED and not is_broken(order_of(job).source)
@@ -273,8 +289,9 @@ def _plan_lead(plan: Mapping[str, Any]) -> str:
     sets, human = plan["sets"], plan["human"]
     pairs, said = sum(one["pairs"] for one in sets), []
     if sets:
-        attacks = len({one["attack"] for one in sets})
-        where = f"{counted(len(sets), 'set')} by {counted(attacks, 'attack')}"
+        attacks = {one["attack"] for one in sets} - {UNKNOWN}
+        where = counted(len(sets), "set")
+        where += f" by {counted(len(attacks), 'attack')}" if attacks else ""
         said.append(f"{counted(pairs, 'pair')} in {where}")
     if human and human["votes"]:
         said.append(
@@ -287,10 +304,10 @@ def _plan_lead(plan: Mapping[str, Any]) -> str:
     return f"{'; '.join(said) or 'Labels'}. Nothing is kept yet."
 
 
-def _checks(plan: Mapping[str, Any]) -> list[tuple[bool, str]]:
-    """Whether sizes and classes are as they should be, as (yes or no, sentence)."""
+def _checks(plan: Mapping[str, Any]) -> list[tuple[bool | None, str]]:
+    """Whether sizes and classes are as they should be, as (yes or no, sentence); None of a note."""
     sets = plan["sets"]
-    told = [(True, note) for note in plan["notes"]]
+    told: list[tuple[bool | None, str]] = [(None, note) for note in plan["notes"]]
     if found := plan.get("pictures"):
         told.insert(0, _classes_check(found["classes"]))
     if not sets:

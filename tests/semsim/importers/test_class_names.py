@@ -2,7 +2,13 @@ import pandas as pd
 import pytest
 
 from semsim.errors import DataError
-from semsim.importers.class_names import all_classes, class_name, read_class_names, read_class_table
+from semsim.importers.class_names import (
+    all_classes,
+    class_name,
+    for_images,
+    read_class_names,
+    read_class_table,
+)
 
 
 @pytest.fixture
@@ -60,3 +66,11 @@ def test_classes_of_images_come_from_a_table(write, tmp_path):
 def test_tables_that_are_not_clear_are_refused(write, text, message):
     with pytest.raises(DataError, match=message):
         read_class_table(write(text, "c.csv"))
+
+
+def test_ids_are_matched_without_endings_zeros_and_case_where_one_is_meant():
+    said = {"001.JPG": "a", "2": "b", "Cat.v2": "c", "7": "d", "07": "e", "08": "f", "x": "g"}
+    found = for_images(said, {"001", "002", "cat.v2", "7", "007", "8", "08", "y"})
+    assert found == {
+        "001": "a", "002": "b", "cat.v2": "c", "7": "d", "07": "e", "08": "f", "x": "g"
+    }  # fmt: skip

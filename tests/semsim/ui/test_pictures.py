@@ -166,7 +166,7 @@ def test_the_plan_shows_everything_before_anything_is_kept(client, drop, context
     look = looked(client, sent(client, drop))
     shown = page(client, f"{HOME}/plan/{look}")
     assert "Plan: drop.zip" in shown.text
-    assert "5 pairs in 2 sets by 1 attack. Nothing is kept yet." in shown.text
+    assert "5 pairs in 2 sets. Nothing is kept yet." in shown.text
     assert "2 pairs, 1 lacking · no attack named · 20×28 pixels" in shown.text
     assert "3 classes: cat, cow, dog." in shown.text
     assert "no reconstruction in the source" in shown.text
@@ -303,6 +303,7 @@ def test_pictures_still_to_be_attacked_are_kept_where_the_attack_lab_finds_them(
     assert lab.title_of(item) == "own"
     data = build(DATASETS, "folder", read_plugin(DATASETS, item).settings)
     assert len(data("train").ids) + len(data("test").ids) == 10
+    look = looked(client, sent(client, packed_classes(tmp_path), "own.zip"))
     taken = client.post(f"{HOME}/keep", json={"look": look, "name": "own"})
     assert "take another name" in taken.json()["error"]
     folder = context.data / "pictures/own"
@@ -332,7 +333,14 @@ def test_a_flat_drop_becomes_recognition_by_a_table_of_classes(client, tmp_path,
     assert "3 pictures have no class." in shown
     assert "it takes the classes of the pictures" in shown
     assert "What do the pictures show?" in shown
-    table = sent(client, b"image_id,class_name\n0,cat\n1,dog\n2,cow\n", "classes.csv")
+    wrong = {"upload": sent(client, b"file,label\n0,cat\n", "bad.csv"), "again": look}
+    reply = client.post(f"{HOME}/look", json={**wrong, "adds": "classes"})
+    assert (reply.status_code, reply.json()["error"]) == (
+        422,
+        "bad.csv lacks the columns image_id, class_name. It has: file, label.",
+    )
+    assert "3 pictures have no class." in page(client, f"{HOME}/plan/{look}").text
+    table = sent(client, b"Image_ID,Class_Name\n0.png,cat\n01,dog\n2,cow\n", "classes.csv")
     again = looked(client, table, again=look, adds="classes")
     shown = page(client, f"{HOME}/plan/{again}").text
     assert "3 classes: cat, cow, dog." in shown
@@ -351,6 +359,18 @@ def test_what_is_discarded_is_gone(client, drop, context):
     assert client.post(f"{HOME}/discard", json={"look": look}).status_code == 200
     assert uploads.uploads(context.data / "uploads") == []
     assert "Not kept yet" not in page(client, HOME).text
+    why = "The files of this plan are here no longer: drop them once more."
+    assert why in page(client, f"{HOME}/plan/{look}", 404).text
+    reply = client.post(f"{HOME}/keep", json={"look": look, "name": "mine"})
+    assert (reply.status_code, reply.json()["error"]) == (404, why)
+
+
+def test_the_plan_of_what_is_kept_says_so(client, drop):
+    look = looked(client, sent(client, drop))
+    assert "by 2 attacks" not in page(client, f"{HOME}/plan/{look}").text
+    assert client.post(f"{HOME}/keep", json={"look": look, "name": "mine"}).is_success
+    assert "were kept as mine." in page(client, f"{HOME}/plan/{look}", 404).text
+    assert "no such import here" in page(client, f"{HOME}/plan/none", 404).text
 
 
 def test_what_is_being_kept_is_neither_offered_nor_discarded(client, drop, context, monkeypatch):
