@@ -36,7 +36,7 @@ import pandas as pd
 from scipy import stats
 
 from benchmarks.measuring import begin
-from semsim.analysis.layout import backbone
+from semsim.analysis.layout import named_in
 from semsim.errors import DataError, SettingsError
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations_run import Material, Sides, Workplace, read_material, run_sides
@@ -195,7 +195,7 @@ def opened_sides(
     closed = np.unique(original[~first])
     tested = np.random.default_rng(seed).permutation(closed)[: max(1, len(closed) // 2)]
     in_test = np.isin(original, tested)
-    left_out = np.array([backbone(str(model)) == architecture for model in labels["model"]])
+    left_out = np.array([own == architecture for own, _ in named_in(labels)])
     return Sides(train=labels[~in_test & ~left_out], test=labels[in_test & left_out], votes=votes)
 
 

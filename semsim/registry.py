@@ -6,9 +6,10 @@ Written as text, as in `invgrad:fast,steps=200`, it is a name with the settings 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from functools import cache
 from pkgutil import resolve_name
 from types import NoneType
-from typing import Any, Generic, TypeVar, get_args, get_type_hints
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from semsim.errors import SettingsError, UnknownNameError
 
@@ -69,10 +70,11 @@ def setting(
 ) -> Any:
     """A field with its default, what a page calls it and says of it, and what it may be.
 
-    choices: the texts it can be. offers: the same where a library has to be asked: texts by the
-    value of the setting `by`, under "" where they hang on none; who builds the plug-in checks them.
-    least, above: numbers it is not below, and is above. term: the word of the glossary that
-    explains it. before: what it was before it came, see `plain_before`.
+    choices: the texts it can be, where its type is no `Literal` of them. offers: the same where a
+    library has to be asked: texts by the value of the setting `by`, under "" where they hang on
+    none; who builds the plug-in checks them.
+    least, above: numbers it is not below, and is above, unless it is left out. term: the word of
+    the glossary that explains it. before: what it was before it came, see `plain_before`.
     """
     said = {"label": label, "text": text, "term": term, "before": before}
     may_be = {"choices": choices, "offers": offers, "by": by, "least": least, "above": above}
@@ -85,31 +87,64 @@ def help_of(kind: Any, name: str) -> str:
     return said["text"] or f"{said['label']}."
 
 
+_LARGEST = 2**63 - 1  # whole number that torch takes
+
+
+@cache
+def choices_of(kind: Any) -> Mapping[str, tuple[Any, ...]]:
+    """What each field of `kind` can be that is one of a few: as its `Literal` or `setting` says."""
+    hints = get_type_hints(kind)
+    found = {
+        one.name: get_args(hints[one.name])
+        if get_origin(hints[one.name]) is Literal
+        else one.metadata.get("choices", ())
+        for one in fields(kind)
+    }
+    return {name: choices for name, choices in found.items() if choices}
+
+
 def check_settings(settings: Any) -> None:
-    """`SettingsError` for the first of `settings` that is not what its `setting` says it may be."""
+    """`SettingsError` for the first of `settings` that is not what its field says it may be."""
+    known = choices_of(settings.__class__)
     for one in fields(settings):
-        value, facts = getattr(settings, one.name), one.metadata
-        choices, least, above = (facts.get(name) for name in ("choices", "least", "above"))
-        wrong = ""  # negated, so that NaN is refused too
+        value, choices = getattr(settings, one.name), known.get(one.name)
+        wrong = "" if _left_out(settings, one.name) else _beyond(value, one.metadata)
         if choices and value not in choices:
-            wrong = " or ".join(choices)
-        elif least is not None and not value >= least:
-            wrong = f"at least {least}" if least else "0 or more"
-        elif above is not None and not value > above:
-            wrong = f"above {above}"
+            wrong = " or ".join(map(str, choices))
         if wrong:
             raise SettingsError(f"{one.name} must be {wrong}; got {value!r}.")
 
 
+def _left_out(settings: Any, name: str) -> bool:
+    if getattr(settings, name) is not None:
+        return False
+    return NoneType in get_args(get_type_hints(settings.__class__)[name])
+
+
+def _beyond(value: Any, facts: Mapping[str, Any]) -> str:
+    """What a number must be, by the facts of its `setting`, and is not; "" where it is."""
+    least, above = facts.get("least"), facts.get("above")
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        return f"at most {_LARGEST}"
+    if least is not None and not value >= least:  # negated, so that NaN is refused too
+        return f"at least {least}" if least else "0 or more"
+    return f"above {above}" if above is not None and not value > above else ""
+
+
 def build(registry: Mapping[str, Any], name: str, settings: Mapping[str, Any] | None = None) -> Any:
-    """The plug-in `name` with `settings`; `SettingsError` names a setting it does not have."""
+    """The plug-in `name` with `settings`, looked at by `check_settings`.
+
+    Raises `SettingsError` that names a setting it does not have, or one that cannot be.
+    """
     plugin = registry[name]
     settings = dict(settings or {})
     known = [f.name for f in fields(plugin)]
     unknown = sorted(set(settings) - set(known))
     if unknown:
         raise SettingsError(f"{name!r} has no setting {unknown[0]!r}. It has: {', '.join(known)}.")
-    return plugin(**settings)
+    made = plugin(**settings)
+    check_settings(made)
+    return made
 
 
 def read_plugin(
@@ -117,22 +152,25 @@ def read_plugin(
 ) -> Plugin:
     """The plug-in in `text`: a registry name, then after a colon settings as `key=value,…`.
 
-    presets: settings by name; a word among the settings that has no "=" chooses one of them. Any
-    other such word goes on with the text before it, as a folder's name may have commas.
+    presets: settings by name; a word among the settings that has no "=" chooses one of them, over
+    which settings that are given stand wherever they are. Any other such word goes on with the text
+    before it, as a folder's name may have commas, unless that is one of a few.
     Raises `SettingsError` or `UnknownNameError` where there is no such name, setting or preset.
     """
     name, _, rest = text.strip().partition(":")
     plugin = registry[name]
-    settings: dict[str, Any] = {}
+    chosen: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     last = ""
     for part in [part for part in rest.split(",") if part.strip()]:
         key, equals, value = (word.strip() for word in part.partition("="))
         if equals:
-            last, settings[key] = key, _value(plugin, name, key, value)
-        elif isinstance(settings.get(last), str) and key not in (presets or {}):
-            settings[last] += f",{part.rstrip()}"
+            last, given[key] = key, _value(plugin, name, key, value)
+        elif _goes_on(plugin, last, given) and key not in (presets or {}):
+            given[last] += f",{part.rstrip()}"
         else:
-            settings |= _preset(name, key, presets or {})
+            chosen |= _preset(name, key, presets or {})
+    settings = {**chosen, **given}
     build(registry, name, settings)
     return Plugin(name=name, settings=settings)
 
@@ -192,6 +230,14 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return str(value)
+
+
+def _goes_on(plugin: Any, last: str, given: Mapping[str, Any]) -> bool:
+    """Whether the setting `last` was given, as a text that is not one of a few."""
+    known: dict[str, Field] = {field.name: field for field in fields(plugin)}
+    if not isinstance(given.get(last), str) or last in choices_of(plugin):
+        return False
+    return not known[last].metadata.get("offers")
 
 
 def _preset(name: str, chosen: str, presets: Mapping[str, Registered]) -> dict[str, Any]:

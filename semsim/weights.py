@@ -118,6 +118,14 @@ def sha256_of(path: Path) -> str:
     return _sha256(os.path.abspath(path), facts.st_size, facts.st_mtime_ns)
 
 
+def content_key(path: Path | str) -> str:
+    """What is the same for two files of one content: their sha256; of what is none, the path."""
+    try:
+        return sha256_of(Path(path))
+    except OSError:
+        return str(path)
+
+
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> None:
     """Write `tensors`, of any shape, and `facts` as a safetensors file, whole or not at all.
 

@@ -1,6 +1,7 @@
 """What several pages say in the same words: counts, and how good an attacked model was."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 def agreeing(n: int, one: str, many: str) -> str:
@@ -33,6 +34,8 @@ def target_words(
     at_chance: bool | None,
     epsilon: float | None = None,
     delta: float | None = None,
+    *,
+    note: str = "",
 ) -> str:
     """How good an attacked model was: "71% right (chance 2%)", "3% right: at chance (2%)".
 
@@ -40,10 +43,11 @@ def target_words(
     gets. at_chance: whether the two differ by no more than luck, see `semsim.targets.chance`.
     epsilon, delta: what DP-SGD promises of each training image, ", ε = 8.1 at δ = 1e-05"; delta is
     None where the model was trained otherwise, and epsilon where nothing is promised.
+    note: follows the chance, see `chance_in`.
     """
     if share is None:
         return "not kept"
-    guess = "not kept" if chance is None else percent(chance)
+    guess = "not kept" if chance is None else f"{percent(chance)}{note}"
     test = f": at chance ({guess})" if at_chance else f" (chance {guess})"
     return f"{percent(share)} right{test}{_promise(epsilon, delta)}"
 
@@ -57,14 +61,26 @@ def _promise(epsilon: float | None, delta: float | None) -> str:
     return f", ε = {told} at δ = {delta:g}"
 
 
+def chance_in(facts: Mapping[str, Any]) -> tuple[float | None, str]:
+    """What guessing gets by what is kept of a test, and ", the commonest class" where that does.
+
+    None where it was not kept. Older facts say nothing of how common the classes are.
+    """
+    classes = facts.get("n_classes")
+    blind = 1 / classes if classes else None
+    chance = facts.get("chance", blind)
+    if chance is None or blind is None or percent(chance) == percent(blind):
+        return chance, ""
+    return chance, ", the commonest class"
+
+
 def words_of_test(facts: object) -> str:
     """`target_words` of what is kept of a model's test, see `semsim.targets.chance.facts_of_test`.
 
     facts: a mapping, perhaps of an older version with less in it; anything else says nothing.
     """
     known = facts if isinstance(facts, Mapping) else {}
-    classes = known.get("n_classes")
-    chance = 1 / classes if classes else None
+    chance, note = chance_in(known)
     share = known.get("accuracy", known.get("test_accuracy"))  # as older sets of split have it
     promised = known.get("epsilon"), known.get("delta")
-    return target_words(share, chance, known.get("at_chance"), *promised)
+    return target_words(share, chance, known.get("at_chance"), *promised, note=note)

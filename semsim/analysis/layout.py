@@ -8,7 +8,7 @@ import pandas as pd
 
 from semsim.analysis.evidence import MODEL_KEY, TARGET, model_key, short_labels
 
-_BACKBONE_ENDS = "[_/·| ]"
+_NAME = re.compile(r"([^_·| :]*(?::[^·| ]*)?)[_·| ]*(.*)")  # an architecture and what follows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ def layout_of(images: pd.DataFrame) -> Layout:
     labels = short_labels(images)
     models["model_key"] = [model_key(row) for _, row in models.iterrows()]
     models["label"] = models["model_key"].map(labels)
-    models["backbone"] = [backbone(name) for name in models["model"]]
+    models["backbone"] = [architecture for architecture, _ in named_in(models)]
     known = images.drop_duplicates(MODEL_KEY).sort_values(MODEL_KEY, ignore_index=True)
     for name in TARGET:
         models[name] = known.get(name, np.nan)
@@ -66,9 +66,30 @@ def layout_of(images: pd.DataFrame) -> Layout:
     )
 
 
-def backbone(model: str) -> str:
-    """The architecture in a model's name: what stands before the first of _ / · | and space."""
-    return re.split(_BACKBONE_ENDS, model, maxsplit=1)[0] or model
+def named_in(models: pd.DataFrame) -> list[tuple[str, str]]:
+    """`architecture_and_strategy` of each row of a table with the columns `MODEL_KEY`."""
+    rows = models[["model", "dataset", "attack"]].astype(str).itertuples(index=False)
+    return [architecture_and_strategy(*row) for row in rows]
+
+
+def architecture_and_strategy(model: str, dataset: str, attack: str) -> tuple[str, str]:
+    """What a model's name says of its network and of its training or defence; "" for nothing.
+
+    A campaign's name has them between slashes, with its data set before and its attack behind
+    where there are several. Without a slash they are parted by the first of _ · | and space that
+    is in no setting, such as batch_norm=true.
+    """
+    parts = model.split("/")
+    parts = parts[1:] if len(parts) > 1 and _says(parts[0], dataset) else parts
+    parts = parts[:-1] if len(parts) > 1 and _says(parts[-1], attack) else parts
+    first, *rest = parts
+    if not rest and (found := _NAME.fullmatch(first)):
+        first, rest = found[1], [found[2]]
+    return first or model, "/".join(rest)
+
+
+def _says(part: str, name: str) -> bool:
+    return part.partition(":")[0] == name.partition(":")[0]
 
 
 def model_means(layout: Layout, values: np.ndarray, weights: np.ndarray) -> np.ndarray:

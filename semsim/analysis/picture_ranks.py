@@ -82,7 +82,7 @@ def _row(
         return row
     for name, correlate in _CORRELATIONS:
         draws = over_originals(correlate, values, human, layout, drawn)
-        low, high, why = varied_interval(draws[1:], RANKED)
+        low, high, why = varied_interval(draws[1:], RANKED, row["n_originals"])
         row |= {name: float(draws[0]), f"{name}_low": low, f"{name}_high": high}
         row["interval_undefined"] = why
     return row

@@ -98,7 +98,7 @@ def _reasoned(
     """`interval`, and why there is none."""
     if originals is not None and originals < FEWEST_ORIGINALS:
         few = counted(originals, "original")
-        why = f"images of one kind are of {few}; it takes at least {FEWEST_ORIGINALS}"
+        why = f"what is compared is of {few}; it takes at least {FEWEST_ORIGINALS}"
         return np.nan, np.nan, why
     numbers = draws[~np.isnan(draws)]
     if not len(numbers) or len(numbers) < fewest * len(draws):

@@ -12,6 +12,7 @@ import pandas as pd
 import typer
 from pandas.api.types import union_categoricals
 
+from semsim.analysis.evidence import LEAKS
 from semsim.analysis.result import AnalysisSettings
 from semsim.cli.options import taking
 from semsim.comparison.compared import Compared, check_report
@@ -35,7 +36,7 @@ _CHUNK = 500_000  # rows of a CSV whose texts are held as such
 _DEFAULTS = AnalysisSettings()
 _TEXTS = (
     *("study", "dataset", "attack", "model", "metric", "image_id", "class_name", "annotator"),
-    *("answer", "weights"),
+    *("answer", "weights", LEAKS),
 )
 
 
@@ -148,7 +149,9 @@ def report(
 
 def judge(request: Request) -> Compared:
     """Read the tables, gather and analyse; `SemsimError` says what does not fit."""
-    scores = None if request.scores is None else read_table(request.scores, BOOK_COLUMNS)
+    scores = None
+    if request.scores is not None:
+        scores = read_table(request.scores, (*BOOK_COLUMNS, LEAKS), where="metric")
     study = _study(request, scores)
     with TerminalBar(unit="step") as bar:
         return compared_frames(study, scores, request.how, bar)
@@ -162,24 +165,28 @@ def _study(request: Request, scores: pd.DataFrame | None) -> StudyTables:
     return found if labels is None else replace(found, labels=labels)
 
 
-def read_table(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
+def read_table(
+    path: Path, columns: Sequence[str] | None = None, where: str | None = None
+) -> pd.DataFrame:
     """A table of Parquet or CSV; ids and names stay texts.
 
     columns: those wanted, of which the table may lack some; texts among them come as categories,
-    which take a tenth of the memory. None for all. Raises `DataError` where it is not readable or
-    has more than `MOST_ROWS` rows.
+    which take a tenth of the memory. None for all. where: a column without which it is all of them
+    after all. Raises `DataError` where it is not readable or has more than `MOST_ROWS` rows.
     """
     try:
-        if path.suffix == ".parquet":
-            table = _read_parquet(path, columns)
-        elif path.suffix == ".csv":
-            table = _read_csv(path, columns)
-        else:
+        if path.suffix not in _READERS:
             raise DataError(f"{path} should be a table ending in .parquet or .csv.")
+        names, read = _READERS[path.suffix]
+        table = read(path, columns if where is None or where in names(path) else None)
     except (OSError, ValueError) as error:  # parsing errors of pandas and pyarrow are ValueErrors
         raise DataError(f"{path} is not a readable table ({error}).") from error
     check_size(path, len(table), MOST_ROWS, "rows", _FEWER)
     return table
+
+
+def _names_in_csv(path: Path) -> list[str]:
+    return [str(name) for name in pd.read_csv(path, nrows=0)]
 
 
 def _read_csv(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
@@ -201,16 +208,23 @@ def _read_csv(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
     )
 
 
+def _names_in_parquet(path: Path) -> list[str]:
+    return list(parquet().read_schema(path).names)
+
+
 def _read_parquet(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
     pq = parquet()
     with pq.ParquetFile(path) as file:
         check_size(path, file.metadata.num_rows, MOST_ROWS, "rows", _FEWER)
-        there = file.schema_arrow.names
     if columns is None:
         return pd.read_parquet(path)
-    wanted = [name for name in columns if name in there]
-    return (
-        parquet()
-        .read_table(path, columns=wanted, read_dictionary=[*_TEXTS])
-        .to_pandas(ignore_metadata=True, self_destruct=True)
+    wanted = [name for name in columns if name in _names_in_parquet(path)]
+    return pq.read_table(path, columns=wanted, read_dictionary=[*_TEXTS]).to_pandas(
+        ignore_metadata=True, self_destruct=True
     )
+
+
+_READERS = {
+    ".parquet": (_names_in_parquet, _read_parquet),
+    ".csv": (_names_in_csv, _read_csv),
+}

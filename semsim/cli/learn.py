@@ -215,8 +215,8 @@ def pretrain_command(
 ) -> None:
     """Train a classifier whose network SemSim can start from: --preset pooled:weights=FILE.
 
-    It sees the public training split alone, never an original of a study. Run again after
-    Ctrl-C, it goes on after the last finished epoch.
+    It sees the public training split alone, never an original of a study; of faces, changed
+    copies of them. Run again after Ctrl-C, it goes on after the last finished epoch.
     """
     with told_errors():
         if out.suffix != ".safetensors":

@@ -137,7 +137,7 @@ def compared(
     titles = {spec.name: spec.title for spec in scored.specs}
     refused = list_judges.refused(scored.weights, study.judges)
     kept = scored.refusing([name for name in refused if name in titles])
-    seen = seen_by(checkpoints, unseen_by)
+    seen = seen_by(checkpoints, unseen_by, study.listed)
     evidence = gather(
         without(seen, study.votes),
         without(seen, kept.table),
@@ -149,7 +149,7 @@ def compared(
     notes = [
         *(f"{titles[name]} is left out: {why}" for name, why in refused.items() if name in titles),
         *list_judges.unknown(analysis.specs, scored.weights, study.judges),
-        *left_out_remark(unseen_by, seen, study.listed, analysis),
+        *left_out_remark(unseen_by, seen, analysis),
         *training_remarks(analysis, evidence.name, checkpoints),
         *metric_remarks(analysis.specs, scored.facts),
         *foreign_remarks(analysis.specs),

@@ -21,11 +21,10 @@ from semsim.errors import DataError, SettingsError
 from semsim.importers.findings import first_problem
 from semsim.importers.vote_rows import Sieve, counted_votes
 from semsim.metrics import is_known
+from semsim.metrics.learned import UNKNOWN
 from semsim.progress import Report, silent
 from semsim.scores.scoring import WEIGHTS, weights_words
 from semsim.words import counted
-
-UNKNOWN = "unknown"  # data set or attack that no table names
 
 
 @dataclass(frozen=True, kw_only=True)

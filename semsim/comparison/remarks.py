@@ -7,10 +7,12 @@ from pathlib import Path
 import pandas as pd
 
 from semsim.analysis.result import Analysis
+from semsim.comparison.seen_originals import namesakes_words
 from semsim.errors import WeightsError
 from semsim.learning.controls import control_remarks
 from semsim.metrics import MetricSpec
-from semsim.metrics.provenance import Training, checkpoint_of, original_keys, read_training
+from semsim.metrics.learned import learned_by
+from semsim.metrics.provenance import Training, checkpoint_of, read_training
 from semsim.reporting.notation import number
 from semsim.words import counted
 
@@ -22,14 +24,14 @@ def training_remarks(analysis: Analysis, study: str, checkpoints: Path) -> list[
     A file that cannot be read has no remark; it has no number either.
     """
     remarks = []
-    keys = set(original_keys(analysis.evidence.images))
+    images = analysis.evidence.images
     for spec in analysis.specs:
         checkpoint = checkpoint_of(spec.name)
         if not checkpoint:
             continue
         with suppress(WeightsError):
             path = checkpoints / f"{checkpoint}.safetensors"
-            said = _origin_of(read_training(path), study, keys)
+            said = _origin_of(read_training(path), study, images)
             beside = control_remarks(
                 spec, analysis.specs, analysis.evidence, analysis.settings, path
             )
@@ -38,16 +40,19 @@ def training_remarks(analysis: Analysis, study: str, checkpoints: Path) -> list[
     return remarks
 
 
-def _origin_of(training: Training, study: str, keys: set[str]) -> list[str]:
+def _origin_of(training: Training, study: str, images: pd.DataFrame) -> list[str]:
     """Who voted for a SemSim, and what of these originals it has seen."""
     said = ["trained on simulated votes"] if training.simulated else []
-    seen = len(keys.intersection(training.originals))
-    if seen:
-        originals = counted(len(keys), "original")
-        said.append(f"in-sample: it learned from {seen} of these {originals}")
+    found = learned_by(training).among(images)
+    if found.seen:
+        originals = counted(len(found.told), "original")
+        by_name = ", going by their names" if found.seen & found.by_name else ""
+        said.append(f"in-sample: it learned from {len(found.seen)} of these {originals}{by_name}")
     elif training.study == study and not training.originals:
         said.append("in-sample: it learned from this study")
-    return said
+    elif found.unknown:
+        said.append("not known which of these originals it learned from")
+    return [*said, *namesakes_words(found)]
 
 
 def metric_remarks(specs: Sequence[MetricSpec], facts: pd.DataFrame | None) -> list[str]:

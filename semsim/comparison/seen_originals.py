@@ -10,20 +10,22 @@ from semsim.analysis.result import Analysis
 from semsim.errors import DataError, WeightsError
 from semsim.learning.card_promoted import promoted
 from semsim.learning.orders import checkpoint_path
+from semsim.metrics.learned import Seen, learned_by
 from semsim.metrics.provenance import checkpoint_of, original_keys, read_training
-from semsim.words import counted
+from semsim.words import agreeing, counted
 
 
 def unseen(labels: pd.DataFrame | None, checkpoints: Path, names: Iterable[str]) -> dict[str, int]:
     """Of each SemSim that has seen some of the originals, and not others, how many it has not."""
     if labels is None:
         return {}
-    keys, found = set(original_keys(labels)), {}
+    found = {}
     for name in names:
         with suppress(WeightsError):  # what cannot be read has no number either
-            left = keys - set(read_training(checkpoints / f"{name}.safetensors").originals)
-            if 0 < len(left) < len(keys):
-                found[name] = len(left)
+            training = read_training(checkpoints / f"{name}.safetensors")
+            told = learned_by(training).among(labels)
+            if told.unseen and told.seen:
+                found[name] = len(told.unseen)
     return found
 
 
@@ -33,40 +35,67 @@ def usually_unseen_by(labels: pd.DataFrame | None, checkpoints: Path) -> str:
     return next(iter(unseen(labels, checkpoints, [own] if own else [])), "")
 
 
-def seen_by(checkpoints: Path, name: str) -> set[str]:
-    """Keys of the originals that the SemSim called `name` learned from; none for no name.
+def seen_by(checkpoints: Path, name: str, listed: pd.DataFrame) -> Seen | None:
+    """What the SemSim called `name` learned from of the originals in `listed`; None for no name.
 
-    Raises `DataError` where its file cannot be read, `SettingsError` for a name that is none.
+    Raises `DataError` where its file cannot be read or nothing tells of any that it did not learn
+    from it, `SettingsError` for a name that is none.
     """
     if not name:
-        return set()
+        return None
     try:
-        return set(read_training(checkpoint_path(checkpoints, name)).originals)
+        training = read_training(checkpoint_path(checkpoints, name))
     except WeightsError as error:
         raise DataError(f"{error} Choose all originals.") from error
+    found = learned_by(training).among(listed)
+    if found.unknown and not found.unseen:
+        why = "its file does not list them. Choose all originals."
+        if training.originals:
+            why = (
+                "no table says their data set, and there are no pixels to go by. Add the column "
+                "dataset, or choose all originals."
+            )
+        raise DataError(
+            f"It is not known which of these originals SemSim ({name}) learned from: {why}"
+        )
+    return found
 
 
-def without(seen: set[str], table: pd.DataFrame) -> pd.DataFrame:
-    """The rows that are not of these originals; scores of whole sets stay."""
-    return table[~original_keys(table).isin(seen)] if seen else table
+def without(seen: Seen | None, table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of originals that a SemSim did not learn from; scores of whole sets stay."""
+    if seen is None:
+        return table
+    return table[~original_keys(table).isin(seen.seen | seen.unknown)]
 
 
-def left_out_remark(
-    name: str, seen: set[str], listed: pd.DataFrame, analysis: Analysis
-) -> list[str]:
+def left_out_remark(name: str, seen: Seen | None, analysis: Analysis) -> list[str]:
     """What to say where only what the SemSim called `name` has not seen counts; "" for all.
 
-    listed: the reconstructions of all originals, looked at or not.
+    seen: what it has seen of all originals, looked at or not.
     """
-    if not name:
+    if seen is None:
         return []
-    keys = set(original_keys(listed))
-    left, n_originals = len(keys - seen), len(keys)
     sets = any(not spec.per_image for spec in analysis.specs)
     learned = {checkpoint_of(spec.name) for spec in analysis.specs} - {"", name}
-    return [
-        f"Only the {left} of {counted(n_originals, 'original')} count that SemSim ({name}) did "
-        "not learn from, so that it is on equal terms with metrics that learned from no votes."
-        + (" Another SemSim may have learned from some of these." if learned else "")
-        + (" Metrics of sets have their values from all originals." if sets else "")
+    by_name = ", going by their names" if seen.by_name else ""
+    unknown = counted(len(seen.unknown), "other")
+    said = [
+        f"Only the {len(seen.unseen)} of {counted(len(seen.told), 'original')} count that SemSim "
+        f"({name}) did not learn from{by_name}, so that it is on equal terms with metrics that "
+        "learned from no votes.",
+        "Another SemSim may have learned from some of these." if learned else "",
+        f"Whether it learned from {unknown} is not known; they do not count."
+        if seen.unknown
+        else "",
+        *(f"{words}." for words in namesakes_words(seen)),
+        "Metrics of sets have their values from all originals." if sets else "",
     ]
+    return [" ".join(filter(None, said))]
+
+
+def namesakes_words(seen: Seen) -> list[str]:
+    """That originals only share a name with what a SemSim learned from, where some do."""
+    n = len(seen.namesakes)
+    have = agreeing(n, "has", "have")
+    said = f"{n} of these originals {have} the name of one it learned from, with other pixels"
+    return [said] if n else []

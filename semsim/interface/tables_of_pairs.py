@@ -1,10 +1,11 @@
 """`semsim.score`: metrics of folders, tensors or tables of pairs, as `python -m semsim score`."""
 
 import hashlib
+import json
 import tempfile
 import warnings
 from collections.abc import Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from torch import Tensor
 from semsim.device import pick_device
 from semsim.errors import DataError
 from semsim.interface.pretrained_module import SemSim
-from semsim.metrics import Judge, Metric, MetricSpec, Pairs, Reference, Resources
+from semsim.metrics import Judge, Metric, MetricSpec, Pairs, Reference, Resources, is_known
 from semsim.metrics import find_metric as metric_called
 from semsim.metrics.semsim import SemSimDistance, semsim_judge
 from semsim.progress import Report, silent
@@ -22,6 +23,7 @@ from semsim.scores.folder_pairs import folder_scores, match_folders, pair_scores
 from semsim.scores.scoring import (
     BOOK_COLUMNS,
     PairSet,
+    ScoreBook,
     pair_sets_of_folders,
     pair_sets_of_labels,
     score_sets,
@@ -36,7 +38,10 @@ PairsGiven = tuple[Tensor, Tensor] | tuple[Folder, Folder] | pd.DataFrame | Fold
 
 @dataclass(frozen=True, kw_only=True)
 class GivenSemSim:
-    """A SemSim in memory as a metric. sha256: of its weights, which tells its scores apart."""
+    """A SemSim in memory as a metric.
+
+    sha256: of its weights and what its network is made from, which tells its scores apart.
+    """
 
     name: str
     sha256: str
@@ -54,6 +59,30 @@ class GivenSemSim:
 
     def prepare(self, resources: Resources) -> Judge:
         return semsim_judge(self._network)  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Own:
+    """A metric that is not the registry's, for one call: no key tells its code of today.
+
+    number: its place among the metrics of the call.
+    """
+
+    number: int
+    metric: InitVar[Metric]
+
+    def __post_init__(self, metric: Metric) -> None:
+        object.__setattr__(self, "_metric", metric)
+
+    @property
+    def spec(self) -> MetricSpec:
+        return self._metric.spec  # type: ignore[attr-defined,no-any-return]
+
+    def files(self, resources: Resources) -> tuple[Path, ...]:
+        return self._metric.files(resources)  # type: ignore[attr-defined,no-any-return]
+
+    def prepare(self, resources: Resources) -> Judge:
+        return self._metric.prepare(resources)  # type: ignore[attr-defined,no-any-return]
 
 
 def score(
@@ -76,7 +105,8 @@ def score(
     metrics: names as `score --help` lists them, a `SemSim`, or any object with `spec`, `files` and
         `prepare` as `semsim.metrics.Metric` has them.
     checkpoints: folder of weights. device: "auto", "cpu", "cuda", … . kept: folder where scores of
-    sets are kept, so that none is computed twice.
+    sets are kept, so that none is computed twice; not those of a metric of your own, whose code
+    may have changed since.
     Two folders: images without a partner are left out with a warning. Of metrics of sets, `attrs`
     of the table has the value, under "metrics". Raises `UnknownNameError` for a name no metric has,
     `WeightsError` where weights are missing, `DataError` for images that cannot be judged.
@@ -111,7 +141,8 @@ def _metric(named: Named) -> Metric:
 
 
 def _digest(module: SemSim) -> str:
-    digest = hashlib.sha256()
+    made_from = json.dumps(asdict(module.network.settings), sort_keys=True)
+    digest = hashlib.sha256(made_from.encode())
     for name, value in sorted(module.network.state_dict().items()):
         digest.update(name.encode() + value.detach().cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()
@@ -138,12 +169,42 @@ def _of_sets(
     kept: Folder | None,
     report: Report,
 ) -> pd.DataFrame:
+    names = {metric.spec.name: place for place, metric in enumerate(metrics)}
+    total, books = len(sets) * len(metrics), list[ScoreBook]()
     with tempfile.TemporaryDirectory() as passing:
-        folder = Path(passing if kept is None else kept)
-        book = score_sets(sets, metrics, resources, folder, report)
-    for (title, name), reason in book.refused.items():
-        raise DataError(f"{name} of {title} cannot be computed: {reason}")
-    return book.scores[list(BOOK_COLUMNS)]
+        groups = _by_folder(metrics, Path(passing if kept is None else kept), Path(passing))
+        for folder, group in groups.items():
+            so_far = _part_of(report, sum(len(book.facts) for book in books), total)
+            books.append(score_sets(sets, group, resources, folder, so_far))
+            for (title, name), reason in books[-1].refused.items():
+                raise DataError(f"{name} of {title} cannot be computed: {reason}")
+    tables = [book.scores for book in books if len(book.scores)] or [books[0].scores]
+    table = pd.concat(tables)[list(BOOK_COLUMNS)]
+    # As they were asked for, wherever they were kept.
+    return table.sort_values(
+        "metric", key=lambda column: column.map(names), kind="stable", ignore_index=True
+    )
+
+
+def _by_folder(metrics: Sequence[Metric], kept: Path, passing: Path) -> dict[Path, list[Metric]]:
+    """Metrics by where their scores go: those that could be another's tomorrow into `passing`."""
+    groups: dict[Path, list[Metric]] = {kept: []}
+    for number, metric in enumerate(metrics):
+        if isinstance(metric, GivenSemSim) or _is_the_registrys(metric):
+            groups[kept].append(metric)
+        else:
+            groups.setdefault(passing, []).append(_Own(number=number, metric=metric))
+    return groups
+
+
+def _is_the_registrys(metric: Metric) -> bool:
+    name = metric.spec.name
+    return is_known(name) and bool(metric_called(name) == metric)
+
+
+def _part_of(report: Report, before: int, total: int) -> Report:
+    """A report for work that `before` of `total` steps come before."""
+    return lambda told: report(replace(told, done=before + told.done, total=total))
 
 
 def _of_two(

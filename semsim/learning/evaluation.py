@@ -11,7 +11,7 @@ import pandas as pd
 
 from semsim.analysis.auc_differences import auc_differences
 from semsim.analysis.evidence import GIVEN, IMAGE_KEY, SCORE_COLUMNS, Evidence, gather
-from semsim.analysis.human import human_score
+from semsim.analysis.human import AS_NAMED, human_score, recognised_by
 from semsim.analysis.layout import layout_of
 from semsim.analysis.resampling import resample
 from semsim.analysis.result import Analysis, AnalysisSettings
@@ -84,8 +84,7 @@ def evaluate(
     others = [find_metric(name).spec for name in (*controls, *judging.metrics)]
     scores = pd.concat([book.scores for book in (mine, theirs) if not book.scores.empty])
     evidence = evidence_of(labels, votes, scores, [own, *others])
-    headline = "majority" if votes is not None else _FROM_LABELS
-    settings = replace(judging.analysis, headline=headline)
+    settings = replace(judging.analysis, headline=_verdict_of(labels, votes))
     analysis = analyse(evidence, [own, *others], settings)
     scored = [spec for spec in analysis.specs if spec.name != own.name]
     against = auc_differences(own, scored, evidence, settings)
@@ -103,6 +102,16 @@ def evaluate(
     }
 
 
+def _verdict_of(labels: pd.DataFrame, votes: pd.DataFrame | None) -> str:
+    """The human score whose verdict `recognisable` of the labels is, which the SemSim learned."""
+    if votes is None or votes.empty:
+        return _FROM_LABELS
+    told = [
+        str(one) for table in (labels, votes) if "headline" in table for one in table["headline"]
+    ]
+    return AS_NAMED if AS_NAMED in told else "majority"
+
+
 def evidence_of(
     labels: pd.DataFrame,
     votes: pd.DataFrame | None,
@@ -110,7 +119,7 @@ def evidence_of(
     specs: Sequence[MetricSpec],
 ) -> Evidence:
     """The evidence of the reconstructions in `labels` alone; without votes, of their majority."""
-    if votes is None:
+    if votes is None or votes.empty:
         verdict = labels["recognisable"].astype("boolean").astype("Float64")
         labels = labels.assign(**{f"{GIVEN}{_FROM_LABELS}": verdict})
         votes = pd.DataFrame(columns=_VOTE_COLUMNS)
@@ -216,9 +225,9 @@ def human_auc(evidence: Evidence, settings: AnalysisSettings) -> dict[str, dict[
     drawn = resample(layout, settings.bootstraps, 1, settings.seed)
     tables = []
     for one in range(len(evidence.annotators)):
-        alone = _of_annotators(evidence, [one])
+        alone = _of_annotators(evidence, [one], settings.headline)
         rest = [a for a in range(len(evidence.annotators)) if a != one]
-        verdict = human_score(_of_annotators(evidence, rest), "mean-response")
+        verdict = human_score(_of_annotators(evidence, rest, settings.headline), "mean-response")
         tables.append(auc_table([_ONE_PERSON], alone, verdict, layout, drawn))
     every = pd.concat(tables)
     means = every.groupby("scope", sort=False)[["auc", "low", "high"]].mean()
@@ -236,10 +245,10 @@ _ONE_PERSON = MetricSpec(
 )
 
 
-def _of_annotators(evidence: Evidence, chosen: list[int]) -> Evidence:
-    """The evidence of the annotators with these numbers, which they keep."""
+def _of_annotators(evidence: Evidence, chosen: list[int], rule: str) -> Evidence:
+    """The evidence of the annotators with these numbers, which they keep, as `rule` counts it."""
     own = np.isin(np.arange(len(evidence.annotators)), chosen)
-    answers = evidence.recognised.by(own)
+    answers = recognised_by(evidence, rule).by(own)
     return replace(
         evidence,
         recognised=answers,

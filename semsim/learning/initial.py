@@ -12,7 +12,8 @@ from safetensors import SafetensorError
 
 from semsim.errors import DataError, WeightsError
 from semsim.learning.settings import IMAGENET, SCRATCH
-from semsim.metrics.provenance import control_in, original_keys, read_training
+from semsim.metrics.learned import Learned, learned_by
+from semsim.metrics.provenance import control_in, read_training
 from semsim.weights import sha256_of, tensor_facts
 from semsim.words import counted
 
@@ -56,17 +57,15 @@ def load_initial(model: SemSimModel, weights: str) -> None:
         _put(model, _read(model.settings.backbone, weights), weights)
 
 
-def seen_before(weights: str) -> frozenset[str]:
-    """The originals, as `original_keys` names them, whose votes are in the weights so called.
-
-    None where they are no SemSim's, or of one of an older version, which did not say.
-    """
+def seen_before(weights: str) -> Learned:
+    """The originals whose votes are in the weights so called; none where they are no SemSim's."""
+    nothing = Learned(pictures={})
     if weights in (SCRATCH, IMAGENET):
-        return frozenset()
+        return nothing
     try:
-        return frozenset(read_training(Path(weights)).originals)
+        return learned_by(read_training(Path(weights)))
     except WeightsError:
-        return frozenset()
+        return nothing
 
 
 def check_unseen(weights: str, test: pd.DataFrame) -> None:
@@ -74,14 +73,25 @@ def check_unseen(weights: str, test: pd.DataFrame) -> None:
 
     Its weights are then of a SemSim that has learned what people said of some of them.
     """
-    tested = set(original_keys(test))
-    known = len(tested & seen_before(weights))
-    if known:
+    tested = seen_before(weights).among(test)
+    if tested.seen:
+        by_name = " (going by their names)" if tested.seen & tested.by_name else ""
         raise DataError(
-            f"The weights to start from, {Path(weights).name}, have learned from votes on {known} "
-            f"of {counted(len(tested), 'original')} in the test, which would then show nothing. "
-            "Hold out others, or start from weights that saw no votes."
+            f"The weights to start from, {Path(weights).name}, have learned from votes on "
+            f"{len(tested.seen)} of {counted(len(tested.told), 'original')} in the test{by_name}, "
+            "which would then show nothing. Hold out others, or start from weights that saw no "
+            "votes."
         )
+
+
+def unsaid(weights: str) -> list[str]:
+    """A warning where a training from `weights` may have seen votes on any original, else none."""
+    if seen_before(weights).said:
+        return []
+    return [
+        f"The weights it began with, {Path(weights).name}, do not say which originals they learned "
+        "from, so that those it is judged by may be among them."
+    ]
 
 
 def identify(backbone: str, weights: str) -> str:

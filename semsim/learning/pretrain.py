@@ -67,6 +67,7 @@ def pretrain(
 ) -> TargetModel:
     """A classifier of `data`, which must be a public training split: no original of a study.
 
+    Of faces it is changed copies of the originals, as there is no second picture of anyone.
     checkpoint: a file to go on from; see `semsim.targets.train.Training`.
     Raises `SettingsError` where the loss is no longer finite.
     """
@@ -104,7 +105,7 @@ def goodness_of_start(model: TargetModel, data: LabelledImages) -> dict[str, Any
     """How much of `data`, of any size, the classifier names right, and whether guessing does."""
     with torch.inference_mode():
         share = accuracy(model, _sized(data, model.size[0]))
-    return facts_of_test(share, len(data), len(data.classes))
+    return facts_of_test(share, data.labels.tolist(), len(data.classes))
 
 
 def _rate(settings: PretrainSettings) -> float:

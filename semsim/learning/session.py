@@ -15,16 +15,16 @@ from semsim.errors import SettingsError, WeightsError
 from semsim.kept.versions import software_versions
 from semsim.kept.whole import whole_file, write_bytes
 from semsim.learning.diagnostics import EpochRecord
-from semsim.learning.initial import identify, seen_before
+from semsim.learning.initial import identify, seen_before, unsaid
 from semsim.learning.orders import STATE_FILE, Order, control_path, require_free
 from semsim.learning.settings import TrainSettings
 from semsim.learning.train import TrainResult, TrainState, train
 from semsim.learning.triplets import COLUMNS, VOTE_COLUMNS, is_simulated
 from semsim.metrics.blocks import NAMES
 from semsim.metrics.network import SemSimModel, load_semsim, save_semsim
-from semsim.metrics.provenance import CONTROLS, START, WEIGHT_OF, Training, original_keys
+from semsim.metrics.provenance import CONTROLS, START, WEIGHT_OF, Training
 from semsim.progress import Report
-from semsim.weights import sha256_of
+from semsim.weights import content_key, sha256_of
 
 # In the job's folder: the network before it saw a vote, the finished one until it is where it
 # belongs, and the hash of that.
@@ -148,7 +148,8 @@ def read_state(path: Path, order: Order, labels: pd.DataFrame) -> TrainState | N
         )
     if of != _fingerprint(labels, order.settings):
         raise SettingsError(
-            f"The training in {path.parent} began with other labels. Start another for these."
+            f"The training in {path.parent} began with other labels or other pictures. Start "
+            "another for these."
         )
     return state
 
@@ -165,7 +166,7 @@ def _start_of(order: Order) -> Training:
         versions={**software_versions(), "initial weights": began_with},
         settings=settings.result_settings(),
         control=START,
-        originals=sorted(seen_before(settings.weights)),
+        **seen_before(settings.weights).record(),
     )
 
 
@@ -204,15 +205,18 @@ def _training(order: Order, labels: pd.DataFrame, outcome: TrainResult) -> Train
         versions={**software_versions(), "initial weights": began_with},
         settings=settings.result_settings(),
         study=order.study,
-        warnings=list(outcome.warnings),
+        warnings=[*outcome.warnings, *unsaid(settings.weights)],
         results={**last, "n_held_out": float(len(outcome.held_out))},
         stopped=outcome.stopped,
         control=order.control,
-        originals=sorted({*original_keys(labels), *seen_before(settings.weights)}),
+        **seen_before(settings.weights).and_from(labels).record(),
     )
 
 
 def _fingerprint(labels: pd.DataFrame, settings: TrainSettings) -> str:
-    names = [*COLUMNS, *(VOTE_COLUMNS if settings.ordering == "votes" else ())]
-    rows = labels[names].astype(str).sort_values(names)
+    shares = (*VOTE_COLUMNS, "votes_per_item", "mean_response")
+    names = [*COLUMNS, *(shares if settings.ordering == "votes" else ())]
+    rows = labels.reindex(columns=names).astype(str)
+    pictures = {name: rows[name].map(content_key) for name in ("original", "reconstruction")}
+    rows = rows.assign(**pictures).sort_values(names)
     return hashlib.sha256(rows.to_csv(index=False).encode()).hexdigest()

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from semsim.analysis.layout import backbone
+from semsim.analysis.layout import named_in
 from semsim.errors import DataError, SettingsError
 from semsim.learning.triplets import Inventory, take_stock
+from semsim.weights import content_key
 from semsim.words import counted
 
 # What can be left out as a whole; "original" leaves out nothing but originals.
@@ -103,7 +104,8 @@ def divide(labels: pd.DataFrame, hold_out: HoldOut) -> Split:
 
     labels: one row a reconstruction, with the columns dataset, attack, model, image_id, original
         and recognisable. Two rows are of one original where data set and image agree, or where
-        their original is the same file: one picture under two names is never on both sides.
+        the files of their originals have one content: one picture under two names is never on
+        both sides.
     Raises `DataError` where a column is missing, nothing is called `hold_out.value`, or a side is
     empty.
     """
@@ -133,7 +135,8 @@ def originals_of(labels: pd.DataFrame) -> np.ndarray:
     """
     keys = labels["dataset"].astype(str) + "\n" + labels["image_id"].astype(str)
     key, names = pd.factorize(keys, sort=True)
-    file, files = pd.factorize(labels["original"].astype(str), sort=True)
+    paths, of = np.unique(labels["original"].astype(str), return_inverse=True)
+    file, files = pd.factorize(np.array([*map(content_key, paths)], dtype=object)[of], sort=True)
     size = len(names) + len(files)
     joined = scipy.sparse.coo_array((np.ones(len(labels)), (key, len(names) + file)), (size, size))
     group = scipy.sparse.csgraph.connected_components(joined, directed=False)[1]
@@ -146,11 +149,6 @@ def choices(labels: pd.DataFrame, kind: str) -> list[str]:
         return []
     values = sorted(set(_values(labels, kind)))
     return values if len(values) > 1 else []
-
-
-def strategy_of(model: str) -> str:
-    """The training strategy in a model's name: what stands after its architecture."""
-    return model[len(backbone(model)) + 1 :] or NO_STRATEGY
 
 
 def count(labels: pd.DataFrame, hold_out: HoldOut) -> Counts:
@@ -211,11 +209,10 @@ def _left_out(labels: pd.DataFrame, hold_out: HoldOut) -> np.ndarray:
 
 
 def _values(labels: pd.DataFrame, kind: str) -> list[str]:
-    if kind == "architecture":
-        return [backbone(str(model)) for model in labels["model"]]
-    if kind == "strategy":
-        return [strategy_of(str(model)) for model in labels["model"]]
-    return [str(value) for value in labels[kind]]
+    if kind not in ("architecture", "strategy"):
+        return [str(value) for value in labels[kind]]
+    place = 0 if kind == "architecture" else 1
+    return [one[place] or NO_STRATEGY for one in named_in(labels)]
 
 
 def _test_originals(originals: np.ndarray, left_out: np.ndarray, hold_out: HoldOut) -> np.ndarray:

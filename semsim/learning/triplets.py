@@ -14,7 +14,7 @@ import pandas as pd
 from semsim.analysis.human import votes_needed
 from semsim.errors import DataError
 from semsim.images import read_pixels
-from semsim.weights import sha256_of
+from semsim.weights import content_key, sha256_of
 from semsim.words import counted
 
 COLUMNS = ("dataset", "image_id", "original", "reconstruction", "recognisable")
@@ -195,13 +195,14 @@ def split(
     fraction: share held out, rounded, but at least one picture stays on each side where
         `fraction` is above 0 and there are two.
     """
-    pictures = list(dict.fromkeys(original.image for original in originals))
+    key = {original.image: content_key(original.image) for original in originals}
+    pictures = list(dict.fromkeys(key.values()))
     n = len(pictures)
     held_out = 0 if fraction == 0 or n < 2 else min(n - 1, max(1, round(fraction * n)))
     chosen = {pictures[i] for i in rng.permutation(n)[:held_out]}
     return (
-        tuple(original for original in originals if original.image not in chosen),
-        tuple(original for original in originals if original.image in chosen),
+        tuple(original for original in originals if key[original.image] not in chosen),
+        tuple(original for original in originals if key[original.image] in chosen),
     )
 
 

@@ -61,10 +61,13 @@ def make_backbone(name: str, small_stem: bool, input_size: int) -> tuple[nn.Modu
     Raises `UnknownNameError` for another name, `SettingsError` where the network cannot take such
     images, has no linear classifier, or is no ResNet and `small_stem` is asked for.
     """
-    if name in BACKBONES:
-        return BACKBONES[name](small_stem)
     from torchvision.models import ResNet  # slow to import, often not needed
 
+    if name in BACKBONES:
+        body, width = BACKBONES[name](small_stem)
+        if not isinstance(body, ResNet):  # which takes any size
+            _width(body, name, input_size)
+        return body, width
     network = _named(name)
     if isinstance(network, ResNet):
         network = _with_stem(network, small_stem)

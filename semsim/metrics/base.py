@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -144,9 +144,7 @@ class JudgeOfParts(Protocol):
 
 
 class Metric(Protocol):
-    """A metric is its settings: a frozen dataclass that makes a judge of pairs."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
+    """What makes a judge of pairs; one of the registry is its settings, a frozen dataclass."""
 
     @property
     def spec(self) -> MetricSpec: ...
@@ -161,6 +159,11 @@ class Metric(Protocol):
         The judge raises `DataError` for pairs it cannot judge, saying why.
         """
         ...
+
+
+def settings_of(metric: Metric) -> dict[str, Any]:
+    """What a metric is made from, by name; `{}` of one that is no dataclass."""
+    return dict(asdict(metric)) if is_dataclass(metric) else {}
 
 
 def check_pairs(
@@ -218,15 +221,28 @@ def check_side(images: Tensor, spec: MetricSpec, why: str) -> None:
 def judged(judge: Judge, parts: Iterable[Pairs], spec: MetricSpec) -> Scores:
     """What `judge` says of the pairs in `parts`, of which it holds no more than it must.
 
-    A metric of images judges each alone, and so part by part. Raises as the judge does.
+    A metric of images judges each alone, and so part by part. Raises as the judge does, and
+    `DataError` where it answers other than one number an image, or one for a set; NaN is none.
     """
     if isinstance(judge, JudgeOfParts):
-        return judge.of_parts(parts)
+        return _checked(judge.of_parts(parts), 1, spec)
     if not spec.per_image:
-        return judge(_joined(list(parts)))
-    found = [judge(part) for part in parts]
+        return _checked(judge(_joined(list(parts))), 1, spec)
+    found = [_checked(judge(part), len(part), spec) for part in parts]
     notes = dict.fromkeys(note for one in found for note in one.notes)
     return Scores(values=np.concatenate([one.values for one in found]), notes=tuple(notes))
+
+
+def _checked(scores: Scores, n: int, spec: MetricSpec) -> Scores:
+    values = np.asarray(scores.values, dtype=np.float64)
+    if values.shape != (n,):
+        of = "one an image" if spec.per_image else "one for the set"
+        raise DataError(
+            f"{spec.title} must answer an array of shape ({n},), {of}; got {values.shape}."
+        )
+    if np.isnan(values).any():
+        raise DataError(f"{spec.title}: {int(np.isnan(values).sum())} of {n} scores are NaN.")
+    return replace(scores, values=values)
 
 
 def _joined(parts: list[Pairs]) -> Pairs:

@@ -13,6 +13,7 @@ from semsim.errors import WeightsError
 from semsim.kept.extras import need
 from semsim.kept.places import files_of
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches, check_side
+from semsim.registry import check_settings
 from semsim.weights import locate
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ class Lpips:
     """
 
     net: Net = "alex"
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     @property
     def spec(self) -> MetricSpec:

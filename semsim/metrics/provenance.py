@@ -33,6 +33,8 @@ class Training:
     start: sha256 of the file with its own start, kept beside it; empty where none was kept.
     originals: keys of all originals whose votes it was given (`original_keys`), those it was only
         watched by included; empty where an older version did not say.
+    pixels: of each of them what tells its pictures from others, see `semsim.metrics.learned`; an
+        older version did not say.
     """
 
     n_originals: int
@@ -48,6 +50,7 @@ class Training:
     control: str = ""
     start: str = ""
     originals: Sequence[str] = ()
+    pixels: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def original_keys(table: pd.DataFrame) -> pd.Series:

@@ -11,6 +11,7 @@ import numpy as np
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, check_side
 from semsim.metrics.pixel import exact_chunks
 from semsim.metrics.windows import GAUSSIAN, UNIFORM, ssim_in_place
+from semsim.registry import check_settings
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,6 +32,9 @@ class Ssim:
     """
 
     window: Window = "gaussian"
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     @property
     def spec(self) -> MetricSpec:
@@ -62,6 +66,6 @@ def ssim(originals: Tensor, reconstructions: Tensor, window: Window = "gaussian"
     Wang, Bovik, Sheikh and Simoncelli 2004, "Image quality assessment", equation 13.
     """
     parts = exact_chunks(originals, reconstructions)
-    found = _WINDOWS[window]
-    check_side(originals, Ssim(window=window).spec, f"its window is {found.side} wide")
+    spec, found = Ssim(window=window).spec, _WINDOWS[window]
+    check_side(originals, spec, f"its window is {found.side} wide")
     return np.concatenate([ssim_in_place(a, b, found) for a, b in parts])

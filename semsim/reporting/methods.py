@@ -3,7 +3,7 @@
 import json
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib.metadata import version
 
 import pandas as pd
@@ -17,7 +17,7 @@ from semsim.analysis.result import Analysis
 from semsim.analysis.shares import FEW_ORIGINALS, NEWCOMBE, WILSON
 from semsim.errors import UnknownNameError
 from semsim.metrics import find_metric
-from semsim.metrics.base import MetricSpec
+from semsim.metrics.base import MetricSpec, settings_of
 from semsim.reporting.tables import Table
 from semsim.words import counted
 
@@ -145,7 +145,7 @@ def metric_table(analysis: Analysis) -> Table:
 
 def _metric_row(spec: MetricSpec) -> list[str]:
     try:
-        settings = json.dumps(asdict(find_metric(spec.name)), sort_keys=True, default=str)
+        settings = json.dumps(settings_of(find_metric(spec.name)), sort_keys=True, default=str)
     except UnknownNameError:
         settings = "not known: the values came with the scores"
     return [

@@ -165,7 +165,7 @@ def _paper_part(one: DataSet, attack: str, table: int, row: str) -> Part:
 
 
 # Simulated voters learn more pictures than the targets, drawn for them alone; of digits there are
-# no more. No attacked picture is among them.
+# no more. No attacked picture is among them, but of faces there are only changed copies of those.
 _JURY_DATA = {
     "symbols:train_per_class=60": "symbols:train_per_class=75,test_per_class=1,seed=7",
     "faces": "faces:train_per_face=50,seed=7",

@@ -124,7 +124,7 @@ def data_set_jury(
     """The weights of all jurors of a data set, in `work`; those that are there are used again.
 
     epochs: in tenths of those that each takes. They learn four of five training images; the fifth
-    sets their thresholds. No attacked image is among either.
+    sets their thresholds. No attacked image is among either; those of faces are changed copies.
     """
     paths = _jury_paths(dataset, epochs, work)
     pieces = [

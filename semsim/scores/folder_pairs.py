@@ -13,6 +13,7 @@ import pandas as pd
 from semsim.errors import DataError, WeightsError
 from semsim.images import is_image_file, read_image
 from semsim.metrics import Metric, Pairs, Reference, Resources, summarise
+from semsim.metrics.base import judged
 from semsim.progress import Progress, Report, silent
 from semsim.scores.scoring import FORMAT, PAIR_COLUMNS, provenance, read_pairs, referenced
 
@@ -96,15 +97,15 @@ def _column(
 ) -> tuple[np.ndarray | None, dict[str, Any]]:
     """A metric's values and their record; no values, and the reason, where it is unavailable."""
     try:
-        judged = pairs(metric.spec.reference)
-        scores = metric.prepare(resources)(judged)
+        given = pairs(metric.spec.reference)
+        scores = judged(metric.prepare(resources), [given], metric.spec)
         summary = summarise(scores.values)
     except (WeightsError, DataError) as error:
         return None, {"unavailable": str(error)}
     record = {
         "mean": summary.mean,
         "sd": summary.sd,
-        "n": len(judged),
+        "n": len(given),
         "n_inf": summary.n_inf,
         "standard_error": scores.standard_error,
         "notes": list(scores.notes),

@@ -17,7 +17,7 @@ import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ from semsim.kept.keys import key_of
 from semsim.kept.versions import software_versions
 from semsim.kept.whole import whole_file
 from semsim.metrics import Judge, Metric, Pairs, Reference, Resources, Scores, find_metric
-from semsim.metrics.base import PART, judged
+from semsim.metrics.base import PART, judged, settings_of
 from semsim.progress import Progress, Report, silent
 from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.weights import sha256_of
@@ -287,7 +287,7 @@ def score_key(metric: Metric, images: str, resources: Resources) -> str:
     settings: dict[str, Any] = {
         "format": FORMAT,
         "metric": metric.spec.name,
-        "settings": asdict(metric),
+        "settings": settings_of(metric),
         "weights": [sha256_of(path) for path in metric.files(resources)],
         "images": images,
     }
@@ -371,7 +371,9 @@ def _judge_set(
 
     for metric, path in wanted.items():
         work = partial(_scores_of, judges[metric], parts, metric)
-        _write(path, _judged(metric, one, work, resources))
+        table = _judged(metric, one, work, resources)
+        with whole_file(path) as part:
+            table.to_parquet(part, index=False)
     return one.model, len(wanted)
 
 
@@ -422,7 +424,7 @@ def provenance(metric: Metric, resources: Resources) -> dict[str, Any]:
         "format": FORMAT,
         "metric": metric.spec.name,
         "reference": metric.spec.reference,
-        "settings": asdict(metric),
+        "settings": settings_of(metric),
         "weights": {path.name: sha256_of(path) for path in metric.files(resources)},
         "versions": software_versions(*metric.spec.libraries),
     }
@@ -431,11 +433,6 @@ def provenance(metric: Metric, resources: Resources) -> dict[str, Any]:
 def _judge(metric: Metric, resources: Resources) -> Callable[[], Judge]:
     """The metric's judge, loaded when the first set asks for it."""
     return cache(lambda: metric.prepare(resources))
-
-
-def _write(path: Path, table: pd.DataFrame) -> None:
-    with whole_file(path) as part:
-        table.to_parquet(part, index=False)
 
 
 def _read(path: Path) -> pd.DataFrame | None:

@@ -2,15 +2,26 @@
 
 import pytest
 
-from semsim.attacks import ATTACKS
+from semsim.attacks import ATTACKS, SHARED, VERTICAL_ATTACKS
 from semsim.attacks.as_text import presets, read_attack, with_preset
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.defences.strategies import NAMED_STRATEGIES, read_strategy, strategy_label
 from semsim.errors import SettingsError, UnknownNameError
-from semsim.registry import Plugin, all_settings, read_plugin, short_labels
+from semsim.jobs.orders import from_record
+from semsim.metrics.perceptual import Lpips
+from semsim.metrics.structural import Ssim
+from semsim.registry import Plugin, all_settings, build, choices_of, read_plugin, short_labels
 from semsim.targets import TARGETS
 from semsim.targets.train_settings import TrainSettings, read_training
+
+REGISTRIES = (ATTACKS, VERTICAL_ATTACKS, SHARED, DEFENCES, DATASETS, TARGETS)
+FEW = [
+    pytest.param(registry, name, field, id=f"{name}:{field}")
+    for registry in REGISTRIES
+    for name in registry
+    for field in choices_of(registry[name])
+]
 
 
 def test_settings_have_the_type_of_their_default():
@@ -40,9 +51,79 @@ def test_what_is_wrong_is_named(text, words):
         read_plugin(TARGETS, "nobody:width=4")
 
 
-def test_a_preset_is_changed_by_what_follows_it():
+@pytest.mark.parametrize(("registry", "name", "field"), FEW)
+def test_a_setting_that_is_one_of_a_few_is_nothing_else(registry, name, field):
+    with pytest.raises(SettingsError, match=rf"^{field} must be .+ or .+; got 'nearly'"):
+        build(registry, name, {field: "nearly"})
+    if registry is not TARGETS:  # which refuse what they do not know when they are built
+        with pytest.raises(SettingsError, match=field):
+            registry[name](**{field: "nearly"})
+
+
+def test_what_runs_silently_as_something_else_is_among_them():
+    assert len(FEW) > 25
+    for field in ("start", "label", "batch_norm", "updates"):
+        assert field in choices_of(ATTACKS["invgrad"])
+    with pytest.raises(SettingsError, match="window must be gaussian or uniform"):
+        Ssim(window="gausian")
+    with pytest.raises(SettingsError, match="net must be alex or squeeze or vgg"):
+        Lpips(net="alexnet")
+
+
+@pytest.mark.parametrize(
+    ("text", "word"), [("label=known,fsat", "fsat"), ("start=grey,label=inferred,", ""), ("x", "x")]
+)
+def test_a_mistyped_preset_is_no_part_of_the_word_before_it(text, word):
+    if not word:
+        assert read_attack(f"invgrad:{text}").settings == {"start": "grey", "label": "inferred"}
+        return
+    with pytest.raises(SettingsError, match=f"no preset '{word}'. Presets: paper, code, fast"):
+        read_attack(f"invgrad:{text}")
+
+
+def test_only_a_text_that_can_be_any_goes_on_after_a_comma():
+    with pytest.raises(SettingsError, match="no preset 'DEFAULT'"):
+        read_plugin(TARGETS, "torchvision:model=resnet18,DEFAULT")
+    with pytest.raises(SettingsError, match="no preset 'own'"):
+        read_plugin(DATASETS, "folder:root=/my,task=pair,own")
+    assert read_plugin(DATASETS, "folder:task=pair,root=/my,own").settings["root"] == "/my,own"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("digits:size=0", "size must be at least 1; got 0"),
+        ("digits:count=4", "count must be at least 5"),
+        ("folder:size=0", "size must be at least 1"),
+        ("symbols:size=-2", "size must be at least 1"),
+        ("symbols:test_per_class=0", "test_per_class must be at least 1"),
+        ("symbols:train_per_class=0", "train_per_class must be at least 1"),
+        ("symbols:seed=-1", "seed must be 0 or more; got -1"),
+        ("faces:seed=-1", "seed must be 0 or more"),
+        ("faces:train_per_face=0", "train_per_face must be at least 1"),
+        ("face-or-not:train_per_picture=0", "train_per_picture must be at least 1"),
+        ("caltech101:per_class=0", "per_class must be at least 1"),
+        ("celeba:classes=0", "classes must be at least 1"),
+    ],
+)
+def test_numbers_that_a_data_set_cannot_have_are_refused_before_it_is_read(text, told):
+    with pytest.raises(SettingsError, match=told):
+        read_plugin(DATASETS, text)
+
+
+def test_a_limit_may_be_left_out():
+    assert read_plugin(DATASETS, "caltech101:classes=None").settings == {"classes": None}
+    assert build(DATASETS, "celeba", {"classes": None}).classes is None
+    with pytest.raises(SettingsError, match="This is no TrainSettings"):
+        from_record(TrainSettings, {"epochs": None})
+
+
+def test_a_preset_is_changed_by_what_is_given_before_or_after_it():
     assert read_attack("invgrad:paper").settings == presets("invgrad")["paper"]
     assert read_attack("invgrad:paper,steps=7").settings["steps"] == 7
+    given = {**presets("invgrad")["fast"], "steps": 7}
+    assert read_attack("invgrad:steps=7,fast").settings == given
+    assert read_attack("invgrad:fast,steps=7").settings == given
     assert with_preset(["invgrad:steps=7", "invgrad:paper", "invgrad"], "fast") == [
         "invgrad:fast,steps=7",
         "invgrad:paper",

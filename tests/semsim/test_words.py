@@ -25,6 +25,14 @@ def test_counts_have_the_right_words(n, models, studies, verb):
         ({"accuracy": 0.996, "n_classes": 200, "at_chance": False}, "99.6% right (chance 0.5%)"),
         ({"accuracy": 1.0, "n_classes": 1000, "at_chance": False}, "100% right (chance 0.1%)"),
         ({"accuracy": 0.0, "n_classes": 10, "at_chance": True}, "0% right: at chance (10%)"),
+        (
+            {"accuracy": 0.5, "n_classes": 10, "chance": 0.1028, "at_chance": False},
+            "50% right (chance 10%)",
+        ),
+        (
+            {"accuracy": 0.97, "n_classes": 2, "chance": 0.92, "at_chance": False},
+            "97% right (chance 92%, the commonest class)",
+        ),
         ({"accuracy": 0.5}, "50% right (chance not kept)"),
         (
             {"accuracy": 0.5, "epsilon": 8.1264, "delta": 1e-5},

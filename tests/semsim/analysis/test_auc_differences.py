@@ -47,7 +47,7 @@ def test_a_difference_that_hangs_on_three_originals_has_no_interval_and_says_why
     said = FOUND.recognised
     few = replace(FOUND, recognised=said.of(np.where(first[said.image], 1.0, 0.0)))
     (row,) = auc_differences(PSNR, [MSE], few, SETTINGS).to_dict("records")
-    assert row["interval_undefined"] == "images of one kind are of 3 originals; it takes at least 4"
+    assert row["interval_undefined"] == "what is compared is of 3 originals; it takes at least 4"
     assert np.isnan(row["low"])
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from semsim.analysis.layout import backbone, layout_of, model_means
+from semsim.analysis.layout import architecture_and_strategy, layout_of, model_means
 
 IMAGES = pd.DataFrame(
     [
@@ -26,16 +26,29 @@ def test_an_original_is_an_image_of_a_data_set_and_a_model_is_told_by_all_three(
 @pytest.mark.parametrize(
     ("model", "expected"),
     [
-        ("ResNet20-4_200_inversed", "ResNet20-4"),
-        ("convnet/demo", "convnet"),
-        ("vgg · none", "vgg"),
-        ("a|b", "a"),
-        ("plain", "plain"),
-        ("_odd", "_odd"),
+        ("ResNet20-4_200_inversed", ("ResNet20-4", "200_inversed")),
+        ("convnet/demo", ("convnet", "demo")),
+        ("vgg · none", ("vgg", "none")),
+        ("a|b", ("a", "b")),
+        ("plain", ("plain", "")),
+        ("_odd", ("_odd", "odd")),
+        ("resnet/", ("resnet", "")),
+        ("cnn4/none/invgrad", ("cnn4", "none")),
+        ("cnn4/none/invgrad:steps=3", ("cnn4", "none")),
+        ("digits/cnn4/none/invgrad", ("cnn4", "none")),
+        ("digits:size=8/cnn4/none", ("cnn4", "none")),
+        ("cnn4:batch_norm=true/none/invgrad", ("cnn4:batch_norm=true", "none")),
+        ("cnn4:batch_norm=true", ("cnn4:batch_norm=true", "")),
+        (
+            "cnn4/dp-sgd:noise=0.1/update:steps=2/invgrad",
+            ("cnn4", "dp-sgd:noise=0.1/update:steps=2"),
+        ),
+        ("digits", ("digits", "")),
+        ("invgrad/none", ("invgrad", "none")),
     ],
 )
-def test_backbones(model, expected):
-    assert backbone(model) == expected
+def test_architecture_and_strategy_are_read_out_of_names(model, expected):
+    assert architecture_and_strategy(model, "digits", "invgrad") == expected
 
 
 def test_means_under_weights_are_means_of_repeated_images():

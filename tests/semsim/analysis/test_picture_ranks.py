@@ -55,6 +55,14 @@ def test_both_numbers_are_those_of_all_pictures_as_people_and_the_metric_rank_th
         assert inside.all()
 
 
+def test_two_originals_give_no_interval_and_say_so():
+    table = agreement(evidence(n_models=20, n_originals=3))
+    assert table["rho"].notna().all()
+    assert table[["rho_low", "rho_high", "tau_low", "tau_high"]].isna().all(axis=None)
+    why = "what is compared is of 3 originals; it takes at least 4"
+    assert set(table["interval_undefined"]) == {why}
+
+
 def test_pictures_of_one_original_are_drawn_together():
     """Copies of a study's pictures add nothing: the range stays what it was."""
     single = evidence(n_models=1, n_originals=15)

@@ -236,6 +236,36 @@ def test_of_scores_only_what_is_needed_is_read(files, tmp_path, ending):
     assert run("compare", votes, also, *KNOWN, *FEW).stdout == narrow.stdout
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_scores_with_a_column_a_metric_are_read_as_in_python(files, tmp_path, ending):
+    _, scores = made_tables()
+    of_images = scores[scores["metric"] != "set"]
+    keys = ["dataset", "attack", "model", "image_id"]
+    wide = of_images.pivot(index=keys, columns="metric", values="value").reset_index()
+    path, told = tmp_path / f"wide.{ending}", ("--higher-leaks", "mine")
+    getattr(wide, f"to_{ending}")(path, index=False)
+    of_images.to_parquet(files[1], index=False)
+    long = run("compare", *files, *told, *FEW)
+    found = run("compare", files[0], path, *told, *FEW)
+    assert (found.exit_code, found.stdout) == (0, long.stdout), found.output
+    undirected = run("compare", files[0], path, *FEW)
+    assert "what no metric is called was not read: mine;" in undirected.stdout
+    getattr(wide.drop(columns=keys[:3]), f"to_{ending}")(path, index=False)
+    nobodys = run("compare", files[0], path, *FEW)
+    assert "lacks the column model, and the votes are on 5 models" in nobodys.stderr
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_direction_may_stand_in_the_table_of_scores(files, tmp_path, ending):
+    _, scores = made_tables()
+    known = run("compare", *files, *KNOWN, *FEW)
+    ways = scores["metric"].map({"mine": "higher", "set": "lower"})
+    path = tmp_path / f"told.{ending}"
+    getattr(scores.assign(leaks=ways), f"to_{ending}")(path, index=False)
+    told = run("compare", files[0], path, *FEW)
+    assert (told.exit_code, told.stdout) == (0, known.stdout), told.output
+
+
 def test_votes_of_two_protocols_are_refused(files):
     votes, _ = made_tables()
     votes.loc[0, "headline"] = "majority"

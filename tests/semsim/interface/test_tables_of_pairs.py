@@ -1,5 +1,8 @@
 """`semsim.score` against the command line, number by number."""
 
+from dataclasses import dataclass, replace
+
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -10,6 +13,9 @@ import semsim
 from semsim.cli.main import app
 from semsim.errors import DataError, UnknownNameError, WeightsError
 from semsim.images import read_images
+from semsim.metrics import METRICS
+from semsim.metrics.base import MetricSpec, Scores
+from semsim.metrics.network import ModelSettings
 from semsim.scores.folder_pairs import match_folders
 from semsim.sets.reader import read_set
 
@@ -17,6 +23,26 @@ SETS = sorted((ROOT / "data" / "demo" / "sets").iterdir())[:2]
 FOLDERS = (SETS[0] / "originals", SETS[0] / "reconstructions")
 NAMES = ["mse", "psnr", "ssim", "psnr-registered", "ssim-registered"]
 DEMO = ["semsim:demo", "semsim:demo.start", "semsim:demo.shuffled"]
+
+
+SPEC = MetricSpec(name="own", title="Own", higher_means_more_leakage=False, per_image=True)
+
+
+class Own:
+    """A metric of somebody's own, of a class as plain as can be: it answers `of` the pairs."""
+
+    def __init__(self, of, spec=SPEC):
+        self.of, self.spec = of, spec
+
+    def files(self, resources):
+        return ()
+
+    def prepare(self, resources):
+        return lambda pairs: Scores(values=self.of(pairs))
+
+
+def farther(pairs):
+    return (pairs.originals - pairs.reconstructions).abs().amax((1, 2, 3)).double().numpy()
 
 
 def run(*arguments):
@@ -57,6 +83,86 @@ def test_another_semsim_of_the_same_name_does_not_get_kept_scores(tmp_path):
     with torch.no_grad():
         next(metric.parameters()).mul_(2)
     assert not semsim.score(SETS[:1], [metric], kept=tmp_path).equals(first)
+
+
+def test_the_same_weights_in_another_network_do_not_get_kept_scores(tmp_path):
+    one, other = (
+        semsim.SemSim(ModelSettings(backbone="lenet", normalize=unit), name="mine")
+        for unit in (False, True)
+    )
+    other.network.load_state_dict(one.network.state_dict())
+    first, second = (semsim.score(SETS[:1], [it], kept=tmp_path) for it in (one, other))
+    assert second.equals(semsim.score(SETS[:1], [other]))
+    assert not second.equals(first)
+
+
+def test_a_plain_object_is_a_metric_of_tensors_folders_and_sets():
+    table = match_folders(*FOLDERS).pairs
+    tensors = tuple(read_images(table[side].tolist()) for side in ("original", "reconstruction"))
+    for pairs in (tensors, FOLDERS):
+        found = semsim.score(pairs, [Own(farther), "mse"])
+        assert found["own"].between(0, 1, inclusive="right").all()
+        assert found.attrs["metrics"]["own"]["settings"] == {}
+    of_set = semsim.score(SETS[0], [Own(farther), "mse"])
+    assert of_set.loc[of_set["metric"] == "own", "value"].tolist() == found["own"].tolist()
+
+    @dataclass  # not frozen: nothing can be looked up by it
+    class Made(Own):
+        of: object
+        spec: MetricSpec = SPEC
+
+    same = semsim.score(SETS[0], [Made(farther), "mse"])
+    assert same.equals(of_set)
+
+
+def test_a_metric_whose_code_was_mended_gets_no_scores_of_before(tmp_path):
+    told = []
+    asked = ["psnr", Own(lambda pairs: np.zeros(len(pairs))), "mse"]
+    wrong = semsim.score(SETS, asked, kept=tmp_path, report=told.append)
+    assert wrong["metric"].drop_duplicates().tolist() == ["psnr", "own", "mse"]
+    assert [one.done for one in told] == sorted(one.done for one in told)
+    assert (told[-1].done, {one.total for one in told}) == (6, {6})
+    assert len(list(tmp_path.iterdir())) == 4  # none of its own
+    asked[1] = Own(farther)
+    mended = semsim.score(SETS, asked, kept=tmp_path)
+    assert mended.equals(semsim.score(SETS, asked))
+    assert not mended.equals(wrong)
+    # One that is only called as the registry's is not taken for it, either way.
+    false = replace(SPEC, name="mse")
+    assert semsim.score(SETS, [Own(farther, false)], kept=tmp_path)["value"].tolist() == (
+        mended.loc[mended["metric"] == "own", "value"].tolist()
+    )
+    own, by_name = (
+        semsim.score(SETS, [one], kept=tmp_path / "new") for one in (METRICS["mse"], "mse")
+    )
+    assert own.equals(by_name)
+    assert len(list((tmp_path / "new").iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("of", "per_image", "words"),
+    [
+        (lambda pairs: np.full(len(pairs), np.nan), True, r"Own: \d+ of \d+ scores are NaN"),
+        (lambda pairs: np.zeros(1), True, r"Own must answer .* \(\d+,\), one an image; got \(1,\)"),
+        (lambda pairs: np.zeros((len(pairs), 1)), True, r"one an image; got \(\d+, 1\)"),
+        (lambda pairs: np.zeros(len(pairs)), False, r"shape \(1,\), one for the set; got"),
+        (lambda pairs: np.array([np.nan]), False, "Own: 1 of 1 scores are NaN"),
+    ],
+)
+def test_what_is_no_score_of_these_pairs_is_refused_with_the_metrics_name(of, per_image, words):
+    mine = Own(of, replace(SPEC, per_image=per_image))
+    images = torch.rand(2, 3, 16, 16)
+    for pairs in (SETS[0], FOLDERS, (images, images)):
+        with pytest.raises(DataError, match=words):
+            semsim.score(pairs, [mine])
+
+
+def test_an_infinite_score_and_whole_numbers_are_scores():
+    mine = Own(lambda pairs: [float("inf"), *range(len(pairs) - 1)])
+    for pairs in (SETS[0], FOLDERS):
+        found = semsim.score(pairs, [mine])
+        values = found["value"] if "value" in found else found["own"]
+        assert (values[0], values[1], values.dtype) == (np.inf, 0, np.float64)
 
 
 def test_tensors_have_the_scores_of_their_files():

@@ -92,6 +92,25 @@ def test_without_votes_the_majority_is_judged_by_and_there_is_no_ceiling(made, j
     assert bare["metrics"][-1]["auc"] == {}
     assert auc_of(bare, "human") is None
     assert auc_of(bare, "nothing") is None
+    empty = made[1].iloc[:0]
+    assert evaluate(checkpoint, labels, empty, judging, sample="in-sample") == bare
+
+
+def test_where_people_named_the_originals_it_is_judged_by_the_verdict_that_it_learned(made, judged):
+    labels, votes, checkpoint, judging = made
+    other = votes["image_id"].astype(int) % 2 == 1  # which everybody calls a phone
+    answer = votes["answer"].mask(votes["recognised"] & other, "phone")
+    named = votes.assign(
+        answer=answer,
+        recognised=answer == votes["class_name"],
+        original_answer=votes["class_name"].mask(other, "phone"),
+        headline="as-original-named",
+    )
+    assert named["recognised"].sum() < votes["recognised"].sum()
+    told = labels.assign(headline="as-original-named")
+    found = evaluate(checkpoint, told, named, judging, sample="held-out")
+    for row, before in zip(found["metrics"], judged["metrics"], strict=True):
+        assert row == before
 
 
 def test_votes_on_other_images_change_nothing(made, judged):

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+from PIL import Image, ImageOps
 
 from semsim.cli.learn import left_out_rows, left_out_text
 from semsim.errors import DataError, SettingsError, WeightsError
@@ -33,20 +34,21 @@ def two(material, tmp_path):
             labels=one.labels.assign(dataset=name, study=name),
             votes=one.votes.assign(dataset=name, study=name),
         )
-        if name == "b":  # an original of a file is one original, so it has files of its own
-            own = _copied(own, tmp_path / "b")
+        if name == "b":  # what is one picture is one original, so it has pictures of its own
+            own = _mirrored(own, tmp_path / "b")
         own.labels.to_parquet(tmp_path / f"{name}-labels.parquet")
         own.votes.to_parquet(tmp_path / f"{name}.parquet")
         files.append((tmp_path / f"{name}-labels.parquet", tmp_path / f"{name}.parquet"))
     return files
 
 
-def _copied(one: Material, folder) -> Material:
+def _mirrored(one: Material, folder) -> Material:
     folder.mkdir()
     moved = {}
     for number, path in enumerate(sorted(set(one.labels["original"]))):
         moved[path] = str(folder / f"{number}.png")
-        shutil.copyfile(path, moved[path])
+        with Image.open(path) as picture:
+            ImageOps.mirror(picture).save(moved[path])
     return replace(one, labels=one.labels.assign(original=one.labels["original"].map(moved)))
 
 

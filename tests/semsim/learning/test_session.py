@@ -1,17 +1,20 @@
 """A training from labels to a checkpoint, interrupted on the way."""
 
+import shutil
 from dataclasses import replace
 
 import pytest
 import torch
+from PIL import Image
 
 from semsim.errors import SettingsError, StopRequestedError, WeightsError
 from semsim.learning import PRESETS
-from semsim.learning.orders import Order
+from semsim.learning.orders import Order, control_path
 from semsim.learning.session import STATE_FILE, learn
 from semsim.metrics.blocks import NAMES
-from semsim.metrics.network import load_semsim
-from semsim.metrics.provenance import WEIGHT_OF, read_training
+from semsim.metrics.learned import learned_by
+from semsim.metrics.network import load_semsim, save_semsim
+from semsim.metrics.provenance import START, WEIGHT_OF, read_training
 from semsim.progress import silent
 
 
@@ -43,6 +46,10 @@ def test_the_outcome_and_the_checkpoint_tell_the_same_story(order, labels, tmp_p
     training = read_training(order.checkpoint)
     keys = labels["dataset"] + "/" + labels["image_id"].astype(str)
     assert list(training.originals) == sorted(set(keys))
+    found = learned_by(training).among(labels)
+    assert (found.seen, found.by_name) == (set(keys), frozenset())  # by their pixels
+    start = read_training(control_path(order.checkpoint, START))
+    assert learned_by(start).among(labels).unseen == set(keys)
     assert outcome["checkpoint"] == str(order.checkpoint)
     assert (training.n_originals, training.n_triplets, training.simulated) == (8, 32, True)
     assert training.settings == order.settings.result_settings()
@@ -55,6 +62,23 @@ def test_the_outcome_and_the_checkpoint_tell_the_same_story(order, labels, tmp_p
     for name in ("n_originals", "n_triplets", "simulated", "created", "results", "warnings"):
         assert outcome[name] == getattr(training, name)
     assert load_semsim(order.checkpoint).settings.backbone == "lenet"
+
+
+def test_what_began_with_a_semsim_that_lists_nothing_lists_nothing_either(order, labels, tmp_path):
+    learn(order, labels, tmp_path / "a", silent)
+    older = tmp_path / "older.safetensors"
+    training = read_training(order.checkpoint)
+    save_semsim(load_semsim(order.checkpoint), older, replace(training, originals=[], pixels={}))
+    settings = replace(order.settings, weights=str(older))
+    outcome = learn(
+        replace(order, name="further", settings=settings), labels, tmp_path / "b", silent
+    )
+    further = read_training(replace(order, name="further").checkpoint)
+    assert (list(further.originals), further.pixels) == ([], {})
+    words = "The weights it began with, older.safetensors, do not say which originals they learned"
+    (warning,) = [one for one in outcome["warnings"] if one not in training.warnings]
+    assert warning.startswith(words)
+    assert warning in further.warnings
 
 
 def test_a_mixed_semsim_tells_what_counts(order, labels, tmp_path):
@@ -90,6 +114,23 @@ def test_other_settings_cannot_go_on(order, labels, tmp_path, begun):
 def test_other_labels_cannot_go_on(order, labels, tmp_path, begun):
     with pytest.raises(SettingsError, match="other labels"):
         learn(order, labels[labels.image_id != "0"], tmp_path, silent)
+
+
+def test_other_pictures_cannot_go_on_and_the_same_elsewhere_can(order, labels, tmp_path, begun):
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    for name in ("original", "reconstruction"):
+        for number, path in enumerate(labels[name]):
+            shutil.copy(path, moved / f"{name}{number}.png")
+    there = labels.assign(
+        original=[str(moved / f"original{n}.png") for n in range(len(labels))],
+        reconstruction=[str(moved / f"reconstruction{n}.png") for n in range(len(labels))],
+    )
+    Image.new("RGB", (32, 32), "gray").save(moved / "original0.png")
+    with pytest.raises(SettingsError, match="other pictures"):
+        learn(order, there, tmp_path, silent)
+    shutil.copy(labels["original"].iloc[0], moved / "original0.png")
+    assert learn(order, there, tmp_path, silent)["checkpoint"] == str(order.checkpoint)
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[:-200], lambda b: b"", lambda b: b"text"])

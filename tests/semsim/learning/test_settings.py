@@ -56,6 +56,7 @@ def test_every_preset_names_a_backbone(name):
         ("weight_decay", -1.0),
         ("validation_fraction", 1.0),
         ("seed", -1),
+        ("seed", 2**63),
         ("augmentation", "rotate"),
         ("loss", "softmax"),
         ("ordering", "chance"),

@@ -17,7 +17,6 @@ from semsim.learning.splits import (
     join_labels,
     originals_of,
     parse_hold_out,
-    strategy_of,
 )
 
 MODELS = ("resnet/none", "resnet/crop", "conv/none")
@@ -171,7 +170,24 @@ def test_choices_are_what_there_are_two_of():
     assert choices(labels, "strategy") == ["crop", "none"]
     assert choices(labels, "attack") == choices(labels, "dataset") == []
     assert choices(labels, "original") == []
-    assert strategy_of("resnet") == strategy_of("resnet/") == "none named"
+    assert (
+        choices(labels.assign(model=["resnet", "resnet/"] * (len(labels) // 2)), "strategy") == []
+    )
+
+
+def test_no_attack_on_the_model_of_a_strategy_that_is_held_out_is_learned_from():
+    rows = [
+        ("symbols", attack, f"cnn4/{strategy}/{attack}", str(i), f"/p/{i}.png", strategy == "none")
+        for i in range(8)
+        for strategy in ("none", "crop-flip")
+        for attack in ("invgrad", "prior")
+    ]
+    columns = ["dataset", "attack", "model", "image_id", "original", "recognisable"]
+    labels = pd.DataFrame(rows, columns=columns)
+    assert choices(labels, "strategy") == ["crop-flip", "none"]
+    split = divide(labels, HoldOut(kind="strategy", value="none"))
+    assert set(split.test["model"]) == {"cnn4/none/invgrad", "cnn4/none/prior"}
+    assert set(split.train["model"]) == {"cnn4/crop-flip/invgrad", "cnn4/crop-flip/prior"}
 
 
 @pytest.mark.parametrize("text", ["original", "architecture=conv", "strategy=crop-flip"])
@@ -207,3 +223,19 @@ def test_studies_are_joined_unless_they_judge_the_same():
     assert np.array_equal(joined.index, range(len(joined)))
     with pytest.raises(DataError, match="one and again judge 6 of the same"):
         join_labels([("one", first), ("again", first)])
+
+
+def test_one_picture_in_two_files_is_not_on_both_sides(tmp_path):
+    rows = []
+    for i in range(8):
+        for dataset in ("symbols", "glyphs"):
+            path = tmp_path / f"{dataset}-{i}.png"
+            path.write_bytes(b"picture %d" % i)
+            rows += [(dataset, "a", "net", str(i), str(path), good) for good in (True, False)]
+    columns = ["dataset", "attack", "model", "image_id", "original", "recognisable"]
+    labels = pd.DataFrame(rows, columns=columns)
+    split = divide(labels, HoldOut(kind="original", fraction=0.5))
+    assert set(split.train["image_id"]).isdisjoint(split.test["image_id"])
+    assert split.test["image_id"].nunique() == 4
+    with pytest.raises(DataError, match="leaves nothing to learn from"):
+        divide(labels, HoldOut(kind="dataset", value="glyphs"))

@@ -109,3 +109,8 @@ def test_timm_makes_networks_where_it_is_installed(tmp_path, monkeypatch):
 def test_timm_that_is_missing_is_told():
     with pytest.raises(SettingsError, match="pip install timm"):
         build("timm:resnet26d")
+
+
+def test_lenet_needs_more_than_a_few_pixels():
+    with pytest.raises(SettingsError, match="'lenet' cannot take images of 8×8"):
+        make_backbone("lenet", True, 8)

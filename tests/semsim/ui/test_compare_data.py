@@ -182,7 +182,7 @@ def test_the_report_knows_the_protocol_and_the_versions(made_context):
     ("simulated", "study", "remarks"),
     [
         (True, "Made", [": trained on simulated votes; in-sample: it learned from this study."]),
-        (False, "Another", []),
+        (False, "Another", [": not known which of these originals it learned from."]),
     ],
 )
 def test_a_semsim_says_whom_it_learned_from(made_context, simulated, study, remarks):
@@ -259,8 +259,8 @@ def test_the_workspaces_semsim_is_judged_by_what_it_has_not_seen(made_context):
         assert not np.isnan(values).any()
     every = opened(context, "1", unseen_by="")
     assert len(set(every.analysis.evidence.images["image_id"])) == 3
-    said = f"SemSim ({BUILT_IN}): in-sample: it learned from 2 of these 3 originals."
-    assert said in every.analysis.notes
+    said = f"SemSim ({BUILT_IN}): in-sample: it learned from 2 of these 3 originals, going by "
+    assert f"{said}their names." in every.analysis.notes
 
 
 def test_nothing_is_left_out_for_a_semsim_that_has_seen_all_or_nothing(made_context):

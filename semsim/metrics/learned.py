@@ -1,0 +1,145 @@
+"""Which originals a SemSim learned from: by their pixels, or by names where those are all there is.
+
+A name is a weak witness: another seed or another folder gives other pictures the same names, and
+a table may call a data set by another name, or by none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from semsim.errors import DataError
+from semsim.images import read_pixels
+from semsim.metrics.provenance import Training, original_keys
+from semsim.weights import sha256_of
+
+UNKNOWN = "unknown"  # a data set that no table names
+_NO_PIXELS = ""  # in place of a digest: an original known by its name alone
+
+Pictures = Mapping[str, frozenset[str]]  # by the key of an original, the digests of its pictures
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """Of the originals of a table whether a SemSim learned from them.
+
+    told: by key, whether it did, None where nothing tells; and whether names alone tell it.
+    namesakes: unseen ones with the name of one that it learned from, whose pixels are others.
+    """
+
+    told: Mapping[str, tuple[bool | None, bool]]
+    namesakes: frozenset[str]
+
+    @property
+    def seen(self) -> frozenset[str]:
+        return self._that_are(True)
+
+    @property
+    def unseen(self) -> frozenset[str]:
+        return self._that_are(False)
+
+    @property
+    def unknown(self) -> frozenset[str]:
+        return self._that_are(None)
+
+    @property
+    def by_name(self) -> frozenset[str]:
+        return frozenset(key for key, (_, by_name) in self.told.items() if by_name)
+
+    def _that_are(self, wanted: bool | None) -> frozenset[str]:
+        return frozenset(key for key, (seen, _) in self.told.items() if seen is wanted)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learned:
+    """What a SemSim learned from. said: False where its checkpoint does not list it."""
+
+    pictures: Pictures
+    said: bool = True
+
+    def record(self) -> dict[str, Any]:
+        """The fields `originals` and `pixels` of a `Training`; empty where not all is known."""
+        keys = sorted(self.pictures) if self.said else []
+        return {"originals": keys, "pixels": {key: sorted(self.pictures[key]) for key in keys}}
+
+    def and_from(self, labels: pd.DataFrame) -> Learned:
+        """The same with the originals in `labels`, which have dataset, image_id and original."""
+        both = dict(self.pictures)
+        for key, digests in _pictures_of(labels).items():
+            both[key] = both.get(key, frozenset()) | digests
+        return Learned(pictures=both, said=self.said)
+
+    def among(self, table: pd.DataFrame) -> Seen:
+        """The originals in `table`, columns dataset and image_id, and original where it is known.
+
+        Two of one name are two originals where their pixels differ; a picture of another size may
+        be the same one resized, so that its name decides.
+        """
+        pixels = frozenset[str]().union(*self.pictures.values()) - {_NO_PIXELS}
+        named = {key for key, digests in self.pictures.items() if _NO_PIXELS in digests}
+        nameless = {False: any(map(_nameless, named)), True: any(map(_nameless, self.pictures))}
+
+        def told(key: str, digests: frozenset[str]) -> tuple[bool | None, bool]:
+            theirs, bare = self.pictures.get(key, frozenset()), _NO_PIXELS in digests
+            if digests & pixels:
+                return True, False
+            if theirs and not _comparable(digests, theirs):
+                return True, True
+            if self.said and not (self.pictures if bare else named):
+                return False, False
+            unknown = not self.said or _nameless(key) or nameless[bare]
+            return (None, False) if unknown else (False, True)
+
+        originals = _pictures_of(table, read=bool(pixels))
+        found = {key: told(key, digests) for key, digests in originals.items()}
+        others = {key for key, (seen, _) in found.items() if seen is False}
+        return Seen(told=found, namesakes=frozenset(others & self.pictures.keys()))
+
+
+def learned_by(training: Training) -> Learned:
+    """What the SemSim of a checkpoint learned from, as far as the checkpoint says it."""
+    pixels = training.pixels
+    pictures = {key: frozenset(pixels.get(key, [_NO_PIXELS])) for key in training.originals}
+    return Learned(pictures=pictures, said=bool(pictures) or training.n_originals == 0)
+
+
+def _pictures_of(table: pd.DataFrame, *, read: bool = True) -> Pictures:
+    """By its key the pictures of each original in a table. read: False for the keys alone."""
+    files: dict[str, dict[str, str]] = {key: {} for key in original_keys(table)}
+    if read and "original" in table:
+        for key, path in dict.fromkeys(zip(original_keys(table), table["original"], strict=True)):
+            with suppress(OSError):  # none said, gone, or of another machine
+                files[key].setdefault(sha256_of(Path(str(path))), str(path))
+    return {
+        key: frozenset(_digest(*file) for file in of.items()) or frozenset({_NO_PIXELS})
+        for key, of in files.items()
+    }
+
+
+@lru_cache(maxsize=65536)
+def _digest(sha256: str, path: str) -> str:
+    """Width, height and the SHA-256 of the pixels of the file at `path`, whose own is `sha256`."""
+    try:
+        pixels = read_pixels(Path(path))
+    except DataError:
+        return _NO_PIXELS
+    height, width, _ = pixels.shape
+    return f"{width}x{height}:{hashlib.sha256(pixels.tobytes()).hexdigest()}"
+
+
+def _comparable(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether pictures of one name can be told apart: their pixels are known, in the same sizes."""
+    sizes, others = ({digest.partition(":")[0] for digest in of} for of in (one, other))
+    return _NO_PIXELS not in one | other and sizes <= others
+
+
+def _nameless(key: str) -> bool:
+    return key.startswith(f"{UNKNOWN}/")

@@ -1,0 +1,138 @@
+"""What a comparison says of the originals that a SemSim learned from: never more than is known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_weights import make_semsim
+
+import semsim
+from semsim.analysis.result import AnalysisSettings
+from semsim.campaign.campaign_job import load
+from semsim.datasets import DATASETS
+from semsim.errors import DataError
+from semsim.images import write_png
+from semsim.learning.initial import check_unseen
+from semsim.metrics.learned import Learned
+from semsim.metrics.network import save_semsim
+from semsim.metrics.provenance import read_training
+from semsim.registry import read_plugin
+
+N, LEARNED = 5, 3
+FEW = AnalysisSettings(bootstraps=10, permutations=10)
+
+
+@pytest.fixture
+def labels(tmp_path):
+    """Labels of the same names by the seed of the symbols that they are of."""
+
+    def made(seed):
+        images = load(read_plugin(DATASETS, f"symbols:seed={seed}"), "test")
+        paths = [tmp_path / str(seed) / f"{name}.png" for name in images.ids[:N]]
+        for path, image in zip(paths, images.images, strict=False):
+            write_png(image, path)
+        ids = pd.DataFrame({"image_id": images.ids[:N], "original": map(str, paths)})
+        models = pd.DataFrame({"model": list("abcd"), "dataset": "symbols", "attack": "invgrad"})
+        return models.merge(ids, how="cross").assign(reconstruction=lambda t: t["original"])
+
+    return made
+
+
+@pytest.fixture
+def checkpoints(labels, tmp_path):
+    """A folder with a SemSim that learned from three of five, and the same as older versions."""
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    first = labels(0)
+    seen = first[first["image_id"].isin(first["image_id"].unique()[:LEARNED])]
+    made = make_semsim(folder / "new.safetensors", simulated=False)
+    record = Learned(pictures={}).and_from(seen).record()
+    training = replace(read_training(folder / "new.safetensors"), n_originals=LEARNED, **record)
+    save_semsim(made, folder / "new.safetensors", training)
+    save_semsim(made, folder / "named.safetensors", replace(training, pixels={}))
+    save_semsim(made, folder / "older.safetensors", replace(training, originals=[], pixels={}))
+    return folder
+
+
+def notes(labels, checkpoints, name, *, with_labels=True, unseen_by="", **told):
+    draw = np.random.default_rng(0)
+    images = labels.drop(columns=["original", "reconstruction"]).assign(**told)
+    votes = images.merge(pd.DataFrame({"annotator": list("AB")}), how="cross")
+    votes = votes.assign(recognised=draw.random(len(votes)) < 0.5)
+    scores = images.assign(metric=f"semsim:{name}", value=draw.random(len(images)))
+    if "dataset" in told:
+        votes, scores = (table.drop(columns="dataset") for table in (votes, scores))
+    found = semsim.compare(
+        votes,
+        scores,
+        labels if with_labels else None,
+        settings=FEW,
+        unseen_by=unseen_by,
+        checkpoints=checkpoints,
+        data=checkpoints / "none",
+    )
+    ours = [note for note in found.analysis.notes if f"SemSim ({name})" in note]
+    return " ".join(note for note in ours if "own start" not in note)
+
+
+def test_the_same_pictures_are_known_by_their_pixels(labels, checkpoints):
+    said = notes(labels(0), checkpoints, "new")
+    assert said == "SemSim (new): in-sample: it learned from 3 of these 5 originals."
+    said = notes(labels(0), checkpoints, "new", unseen_by="new")
+    assert said.startswith(
+        "Only the 2 of 5 originals count that SemSim (new) did not learn from, so"
+    )
+    with pytest.raises(DataError, match="votes on 3 of 5 originals in the test, which"):
+        check_unseen(str(checkpoints / "new.safetensors"), labels(0))
+
+
+def test_pictures_of_a_data_set_by_another_name_are_known_too(labels, checkpoints):
+    said = notes(labels(0).assign(dataset="mine"), checkpoints, "new")
+    assert said == "SemSim (new): in-sample: it learned from 3 of these 5 originals."
+
+
+def test_other_pictures_of_the_same_names_are_none_it_learned_from(labels, checkpoints):
+    words = "3 of these originals have the name of one it learned from, with other pixels."
+    assert notes(labels(2), checkpoints, "new") == f"SemSim (new): {words}"
+    said = notes(labels(2), checkpoints, "new", unseen_by="new")
+    assert said.startswith(
+        "Only the 5 of 5 originals count that SemSim (new) did not learn from, so"
+    )
+    assert words in said
+    check_unseen(str(checkpoints / "new.safetensors"), labels(2))
+
+
+@pytest.mark.parametrize(("name", "with_labels"), [("named", True), ("new", False)])
+def test_where_names_are_all_there_is_it_is_told(labels, checkpoints, name, with_labels):
+    told = {"name": name, "with_labels": with_labels}
+    said = notes(labels(0), checkpoints, **told)
+    assert said.endswith("it learned from 3 of these 5 originals, going by their names.")
+    said = notes(labels(0), checkpoints, **told, unseen_by=name)
+    assert f"SemSim ({name}) did not learn from, going by their names, so" in said
+    with pytest.raises(DataError, match=r"in the test \(going by their names\), which"):
+        check_unseen(str(checkpoints / "named.safetensors"), labels(2))
+
+
+def test_a_table_without_the_data_set_and_the_pictures_tells_nothing(labels, checkpoints):
+    told = {"name": "named", "with_labels": False, "dataset": "left out"}
+    said = notes(labels(0), checkpoints, **told)
+    assert said == "SemSim (named): not known which of these originals it learned from."
+    with pytest.raises(DataError, match=r"not known which .*\. Add the column dataset, or choose"):
+        notes(labels(0), checkpoints, **told, unseen_by="named")
+
+
+def test_a_checkpoint_that_lists_nothing_tells_nothing(labels, checkpoints):
+    said = notes(labels(0), checkpoints, "older")
+    assert said == "SemSim (older): not known which of these originals it learned from."
+    with pytest.raises(DataError, match=r"learned from: its file does not list them\. Choose all"):
+        notes(labels(0), checkpoints, "older", unseen_by="older")
+
+
+def test_those_of_which_nothing_is_known_do_not_count(labels, checkpoints):
+    some = labels(0)
+    some.loc[some["image_id"] == some["image_id"].iloc[0], "original"] = "gone.png"
+    some["dataset"] = "unknown"
+    said = notes(some, checkpoints, "new", unseen_by="new")
+    assert said.startswith("Only the 2 of 5 originals count")
+    assert "Whether it learned from 1 other is not known; they do not count." in said
