@@ -101,7 +101,8 @@ class TargetTest:
     accuracy: share of right answers. n_classes: among so many. at_chance: whether guessing does as
     well, by the test its maker used. None, each, where the set does not say. delta: the δ at which
     `epsilon` is what its training gives away of any one image; None where nothing was to be hidden,
-    as `epsilon` is where nothing is.
+    as `epsilon` is where nothing is. chance: what guessing gets, or always saying the commonest
+    class; of older sets None, and guessing is among the classes.
     """
 
     accuracy: float | None = None
@@ -109,6 +110,13 @@ class TargetTest:
     at_chance: bool | None = None
     epsilon: float | None = None
     delta: float | None = None
+    chance: float | None = None
+
+    @property
+    def guess(self) -> float | None:
+        """The share that is right without a look at the image."""
+        blind = 1 / self.n_classes if self.n_classes else None
+        return blind if self.chance is None else self.chance
 
     @property
     def text(self) -> str:
@@ -117,7 +125,9 @@ class TargetTest:
         """
         if self.accuracy is None:
             return "not kept"
-        chance = f"{1 / self.n_classes:.0%}" if self.n_classes else "not kept"
+        chance = "not kept" if self.guess is None else f"{self.guess:.0%}"
+        if self.guess and self.n_classes and chance != f"{1 / self.n_classes:.0%}":
+            chance += ", the commonest class"
         said = f": at chance ({chance})" if self.at_chance else f" (chance {chance})"
         return f"{self.accuracy:.0%} right{said}{self._promise}"
 

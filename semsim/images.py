@@ -72,13 +72,23 @@ def _most_megapixels() -> float:
     return most
 
 
+def check_opaque(path: Path, file: Image.Image) -> None:
+    """`PictureError` where the open image at `path` is partly transparent.
+
+    What such a pixel holds is not what anybody sees, and often black.
+    """
+    if file.has_transparency_data and np.asarray(file.convert("RGBA"))[..., 3].min() < 255:
+        raise PictureError(f"{path} is partly transparent; save it without that.")
+
+
 def read_pixels(path: Path, size: tuple[int, int] | None = None) -> np.ndarray:
     """The image at `path` as (H, W, 3) uint8; grey becomes RGB.
 
     size: (H, W) to resize to (bicubic, antialiased), or None to keep the image's own.
-    Raises `DataError` as `open_picture` does.
+    Raises `DataError` as `open_picture` and `check_opaque` do.
     """
     with open_picture(path) as file:
+        check_opaque(path, file)
         picture = file.convert("RGB")
     if size is not None and picture.size != (size[1], size[0]):
         picture = picture.resize((size[1], size[0]), Image.Resampling.BICUBIC)

@@ -159,10 +159,9 @@ def _labels(study: Study, items: Rows, votes: pd.DataFrame, images: Shelf) -> pd
         simulated=study.spec.simulated,
     )
     tests = [study.target(model) for model in labels["model"]]
-    chances = [1 / one.n_classes if one.n_classes else None for one in tests]
     found = (
         [one.accuracy for one in tests],
-        chances,
+        [one.guess for one in tests],
         [one.at_chance for one in tests],
         [one.epsilon for one in tests],
         [one.delta for one in tests],

@@ -147,11 +147,13 @@ def _target(folder: Path, run: Mapping[str, Any]) -> TargetTest:
     if not isinstance(found, Mapping):
         return TargetTest()
     share = found.get("accuracy", found.get("test_accuracy"))  # as older sets of split have it
-    classes = found.get("n_classes")
-    if share is not None and not (isinstance(share, int | float) and 0 <= share <= 1):
-        raise StudyError(
-            f"{folder}/run.json: target.accuracy should be a share from 0 to 1; got {_told(share)}."
-        )
+    classes, chance = found.get("n_classes"), found.get("chance")
+    for name, value in (("accuracy", share), ("chance", chance)):
+        if value is not None and not (isinstance(value, int | float) and 0 <= value <= 1):
+            raise StudyError(
+                f"{folder}/run.json: target.{name} should be a share from 0 to 1; "
+                f"got {_told(value)}."
+            )
     if classes is not None and not (isinstance(classes, int) and classes > 0):
         raise StudyError(
             f"{folder}/run.json: target.n_classes should be a number of classes; "
@@ -161,7 +163,12 @@ def _target(folder: Path, run: Mapping[str, Any]) -> TargetTest:
     kept = mark if isinstance(mark, bool) else None
     epsilon, delta = _promise(folder, found)
     return TargetTest(
-        accuracy=share, n_classes=classes, at_chance=kept, epsilon=epsilon, delta=delta
+        accuracy=share,
+        n_classes=classes,
+        at_chance=kept,
+        epsilon=epsilon,
+        delta=delta,
+        chance=chance,
     )
 
 

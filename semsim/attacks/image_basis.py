@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from semsim.errors import SettingsError
+
 GREY = 0.5
 
 
@@ -86,9 +88,14 @@ def cosine_waves(size: int) -> Tensor:
 def opponent_colours(channels: int) -> Tensor:
     """Brightness, blue-yellow and red-green as orthonormal rows over R, G, B: (3, 3) float64.
 
-    channels: 1 or 3; of one channel brightness alone, (1, 1).
+    channels: 1 or 3; of one channel brightness alone, (1, 1). Raises `SettingsError` for others.
     """
     if channels == 1:
         return torch.ones(1, 1, dtype=torch.float64)
+    if channels != 3:
+        raise SettingsError(
+            f"This attack knows grey and colour pictures, of 1 or 3 channels; these have {channels}"
+            ". Take an attack on pixels, such as invgrad."
+        )
     axes = torch.tensor([[1.0, 1, 1], [1, 1, -2], [1, -1, 0]], dtype=torch.float64)
     return axes / axes.norm(dim=1, keepdim=True)

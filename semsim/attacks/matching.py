@@ -213,7 +213,7 @@ class _TotalVariation(torch.autograd.Function):
     def forward(ctx: Any, images: Tensor) -> Tensor:
         dx, dy = images.diff(dim=-1), images.diff(dim=-2)
         ctx.signs = dx.sign(), dy.sign()
-        ctx.shares = 1 / dx[0].numel(), 1 / dy[0].numel()
+        ctx.shares = 1 / max(1, dx[0].numel()), 1 / max(1, dy[0].numel())  # a row alone has no dy
         return sums(dx.abs()) * ctx.shares[0] + sums(dy.abs()) * ctx.shares[1]
 
     @staticmethod

@@ -78,7 +78,7 @@ class Prior(Together):
     curvature: float = field(default=0.1, metadata={"before": 0.0})
     boxed: bool = field(default=True, metadata={"before": False})
     restarts: int = setting(1, least=1)
-    max_shift: int = 0
+    max_shift: int = setting(0, least=0)
     border: Literal["black", "any"] = "black"
     label: Label = "known"
     batch_norm: BatchNorm = "eval"

@@ -38,7 +38,7 @@ class BatchGradient:
     revision: ClassVar[int] = 1  # pictures that began as grey were alike, and grey blown up
 
     batch: int = setting(8, least=1)
-    batch_norm: BatchNorm = setting("train", choices=("train", "eval"))
+    batch_norm: BatchNorm = "train"
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -75,7 +75,7 @@ class Update:
     held: int = setting(0, least=0)
     lr: float = setting(0.01, above=0)
     momentum: float = setting(0.0, least=0)
-    batch_norm: BatchNorm = setting("train", choices=("train", "eval"))
+    batch_norm: BatchNorm = "train"
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -47,7 +47,7 @@ def train_plan(
         checkpoint=checkpoint,
     )
     model = carry_out(training, report)
-    tested = facts_of_test(accuracy(model, test), len(test), len(test.classes))
+    tested = facts_of_test(accuracy(model, test), test.labels.tolist(), len(test.classes))
     return model, {**tested, **training.promise()}
 
 

@@ -234,6 +234,7 @@ class _Run:
             draws=tuple(cell.draw for cell in cells),
             shared=planned.shared,
             pictures=planned.pictures,
+            kept=str(self.store.weights.path(planned.target.key)),
         )
 
     def _over(self, piece: Piece) -> _Asked:

@@ -163,7 +163,7 @@ def _attacked(run: VerticalRun, *, report: Report) -> tuple[dict[str, Any], list
             "architecture": {"name": "quartered"},
             "strategy": named(DEFENCES, read_strategy(run.strategy)),
             "trained": bool(run.train),
-            **facts_of_test(accuracy(model, test), len(test), len(test.classes)),
+            **facts_of_test(accuracy(model, test), test.labels.tolist(), len(test.classes)),
         },
         "attack": named(VERTICAL_ATTACKS, plugin),
         "vertical": asdict(run),

@@ -12,7 +12,7 @@ import numpy as np
 from semsim.campaign.cell import attack_images, train_plan
 from semsim.campaign.plan import ONE_GRADIENT, TargetPlan
 from semsim.device import pick_device
-from semsim.errors import StopRequestedError
+from semsim.errors import StopRequestedError, WeightsError
 from semsim.grid.failures import of_the_machine
 from semsim.images import to_uint8
 from semsim.progress import Progress, Report, placed, silent
@@ -96,7 +96,8 @@ def train(
 class Assault:
     """Images to attack at once on one target. draws: the seed of each.
 
-    shared: what a client shares of each `pictures` of them.
+    shared: what a client shares of each `pictures` of them. kept: the target's weight file, for
+    words.
     """
 
     images: LabelledImages
@@ -105,6 +106,7 @@ class Assault:
     draws: tuple[int, ...]
     shared: Plugin = ONE_GRADIENT
     pictures: int = 1
+    kept: str = ""
 
 
 def attack(
@@ -117,7 +119,7 @@ def attack(
     reason; what the machine could not do is `Undone`. Raises `WeightsError` for an unreadable file.
     """
     began = time.monotonic()
-    model = _read_target(content, device)
+    model = _read_target(content, device, asked.kept)
     try:
         found = attack_images(
             *(model, asked.images, asked.defence, asked.attack, asked.draws),
@@ -159,11 +161,14 @@ def crashed(original: np.ndarray, why: str) -> Attacked:
     return Attacked(result=result, crashed=True, seconds=0.0)
 
 
-def _read_target(content: bytes, device: str) -> TargetModel:
+def _read_target(content: bytes, device: str, kept: str) -> TargetModel:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "target.safetensors"
         path.write_bytes(content)
-        return load_target(path).to(pick_device(device))
+        try:
+            return load_target(path, kept).to(pick_device(device))
+        except WeightsError as error:
+            raise WeightsError(f"{error} Delete it, and it is trained again.") from error
 
 
 def _only(asked: Assault, places: Sequence[int]) -> Assault:

@@ -10,10 +10,12 @@ from semsim.datasets.on_disk import (
     assemble,
     balanced_split,
     check_ready,
+    content_below,
     fetched,
     folder_of,
 )
 from semsim.images import is_image_file
+from semsim.registry import setting
 from semsim.types import LabelledImages
 
 _NO_CLASS = "BACKGROUND_Google"  # clutter, which is in no class
@@ -36,11 +38,11 @@ class Caltech101:
     home: ClassVar[str] = "https://data.caltech.edu/records/mzrjq-6wc02"
 
     root: str = ROOT
-    size: int = 64
-    classes: int | None = None
-    per_class: int | None = None
-    test_per_class: int = 10
-    seed: int = 0
+    size: int = setting(64, least=1)
+    classes: int | None = setting(None, least=1)
+    per_class: int | None = setting(None, least=1)
+    test_per_class: int = setting(10, least=1)
+    seed: int = setting(0, least=0)
 
     @property
     def folder(self) -> Path:
@@ -49,10 +51,14 @@ class Caltech101:
     def present(self) -> bool:
         return self.folder.is_dir()
 
+    def content(self) -> str:
+        """What is in the folder now, see `content_below`."""
+        return content_below(self.folder, "*/*")
+
     def download(self) -> None:
         from torchvision.datasets import Caltech101 as Download  # slow to import, seldom needed
 
-        fetched(self, lambda: Download(folder_of(self.root), download=True))
+        fetched(self, lambda root: Download(root, download=True))
 
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test"; `DataError` where the files are missing."""

@@ -15,6 +15,7 @@ from semsim.datasets.on_disk import (
     folder_of,
 )
 from semsim.errors import DataError
+from semsim.registry import setting
 from semsim.types import LabelledImages
 
 
@@ -37,12 +38,12 @@ class CelebA:
     home: ClassVar[str] = "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html"
 
     root: str = ROOT
-    size: int = 64
-    classes: int | None = 476
-    per_class: int | None = None
-    min_images: int = 30
-    test_per_class: int = 5
-    seed: int = 0
+    size: int = setting(64, least=1)
+    classes: int | None = setting(476, least=1)
+    per_class: int | None = setting(None, least=1)
+    min_images: int = setting(30, least=1)
+    test_per_class: int = setting(5, least=1)
+    seed: int = setting(0, least=0)
 
     @property
     def folder(self) -> Path:
@@ -54,7 +55,7 @@ class CelebA:
     def download(self) -> None:
         from torchvision.datasets import CelebA as Download  # slow to import, seldom needed
 
-        fetched(self, lambda: Download(folder_of(self.root), target_type="identity", download=True))
+        fetched(self, lambda root: Download(root, target_type="identity", download=True))
 
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test"; `DataError` where the files are missing or too few."""

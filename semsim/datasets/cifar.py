@@ -12,6 +12,7 @@ from semsim.datasets.on_disk import (
     folder_of,
 )
 from semsim.errors import DataError
+from semsim.registry import setting
 from semsim.types import LabelledImages
 
 
@@ -29,8 +30,8 @@ class Cifar100:
     home: ClassVar[str] = "https://www.cs.toronto.edu/~kriz/cifar.html"
 
     root: str = ROOT
-    classes: int | None = None
-    per_class: int | None = None
+    classes: int | None = setting(None, least=1)
+    per_class: int | None = setting(None, least=1)
 
     @property
     def folder(self) -> Path:
@@ -42,7 +43,7 @@ class Cifar100:
     def download(self) -> None:
         from torchvision.datasets import CIFAR100  # slow to import, seldom needed
 
-        fetched(self, lambda: CIFAR100(folder_of(self.root), download=True))
+        fetched(self, lambda root: CIFAR100(root, download=True))
 
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test"; the number in an id is the place in the files, from 0.

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from semsim.datasets.on_disk import check_split
+from semsim.registry import setting
 from semsim.types import LabelledImages
 
 _CYCLE = 9  # two of nine images are for testing, so that every writer is in both splits
@@ -20,8 +21,8 @@ class Digits:
     task: ClassVar[str] = "recognition"
     about: ClassVar[str] = "10 classes, 1797 handwritten digits of 8×8 pixels, comes with the tools"
 
-    size: int = 16
-    count: int = 1797
+    size: int = setting(16, least=1)
+    count: int = setting(1797, least=_TEST[0] + 1)  # one of them at least is for testing
 
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test"; `ValueError` for another."""

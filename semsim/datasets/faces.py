@@ -8,6 +8,7 @@ import skimage
 
 from semsim.datasets.on_disk import check_split
 from semsim.errors import SettingsError
+from semsim.registry import setting
 from semsim.types import LabelledImages
 
 FACES = 100  # the first 100 of the 200 images; the others show no face
@@ -26,8 +27,8 @@ class Faces:
     task: ClassVar[str] = "pair"
     about: ClassVar[str] = "100 people, one image of each at 25×25, part of scikit-image"
 
-    train_per_face: int = 20
-    seed: int = 0
+    train_per_face: int = setting(20, least=1)
+    seed: int = setting(0, least=0)
     people: int = field(default=FACES, metadata={"before": FACES})
 
     def __post_init__(self) -> None:
@@ -67,8 +68,8 @@ class FaceOrNot:
     task: ClassVar[str] = "pair"
     about: ClassVar[str] = "100 faces and 100 other pictures at 25×25, part of scikit-image"
 
-    train_per_picture: int = 10
-    seed: int = 0
+    train_per_picture: int = setting(10, least=1)
+    seed: int = setting(0, least=0)
 
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test"; `ValueError` for another."""

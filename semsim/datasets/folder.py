@@ -11,10 +11,12 @@ from semsim.datasets.on_disk import check_split
 from semsim.errors import DataError, SettingsError
 from semsim.images import is_image_file, read_images
 from semsim.kept.keys import key_of
+from semsim.registry import check_settings, setting
 from semsim.types import LabelledImages
 
 SPLITS = ("train", "test")  # folders that are no classes, where both are there
 HIDDEN = (".", "__MACOSX")  # begins the names of what file managers leave; never data
+LONGEST = 200  # bytes of an image's id; a file's name has 255, and more than the id goes into it
 MISNAMED = "its name is not UTF-8; rename it"
 
 
@@ -35,13 +37,12 @@ class Folder:
     about: ClassVar[str] = "any images of yours, <root>/<class>/<image>"
 
     root: str = ""
-    size: int = 32
+    size: int = setting(32, least=1)
     test_share: float = 0.2
     task: Literal["recognition", "pair"] = "recognition"
 
     def __post_init__(self) -> None:
-        if self.task not in ("recognition", "pair"):
-            raise SettingsError(f"task is 'recognition' or 'pair'; got {self.task!r}.")
+        check_settings(self)
 
     def present(self) -> bool:
         """Whether there is such a folder."""
@@ -64,7 +65,8 @@ class Folder:
         """The split "train" or "test".
 
         Raises `SettingsError` without a root, `DataError` where there is nothing to read, where two
-        images have one id, and for a name that is not UTF-8.
+        images have one id, for a name that is not UTF-8 or too long, and for a picture that cannot
+        be read or is partly transparent.
         """
         check_split(split)
         if not self.root:
@@ -152,11 +154,17 @@ def in_utf8(path: Path) -> str:
 
 
 def _check_names(root: Path) -> None:
-    """`DataError` where two images, of whichever split, have one id, or a name is not UTF-8."""
+    """`DataError` where two images, of whichever split, have one id, or a name cannot be used."""
     every = _all_images(root)
     for path in every:
         if not is_utf8(path.relative_to(root)):
             raise DataError(f"{in_utf8(path)} cannot be read: {MISNAMED}.")
+        taken = len(_image_id(path, root).encode())
+        if taken > LONGEST:
+            raise DataError(
+                f"The name of {path}, its class before it, takes {taken} bytes, and the files of a "
+                f"set have room for {LONGEST}; shorten it."
+            )
     for path, other in namesakes(every, root).items():
         raise DataError(
             f"{other} and {path} would both be called {_image_id(path, root)!r}; rename one."

@@ -9,11 +9,13 @@ from semsim.datasets.on_disk import (
     Entry,
     assemble,
     check_ready,
+    content_below,
     fetched,
     folder_of,
 )
-from semsim.errors import DataError, SettingsError
+from semsim.errors import DataError
 from semsim.images import is_image_file
+from semsim.registry import check_settings, setting
 from semsim.types import LabelledImages
 
 _FOLDERS = {"160px": "imagenette2-160", "320px": "imagenette2-320", "full": "imagenette2"}
@@ -36,14 +38,13 @@ class Imagenette:
     home: ClassVar[str] = "https://github.com/fastai/imagenette"
 
     root: str = ROOT
-    size: int = 112
-    classes: int | None = None
-    per_class: int | None = None
+    size: int = setting(112, least=1)
+    classes: int | None = setting(None, least=1)
+    per_class: int | None = setting(None, least=1)
     source: Literal["160px", "320px", "full"] = "160px"
 
     def __post_init__(self) -> None:
-        if self.source not in _FOLDERS:
-            raise SettingsError(f"source is one of {', '.join(_FOLDERS)}; got {self.source!r}.")
+        check_settings(self)
 
     @property
     def folder(self) -> Path:
@@ -52,10 +53,14 @@ class Imagenette:
     def present(self) -> bool:
         return (self.folder / "train").is_dir() and (self.folder / "val").is_dir()
 
+    def content(self) -> str:
+        """What is in the folder now, see `content_below`."""
+        return content_below(self.folder, "*/*/*")
+
     def download(self) -> None:
         from torchvision.datasets import Imagenette as Files  # slow to import, seldom needed
 
-        fetched(self, lambda: Files(folder_of(self.root), size=self.source, download=True))
+        fetched(self, lambda root: Files(root, size=self.source, download=True))
 
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test"; `DataError` where the files are missing."""

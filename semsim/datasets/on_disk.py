@@ -5,6 +5,7 @@ Each opens only the files it was asked for, so that a few images of a large set 
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,16 +14,19 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from PIL import Image
 
-from semsim.errors import DataError, SettingsError
-from semsim.images import from_uint8, open_picture
+from semsim.errors import DataError
+from semsim.images import from_uint8, is_image_file, open_picture
+from semsim.kept.keys import key_of
 from semsim.kept.places import DATA
+from semsim.kept.whole import whole_folder
+from semsim.registry import check_settings
 from semsim.types import LabelledImages
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 ROOT = "data/datasets"  # in a record: of the data folder, wherever that is
-_LIMITS = ("size", "classes", "per_class", "min_images", "test_per_class")
+_ASIDE = "fetched"  # where it is unpacked within the folder that is not yet in its place
 
 
 @runtime_checkable
@@ -70,9 +74,20 @@ def present(dataset: object) -> bool:
 def content_of(dataset: object) -> str:
     """What is in the files of a data set, such as `Folder.content`, for keys of what comes of it.
 
-    "" where its settings say all, as they do of those built in and of those of other people.
+    "" where its settings say all, as they do of those built in, and of those whose files are all
+    named in a list or known by their checksums.
     """
     return str(getattr(dataset, "content", lambda: "")())
+
+
+def content_below(folder: Path, pattern: str) -> str:
+    """A hash of the paths and sizes of the images at `pattern` below `folder`, none opened.
+
+    Unpacked anew they are the same. "" where there is none.
+    """
+    paths = sorted(path for path in folder.glob(pattern) if is_image_file(path))
+    found = [(path.relative_to(folder).as_posix(), path.stat().st_size) for path in paths]
+    return key_of(found, 20) if found else ""
 
 
 def folder_of(root: str) -> Path:
@@ -83,14 +98,11 @@ def folder_of(root: str) -> Path:
 def check_ready(data: OnDisk, name: str, split: str) -> None:
     """Check before the data set called `name` is read.
 
-    Raises `ValueError` for another split than "train" or "test", `SettingsError` that names a
-    limit below 1, and `DataError` that says how to get what is not there.
+    Raises `ValueError` for another split than "train" or "test", `SettingsError` as
+    `check_settings` does, and `DataError` that says how to get what is not there.
     """
     check_split(split)
-    for limit in _LIMITS:
-        value = getattr(data, limit, None)
-        if value is not None and value < 1:
-            raise SettingsError(f"{limit} is 1 or more; got {value}.")
+    check_settings(data)
     if not data.present():
         raise DataError(
             f"The data set {name!r} is not in {data.folder}. Fetch it with `python -m semsim "
@@ -98,11 +110,25 @@ def check_ready(data: OnDisk, name: str, split: str) -> None:
         )
 
 
-def fetched(data: OnDisk, fetch: Callable[[], object]) -> None:
-    """Run `fetch`; what goes wrong becomes a `DataError` that says what to do by hand."""
+def fetched(data: OnDisk, fetch: Callable[[Path], object]) -> None:
+    """Let `fetch` fill a folder of data sets aside, and put `data.folder` in its place when whole.
+
+    Raises `DataError` that says what to do by hand where that fails, and where something is in the
+    place already, which is left alone.
+    """
+    if data.folder.is_dir() and any(data.folder.iterdir()):
+        raise DataError(
+            f"{data.folder} holds a part of it. Remove that folder and fetch it anew, or complete "
+            f"it by hand from {data.home}."
+        )
     try:
-        data.folder.parent.mkdir(parents=True, exist_ok=True)
-        fetch()
+        with whole_folder(data.folder) as part:
+            aside = part / _ASIDE
+            aside.mkdir()
+            fetch(aside)
+            for path in (aside / data.folder.relative_to(folder_of(data.root))).iterdir():
+                path.rename(part / path.name)
+            shutil.rmtree(aside)
     except (OSError, RuntimeError, ValueError) as error:  # urllib's URLError is an OSError
         raise DataError(
             f"It could not be fetched: {error} Fetch it from {data.home} by hand and unpack it "

@@ -17,6 +17,7 @@ from semsim.datasets.on_disk import (
     folder_of,
 )
 from semsim.errors import DataError
+from semsim.registry import setting
 from semsim.types import LabelledImages
 
 _ADDRESS = "http://vision.stanford.edu/aditya86/ImageNetDogs/"
@@ -45,9 +46,9 @@ class StanfordDogs:
     home: ClassVar[str] = _ADDRESS
 
     root: str = ROOT
-    size: int = 64
-    classes: int | None = None
-    per_class: int | None = None
+    size: int = setting(64, least=1)
+    classes: int | None = setting(None, least=1)
+    per_class: int | None = setting(None, least=1)
 
     @property
     def folder(self) -> Path:
@@ -62,9 +63,10 @@ class StanfordDogs:
             download_and_extract_archive,  # slow to import, seldom needed
         )
 
-        def fetch() -> None:
+        def fetch(root: Path) -> None:
             for name, md5 in _ARCHIVES.items():
-                download_and_extract_archive(_ADDRESS + name, str(self.folder), md5=md5)
+                place = str(root / self.folder.name)
+                download_and_extract_archive(_ADDRESS + name, place, md5=md5)
 
         fetched(self, fetch)
 

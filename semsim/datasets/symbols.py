@@ -12,6 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from semsim.datasets.on_disk import check_split
 from semsim.kept.extras import matplotlib
+from semsim.registry import setting
 from semsim.types import LabelledImages
 
 # Code points of DejaVu Sans, the font inside matplotlib. Classes that people could not name on a
@@ -82,10 +83,10 @@ class Symbols:
     task: ClassVar[str] = "recognition"
     about: ClassVar[str] = "47 classes, any number of images at 32×32, drawn here"
 
-    train_per_class: int = 60
-    test_per_class: int = 10
-    size: int = 32
-    seed: int = 0
+    train_per_class: int = setting(60, least=1)
+    test_per_class: int = setting(10, least=1)
+    size: int = setting(32, least=1)
+    seed: int = setting(0, least=0)
 
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test"; `ValueError` for another."""

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 import torch
 from torch import Tensor
 
-from semsim.errors import SettingsError
-
 if TYPE_CHECKING:
     from semsim.defences.dp_sgd import DpSgd
 
@@ -93,9 +91,3 @@ def noise_source(device: torch.device, rng: torch.Generator, phase: Phase) -> to
 def gaussian(like: Tensor, rng: torch.Generator) -> Tensor:
     """Standard normal noise of the shape and type of `like`, where `rng` is."""
     return torch.randn(like.shape, generator=rng, dtype=like.dtype, device=rng.device)
-
-
-def check_apply_at(apply_at: str) -> None:
-    """`SettingsError` unless it is a phase or "both"."""
-    if apply_at not in ("train", "attack", "both"):
-        raise SettingsError(f"apply_at is 'train', 'attack' or 'both'; got {apply_at!r}.")

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from semsim.defences.accountant import epsilon
-from semsim.defences.base import ApplyAt, Defence, Phase, check_apply_at, gaussian, noise_source
+from semsim.defences.base import ApplyAt, Defence, Phase, gaussian, noise_source
 from semsim.errors import SettingsError
+from semsim.registry import check_settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,7 @@ class DpSgd(Defence):
     apply_at: ApplyAt = "both"
 
     def __post_init__(self) -> None:
-        check_apply_at(self.apply_at)
+        check_settings(self)
         if not 0 < self.clip < math.inf:
             raise SettingsError(f"clip is a norm above 0; got {self.clip}.")
         if not 0 <= self.noise < math.inf:

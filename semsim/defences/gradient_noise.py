@@ -8,8 +8,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from semsim.defences.base import ApplyAt, Defence, Phase, check_apply_at, gaussian, noise_source
+from semsim.defences.base import ApplyAt, Defence, Phase, gaussian, noise_source
 from semsim.errors import SettingsError
+from semsim.registry import check_settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,13 +29,9 @@ class GradientNoise(Defence):
     distribution: Literal["gaussian", "laplacian"] = "gaussian"
 
     def __post_init__(self) -> None:
-        check_apply_at(self.apply_at)
+        check_settings(self)
         if self.std < 0 or not math.isfinite(self.std):
             raise SettingsError(f"std is a standard deviation of 0 or more; got {self.std}.")
-        if self.distribution not in _DRAWS:
-            raise SettingsError(
-                f"distribution is one of {', '.join(_DRAWS)}; got {self.distribution!r}."
-            )
 
     def gradients(
         self, gradients: Sequence[Tensor], rng: torch.Generator, phase: Phase

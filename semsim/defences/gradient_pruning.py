@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from semsim.defences.base import ApplyAt, Defence, Phase, check_apply_at
+from semsim.defences.base import ApplyAt, Defence, Phase
 from semsim.errors import SettingsError
+from semsim.registry import check_settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +25,7 @@ class GradientPruning(Defence):
     apply_at: ApplyAt = "both"
 
     def __post_init__(self) -> None:
-        check_apply_at(self.apply_at)
+        check_settings(self)
         if not 0 <= self.rate < 1:
             raise SettingsError(f"rate is a share from 0 to below 1; got {self.rate}.")
 

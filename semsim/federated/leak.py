@@ -124,7 +124,10 @@ class LeakStudy:
         Empty where numbers are predicted.
         """
         share = self.run_of(ARMS[REFERENCE]).curves[0].accuracy
-        return {} if share is None else facts_of_test(share, len(self.data.test), self.data.outputs)
+        labels = self.data.test.labels
+        if share is None or labels is None:
+            return {}
+        return facts_of_test(share, labels.tolist(), self.data.outputs)
 
     def run_of(self, arm: Arm) -> FederatedRun:
         """The training whose messages `arm` looks at."""

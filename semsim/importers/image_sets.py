@@ -8,11 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from PIL import Image
-
 from semsim.errors import DataError
-from semsim.images import open_picture
+from semsim.images import check_opaque, open_picture
 from semsim.importers.findings import Findings, FoundSet, Pair, Unread, first_problem
 from semsim.kept.versions import software_versions
 from semsim.progress import Progress, Report
@@ -126,15 +123,10 @@ def _size(path: Path) -> Size | str:
     try:
         with open_picture(path) as file:
             file.load()  # a file that was cut off shows only here
-            return _unusable(path, file) or (file.height, file.width)
+            check_opaque(path, file)
+            return file.height, file.width
     except DataError as error:
         return str(error)
-
-
-def _unusable(path: Path, file: Image.Image) -> str | None:
-    if file.has_transparency_data and np.asarray(file.convert("RGBA"))[..., 3].min() < 255:
-        return f"{path} is partly transparent"
-    return None
 
 
 def _files(pair: Pair) -> dict[str, Path]:

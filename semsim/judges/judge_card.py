@@ -6,6 +6,7 @@ from typing import Any
 
 from semsim.kept.whole import write_json, write_text
 from semsim.weights import sha256_of
+from semsim.words import chance_in
 
 FORMAT = "semsim-judge-card/1"
 _NOT_FOR = (
@@ -46,4 +47,5 @@ def card_text(card: Mapping[str, Any]) -> str:
 def tested(facts: Mapping[str, Any]) -> str:
     """Such as "91.2% right (chance is 5.0%)", marked where it is no more than guessing."""
     mark = "; no better than guessing" if facts["at_chance"] else ""
-    return f"{facts['accuracy']:.1%} right (chance is {1 / facts['n_classes']:.1%}{mark})"
+    chance, note = chance_in(facts)
+    return f"{facts['accuracy']:.1%} right (chance is {chance:.1%}{note}{mark})"

@@ -95,6 +95,7 @@ def do_judge(order: JudgeOrder, folder: Path, report: Report) -> dict[str, Any]:
         checkpoint=folder / STATE,
     )
     model = carry_out(training, report)
+    asked = test.labels.tolist(), len(test.classes)
     facts = {
         "name": order.name,
         "role": KIND,
@@ -102,10 +103,8 @@ def do_judge(order: JudgeOrder, folder: Path, report: Report) -> dict[str, Any]:
         "architecture": named(TARGETS, architecture),
         "train": asdict(train),
         "n_train": len(data),
-        "clean": facts_of_test(accuracy(model, test), len(test), len(test.classes)),
-        "degraded": facts_of_test(
-            accuracy(model, degraded(test, train.seed)), len(test), len(test.classes)
-        ),
+        "clean": facts_of_test(accuracy(model, test), *asked),
+        "degraded": facts_of_test(accuracy(model, degraded(test, train.seed)), *asked),
         "versions": software_versions(),
     }
     path = judge_path(order.name, order.checkpoints)

@@ -47,7 +47,7 @@ from semsim.split.summary import COLUMNS, summary
 from semsim.split.system import SplitSystem, system_accuracy
 from semsim.split.train_settings import ShadowAttack
 from semsim.split.training import Bench
-from semsim.targets.chance import facts_of_test
+from semsim.targets.chance import chance_of, facts_of_test
 from semsim.targets.checkpoint import images_digest
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.model import save_target
@@ -275,7 +275,7 @@ class Run:
             reconstructions=self.judged.images,
             class_names=self._names(),
         )
-        means["chance"] = 1 / len(self.data[1].classes)
+        means["chance"] = chance_of(self.data[1].labels.tolist(), len(self.data[1].classes))
         return {**means, "recogniser": float(recognised(self.classifier, originals).mean())}
 
     def key(self, network: str, defence: str, seed: int) -> str:
@@ -390,7 +390,7 @@ class Run:
 
     def _test(self, trained: Trained) -> dict[str, Any]:
         test = self.data[1]
-        return facts_of_test(trained.accuracy, len(test), len(test.classes))
+        return facts_of_test(trained.accuracy, test.labels.tolist(), len(test.classes))
 
     def _recogniser(self) -> Classifier:
         """An independent classifier of the data set, trained now or before."""

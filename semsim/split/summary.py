@@ -175,8 +175,8 @@ def unlearned_words(rows: Sequence[Mapping[Any, Any]], known: Mapping[str, float
 
     rows: of a summary. known: an experiment's baselines, with the `chance` of a right guess; those
     of older versions have none, and say nothing, as where there is one class and no guess is
-    wrong. Hardly: Cohen's kappa against a guesser, over classes of equal size, is below 0.2,
-    "slight" by Landis and Koch (1977).
+    wrong. Hardly: by (right − chance) / (1 − chance), Cohen's kappa against a guesser where classes
+    are of equal size, below 0.2, "slight" by Landis and Koch (1977).
     """
     chance = known.get("chance")
     if chance is None or chance == 1:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from torch import Tensor, nn
 
-from semsim.errors import SettingsError
+from semsim.registry import check_settings
 from semsim.targets import Activation
 from semsim.targets.layers import activation_layer
 
@@ -56,6 +56,9 @@ class ResNet50:
     activation: Activation = "relu"
     stem: Stem = "auto"
 
+    def __post_init__(self) -> None:
+        check_settings(self)
+
     def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
         """The extractor up to the global average pool, and its 32 × `width` features."""
         small = _is_small(self.stem, size)
@@ -70,15 +73,16 @@ class ResNet152:
     activation: Activation = "relu"
     stem: Stem = "auto"
 
+    def __post_init__(self) -> None:
+        check_settings(self)
+
     def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
         """The extractor up to the global average pool, and its 32 × `width` features."""
         small = _is_small(self.stem, size)
         return _residual((3, 8, 36, 3), channels, self.width, self.activation, small=small)
 
 
-def _is_small(stem: str, size: tuple[int, int]) -> bool:
-    if stem not in ("auto", "small", "large"):
-        raise SettingsError(f"stem is 'auto', 'small' or 'large'; got {stem!r}.")
+def _is_small(stem: Stem, size: tuple[int, int]) -> bool:
     return stem == "small" or (stem == "auto" and min(size) <= LARGEST_SMALL)
 
 

@@ -1,39 +1,61 @@
 """How good a target is on its test split, and whether that is more than guessing."""
 
 import json
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import scipy
+from safetensors import SafetensorError
 
+from semsim.errors import WeightsError
 from semsim.weights import tensor_facts
 
 LEVEL = 0.05  # p from which a share of right answers is no more than guessing would give
 
 
-def is_chance(right: int, tested: int, classes: int) -> bool:
-    """Whether somebody who guesses among `classes` has as many right in one try of 20 or more.
+def chance_of(labels: Sequence[int], classes: int) -> float:
+    """The share of `labels`, at least one, that is named right without a look, 0 to 1.
 
-    One-sided binomial test of `right` of `tested` against 1/classes, at `LEVEL`.
+    By guessing among so many `classes`, or by always saying the commonest, whichever is more.
     """
-    found = scipy.stats.binomtest(right, tested, 1 / classes, alternative="greater")
+    return max(1 / classes, max(Counter(labels).values()) / len(labels))
+
+
+def is_chance(right: int, tested: int, chance: float) -> bool:
+    """Whether somebody right by `chance` has as many right in one try of 20 or more.
+
+    One-sided binomial test of `right` of `tested` against `chance`, of `chance_of`, at `LEVEL`.
+    """
+    found = scipy.stats.binomtest(right, tested, chance, alternative="greater")
     return bool(found.pvalue > LEVEL)
 
 
-def facts_of_test(accuracy: float, tested: int, classes: int) -> dict[str, Any]:
+def facts_of_test(accuracy: float, labels: Sequence[int], classes: int) -> dict[str, Any]:
     """What is kept of a target's test: its share of right answers and the mark beside it.
 
-    accuracy: 0 to 1, of `tested` images of the test split, each of one of `classes`.
+    accuracy: 0 to 1, of the images of the test split, whose `labels` are below `classes`.
     """
+    chance, tested = chance_of(labels, classes), len(labels)
     return {
         "accuracy": accuracy,
         "n_test": tested,
         "n_classes": classes,
-        "at_chance": is_chance(round(accuracy * tested), tested, classes),
+        "chance": chance,
+        "at_chance": is_chance(round(accuracy * tested), tested, chance),
     }
 
 
 def target_facts(path: Path) -> dict[str, object]:
-    """What `semsim.targets.model.save_target` was told about the classifier at `path`."""
-    facts: dict[str, object] = json.loads(tensor_facts(path)["config"])["facts"]
+    """What `semsim.targets.model.save_target` was told about the classifier at `path`.
+
+    Raises `WeightsError` where the file is missing, broken or of another kind.
+    """
+    try:
+        facts: dict[str, object] = json.loads(tensor_facts(path)["config"])["facts"]
+    except (SafetensorError, OSError, LookupError, ValueError) as error:
+        raise WeightsError(
+            f"{path} cannot be read ({error}); delete it, and it is trained again."
+        ) from error
     return facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from semsim.errors import SettingsError
+from semsim.registry import check_settings
 from semsim.targets import Activation
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ class CNN3:
     activation: Activation = "tanh"
 
     def __post_init__(self) -> None:
-        if self.variant not in VARIANTS:
-            raise SettingsError(f"variant is 1, 2, 3 or 4; got {self.variant!r}.")
+        check_settings(self)
 
     def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
         """The extractor up to the flattened last feature map, and its number of features."""

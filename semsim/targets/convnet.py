@@ -67,4 +67,4 @@ class SmallCNN:
             nn.AdaptiveAvgPool2d(1),
             nn.Flatten(),
         )
-        return body, 4 * w
+        return body, feature_count(body, channels, size)

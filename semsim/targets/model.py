@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from semsim.errors import WeightsError
+from semsim.errors import SettingsError, WeightsError
 from semsim.registry import build
 from semsim.targets.layers import plain_attention
 from semsim.weights import tensor_facts, write_tensors
@@ -82,7 +82,13 @@ def _parts(
 ) -> tuple[nn.Module, nn.Module]:
     if isinstance(architecture, Whole):
         return architecture.classifier(channels, size, classes), nn.Identity()
-    body, width = architecture.build(channels, size)
+    try:
+        body, width = architecture.build(channels, size)
+    except RuntimeError as error:
+        raise SettingsError(
+            f"{type(architecture).__name__} cannot take pictures of {size[1]}×{size[0]}, for which "
+            f"it has too many layers; take larger ones, or another network: {error}"
+        ) from error
     return body, nn.Linear(width, classes)
 
 
@@ -100,9 +106,10 @@ def save_target(model: TargetModel, path: Path, *, name: str, facts: Mapping[str
     write_tensors(path, model.state_dict(), {"kind": "target", "config": json.dumps(config)})
 
 
-def load_target(path: Path) -> TargetModel:
+def load_target(path: Path, called: str = "") -> TargetModel:
     """The classifier written by `save_target`, in eval mode on the CPU.
 
+    called: what errors call a file that was copied to `path`; "" for its path.
     Raises `WeightsError` where the file is missing, broken or of another kind.
     """
     from semsim.targets import NETWORKS
@@ -113,9 +120,10 @@ def load_target(path: Path) -> TargetModel:
         metadata = tensor_facts(path)
         weights = load_file(str(path))
     except (SafetensorError, OSError) as error:
-        raise WeightsError(f"{path} is not a readable weight file ({error}).") from error
+        raise WeightsError(f"{called or path} is not a readable weight file ({error}).") from error
     if metadata.get("kind") != "target":
-        raise WeightsError(f"{path} holds {metadata.get('kind')!r}, not a target classifier.")
+        held = repr(metadata.get("kind"))
+        raise WeightsError(f"{called or path} holds {held}, not a target classifier.")
     config = json.loads(metadata["config"])
     model = TargetModel(
         build(NETWORKS, config["name"], config["settings"]),

@@ -13,12 +13,12 @@ from functools import lru_cache
 from inspect import cleandoc
 from itertools import chain
 from types import NoneType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from semsim.attacks.as_text import presets
 from semsim.errors import SettingsError
 from semsim.grid.apart import apart
-from semsim.registry import read_plugin
+from semsim.registry import choices_of, read_plugin
 from semsim.ui.plain_words import LISTS
 
 T = TypeVar("T")
@@ -116,7 +116,7 @@ def settings_of(made: Any, names: Iterable[str] = ()) -> tuple[Setting, ...]:
     hints, said = get_type_hints(kind), _said(kind)
     known = {one.name: one for one in fields(kind)}
     return tuple(
-        _setting(known[name], hints[name], said, getattr(made, name, known[name].default))
+        _setting(known[name], kind, hints[name], said, getattr(made, name, known[name].default))
         for name in names or known
     )
 
@@ -201,12 +201,12 @@ def _with(item: str, changed: Mapping[str, str]) -> str:
     return f"{name}:{','.join(kept)}" if kept else name
 
 
-def _setting(one: Field, hint: Any, said: Mapping[str, str], value: Any) -> Setting:
-    facts, literal = one.metadata, get_origin(hint) is Literal
+def _setting(one: Field, of: type, hint: Any, said: Mapping[str, str], value: Any) -> Setting:
+    facts = one.metadata
     offers = facts["offers"]() if facts.get("offers") else {}
-    choices = tuple(map(str, get_args(hint))) if literal else tuple(facts.get("choices") or ())
+    choices = tuple(map(str, choices_of(of).get(one.name, ())))
     choices = choices or tuple(dict.fromkeys(chain.from_iterable(offers.values())))
-    kinds = [kind for kind in get_args(hint) if not literal and kind in _NUMBERS]
+    kinds = [kind for kind in get_args(hint) if kind in _NUMBERS]
     value = "" if value is MISSING else value
     return Setting(
         name=one.name,

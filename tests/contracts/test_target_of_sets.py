@@ -20,7 +20,7 @@ from semsim.sets.reader import read_set
 from semsim.split.plan import SplitPlace, SplitPlan
 from semsim.split.run import run_split
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
-from semsim.targets.chance import is_chance
+from semsim.targets.chance import facts_of_test, is_chance
 
 
 def by_campaign(folder, **changes):
@@ -85,7 +85,8 @@ def test_a_set_says_how_good_its_target_was_and_whether_that_is_chance(writer, t
     target = found.run["target"]
     assert target["n_classes"] == len(found.run["dataset"]["classes"])
     right = round(target["accuracy"] * target["n_test"])
-    assert target["at_chance"] is is_chance(right, target["n_test"], target["n_classes"])
+    assert target["chance"] >= 1 / target["n_classes"]
+    assert target["at_chance"] is is_chance(right, target["n_test"], target["chance"])
     told = f"{target['accuracy']:.0%} right{': at chance' if target['at_chance'] else ' (chance'}"
     assert found.target_words.startswith(told)
     assert ("epsilon" in target) is (", ε = " in found.target_words) is (writer in PROMISING)
@@ -97,6 +98,16 @@ def test_an_untrained_network_of_vertical_learning_is_said_to_be_one_and_is_at_c
     target = read_set(by_vertical(tmp_path)[0]).run["target"]
     assert target["trained"] is False
     assert target["at_chance"] is True
+
+
+def test_both_readers_say_where_the_commonest_class_alone_does_as_well(tmp_path):
+    folder = write_human_set(tmp_path / "uneven")
+    run = json.loads((folder / "run.json").read_text())
+    run["target"] = facts_of_test(0.92, [0] * 23 + [1] * 2, 2)
+    (folder / "run.json").write_text(json.dumps(run))
+    told = "92% right: at chance (92%, the commonest class)"
+    assert human_sets.read_set(folder).target.text == read_set(folder).target_words == told
+    assert human_sets.read_set(folder).target.guess == run["target"]["chance"] == 0.92
 
 
 def test_an_older_set_of_split_inference_keeps_its_accuracy(tmp_path):

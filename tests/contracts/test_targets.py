@@ -3,10 +3,12 @@ from dataclasses import fields
 import pytest
 import torch
 
-from semsim.errors import UnknownNameError, WeightsError
+from semsim.errors import SettingsError, UnknownNameError, WeightsError
 from semsim.registry import build
 from semsim.targets import TARGETS
 from semsim.targets.chance import target_facts
+from semsim.targets.convnet import ConvNet8, SmallCNN
+from semsim.targets.lenet import CNN4
 from semsim.targets.model import TargetModel, load_target, save_target
 
 # Of the settings that make a network large, as many as it has; narrower ones may be dead.
@@ -105,5 +107,24 @@ def test_unusable_files_are_named(tmp_path):
 
 
 def test_unknown_activation_lists_the_known():
+    with pytest.raises(SettingsError, match=r"must be relu or .* or sigmoid; got 'rolu'"):
+        build(TARGETS, "resnet20-4", {"activation": "rolu"})
     with pytest.raises(UnknownNameError, match="relu"):
-        build(TARGETS, "resnet20-4", {"activation": "rolu"}).build(3, (32, 32))
+        CNN4(activation="rolu").build(3, (32, 32))
+
+
+@pytest.mark.parametrize(("network", "side"), [(ConvNet8(width=2), 8), (SmallCNN(width=2), 3)])
+def test_pictures_that_a_network_cannot_take_are_said_to_be_too_small(network, side):
+    facts = {"mean": [0.5] * 3, "std": [0.2] * 3}
+    told = rf"{type(network).__name__} cannot take pictures of {side}×{side}.*take larger ones"
+    with pytest.raises(SettingsError, match=told):
+        TargetModel(network, "ab", **facts, size=(side, side))
+    TargetModel(network, "ab", **facts, size=(9, 9))
+
+
+@pytest.mark.parametrize("content", [b"", b"half", b"x" * 500])
+def test_a_kept_target_that_is_broken_is_named_where_its_facts_are_read(content, tmp_path):
+    path = tmp_path / "kept.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(WeightsError, match=r"kept\.safetensors cannot be read .*; delete it, and"):
+        target_facts(path)

@@ -50,6 +50,20 @@ def test_missing_broken_and_unequal_images_are_named(tmp_path):
         read_images([])
 
 
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
+def test_a_partly_transparent_picture_is_refused_rather_than_shown_as_what_lies_below(
+    mode, tmp_path
+):
+    path = tmp_path / "clear.png"
+    drawn = Image.new("RGBA", (4, 4), (255, 0, 0, 255))
+    drawn.convert(mode).save(path)
+    assert read_image(path).shape == (3, 4, 4)  # opaque throughout
+    drawn.putpixel((1, 2), (0, 0, 0, 0))
+    drawn.convert(mode).save(path)
+    with pytest.raises(DataError, match=r"clear\.png is partly transparent; save it without"):
+        read_image(path)
+
+
 @pytest.mark.parametrize("kind", ["I;16", "I", "F"])
 def test_pixels_of_more_than_8_bits_are_refused_rather_than_made_white(tmp_path, kind):
     path = tmp_path / "deep.tif"

@@ -98,6 +98,21 @@ def test_total_variation_against_a_slow_loop():
         assert found == pytest.approx(expected.item(), rel=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 1, 5), (2, 3, 5, 1), (1, 1, 1, 1)])
+def test_a_picture_one_pixel_high_or_wide_varies_along_the_other_side_alone(shape):
+    images = torch.rand(shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    images.requires_grad_(True)
+    sides = [images.diff(dim=d).abs().flatten(1) for d in (-1, -2)]
+    expected = sum((side.mean(1) for side in sides if side.numel()), torch.zeros(len(images)))
+    found = total_variation_of_each(images)
+    assert found.tolist() == pytest.approx(expected.tolist())
+    (slope,) = torch.autograd.grad(found.sum(), images)
+    wanted = torch.zeros_like(images)
+    if any(side.numel() for side in sides):
+        (wanted,) = torch.autograd.grad(expected.sum(), images)
+    assert torch.allclose(slope, wanted)
+
+
 def test_the_slope_of_total_variation_is_that_of_automatic_differentiation():
     images = torch.rand(2, 3, 4, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     images[0, 0, 1:3, 1:3] = 0.5  # flat, where the slope of an absolute value is 0

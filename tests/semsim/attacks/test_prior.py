@@ -10,7 +10,7 @@ from semsim.attacks.matching import scaled_distance_of_each
 from semsim.attacks.prior import Prior, has_kinks
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
-from semsim.errors import AttackFailedError
+from semsim.errors import AttackFailedError, SettingsError
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.lenet import CNN4, LeNet
 from semsim.targets.model import TargetModel
@@ -91,6 +91,12 @@ def test_opponent_colours_are_orthonormal_and_grey_has_no_chroma():
     axes = opponent_colours(3)
     assert torch.allclose(axes @ axes.T, torch.eye(3, dtype=axes.dtype), atol=1e-12)
     assert torch.allclose(axes[1:].sum(dim=1), torch.zeros(2, dtype=axes.dtype), atol=1e-12)
+
+
+@pytest.mark.parametrize("channels", [2, 4])
+def test_other_than_grey_and_colour_pictures_are_refused(channels):
+    with pytest.raises(SettingsError, match=f"1 or 3 channels; these have {channels}"):
+        image_basis((channels, 8, 8), spread=0.25, decay=0.8, chroma=(0.3, 0.3))
 
 
 @pytest.mark.parametrize("shape", [(3, 8, 12), (1, 5, 4)])

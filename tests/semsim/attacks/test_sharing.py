@@ -42,7 +42,7 @@ def test_settings_that_several_pictures_have_no_use_for_are_refused(attack, told
         ("update:momentum=-0.1", "momentum must be 0 or more"),
         ("update:batch=4,held=6", "multiple of batch=4; got 6"),
         ("update:steps=2,batch=4,held=12", "8 of 12 pictures"),
-        ("update:batch_norm=off", "batch_norm must be train or eval"),
+        ("update:batch_norm=off", "batch_norm must be eval or train"),
         ("batch-gradient:batch=0", "batch must be at least 1"),
         ("gradient:batch=8", "no setting 'batch'"),
     ],

@@ -117,6 +117,20 @@ def test_an_attack_is_seen_while_it_runs_and_its_result_is_the_same(client, tmp_
     assert kept.objective == unseen.result.objective
 
 
+def test_a_kept_target_that_is_broken_is_named_and_trained_again_once_it_is_deleted(tmp_path):
+    one = toy_campaign(strategies=("none",), images=1)
+    run_plan(plan_of(one), tmp_path, None, CPU)
+    more = plan_of(replace(one, name="more", images=2))
+    kept = PieceStore(tmp_path).weights.path(more.targets[0].key)
+    kept.write_bytes(kept.read_bytes()[:-100])
+    (why,) = run_plan(more, tmp_path, None, CPU)["undone"]
+    assert f"{kept} is not a readable weight file" in why
+    assert why.endswith("Delete it, and it is trained again.")
+    kept.unlink()
+    result = run_plan(more, tmp_path, None, CPU)
+    assert (result["trained"], result["n_ok"], result["undone"]) == (1, 2, {})
+
+
 def test_what_cannot_be_done_is_recorded_with_its_reason(client, tmp_path):
     # The noise drives the weights to infinity in the first epoch.
     noisy = toy_campaign(strategies=("gradient-noise:std=1e38",), train=TrainSettings(epochs=2))

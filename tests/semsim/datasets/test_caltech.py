@@ -1,8 +1,10 @@
+import shutil
 from pathlib import Path
 
 import pytest
 from made_pictures import blocky
 
+from semsim.campaign.plan import data_content
 from semsim.datasets.caltech import Caltech101
 
 
@@ -25,6 +27,18 @@ def test_split_is_balanced_whole_and_without_the_clutter(tmp_path):
     assert train.labels.bincount().tolist() == [3, 3, 3]
     assert len({*train.ids, *test.ids}) == 15
     assert "caltech101-ant-image_0001" in {*train.ids, *test.ids}
+
+
+def test_a_target_of_a_part_of_the_archive_is_not_that_of_all_of_it(tmp_path):
+    text = f"caltech101:root={tmp_path}"
+    assert data_content(text) == ""
+    example(tmp_path)
+    before = data_content(text)
+    shutil.move(tmp_path / "caltech101", tmp_path / "other")
+    example(tmp_path)
+    assert data_content(text) == before != ""  # the same files, unpacked anew
+    blocky(tmp_path / "caltech101/101_ObjectCategories/ant/image_0006.jpg", 77)
+    assert data_content(text) != before
 
 
 def test_seed_decides_the_split(tmp_path):

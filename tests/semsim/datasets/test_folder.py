@@ -157,3 +157,24 @@ def test_a_name_that_is_not_utf8_is_to_be_changed(tmp_path, place):
     assert data.content()
     with pytest.raises(DataError, match=r"caf\\udce9.png cannot be read: .* rename it"):
         data("train")
+
+
+def test_a_partly_transparent_picture_is_named(tmp_path):
+    picture(tmp_path / "train/disc/a.png")
+    picture(tmp_path / "test/disc/a.png")
+    icon = Image.new("RGBA", (12, 12), (0, 0, 0, 0))
+    icon.paste((0, 0, 0, 255), (2, 2, 9, 9))
+    icon.save(tmp_path / "train/disc/icon.png")
+    with pytest.raises(DataError, match=r"icon\.png is partly transparent"):
+        Folder(root=str(tmp_path), size=12)("train")
+
+
+def test_a_name_too_long_for_the_files_of_a_set_is_refused_in_either_split(tmp_path):
+    picture(tmp_path / "test/cat/a.png")
+    picture(tmp_path / "train/cat" / f"{'图' * 63}.png")
+    data = Folder(root=str(tmp_path), size=8)
+    assert len(data("train").ids[0].encode()) == 199
+    picture(tmp_path / "train/cat" / f"{'图' * 64}.png")
+    for split in ("train", "test"):
+        with pytest.raises(DataError, match=r"图\.png.* takes 202 bytes.* room for 200; shorten"):
+            data(split)

@@ -4,6 +4,7 @@ import pytest
 from made_pictures import blocky
 
 from semsim.datasets.imagenette import Imagenette
+from semsim.datasets.on_disk import content_of
 from semsim.errors import DataError, SettingsError
 
 
@@ -31,6 +32,15 @@ def test_source_names_a_release(tmp_path):
         Imagenette(root=str(tmp_path), size=16)("train")
     with pytest.raises(SettingsError, match="320px"):
         Imagenette(source="200px")
+
+
+def test_what_is_there_tells_a_part_from_all_of_it(tmp_path):
+    data = Imagenette(root=str(tmp_path))
+    assert content_of(data) == ""
+    example(tmp_path)
+    before = content_of(data)
+    next((tmp_path / "imagenette2-160/train").rglob("*.JPEG")).unlink()
+    assert content_of(data) not in ("", before)
 
 
 def test_a_broken_folder_is_named(tmp_path):

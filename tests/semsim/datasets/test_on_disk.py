@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 import torch
+from made_pictures import blocky
 from PIL import Image
 
 from semsim.datasets.caltech import Caltech101
+from semsim.datasets.celeba import CelebA
 from semsim.datasets.on_disk import balanced_split, fetched, first_of_each, read_middle
 from semsim.errors import DataError
 
@@ -44,8 +46,35 @@ def test_both_splits_together_are_the_class(count, tests, kept):
 def test_a_failed_download_says_what_to_do_by_hand(tmp_path):
     data = Caltech101(root=str(tmp_path))
 
-    def fetch():
+    def fetch(root):
+        blocky(root / "caltech101/101_ObjectCategories/ant/image_0001.jpg", 1)
         raise RuntimeError("'gdown' is required.")
 
     with pytest.raises(DataError, match=r"gdown.*mzrjq-6wc02 by hand.*101_ObjectCategories"):
         fetched(data, fetch)
+    assert not data.present()  # what had come before the failure is in nobody's way
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_what_is_fetched_comes_to_its_place_when_it_is_whole(tmp_path):
+    data = Caltech101(root=str(tmp_path), size=8, test_per_class=1)
+
+    def fetch(root):
+        for place in ("ant/image_0001", "ant/image_0002", "bee/image_0001", "bee/image_0002"):
+            assert not data.present()
+            blocky(root / f"caltech101/101_ObjectCategories/{place}.jpg", 1)
+        (root / "caltech-101.zip").write_bytes(b"the archive")
+
+    fetched(data, fetch)
+    assert data("train").classes == ("ant", "bee")
+    files = [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.parts[:2] for path in files} == {("caltech101", "101_ObjectCategories")}
+    assert len(files) == 4
+
+
+def test_a_part_that_is_there_already_is_left_alone_and_named(tmp_path):
+    data = CelebA(root=str(tmp_path))
+    blocky(data.folder / "img_align_celeba/000001.jpg", 1)
+    with pytest.raises(DataError, match=r"celeba holds a part of it. Remove that folder"):
+        fetched(data, lambda root: pytest.fail("fetched all the same"))
+    assert (data.folder / "img_align_celeba/000001.jpg").is_file()
