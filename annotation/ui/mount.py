@@ -70,8 +70,8 @@ def web_app(
     app.include_router(router(store, images))
     if who is not None:
         app.include_router(account_api.router(store))
-    checked = [] if who is None else [Depends(required(who))]
     bar = frame.FrameContext(store=store, running=running, imports=imports, words=words, who=who)
+    checked = [*([] if who is None else [Depends(required(who))]), Depends(frame.there(bar))]
     for routes in (frame.router(bar), researcher_router(store, images), *more):
         app.include_router(routes, dependencies=checked)
     app.mount(STATIC_URL, StaticFiles(directory=STATIC))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 
 from annotation.accounts.access import ACCOUNT_COOKIE, Who
@@ -45,6 +45,10 @@ GROUPS = (
 )
 
 
+GONE = (
+    "The study of this address is not here: it was deleted, or the address is of another studio. "
+    "Choose one at the left."
+)
 # Pages that can show votes which were collected elsewhere, too.
 SHOW_IMPORTS = ("people", "results", "compare")
 
@@ -90,6 +94,20 @@ def in_hand(store: Store) -> Callable[[Any], str]:
         return next(iter([*labelling.voted(store), *ids]), "")
 
     return of
+
+
+def there(context: FrameContext) -> Callable[[Request], None]:
+    """What lets nobody look at a page of one study under the address of another that is gone."""
+
+    def check(request: Request) -> None:
+        wanted = set(filter(None, request.query_params.getlist("study")))
+        if not wanted or "text/html" not in request.headers.get("accept", ""):
+            return
+        known = {study.id for study in labelling.list_studies(context.store)}
+        if known and not wanted <= known | context.imports().keys():
+            raise HTTPException(410, GONE)
+
+    return check
 
 
 def router(context: FrameContext) -> APIRouter:

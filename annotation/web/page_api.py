@@ -202,7 +202,8 @@ class Pages:
         if annotator.step is not Step.DONE and code is None:
             return RedirectResponse(rooted(_place_of(annotator)), 303)
         goes_to = code_address(about.spec.completion_url, code or "")
-        return _step_page("thanks.html", about, code=code or "", goes_to=goes_to)
+        why = _why_stopped(annotator, about) if annotator.step is not Step.DONE else ""
+        return _step_page("thanks.html", about, code=code or "", goes_to=goes_to, why=why)
 
     def _page_of(self, annotator: Annotator, problem: str = "", status: int = 200) -> Response:
         about = study.get_study(self.store, annotator.study_id)

@@ -49,6 +49,7 @@ export class Feed {
   #answered = new Set();
   #askBelow = REFILL_BELOW;
   #asking = false;
+  #outdated = false; // what was asked last was asked before the server knew all answers
   #caching = false;
   #failures = 0;
   #resting = false; // enough is at hand to let others go first
@@ -112,6 +113,12 @@ export class Feed {
     if (this.#items.length < (this.#resting ? REFILL_BELOW : this.#askBelow)) this.ask();
   }
 
+  // The server knows every answer now: what it said before may be of more than there is.
+  saved() {
+    this.#outdated = this.#asking;
+    this.refill();
+  }
+
   // Ask the server, also when there are items enough: it may have stopped this person.
   async ask() {
     if (this.#asking) return;
@@ -132,6 +139,10 @@ export class Feed {
       this.#failed(error);
     }
     this.#asking = false;
+    if (this.#outdated && !this.current) {
+      this.#outdated = false;
+      return this.ask();
+    }
     this.onChange();
     if (!more) return;
     this.#resting = true;

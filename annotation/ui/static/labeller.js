@@ -230,7 +230,7 @@ class SemsimLabeller extends HTMLElement {
 
   #emptied() {
     if (this.#uncertain) this.#recount();
-    if (!this.#shown) this.#feed.refill();
+    if (!this.#shown) this.#feed.saved();
   }
 
   // After a reload nobody knows which of the answers left over had already arrived.
@@ -478,10 +478,11 @@ class SemsimLabeller extends HTMLElement {
   #update() {
     if (!this.#feed) return;
     this.#updateStatus();
+    const stopped = this.#feed.state === "you-stopped"; // then nothing of theirs counts
     const done = Math.max(0, this.#done);
-    const total = Math.max(this.#total, done);
+    const total = stopped ? 0 : Math.max(this.#total, done);
     this.#view.progress(done, total, timeLeft(this.#view.say, total - done, this.#pace.perItem));
-    this.#view.$(".sl-undo").disabled = this.#history.length === 0;
+    this.#view.$(".sl-undo").disabled = stopped || this.#history.length === 0;
     const item = this.#feed.current;
     if (this.#outbox.signedOut) return this.#sayWhoAreYou();
     if (this.#feedback.open) return; // the item stays in sight with what it was
@@ -546,7 +547,7 @@ class SemsimLabeller extends HTMLElement {
       return this.#view.message("trouble", say("label.no_server"), say(why));
     }
     // All that the server has are those whose answers are under way, or that cannot be shown.
-    if (state === "ready" && this.#outbox.size) return this.#view.message("", say("label.elsewhere"), "");
+    if (["ready", "waiting"].includes(state) && this.#outbox.size) return this.#view.message("", say("label.elsewhere"), "");
     if (["waiting", "ready"].includes(state) && broken.size) {
       return this.#view.message("trouble", say("label.broken", { n: broken.size }), say("label.broken_why"));
     }

@@ -428,6 +428,7 @@ export class View {
 
   progress(done, total, left) {
     const track = this.$(".sl-track");
+    track.hidden = this.$(".sl-count").hidden = !total;
     track.setAttribute("aria-valuemax", total);
     track.setAttribute("aria-valuenow", done);
     track.firstChild.style.width = `${total ? (100 * done) / total : 0}%`;

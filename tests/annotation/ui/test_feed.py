@@ -134,3 +134,32 @@ const shown = () => new Promise((resolve, fail) => {
 
 def test_a_disk_that_is_full_does_not_keep_the_page_away():
     assert page_scripts.evaluate("worker.js", "", "shown()", before=WORKER) == "the page"
+
+
+LAST = (
+    QUIET
+    + """
+let asked = 0, shown = [];
+let first; // is answered after the server knows the last vote
+globalThis.fetch = (address) => {
+  asked += 1;
+  const reply = (state) => Response.json({ state, items: [], version: 1, progress: {} });
+  if (asked > 1) return Promise.resolve(reply("finished"));
+  return new Promise((go) => { first = () => go(reply("waiting")); });
+};
+"""
+)
+
+
+def test_who_is_done_is_told_so_at_once_and_not_to_wait():
+    script = """(async () => {
+        const onChange = () => shown.push(feed.state);
+        const feed = new Feed({ outbox: quiet, ...all, onChange });
+        const asking = feed.ask();
+        feed.saved();
+        first();
+        await asking;
+        feed.close();
+        return [asked, ...shown].join(" ");
+    })()"""
+    assert page_scripts.evaluate("feed.js", "Feed", script, before=LAST) == "2 finished"

@@ -117,6 +117,20 @@ def test_page_and_side_bar_say_which_process_they_are_of(client):
     assert client.get("/studio/frame").headers[HEADER] == drawn
 
 
+def test_the_address_of_a_study_that_is_gone_shows_no_other(client, two):
+    told = client.get("/studio/help?study=gone", headers=PAGE)
+    assert told.status_code == 410
+    assert "The study of this address is not here" in told.text
+    both = f"/studio/help?study={two[0].id}&study={two[1].id}"
+    assert client.get(both, headers=PAGE).status_code == 200
+    assert client.get(f"{both}&study=gone", headers=PAGE).status_code == 410
+    assert client.get("/studio/frame?study=gone").status_code == 200  # the bar goes on
+
+
+def test_without_a_study_none_is_gone(client):
+    assert client.get("/studio/help?study=gone", headers=PAGE).status_code == 200
+
+
 @pytest.mark.parametrize("path", ["/nope", "/studio/nope/<b>"])
 def test_a_page_that_is_not_there_is_a_page(client, path):
     page = client.get(path, headers=PAGE)
