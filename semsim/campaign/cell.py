@@ -16,6 +16,7 @@ from semsim.attacks.sharing import Gradient, Sharing, check_sharing
 from semsim.attacks.together import Found
 from semsim.campaign.plan import ONE_GRADIENT, TargetPlan
 from semsim.datasets import DATASETS
+from semsim.datasets.on_disk import content_of
 from semsim.defences import DEFENCES
 from semsim.errors import DataError
 from semsim.progress import Report, silent
@@ -29,17 +30,27 @@ from semsim.types import AttackedModel, LabelledImages, Reconstruction
 
 
 def train_plan(
-    plan: TargetPlan, report: Report = silent, device: str = "cpu", checkpoint: Path | None = None
+    plan: TargetPlan,
+    report: Report = silent,
+    device: str = "cpu",
+    checkpoint: Path | None = None,
+    content: str | None = None,
 ) -> tuple[TargetModel, dict[str, Any]]:
     """The trained target of `plan`, how good it is, as `facts_of_test` has it, and its ε, if any.
 
-    checkpoint: a file from which an interrupted training goes on; left where it is.
+    checkpoint: a file from which an interrupted training goes on; left where it is. content: what
+    `content_of` said of the data set when it was planned; `DataError` where that has changed.
     """
     dataset = build(DATASETS, plan.dataset.name, plan.dataset.settings)
-    test = dataset("test")
+    data, test = dataset("train"), dataset("test")
+    if content is not None and content_of(dataset) != content:
+        raise DataError(
+            f"The pictures of {plan.dataset.name} have changed since they were planned. Begin the "
+            "campaign anew."
+        )
     training = Training(
         architecture=build(NETWORKS, plan.architecture.name, plan.architecture.settings),
-        data=dataset("train"),
+        data=data,
         defence=build(DEFENCES, plan.defence.name, plan.defence.settings),
         settings=plan.train,
         device=device,

@@ -320,7 +320,7 @@ def _target_plans(campaign: Campaign) -> Iterator[tuple[str, TargetPlan]]:
             dataset=read_plugin(DATASETS, dataset),
             architecture=read_plugin(NETWORKS, architecture),
             defence=read_strategy(strategy),
-            train=replace(read_training(training, campaign.train), seed=seed),
+            train=replace(read_training(training, campaign.train, "--seed"), seed=seed),
         )
         yield dataset, plan
 

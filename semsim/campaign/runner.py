@@ -208,7 +208,8 @@ class _Run:
             asked = _Asked(target=target, weight=self.how.estimate.training(target))
             self._left += asked.weight
             self._asked[target.key] = asked
-            words = (target.plan, self.how.device, self.store.checkpoint(target.key))
+            kept = self.store.checkpoint(target.key)
+            words = (target.plan, self.how.device, kept, target.content)
             yield Piece(key=target.key, work=work.train, asked=words)
 
     def _attack(self, target: PlannedTarget) -> Iterator[Piece]:

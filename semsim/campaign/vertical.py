@@ -70,6 +70,8 @@ class VerticalRun:
     def __post_init__(self) -> None:
         if self.images < 1:
             raise SettingsError(f"At least one image takes part; got images={self.images}.")
+        if self.rounds < 0:
+            raise SettingsError(f"Rounds are 1 or more, or 0 for the usual; got {self.rounds}.")
         most = max(1, self.images - 1)
         if not 0 <= self.batch <= most:
             raise SettingsError(
@@ -93,10 +95,16 @@ def attack_vertical(run: VerticalRun, data: Path, report: Report = silent) -> Pa
     """Attack as `run` says; the folder of the set, <data>/runs/<name>/<target>__<attack>.
 
     The target is called quartered where it is untrained and under no strategy. Where the attack
-    fails, the set says so for every image.
+    fails, the set says so for every image. Raises `SettingsError` where another run's set is there.
     """
     arrow()  # a set is written at the end
-    return write_set(vertical_folder(run, data), *_attacked(run, report=report))
+    folder = vertical_folder(run, data)
+    if folder.exists() and not _is_there(run, folder):
+        raise SettingsError(
+            f"Another run is called {run.name!r} and has left {folder}. Take another name, or "
+            "delete that folder."
+        )
+    return write_set(folder, *_attacked(run, report=report))
 
 
 def vertical_sets(
@@ -177,7 +185,7 @@ def _attacked(run: VerticalRun, *, report: Report) -> tuple[dict[str, Any], list
 
 def vertical_training_seconds(run: VerticalRun, learned: LabelledImages) -> float:
     """CPU seconds of all epochs of training the network on `learned`, from a few batches."""
-    train = read_training(run.train, TrainSettings())
+    train = read_training(run.train, TrainSettings(), "--seed")
     network = Quartered(width=run.width, hidden=run.hidden)
     return epoch_seconds(network, learned, train) * train.epochs
 
@@ -250,7 +258,7 @@ def _network(run: VerticalRun, split: Plugin, test: LabelledImages, report: Repo
             architecture=Quartered(width=run.width, hidden=run.hidden),
             data=build(DATASETS, split.name, split.settings)("train"),
             defence=_shield(run),
-            settings=read_training(run.train, base),
+            settings=read_training(run.train, base, "--seed"),
             device="cpu",
             test=test,
         )

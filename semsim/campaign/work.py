@@ -61,12 +61,18 @@ class Undone:
 
 
 def train(
-    plan: TargetPlan, device: str, checkpoint: Path | None = None, *, report: Report = silent
+    plan: TargetPlan,
+    device: str,
+    checkpoint: Path | None = None,
+    content: str | None = None,
+    *,
+    report: Report = silent,
 ) -> Trained | Untrainable:
     """Train the target of `plan` on the device called `device`.
 
     checkpoint: where an interrupted training goes on, used where this machine has its folder.
-    Raises whatever is no word of the training itself: no memory, no disk, no data set.
+    content: of its pictures when it was planned. Raises whatever is no word of the training
+    itself: no memory, no disk, no data set, or one that has changed.
     """
     place, began = pick_device(device), time.monotonic()
     course: list[float] = []
@@ -77,7 +83,7 @@ def train(
 
     there = checkpoint if checkpoint is not None and checkpoint.parent.is_dir() else None
     try:
-        model, facts = train_plan(plan, tell, str(place), there)
+        model, facts = train_plan(plan, tell, str(place), there, content)
     except StopRequestedError:
         raise
     except Exception as error:

@@ -1,5 +1,6 @@
 """`python -m semsim campaign …`: plan, run and watch a grid of targets and attacks."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -23,6 +24,8 @@ from semsim.campaign.vertical import VerticalRun, attack_vertical
 from semsim.campaign.watch import campaigns, read_campaign
 from semsim.cli.job import do
 from semsim.cli.options import changes_of, given, settings_of, taking
+from semsim.datasets.on_disk import ROOT
+from semsim.errors import SemsimError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import read_job
 from semsim.jobs.orders import from_record
@@ -100,12 +103,25 @@ def changed(
     def change(base: Campaign) -> Campaign:
         if file is not None:
             base = from_record(Campaign, {"name": "", **jobs.read_json(file)})
-        made = replace(base, **changes, train=read_training(train, base.train))
+        made = replace(base, **changes, train=read_training(train, base.train, "--seed"))
         if not made.name:
             raise typer.BadParameter("give the campaign a name with --name")
-        return replace(made, attacks=tuple(with_preset(made.attacks, preset)))
+        return replace(
+            made,
+            attacks=tuple(with_preset(made.attacks, preset)),
+            datasets=tuple(map(_from_anywhere, made.datasets)),
+        )
 
     return change
+
+
+def _from_anywhere(dataset: str) -> str:
+    """The text of a data set with its folder as a whole path: others read it from elsewhere."""
+
+    def whole(found: re.Match[str]) -> str:
+        return found[0] if found["root"] == ROOT else f"{found[1]}{Path(found['root']).resolve()}"
+
+    return re.sub(r"((?<=[:,])\s*root=)(?P<root>[^,]+)", whole, dataset)
 
 
 @app.command("plan")
@@ -180,8 +196,9 @@ def vertical_command(run: VerticalRun, data_dir: DataOption = DATA) -> None:
     """Attack vertical federated learning, in which everybody holds a part of every image."""
     with TerminalBar(run.name) as bar:
         folder = attack_vertical(run, data_dir, bar)
-    counts = read_set(folder).manifest["status"].eq("ok")
-    typer.echo(f"{counts.sum()} ok / {(~counts).sum()} failed\n{folder}")
+    ok = read_set(folder).manifest["status"].eq("ok")
+    typer.echo(f"{ok.sum()} ok / {(~ok).sum()} failed\n{folder}")
+    raise typer.Exit(exit_code({"n_ok": ok.sum(), "n_failed": (~ok).sum(), "undone": {}}))
 
 
 @app.command("status")
@@ -194,7 +211,7 @@ def status_command(
     look_in(Path.cwd())
     with told_errors():
         names = campaigns(data_dir) if name is None else [name]
-        rows = [_status(data_dir, one) for one in names]
+        rows = [_status(data_dir, one, alone=name is not None) for one in names]
     show(rows, "\n".join(map(_status_text, rows)), as_json)
     if not rows:
         say(f"No campaign has begun below {data_dir}.")
@@ -245,8 +262,14 @@ def _set_line(folder: str) -> str:
     return f"{folder}  target {read_set(Path(folder)).target_words}"
 
 
-def _status(data: Path, name: str) -> dict[str, Any]:
-    plan = plan_of(read_campaign(data, name))
+def _status(data: Path, name: str, *, alone: bool) -> dict[str, Any]:
+    """How far a campaign is. alone: no other is asked for, so that what is wrong is an error."""
+    try:
+        plan = plan_of(read_campaign(data, name))
+    except SemsimError as error:
+        if alone:
+            raise
+        return {"name": name, "state": f"cannot be told: {error}"}
     store = PieceStore(data)
     keys = [cell.key for cell in plan.cells]
     left = set(store.cells.missing(keys))
@@ -259,6 +282,8 @@ def _status(data: Path, name: str) -> dict[str, Any]:
 
 
 def _status_text(row: Mapping[str, Any]) -> str:
+    if "images" not in row:
+        return f"{row['name']}: {row['state']}"
     return (
         f"{row['name']}: {row['state']}; {row['ok']} ok / {row['failed']} failed / "
         f"{row['left']} left of {row['images']} images"

@@ -35,7 +35,12 @@ class TrainSettings:
             raise SettingsError(f"until is a share above 0 and up to 1; got {self.until!r}.")
 
 
-def read_training(text: str, base: TrainSettings) -> TrainSettings:
-    """`base` with the settings in `text`, as in `epochs=2,lr=0.05`, in their place."""
+def read_training(text: str, base: TrainSettings, seeds: str = "") -> TrainSettings:
+    """`base` with the settings in `text`, as in `epochs=2,lr=0.05`, in their place.
+
+    seeds: the option that says seeds, where there is one; `text` that says one is then refused.
+    """
     changed = read_plugin({"training": TrainSettings}, f"training:{text}").settings
+    if seeds and "seed" in changed:
+        raise SettingsError(f"A training has no seed of its own here: give seeds with {seeds}.")
     return replace(base, **changed)

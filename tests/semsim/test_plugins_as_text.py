@@ -157,3 +157,6 @@ def test_training_settings_are_changed_one_by_one():
     base = TrainSettings(epochs=3, lr=0.5)
     assert read_training("epochs=9", base) == TrainSettings(epochs=9, lr=0.5)
     assert read_training("", base) == base
+    assert read_training("seed=3", base).seed == 3
+    with pytest.raises(SettingsError, match="give seeds with --seed"):
+        read_training("seed=3", base, "--seed")

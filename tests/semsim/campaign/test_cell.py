@@ -1,4 +1,5 @@
 import math
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -8,12 +9,14 @@ from semsim.attacks.observe import observe_round
 from semsim.attacks.sharing import BatchGradient
 from semsim.campaign.cell import _of_round, attack_images, train_plan
 from semsim.campaign.plan import TargetPlan
+from semsim.datasets.folder import Folder
+from semsim.datasets.on_disk import content_of
 from semsim.datasets.symbols import Symbols
 from semsim.defences.crop_flip import CropFlip
 from semsim.defences.none import NoDefence
 from semsim.errors import AttackFailedError, DataError, SettingsError
 from semsim.grid.failures import of_the_machine
-from semsim.images import to_uint8
+from semsim.images import to_uint8, write_png
 from semsim.registry import Plugin
 from semsim.targets.model import load_target, save_target
 from semsim.targets.train_settings import TrainSettings
@@ -36,6 +39,21 @@ def weights(tmp_path_factory):
     assert (tested["n_test"], tested["n_classes"]) == (47, 47)
     save_target(model, path, name="cnn-small", facts={})
     return path
+
+
+def test_pictures_that_changed_since_they_were_planned_are_not_learned(tmp_path):
+    for split in ("train", "test"):
+        for number in range(4):
+            picture = torch.rand(3, 8, 8, generator=torch.Generator().manual_seed(number))
+            write_png(picture, tmp_path / split / "ab"[number % 2] / f"{split}{number}.png")
+    own = Plugin(name="folder", settings={"root": str(tmp_path), "size": 8})
+    plan = replace(PLAN, dataset=own)
+    planned = content_of(Folder(root=str(tmp_path), size=8))
+    assert train_plan(plan, content=planned)[1]["n_test"] == 4
+    shutil.copy(tmp_path / "test/a/test0.png", tmp_path / "train/a/more.png")
+    with pytest.raises(DataError, match="pictures of folder have changed since") as error:
+        train_plan(plan, content=planned)
+    assert of_the_machine(error.value)  # so that nothing of it is kept
 
 
 def attacked(weights, attack, seed=0):

@@ -31,6 +31,12 @@ def test_cafe_ends_in_a_reconstruction_set(tmp_path):
     originals, pictures = (read_images(list(pairs[c])) for c in ("original", "reconstruction"))
     # 17 dB on average: as told apart as in the tests of the attack; grey has about 8 dB.
     assert (originals - pictures).square().mean() < 0.02
+    other = CliRunner().invoke(app, ["campaign", "vertical", *asked, "--seed", "5"])
+    assert other.exit_code == 2
+    assert "Another run is called 'split'" in " ".join(other.output.split())
+    none = [*asked[2:], "--name", "none", "--rounds", "2"]
+    assert CliRunner().invoke(app, ["campaign", "vertical", *none]).exit_code == 3
+    assert CliRunner().invoke(app, ["campaign", "vertical", *none, "--rounds", "-1"]).exit_code == 2
 
 
 def test_a_trained_vertical_target_is_attacked_under_its_strategy(tmp_path):

@@ -2,8 +2,10 @@
 
 import json
 import re
+import shutil
 
 import pytest
+import torch
 from made_campaign import SYMBOLS, one_thread_cluster, toy_campaign
 from typer.testing import CliRunner
 
@@ -13,6 +15,7 @@ from semsim.campaign.probe import Outlook
 from semsim.campaign.watch import read_campaign
 from semsim.cli.campaign import campaign_summary, changed, exit_code, outlook_text
 from semsim.cli.main import app
+from semsim.images import write_png
 from semsim.jobs import folders as jobs
 from semsim.jobs.orders import to_record
 from semsim.judges.judge_job import JudgeOrder, do_judge
@@ -181,3 +184,26 @@ def test_long_times_are_told_in_hours():
         "about 2.0 h of one core; divide by the number of workers (2)",
         "2.5 MB of disk at most",
     ]
+
+
+def test_a_folder_is_found_from_elsewhere_and_one_that_is_gone_hides_no_other(
+    tmp_path, monkeypatch
+):
+    for number in range(4):
+        picture = torch.rand(3, 8, 8, generator=torch.Generator().manual_seed(number))
+        write_png(picture, tmp_path / "there/pics" / "ab"[number % 2] / f"{number}.png")
+    data = ["--data-dir", str(tmp_path / "data")]
+    monkeypatch.chdir(tmp_path / "there")
+    own = ["--dataset", "folder:root=pics,size=8,test_share=0.5", "--images", "1"]
+    own += ["--architecture", "cnn4:width=4", "--train", "epochs=1", "--attack", "invgrad:steps=1"]
+    done = typed("run", "--name", "own", *own, *data, "--device", "cpu")
+    assert done.exit_code == 0, done.output
+    monkeypatch.chdir(tmp_path)
+    assert "own: done; 2 ok" in typed("status", *data).output
+    typed("run", *TINY, *data, "--device", "cpu")
+    shutil.rmtree(tmp_path / "there")
+    told = typed("status", *data)
+    assert told.exit_code == 0
+    assert "own: cannot be told: No folder" in told.output
+    assert "tiny: done; 2 ok" in told.output
+    assert typed("status", "--name", "own", *data).exit_code == 2
