@@ -93,9 +93,9 @@ def train(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "target.safetensors"
         save_target(model, path, name=plan.architecture.name, facts=facts)
-        content = path.read_bytes()
+        written = path.read_bytes()
     seconds = time.monotonic() - began
-    return Trained(content=content, course=tuple(course), seconds=seconds, device=str(place))
+    return Trained(content=written, course=tuple(course), seconds=seconds, device=str(place))
 
 
 @dataclass(frozen=True, kw_only=True)

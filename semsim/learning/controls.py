@@ -11,12 +11,15 @@ from semsim.analysis.auc_differences import auc_differences
 from semsim.analysis.evidence import Evidence
 from semsim.analysis.result import AnalysisSettings
 from semsim.errors import SettingsError, WeightsError
+from semsim.learning.advice import FEW_ORIGINALS
 from semsim.learning.orders import Order, control_path
 from semsim.learning.settings import MIXED
 from semsim.metrics.base import MetricSpec
 from semsim.metrics.provenance import CONTROLS, SHUFFLED, START, Training, read_training
 from semsim.progress import Progress, Report
+from semsim.reporting.notation import number
 from semsim.weights import sha256_of
+from semsim.words import counted
 
 ALL = "all"
 CHOICES = (ALL, START)
@@ -151,10 +154,14 @@ def _by_auc(judged: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _of_classic(row: Mapping[str, Any], n: int, judged: Mapping[str, Any]) -> str:
     among = ", the best of MSE, PSNR and SSIM here," if n > 1 else ""
-    where = "held-out originals" if judged["sample"] == "held-out" else "originals it learned from"
-    said = f"{beaten(row, row['title'] + among)} on {row['n_originals']} {where}"
-    other = "pooled" if judged.get("loss") == MIXED else MIXED
-    advice = "" if row["difference"] > 0 else f": more votes, or the preset {other}"
+    kinds = ("held-out original", "held-out originals")
+    if judged["sample"] != "held-out":
+        kinds = ("original it learned from", "originals it learned from")
+    said = f"{beaten(row, row['title'] + among)} on {counted(row['n_originals'], *kinds)}"
+    other = f"the preset {MIXED}"
+    if judged.get("loss") == MIXED:
+        other = f"from {FEW_ORIGINALS} originals on the preset pooled"
+    advice = "" if row["difference"] > 0 else f": more votes, or {other}"
     return f"{said[0].upper()}{said[1:]}{advice}."
 
 
@@ -236,5 +243,5 @@ def beaten(row: Mapping[str, Any], than: str) -> str:
 
 def _amount(value: float, ends: Sequence[float | None]) -> str:
     low, high = ends
-    between = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
-    return f"{f'{value:.2f}' if round(value, 2) else 'less than 0.01'}{between}"
+    between = "" if low is None or high is None else f" [{number(low, 2)}, {number(high, 2)}]"
+    return f"{f'{value:.2f}' if round(value, 2) else 'less than 0.01'} in AUC{between}"

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from semsim.ui.compare_files import address, made_address
 from semsim.ui.compare_jobs import made_file, made_job, missing_weights
 from semsim.ui.compare_originals import originals
 from semsim.ui.compare_view import HTML, image_source, job_facts, unavailable, weights
+from semsim.words import counted
 
 _PAGE = 12  # pictures of a list on one page
 _MOST_POINTS = 2000  # drawn in a browser; more take long and hide each other
@@ -67,11 +68,25 @@ def answer(context: ScienceContext, comparison: Comparison, asked: Asked) -> str
     rows = [_forest_row(row, axis, band) for _, row in table.iterrows()]
     limit = _forest_ceiling(comparison, axis)
     found = answer_of(analysis)
+    found = replace(found, beside=(*_of_which_originals(comparison), *found.beside))
     notes = [text for text in warnings(analysis, comparison.origin) if text != SIMULATED]
     name = "" if chosen is None else chosen.name
     return str(
         HTML.answer(found, notes, rows, limit, axis, asked, name, side(context, comparison, asked))
     )
+
+
+def _of_which_originals(comparison: Comparison) -> list[str]:
+    """That not all originals count, where they do not: other pages have other numbers then."""
+    name = comparison.view.unseen_by
+    if not name:
+        return []
+    counting = comparison.analysis.evidence.images[["dataset", "image_id"]].drop_duplicates()
+    every = counted(comparison.n_originals, "original")
+    return [
+        f"All this is on the {len(counting):,} of {every} that SemSim ({name}) has not seen; "
+        "Results counts all."
+    ]
 
 
 def _forest_row(row: pd.Series, axis: tuple[float, float], band: tuple[float, float]) -> object:

@@ -35,8 +35,7 @@ def no_study() -> str:
 
 def no_votes(comparison: Comparison, status: str) -> str:
     """That nobody has voted, with the way to change that."""
-    n_images = len(comparison.analysis.evidence.images)
-    return str(HTML.no_votes(comparison.study.name, n_images, status))
+    return str(HTML.no_votes(comparison.study.name, status))
 
 
 def no_scores(comparison: Comparison, job: Job | None) -> str:

@@ -178,14 +178,14 @@ def test_a_log_has_a_line_an_epoch_of_the_control_as_of_the_training(
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        ((0.11, 0.02, 0.19), "beats it by 0.11 [0.02, 0.19]"),
-        ((0.05, -0.03, 0.12), "ahead of it by 0.05 [-0.03, 0.12], which chance could do"),
-        ((0.05, None, None), "ahead of it by 0.05, which chance could do"),
-        ((-0.16, -0.3, 0.02), "worse than it by 0.16 [-0.02, 0.30]"),
+        ((0.11, 0.02, 0.19), "beats it by 0.11 in AUC [0.02, 0.19]"),
+        ((0.05, -0.03, 0.12), "ahead of it by 0.05 in AUC [−0.03, 0.12], which chance could do"),
+        ((0.05, None, None), "ahead of it by 0.05 in AUC, which chance could do"),
+        ((-0.16, -0.3, 0.02), "worse than it by 0.16 in AUC [−0.02, 0.30]"),
         ((0.0, -0.1, 0.1), "no better than it"),
         ((0.004, -0.1, 0.1), "no better than it"),
         ((-0.004, -0.01, 0.0), "no better than it"),
-        ((0.004, 0.001, 0.01), "beats it by less than 0.01 [0.00, 0.01]"),
+        ((0.004, 0.001, 0.01), "beats it by less than 0.01 in AUC [0.001, 0.01]"),
     ],
 )
 def test_words_say_no_more_than_the_interval(found, words):
@@ -204,10 +204,11 @@ def test_a_semsim_that_beats_all_is_called_that():
         )
     )
     assert found.sentences == (
-        "Beats PSNR, the best of MSE, PSNR and SSIM here, by 0.11 [0.02, 0.19] on 8 held-out "
-        "originals.",
-        "It beats its own start (the same network before it saw a vote) by 0.20 [0.10, 0.30].",
-        "It beats the same training on shuffled votes by 0.30 [0.20, 0.40].",
+        "Beats PSNR, the best of MSE, PSNR and SSIM here, by 0.11 in AUC [0.02, 0.19] on 8 "
+        "held-out originals.",
+        "It beats its own start (the same network before it saw a vote) by 0.20 in AUC "
+        "[0.10, 0.30].",
+        "It beats the same training on shuffled votes by 0.30 in AUC [0.20, 0.40].",
     )
     assert found.lost == ()
 
@@ -220,12 +221,13 @@ def test_one_that_does_not_beat_its_start_is_called_that():
         )
     )
     classic, start, shuffled = found.sentences
-    assert classic.startswith("Worse than SSIM by 0.16 [-0.02, 0.30] on 8 held-out originals:")
+    words = "Worse than SSIM by 0.16 in AUC [−0.02, 0.30] on 8 held-out originals:"
+    assert classic.startswith(words)
     assert classic.endswith("more votes, or the preset mixed.")
     of_mixed = judged(row("ssim", -0.16, -0.3, 0.02)) | {"loss": "mixed"}
-    assert verdict_of(of_mixed).sentences[0].endswith("more votes, or the preset pooled.")
+    assert verdict_of(of_mixed).sentences[0].endswith("or from 50 originals on the preset pooled.")
     assert start.startswith("It does not beat its own start")
-    assert "ahead of it by 0.02 [-0.10, 0.10], which chance could do" in start
+    assert "ahead of it by 0.02 in AUC [−0.10, 0.10], which chance could do" in start
     assert "not run, since it takes as long again" in shuffled
     assert found.lost == ("SSIM",)
     lost = verdict_of(judged(row("semsim:a.start", -0.02, -0.1, 0.1, START)))

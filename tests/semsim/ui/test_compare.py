@@ -101,7 +101,7 @@ def test_a_study_that_is_not_chosen_or_gone_has_a_page_nevertheless(client, smal
 def test_a_study_without_votes_says_what_it_needs(made_context):
     context = made_context(n_images=2, votes=0, simulated=False)
     shown = part(client_of(context), "body")
-    assert "Nobody has voted on its 12 reconstructions yet" in shown
+    assert "Nobody has voted on its reconstructions yet" in shown
     assert 'href="/studio/overview"' in shown
     assert "cmp-forest" not in shown
     stop_all(context)
@@ -223,6 +223,9 @@ def test_what_a_semsim_learned_from_is_left_out_and_can_be_brought_back(made_con
     client = client_of(context)
     shown = part(client, "body")
     assert f'<option value="{BUILT_IN}" selected>the 1 SemSim ({BUILT_IN}) has not seen' in shown
+    words = f"All this is on the 1 of 3 originals that SemSim ({BUILT_IN}) has not seen"
+    assert words in part(client, "panel", tab="answer")
+    assert words not in part(client, "panel", tab="answer", originals="all")
     shown = part(client, "body", originals="all")
     assert '<option value="all" selected>all 3, also what a SemSim learned from' in shown
     stop_all(context)
