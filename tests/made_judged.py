@@ -25,9 +25,9 @@ QUICK = TrainSettings(backbone="lenet", lr=0.005, epochs=2, batch_size=8, triple
 _KEY = ["study", "dataset", "attack", "model", "image_id", "class_name", "votes_per_item"]
 
 
-def judged_labels(folder: Path, originals: int = 8, votes: int = 3) -> pd.DataFrame:
+def judged_labels(folder: Path, originals: int = 8, votes: int = 3, seed: int = 0) -> pd.DataFrame:
     """Labels of four models of two architectures; all annotators say the same."""
-    made = toy_labels(folder, originals=originals)
+    made = toy_labels(folder, originals=originals, seed=seed)
     found = made["reconstruction"].str.extract(r"model-(\d)-(\w+)")
     yes = made["recognisable"].astype(int)
     return made.assign(

@@ -138,8 +138,10 @@ def lead(study: Study, progress: StudyProgress, now: datetime) -> str:
     done, wanted = study_view.votes_done(progress), study_view.votes_wanted(progress)
     if not progress.annotators:
         return f"Nobody has joined yet; {counted(wanted, 'vote')} are wanted."
-    who = "simulated annotator" if study.spec.simulated else "person"
-    people = counted(len(progress.annotators), who, "" if study.spec.simulated else "people")
+    words = ("simulated annotator",) if study.spec.simulated else ("person", "people")
+    voted = sum(one.done > 0 for one in progress.annotators)
+    joined = len(progress.annotators)
+    people = counted(voted, *words) + (f" ({joined:,} have joined)" if joined > voted else "")
     last = max(one.last_seen for one in progress.annotators)
     share = f"{done / wanted:.0%}" if wanted else "none"
     return (

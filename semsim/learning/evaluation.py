@@ -10,8 +10,15 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.auc_differences import auc_differences
-from semsim.analysis.evidence import GIVEN, IMAGE_KEY, SCORE_COLUMNS, Evidence, gather
-from semsim.analysis.human import AS_NAMED, human_score, recognised_by
+from semsim.analysis.evidence import (
+    GIVEN,
+    IMAGE_KEY,
+    ORIGINAL_ANSWER,
+    SCORE_COLUMNS,
+    Evidence,
+    gather,
+)
+from semsim.analysis.human import AS_NAMED, human_score
 from semsim.analysis.layout import layout_of
 from semsim.analysis.resampling import resample
 from semsim.analysis.result import Analysis, AnalysisSettings
@@ -29,7 +36,7 @@ BASELINES = (
     *("fd:recogniser", "recogniser"),
 )
 HUMAN = "human"  # the "metric" that is one annotator against the others
-_FROM_LABELS = "labels"
+_VERDICT = "verdict of the labels"  # the human score that is their column `recognisable`
 _VOTE_COLUMNS = [*IMAGE_KEY, "annotator", "answer", "recognised"]
 
 Sample = Literal["held-out", "in-sample"]
@@ -61,6 +68,9 @@ def evaluate(
 ) -> dict[str, Any]:
     """Judge the SemSim at `checkpoint`, its controls and the other metrics by `labels`.
 
+    What is judged by is `recognisable`, which a training learns from, by whatever rule it came
+    about; votes say no more than what people reach.
+
     The controls are what `controls_of` finds: the network before it saw a vote, and the same
     training on shuffled votes.
     labels: see `divide`. votes: of these and perhaps of other reconstructions, which are left out;
@@ -83,8 +93,9 @@ def evaluate(
     report(Progress(2, 3, "agreement with people"))
     others = [find_metric(name).spec for name in (*controls, *judging.metrics)]
     scores = pd.concat([book.scores for book in (mine, theirs) if not book.scores.empty])
-    evidence = evidence_of(labels, votes, scores, [own, *others])
-    settings = replace(judging.analysis, headline=_verdict_of(labels, votes))
+    told = None if votes is None else _as_counted(votes)
+    evidence = evidence_of(_with_verdict(labels), told, scores, [own, *others])
+    settings = replace(judging.analysis, headline=_VERDICT)
     analysis = analyse(evidence, [own, *others], settings)
     scored = [spec for spec in analysis.specs if spec.name != own.name]
     against = auc_differences(own, scored, evidence, settings)
@@ -102,14 +113,22 @@ def evaluate(
     }
 
 
-def _verdict_of(labels: pd.DataFrame, votes: pd.DataFrame | None) -> str:
-    """The human score whose verdict `recognisable` of the labels is, which the SemSim learned."""
-    if votes is None or votes.empty:
-        return _FROM_LABELS
-    told = [
-        str(one) for table in (labels, votes) if "headline" in table for one in table["headline"]
-    ]
-    return AS_NAMED if AS_NAMED in told else "majority"
+def _with_verdict(labels: pd.DataFrame) -> pd.DataFrame:
+    verdict = labels["recognisable"].astype("boolean").astype("Float64")
+    return labels.assign(**{f"{GIVEN}{_VERDICT}": verdict})
+
+
+def _as_counted(votes: pd.DataFrame) -> pd.DataFrame:
+    """Votes that recognise what their study takes as recognised: the name of an original, perhaps.
+
+    Of several studies each has its own rule. Votes on what has no such name are left out.
+    """
+    if not {"headline", ORIGINAL_ANSWER} <= set(votes.columns):
+        return votes
+    by_name = votes["headline"] == AS_NAMED
+    answer, name = (votes[column].astype(object) for column in ("answer", ORIGINAL_ANSWER))
+    said = votes["recognised"].where(~by_name, answer == name)
+    return votes.assign(recognised=said)[~by_name | name.notna()]
 
 
 def evidence_of(
@@ -120,9 +139,7 @@ def evidence_of(
 ) -> Evidence:
     """The evidence of the reconstructions in `labels` alone; without votes, of their majority."""
     if votes is None or votes.empty:
-        verdict = labels["recognisable"].astype("boolean").astype("Float64")
-        labels = labels.assign(**{f"{GIVEN}{_FROM_LABELS}": verdict})
-        votes = pd.DataFrame(columns=_VOTE_COLUMNS)
+        labels, votes = _with_verdict(labels), pd.DataFrame(columns=_VOTE_COLUMNS)
     else:
         missing = [name for name in IMAGE_KEY if name not in votes.columns]
         if missing:
@@ -225,9 +242,9 @@ def human_auc(evidence: Evidence, settings: AnalysisSettings) -> dict[str, dict[
     drawn = resample(layout, settings.bootstraps, 1, settings.seed)
     tables = []
     for one in range(len(evidence.annotators)):
-        alone = _of_annotators(evidence, [one], settings.headline)
+        alone = _of_annotators(evidence, [one])
         rest = [a for a in range(len(evidence.annotators)) if a != one]
-        verdict = human_score(_of_annotators(evidence, rest, settings.headline), "mean-response")
+        verdict = human_score(_of_annotators(evidence, rest), "mean-response")
         tables.append(auc_table([_ONE_PERSON], alone, verdict, layout, drawn))
     every = pd.concat(tables)
     means = every.groupby("scope", sort=False)[["auc", "low", "high"]].mean()
@@ -245,10 +262,10 @@ _ONE_PERSON = MetricSpec(
 )
 
 
-def _of_annotators(evidence: Evidence, chosen: list[int], rule: str) -> Evidence:
-    """The evidence of the annotators with these numbers, which they keep, as `rule` counts it."""
+def _of_annotators(evidence: Evidence, chosen: list[int]) -> Evidence:
+    """The evidence of the annotators with these numbers, which they keep."""
     own = np.isin(np.arange(len(evidence.annotators)), chosen)
-    answers = recognised_by(evidence, rule).by(own)
+    answers = evidence.recognised.by(own)
     return replace(
         evidence,
         recognised=answers,

@@ -94,6 +94,11 @@ class Comparison:
     version: str = ""
 
     @property
+    def knows_attacked(self) -> bool:
+        """Whether any set records what was attacked, so that it can be a reference."""
+        return "attacked" in self.labels and bool(self.labels["attacked"].fillna("").ne("").any())
+
+    @property
     def images(self) -> pd.DataFrame:
         """One row a reconstruction with said, side and the mean response as its share.
 

@@ -20,6 +20,10 @@ from semsim.ui.compare_data import REFERENCES, Comparison, held, opened, studies
 from semsim.ui.compare_view import HTML
 from semsim.words import counted, listed
 
+_NOT_RECORDED = (
+    "No set of this study records what was attacked, so everything is measured against the clean "
+    "original."
+)
 _SLACK = 1e-9  # between values of ρ that are one but for rounding
 
 
@@ -57,6 +61,8 @@ def _rules(context: ScienceContext, comparison: Comparison, asked: Asked) -> str
 
 def _reference(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     """ρ of every metric against the clean original and against what the attacker saw."""
+    if not comparison.knows_attacked:
+        return str(HTML.note(_NOT_RECORDED))
     columns: dict[str, pd.Series] = {}
     for reference in ("clean", "attacked"):
         view = comparison.view

@@ -96,7 +96,8 @@ def head(comparison: Comparison) -> str:
     departs = "" if view.rule == protocol else f"The protocol fixed '{fixed}' before any vote."
     chosen = (view.rule, view.reference, view.unseen_by or "all")
     simulated = comparison.study.simulated
-    against = [*REFERENCES.items()]
+    offered = {*REFERENCES} if comparison.knows_attacked else {"clean", view.reference}
+    against = [(name, words) for name, words in REFERENCES.items() if name in offered]
     study = comparison.study.id
     return str(HTML.head(study, chosen, rules, against, originals, simulated, departs))
 

@@ -140,7 +140,8 @@ def test_each_architecture_is_left_out_over_the_tables_of_two_studies(files, tab
 
 def test_each_data_set_is_left_out_over_two_studies_and_their_votes(files, tmp_path):
     """Which is what `leave-out` does where nothing else is named."""
-    other = judged_labels(tmp_path / "other", originals=6).assign(study="other", dataset="other")
+    other = judged_labels(tmp_path / "other", originals=6, seed=1)
+    other = other.assign(study="other", dataset="other")
     other.to_parquet(tmp_path / "labels.parquet")
     judged_votes(other).to_parquet(tmp_path / "votes.parquet")
     second = ["--labels", str(tmp_path / "labels.parquet")]

@@ -17,7 +17,7 @@ def material(folder, names) -> Material:
     """A toy study a name, each of a data set and pictures of its own."""
     tables = []
     for number, name in enumerate(names):
-        labels = judged_labels(folder / name, originals=5)
+        labels = judged_labels(folder / name, originals=5, seed=number)
         tables.append(labels.assign(study=name, dataset=f"textures-{number}"))
     labels = pd.concat(tables, ignore_index=True)
     return Material(labels=labels, votes=judged_votes(labels))

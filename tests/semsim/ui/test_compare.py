@@ -320,7 +320,7 @@ def test_reconstructions_of_an_original_stand_in_a_line_by_the_metric(client):
     ("shown", "said"),
     [
         ("rules", "Whichever rule is chosen,"),
-        ("reference", "Nothing is scored against this reference yet: Attacked image"),
+        ("reference", "No set of this study records what was attacked"),
         ("influence", "Leave out any one model,"),
         ("differences", "differs from 0 of 2 other metrics (p after Holm below 0.05)."),
         ("images", "a coin does in 50%."),
@@ -349,8 +349,23 @@ def test_how_solid_explains_its_words(client, shown, words):
     assert words <= set(re.findall(r'data-term="([^"]+)"', drawn)) <= set(glossary())
 
 
-def test_what_was_never_scored_is_scored_by_a_press(client):
+def test_a_reference_that_no_set_records_is_not_offered(client):
     drawn = part(client, "panel", tab="solid", shown="reference")
+    assert "Score against it" not in drawn
+    shown = part(client, "body", tab="answer")
+    assert '<option value="clean" selected>' in shown
+    assert '<option value="attacked"' not in shown
+    assert '<option value="both"' not in shown
+
+
+def test_what_was_never_scored_is_scored_by_a_press(made_context):
+    def attacked(labels):
+        return labels.assign(attacked=labels["reconstruction"])
+
+    client = client_of(made_context(n_images=3, change=attacked))
+    drawn = part(client, "panel", tab="solid", shown="reference")
+    assert "Nothing is scored against this reference yet: Attacked image" in drawn
+    assert '<option value="both"' in part(client, "body", tab="answer")
     link = re.search(r'href="([^"]+)" data-part="body" data-set="reference=attacked"', drawn)[1]
     assert asked_in(dict(parse_qsl(urlsplit(unescape(link)).query))).reference == "attacked"
 
