@@ -47,7 +47,7 @@ GROUPS = (
 
 GONE = (
     "The study of this address is not here: it was deleted, or the address is of another studio. "
-    "Choose one at the left."
+    "Home and the side bar lead to those that are here."
 )
 # Pages that can show votes which were collected elsewhere, too.
 SHOW_IMPORTS = ("people", "results", "compare")

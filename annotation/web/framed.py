@@ -96,7 +96,8 @@ def _wrong(start: Message, path: str, body: bytes, *, sent: bool) -> Response | 
     if start["status"] in {404, 405} and not sent:
         return page("missing.html", start["status"], path=path)
     said = _error(body)
-    return trouble(path, start["status"], said, again=not sent) if said else None
+    gone = start["status"] == 410  # and will not come back
+    return trouble(path, start["status"], said, again=not sent and not gone) if said else None
 
 
 def _error(body: bytes) -> str:

@@ -121,6 +121,7 @@ def test_the_address_of_a_study_that_is_gone_shows_no_other(client, two):
     told = client.get("/studio/help?study=gone", headers=PAGE)
     assert told.status_code == 410
     assert "The study of this address is not here" in told.text
+    assert "Try again" not in told.text
     both = f"/studio/help?study={two[0].id}&study={two[1].id}"
     assert client.get(both, headers=PAGE).status_code == 200
     assert client.get(f"{both}&study=gone", headers=PAGE).status_code == 410
