@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -72,24 +73,29 @@ def named_in(models: pd.DataFrame) -> list[tuple[str, str]]:
     return [architecture_and_strategy(*row) for row in rows]
 
 
+@cache  # of a few models there are many rows
 def architecture_and_strategy(model: str, dataset: str, attack: str) -> tuple[str, str]:
     """What a model's name says of its network and of its training or defence; "" for nothing.
 
-    A campaign's name has them between slashes, with its data set before and its attack behind
-    where there are several. Without a slash they are parted by the first of _ · | and space that
-    is in no setting, such as batch_norm=true.
+    A campaign's name has them between slashes, first its data set where there are several, and
+    behind them how it was trained, what was shared and the attack, which change neither. Without a
+    slash they are parted by the first of _ · | and space that is in no setting, such as
+    batch_norm=true.
     """
     parts = model.split("/")
-    parts = parts[1:] if len(parts) > 1 and _says(parts[0], dataset) else parts
     parts = parts[:-1] if len(parts) > 1 and _says(parts[-1], attack) else parts
+    begins = parts[:-1] if "=" in parts[0] else parts[:1]  # a folder's path has slashes of its own
+    named = [place for place, part in enumerate(begins, 1) if _says(part, dataset)]
+    parts = parts[named[0] :] if named and len(parts) > 1 else parts
     first, *rest = parts
     if not rest and (found := _NAME.fullmatch(first)):
         first, rest = found[1], [found[2]]
-    return first or model, "/".join(rest)
+    return first or model, "".join(rest[:1])
 
 
 def _says(part: str, name: str) -> bool:
-    return part.partition(":")[0] == name.partition(":")[0]
+    bare, wanted = (re.split("[:,]", text, maxsplit=1)[0] for text in (part, name))
+    return bare == wanted
 
 
 def model_means(layout: Layout, values: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -26,7 +26,7 @@ from semsim.learning.ablations import (
 from semsim.learning.card import NOT_STATED, CardFacts, data_facts, write_card
 from semsim.learning.controls import ALL, check_controls, halves, shuffled_order
 from semsim.learning.evaluation import BASELINES, Judging, check_judgeable, evaluate
-from semsim.learning.initial import check_initial, check_unseen
+from semsim.learning.initial import check_start, check_unseen
 from semsim.learning.orders import STATE_FILE, Facts, Order, require_free
 from semsim.learning.settings import TrainSettings
 from semsim.learning.splits import HoldOut, Split, divide, hold_out_text
@@ -286,13 +286,13 @@ def queue_judged(asked: JudgedOrder, material: Material, place: Workplace, root:
     The tables are kept in its folder, so that votes which come later change nothing.
     Raises `SettingsError` where the name is taken by a checkpoint or by a training under way,
     `DataError` where the labels allow no triplet or no split, or the weights to start from have
-    seen votes of the test, `WeightsError` where they are missing.
+    seen votes of the test, and as `check_start`.
     """
     order = asked.order
     place.judging()
     require_free(order.checkpoint)
     orders.refuse_taken(order.name, root)
-    check_initial(order.settings.backbone, order.settings.weights)
+    check_start(order.settings)
     labels = learned = material.labels
     if asked.hold_out is not None:
         split = divide(labels, asked.hold_out)
@@ -315,10 +315,10 @@ def queue_study(plan: StudyPlan, material: Material, place: Workplace, root: Pat
     """The job that will do `run_study`; not yet started.
 
     Raises `DataError` where an arm has nothing to learn from or less than its budget, or starts
-    from weights that have seen votes of its test.
+    from weights that have seen votes of its test, and as `check_start`.
     """
     for arm in arms(plan):
-        check_initial(arm.settings.backbone, arm.settings.weights)
+        check_start(arm.settings)
         sides = sides_of(arm, material)
         check_unseen(arm.settings.weights, sides.test)
         check_judgeable(sides.test, sides.votes)

@@ -68,13 +68,11 @@ def evaluate(
 ) -> dict[str, Any]:
     """Judge the SemSim at `checkpoint`, its controls and the other metrics by `labels`.
 
-    What is judged by is `recognisable`, which a training learns from, by whatever rule it came
-    about; votes say no more than what people reach.
-
-    The controls are what `controls_of` finds: the network before it saw a vote, and the same
+    The verdict is what a SemSim learns, `recognisable` of the labels, by whatever rule they have
+    it. The controls are what `controls_of` finds: the network before it saw a vote, and the same
     training on shuffled votes.
     labels: see `divide`. votes: of these and perhaps of other reconstructions, which are left out;
-        None where only the majority is known, and then there is no human ceiling.
+        of them is what people reach. None where there are none, and then there is no such ceiling.
     sample: "held-out", or "in-sample" for what the SemSim was trained on; written into the result,
         so that nobody takes one for the other.
     absent: why a control is not there, where somebody knows more than that it is not.
@@ -119,9 +117,9 @@ def _with_verdict(labels: pd.DataFrame) -> pd.DataFrame:
 
 
 def _as_counted(votes: pd.DataFrame) -> pd.DataFrame:
-    """Votes that recognise what their study takes as recognised: the name of an original, perhaps.
+    """Votes that recognise where their study says so: by names of originals, if that is its rule.
 
-    Of several studies each has its own rule. Votes on what has no such name are left out.
+    Votes on what then has no name are left out.
     """
     if not {"headline", ORIGINAL_ANSWER} <= set(votes.columns):
         return votes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from torch import Tensor
 
+    from semsim.learning.settings import TrainSettings
     from semsim.metrics.network import SemSimModel
 
 START_KIND = "semsim-start"  # of the files that `learn pretrain` writes
@@ -40,6 +42,26 @@ def check_initial(backbone: str, weights: str) -> None:
         torchvision_name(backbone)
     elif weights != SCRATCH and not Path(weights).is_file():
         raise WeightsError(f"No weights at {weights}. Give a file, {SCRATCH!r} or {IMAGENET!r}.")
+
+
+def check_start(settings: TrainSettings) -> None:
+    """Raise where no training can begin as `settings` say, before one is queued.
+
+    The network is made once and seen to take images of `input_size`. Raises `UnknownNameError`
+    where there is none of its name, `SettingsError` where it cannot, and as `check_initial`.
+    """
+    _make_once(settings.backbone, settings.small_stem, settings.input_size)
+    check_initial(settings.backbone, settings.weights)
+
+
+@cache
+def _make_once(backbone: str, small_stem: bool, input_size: int) -> None:
+    import torch  # queueing takes long enough without
+
+    from semsim.metrics.backbones import make_backbone
+
+    with torch.random.fork_rng():  # whose numbers are those of whoever asks
+        make_backbone(backbone, small_stem, input_size)
 
 
 def load_initial(model: SemSimModel, weights: str) -> None:

@@ -24,7 +24,7 @@ from semsim.learning.ablations_run import (
     tables_of,
 )
 from semsim.learning.controls import check_controls
-from semsim.learning.initial import check_initial
+from semsim.learning.initial import check_start
 from semsim.learning.settings import TrainSettings
 from semsim.learning.splits import KINDS, HoldOut, choices, divide, join_labels, join_votes
 from semsim.learning.triplets import is_simulated
@@ -120,10 +120,10 @@ def queue_leave_out(
 ) -> Job:
     """The job that will do `leave_each_out`; not yet started.
 
-    Raises `DataError` as that, `WeightsError` where the weights to start from are missing.
+    Raises `DataError` as that, and as `check_start`.
     """
     _values(plan, material)
-    check_initial(settings.backbone, settings.weights)
+    check_start(settings)
     place.judging()
     title = f"Leave out each {plan.kind}"
     title += " on simulated votes" if is_simulated(material.labels) else ""

@@ -112,7 +112,7 @@ def _rate(settings: PretrainSettings) -> float:
     """The learning rate that `settings` mean."""
     if settings.lr:
         return settings.lr
-    with torch.device("meta"):
+    with torch.random.fork_rng():  # not on "meta": a RegNet asks its own numbers for its sizes
         body, _ = make_backbone(settings.backbone, settings.small_stem, settings.input_size)
     normalises = any("Norm" in type(layer).__name__ for layer in body.modules())
     return 0.05 if normalises else 0.01

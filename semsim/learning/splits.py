@@ -42,6 +42,8 @@ class HoldOut:
             raise SettingsError(f"--hold-out {self.kind} needs {what}; got {self.value!r}.")
         if not 0 < self.fraction < 1:
             raise SettingsError(f"The share held out must lie in (0, 1); got {self.fraction!r}.")
+        if self.seed < 0:
+            raise SettingsError(f"The seed of the split must be 0 or more; got {self.seed}.")
 
     @property
     def words(self) -> str:

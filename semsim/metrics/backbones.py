@@ -141,7 +141,7 @@ def _width(network: nn.Module, name: str, side: int) -> int:
             features: Tensor = network.eval()(torch.zeros(1, 3, side, side))
     except (RuntimeError, ValueError, AssertionError) as error:
         raise SettingsError(
-            f"{name!r} cannot take images of {side}×{side}: {error} Set another input size."
+            f"{name!r} cannot take images of {side}×{side} ({error}). Set another input_size."
         ) from error
     finally:
         network.train(was_training)

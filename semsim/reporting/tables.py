@@ -31,8 +31,8 @@ TABLE_ONE_COLUMNS = (
 )
 _TABLE1_HEADINGS = ("Study", "Data set", "Human score", "Models", "Statistic")
 BACKBONES = (
-    "Models of one backbone are not independent. A model's backbone is its name up to the first of "
-    "_ / · | and space, without the data set that a campaign puts before it."
+    "Models of one backbone are not independent. A model's backbone is its name up to the first /, "
+    "else the first of _ · | and space, without the data set that a campaign puts before it."
 )
 Cells = Mapping[str, Callable[[pd.Series], str]]
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from semsim.cli.learn import study_rows, study_text
 from semsim.errors import (
@@ -11,6 +12,7 @@ from semsim.errors import (
     SettingsError,
     StopRequestedError,
     TrainingFailedError,
+    UnknownNameError,
     WeightsError,
 )
 from semsim.jobs import folders as jobs
@@ -208,6 +210,26 @@ def test_weights_that_are_not_there_make_no_job(asked, material, place, tmp_path
     with pytest.raises(WeightsError, match=r"gone\.pth"):
         queue_judged(changed, material, place, tmp_path / "jobs")
     assert jobs.list_jobs(tmp_path / "jobs") == []
+
+
+@pytest.mark.parametrize(
+    ("network", "told"),
+    [
+        ({"input_size": 8}, r"'lenet' cannot take images of 8×8 \(.+\)\. Set another input_size"),
+        ({"backbone": "nobody"}, "No backbone is called 'nobody'"),
+    ],
+)
+def test_a_network_that_cannot_be_makes_no_job(asked, material, place, tmp_path, network, told):
+    settings, root = replace(SETTINGS, **network), tmp_path / "jobs"
+    changed = replace(asked, order=replace(asked.order, settings=settings))
+    drawn = torch.random.get_rng_state()
+    with pytest.raises((SettingsError, UnknownNameError), match=told):
+        queue_judged(changed, material, place, root)
+    with pytest.raises((SettingsError, UnknownNameError), match=told):
+        queue_study(replace(PLAN, settings=settings), material, place, root)
+    assert jobs.list_jobs(root) == []
+    queue_judged(asked, material, place, root)
+    assert torch.equal(drawn, torch.random.get_rng_state())
 
 
 def test_votes_may_order_what_no_majority_does(asked, material, place, tmp_path):

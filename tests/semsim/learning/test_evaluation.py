@@ -113,6 +113,20 @@ def test_where_people_named_the_originals_it_is_judged_by_the_verdict_that_it_le
         assert row == before
 
 
+@pytest.mark.parametrize("rule", ["dawid-skene", "mean-response", "published"])
+def test_whatever_rule_the_labels_came_by_they_are_what_is_judged_by(made, judged, rule):
+    labels, votes, checkpoint, judging = made
+    other = labels["recognisable"].mask(labels["image_id"] == "000", ~labels["recognisable"])
+    told = labels.assign(recognisable=other, headline=rule)
+    assert other.ne(labels["recognisable"]).any()
+    found = evaluate(checkpoint, told, votes.assign(headline=rule), judging, sample="held-out")
+    pooled = semsim_row(found)["auc"]["pooled"]
+    assert (pooled["n_positive"], pooled["n_negative"]) == (other.sum(), (~other).sum())
+    bare = evaluate(checkpoint, told, None, judging, sample="held-out")
+    assert found["metrics"][:-1] == bare["metrics"][:-1]
+    assert found["metrics"][-1]["auc"] == judged["metrics"][-1]["auc"]  # of votes alone
+
+
 def test_votes_on_other_images_change_nothing(made, judged):
     labels, votes, checkpoint, judging = made
     few = labels[labels["image_id"] != "000"]

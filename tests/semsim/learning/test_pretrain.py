@@ -82,7 +82,13 @@ def test_lenet_learns_to_read_at_the_rate_it_has_by_itself(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("settings", "rate"), [(QUICK, 0.01), (NORMED, 0.05), (replace(QUICK, lr=0.3), 0.3)]
+    ("settings", "rate"),
+    [
+        (QUICK, 0.01),
+        (NORMED, 0.05),
+        (replace(QUICK, lr=0.3), 0.3),
+        (replace(QUICK, backbone="regnet_y_400mf", small_stem=False, epochs=1), 0.05),
+    ],
 )
 def test_the_rate_goes_with_the_network_and_is_recorded(settings, rate, data, tmp_path):
     path = tmp_path / "start.safetensors"
@@ -101,6 +107,8 @@ def test_a_start_at_chance_is_said_to_be_wherever_it_is_named(data, tmp_path):
 def test_settings_out_of_range_are_refused():
     with pytest.raises(SettingsError, match="epochs must be at least 1"):
         PretrainSettings(epochs=0)
+    with pytest.raises(SettingsError, match="seed must be at most 9223372036854775807"):
+        PretrainSettings(seed=2**63)
 
 
 def test_frozen_batch_norm_needs_weights_to_start_from():

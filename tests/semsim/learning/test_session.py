@@ -187,3 +187,6 @@ def test_other_votes_cannot_go_on_where_votes_order(order, labels, tmp_path):
         learn(voted, labels, tmp_path, stop_after(6))
     with pytest.raises(SettingsError, match="other labels"):
         learn(voted, labels.assign(n_recognised=labels.n_recognised + 1), tmp_path, silent)
+    with pytest.raises(SettingsError, match="other labels"):  # by which fewer have a majority
+        learn(voted, labels.assign(votes_per_item=9), tmp_path, silent)
+    assert learn(order, labels.assign(votes_per_item=9), tmp_path / "majority", silent)

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semsim.campaign.campaign_job import plan_of
+from semsim.campaign.plan import Campaign
 from semsim.errors import DataError, SettingsError
 from semsim.learning.splits import (
     KINDS,
@@ -190,6 +192,46 @@ def test_no_attack_on_the_model_of_a_strategy_that_is_held_out_is_learned_from()
     assert set(split.train["model"]) == {"cnn4/crop-flip/invgrad", "cnn4/crop-flip/prior"}
 
 
+@pytest.mark.parametrize("datasets", [("digits",), ("digits", "symbols:test_per_class=1")])
+@pytest.mark.parametrize("attacks", [("invgrad:fast",), ("invgrad:fast", "invgrad", "prior")])
+def test_targets_of_one_network_or_strategy_are_left_out_together(datasets, attacks):
+    """However a campaign calls its sets: what a plan trains alike has one name, and no other."""
+    campaign = Campaign(
+        name="x",
+        images=4,
+        datasets=datasets,
+        architectures=("cnn4:batch_norm=true", "cnn4:batch_norm=false", "lenet"),
+        strategies=("none", "gradient-pruning:rate=0.5", "crop-flip"),
+        trainings=("", "until=0.5"),
+        seeds=(0, 1),
+        shares=("gradient", "update:steps=2,batch=2,lr=0.1"),
+        attacks=attacks,
+    )
+    sets = plan_of(campaign).sets
+    table = pd.DataFrame(
+        {
+            "dataset": one.target.dataset.partition(":")[0],
+            "attack": one.attack.name,
+            "model": one.model,
+            "network": str(one.target.plan.architecture),
+            "defence": str(one.target.plan.defence),
+        }
+        for one in sets
+    )
+    assert choices(table, "strategy") == ["crop-flip", "gradient-pruning:rate=0.5", "none"]
+    assert choices(table, "architecture") == [
+        "cnn4:batch_norm=false",
+        "cnn4:batch_norm=true",
+        "lenet",
+    ]
+    for kind, column in (("architecture", "network"), ("strategy", "defence")):
+        for value in choices(table, kind):
+            labels = table.assign(image_id="0", original="/0.png", recognisable=True)
+            two = pd.concat([labels, labels.assign(image_id="1", original="/1.png")])
+            split = divide(two, HoldOut(kind=kind, value=value))
+            assert not set(split.test[column]) & set(split.train[column])
+
+
 @pytest.mark.parametrize("text", ["original", "architecture=conv", "strategy=crop-flip"])
 def test_text_and_hold_out_say_the_same(text):
     assert hold_out_text(parse_hold_out(text)) == text
@@ -205,6 +247,11 @@ def test_a_hold_out_that_means_nothing_is_refused(text):
 def test_a_share_that_leaves_a_side_empty_is_refused(fraction):
     with pytest.raises(SettingsError, match="share"):
         HoldOut(fraction=fraction)
+
+
+def test_a_seed_that_draws_nothing_is_refused():
+    with pytest.raises(SettingsError, match="seed of the split must be 0 or more; got -1"):
+        HoldOut(seed=-1)
 
 
 def test_what_is_not_there_is_told_with_what_is():
