@@ -714,6 +714,7 @@ def test_ratings_fit_the_screen(chromium, server, store, new_study, size) -> Non
 
 
 SCREENS = [(1366, 768), (2560, 1440), (390, 844)]
+ON_ITS_SIDE = [(844, 390), (667, 375)]
 
 
 @pytest.mark.parametrize("task", [Task.RECOGNITION, Task.PAIR])
@@ -753,11 +754,51 @@ def test_no_built_in_word_is_broken_on_its_key(page, server, new_study) -> None:
     classes = [*Symbols(train_per_class=1, test_per_class=1)("test").classes, "chainsaw"]
     words = [part for name in classes for part in name.split("_")]
     assert page.locator(".sl-grid button").count() == 20
-    for width, height in [*SCREENS, (1280, 720)]:
+    for width, height in [*SCREENS, (1280, 720), *ON_ITS_SIDE]:
         page.set_viewport_size({"width": width, "height": height})
         two_frames(page)
         assert page.evaluate(BROKEN, words) == []
         assert page.evaluate(BROKEN, ["Donaudampfschifffahrtsgesellschaft"])  # it would be seen
+
+
+def test_on_a_telephone_on_its_side_picture_and_answers_are_in_sight(page, server, new_study):
+    join(page, server, new_study(list_size=20))
+    keys = page.locator(".sl-grid button")  # as of a list of twenty
+    keys.evaluate_all("keys => keys.forEach(key => { key.hidden = false; })")
+    for width, height in ON_ITS_SIDE:
+        page.set_viewport_size({"width": width, "height": height})
+        two_frames(page)
+        assert page.evaluate("document.documentElement.scrollHeight") <= height
+        shown = page.locator(".sl-pictures img:visible, .sl-answers button:visible").all()
+        assert len(shown) == 23
+        for one in shown:
+            box = one.bounding_box()
+            assert box["y"] >= 0
+            assert box["y"] + box["height"] <= height
+
+
+def test_the_next_picture_is_seen_from_its_top(page, server, new_study) -> None:
+    page.set_viewport_size({"width": 390, "height": 500})
+    join(page, server, new_study(list_size=20))
+    last = page.locator(".sl-answers button").last
+    last.scroll_into_view_if_needed()
+    assert page.evaluate("scrollY") > 0
+    last.click()
+    expect(page.locator(".sl-count")).to_contain_text("1 of")
+    page.wait_for_function("scrollY === 0")
+
+
+def test_letters_of_twice_the_size_stay_on_the_page(page, server, new_study) -> None:
+    join(page, server, new_study(list_size=20))
+    page.add_style_tag(content="html { font-size: 32px; }")
+    for width, height in ((390, 844), (1280, 800)):
+        page.set_viewport_size({"width": width, "height": height})
+        two_frames(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for name in ("Undo", "How to"):
+            box = page.get_by_role("button", name=name).bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
 
 
 def test_a_held_key_shows_another_view_and_is_on_record(page, server, store, new_study) -> None:

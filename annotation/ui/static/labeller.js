@@ -505,6 +505,7 @@ class SemsimLabeller extends HTMLElement {
     const { first_ms, view } = this.#settings;
     this.#looking.begin(view);
     this.#display = this.#view.show(item, position, Math.max(total, position), this.#was, view);
+    scrollTo(0, 0); // on a low screen somebody has come down to the answers
     if (first_ms) this.#showFirst(item, first_ms);
     else this.#clock.start();
   }
