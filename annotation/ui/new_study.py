@@ -287,17 +287,18 @@ def review(plan: StudyPlan, draft: StudyFile) -> list[str]:
         f"{found.people}; {counted(n, 'is', 'are')} expected.",
         f"The human score is {_choice('headline', spec.headline.value)}; it is fixed before the "
         "first vote.",
-        _of_checks(spec),
+        _of_checks(spec, load.n_items),
         "Annotators never see the name of the study, of a model or of an attack; they "
         f"read “{spec.shown_title}”.",
     ]
 
 
-def _of_checks(spec: StudySpec) -> str:
+def _of_checks(spec: StudySpec, n_items: int) -> str:
+    never = spec.repeat_rate > 0 and n_items <= spec.repeat_lag
     rates = {
         "catch trials": spec.catch_rate,
         "gold items": spec.gold_rate,
-        "blind repeats": spec.repeat_rate,
+        "blind repeats": 0.0 if never else spec.repeat_rate,
     }
     some = [f"{rate:.0%} {name}" for name, rate in rates.items() if rate]
     before = [
@@ -311,7 +312,13 @@ def _of_checks(spec: StudySpec) -> str:
     ]
     first = f"Before the first item: {', '.join(before)}. " if before else ""
     rest = f"Among the items: {', '.join(some)}, which never count." if some else "No checks."
-    return first + rest
+    lacks = (
+        f" No blind repeat will come: one comes {counted(spec.repeat_lag, 'vote')} after its item "
+        f"at least, and there are {counted(n_items, 'item')}."
+        if never
+        else ""
+    )
+    return first + rest + lacks
 
 
 def _choice(name: str, value: str) -> str:

@@ -106,6 +106,12 @@ def test_a_study_in_the_making_is_said_in_sentences(client, draft):
     assert "At 12 an hour that costs about 0.49." in said["people"]
     assert "chance is 25.0%" in said["people"]
     assert "comes with up to 4 words" in said["review"]
+    never = "No blind repeat will come: one comes 50 votes after its item at least, and there are 8"
+    assert never in said["review"]
+    assert "5% blind repeats" not in said["review"]
+    soon = " ".join(look(client, {**draft, "repeat_lag": "3"})["said"]["review"])
+    assert "5% blind repeats" in soon
+    assert "No blind repeat" not in soon
     assert told["unusual"] == [["Candidates per item", "4", "20"]]
     assert told["preview"]["study"]["question"] == "What do you see in the picture?"
     for item in told["preview"]["items"]:
