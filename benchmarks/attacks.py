@@ -571,6 +571,8 @@ def main() -> None:
     options.add_argument("--epochs", type=int, default=12, help="of --only trained and curves")
     options.add_argument("--lr", type=float, default=0.02, help="of --only trained and curves")
     given = options.parse_args()
+    if given.only in ("trained", "curves") and given.device != "cpu":
+        options.error(f"--only {given.only} is of the CPU alone; leave out --device.")
     begin()
     torch.set_num_threads(1)
     rounds = 3 if given.quick else 7

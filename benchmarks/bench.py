@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
@@ -147,7 +148,10 @@ def told(plan: Mapping[str, Run]) -> None:
 def bench(plan: Mapping[str, Run], folder: Path, minutes: float) -> int:
     """Run what `folder` does not have yet, then tell all; 0 where nothing failed or is missing."""
     end = time.monotonic() + 60 * minutes
-    paths = {name: folder / f"{name}-{key_of(run.command, 8)}.txt" for name, run in plan.items()}
+    peer = "breaching" if find_spec("breaching") else ""  # whose columns come with it
+    paths = {
+        name: folder / f"{name}-{key_of(run.command + peer, 8)}.txt" for name, run in plan.items()
+    }
     wrong = {}
     with alone(folder) as lock:
         for name, run in plan.items():

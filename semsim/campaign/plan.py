@@ -83,7 +83,9 @@ class Campaign:
     trainings: tuple[str, ...] = setting(
         ("",), "Trainings", "A change of --train for targets of its own, as until=0.3."
     )
-    together: int = setting(16, "Together", "Images attacked at once, where possible.")
+    together: int = setting(
+        16, "Together", "Images attacked at once, where possible; memory grows with it."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
