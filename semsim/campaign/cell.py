@@ -45,8 +45,9 @@ def train_plan(
     data, test = dataset("train"), dataset("test")
     if content is not None and content_of(dataset) != content:
         raise DataError(
-            f"The pictures of {plan.dataset.name} have changed since they were planned. Begin the "
-            "campaign anew."
+            f"The pictures of {plan.dataset.name} have changed since they were planned, or this "
+            "machine has another copy of them. Begin the campaign anew; copy a folder with the "
+            "times of its files, as `rsync -a` does."
         )
     training = Training(
         architecture=build(NETWORKS, plan.architecture.name, plan.architecture.settings),

@@ -8,18 +8,20 @@ target or the attack, so that models and attacks are compared on the same shifts
 """
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from itertools import product
 from typing import Any
 
 from semsim.attacks import ATTACKS, SHARED
 from semsim.attacks.as_text import check_shared, read_attack, read_shared
 from semsim.datasets import DATASETS
-from semsim.datasets.on_disk import content_of
+from semsim.datasets.on_disk import ROOT, content_of
 from semsim.defences import DEFENCES
-from semsim.defences.strategies import read_strategy, strategy_label
+from semsim.defences.as_text import parse, spell, split_parts
+from semsim.defences.strategies import NAMED_STRATEGIES, read_strategy, strategy_label
 from semsim.errors import DataError, SettingsError
 from semsim.images import to_uint8
 from semsim.kept import keys as kept
@@ -239,7 +241,8 @@ def check(campaign: Campaign) -> None:
         values = getattr(campaign, name)
         if not values:
             raise SettingsError(f"The campaign has no {name}; choose at least one.")
-        _check_once(name, values)
+        called = strategy_label if name == "strategies" else str
+        _check_once(name, [called(value).strip() for value in values])
     _check_once("image_ids", campaign.image_ids)
     if not campaign.image_ids and campaign.images < 1:
         raise SettingsError(f"A campaign needs at least one image; got {campaign.images}.")
@@ -250,9 +253,11 @@ def check(campaign: Campaign) -> None:
         check_shared(read_shared(way), read_attack(attack))
 
 
-def _check_once(name: str, values: Sequence[object]) -> None:
-    if len(set(values)) < len(values):
-        raise SettingsError(f"The campaign's {name} name one twice: {values}.")
+def _check_once(name: str, values: Sequence[str]) -> None:
+    """values: by what they are called on pages and in the names of sets."""
+    for value in values:
+        if values.count(value) > 1:
+            raise SettingsError(f"The campaign's {name} name one twice: {value or 'nothing'}.")
 
 
 def choose_images(test: LabelledImages, campaign: Campaign) -> LabelledImages:
@@ -346,6 +351,8 @@ def _architecture_labels(texts: Sequence[str]) -> list[str]:
 def data_settings(dataset: Plugin, content: str) -> dict[str, Any]:
     """What a key says of a data set: its settings and, where they do not say all, its `content`."""
     settings = key_settings(DATASETS, dataset)
+    if settings.get("root", ROOT) != ROOT:
+        settings["root"] = os.path.abspath(settings["root"])
     return {**settings, "content": content} if content else settings
 
 
@@ -358,9 +365,33 @@ def target_key(plan: TargetPlan, content: str = "") -> str:
         TARGET_FORMAT,
         data_settings(plan.dataset, content),
         key_settings(NETWORKS, plan.architecture),
-        key_settings(DEFENCES, plan.defence),
+        _strategy_settings(plan.defence),
         plain_before(plan.train),
     )
+
+
+def _strategy_settings(strategy: Plugin) -> dict[str, Any]:
+    """What a key says of a strategy: one of several parts as the paper's where it is one of those.
+
+    Their spelling is older than `_short`, and results are kept under it.
+    """
+    settings = key_settings(DEFENCES, strategy)
+    if strategy.name == "composed":
+        short = _short(settings["parts"])
+        papers = (text for text in NAMED_STRATEGIES.values() if _short(text) == short)
+        settings["parts"] = next(papers, short)
+    return settings
+
+
+def _short(parts: str) -> str:
+    """The parts of a strategy without settings that are the usual ones, in the order of fields."""
+    said = []
+    for part in map(parse, split_parts(parts)):
+        usual, meant = (build(DEFENCES, part.name, given) for given in ({}, part.settings))
+        each = {one.name: getattr(meant, one.name) for one in fields(meant)}
+        changed = {name: value for name, value in each.items() if value != getattr(usual, name)}
+        said.append(spell(part.name, changed))
+    return " & ".join(said)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ from semsim.campaign.watch import campaigns, read_campaign
 from semsim.cli.job import do
 from semsim.cli.options import changes_of, given, settings_of, taking
 from semsim.datasets.on_disk import ROOT
-from semsim.errors import SemsimError
+from semsim.errors import SemsimError, SettingsError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import read_job
 from semsim.jobs.orders import from_record
@@ -103,6 +103,11 @@ def changed(
     def change(base: Campaign) -> Campaign:
         if file is not None:
             base = from_record(Campaign, {"name": "", **jobs.read_json(file)})
+            if base.train.seed != _UNNAMED.train.seed:
+                raise SettingsError(
+                    f"{file}: a training has no seed of its own here; leave it out of train and "
+                    "give seeds."
+                )
         made = replace(base, **changes, train=read_training(train, base.train, "--seed"))
         if not made.name:
             raise typer.BadParameter("give the campaign a name with --name")
@@ -119,9 +124,11 @@ def _from_anywhere(dataset: str) -> str:
     """The text of a data set with its folder as a whole path: others read it from elsewhere."""
 
     def whole(found: re.Match[str]) -> str:
-        return found[0] if found["root"] == ROOT else f"{found[1]}{Path(found['root']).resolve()}"
+        root = found["root"].rstrip()
+        kept = root == ROOT or Path(root).is_absolute()
+        return found[0] if kept else f"{found[1]}{Path(root).resolve()}"
 
-    return re.sub(r"((?<=[:,])\s*root=)(?P<root>[^,]+)", whole, dataset)
+    return re.sub(r"((?<=[:,])\s*root\s*=\s*)(?P<root>[^,]+)", whole, dataset)
 
 
 @app.command("plan")

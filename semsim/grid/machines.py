@@ -19,6 +19,7 @@ try:
     import dask
     from distributed import Client as Client
     from distributed import LocalCluster
+    from distributed.comm import get_address_host
     from distributed.utils import get_mp_context
 except ModuleNotFoundError as error:
     raise MissingExtraError("Work in many processes", "grid") from error
@@ -41,11 +42,12 @@ def connect(
     """
     if scheduler:
         try:
+            get_address_host(scheduler)  # a client of what is no address tells of itself as it dies
             client = Client(scheduler, timeout=patience, set_as_default=False)
         except (OSError, ValueError) as error:
             raise JobError(
-                f"No Dask scheduler answers at {scheduler!r} ({error}). Start one with `dask "
-                "scheduler`; it prints its address."
+                f"No Dask scheduler answers at {scheduler!r} ({error}). --scheduler is the address "
+                "of one, as tcp://host:8786; start it with `dask scheduler`, which prints it."
             ) from error
         with client:
             check_machines(client, needs)

@@ -3,12 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_type_hints
+from types import MappingProxyType, NoneType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from semsim.errors import SettingsError
 
 T = TypeVar("T")
 P = TypeVar("P", bound="Place")
+_PLAIN: Mapping[Any, str] = MappingProxyType(
+    {str: "a text", int: "a whole number", float: "a number", bool: "true or false", Path: "a text"}
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +47,8 @@ def from_record(kind: type[T], record: Mapping[str, Any]) -> T:
     """The `kind` of which `to_record` made `record`; what is left out has its default.
 
     Its fields are plain values, tuples of them, paths and dataclasses, or None where they may be.
-    Raises `SettingsError` for a field there is not, and for one that is missing.
+    Raises `SettingsError` for a field there is not, for one that is missing, and for a value of
+    another kind.
     """
     if not isinstance(record, Mapping):
         raise SettingsError(f"Expected the settings of {kind.__name__}; got {record!r}.")
@@ -55,7 +60,7 @@ def from_record(kind: type[T], record: Mapping[str, Any]) -> T:
             f"{kind.__name__} has no setting {unknown[0]!r}. It has: {', '.join(sorted(known))}."
         )
     try:
-        return kind(**{name: _value(hints[name], value) for name, value in record.items()})
+        return kind(**{name: _value(name, hints[name], value) for name, value in record.items()})
     except TypeError as error:
         raise SettingsError(f"This is no {kind.__name__}: {error}.") from error
 
@@ -77,13 +82,26 @@ def options(argv: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _value(hint: Any, value: Any) -> Any:
-    for one in (hint, *get_args(hint)):
-        if value is not None and isinstance(one, type) and is_dataclass(one):
-            return from_record(one, value)
-        if value is not None and one is Path:
-            return Path(value)
-    return _tuples(value)
+def _value(name: str, hint: Any, value: Any) -> Any:
+    """`value` as `hint` has it; `TypeError` that says what `name` must be where it is not that."""
+    kinds = get_args(hint)
+    if NoneType in kinds:
+        return None if value is None else _value(name, kinds[0], value)
+    if get_origin(hint) is tuple:
+        if isinstance(value, list | tuple):
+            return tuple(_value(f"each of {name}", kinds[0], one) for one in value)
+        raise TypeError(f"{name} must be a list; got {value!r}")
+    if isinstance(hint, type) and is_dataclass(hint):
+        return from_record(hint, value)
+    if hint in _PLAIN and not _is_plain(hint, value):
+        raise TypeError(f"{name} must be {_PLAIN[hint]}; got {value!r}")
+    return Path(value) if hint is Path else _tuples(value)
+
+
+def _is_plain(hint: type, value: Any) -> bool:
+    if isinstance(value, bool):  # which Python counts as a number
+        return hint is bool
+    return isinstance(value, {float: (int, float), Path: str}.get(hint, hint))
 
 
 def _tuples(value: Any) -> Any:

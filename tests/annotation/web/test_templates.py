@@ -66,7 +66,9 @@ def steps(study, text=""):
         "declined": step_page(study, "declined"),
         "failed": step_page(study, "failed"),
         "stopped": step_page(study, "stopped", why="paused"),
-        "thanks": step_page(study, "thanks", code=text, goes_to=f"https://x.example/{text}"),
+        "thanks": step_page(
+            study, "thanks", code=text, goes_to=f"https://x.example/{text}", why=""
+        ),
     }
 
 
@@ -255,10 +257,10 @@ def test_no_option_of_the_questions_is_marked(make_study):
 
 def test_the_end_leads_on_where_the_study_says(make_study):
     goes_to = code_address("https://panel.example/done?cc={code}", "AB 1")
-    (link,) = Elements(step_page(make_study(), "thanks", code="AB 1", goes_to=goes_to)).all("a")
+    (link,) = Elements(step_page(make_study(), "thanks", code="AB 1", goes_to=goes_to, why="")).all("a")
     assert link["href"] == "https://panel.example/done?cc=AB%201"
     assert link["rel"] == "noreferrer"
-    assert Elements(step_page(make_study("b"), "thanks", code="AB1", goes_to="")).all("a") == []
+    assert Elements(step_page(make_study("b"), "thanks", code="AB1", goes_to="", why="")).all("a") == []
 
 
 def test_each_form_tells_which_step_it_is_for(make_study):

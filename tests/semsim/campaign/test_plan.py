@@ -152,6 +152,12 @@ def test_images_can_be_named_and_must_exist():
         ({"attacks": ()}, "no attacks"),
         ({"seeds": (1, 1)}, "seeds name one twice"),
         ({"image_ids": (TEST.ids[0], TEST.ids[0])}, "image_ids name one twice"),
+        (
+            {"strategies": ("noise", "gradient-noise:std=0.001,apply_at=both")},
+            "strategies name one twice: noise",
+        ),
+        ({"strategies": ("none", " none")}, "strategies name one twice: none"),
+        ({"attacks": ("invgrad", "invgrad ")}, "attacks name one twice: invgrad"),
         ({"images": 0}, "at least one image"),
         ({"together": 0}, "together=0"),
         ({"attacks": ("invgrad:speed=3",)}, "no setting 'speed'"),
@@ -274,6 +280,18 @@ def test_other_files_in_a_folder_are_other_targets(tmp_path):
     assert after.images[campaign.datasets[0]].ids == before.images[campaign.datasets[0]].ids
     assert not {one.key for one in after.targets} & {one.key for one in before.targets}
     assert not {one.key for one in after.cells} & {one.key for one in before.cells}
+
+
+def test_one_folder_is_one_however_its_path_is_written(tmp_path, monkeypatch):
+    whole = folder_of_pictures(tmp_path / "own")
+    monkeypatch.chdir(tmp_path)
+    ways = (whole, f"{whole}/", "folder:root=own", "folder:root=./own/")
+    keys = [plan_of(toy_campaign(datasets=(way,), images=2)).targets[0].key for way in ways]
+    assert len({*keys}) == 1
+    folder_of_pictures(tmp_path / "other")
+    assert (
+        plan_of(toy_campaign(datasets=("folder:root=other",), images=2)).targets[0].key != keys[0]
+    )
 
 
 def test_looking_at_the_files_of_a_folder_takes_one_look_a_plan(tmp_path, monkeypatch):

@@ -284,6 +284,15 @@ def test_nobody_at_the_address():
         pass
 
 
+@pytest.mark.parametrize("wrong", ["nonsense", "nonsense://x", "tcp://a:b:1"])
+def test_what_is_no_address_is_said_and_nothing_else_is(wrong):
+    code = f"from semsim.grid.machines import connect\nwith connect({wrong!r}, patience=0.1): pass"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    *_, last = done.stderr.splitlines()  # of a client that dies as Python ends, words would follow
+    assert last.startswith(f"semsim.errors.JobError: No Dask scheduler answers at {wrong!r}")
+    assert "as tcp://host:8786" in last
+
+
 class Machine:
     """A scheduler or a worker in a process of its own."""
 

@@ -151,7 +151,11 @@ def test_what_was_not_computed_is_said_with_its_reason():
     ("words", "told"),
     [
         (["run", *TINY, "--attack", "nobody"], "No attack is called 'nobody'"),
+        (["run", *TINY, "--strategy", "nobody"], "No defence is called 'nobody'. Known: ats,"),
         (["run", *TINY, "--scheduler", "nonsense://x"], "No Dask scheduler answers"),
+        (["run", *TINY, "--scheduler", "nonsense"], "--scheduler is the address of one, as tcp://"),
+        (["run", *TINY, "--train", "seed=5"], "give seeds with --seed"),
+        (["run", *TINY, "--training", "seed=1"], "give seeds with --seed"),
         (["plan", "--images", "2"], "--name"),
         (["status", "--name", "nobody"], "There is no campaign 'nobody'"),
     ],
@@ -161,6 +165,40 @@ def test_what_is_wrong_is_said_without_a_traceback(words, told, tmp_path):
     assert done.exit_code in (1, 2)
     assert told in done.output
     assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("record", "told"),
+    [
+        ({"images": "3"}, "images must be a whole number; got '3'"),
+        ({"datasets": "digits"}, "datasets must be a list; got 'digits'"),
+        ({"train": None}, "Expected the settings of TrainSettings; got None"),
+        ({"train": {"seed": 5}}, "leave it out of train and give seeds"),
+    ],
+)
+def test_what_a_file_says_wrong_is_said_without_a_traceback(record, told, tmp_path):
+    file = tmp_path / "campaign.json"
+    file.write_text(json.dumps({"name": "wrong", **record}))
+    done = typed("plan", "--file", str(file), "--data-dir", str(tmp_path))
+    assert done.exit_code == 2
+    assert told in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("folder: root = pics ,size=8", "folder: root = {here}/pics,size=8"),
+        ("folder:size=8,root=../up", "folder:size=8,root={up}/up"),
+        ("folder:root=my,pics", "folder:root={here}/my,pics"),
+        ("folder:root=/there/,size=8", "folder:root=/there/,size=8"),
+        ("caltech101:root=data/datasets", "caltech101:root=data/datasets"),
+        ("symbols:size=8", "symbols:size=8"),
+    ],
+)
+def test_the_folder_of_a_data_set_is_found_from_anywhere(text, whole, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (found,) = changed(dataset=[text])(Campaign(name="a")).datasets
+    assert found == whole.format(here=tmp_path.resolve(), up=tmp_path.resolve().parent)
 
 
 def test_options_come_on_top_of_a_file(tmp_path):

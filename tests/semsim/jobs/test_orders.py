@@ -14,6 +14,8 @@ from semsim.jobs.orders import from_record, options, to_record
 class Inner:
     rate: float = 0.1
     drops: tuple[float, ...] = (0.5,)
+    steps: int = 3
+    quick: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,30 @@ def test_what_is_left_out_has_its_default():
         ({"name": "a", "folder": "b", "inner": {"speed": 1}}, "Inner has no setting 'speed'"),
         ({"name": "a", "folder": "b", "inner": 3}, "settings of Inner; got 3"),
         ({"name": "a"}, "This is no Outer: .*'folder'"),
+        ({"name": 5, "folder": "b"}, "This is no Outer: name must be a text; got 5"),
+        ({"name": "a", "folder": 5}, "folder must be a text; got 5"),
+        ({"name": "a", "folder": "b", "inner": None}, "settings of Inner; got None"),
+        *[
+            ({"name": "a", "folder": "b", "inner": {name: value}}, message)
+            for name, value, message in (
+                ("steps", "3", "This is no Inner: steps must be a whole number; got '3'"),
+                ("steps", 2.5, "steps must be a whole number; got 2.5"),
+                ("steps", True, "steps must be a whole number; got True"),
+                ("rate", "x", "rate must be a number; got 'x'"),
+                ("quick", 1, "quick must be true or false; got 1"),
+                ("drops", "0.5", "drops must be a list; got '0.5'"),
+                ("drops", [0.5, None], "each of drops must be a number; got None"),
+            )
+        ],
     ],
 )
 def test_a_record_of_something_else_is_refused(record, message):
     with pytest.raises(SettingsError, match=message):
         from_record(Outer, record)
+
+
+def test_a_whole_number_is_a_number():
+    assert from_record(Inner, {"rate": 2, "drops": [1]}) == Inner(rate=2.0, drops=(1.0,))
 
 
 def test_options_are_read_from_arguments():

@@ -44,6 +44,13 @@ def campaign_keys() -> list[str]:
     return [plan.targets[0].key, cell, plan.cells[0].key, str(plan.cells[0].draw)]
 
 
+def strategy_keys() -> dict[str, str]:
+    """Of targets, by their strategy: one of several parts is what it was, however it is spelt."""
+    campaign = toy_campaign(strategies=tuple(STRATEGY_KEYS), images=2)
+    targets = make_plan(campaign, dict.fromkeys(campaign.datasets, grey())).targets
+    return {text: one.key for text, one in zip(STRATEGY_KEYS, targets, strict=True)}
+
+
 def attack_keys() -> dict[str, str]:
     """By attack: of those whose numbers never changed, whatever settings came later."""
     return {t: campaign_key(key_settings(ATTACKS, read_attack(t))) for t in ATTACK_KEYS}
@@ -78,7 +85,18 @@ ATTACK_KEYS = {
     "rgap": "0347b2b27fb5473eb6d1",
     "copa-prior": "84cd89f0f5e9a841dd6c",
 }
+STRATEGY_KEYS = {
+    "crop-flip": "6d769e59f68ae3d84362",
+    "3-1-7-code": "007762884fef70da4347",
+    "pruning-code": "6ef94039906c4a3c2e5c",
+    "crop-flip & gradient-pruning:apply_at=train": "6ef94039906c4a3c2e5c",
+    "noise-code": "cfd2d5a1c7d9dc420126",
+    "crop-flip & gradient-noise:std=0.01": "f0c51bc3537d87c4aaae",
+    "crop-flip:padding=4 & gradient-noise:std=1e-2": "f0c51bc3537d87c4aaae",
+    "noise": "bc61a49c92fef2e594e6",
+}
 KEYS = {
+    "strategies": (strategy_keys, STRATEGY_KEYS),
     "attacks": (attack_keys, ATTACK_KEYS),
     "campaign": (
         campaign_keys,
