@@ -257,10 +257,12 @@ def test_no_option_of_the_questions_is_marked(make_study):
 
 def test_the_end_leads_on_where_the_study_says(make_study):
     goes_to = code_address("https://panel.example/done?cc={code}", "AB 1")
-    (link,) = Elements(step_page(make_study(), "thanks", code="AB 1", goes_to=goes_to, why="")).all("a")
+    last = step_page(make_study(), "thanks", code="AB 1", goes_to=goes_to, why="")
+    (link,) = Elements(last).all("a")
     assert link["href"] == "https://panel.example/done?cc=AB%201"
     assert link["rel"] == "noreferrer"
-    assert Elements(step_page(make_study("b"), "thanks", code="AB1", goes_to="", why="")).all("a") == []
+    last = step_page(make_study("b"), "thanks", code="AB1", goes_to="", why="")
+    assert Elements(last).all("a") == []
 
 
 def test_each_form_tells_which_step_it_is_for(make_study):
