@@ -101,7 +101,8 @@ def _value(name: str, hint: Any, value: Any) -> Any:
 def _is_plain(hint: type, value: Any) -> bool:
     if isinstance(value, bool):  # which Python counts as a number
         return hint is bool
-    return isinstance(value, {float: (int, float), Path: str}.get(hint, hint))
+    kinds: dict[type, type | tuple[type, ...]] = {float: (int, float), Path: str}
+    return isinstance(value, kinds.get(hint, hint))
 
 
 def _tuples(value: Any) -> Any:
