@@ -37,21 +37,15 @@ help:
 
 SITE = -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 
-.venv/flower.stamp: requirements-flower.txt .venv/run.stamp
-	$(BIN)/python -m venv .venv/flower
-	$(BIN)/python $(SITE) > "$$(.venv/flower/bin/python $(SITE))/studio.pth"
-	.venv/flower/bin/python -m pip install --quiet -r requirements-flower.txt
+# What has versions of its own goes into an environment of its own, in front of the product's.
+OWN = flower formats bench
+$(OWN:%=.venv/%.stamp): .venv/%.stamp: requirements-%.txt .venv/run.stamp
+	$(BIN)/python -m venv .venv/$*
+	$(BIN)/python $(SITE) > "$$(.venv/$*/bin/python $(SITE))/studio.pth"
+	.venv/$*/bin/python -m pip install --quiet -r requirements-$*.txt
 	touch $@
 
-flower: .venv/flower.stamp
-
-.venv/formats.stamp: requirements-formats.txt .venv/run.stamp
-	$(BIN)/python -m venv .venv/formats
-	$(BIN)/python $(SITE) > "$$(.venv/formats/bin/python $(SITE))/studio.pth"
-	.venv/formats/bin/python -m pip install --quiet -r requirements-formats.txt
-	touch $@
-
-formats: .venv/formats.stamp
+flower formats: %: .venv/%.stamp
 
 run: .venv/run.stamp
 	$(BIN)/python app.py $(LOCAL) --host $(HOST) --port $(PORT) $(ARGS)
@@ -98,9 +92,10 @@ pins: .venv/uv/bin/uv
 		--group dev --extra ms-ssim --extra torchmetrics --extra s3)
 	$(call compiled,requirements-flower.txt,requirements.txt requirements-dev.txt,--group flower)
 	$(call compiled,requirements-formats.txt,requirements.txt requirements-dev.txt,--group formats)
+	$(call compiled,requirements-bench.txt,requirements.txt requirements-dev.txt,--group bench)
 
-bench: .venv/test.stamp
-	$(BIN)/python -m benchmarks.bench $(ARGS)
+bench: .venv/test.stamp .venv/bench.stamp
+	.venv/bench/bin/python -m benchmarks.bench $(ARGS)
 
 docs: .venv/test.stamp
 	$(BIN)/python -m mkdocs build --strict
