@@ -4,11 +4,12 @@ import hashlib
 import io
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from annotation.errors import StudyError
 from annotation.kept.remote import Remote
@@ -68,7 +69,7 @@ def read_pixels(path: Path) -> np.ndarray:
         with Image.open(path, formats=FORMATS) as image:
             _check_size(path, *image.size)
             _check_pixels(path, image)
-            return np.asarray(image.convert("RGB"))
+            return np.asarray(_upright(image).convert("RGB"))
     except FileNotFoundError:
         raise StudyError(f"{path} is missing.") from None
     except Image.DecompressionBombError as error:  # comes before the size is known
@@ -96,6 +97,14 @@ def _check_pixels(path: Path, image: Image.Image) -> None:
         raise StudyError(
             f"{path} has pixels of kind {image.mode}; expected 8 bits a channel. Save it so."
         )
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    """As its camera says it was held (EXIF), and as every viewer shows it."""
+    image.load()  # whose errors count
+    with suppress(Exception):  # of a camera's notes that nobody can read
+        ImageOps.exif_transpose(image, in_place=True)
+    return image
 
 
 def _most_megapixels() -> float:
@@ -206,7 +215,7 @@ def find(one: Kept, root: Shelf) -> Path:
 def keep(folder: Path, content: bytes) -> Path:
     """Write `content` under its SHA-256, whole or not at all; nothing to do if it is there."""
     path = path_of(folder, sha256(content))
-    if not path.exists():
+    if not path.exists() or path.stat().st_size != len(content):  # as a power cut may leave it
         folder.mkdir(parents=True, exist_ok=True)
         with whole(path) as part:
             part.write_bytes(content)

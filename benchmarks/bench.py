@@ -1,6 +1,10 @@
 """The tables of benchmarks/README.md made again, and every target, met or missed: make bench.
 
 python -m benchmarks.bench [--list] [--only NAME,NAME] [--minutes 120]
+python -m benchmarks.bench --database postgresql+psycopg://postgres@127.0.0.1/test
+
+The second makes the tables of PostgreSQL too, which are 50 minutes more: each benchmark in a schema
+of its own, which goes with it.
 
 One benchmark after another, each in a process of its own. What it prints is kept in
 data/benchmarks/<code>/<name>-<key>.txt, by the commit and by its command, and what is kept is not
@@ -19,13 +23,16 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
+from sqlalchemy import create_engine, make_url
+from sqlalchemy.schema import CreateSchema, DropSchema
 
 from benchmarks.measuring import JUDGED, ROOT, code
 from semsim.kept.keys import key_of
@@ -45,8 +52,8 @@ class Run:
 
 PLAN = {
     "startup": Run(command="benchmarks.startup", minutes=1.5),
-    "pages": Run(command="benchmarks.pages --runs 3", minutes=7),
-    "metrics": Run(command="benchmarks.metrics", minutes=1.5),
+    "pages": Run(command="benchmarks.pages --runs 3", minutes=9),
+    "metrics": Run(command="benchmarks.metrics", minutes=1),
     "metrics-networks": Run(
         command="benchmarks.metrics --only lpips,light --pictures 2048", minutes=1.5
     ),
@@ -54,20 +61,20 @@ PLAN = {
         command="benchmarks.metrics --only lpips --pictures 100000 --rounds 1", minutes=4
     ),
     "fid-many": Run(
-        command="benchmarks.metrics --only light --pictures 100000 --rounds 1", minutes=5.5
+        command="benchmarks.metrics --only light --pictures 100000 --rounds 1", minutes=6.5
     ),
-    "fid": Run(command="benchmarks.metrics --only fid --pictures 64", minutes=4),
+    "fid": Run(command="benchmarks.metrics --only fid --pictures 64", minutes=5),
     "votes": Run(command="benchmarks.statistics --only time", minutes=1),
     "few-models": Run(
         command="benchmarks.statistics --only models,difference,ceiling,images", minutes=2
     ),
-    "attacks": Run(command="benchmarks.attacks --quick --only speed", minutes=4),
-    "attacks-many": Run(command="benchmarks.attacks --quick --only many", minutes=4.5),
-    "attacks-at-once": Run(command="benchmarks.attacks --quick --only at-once", minutes=12),
+    "attacks": Run(command="benchmarks.attacks --quick --only speed", minutes=3),
+    "attacks-many": Run(command="benchmarks.attacks --quick --only many", minutes=6),
+    "attacks-at-once": Run(command="benchmarks.attacks --quick --only at-once", minutes=11),
     "attacks-passes": Run(command="benchmarks.attacks --quick --only passes", minutes=2.5),
     "attacks-tv": Run(command="benchmarks.attacks --only tv", minutes=2.5),
     "attacks-trained": Run(
-        command="benchmarks.attacks --only trained --epochs 4 --lr 0.05", minutes=2
+        command="benchmarks.attacks --only trained --epochs 4 --lr 0.05", minutes=1
     ),
     "attacks-curves": Run(
         command="benchmarks.attacks --only curves --epochs 4 --lr 0.05", minutes=9.5
@@ -76,35 +83,60 @@ PLAN = {
     "linear-dense": Run(command="benchmarks.linear --variants 3 --rounds 1", minutes=4),
     "learning": Run(command="benchmarks.learning --quick --rounds 3 --threads 1", minutes=3),
     "learning-large": Run(
-        command="benchmarks.learning --large --rounds 1 --threads 1 --judged 0", minutes=3.5
+        command="benchmarks.learning --large --rounds 1 --threads 1 --judged 0", minutes=4
     ),
     "scoring": Run(
-        command="benchmarks.learning --scoring 512 --quick --rounds 5 --threads 1", minutes=1.5
+        command="benchmarks.learning --scoring 512 --quick --rounds 5 --threads 1", minutes=1
     ),
     "scoring-large": Run(
-        command="benchmarks.learning --scoring 128 --large --rounds 3 --threads 1", minutes=4.5
+        command="benchmarks.learning --scoring 128 --large --rounds 3 --threads 1", minutes=4
     ),
     "faults": Run(command="benchmarks.faults", minutes=3),
-    "study": Run(command="benchmarks.annotation --seconds 30", minutes=2.5),
+    "study": Run(command="benchmarks.annotation --seconds 30", minutes=2),
     "study-small": Run(command="benchmarks.annotation --items 400 --seconds 30", minutes=1),
     "arrivals": Run(
-        command="benchmarks.arrivals --slots 200000 --servers 1 --people 100 --over 100", minutes=5
+        command="benchmarks.arrivals --slots 200000 --servers 1 --people 100 --over 100",
+        minutes=2.5,
     ),
     "memory": Run(command="benchmarks.annotation --items 200 --seconds 480", minutes=8.5),
     "joint": Run(command="benchmarks.annotation --joint 3 --items 4000 --seconds 10", minutes=1.5),
     "campaign": Run(
-        command="benchmarks.campaign --images 24 --steps 200 --together 4 --rounds 2", minutes=2
+        command="benchmarks.campaign --images 24 --steps 200 --together 4 --rounds 2", minutes=2.5
     ),
-    "hosts-faults": Run(command="benchmarks.dask_hosts --only faults --cells 200", minutes=4),
+    "hosts-faults": Run(command="benchmarks.dask_hosts --only faults", minutes=6.5),
     "hosts": Run(
-        command="benchmarks.dask_hosts --only overhead --together 16 --rounds 2", minutes=5.5
+        command="benchmarks.dask_hosts --only overhead --together 16 --rounds 2", minutes=5
     ),
     "peer": Run(command="benchmarks.annotation_peer", minutes=1),
-    "crowd": Run(command="benchmarks.crowd", minutes=2),
+    "crowd": Run(command="benchmarks.crowd", minutes=1),
+}
+# Where a PostgreSQL is given: the same load on more servers, and what SQLite does not bear.
+WITH_DATABASE = {
+    "study-postgresql": Run(
+        command="benchmarks.annotation --items 6000 --annotators 100 --rate 100 --servers 2",
+        minutes=2.5,
+    ),
+    "joint-postgresql": Run(
+        command="benchmarks.annotation --joint 3 --items 4000 --seconds 10 --servers 2", minutes=1.5
+    ),
+    "joint-million": Run(
+        command="benchmarks.annotation --joint 3 --items 200000 --seconds 10 --servers 2", minutes=5
+    ),
+    "faults-postgresql": Run(command="benchmarks.faults", minutes=4),
+    "arrivals-2": Run(
+        command="benchmarks.arrivals --servers 2 --people 120 --over 120", minutes=4.5
+    ),
+    "arrivals-4": Run(
+        command="benchmarks.arrivals --servers 4 --people 120 --over 120", minutes=4.5
+    ),
+    "arrivals-600": Run(
+        command="benchmarks.arrivals --servers 2 --people 600 --over 120", minutes=5.5
+    ),
+    "arrivals-10000": Run(command="benchmarks.arrivals --servers 2", minutes=11),
+    "arrivals-10000-4": Run(command="benchmarks.arrivals --servers 4", minutes=11),
 }
 # What of the README this does not make again, and why.
 LEFT_OUT = {
-    "annotation --joint at full size, with PostgreSQL": "studies of up to a million slots",
     "campaign --images 48": "five minutes, of which the plan has a smaller campaign",
     "attacks --only layouts, learning --layouts": "ten minutes, most of it compiling",
     "attacks --only quality": "half an hour, on pictures of CIFAR-100, which do not come with it",
@@ -113,7 +145,6 @@ LEFT_OUT = {
     "cards": "writes a table of the product, not a figure: when a card changes",
     "question": "hours: 44 trainings that choose and 40 that judge",
     "faults --only clock,folder": "needs libfaketime, and a root who may make files immutable",
-    "annotation, arrivals, faults and crowd --database": "needs an empty PostgreSQL of its own",
     "crowd --items 10000": "seven minutes, of which the plan has 500 pictures",
     "annotation_peer --potato": "needs Potato, in an environment of its own",
     "semsim reproduce ensembler": "half a day of one core: four tables and two figures",
@@ -124,7 +155,6 @@ LEFT_OUT = {
     "semsim import auto, semsim compare, --mixed-precision": "once, by hand",
     "annotation plan crowd": "a minute and a half: a plan of simulated people, without a target",
     "semsim reproduce copa": "needs pictures of CIFAR-10",
-    "dask_hosts --only faults at 500 cells": "two minutes more; the plan has 200 cells",
     "what was tried and not kept": "its code is gone; the README names its commit or its day",
 }
 
@@ -135,17 +165,21 @@ def main() -> None:
     )
     parser.add_argument("--list", action="store_true", help="what runs, its minutes, what does not")
     parser.add_argument("--only", help="names of --list, with commas")
-    parser.add_argument("--minutes", type=float, default=MINUTES, help="for all of it")
+    parser.add_argument("--minutes", type=float, help=f"for all of it; usually {MINUTES:g}")
+    parser.add_argument("--database", help="SQLAlchemy URL of a PostgreSQL, for what needs one")
     asked = parser.parse_args()
-    names = list(PLAN) if asked.only is None else asked.only.split(",")
-    if unknown := [name for name in names if name not in PLAN]:
-        parser.error(f"no benchmark is called {unknown[0]!r}; there are: {', '.join(PLAN)}.")
-    plan = {name: PLAN[name] for name in names}
+    more = WITH_DATABASE if asked.database else {}
+    known = PLAN | more
+    names = list(known) if asked.only is None else asked.only.split(",")
+    if unknown := [name for name in names if name not in known]:
+        parser.error(f"no benchmark is called {unknown[0]!r}; there are: {', '.join(known)}.")
+    plan = {name: known[name] for name in names}
     if asked.list:
         told(plan)
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("Ended: make bench goes on from here."))
-    sys.exit(bench(plan, KEPT / code(), asked.minutes))
+    usual = MINUTES + sum(run.minutes for run in more.values())
+    sys.exit(bench(plan, KEPT / code(), asked.minutes or usual, asked.database))
 
 
 def told(plan: Mapping[str, Run]) -> None:
@@ -153,11 +187,16 @@ def told(plan: Mapping[str, Run]) -> None:
     for name, run in plan.items():
         print(f"{name:16}{run.minutes:4g} min  python -m {run.command}")
     print(f"{'in all':16}{sum(run.minutes for run in plan.values()):4g} min")
-    _left_out()
+    _left_out(plan)
 
 
-def bench(plan: Mapping[str, Run], folder: Path, minutes: float) -> int:
-    """Run what `folder` does not have yet, then tell all; 0 where nothing failed or is missing."""
+def bench(
+    plan: Mapping[str, Run], folder: Path, minutes: float, database: str | None = None
+) -> int:
+    """Run what `folder` does not have yet, then tell all; 0 where nothing failed or is missing.
+
+    database: where those of `WITH_DATABASE` get a schema each.
+    """
     end = time.monotonic() + 60 * minutes
     peer = "breaching" if find_spec("breaching") else ""  # whose columns come with it
     paths = {
@@ -174,11 +213,13 @@ def bench(plan: Mapping[str, Run], folder: Path, minutes: float) -> int:
             else:
                 print(f"{name}: about {run.minutes:g} minutes; python -m {run.command}", flush=True)
                 limit = min(left, PATIENCE * run.minutes)
-                why = performed(run, paths[name], limit, lock)
+                given = schema(database) if database and name in WITH_DATABASE else nullcontext("")
+                with given as options:
+                    why = performed(run, paths[name], limit, lock, options)
                 wrong |= {} if why is None else {name: why}
     found = {name: path.read_text("utf-8") for name, path in paths.items() if path.exists()}
     _targets(found)
-    _left_out()
+    _left_out(plan)
     for name, why in wrong.items():
         print(f"{name} {why}")
     return 1 if wrong else 0
@@ -199,12 +240,27 @@ def alone(folder: Path) -> Iterator[int]:
         yield lock.fileno()
 
 
-def performed(run: Run, path: Path, minutes: float, lock: int) -> str | None:
+@contextmanager
+def schema(database: str) -> Iterator[str]:
+    """The option of a benchmark for a schema of its own, which goes with the block."""
+    name = f"bench_{uuid.uuid4().hex}"
+    address = make_url(database).update_query_dict({"options": f"-csearch_path={name}"})
+    engine = create_engine(database, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(CreateSchema(name))
+        try:
+            yield f" --database {shlex.quote(address.render_as_string(hide_password=False))}"
+        finally:
+            connection.execute(DropSchema(name, cascade=True))
+    engine.dispose()
+
+
+def performed(run: Run, path: Path, minutes: float, lock: int, options: str = "") -> str | None:
     """Run it and keep at `path` what it prints, or why there is nothing to keep."""
     part, failed = path.with_suffix(".part"), path.with_suffix(".failed")
     with part.open("w", encoding="utf-8") as out:
         process = psutil.Popen(
-            [sys.executable, "-u", "-m", *shlex.split(run.command)],
+            [sys.executable, "-u", "-m", *shlex.split(run.command + options)],
             cwd=ROOT,
             stdout=out,
             stderr=subprocess.STDOUT,
@@ -253,8 +309,10 @@ def _targets(found: Mapping[str, str]) -> None:
         print(f"  {'met' if met else '**missed**':12}{name}: {line}")
 
 
-def _left_out() -> None:
+def _left_out(plan: Mapping[str, Run]) -> None:
     print("\nNot made again:")
+    if left := [name for name in WITH_DATABASE if name not in plan]:
+        print(f"  {', '.join(left)}: made where --database is given")
     for name, why in LEFT_OUT.items():
         print(f"  {name}: {why}")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from semsim.errors import DataError, PictureError, SettingsError
 
@@ -81,15 +81,23 @@ def check_opaque(path: Path, file: Image.Image) -> None:
         raise PictureError(f"{path} is partly transparent; save it without that.")
 
 
+def upright(file: Image.Image) -> Image.Image:
+    """The open image in RGB, turned as its camera says it was held (EXIF), as viewers show it."""
+    file.load()  # whose errors count
+    with suppress(Exception):  # of a camera's notes that nobody can read
+        ImageOps.exif_transpose(file, in_place=True)
+    return file.convert("RGB")
+
+
 def read_pixels(path: Path, size: tuple[int, int] | None = None) -> np.ndarray:
-    """The image at `path` as (H, W, 3) uint8; grey becomes RGB.
+    """The image at `path` as (H, W, 3) uint8, `upright`; grey becomes RGB.
 
     size: (H, W) to resize to (bicubic, antialiased), or None to keep the image's own.
     Raises `DataError` as `open_picture` and `check_opaque` do.
     """
     with open_picture(path) as file:
         check_opaque(path, file)
-        picture = file.convert("RGB")
+        picture = upright(file)
     if size is not None and picture.size != (size[1], size[0]):
         picture = picture.resize((size[1], size[0]), Image.Resampling.BICUBIC)
     return np.asarray(picture)

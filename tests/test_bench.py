@@ -1,6 +1,7 @@
 """`make bench`: every benchmark once, whatever ends it, and every target as it was printed."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -8,9 +9,11 @@ import time
 
 import psutil
 import pytest
+from sqlalchemy import create_engine, inspect
+from study_factory import POSTGRES, empty_database
 
 from benchmarks import bench
-from benchmarks.bench import LEFT_OUT, MINUTES, PLAN, Run, targets
+from benchmarks.bench import LEFT_OUT, MINUTES, PLAN, WITH_DATABASE, Run, targets
 from benchmarks.measuring import ROOT, judge
 
 # A benchmark that says what it was called, each time it runs, then does what it was told.
@@ -22,6 +25,11 @@ with (log / "ran").open("a") as ran:
 print(name, "took 1 s,", sys.argv[4])
 if act == "crash":
     sys.exit("it broke")
+if act == "schema":
+    from sqlalchemy import create_engine, text
+    with create_engine(sys.argv[6]).begin() as connection:
+        connection.execute(text("CREATE TABLE kept (n int)"))
+        print(connection.execute(text("SELECT current_schema()")).scalar())
 while act == "wait" and not (log / "go").exists():
     time.sleep(0.02)
 """
@@ -85,6 +93,20 @@ def test_what_was_killed_goes_on_where_it_was(fakes):
     assert ran(fakes) == ["first", "second", "second", "third"]
 
 
+def test_each_that_needs_a_database_has_a_schema_of_its_own_which_goes(fakes, monkeypatch):
+    with empty_database("postgresql", fakes):
+        pass  # or it says that no server answers
+    fake = plan(fakes, one="schema", other="schema")
+    monkeypatch.setattr(bench, "WITH_DATABASE", fake)
+    assert bench.bench(fake, fakes / "kept", 9, POSTGRES) == 0
+    said = [path.read_text(encoding="utf-8") for path in (fakes / "kept").glob("*.txt")]
+    named = {re.search(r"bench_\w+", text)[0] for text in said}
+    assert len(named) == 2
+    engine = create_engine(POSTGRES)
+    assert named.isdisjoint(inspect(engine).get_schema_names())
+    engine.dispose()
+
+
 def test_one_that_takes_too_long_is_ended_and_one_that_would_is_not_begun(fakes, capfd):
     fake = plan(fakes, endless="wait")
     fake["endless"] = Run(command=fake["endless"].command, minutes=0.005)
@@ -97,7 +119,7 @@ def test_one_that_takes_too_long_is_ended_and_one_that_would_is_not_begun(fakes,
 
 def test_all_of_it_takes_two_hours_at_most_and_what_is_named_is_there():
     assert sum(run.minutes for run in PLAN.values()) <= MINUTES == 120
-    for run in PLAN.values():
+    for run in (*PLAN.values(), *WITH_DATABASE.values()):
         assert (ROOT / f"{run.command.split()[0].replace('.', '/')}.py").is_file()
 
 

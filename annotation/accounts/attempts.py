@@ -126,4 +126,8 @@ def place_of(address: str) -> str:
         parsed = ip_address(address)
     except ValueError:
         return address
-    return f"{int(parsed) // _IPV6_NETWORK:x}::" if isinstance(parsed, IPv6Address) else address
+    if not isinstance(parsed, IPv6Address):
+        return address
+    if parsed.ipv4_mapped:  # as some proxies write all others
+        return str(parsed.ipv4_mapped)
+    return f"{int(parsed) // _IPV6_NETWORK:x}::"

@@ -273,17 +273,20 @@ def export(
 ) -> None:
     with opened(database, data_dir) as store:
         study = find_study(store, name)
-        data = exports.read_study(store, study.id, pictures(images, data_dir))
+        wanted = form or ("csv" if out == STDOUT else formats.format_for(out))
+        shows = formats.needs_pictures(wanted, what)  # else they are neither asked for nor fetched
+        lie = pictures(images, data_dir) if shows else data_dir / "images"
+        data = exports.read_study(store, study.id, lie)
         if licence is not None:
             if form != "hf":
                 raise AnnotationError("--licence is told on a card, which --format hf alone has.")
             data = replace(data, licence=one_line(licence))
         if out == STDOUT:
-            content, said = formats.content(data, form or "csv", what)
+            content, said = formats.content(data, wanted, what)
             typer.echo(content, nl=False)
             say(said)
         else:
-            typer.echo(f"{formats.export(data, out, form, what)} in {out}")
+            typer.echo(f"{formats.export(data, out, wanted, what)} in {out}")
 
 
 export.__doc__ = f"Write a study to a file or a new folder.\n\nFormats:\n\n{FORMAT_LIST}"

@@ -24,7 +24,7 @@ class Pair:
 def quality_strata(errors: Sequence[float], n_strata: int = STRATA) -> list[int]:
     """Which quantile group each error falls in, 0 = smallest; equal errors share a group."""
     ordered = sorted(errors)
-    first = {error: ordered.index(error) for error in set(errors)}
+    first = {error: place for place, error in reversed([*enumerate(ordered)])}
     return [first[error] * n_strata // len(errors) for error in errors]
 
 

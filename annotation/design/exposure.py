@@ -59,7 +59,8 @@ class Seen:
     originals they were asked to name, after which nothing else of them may come. recent: the
     originals of the last items, the latest last; `Limits.min_lag` of them or more. near: further
     originals, of which nothing may come for now where a lag is kept. waiting: originals that are
-    not to be named yet, as a trial that shows something else of them has no answer.
+    not to be named yet, as a trial, or an item in another tab, that shows something else of them
+    has no answer.
     """
 
     views: Mapping[str, int] = field(default_factory=dict)
@@ -67,7 +68,7 @@ class Seen:
     named: frozenset[str] = frozenset()
     recent: tuple[str, ...] = ()
     near: frozenset[str] = frozenset()
-    waiting: frozenset[str] = frozenset()
+    waiting: frozenset[str | None] = frozenset()
 
 
 def fits(one: Candidate, limits: Limits, seen: Seen) -> bool:

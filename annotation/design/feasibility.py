@@ -154,6 +154,11 @@ def _shortage(spec: StudySpec, people: int, needed: int, enough: int | None) -> 
 
 def _carry_over(spec: StudySpec, views: int, most_views: int) -> str:
     if most_views == 1:
+        if spec.decoy_rate:
+            return (
+                "Nobody meets an original twice, but a decoy shows a reconstruction of another, "
+                "which somebody may meet beside its own original, too."
+            )
         but = " except in blind repeats" if spec.repeat_rate else ""
         return f"Nobody meets an original twice{but}, so there is no carry-over."
     how_often = _times(views) if views == most_views else f"about {_times(views)}"

@@ -122,7 +122,7 @@ def export(data: StudyData, out: Path, form: str | None = None, what: What | Non
     form: a key of `FORMATS`; by default the one that the ending of `out` stands for.
     what: which table; by default the first that the format has. Raises `AnnotationError`.
     """
-    name = _format_for(out) if form is None else form
+    name = format_for(out) if form is None else form
     write = _writer(name, what)
     _check_target(name, out)
     try:
@@ -146,7 +146,18 @@ def content(data: StudyData, form: str, what: What | None = None) -> tuple[bytes
         return path.read_bytes(), said
 
 
-def _format_for(out: Path) -> str:
+def needs_pictures(form: str, what: What | None = None) -> bool:
+    """Whether pictures are in what `export` would write, or told where they lie.
+
+    Raises `AnnotationError` as it does.
+    """
+    _writer(form, what)
+    one = FORMATS[form]
+    return (what or next(iter(one.writers))) is not What.VOTES or not one.ending
+
+
+def format_for(out: Path) -> str:
+    """The format that the ending of a file stands for; `AnnotationError` where it is none."""
     if out.suffix not in _BY_ENDING:
         raise AnnotationError(
             f"{out} should end in {', '.join(_BY_ENDING)}; got {out.suffix!r}. Or name a format: "

@@ -53,4 +53,9 @@ def _model(study: Study, model: str) -> str:
 
 
 def _annotators(study: Study) -> str:
-    return "simulated" if study.spec.simulated else "people, under the names they chose"
+    if study.spec.simulated:
+        return "simulated"
+    return (
+        "people, under the names they chose or the ids a recruiting service gave them: put others "
+        "in their place before you publish this folder"
+    )

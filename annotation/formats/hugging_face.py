@@ -42,8 +42,8 @@ studio knows neither, so the front matter says {}
 """
 TOLD = "`{}`, as whoever exported it said."
 NOT_TOLD = (
-    "`unknown`: export again with `--licence`, as in `--licence cc-by-4.0`, before you publish\n"
-    "this folder."
+    "`unknown`: write it there, and here, before you publish this folder, or export again in a\n"
+    "terminal with `--licence`, as in `--licence cc-by-4.0`."
 )
 
 

@@ -5,7 +5,7 @@ import secrets
 import uuid
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, delete, select, update
+from sqlalchemy import ColumnElement, Select, delete, or_, select, update
 from sqlalchemy.orm import Session as Transaction
 from sqlalchemy.orm import aliased
 
@@ -85,12 +85,17 @@ def put_role(tx: Transaction, account_id: str, role: Role) -> Account:
 
 
 def disable(tx: Transaction, account_id: str, now: datetime) -> Account:
-    """Let somebody in no more; raises `ConflictError` for the last administrator."""
+    """Let somebody in no more, nor whom they invited and who has not come yet.
+
+    Raises `ConflictError` for the last administrator.
+    """
     others = _other_administrators(tx, account_id)
     row = _locked(tx, account_id)
     _require_another(row, others)
     row.disabled = row.disabled or now
     _close_sessions(tx, account_id)
+    theirs = or_(InvitationRow.invited_by == account_id, InvitationRow.account_id == account_id)
+    tx.execute(delete(InvitationRow).where(InvitationRow.used.is_(None), theirs))
     return _value(row)
 
 

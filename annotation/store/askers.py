@@ -170,11 +170,15 @@ def full_sources(given: Subquery, max_views: int) -> Select[str]:
     return views.having(func.count() >= max_views)
 
 
-def unnamed(asker: Asker) -> ColumnElement[bool]:
-    """That the person has not been asked to name the original itself, which gives it away."""
+def named_sources(asker: Asker) -> Select[str]:
+    """The originals that the person was asked to name, which gives them away."""
     given = given_items(asker.annotator)
-    named = select(given.c.source_id).where(given.c.cell == asker.originals)
-    return SlotRow.source_id.not_in(named)
+    return select(given.c.source_id).where(given.c.cell == asker.originals)
+
+
+def unnamed(asker: Asker) -> ColumnElement[bool]:
+    """That the person has not been asked to name the original itself."""
+    return SlotRow.source_id.not_in(named_sources(asker))
 
 
 def waiting_sources(annotator: Annotator) -> Select[str]:
@@ -183,6 +187,17 @@ def waiting_sources(annotator: Annotator) -> Select[str]:
         select(StimulusRow.source_id)
         .join(TrialRow, TrialRow.stimulus_id == StimulusRow.id)
         .where(TrialRow.annotator_id == annotator.id, TrialRow.state == "open", _OF_ORIGINALS)
+    )
+
+
+def _elsewhere(asker: Asker, tab: str) -> Select[str | None]:
+    """The originals of what the person holds in other tabs, where they may answer it any time."""
+    return select(SlotRow.source_id).where(
+        SlotRow.annotator_id == asker.annotator.id,
+        SlotRow.state == SlotState.LEASED,
+        SlotRow.cell != asker.originals,
+        SlotRow.tab != tab,
+        SlotRow.source_id.is_not(None),
     )
 
 
@@ -238,9 +253,12 @@ def candidates_of(tx: Session, asker: Asker, items: Sequence[str]) -> list[Candi
     return [found[item] for item in items if item in found]
 
 
-def seen_of(tx: Session, asker: Asker, candidates: Sequence[Candidate]) -> Seen:
-    """What somebody has seen of the originals of `candidates`."""
-    waits = asker.spec.label_originals
+def seen_of(tx: Session, asker: Asker, candidates: Sequence[Candidate], tab: str = "") -> Seen:
+    """What somebody who asks in `tab` has seen of the originals of `candidates`."""
+    waiting: frozenset[str | None] = frozenset()
+    if asker.spec.label_originals:
+        unanswered = union(waiting_sources(asker.annotator), _elsewhere(asker, tab))
+        waiting = frozenset(tx.scalars(unanswered))
     given = given_items(asker.annotator)
     rows = tx.execute(
         select(given.c.stimulus_id, given.c.source_id, given.c.cell).where(
@@ -256,5 +274,5 @@ def seen_of(tx: Session, asker: Asker, candidates: Sequence[Candidate]) -> Seen:
         named=frozenset(source for _, source, cell in rows if cell == asker.originals),
         recent=recent_sources(tx, asker),
         near=near_sources(tx, asker),
-        waiting=frozenset(tx.scalars(waiting_sources(asker.annotator)) if waits else ()),
+        waiting=waiting,
     )

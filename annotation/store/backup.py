@@ -6,6 +6,7 @@ of backups can be restored. PostgreSQL has tools of its own for this.
 
 import filecmp
 import logging
+import os
 import signal
 import sqlite3
 import threading
@@ -152,11 +153,16 @@ def _set_aside(database: Path, now: datetime) -> Path | None:
     if there:
         _refuse_if_used(database)
     kept = database.with_name(f"{database.stem}-replaced-{now.astimezone(UTC):{STAMP}}.db")
-    # The first two are there if the database is damaged, or gone: SQLite would put what they hold
+    # Those are there if the database is damaged, or gone: SQLite would put what they hold
     # into whatever lies beside them.
-    for ending in ("-wal", "-shm", ""):
+    for ending in ("-wal", "-shm"):
         with suppress(FileNotFoundError):
             move(Path(f"{database}{ending}"), Path(f"{kept}{ending}"))
+    if there:
+        try:
+            os.link(database, kept)  # so that there is a database at every moment
+        except OSError:  # a disk without a second name for a file
+            move(database, kept)
     return kept if there else None
 
 

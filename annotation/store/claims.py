@@ -149,13 +149,15 @@ def lease(
     here_already = set(items)
     new = [item for item in wanted if item not in here_already]
     free = n - len(items) if quota is None else min(n - len(items), quota - len(by.held))
-    given = _room(tx, by, new, free, now, skip_locked=not last_try)
+    given = _room(tx, by, tab, new, free, now, skip_locked=not last_try)
     if last_try and not items and not given:
         items = [item for item, held in by.held.items() if held.tab != tab][:n]
     enough, until = ends = good_ends(now, by.spec)
     late = [one for one in items if not _lasts(by.held[one], tab, enough, until)]
     if late:
-        extend(tx, annotator, tab, late, ends)
+        # Somebody else may have taken over by now what had run out.
+        lost = set(late).difference(extend(tx, annotator, tab, late, ends))
+        items = [one for one in items if one not in lost]
     kept = [by.held[one].until for one in set(items).difference(late)]
     if given:
         k = by.spec.votes_per_item
@@ -172,6 +174,7 @@ def _lasts(held: Held, tab: str, first: datetime, last: datetime) -> bool:
 def _room(
     tx: Session,
     by: Claimer,
+    tab: str,
     wanted: Sequence[str],
     n: int,
     now: datetime,
@@ -186,12 +189,12 @@ def _room(
         return {}
     room = lock_room(tx, wanted, annotator, now, skip_locked=skip_locked)
     left = [item for item in wanted if item in room]
-    chosen = _choose(tx, annotator, left, n) if limited else left[:n]
+    chosen = _choose(tx, annotator, tab, left, n) if limited else left[:n]
     return {item: room[item] for item in chosen}
 
 
-def _choose(tx: Session, annotator: Annotator, items: Sequence[str], n: int) -> list[str]:
+def _choose(tx: Session, annotator: Annotator, tab: str, items: Sequence[str], n: int) -> list[str]:
     """Asked again here, where other requests of the same person wait: limits hold in every tab."""
     asker = asker_of(tx, annotator)
     candidates = candidates_of(tx, asker, items)
-    return choose(candidates, n, asker.limits, seen_of(tx, asker, candidates))
+    return choose(candidates, n, asker.limits, seen_of(tx, asker, candidates, tab))

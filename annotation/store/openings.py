@@ -46,6 +46,7 @@ from annotation.store.askers import (
     asker_of,
     full_sources,
     given_items,
+    named_sources,
     near_sources,
     person_row,
     recent_sources,
@@ -229,6 +230,7 @@ def _still_open(asker: Asker, cells: Sequence[int]) -> Select[str]:
         _OTHER.study_id == asker.annotator.study_id,
         _OTHER.cell.in_(cells),
         _OTHER.source_id.is_not(None),
+        _OTHER.source_id.not_in(named_sources(asker)),  # nothing else of those comes
         ~held,
     )
     roomy = select(_OTHER.source_id).where(*here, _OTHER.state == FREE, _OTHER.k.in_(asker.last_ks))

@@ -103,6 +103,7 @@ _EXTEND = (
         ),
     )
     .values(lease_until=bindparam("until"), tab=bindparam("for_tab"))
+    .returning(SLOT.c.stimulus_id)
 )
 _ANSWERED = (
     update(SLOT)
@@ -238,14 +239,14 @@ def extend(
     tab: str,
     items: Sequence[str],
     ends: tuple[datetime, datetime],
-) -> None:
+) -> Sequence[str]:
     """Reserve those of `items` that `annotator` still holds for `tab`, until the last of `ends`.
 
-    Those of `tab` that have one of the `good_ends` keep it.
+    Those of `tab` that have one of the `good_ends` keep it; returns the others.
     """
     enough, until = ends
     binds = {"me": annotator.id, "items": items, "until": until, "for_tab": tab, "enough": enough}
-    tx.connection().execute(_EXTEND, binds)
+    return tx.connection().execute(_EXTEND, binds).scalars().all()
 
 
 def answered(tx: Session, annotator: Annotator, item: str) -> int | None:

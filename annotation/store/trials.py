@@ -207,7 +207,7 @@ def with_trials(
     without an item that kept the limits come no more.
     """
     spec = asker.spec
-    if not any(quality.rate_of(spec, kind) for kind in MIXED):
+    if not found and not any(quality.rate_of(spec, kind) for kind in MIXED):
         return progress
     finished = sum(state == DONE for *_, state in found)
     left = len(found) - finished

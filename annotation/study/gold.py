@@ -7,6 +7,7 @@ import pandas as pd
 
 from annotation.design.quality import Gold
 from annotation.errors import StudyError
+from annotation.formats.spreadsheet import restore
 
 COLUMNS = ("model", "image_id", "answer")
 
@@ -27,6 +28,7 @@ def read_gold(source: Path | StringIO) -> list[Gold]:
         raise StudyError(f"{source} is missing.") from None
     except (OSError, ValueError) as error:
         raise StudyError(f"{name} cannot be read: {error}") from error
+    table = restore(table)
     if not isinstance(table.index, pd.RangeIndex):
         raise StudyError(f"{name}: a row has more fields than its header; quote what has commas.")
     absent = [column for column in COLUMNS if column not in table.columns]

@@ -16,6 +16,7 @@ from annotation.domain import (
 )
 from annotation.errors import NotFoundError
 from annotation.spec import USUAL_TASK, HeadlineRule, StudySpec, Task
+from annotation.tasks import KINDS
 from annotation.votes.aggregate import scale_of
 from annotation.votes.science import Science
 
@@ -102,7 +103,10 @@ def _spec_of(brought: Brought) -> StudySpec:
     settings: dict[str, Any] = {"task": USUAL_TASK, "repeat_rate": 0.0}
     if len(votes):
         first = votes.iloc[0]
-        settings |= {"task": first["task"], "votes_per_item": max(1, int(first["votes_per_item"]))}
+        told = first["task"]  # by whoever made the table
+        if told in KINDS and KINDS[told]().scale is None:
+            settings["task"] = told
+        settings["votes_per_item"] = max(1, int(first["votes_per_item"]))
         settings["label_originals"] = first["headline"] == HeadlineRule.AS_ORIGINAL_NAMED
     if scale is not None:
         levels = {"rating_levels": int(scale.levels), "rating_threshold": scale.threshold}

@@ -124,7 +124,16 @@ def _is_theirs(tx: Any, known: Annotator, external: Mapping[str, str], session: 
     if owner is not None and owner.id == known.id:
         return True
     sent = people.sent_as(tx, known)
-    return any(sent.get(name) == value == known.name for name, value in external.items())
+    same = [value for name, value in external.items() if sent.get(name) == value]
+    return any(_is_name(known.name, value) for value in same)
+
+
+def _is_name(name: str, given: str) -> bool:
+    """Whether `given` becomes that name."""
+    try:
+        return _tidy(given) == name
+    except SignInError:  # no name at all
+        return False
 
 
 def come_back(store: Store, link: str, study_id: str | None = None) -> SignedIn:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
@@ -50,10 +50,27 @@ class StudyFile:
         return StringIO(self.gold.strip()) if self.gold.strip() else None
 
 
+class _Loader(yaml.SafeLoader):
+    """Values are the text that stands there: a password 007 is no 7, and no name is none.
+
+    Without aliases, by which a kilobyte would become gigabytes.
+    """
+
+    yaml_implicit_resolvers: ClassVar = {
+        first: [(tag, pattern) for tag, pattern in known if tag.endswith(":null")]
+        for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("a study's file has no aliases, such as *name.")
+        return super().compose_node(parent, index)
+
+
 def read_text(text: str) -> StudyFile:
     """The study that `text`, YAML, describes; raises `StudyError` with every problem."""
     try:
-        content = yaml.safe_load(text)
+        content = yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, RecursionError) as error:
         raise StudyError(f"This is no YAML: {error}") from None
     if not isinstance(content, dict):
@@ -93,7 +110,9 @@ def _setting(name: Any, value: Any) -> Any:
             raise StudyError(f"{name} is one value; got {value!r}.")
         return value
     # A title may be a number, and a number come as text.
-    return str(value) if name == "name" else value_of(str(name), as_text(value))
+    if name == "name":
+        return "" if value is None else str(value)
+    return value_of(str(name), as_text(value))
 
 
 _WANTED = {

@@ -141,7 +141,7 @@ def results_of(
         items=items,
         detection=detection,
         checks=checks,
-        none_bias=none_bias_table(votes),
+        none_bias=none_bias_table(votes, kind),
         repeats=repeats,
         carry_over=carry_over_table(votes, np.random.default_rng(seed)),
         reliability=reliability(ballots, items, kind, science.fit),

@@ -127,6 +127,9 @@ def _guesser(results: Results) -> str:
     if results.lists is None:
         return ""
     guess, rates, items = results.lists.most.rate, results.rates, results.items
+    items = items[items["mean_response"].notna()]  # the others nobody can judge yet
+    if not len(items):
+        return ""
     right = items["n_recognised"].sum() / items["n_votes"].sum()
     below = int((~(rates["mean_response_low"] > guess)).sum())  # also what has no interval
     said = f"Of single answers {right:.0%} are right; the lists alone give {guess:.1%}"
@@ -248,10 +251,12 @@ def people_answer(results: Results) -> str:
             f"{speeds.min():.1f} to {speeds.max():.1f} s"
         )  # fmt: skip
         said += f"; half of their answers took less than {pace}"
-    moved = known["largest_change"].max()
-    if pd.isna(moved):
+    moved = known["largest_change"]
+    if moved.isna().any():
         return f"{said}."
-    return f"{said}. Without any one of them no model moves by more than {100 * moved:.1f} points."
+    of = "points" if results.study.kind.scale is None else "% of the scale"
+    by = f"{100 * moved.max():.1f} {of}"
+    return f"{said}. Without any one of them no model moves by more than {by}."
 
 
 def checks_answer(results: Results) -> str:

@@ -186,7 +186,7 @@ def annotators(results: Results) -> str:
             percent(row["agreement"]) + f" of {row['n_compared']:,}",
             number(row["mean_kappa"]),
             number(row["tau_without"]) + why(row["reason"]),
-            _points(row["largest_change"]),
+            _moved(row["largest_change"], kind.scale),
             *_trials(row, absent),
         )
         for row in results.annotators.to_dict("records")
@@ -198,7 +198,8 @@ def annotators(results: Results) -> str:
     heads += [words for column, words in names.items() if column not in absent]
     note = (
         "τ without: how much of the ranking of the models stays when this annotator is left out, "
-        "1 is all of it. Largest change: how far any model's mean response moves then. "
+        "1 is all of it. Largest change: how far any model's mean "
+        f"{'rating' if kind.scale else 'response'} moves then. "
         f"{', '.join(of_trials[:2])}: catch trials answered right. Gold: gold items answered "
         "right. Repeat κ: of their answers with their own to the same items."
     )
@@ -323,8 +324,9 @@ def percent(value: float, low: float = float("nan"), high: float = float("nan"))
     return text if pd.isna(low) or pd.isna(high) else f"{text} [{100 * low:.0f}, {100 * high:.0f}]"
 
 
-def _points(change: float) -> str:
-    return DASH if pd.isna(change) else f"{100 * change:.1f} points"
+def _moved(change: float, scale: Scale | None) -> str:
+    of = "% of the scale" if scale else "points"
+    return DASH if pd.isna(change) else f"{100 * change:.1f} {of}"
 
 
 def _rank(row: Mapping[Hashable, Any]) -> str:

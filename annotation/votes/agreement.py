@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -49,14 +48,18 @@ class Pairs:
     """Cohen's κ of P pairs of annotators under one coding.
 
     first, second, n_items: (P,) annotators, and how many items both answered.
-    draws: (1 + B, P) κ and its resamples; NaN where it is not defined.
+    value, low, high: (P,) κ and the ends of its interval; NaN where it is not defined.
+    mean: (1 + B,) the mean over the pairs that have one, and its resamples; NaN where none has.
     """
 
     coding: Coding
     first: np.ndarray
     second: np.ndarray
     n_items: np.ndarray
-    draws: np.ndarray
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    mean: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +128,7 @@ def _rows(ballots: Ballots, pairs: Pairs) -> Iterator[tuple[object, ...]]:
     alpha, kappa = _ORDINAL if ordered else _NOMINAL
     yield _row(pairs.coding, alpha, n, same, ballots, lambda w: _alpha(sums, w))
     alone = same or _why_no_mean(pairs)
-    yield _row(pairs.coding, kappa, n, alone, ballots, lambda _: mean_of(pairs.draws))
+    yield _row(pairs.coding, kappa, n, alone, ballots, lambda _: pairs.mean)
 
 
 def _row(
@@ -164,7 +167,7 @@ def _why_no_fleiss(votes_of_item: np.ndarray) -> str:
 
 
 def _why_no_mean(pairs: Pairs) -> str:
-    if not np.isnan(pairs.draws[0]).all():
+    if not np.isnan(pairs.value).all():
         return ""
     return f"no two annotators share {FEWEST_SHARED} items on which their κ is defined"
 
@@ -247,25 +250,47 @@ def pairs_of(ballots: Ballots, coding: Coding) -> Pairs:
     """Cohen's κ of every two annotators who share at least one item.
 
     It is not defined below `FEWEST_SHARED` shared items, nor where both always say the same one
-    thing.
+    thing. Of a crowd almost all pairs share a few items, so that no pair's resamples are kept.
     """
-    answers = np.full((len(ballots.annotators), len(ballots.first)), -1)
-    answers[ballots.annotator, ballots.item] = codes(ballots, coding)
-    original = ballots.original[ballots.first]
-    voted = (answers >= 0).astype(float)
-    shared = (voted @ voted.T).astype(int)
-    couples = [(a, b) for a, b in combinations(range(len(shared)), 2) if shared[a, b]]
-    draws = np.full((len(ballots.weights), len(couples)), np.nan)
+    first, second, n_items = _who_share(ballots)
+    by_person = np.argsort(ballots.annotator, kind="stable")
+    ends = np.searchsorted(ballots.annotator[by_person], np.arange(len(ballots.annotators) + 1))
+    item, code = ballots.item[by_person], codes(ballots, coding)[by_person]
+    original, ordered = ballots.original[ballots.first], is_ordered(ballots, coding)
     weights = np.ascontiguousarray(ballots.weights.T)
-    for column, (a, b) in enumerate(couples):
-        if shared[a, b] >= FEWEST_SHARED:
-            both = np.flatnonzero((answers[a] >= 0) & (answers[b] >= 0))
-            said, ordered = (answers[a, both], answers[b, both]), is_ordered(ballots, coding)
-            draws[:, column] = _cohen(*said, original[both], weights, ordered=ordered)
-    first, second = np.array(couples, dtype=int).reshape(-1, 2).T
+    value, low, high = np.full((3, len(first)), np.nan)
+    total, defined = np.zeros((2, len(ballots.weights)))
+    for pair in np.flatnonzero(n_items >= FEWEST_SHARED):
+        one, other = (slice(ends[who], ends[who + 1]) for who in (first[pair], second[pair]))
+        both, here, there = np.intersect1d(
+            item[one], item[other], assume_unique=True, return_indices=True
+        )
+        said = code[one][here], code[other][there]
+        kappas = _cohen(*said, original[both], weights, ordered=ordered)
+        value[pair], (low[pair], high[pair]) = kappas[0], interval(kappas)
+        total += np.nan_to_num(kappas)
+        defined += ~np.isnan(kappas)
     return Pairs(
-        coding=coding, first=first, second=second, n_items=shared[first, second], draws=draws
+        coding=coding,
+        first=first,
+        second=second,
+        n_items=n_items,
+        value=value,
+        low=low,
+        high=high,
+        mean=ratio(total, defined),
     )
+
+
+def _who_share(ballots: Ballots) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(P,) each two annotators who share items, in order, and how many."""
+    shape = (max(1, len(ballots.annotators)), max(1, len(ballots.first)))
+    ones = np.ones(len(ballots.item), dtype=int)
+    voted = csr_array((ones, (ballots.annotator, ballots.item)), shape)
+    shared = (voted @ voted.T).tocoo()
+    above = np.flatnonzero(shared.row < shared.col)
+    order = above[np.lexsort((shared.col[above], shared.row[above]))]
+    return shared.row[order], shared.col[order], shared.data[order]
 
 
 def closeness_of(categories: np.ndarray, *, ordered: bool) -> np.ndarray:
@@ -306,27 +331,20 @@ def _cohen(
     return _beyond_chance(ratio(sums[-2], n), by_chance)
 
 
-def mean_of(kappas: np.ndarray) -> np.ndarray:
-    """(1 + B,) the mean of (1 + B, P) κ over the pairs that have one, NaN if none has."""
-    known = ~np.isnan(kappas)
-    return ratio(np.where(known, kappas, 0.0).sum(axis=1), known.sum(axis=1).astype(float))
-
-
 def pair_table(ballots: Ballots, pairs: Pairs) -> pd.DataFrame:
     """One row a pair of annotators, with the columns `PAIR_COLUMNS`."""
-    low, high = interval(pairs.draws)
     few = pairs.n_items < FEWEST_SHARED
-    undefined = np.isnan(pairs.draws[0])
-    one = ONE_ORIGINAL if len(pairs.draws) == 1 else ""
+    undefined = np.isnan(pairs.value)
+    one = ONE_ORIGINAL if len(pairs.mean) == 1 else ""
     return pd.DataFrame(
         {
             "coding": pairs.coding.value,
             "first": [ballots.annotators[a] for a in pairs.first],
             "second": [ballots.annotators[b] for b in pairs.second],
             "n_items": pairs.n_items,
-            "value": pairs.draws[0],
-            "low": low,
-            "high": high,
+            "value": pairs.value,
+            "low": pairs.low,
+            "high": pairs.high,
             "reason": np.select(
                 [few, undefined], [f"fewer than {FEWEST_SHARED} shared items", _SAME], one
             ),

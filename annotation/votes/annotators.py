@@ -5,7 +5,7 @@ import pandas as pd
 import scipy
 
 from annotation.tasks.kind import NONE, Kind
-from annotation.votes.aggregate import recognising
+from annotation.votes.aggregate import ratings, recognising, scale_of
 from annotation.votes.agreement import Coding, Pairs
 from annotation.votes.ballots import Ballots, ratio
 from annotation.votes.quality import EVERYBODY, Check
@@ -39,8 +39,9 @@ def annotator_table(ballots: Ballots, kind: Kind, pairs: Pairs) -> pd.DataFrame:
     Agreement and κ are of recognised or not, agreement as the headline has it: a majority is more
     than half of the others' votes on an item; items on which the others are tied, or nobody else
     voted, or the headline says nothing, do not count. `tau_without` is Kendall's τ-b between the
-    models ranked by mean response with and without the annotator, and `largest_change` how far any
-    model's mean response moves. NaN where there is nothing to compute from; `reason` says why.
+    models ranked by `mean_responses` with and without the annotator, and `largest_change` how far
+    any of these moves. NaN where there is nothing to compute from, as where a model has no votes of
+    others; `reason` says why.
     `pairs` are those of `Coding.RECOGNISED`.
     """
     votes = ballots.votes
@@ -99,9 +100,9 @@ def _with_the_others(ballots: Ballots) -> tuple[np.ndarray, np.ndarray]:
 
 def _mean_kappas(pairs: Pairs, people: int) -> np.ndarray:
     """(A,) the mean κ of the pairs each annotator is part of."""
-    known = ~np.isnan(pairs.draws[0])
+    known = ~np.isnan(pairs.value)
     part = np.concatenate([pairs.first[known], pairs.second[known]])
-    kappas = np.tile(pairs.draws[0][known], 2)
+    kappas = np.tile(pairs.value[known], 2)
     return ratio(np.bincount(part, kappas, people), np.bincount(part, minlength=people))
 
 
@@ -109,10 +110,13 @@ def mean_responses(ballots: Ballots) -> tuple[np.ndarray, np.ndarray]:
     """(M,) with everybody and (A, M) without each annotator, models by name.
 
     A model's mean response is the mean over its items of the share of votes that recognised it, as
-    `aggregate.recognising` has it, which leaves out those it says nothing of; NaN for a model
-    without others.
+    `aggregate.recognising` has it, which leaves out those it says nothing of; of ratings, by which
+    models are ranked, the mean over its items of their mean, as a share of the scale: 0 the lowest
+    rating, 1 the highest. NaN for a model without others.
     """
-    said = recognising(ballots.votes)
+    said, scale = recognising(ballots.votes), scale_of(ballots.votes)
+    if scale is not None and len(said):
+        said = (ratings(ballots.votes) - 1) / (scale.levels - 1)
     known = ~np.isnan(said)
     own, item = said[known], pd.factorize(ballots.item[known])[0]
     n, yes = np.bincount(item), np.bincount(item, own)
@@ -136,12 +140,15 @@ def mean_responses(ballots: Ballots) -> tuple[np.ndarray, np.ndarray]:
 def _effect(everybody: np.ndarray, rest: np.ndarray) -> tuple[float, float, str]:
     """Kendall's τ between two sets of mean responses, their largest difference, why not."""
     both = ~np.isnan(rest)
+    gone = bool((~np.isnan(everybody) & ~both).any())
     if len(everybody) and np.isnan(everybody).all():
         return np.nan, np.nan, "no original has a name yet"
     if not both.any():
         return np.nan, np.nan, "nobody else has voted"
-    change = float(np.abs(rest - everybody)[both].max())
+    change = np.nan if gone else float(np.abs(rest - everybody)[both].max())
     if both.sum() < 2:
         return np.nan, change, "a ranking needs two models with votes of others"
+    if gone:
+        return np.nan, change, "a model has no votes of others"
     tau = float(scipy.stats.kendalltau(everybody[both], rest[both]).statistic)
     return tau, change, "all models have the same mean response" if np.isnan(tau) else ""

@@ -11,7 +11,7 @@ import pandas as pd
 
 from annotation.domain import StimulusKind, TrialKind, VoteStatus
 from annotation.tasks.kind import NONE, Kind
-from annotation.votes.aggregate import ORIGINAL
+from annotation.votes.aggregate import ORIGINAL, recognising
 from annotation.votes.agreement import Coding, closeness_of
 from annotation.votes.ballots import (
     BOOTSTRAPS,
@@ -64,12 +64,13 @@ def check_table(votes: pd.DataFrame, kind: Kind) -> pd.DataFrame:
     return table.rename(columns={"agreement": "accuracy", "n_same": "n_right"})[list(CHECK_COLUMNS)]
 
 
-def none_bias_table(votes: pd.DataFrame) -> pd.DataFrame:
+def none_bias_table(votes: pd.DataFrame, kind: Kind) -> pd.DataFrame:
     """How often each annotator said none of a clear original; columns as `CHECK_COLUMNS`.
 
-    `n_right` counts the answers none and `accuracy` is their share: here more is worse.
+    `n_right` counts the answers none and `accuracy` is their share: here more is worse. Without
+    rows where none is no answer.
     """
-    trials = _trials(votes)
+    trials = _trials(votes if kind.has_none else votes.iloc[:0])
     clear = trials[(trials["kind"] == TrialKind.CATCH.value) & (trials["expected"] != NONE)]
     said = _shares(clear["answer"] == NONE, [clear["annotator"]]).assign(check="none of clear")
     return said.rename(columns={"agreement": "accuracy", "n_same": "n_right"})[list(CHECK_COLUMNS)]
@@ -145,8 +146,9 @@ def carry_over_table(
 ) -> pd.DataFrame:
     """P(recognised | k-th view of that original by that annotator); columns `CARRY_OVER_COLUMNS`.
 
-    Of counted votes on reconstructions. Everything shown of the original before is a view: other
-    reconstructions, decoys, gold items and repeats, whatever became of the answer; an answer given
+    Of counted votes on reconstructions that `recognising` can judge. Everything shown of the
+    original before is a view: other reconstructions, decoys (of the original they stand beside, not
+    of the one they show), gold items and repeats, whatever became of the answer; an answer given
     anew after undo is not another. Intervals are `ballots.share_interval` over originals. Rows of
     `votes` are in the order they came.
     """
@@ -155,13 +157,14 @@ def carry_over_table(
     wanted = (seen["status"] == VoteStatus.COUNTED.value) & (
         seen["kind"] == StimulusKind.RECONSTRUCTION.value
     )
+    wanted &= ~np.isnan(recognising(seen))
     kept, view = seen[wanted], views[wanted].to_numpy()
     original = kept.groupby(ORIGINAL).ngroup().to_numpy()
     n_originals, n_views = int(original.max(initial=-1)) + 1, int(view.max(initial=0))
     shape = (n_originals, n_views + 1)
     place = original * shape[1] + view
     size = shape[0] * shape[1]
-    yes = np.bincount(place, kept["recognised"].to_numpy(float), size).reshape(shape)[:, 1:]
+    yes = np.bincount(place, recognising(kept), size).reshape(shape)[:, 1:]
     n = np.bincount(place, minlength=size).reshape(shape)[:, 1:]
     weights = _weights(n_originals, rng, bootstraps)
     draws = ratio(weights @ yes, weights @ n)

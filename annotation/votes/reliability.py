@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from annotation.tasks.kind import Kind
+from annotation.texts import counted
 from annotation.votes.aggregate import ORIGINAL_ANSWER, goes_by_names
 from annotation.votes.ballots import NO_VOTES, Ballots
 
@@ -15,7 +16,7 @@ from annotation.votes.ballots import NO_VOTES, Ballots
 Fit = Callable[..., tuple[np.ndarray, str]]
 SETTLED: dict[str, float] = {"tolerance": 1e-5, "most_steps": 3000}
 _TIE = 1e-9  # posteriors closer than this are equal
-MOST_CELLS = 300_000  # items × answers up to which the full model takes a second or two
+MOST_CELLS = 300_000  # of posterior and matrices up to which the full model takes seconds
 RELIABILITY_COLUMNS = ("annotator", "n_votes", "one_coin", "full")
 DISAGREEMENT_COLUMNS = (
     "item",
@@ -133,14 +134,15 @@ def _right(ballots: Ballots) -> np.ndarray:
 
 
 def _full_if_small(ballots: Ballots, fit: Fit, coin: Model) -> Model:
-    if coin.posterior.size <= MOST_CELLS:
+    (n_items, n_answers), people = coin.posterior.shape, len(coin.reliability)
+    if coin.posterior.size + people * n_answers**2 <= MOST_CELLS:
         return model_of(ballots, fit, even=False)
-    n_items, n_answers = coin.posterior.shape
     return Model(
         answers=coin.answers,
         posterior=np.full(coin.posterior.shape, np.nan),
         reliability=np.full(coin.reliability.shape, np.nan),
-        reason=f"left out, as {n_items:,} items by {n_answers} answers would hold up everybody",
+        reason=f"left out, as {n_items:,} items by {n_answers} answers, with a matrix for each of "
+        f"{counted(people, 'annotator')}, would hold up everybody",
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
-from annotation.formats import FORMATS, Format, What, export
+from annotation.formats import FORMATS, Format, What, export, needs_pictures
 from annotation.formats.study_data import StudyData
 
 # What the machine's own table of endings does not know, or knows otherwise.
@@ -77,7 +77,7 @@ def known(file: str) -> str:
 def shows(file: str) -> bool:
     """Whether pictures are in the download called `file`, or told where they lie."""
     one = DOWNLOADS[file]
-    return one.what is not What.VOTES or not FORMATS[one.form].ending
+    return needs_pictures(one.form, one.what)
 
 
 def response(data: StudyData, file: str) -> FileResponse:

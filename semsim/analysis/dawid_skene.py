@@ -1,6 +1,7 @@
 """Who is how reliable, and what is true? Both at once, from votes alone."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -10,11 +11,27 @@ _EDGE = 1e-9  # keeps a probability off 0 and 1: no vote is proof
 
 @dataclass(frozen=True, kw_only=True)
 class _Votes:
-    """given: (I, A·K) one 1 a vote, in the column of its annotator and answer; A, K."""
+    """item, annotator, answer: (V,) int from 0, of I, A and K."""
 
-    given: sparse.csr_matrix
+    item: np.ndarray
+    annotator: np.ndarray
+    answer: np.ndarray
+    items: int
     annotators: int
     answers: int
+
+    @cached_property
+    def given(self) -> sparse.csr_matrix:
+        """(I, A·K) one 1 a vote, in the column of its annotator and answer."""
+        columns = self.annotator * self.answers + self.answer
+        shape = (self.items, self.annotators * self.answers)
+        return sparse.csr_matrix((np.ones(len(self.item)), (self.item, columns)), shape)
+
+    def sums(self, amount: np.ndarray | None = None) -> np.ndarray:
+        """(I, K) how many votes, or how much of `amount` (V,), each answer has on each item."""
+        place = self.item * self.answers + self.answer
+        found = np.bincount(place, amount, self.items * self.answers)
+        return found.reshape(self.items, self.answers).astype(float)
 
 
 def dawid_skene(
@@ -44,43 +61,46 @@ def dawid_skene(
         return nothing, "there are no votes"
     if len(np.unique(answer)) == 1:
         return nothing, "every vote says the same"
-    columns = annotator * k + answer
-    given = sparse.csr_matrix((np.ones(len(item)), (item, columns)), (items, people * k))
-    votes = _Votes(given=given, annotators=people, answers=k)
-    by_answer = sparse.csr_matrix(np.tile(np.eye(k), (people, 1)))
-    shares = (given @ by_answer).toarray()
+    votes = _Votes(
+        item=item, annotator=annotator, answer=answer, items=items, annotators=people, answers=k
+    )
+    shares = votes.sums()
     truth = shares / shares.sum(axis=1, keepdims=True)
+    likelihood = _by_coin if even else _by_matrix
     for _ in range(most_steps):
-        errors = _even_errors(votes, truth) if even else _own_errors(votes, truth)
-        before, truth = truth, _posterior(votes, truth.mean(axis=0), errors)
+        before, truth = truth, _posterior(truth.mean(axis=0), likelihood(votes, truth))
         if np.abs(truth - before).max() < tolerance:
             return truth, ""
     return nothing, f"it did not settle within {most_steps} steps"
 
 
-def _posterior(votes: _Votes, prior: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """(I, K) by Bayes' rule; `errors` (A, K, K) is P(answer | truth), truth in the last place."""
-    logarithms = np.log(np.clip(errors, _EDGE, 1 - _EDGE)).reshape(-1, votes.answers)
-    odds = np.log(np.clip(prior, _EDGE, 1 - _EDGE)) + votes.given @ logarithms
+def _posterior(prior: np.ndarray, likelihood: np.ndarray) -> np.ndarray:
+    """(I, K) by Bayes' rule; `likelihood` (I, K) is log P(votes of an item | truth)."""
+    odds = _logarithm(prior) + likelihood
     likely = np.exp(odds - odds.max(axis=1, keepdims=True))
     return likely / likely.sum(axis=1, keepdims=True)
 
 
-def _counts(votes: _Votes, truth: np.ndarray) -> np.ndarray:
-    """(A, K, K) expected votes by annotator, answer and truth."""
-    return (votes.given.T @ truth).reshape(votes.annotators, votes.answers, votes.answers)
+def _logarithm(probability: np.ndarray) -> np.ndarray:
+    return np.log(np.clip(probability, _EDGE, 1 - _EDGE))
 
 
-def _own_errors(votes: _Votes, truth: np.ndarray) -> np.ndarray:
-    counts = _counts(votes, truth)
+def _by_matrix(votes: _Votes, truth: np.ndarray) -> np.ndarray:
+    """The likelihood where each annotator has a matrix, (A, K, K), of what they take for what."""
+    shape = (votes.annotators, votes.answers, votes.answers)
+    counts = (votes.given.T @ truth).reshape(shape)  # of votes expected by answer, then truth
     seen = counts.sum(axis=1, keepdims=True)
     # Of a class an annotator never saw nothing is known: every answer is as likely.
-    even = np.full(counts.shape, 1 / votes.answers)
-    return np.divide(counts, seen, out=even, where=seen > 0)
+    even = np.full(shape, 1 / votes.answers)
+    errors = np.divide(counts, seen, out=even, where=seen > 0)
+    return votes.given @ _logarithm(errors).reshape(-1, votes.answers)
 
 
-def _even_errors(votes: _Votes, truth: np.ndarray) -> np.ndarray:
-    counts = _counts(votes, truth)
-    right = np.trace(counts, axis1=1, axis2=2) / counts.sum(axis=(1, 2))
+def _by_coin(votes: _Votes, truth: np.ndarray) -> np.ndarray:
+    """The likelihood where each annotator is right with one probability, (A,)."""
+    given = np.bincount(votes.annotator, minlength=votes.annotators)
+    right = np.bincount(votes.annotator, truth[votes.item, votes.answer], votes.annotators) / given
     wrong = (1 - right) / (votes.answers - 1)
-    return np.where(np.eye(votes.answers, dtype=bool), right[:, None, None], wrong[:, None, None])
+    err, better = _logarithm(wrong), _logarithm(right) - _logarithm(wrong)
+    others = np.bincount(votes.item, err[votes.annotator], votes.items)
+    return others[:, None] + votes.sums(better[votes.annotator])

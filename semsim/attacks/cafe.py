@@ -48,7 +48,7 @@ class Cafe:
     lr: float = setting(0.05, above=0)
     gradient: float = 1.0
     inputs: float = 1e-3
-    tv: float = 1e-4
+    tv: float = setting(1e-4, least=0)
     tv_from: float = 25.0
 
     def __post_init__(self) -> None:

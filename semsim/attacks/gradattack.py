@@ -56,7 +56,7 @@ class GradAttack(FirstOrder):
     lr: float = setting(0.1, above=0)
     distance: Distance = "cosine"
     signed: bool = True
-    tv: float = 0.1
+    tv: float = setting(0.1, least=0)
     statistics: Statistics = "none"
     statistics_weight: float = 0.005
     batch_norm: BatchNorm = "eval"

@@ -40,12 +40,12 @@ class InvGrad(FirstOrder):
 
     steps: int = setting(4800, least=1)
     lr: float = setting(0.1, above=0)
-    tv: float = 1e-4
+    tv: float = setting(1e-4, least=0)
     restarts: int = setting(1, least=1)
     start: Start = "normal"
     label: Label = "known"
     batch_norm: BatchNorm = "eval"
-    curvature: float = field(default=0.0, metadata={"before": 0.0})
+    curvature: float = setting(0.0, least=0, before=0.0)
     updates: Updates = field(default="simulated", metadata={"before": "simulated"})
     mixed_precision: bool = field(default=False, metadata={"before": False})
 

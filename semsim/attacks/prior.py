@@ -72,10 +72,10 @@ class Prior(Together):
     activation: Literal["auto", "smooth", "kinked"] = "auto"
     steps: int = setting(200, least=1)
     lr: float = setting(0.4, above=0)
-    tv: float = 0.02
+    tv: float = setting(0.02, least=0)
     decay: float = 0.8
     chroma: float = 0.3
-    curvature: float = field(default=0.1, metadata={"before": 0.0})
+    curvature: float = setting(0.1, least=0, before=0.0)
     boxed: bool = field(default=True, metadata={"before": False})
     restarts: int = setting(1, least=1)
     max_shift: int = setting(0, least=0)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import pandas as pd
 import typer
-from pandas.api.types import union_categoricals
+from pandas.api.types import is_string_dtype, union_categoricals
 
 from semsim.analysis.evidence import LEAKS
 from semsim.analysis.result import AnalysisSettings
@@ -19,6 +19,7 @@ from semsim.comparison.compared import Compared, check_report
 from semsim.comparison.frames import HowToCompare, compared_frames, whole_study
 from semsim.comparison.study_tables import StudyTables, imported_tables
 from semsim.errors import DataError
+from semsim.importers.text_table import ESCAPED
 from semsim.kept.extras import parquet
 from semsim.kept.table_size import check_size
 from semsim.reporting.canvas import DOUBLE, SINGLE
@@ -185,6 +186,14 @@ def read_table(
     return table
 
 
+def _restored(table: pd.DataFrame) -> pd.DataFrame:
+    """Texts without the apostrophe of `ESCAPED`."""
+    texts = [name for name in table if name in _TEXTS and is_string_dtype(table[name])]
+    return table.assign(
+        **{name: table[name].str.replace(ESCAPED, "", regex=True) for name in texts}
+    )
+
+
 def _names_in_csv(path: Path) -> list[str]:
     return [str(name) for name in pd.read_csv(path, nrows=0)]
 
@@ -194,10 +203,14 @@ def _read_csv(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
     told: dict[str, Any] = {"keep_default_na": False, "na_values": [""], "nrows": MOST_ROWS + 1}
     told["dtype"] = dict.fromkeys(_TEXTS, str)
     if columns is None:
-        return pd.read_csv(path, **told)
+        return _restored(pd.read_csv(path, **told))
     with pd.read_csv(path, usecols=lambda name: name in columns, chunksize=_CHUNK, **told) as read:
         # A chunk after the other: read as categories, "007" among the names would become a 7.
-        parts = [part.astype(dict.fromkeys({*part} & {*_TEXTS}, "category")) for part in read]
+        texts = dict.fromkeys(_TEXTS, "category")
+        parts = [
+            _restored(part).astype({name: texts[name] for name in part if name in texts})
+            for part in read
+        ]
     return pd.DataFrame(
         {
             name: union_categoricals([part[name] for part in parts])

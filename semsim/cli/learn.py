@@ -142,7 +142,7 @@ def study_command(
     values: Annotated[
         str | None, typer.Option(help="What is tried, with commas; left out, the usual values.")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Trainings of each value.")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, max=1000, help="Trainings of each value.")] = 1,
     hold_out: _HoldOut = "original",
     share: _Share = 0.25,
     preset: _Preset = "small",

@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 from semsim.errors import DataError
-from semsim.images import from_uint8, is_image_file, open_picture
+from semsim.images import from_uint8, is_image_file, open_picture, upright
 from semsim.kept.keys import key_of
 from semsim.kept.places import DATA
 from semsim.kept.whole import whole_folder
@@ -200,7 +200,7 @@ def read_middle(path: Path, size: int) -> Tensor:
     Raises `DataError` as `open_picture` does.
     """
     with open_picture(path) as file:
-        picture = file.convert("RGB")
+        picture = upright(file)
     side = min(picture.size)
     left, top = (picture.width - side) // 2, (picture.height - side) // 2
     middle = picture.crop((left, top, left + side, top + side))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from semsim.errors import DataError
-from semsim.images import check_opaque, open_picture
+from semsim.images import check_opaque, open_picture, upright
 from semsim.importers.findings import Findings, FoundSet, Pair, Unread, first_problem
 from semsim.kept.versions import software_versions
 from semsim.progress import Progress, Report
@@ -122,9 +122,9 @@ def sizes_of(paths: Iterable[Path], report: Report) -> dict[Path, Size | str]:
 def _size(path: Path) -> Size | str:
     try:
         with open_picture(path) as file:
-            file.load()  # a file that was cut off shows only here
             check_opaque(path, file)
-            return file.height, file.width
+            picture = upright(file)  # a file that was cut off shows only here
+            return picture.height, picture.width
     except DataError as error:
         return str(error)
 

@@ -13,7 +13,7 @@ import pandas as pd
 from semsim.analysis.evidence import Ratings
 from semsim.analysis.result import Analysis
 from semsim.errors import DataError
-from semsim.images import open_picture
+from semsim.images import open_picture, upright
 from semsim.kept.places import files_of
 from semsim.metrics.base import MetricSpec
 from semsim.reporting import methods
@@ -137,7 +137,7 @@ def _small_png(path: Path) -> bytes:
     with open_picture(path) as picture:
         if picture.format == "PNG" and max(picture.size) <= _LARGEST:
             return path.read_bytes()
-        smaller = picture.convert("RGB")
+        smaller = upright(picture)
     smaller.thumbnail((_LARGEST, _LARGEST))
     file = io.BytesIO()
     smaller.save(file, format="PNG")

@@ -7,7 +7,7 @@ from pathlib import Path
 from PIL import Image
 
 from semsim.errors import DataError
-from semsim.images import open_picture
+from semsim.images import open_picture, upright
 
 SHOWN = 6  # pairs of a strip
 _LARGEST = 96  # pixels of a side
@@ -46,7 +46,7 @@ def _read(path: Path | None) -> Image.Image | None:
         return None
     try:
         with open_picture(path) as file:
-            picture = file.convert("RGB")
+            picture = upright(file)
     except DataError:
         return None
     picture.thumbnail((_LARGEST, _LARGEST))

@@ -83,11 +83,11 @@ def body(context: ScienceContext, asked: Asked, *, newcomer: bool = False) -> st
     if study is None:
         return compare_view.no_study()
     try:
-        comparison = opened(context, study.id, asked.rule, asked.reference, asked.unseen_by)
+        comparison, asked, why = _possible(context, study.id, asked)
         job = scoring_job(context, comparison)
     except SemsimError as error:
         return compare_view.trouble(str(error))
-    status = compare_view.scoring(job)
+    status = why + compare_view.scoring(job)
     if not comparison.n_votes and not comparison.has_ranking:
         return compare_view.no_votes(comparison, status)
     shown, asked = _answered(context, comparison, asked)
@@ -104,6 +104,18 @@ def panel(
     """The tabs, and what the chosen one shows."""
     tab = asked.tab if asked.tab in TABS else first_tab(comparison, newcomer=newcomer)
     return compare_view.tabs(asked, tab) + _PANELS[tab](context, comparison, asked)
+
+
+def _possible(
+    context: ScienceContext, study_id: str, asked: Asked
+) -> tuple[Comparison, Asked, str]:
+    """What is asked for; by the clean original, and why, where the other cannot be had."""
+    found = opened(context, study_id, asked.rule, asked.reference, asked.unseen_by)
+    if found.view.reference == USUAL_REFERENCE or found.knows_attacked:
+        return found, asked, ""
+    asked = replace(asked, reference=USUAL_REFERENCE)
+    found = opened(context, study_id, asked.rule, asked.reference, asked.unseen_by)
+    return found, asked, compare_view.not_recorded()
 
 
 def _answered(

@@ -17,13 +17,9 @@ from semsim.reporting.writing import html
 from semsim.ui import ScienceContext
 from semsim.ui.compare_asked import Asked
 from semsim.ui.compare_data import REFERENCES, Comparison, held, opened, studies_of
-from semsim.ui.compare_view import HTML
+from semsim.ui.compare_view import HTML, not_recorded
 from semsim.words import counted, listed
 
-_NOT_RECORDED = (
-    "No set of this study records what was attacked, so everything is measured against the clean "
-    "original."
-)
 _SLACK = 1e-9  # between values of ρ that are one but for rounding
 
 
@@ -62,7 +58,7 @@ def _rules(context: ScienceContext, comparison: Comparison, asked: Asked) -> str
 def _reference(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     """ρ of every metric against the clean original and against what the attacker saw."""
     if not comparison.knows_attacked:
-        return str(HTML.note(_NOT_RECORDED))
+        return not_recorded()
     columns: dict[str, pd.Series] = {}
     for reference in ("clean", "attacked"):
         view = comparison.view

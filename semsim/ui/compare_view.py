@@ -16,6 +16,10 @@ from semsim.ui.markup import pieces
 from semsim.weights import WeightFile
 
 HTML = pieces("compare.html")
+_NOT_RECORDED = (
+    "No set of this study records what was attacked, so everything is measured against the clean "
+    "original."
+)
 
 
 def page(content: str) -> str:
@@ -26,6 +30,11 @@ def page(content: str) -> str:
 def trouble(words: str) -> str:
     """What went wrong, and nothing else."""
     return str(HTML.trouble(words))
+
+
+def not_recorded() -> str:
+    """Why there is nothing to measure against but clean originals."""
+    return str(HTML.note(_NOT_RECORDED))
 
 
 def no_study() -> str:

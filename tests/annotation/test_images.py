@@ -25,6 +25,13 @@ def test_a_kept_image_has_the_same_pixels_and_its_hash_as_name(tmp_path):
     assert np.array_equal(read_pixels(path), pixels)
 
 
+def test_a_file_that_a_power_cut_left_empty_is_written_again(tmp_path):
+    content = encode(picture(1))
+    path = keep(tmp_path, content)
+    path.write_bytes(b"")
+    assert keep(tmp_path, content).read_bytes() == content
+
+
 def test_keeping_twice_leaves_one_file(tmp_path):
     content = encode(picture(1))
     assert keep(tmp_path, content) == keep(tmp_path, content)
@@ -37,6 +44,16 @@ def test_metadata_does_not_survive(tmp_path):
     Image.fromarray(picture(1)).save(tmp_path / "a.png", pnginfo=info)
     assert encode(read_pixels(tmp_path / "a.png")) == encode(picture(1))
     assert b"knight" not in encode(read_pixels(tmp_path / "a.png"))
+
+
+def test_a_picture_taken_on_its_side_is_shown_upright(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 6  # orientation: turn it clockwise
+    pixels = picture(1)
+    Image.fromarray(np.rot90(pixels)).save(tmp_path / "a.png", exif=exif)
+    assert np.array_equal(read_pixels(tmp_path / "a.png"), pixels)
+    Image.fromarray(pixels).save(tmp_path / "b.png", exif=b"Exif\0\0no such thing")
+    assert np.array_equal(read_pixels(tmp_path / "b.png"), pixels)
 
 
 def test_grey_images_become_rgb(tmp_path):

@@ -195,6 +195,9 @@ def test_an_attack_that_cannot_start_or_step_is_refused_before_anything_is_train
         read_attack(f"{name}:restarts=0")
     with pytest.raises(SettingsError, match="lr must be above 0; got -1"):
         read_attack(f"{name}:lr=-1")
+    for weight in {"tv", "curvature"} & {one.name for one in fields(ATTACKS[name])}:
+        with pytest.raises(SettingsError, match=f"{weight} must be 0 or more; got -1"):
+            read_attack(f"{name}:{weight}=-1")
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,22 @@ def test_grey_becomes_rgb_and_size_is_changed(tmp_path):
     assert torch.allclose(image, torch.full_like(image, 128 / 255))
 
 
+@pytest.mark.parametrize("suffix", ["png", "jpg", "webp"])
+def test_a_picture_taken_on_its_side_is_read_as_viewers_show_it(suffix, tmp_path):
+    path = tmp_path / f"phone.{suffix}"
+    drawn = Image.new("RGB", (16, 8))
+    drawn.paste((255, 255, 255), (0, 0, 8, 8))  # the left half, which is the top once turned
+    exif = Image.Exif()
+    exif[0x0112] = 6  # orientation: turn it clockwise
+    drawn.save(path, exif=exif, quality=100)
+    image = read_image(path)
+    assert image.shape == (3, 16, 8)
+    assert image[:, :7].min() > 0.9
+    assert image[:, 9:].max() < 0.1
+    drawn.save(path, exif=b"Exif\0\0no such thing", quality=100)
+    assert read_image(path).shape == (3, 8, 16)
+
+
 def test_png_has_no_metadata(tmp_path):
     write_png(torch.zeros(3, 4, 4), tmp_path / "a.png")
     with Image.open(tmp_path / "a.png") as file:

@@ -172,7 +172,7 @@ class SemsimLabeller extends HTMLElement {
     this.#view.build(this.#study, (code, event) => this.#press(code, event));
     this.#feedback = new Feedback(this.#view, () => {
       this.#shown = null;
-      this.#focusStage();
+      this.#view.focus();
       if (!this.#feed.current) this.#feed.refill();
       this.#update();
     });
@@ -181,17 +181,17 @@ class SemsimLabeller extends HTMLElement {
     on(".sl-help-open", () => this.#help());
     on(".sl-own-link", () => showLink(this.#view, this.#study.key));
     this.#view.$(".sl-help").addEventListener("close", () => this.#closedHelp());
-    this.#view.$(".sl-back").addEventListener("close", () => this.#focusStage());
+    this.#view.$(".sl-back").addEventListener("close", () => this.#view.focus());
     this.#holdToLook(this.#view.$(".sl-view"));
     this.#view.onChange((code) => this.#awaitKey(code), () => this.#usualKeys());
     on(".sl-again", () => {
       this.#done += this.#outbox.sendRefusedAgain();
-      this.#focusStage();
+      this.#view.focus();
       this.#update();
     });
     on(".sl-hide", () => {
       this.#noticeHidden = true;
-      this.#focusStage();
+      this.#view.focus();
       this.#update();
     });
     this.#useKeys = localStorageFlag("semsim:keys");
@@ -212,7 +212,7 @@ class SemsimLabeller extends HTMLElement {
       this.#looking.hold();
     });
     on(["pointerup", "pointercancel", "lostpointercapture", "blur"], () => this.#looking.release());
-    on(["pointerup"], () => this.#focusStage()); // as after any click
+    on(["pointerup"], () => this.#view.focus()); // as after any click
     on(["contextmenu"], (event) => event.preventDefault()); // a long touch asks for it
     on(["keydown", "keyup"], (event) => {
       if (event.code !== "Space" && event.code !== "Enter") return;
@@ -301,7 +301,7 @@ class SemsimLabeller extends HTMLElement {
   #closedHelp() {
     this.#changing = null;
     this.#view.changing(null, "");
-    this.#focusStage();
+    this.#view.focus();
   }
 
   #onKey(event) {
@@ -384,12 +384,8 @@ class SemsimLabeller extends HTMLElement {
     this.#remember({ item: this.#feed.take(), vote: { id: vote.id, answer, reason } });
     this.#view.flash(code);
     // A later Space must not press the button that was clicked.
-    if (pointed) this.#focusStage();
+    if (pointed) this.#view.focus();
     this.#update();
-  }
-
-  #focusStage() {
-    this.#view.$(".sl-stage").focus({ preventScroll: true });
   }
 
   #remember(step) {
@@ -421,7 +417,7 @@ class SemsimLabeller extends HTMLElement {
     this.#feedback.drop();
     this.#feed.putBack(last.item);
     this.#update();
-    if (pointed) this.#focusStage();
+    if (pointed) this.#view.focus();
   }
 
   // An answer that was too quick is nowhere: there is nothing to take back.

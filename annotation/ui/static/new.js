@@ -138,6 +138,7 @@ function show(told) {
   $('[data-said="people"]').dataset.enough = told.enough ?? true;
   $('#in-short').textContent = (told.said.pictures ?? []).slice(0, 1).join('');
   if (told.unusual) showUnusual(told.unusual);
+  else if (wrong) $('#unusual').replaceChildren(paragraph(FIRST));
   showPage(told.preview);
 }
 

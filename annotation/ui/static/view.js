@@ -312,7 +312,7 @@ export class View {
     const held = box.contains(document.activeElement);
     this.$(".sl-work").hidden = false;
     box.hidden = true;
-    if (held) this.$(".sl-stage").focus({ preventScroll: true });
+    if (held) this.focus();
     this.$(".sl-hint").hidden = false;
     const offered = this.#lists ? this.#inOrder(item.candidates) : [];
     CANDIDATE_CODES.forEach((code, i) => {
@@ -394,6 +394,11 @@ export class View {
     return { view, background, scale, css_px, ...(withSmall && { small_scale: small }) };
   }
 
+  // On the picture, or on what is said in its place, from where it goes on to the next picture.
+  focus() {
+    this.$(this.$(".sl-work").hidden ? ".sl-message" : ".sl-stage").focus({ preventScroll: true });
+  }
+
   blank() {
     this.#shown = [];
     this.$(".sl-pictures").replaceChildren();
@@ -412,8 +417,8 @@ export class View {
     const box = this.$(".sl-message");
     const lost = this.$(".sl-work").contains(document.activeElement);
     box.hidden = false;
-    if (lost) box.focus({ preventScroll: true });
     this.$(".sl-work").hidden = true;
+    if (lost) this.focus();
     box.dataset.kind = kind;
     box.querySelector(".sl-mark").textContent = MARKS[kind] ?? "";
     put(box.querySelector("h2"), title);

@@ -181,6 +181,8 @@ def test_a_clock_put_back_makes_nobody_wait_for_long(hours, store):
         ("10.0.0.1", "10.0.0.2", False),
         ("2001:db8::1", "2001:db8::ffff:1", True),
         ("2001:db8::1", "2001:db8:0:1::1", False),
+        ("::ffff:10.0.0.1", "::ffff:10.0.0.2", False),  # as a proxy may write them
+        ("::ffff:10.0.0.1", "10.0.0.1", True),
         ("testclient", "testclient", True),
         ("", "10.0.0.1", False),
     ],

@@ -121,6 +121,19 @@ def test_who_let_whom_in_is_told_and_kept(store):
     assert {(one.created, one.used) for one in rows} == {(NOW, later)}
 
 
+def test_who_is_disabled_lets_nobody_in_any_more_also_once_they_are_back(store, ada):
+    eve = made_account(store, "Eve", Role.ADMINISTRATOR)
+    link = accounts.invite(store, Role.ADMINISTRATOR, NOW, by=eve)
+    own = accounts.invite_to_reset(store, eve.id, NOW, by=ada)
+    others = accounts.invite(store, Role.RESEARCHER, NOW, by=ada)
+    accounts.disable(store, eve.id, NOW, by=ada)
+    accounts.enable(store, eve.id, by=ada)
+    for ended in (link, own):
+        with pytest.raises(NotFoundError):
+            accounts.invitation(store, ended, NOW)
+    assert accounts.accept(store, others, "Bo", PASSWORD, NOW).account.name == "Bo"
+
+
 def test_a_new_password_ends_all_links_to_another_one(store, ada):
     first, lost = (accounts.invite_to_reset(store, ada.id, NOW, by=ada) for _ in range(2))
     invited = accounts.invite(store, Role.RESEARCHER, NOW, by=ada)

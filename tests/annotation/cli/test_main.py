@@ -74,6 +74,8 @@ def test_a_table_goes_to_standard_output(run, folder, tmp_path, monkeypatch):
     refused = run("export", "demo", "--out", "-", "--format", "hf")
     assert (refused.exit_code, "is a folder" in refused.stderr) == (2, True)
     assert run("export", "demo", "--out", "votes.xlsx").exit_code == 2
+    run("export", "demo", "--out", "again.jsonl", "--images", "nowhere://pictures")
+    assert (tmp_path / "again.jsonl").read_text() == printed.stdout  # no picture is in it
 
 
 def test_a_study_is_made_of_its_file_and_what_is_given_goes_before(run, folder, tmp_path):

@@ -15,6 +15,7 @@ from annotation.spec import Task
 from annotation.store import openings
 from annotation.store.tables import SlotRow, StimulusRow
 from annotation.study.labelling import join, next_items, progress, progress_of, vote
+from annotation.study.participants import exclude
 from annotation.study.protocols import amend
 
 LATER = START + timedelta(hours=1)
@@ -172,6 +173,35 @@ def test_who_has_named_an_original_gets_nothing_of_it_that_opens_later(store, tm
     )
     assert next_items(store, anna, "tab", 9, START) == []
     assert progress_of(store, anna).left == 0
+
+
+@in_every_database
+def test_an_original_waits_for_what_another_tab_holds_of_it(store, tmp_path):
+    study = a_study(store, tmp_path, 1, models="a", label_originals=True, votes_per_item=1)
+    (anna,) = joined(store, study, "Anna")
+    (first,) = next_items(store, anna, "laptop", 1, START)
+    (same,) = next_items(store, anna, "phone", 1, START)
+    assert same.item == first.item  # there is nothing else, so it comes along
+    answer(store, anna, first.item)
+    (original,) = next_items(store, anna, "phone", 1, START)
+    assert shown(store, [original])[0][1] == ""
+
+
+@in_every_database
+def test_who_lost_an_original_gets_it_again_though_a_reconstruction_has_room(store, tmp_path):
+    study = a_study(store, tmp_path, 1, models="a", label_originals=True)
+    anna, ben, cleo = joined(store, study, "Anna", "Ben", "Cleo")
+    for person in (ben, cleo):
+        (item,) = next_items(store, person, "tab", 1, START)
+        answer(store, person, item.item)
+    (original,) = next_items(store, anna, "tab", 1, START)
+    late = START + timedelta(seconds=study.spec.lease_seconds + 1)
+    for person in (cleo, ben):  # who takes over what Anna had
+        (item,) = next_items(store, person, "tab", 1, late)
+        answer(store, person, item.item, late)
+    exclude(store, study.id, "Ben", late)
+    now = late + timedelta(seconds=1)
+    assert [one.item for one in next_items(store, anna, "tab", 9, now)] == [original.item]
 
 
 def test_originals_are_items_that_are_no_reconstruction(store, tmp_path):

@@ -197,6 +197,24 @@ def test_progress_told_moves_evenly(store, make):
     assert seen == [(done, 12 - done) for done in range(12)]
 
 
+def test_progress_moves_evenly_also_when_an_amendment_ends_all_trials(store, make):
+    study = make(set_aside=4, catch_rate=0.5)
+    anna = signed_in(store, study, "Anna")
+    next_items(store, anna, "t", 50, NOW)
+    first, other, *_ = sorted(trial_ids(store))
+
+    def told():
+        now = progress_of(store, anna)
+        return now.done + now.trials_done, now.left + now.trials_left
+
+    say(store, anna, first)
+    before = told()
+    amend(store, study.id, {"catch_rate": 0.0}, "nobody fails them")
+    assert told() == before  # those that are held already are still to come
+    say(store, anna, other)
+    assert told() == (before[0] + 1, before[1] - 1)
+
+
 def test_the_images_are_those_of_the_trial_and_only_for_its_annotator(store, make, images):
     study = make(Task.PAIR, set_aside=4, catch_rate=0.5)
     anna, ben = signed_in(store, study, "Anna"), signed_in(store, study, "Ben")

@@ -36,6 +36,12 @@ def test_decoys_are_no_reconstructions_and_marks_are_kept():
     assert study.spec.simulated
 
 
+@pytest.mark.parametrize("told", ["naming", "rating", ""])
+def test_a_task_that_nobody_knows_is_the_usual_one(told):
+    study = imported.study_of("import:p", brought(random_votes().assign(task=told)))
+    assert study.task is Task.RECOGNITION
+
+
 def test_numbers_are_ratings():
     votes = random_votes().assign(answer="3", task="recognition", headline="mean-rating")
     study = imported.study_of(

@@ -53,6 +53,21 @@ def test_what_is_written_is_read_again() -> None:
     assert again.gold == found.gold
 
 
+def test_what_stands_there_is_text_and_no_number_of_yaml() -> None:
+    found = read_text("name: 007\ntask: pair\npassword: 007\ncompletion_code: 0123\ntitle: 1.10")
+    assert (found.settings["name"], found.settings["password"]) == ("007", "007")
+    assert (found.settings["completion_code"], found.settings["title"]) == ("0123", "1.10")
+    with pytest.raises(StudyError, match="name"):
+        read_text("name:\ntask: pair\n").spec()
+
+
+def test_a_kilobyte_does_not_become_gigabytes() -> None:
+    rows = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    rows += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    with pytest.raises(StudyError, match="no aliases"):
+        read_text("\n".join([*rows, "seed: *a9"]))
+
+
 def test_only_what_is_not_as_usual_is_written_and_never_the_password() -> None:
     settings = vars(StudySpec(name="Plain", task=Task.PAIR, password="secret"))
     text = written(StudyFile(settings=settings))
@@ -66,9 +81,9 @@ def test_only_what_is_not_as_usual_is_written_and_never_the_password() -> None:
         ("a: [", "no YAML"),
         ("name: x\nvotes: 3", "no setting 'votes'"),
         ("name: x\nvotes_per_item: many", "must be a whole number; got 'many'"),
-        ("name: x\nvotes_per_item: [3]", "votes_per_item is one value; got [3]"),
+        ("name: x\nvotes_per_item: [3]", "votes_per_item is one value; got ['3']"),
         ("name: x\nsets: one", "sets must be a list of folders; got 'one'"),
-        ("name: x\npeople: -1", "people must be a whole number; got -1"),
+        ("name: x\npeople: -1", "people must be a whole number; got '-1'"),
         ('name: "a\\0b"', "control characters"),
     ],
 )

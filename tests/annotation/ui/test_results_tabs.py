@@ -67,6 +67,17 @@ def test_single_answers_are_counted_one_by_one():
     assert results_tabs.controls(found)[0].startswith("Of single answers 75% are right;")
 
 
+def test_answers_that_nobody_can_judge_yet_are_not_wrong():
+    votes = votes_of({"m/1": "ccd", "m/2": "ccc"})
+    by_names = votes.assign(headline="as-original-named", original_answer=None)
+    found = results_of(study(), by_names, lists=LISTS)
+    assert not any("single answers" in line for line in results_tabs.controls(found))
+    first = by_names["image_id"] == "1"
+    by_names.loc[first, "original_answer"] = "cat"
+    found = results_of(study(), by_names, lists=LISTS)
+    assert results_tabs.controls(found)[0].startswith("Of single answers 67% are right;")
+
+
 @pytest.mark.parametrize(
     ("hits", "alarms", "leans"),
     [

@@ -89,12 +89,19 @@ def test_where_names_of_originals_decide_annotators_are_compared_by_them():
         ({"a/1": "c", "b/1": "d"}, "nobody else has voted"),
         ({"a/1": "cc", "b/1": "d-"}, "a ranking needs two models"),
         ({"a/1": "cc", "b/1": "cc"}, "all models have the same mean response"),
+        ({"a/1": "c-", "b/1": "cc", "c/1": "dd"}, "a model has no votes of others"),
     ],
 )
 def test_what_is_undefined_is_explained(answers, words):
     row = people(votes_of(answers)).loc["p0"]
     assert words in row["reason"]
     assert np.isnan(row["tau_without"])
+
+
+def test_a_model_that_is_left_without_votes_is_no_model_that_does_not_move():
+    found = people(votes_of({"a/1": "c-", "b/1": "cc", "c/1": "dd"}))
+    assert np.isnan(found.loc["p0", "largest_change"])
+    assert found.loc["p1", "largest_change"] == 0
 
 
 def test_names_and_order_do_not_matter():

@@ -57,7 +57,7 @@ def test_known_answers_are_counted_apart():
 
 
 def test_none_of_a_clear_picture_is_the_bias_towards_none():
-    (row,) = none_bias_table(CHECKS).to_dict("records")
+    (row,) = none_bias_table(CHECKS, Recognition()).to_dict("records")
     assert (row["annotator"], row["n"], row["n_right"], row["accuracy"]) == ("Ada", 2, 1, 0.5)
 
 
@@ -148,6 +148,20 @@ def test_views_of_an_original_are_counted_for_each_annotator():
     assert found["share"].tolist() == pytest.approx([2 / 3, 1, 1, 0])
 
 
+def test_views_are_judged_as_the_headline_has_it():
+    votes = votes_of({"a/1": "ddd", "b/1": "ddd", "a/2": "ccc"})  # the class is cat
+    names = votes["image_id"].map({"1": "dog"})  # the second original has none yet
+    by_names = votes.assign(headline="as-original-named", original_answer=names)
+    found = carry_over_table(by_names, np.random.default_rng(0), 10)
+    assert found["share"].tolist() == [1, 1]
+    assert found["n_votes"].tolist() == [3, 3]
+
+
+def test_where_none_is_no_answer_nobody_leans_towards_it():
+    assert len(none_bias_table(CHECKS, Recognition()))
+    assert not len(none_bias_table(CHECKS, Pair()))
+
+
 def test_intervals_of_views_come_from_resampling_originals():
     # All votes on one original agree, so an interval must not shrink with the votes on it.
     rows = [
@@ -168,7 +182,7 @@ def test_without_votes_there_are_only_columns():
     empty = votes_of({})
     for found, columns in (
         (check_table(empty, Recognition()), CHECK_COLUMNS),
-        (none_bias_table(empty), CHECK_COLUMNS),
+        (none_bias_table(empty, Recognition()), CHECK_COLUMNS),
         (carry_over_table(empty, np.random.default_rng(0)), CARRY_OVER_COLUMNS),
     ):
         assert isinstance(found, pd.DataFrame)

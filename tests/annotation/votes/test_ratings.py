@@ -208,6 +208,16 @@ def test_the_other_tables_take_ratings():
     assert models.n_compared > 0
 
 
+def test_annotators_of_ratings_move_the_means_that_models_are_ranked_by():
+    # Both models have a mean of 2; without p2 the one falls to 1, of four steps.
+    votes = rated({"a/1": "114", "a/2": "114", "b/1": "222", "b/2": "222"}, threshold=5.0)
+    found = ballots(votes, bootstraps=5)
+    people = annotator_table(found, Rating(levels=5), pairs_of(found, Coding.RECOGNISED))
+    people = people.set_index("annotator")
+    assert people.loc["p2", "largest_change"] == pytest.approx(1 / 4)
+    assert people.loc["p0", "largest_change"] == pytest.approx(0.5 / 4)
+
+
 def test_a_study_of_ratings_without_votes_has_its_columns():
     nobody = rated({"m/0": "1"}).iloc[:0]
     assert set(RATED) <= set(nobody)

@@ -378,6 +378,16 @@ def test_a_recruit_who_comes_back_is_the_same_person(app, store, make_study):
     assert person(store, "5f1e").external == {**PID, "SESSION_ID": "62cc"}
 
 
+def test_a_recruit_whose_id_is_no_tidy_name_comes_back_all_the_same(app, store, make_study):
+    study = make_study()
+    for _ in range(2):
+        browser = TestClient(app, follow_redirects=False)
+        reply = browser.post(f"/join/{study.token}", data={"participant": "P  17"})
+        assert reply.status_code == 303
+    other = TestClient(app, follow_redirects=False)
+    assert other.post(f"/join/{study.token}", data={"participant": "P 17"}).status_code == 409
+
+
 def test_erasing_somebody_takes_the_ids_of_the_service_away(app, store, make_study):
     study = make_study()
     TestClient(app).post(f"/join/{study.token}", data=PID)

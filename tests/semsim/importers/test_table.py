@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotation.formats.plain import write_csv
 from annotation.study.exports import VOTE_COLUMNS
 from semsim.analysis.evidence import SCORE_COLUMNS
 from semsim.errors import DataError, SettingsError, UnknownNameError
@@ -286,6 +287,15 @@ def test_our_own_export_comes_back_as_it_went(export, tmp_path, suffix):
     assert labels["n_votes"].tolist() == [2, 1]
     assert set(labels["votes_per_item"]) == {3}
     assert found.counts["kept but not counted (decoys, superseded, surplus)"] == 2
+
+
+def test_what_is_written_for_spreadsheets_comes_back_as_it_went(export, tmp_path):
+    signs = {"model": "@", "image_id": "-d", "annotator": "'="}
+    risky = export.assign(**{name: sign + export[name] for name, sign in signs.items()})
+    write_csv(risky, tmp_path / "votes.csv")
+    votes = Table()(tmp_path / "votes.csv", "again").tables.votes
+    for name in signs:
+        assert votes[name].tolist() == risky[name].tolist()
 
 
 def test_several_studies_in_one_table_are_refused(export, tmp_path):

@@ -131,8 +131,13 @@ def test_an_old_answer_stays_while_more_is_scored(made_context):
     stop_all(context)
 
 
+def _attacked(labels):
+    """What the attack saw was what it gave back."""
+    return labels.assign(attacked=labels["reconstruction"])
+
+
 def test_the_old_answer_stays_while_another_reference_is_scored(made_context):
-    context = made_context(n_images=3)
+    context = made_context(n_images=3, change=_attacked)
     client = client_of(context)
     part(client, "body")
     stop_all(context)
@@ -201,10 +206,7 @@ def test_choices_have_names_for_people(client):
 
 
 def test_the_share_of_votes_beside_an_attacked_image_that_was_never_scored(made_context):
-    def attacked(labels):
-        return labels.assign(attacked=labels["reconstruction"])
-
-    context = made_context(n_images=3, scored=("mse",), change=attacked)
+    context = made_context(n_images=3, scored=("mse",), change=_attacked)
     client = client_of(context)
     shown = part(client, "body", rule="mean-response", reference="attacked", tab="answer")
     stop_all(context)
@@ -358,11 +360,20 @@ def test_a_reference_that_no_set_records_is_not_offered(client):
     assert '<option value="both"' not in shown
 
 
-def test_what_was_never_scored_is_scored_by_a_press(made_context):
-    def attacked(labels):
-        return labels.assign(attacked=labels["reconstruction"])
+def test_a_reference_that_no_set_records_is_said_and_starts_nothing(made_context):
+    context = made_context(n_images=3)
+    client = client_of(context)
+    part(client, "body")
+    stop_all(context)
+    n_jobs = len(jobs.list_jobs(context.data / "jobs"))
+    shown = part(client, "body", reference="attacked", tab="answer")
+    assert "No set of this study records what was attacked, so everything" in shown
+    assert '<option value="clean" selected>' in shown
+    assert len(jobs.list_jobs(context.data / "jobs")) == n_jobs
 
-    client = client_of(made_context(n_images=3, change=attacked))
+
+def test_what_was_never_scored_is_scored_by_a_press(made_context):
+    client = client_of(made_context(n_images=3, change=_attacked))
     drawn = part(client, "panel", tab="solid", shown="reference")
     assert "Nothing is scored against this reference yet: Attacked image" in drawn
     assert '<option value="both"' in part(client, "body", tab="answer")
