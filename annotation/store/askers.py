@@ -257,7 +257,7 @@ def seen_of(tx: Session, asker: Asker, candidates: Sequence[Candidate], tab: str
     """What somebody who asks in `tab` has seen of the originals of `candidates`."""
     waiting: frozenset[str | None] = frozenset()
     if asker.spec.label_originals:
-        unanswered = union(waiting_sources(asker.annotator), _elsewhere(asker, tab))
+        unanswered: Any = union(waiting_sources(asker.annotator), _elsewhere(asker, tab))
         waiting = frozenset(tx.scalars(unanswered))
     given = given_items(asker.annotator)
     rows = tx.execute(
