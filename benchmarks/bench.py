@@ -155,6 +155,8 @@ LEFT_OUT = {
     "semsim import auto, semsim compare, --mixed-precision": "once, by hand",
     "annotation plan crowd": "a minute and a half: a plan of simulated people, without a target",
     "semsim reproduce copa": "needs pictures of CIFAR-10",
+    "learning beside the code of 22 November": "needs that code: once, three rounds in turns",
+    "the cosines of slopes in bfloat16": "by hand: attacks --only mixed tells the pictures",
     "what was tried and not kept": "its code is gone; the README names its commit or its day",
 }
 

@@ -23,8 +23,8 @@ from torch_fidelity.feature_extractor_base import FeatureExtractorBase
 from torch_fidelity.registry import FEATURE_EXTRACTORS_REGISTRY
 from torchvision.models import alexnet
 
-from benchmarks.measuring import ROOT, apart, judge, peak
-from benchmarks.turns import seconds
+from benchmarks.measuring import ROOT, apart, judge
+from benchmarks.turns import memory, seconds
 from semsim.metrics import Resources
 from semsim.metrics.base import PART, Pairs, judged
 from semsim.metrics.inception import INCEPTION, Fid, FrechetJudge
@@ -181,7 +181,7 @@ def measure(metric: str, who: str, n: int, folder: Path, device: str) -> Seen:
     with threadpool_limits(1):
         work = CONTESTS[metric][who](folder, device)  # anew: ours remembers what it was asked
         took = seconds(lambda: found.append(work(n)), device)
-    return Seen(found[0], took, peak())
+    return Seen(found[0], took, memory(device))
 
 
 def contest(metric: str, n: int, rounds: int, folder: Path, device: str) -> None:
