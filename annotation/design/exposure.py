@@ -68,7 +68,7 @@ class Seen:
     named: frozenset[str] = frozenset()
     recent: tuple[str, ...] = ()
     near: frozenset[str] = frozenset()
-    waiting: frozenset[str | None] = frozenset()
+    waiting: frozenset[str] = frozenset()
 
 
 def fits(one: Candidate, limits: Limits, seen: Seen) -> bool:

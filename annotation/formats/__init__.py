@@ -151,9 +151,7 @@ def needs_pictures(form: str, what: What | None = None) -> bool:
 
     Raises `AnnotationError` as it does.
     """
-    _writer(form, what)
-    one = FORMATS[form]
-    return (what or next(iter(one.writers))) is not What.VOTES or not one.ending
+    return _table(form, what) is not What.VOTES or not FORMATS[form].ending
 
 
 def format_for(out: Path) -> str:
@@ -167,13 +165,19 @@ def format_for(out: Path) -> str:
 
 
 def _writer(name: str, what: What | None) -> Writer:
+    table = _table(name, what)  # first, as it says what there is
+    return FORMATS[name].writers[table]
+
+
+def _table(name: str, what: What | None) -> What:
+    """Which table the format writes when `what` is asked for."""
     if name not in FORMATS:
         raise AnnotationError(f"No format is called {name!r}; expected {', '.join(FORMATS)}.")
     writers = FORMATS[name].writers
     chosen = next(iter(writers)) if what is None else what
     if chosen not in writers:
         raise AnnotationError(f"The format {name} holds {', '.join(writers)}; not {chosen}.")
-    return writers[chosen]
+    return chosen
 
 
 def _check_target(name: str, out: Path) -> None:

@@ -255,7 +255,7 @@ def candidates_of(tx: Session, asker: Asker, items: Sequence[str]) -> list[Candi
 
 def seen_of(tx: Session, asker: Asker, candidates: Sequence[Candidate], tab: str = "") -> Seen:
     """What somebody who asks in `tab` has seen of the originals of `candidates`."""
-    waiting: frozenset[str | None] = frozenset()
+    waiting: frozenset[str] = frozenset()
     if asker.spec.label_originals:
         unanswered: Any = union(waiting_sources(asker.annotator), _elsewhere(asker, tab))
         waiting = frozenset(tx.scalars(unanswered))

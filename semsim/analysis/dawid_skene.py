@@ -27,6 +27,11 @@ class _Votes:
         shape = (self.items, self.annotators * self.answers)
         return sparse.csr_matrix((np.ones(len(self.item)), (self.item, columns)), shape)
 
+    @cached_property
+    def by_annotator(self) -> np.ndarray:
+        """(A,) how many each annotator gave."""
+        return np.bincount(self.annotator, minlength=self.annotators)
+
     def sums(self, amount: np.ndarray | None = None) -> np.ndarray:
         """(I, K) how many votes, or how much of `amount` (V,), each answer has on each item."""
         place = self.item * self.answers + self.answer
@@ -98,8 +103,8 @@ def _by_matrix(votes: _Votes, truth: np.ndarray) -> np.ndarray:
 
 def _by_coin(votes: _Votes, truth: np.ndarray) -> np.ndarray:
     """The likelihood where each annotator is right with one probability, (A,)."""
-    given = np.bincount(votes.annotator, minlength=votes.annotators)
-    right = np.bincount(votes.annotator, truth[votes.item, votes.answer], votes.annotators) / given
+    right = np.bincount(votes.annotator, truth[votes.item, votes.answer], votes.annotators)
+    right = right / votes.by_annotator
     wrong = (1 - right) / (votes.answers - 1)
     err, better = _logarithm(wrong), _logarithm(right) - _logarithm(wrong)
     others = np.bincount(votes.item, err[votes.annotator], votes.items)

@@ -206,10 +206,8 @@ def _read_csv(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
         return _restored(pd.read_csv(path, **told))
     with pd.read_csv(path, usecols=lambda name: name in columns, chunksize=_CHUNK, **told) as read:
         # A chunk after the other: read as categories, "007" among the names would become a 7.
-        texts = dict.fromkeys(_TEXTS, "category")
         parts = [
-            _restored(part).astype({name: texts[name] for name in part if name in texts})
-            for part in read
+            _restored(part).astype(dict.fromkeys({*part} & {*_TEXTS}, "category")) for part in read
         ]
     return pd.DataFrame(
         {
