@@ -23,7 +23,6 @@ import signal
 import subprocess
 import sys
 import time
-import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -31,11 +30,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
-from sqlalchemy import create_engine, make_url
-from sqlalchemy.schema import CreateSchema, DropSchema
 
 from benchmarks.measuring import JUDGED, ROOT, code
 from semsim.kept.keys import key_of
+
+sys.path[:0] = [str(ROOT / "tests")]
+
+from study_factory import schema_on  # noqa: E402
 
 KEPT = ROOT / "data" / "benchmarks"
 MINUTES = 120.0
@@ -215,9 +216,9 @@ def bench(
             else:
                 print(f"{name}: about {run.minutes:g} minutes; python -m {run.command}", flush=True)
                 limit = min(left, PATIENCE * run.minutes)
-                given = schema(database) if database and name in WITH_DATABASE else nullcontext("")
-                with given as options:
-                    why = performed(run, paths[name], limit, lock, options)
+                needs = database and name in WITH_DATABASE
+                with schema_on(database, "bench_") if needs else nullcontext("") as url:
+                    why = performed(run, paths[name], limit, lock, url)
                 wrong |= {} if why is None else {name: why}
     found = {name: path.read_text("utf-8") for name, path in paths.items() if path.exists()}
     _targets(found)
@@ -242,27 +243,18 @@ def alone(folder: Path) -> Iterator[int]:
         yield lock.fileno()
 
 
-@contextmanager
-def schema(database: str) -> Iterator[str]:
-    """The option of a benchmark for a schema of its own, which goes with the block."""
-    name = f"bench_{uuid.uuid4().hex}"
-    address = make_url(database).update_query_dict({"options": f"-csearch_path={name}"})
-    engine = create_engine(database, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(CreateSchema(name))
-        try:
-            yield f" --database {shlex.quote(address.render_as_string(hide_password=False))}"
-        finally:
-            connection.execute(DropSchema(name, cascade=True))
-    engine.dispose()
-
-
-def performed(run: Run, path: Path, minutes: float, lock: int, options: str = "") -> str | None:
+def performed(run: Run, path: Path, minutes: float, lock: int, url: str = "") -> str | None:
     """Run it and keep at `path` what it prints, or why there is nothing to keep."""
     part, failed = path.with_suffix(".part"), path.with_suffix(".failed")
     with part.open("w", encoding="utf-8") as out:
         process = psutil.Popen(
-            [sys.executable, "-u", "-m", *shlex.split(run.command + options)],
+            [
+                sys.executable,
+                "-u",
+                "-m",
+                *shlex.split(run.command),
+                *(["--database", url] if url else []),
+            ],
             cwd=ROOT,
             stdout=out,
             stderr=subprocess.STDOUT,

@@ -5,7 +5,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,7 @@ import pandas as pd
 import psycopg
 from helpers import skip_or_fail
 from PIL import Image
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine, event, make_url
 
 from annotation.design import check
 from annotation.domain import Annotator, Answer, SignedIn, Study, VoteReceipt
@@ -146,16 +146,24 @@ def empty_database(kind: str, folder: Path) -> Iterator[str]:
     if kind == "sqlite":
         yield f"sqlite:///{folder / 'studies.db'}"
         return
-    schema = f"t{uuid.uuid4().hex}"
-    server = POSTGRES.replace("+psycopg", "")
-    try:
-        connection = psycopg.connect(server, autocommit=True, connect_timeout=5)
-    except psycopg.OperationalError as error:
-        skip_or_fail(f"no PostgreSQL answers at {POSTGRES}: {error}")
-    with connection:
+    with ExitStack() as stack:
+        try:
+            url = stack.enter_context(schema_on(POSTGRES))
+        except psycopg.OperationalError as error:
+            skip_or_fail(f"no PostgreSQL answers at {POSTGRES}: {error}")
+        yield url
+
+
+@contextmanager
+def schema_on(server: str, prefix: str = "t") -> Iterator[str]:
+    """The address of a schema of its own on a PostgreSQL, which is dropped afterwards."""
+    schema = f"{prefix}{uuid.uuid4().hex}"
+    address = make_url(server).update_query_dict({"options": f"-csearch_path={schema}"})
+    plain = server.replace("+psycopg", "")
+    with psycopg.connect(plain, autocommit=True, connect_timeout=5) as connection:
         connection.execute(f"CREATE SCHEMA {schema}")
         try:
-            yield f"{POSTGRES}?options=-csearch_path%3D{schema}"
+            yield address.render_as_string(hide_password=False)
         finally:
             connection.execute(f"DROP SCHEMA {schema} CASCADE")
 
