@@ -1,5 +1,6 @@
 # make run    sets up .venv, starts SemSim Studio on the built-in study
-# make test   sets up .venv, runs lint, types and all tests
+# make test   sets up .venv, runs lint, types and the quick tests
+# make test-all  runs lint, types and all tests (make test-slow: the others alone)
 # make flower sets up .venv/flower, with what Flower needs in front of .venv
 # make check  lint, types and the tests that a change since BASE (main) touches
 # make bench  makes the tables of benchmarks/README.md again and goes on where it ended (ARGS='--only startup', ARGS=--list)
@@ -18,7 +19,7 @@ LOCAL   = $(if $(filter 127.0.0.1 localhost ::1,$(HOST)),--local)
 # Else every process that is started would compile the project anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run test bench check lint types docs demo flower formats pins clean help
+.PHONY: run test test-all test-slow bench check lint types docs demo flower formats pins clean help
 
 help:
 	@grep -E '^# make' Makefile | sed 's/^# //'
@@ -57,8 +58,16 @@ lint: .venv/test.stamp
 types: .venv/test.stamp
 	$(BIN)/mypy --num-workers auto
 
+PYTEST = $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+
 test: lint types
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(PYTEST) -m "not slow" $(ARGS)
+
+test-all: lint types
+	$(PYTEST) $(ARGS)
+
+test-slow: .venv/test.stamp
+	$(PYTEST) -m slow $(ARGS)
 
 check: lint types
 	$(BIN)/python tests/touched.py $(BASE) | xargs -r $(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)

@@ -16,7 +16,6 @@ import http.client
 import json
 import os
 import random
-import socket
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -49,6 +48,7 @@ from annotation.study import exports
 from annotation.study import labelling as study
 from annotation.tasks.kind import NONE
 from benchmarks.measuring import ROOT, begin, judge
+from semsim.kept.ports import reserved_port
 
 MODELS = 14
 CLASSES = [f"class {number:02}" for number in range(20)]
@@ -460,10 +460,10 @@ def served(
 
     environment: variables they get besides those of this process.
     """
-    running, ports = [], []
+    running, ports, held = [], [], ExitStack()
     try:
         for number in range(servers):
-            ports.append(free_port())
+            ports.append(held.enter_context(reserved_port()))
             options = ["--port", str(ports[-1]), "--data-dir", str(folder / f"data{number}")]
             options += ["--local", "--database", url, "--device", "cpu"]
             command = [sys.executable, "app.py", *options]
@@ -478,12 +478,7 @@ def served(
         for server in running:
             server.kill()
             server.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+        held.close()
 
 
 def wait_for(port: int) -> None:

@@ -12,7 +12,6 @@ import argparse
 import http.client
 import json
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -39,6 +38,7 @@ from annotation.store import Store, reports
 from annotation.study.create import create_study
 from annotation.tasks.kind import NONE
 from benchmarks.measuring import begin
+from semsim.kept.ports import reserved_port
 
 ROOT = Path(annotation.__file__).parents[1]
 CLASSES = [f"class {number:02}" for number in range(20)]
@@ -214,8 +214,7 @@ def row(name: str, run: Run, options: argparse.Namespace) -> str:
 @contextmanager
 def running(command: list[str], folder: Path) -> Iterator[int]:
     """The port at which `command --port PORT`, started in `folder`, answers; killed afterwards."""
-    port = free_port()
-    with (folder / "server.log").open("w") as log:
+    with reserved_port() as port, (folder / "server.log").open("w") as log:
         server = subprocess.Popen(
             [*command, "--port", str(port)], cwd=folder, stdout=log, stderr=log
         )
@@ -225,12 +224,6 @@ def running(command: list[str], folder: Path) -> Iterator[int]:
         finally:
             server.kill()
             server.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def wait_for(server: subprocess.Popen[bytes], port: int) -> None:

@@ -2,10 +2,16 @@
 
 import gc
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+from helpers import ROOT, RUN, limit
 from hypothesis import settings
+from programs import summary
+
+from semsim.kept.ports import reserved_port
 
 # There is one worker a core already; threads would wait for each other. Before torch is imported.
 os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS") or "1"
@@ -14,20 +20,8 @@ os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS") or "1"
 settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")
 
-# Files that take longest start first, or one worker is left with them at the end.
-LONGEST = (
-    "e2e/test_whole_path",
-    "test_docs",
-    "e2e/",
-    "campaign/test_demo",
-    "contracts/test_store",
-    "campaign/",
-    "test_routes",
-    "test_blinding",
-    "semsim/ui/",
-    "semsim/reproduce/",
-    "test_package",
-)
+# Longer than any single wait of a test: what hangs fails, and says where.
+os.environ["PYTEST_TIMEOUT"] = str(limit(600))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -47,10 +41,37 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import files of which nothing is asked: every process reads all of them."""
+    if config.option.markexpr != "not slow":
+        return None
+    place = collection_path.relative_to(ROOT).as_posix() + "/" * collection_path.is_dir()
+    return True if place in RUN["slow"] else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first; within a file nothing changes."""
-    items.sort(key=lambda item: _place(item.path.as_posix()))
+    """Mark what is slow, and put the longest files first; within a file nothing changes."""
+    for item in items:
+        if item.nodeid.startswith(tuple(RUN["slow"])):
+            item.add_marker("slow")
+    items.sort(key=lambda item: _place(item.nodeid))
 
 
-def _place(path: str) -> int:
-    return next((place for place, part in enumerate(LONGEST) if part in path), len(LONGEST))
+def _place(name: str) -> int:
+    first = RUN["longest"]
+    return next((n for n, part in enumerate(first) if name.startswith(part)), len(first))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Name each program that is missing once, with what installs it."""
+    skipped = terminalreporter.stats.get("skipped", ())
+    if lines := summary([str(report.longrepr) for report in skipped]):
+        terminalreporter.section("skipped, as a program is missing")
+        terminalreporter.write("".join(f"{line}\n" for line in lines))
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port that nobody else gets."""
+    with reserved_port() as number:
+        yield number

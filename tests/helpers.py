@@ -4,6 +4,8 @@ import inspect
 import os
 import runpy
 import threading
+import time
+import tomllib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,6 +14,38 @@ from typing import Any
 import pytest
 
 Errors = type[Exception] | tuple[type[Exception], ...]
+ROOT = Path(__file__).resolve().parents[1]
+# What `make test` leaves to `make test-all`, and what begins first, or one process is left with it
+# at the end: files, folders with a slash behind them, or tests in files.
+RUN = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["semsim"]
+PATIENCE = "SEMSIM_TEST_PATIENCE"  # the environment variable
+
+
+def limit(seconds: float) -> float:
+    """Return how long a test may wait for what takes `seconds` at most on a quiet machine.
+
+    `SEMSIM_TEST_PATIENCE` multiplies every limit, for machines that are slow or busy.
+    """
+    return seconds * float(os.environ.get(PATIENCE) or 1)
+
+
+def until(
+    holds: Callable[[], Any], seconds: float = 60.0, said: Callable[[], object] = str
+) -> None:
+    """Wait until `holds()` is true; fail after `limit(seconds)` with what `said()` returns."""
+    deadline = time.monotonic() + limit(seconds)
+    while not holds():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"still not so after {limit(seconds):g} s: {holds} {said()}")
+        time.sleep(0.02)
+
+
+def ended(job: Any, seconds: float = 120.0) -> Any:
+    """Wait until a job has ended, and return its state."""
+    from semsim.jobs import folders  # pandas, which few tests need
+
+    until(lambda: folders.state(job) not in folders.LIVE, seconds, lambda: folders.log_tail(job))
+    return folders.state(job)
 
 
 def skip_or_fail(reason: str) -> None:

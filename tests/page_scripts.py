@@ -1,11 +1,10 @@
 """Running the scripts of the labelling page without a browser."""
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
-from helpers import skip_or_fail
+from programs import needed
 
 import annotation.ui
 
@@ -17,14 +16,11 @@ def evaluate(script, names, expression, value=None, before=""):
 
     before: what is carried out first, as there is no page; the expression may wait.
     """
-    node = shutil.which("node")
-    if node is None:
-        skip_or_fail("no node runs the scripts of the page")
     program = (
         f"{before}\n"
         f"const {{ {names} }} = await import({json.dumps((STATIC / script).as_uri())});"
         f"const value = {json.dumps(value)};"
         f"console.log(JSON.stringify(await ({expression}))); process.exit()"
     )
-    command = [node, "--input-type=module", "-e", program]
+    command = [needed("Node"), "--input-type=module", "-e", program]
     return json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)

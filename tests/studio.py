@@ -3,28 +3,26 @@
 import multiprocessing
 import os
 import runpy
-import shutil
 import signal
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from helpers import skip_or_fail
+from helpers import ROOT, limit, until
 from playwright.sync_api import Browser, sync_playwright
+from programs import needed
 from starlette.routing import BaseRoute, Mount, Route
 
 import app
 from annotation.store import Store
 from annotation.web.guard import Guard
+from semsim.kept.ports import reserved_port
 
-ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM_FLAGS = (
     "--headless=new",
     "--no-sandbox",
@@ -35,45 +33,21 @@ CHROMIUM_FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-START_SECONDS = 180  # torch and gradio take long to import on a busy machine
+START_SECONDS = limit(180)  # torch and gradio take long to import on a busy machine
 # Servers are copies of one process that has imported everything and done nothing yet.
 COPIES = multiprocessing.get_context("forkserver")
 _LATE = ["annotation.ui.mount", "annotation.ui.plain", "semsim.ui.pages"]
 COPIES.set_forkserver_preload(["app", *_LATE])
 
 
-def find_chromium() -> str:
-    """The installed Chromium; none is downloaded."""
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        skip_or_fail("no Chromium is installed")
-    return str(path)
-
-
 @contextmanager
 def browser() -> Iterator[Browser]:
     """A headless Chromium."""
-    path = find_chromium()
+    path = needed("Chromium")  # none is downloaded
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=list(CHROMIUM_FLAGS))
         yield chromium
         chromium.close()
-
-
-def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
-    """Wait until `holds()`; fails after `seconds`."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"still not so after {seconds} s: {holds}")
-        time.sleep(0.02)
-
-
-def free_port() -> int:
-    """One on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def answers(url: str) -> bool:
@@ -148,7 +122,8 @@ class Server:
     """
 
     def __init__(self, data: Path, command: Sequence[str]) -> None:
-        self.port = free_port()
+        self._held = ExitStack()  # as long as there is this object, also while it is restarted
+        self.port = self._held.enter_context(reserved_port())
         self.data = data
         self.url = f"http://127.0.0.1:{self.port}"
         self._command = [part.replace("{port}", str(self.port)) for part in command]

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from studio import ROOT, START_SECONDS, begin, free_port
+from helpers import ROOT
+from studio import START_SECONDS, begin
 
 
 def start(log: Path, *options: str) -> tuple[int | None, str]:
@@ -45,20 +46,20 @@ def test_a_taken_port_is_said_to_be_so_before_anything_is_made(tmp_path):
     ],
     ids=["host", "data", "log"],
 )
-def test_what_cannot_be_used_is_named_before_an_address_is(tmp_path, options, told):
+def test_what_cannot_be_used_is_named_before_an_address_is(tmp_path, port, options, told):
     file = tmp_path / "afile"
     file.touch()
     options = [one.format(file=file) for one in options]
-    plain = ["--port", str(free_port()), "--data-dir", str(tmp_path / "data")]
+    plain = ["--port", str(port), "--data-dir", str(tmp_path / "data")]
     code, said = start(tmp_path / "log", *plain, *options)
     assert code == 2
     assert f"Error: {told.format(file=file)}" in said
     assert "http://" not in said
 
 
-def test_talk_of_the_start_is_no_result_and_can_be_silenced(tmp_path):
+def test_talk_of_the_start_is_no_result_and_can_be_silenced(tmp_path, port):
     address = "postgresql+psycopg://nobody@127.0.0.1:1/none"
-    asked = [sys.executable, "app.py", "--port", str(free_port()), "--data-dir", tmp_path]
+    asked = [sys.executable, "app.py", "--port", str(port), "--data-dir", tmp_path]
     asked += ["--database", address]
     kept = ["--log-file", tmp_path / "kept.log"]
     plain, quiet = (
@@ -72,9 +73,9 @@ def test_talk_of_the_start_is_no_result_and_can_be_silenced(tmp_path):
     assert quiet.stderr == error
 
 
-def test_a_database_that_does_not_answer_is_named(tmp_path):
+def test_a_database_that_does_not_answer_is_named(tmp_path, port):
     address = "postgresql+psycopg://nobody@127.0.0.1:1/none"
-    options = ["--port", str(free_port()), "--data-dir", str(tmp_path), "--database", address]
+    options = ["--port", str(port), "--data-dir", str(tmp_path), "--database", address]
     code, said = start(tmp_path / "log", *options)
     assert code == 2
     assert said.startswith("SemSim Studio: starting")

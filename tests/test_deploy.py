@@ -11,8 +11,8 @@ from pathlib import PurePosixPath
 
 import pytest
 import yaml
-from helpers import skip_or_fail
-from studio import ROOT
+from helpers import ROOT, skip_or_fail
+from programs import needed
 
 DEPLOY = ROOT / "deploy"
 IGNORED = (DEPLOY / "Dockerfile.dockerignore").read_text(encoding="utf-8")
@@ -148,12 +148,9 @@ if shutil.which("docker-compose"):
 
 
 def test_the_unit_is_one_that_systemd_reads(tmp_path):
-    program = shutil.which("systemd-analyze")
-    if program is None:
-        skip_or_fail("no systemd-analyze is installed")
     unit = shutil.copy(DEPLOY / "semsim-studio@.service", tmp_path)
     done = subprocess.run(
-        [str(program), "verify", unit], capture_output=True, text=True, check=False
+        [needed("systemd-analyze"), "verify", unit], capture_output=True, text=True, check=False
     )
     # Nothing of the product is installed there.
     absent = "Command /opt/semsim-studio/.venv/bin/python is not executable: No such file"

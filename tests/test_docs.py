@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from helpers import until
 from made_campaign import toy_campaign
-from studio import typing, until
+from studio import typing
 from typer.main import get_command
 
 from annotation.cli.main import app as human

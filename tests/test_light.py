@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
+from helpers import ROOT
 from made_judged import judged_labels, judged_votes
-from studio import ROOT
 from typer.main import get_command
 
 from annotation.cli.main import app as human

@@ -21,10 +21,11 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
+from helpers import ROOT, until
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from PIL import Image
-from studio import ROOT, START_SECONDS, until
+from studio import START_SECONDS
 
 from annotation.store import Store
 from annotation.study.builtin import PEOPLE

@@ -7,8 +7,9 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
+from helpers import ROOT
 from made_accounts import made_account, made_session
-from studio import ROOT, addresses, compose
+from studio import addresses, compose
 from study_factory import SURE, fresh_database, let_answer, write_set
 
 import semsim.jobs.folders

@@ -28,6 +28,7 @@ from semsim.errors import DataError, SettingsError
 from semsim.federated.certificates import AUTHORITY, CERTIFICATE, KEY
 from semsim.federated.meeting import Guest, Meeting, Trained, Wire
 from semsim.kept.places import checkout
+from semsim.kept.ports import reserved_port
 
 RELAY = "SEMSIM_FLOWER_RELAY"  # as in `flower_apps`, which only Flower's python can import
 FLOWER = "SEMSIM_FLOWER"  # the folder of an environment with Flower
@@ -76,8 +77,7 @@ def serve(
     certificate is missing, `DataError` where the training cannot go on.
     """
     tls = _server_tls(certificates)
-    with _Flower(logs) as flower:
-        control, inner = _free_port(), _free_port()
+    with _Flower(logs) as flower, reserved_port() as control, reserved_port() as inner:
         flower.start(
             "flower-superlink",
             *("--fleet-api-address", address),
@@ -106,11 +106,11 @@ def join(
     if authority is not None and not authority.is_file():
         raise SettingsError(f"There is no certificate {authority}; the server's {AUTHORITY} is it.")
     tls = ["--insecure"] if authority is None else ["--root-certificates", str(authority.resolve())]
-    with _Flower(logs) as flower:
+    with _Flower(logs) as flower, reserved_port() as inner:
         flower.start(
             "flower-supernode",
             *("--superlink", address),
-            *("--clientappio-api-address", f"127.0.0.1:{_free_port()}"),
+            *("--clientappio-api-address", f"127.0.0.1:{inner}"),
             *tls,
         )
         while guest.released is None:
@@ -318,10 +318,3 @@ def _search() -> list[str]:
     """Where Flower's python finds `flower_apps`; that of an installed product has it anyhow."""
     ours = checkout()
     return [one for one in (str(ours) if ours else "", os.environ.get("PYTHONPATH", "")) if one]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from studio import ROOT
+from helpers import ROOT
 from study_factory import fresh_database
 from typer.testing import CliRunner
 

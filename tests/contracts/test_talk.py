@@ -8,7 +8,8 @@ import sys
 
 import pytest
 import shellingham
-from studio import ROOT, Studio, until
+from helpers import ROOT, until
+from studio import Studio
 from typer.testing import CliRunner
 
 import annotation

@@ -1,7 +1,6 @@
 """Web servers in front of processes of the product, with the files of `deploy/`."""
 
 import os
-import shutil
 import socket
 import ssl
 import subprocess
@@ -9,8 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from helpers import skip_or_fail
-from studio import ROOT, free_port, until
+from helpers import ROOT, until
+from programs import needed
+
+from semsim.kept.ports import reserved_port
 
 NAME = "lab.example.org"  # as the files call this machine
 STICKY = "    hash $cookie_semsim_account$cookie_semsim_session consistent;\n"
@@ -22,38 +23,42 @@ def nginx(folder: Path, ports: Sequence[int], without: str = "") -> Iterator[str
 
     ports: of the processes. The certificate is of its own making.
     """
-    port, key, certificate = free_port(), folder / "key.pem", folder / "certificate.pem"
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
     told = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={NAME}"]
     made = ["openssl", *told, "-keyout", str(key), "-out", str(certificate)]
     subprocess.run(made, check=True, capture_output=True)
-    here = {
-        f"/etc/ssl/private/{NAME}.key": str(key),
-        f"/etc/ssl/certs/{NAME}.pem": str(certificate),
-        "listen 443": f"listen 127.0.0.1:{port}",
-        **({without: ""} if without else {}),
-    }
     own = "".join(
         f"{one}_temp_path {folder / one};\n"
         for one in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
     user = f"user {os.environ.get('USER', 'root')};\n" if os.geteuid() == 0 else ""
     begin = f"{user}daemon off;\npid {folder}/pid;\nerror_log {folder}/error.log;\n"
-    text = rewritten("nginx.conf", here, ports)
     config = folder / "nginx.conf"
-    config.write_text(f"{begin}events {{}}\nhttp {{\naccess_log off;\n{own}{text}}}\n")
-    with _running([_program("nginx"), "-p", str(folder), "-c", str(config)], folder, port):
-        yield f"https://127.0.0.1:{port}/semsim"
+    command = [needed("nginx"), "-p", str(folder), "-c", str(config)]
+    with reserved_port() as port:
+        here = {
+            f"/etc/ssl/private/{NAME}.key": str(key),
+            f"/etc/ssl/certs/{NAME}.pem": str(certificate),
+            "listen 443": f"listen 127.0.0.1:{port}",
+            **({without: ""} if without else {}),
+        }
+        text = rewritten("nginx.conf", here, ports)
+        config.write_text(f"{begin}events {{}}\nhttp {{\naccess_log off;\n{own}{text}}}\n")
+        with _running(command, folder, port):
+            yield f"https://127.0.0.1:{port}/semsim"
 
 
 @contextmanager
 def caddy(folder: Path, ports: Sequence[int]) -> Iterator[str]:
     """The same behind Caddy with deploy/Caddyfile and a certificate that Caddy signs itself."""
-    port, config = free_port(), folder / "Caddyfile"
-    here = {f"{NAME} {{\n": f"https://127.0.0.1:{port} {{\n\ttls internal\n"}
+    config = folder / "Caddyfile"
+    command = [needed("Caddy"), "run", "--config", str(config)]
     begin = "{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n}\n"
-    config.write_text(begin + rewritten("Caddyfile", here, ports), encoding="utf-8")
-    with _running([_program("caddy"), "run", "--config", str(config)], folder, port):
-        yield f"https://127.0.0.1:{port}/semsim"
+    with reserved_port() as port:
+        here = {f"{NAME} {{\n": f"https://127.0.0.1:{port} {{\n\ttls internal\n"}
+        config.write_text(begin + rewritten("Caddyfile", here, ports), encoding="utf-8")
+        with _running(command, folder, port):
+            yield f"https://127.0.0.1:{port}/semsim"
 
 
 def rewritten(name: str, here: Mapping[str, str], ports: Sequence[int]) -> str:
@@ -64,13 +69,6 @@ def rewritten(name: str, here: Mapping[str, str], ports: Sequence[int]) -> str:
         assert text.count(before) == 1, before
         text = text.replace(before, after)
     return text
-
-
-def _program(name: str) -> str:
-    found = shutil.which(name) or shutil.which(name, path="/usr/sbin")
-    if found is None:
-        skip_or_fail(f"no {name} is installed")
-    return str(found)
 
 
 def _shakes_hands(port: int) -> bool:

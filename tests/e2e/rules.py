@@ -6,8 +6,8 @@ axe-core does the checking: https://github.com/dequelabs/axe-core.
 from typing import Literal, NamedTuple
 
 from axe_playwright_python.sync_playwright import Axe
+from helpers import until
 from playwright.sync_api import Page, expect
-from studio import until
 
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 

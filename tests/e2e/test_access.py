@@ -21,13 +21,14 @@ from e2e.rules import (
     put_on,
     sticking_out,
 )
+from helpers import until
 from made_campaign import finished_campaign
 from made_federated import finished_comparison
 from made_judged import finished_training
 from made_pictures import fill, looked_at, packed
 from made_splits import finished_sweep
 from playwright.sync_api import Browser, BrowserContext, Page, expect
-from studio import START_SECONDS, Server, Studio, until
+from studio import START_SECONDS, Server, Studio
 
 from annotation.store import Store
 from annotation.study.builtin import ANNOTATORS, SIMULATED

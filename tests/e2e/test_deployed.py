@@ -1,10 +1,9 @@
 """deploy/ in front of two processes on one PostgreSQL, which are started as docs/ has it."""
 
 import re
-import shutil
 import sys
 import uuid
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from urllib.parse import urlsplit
 
 import httpx
@@ -12,11 +11,12 @@ import psycopg
 import pytest
 from e2e.fronts import STICKY, caddy, nginx
 from e2e.rules import broken_in_any_look
-from helpers import skip_or_fail
+from helpers import until
 from playwright.sync_api import expect
-from studio import START_SECONDS, answers, free_port, typing, until
+from programs import POSTGRES, needed
+from studio import START_SECONDS, answers, typing
 from studio import browser as chromium
-from study_factory import CLASSES, POSTGRES, write_set
+from study_factory import CLASSES, write_set
 from test_docs import DEPLOYED, copied
 
 from annotation.spec import Task
@@ -24,6 +24,7 @@ from annotation.store import Store
 from annotation.study.builtin import PEOPLE
 from annotation.study.exports import export_labels
 from annotation.study.labelling import list_studies, progress
+from semsim.kept.ports import reserved_port
 
 pytestmark = pytest.mark.e2e
 LONG = 180_000  # milliseconds: two busy cores
@@ -47,14 +48,18 @@ def checkout(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def servers(checkout, tmp_path_factory):
+def ports():
+    with ExitStack() as held:
+        yield [held.enter_context(reserved_port()) for _ in PORTS]
+
+
+@pytest.fixture(scope="module")
+def servers(checkout, ports, tmp_path_factory):
     """Ports of both processes and the address of their database, all as the page has it typed."""
-    if shutil.which("createdb") is None:
-        skip_or_fail("no createdb is installed")
+    needed("createdb"), needed("a PostgreSQL server")
     given, name = urlsplit(POSTGRES), f"t{uuid.uuid4().hex}"
     libpq = {"PGHOST": given.hostname, "PGPORT": given.port, "PGUSER": given.username}
     libpq |= {"PGPASSWORD": given.password}
-    ports = [free_port() for _ in PORTS]
     here = {"…": f"'{PASSWORD}'", "localhost/": f"{given.hostname}/", "studies": name}
     lines = DEPLOYED
     for before, after in [*here.items(), *zip(PORTS, map(str, ports), strict=True)]:
@@ -64,10 +69,6 @@ def servers(checkout, tmp_path_factory):
     log = tmp_path_factory.mktemp("logs")
     around = {name: str(value) for name, value in libpq.items() if value}
     server = POSTGRES.replace("+psycopg", "")
-    try:
-        psycopg.connect(server, connect_timeout=5).close()
-    except psycopg.OperationalError as error:
-        skip_or_fail(f"no PostgreSQL answers at {POSTGRES}: {error}")
     try:
         with typing(checkout, **around) as begin:
             made = begin(first, log / "createdb")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from e2e.label_server import LabelServer
+from helpers import until
 from playwright.sync_api import Page, Response, Route, expect
-from studio import until
 from study_factory import CLASSES
 
 from annotation.domain import Study

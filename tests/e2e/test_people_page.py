@@ -4,8 +4,8 @@ import uuid
 from datetime import UTC, datetime
 
 import pytest
+from helpers import until
 from playwright.sync_api import expect
-from studio import until
 
 from annotation.domain import Answer, Study
 from annotation.store import Store

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 from e2e.label_server import LabelServer
 from e2e.rules import broken_rules
+from helpers import until
 from playwright.sync_api import Page, Request, Route, expect
-from studio import until
 from study_factory import questions_for
 
 from annotation.domain import Study

@@ -6,8 +6,8 @@ import re
 import pandas as pd
 import pytest
 from e2e.rules import broken_in_any_look
+from helpers import until
 from playwright.sync_api import expect
-from studio import until
 from study_factory import answer_all
 
 from annotation.errors import NotFoundError

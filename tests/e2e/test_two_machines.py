@@ -9,8 +9,9 @@ from io import BytesIO
 import httpx
 import pytest
 from fsspec.core import url_to_fs
+from helpers import ROOT
 from moto.server import ThreadedMotoServer
-from studio import ROOT, Server
+from studio import Server
 from study_factory import SURE, fresh_database, write_set
 from typer.testing import CliRunner
 

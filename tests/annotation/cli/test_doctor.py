@@ -9,8 +9,8 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from helpers import ROOT
 from made_remote import PLACE
-from studio import ROOT, free_port
 
 import annotation
 from annotation.accounts.start import NAME, PASSWORD
@@ -28,11 +28,6 @@ def test_what_is_missing_is_installed_as_the_rest_was(monkeypatch, tmp_path, ins
     *_, row = itertools.islice(doctor.checks(options), 3)
     told = '"semsim-studio[studio]"' if installed else f"-r {tmp_path / 'requirements.txt'}"
     assert (row.state, row.advice) == ("stops", f"pip install {told}")
-
-
-@pytest.fixture
-def port():
-    return free_port()
 
 
 @pytest.fixture

@@ -7,17 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers import skip_or_fail
+from helpers import ROOT
+from programs import skip_without
 from study_factory import of_convnet8
 
 from annotation.formats import export
 
-ROOT = Path(__file__).resolve().parents[3]
 OWN = ROOT / ".venv" / "formats" / "bin" / "python"
-HOW = (
-    "the libraries ask for older packages than the requirements, so they get an environment of "
-    "their own: make formats, or name another python in SEMSIM_FORMATS_PYTHON"
-)
 PYTHON = os.environ.get("SEMSIM_FORMATS_PYTHON", str(OWN) if OWN.exists() else "")
 
 
@@ -25,7 +21,7 @@ PYTHON = os.environ.get("SEMSIM_FORMATS_PYTHON", str(OWN) if OWN.exists() else "
 def read(tmp_path):
     """What the function of `real_libraries` with this name makes of what was exported."""
     if not PYTHON:
-        skip_or_fail(HOW)
+        skip_without("readers of the exports")
 
     def read(name, path):
         cache = tmp_path / "cache" / name

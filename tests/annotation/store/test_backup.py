@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 import pandas as pd
 import pytest
 from alembic import command
-from studio import until
+from helpers import until
 from study_factory import answer_to, fresh_database, joined
 
 from annotation.errors import StoreError

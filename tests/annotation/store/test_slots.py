@@ -1,11 +1,11 @@
 """Claiming, as the database sees it; `tests/contracts/test_store.py` has the races."""
 
 import threading
-import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from contracts import store_invariants as invariants
+from helpers import limit, until
 from sqlalchemy import event, select, text, update
 from study_factory import fresh_database, write_set
 
@@ -175,14 +175,8 @@ def test_who_finds_all_items_being_claimed_waits_for_the_outcome(tmp_path):
             target=lambda: got.append(next_items(store, anna, "tab", 1, NOW))
         )
         store.write(hold)
-        waiting.join(timeout=30)
+        waiting.join(timeout=limit(30))
         assert [len(items) for items in got] == [1]
-
-
-def until(condition):
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "it never happened"
 
 
 def somebody_waits(tx):

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from distributed import Client
+from helpers import until
 from made_campaign import one_thread_cluster, results_in, toy_campaign
-from studio import until
 
 from semsim.campaign import work
 from semsim.campaign.campaign_job import plan_of

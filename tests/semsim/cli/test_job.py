@@ -5,13 +5,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import asdict, replace
 
 import pytest
 import torch
+from helpers import ROOT, limit, until
 from made_judged import judged_labels
-from studio import ROOT
 from typer.testing import CliRunner
 
 from semsim.cli.main import app
@@ -128,13 +127,10 @@ def test_ctrl_c_leaves_a_training_that_goes_on(labels, tmp_path):
         # Whoever started the tests in the background made them deaf to Ctrl-C.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    deadline = time.monotonic() + 400
-    while not list((tmp_path / "data" / "jobs").glob(f"*/{STATE_FILE}")):
-        assert time.monotonic() < deadline
-        assert process.poll() is None
-        time.sleep(0.02)
+    kept = tmp_path / "data" / "jobs"
+    until(lambda: process.poll() is not None or list(kept.glob(f"*/{STATE_FILE}")), 400)
     process.send_signal(signal.SIGINT)
-    told = process.communicate(timeout=60)[1]
+    told = process.communicate(timeout=limit(60))[1]
     assert process.returncode == 130
     (job,) = jobs.list_jobs(tmp_path / "data" / "jobs", "learn")
     assert jobs.state(job) is JobState.STOPPED

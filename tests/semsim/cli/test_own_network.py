@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from helpers import ROOT
 from made_campaign import SYMBOLS
 from made_network import write_network
-from studio import ROOT
 
 from semsim.sets.reader import read_set
 from semsim.weights import tensor_facts

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 import torch
 import typer
+from helpers import ROOT
 from made_study import MODELS, make_labels
 from made_weights import CLASSES, make_classifier, put_in_manifest
-from studio import ROOT
 from typer.testing import CliRunner
 
 from semsim.cli.score import _names, score, weights

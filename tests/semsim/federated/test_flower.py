@@ -10,10 +10,11 @@ import sys
 import time
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client
-from pathlib import Path
 
 import pytest
 import torch
+from helpers import ROOT, limit, until
+from programs import skip_without
 from safetensors.torch import load_file
 
 from semsim.defences.pbpfl_settings import Pbpfl
@@ -24,30 +25,22 @@ from semsim.federated.meeting import Guest
 from semsim.federated.rounds import train
 from semsim.federated.settings import FederatedSettings
 
-ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs/how-to/systems.md").read_text(encoding="utf-8")
 TYPED = re.search(
     r"^```text\n(python -m semsim federated certificates.*?)^```$", PAGE, re.MULTILINE | re.DOTALL
 )
-HOW = f"Flower has an environment of its own: make flower, or name its folder in {flower.FLOWER}"
-PATIENCE = 500  # seconds, on a machine that does much else
+PATIENCE = limit(500)  # seconds, on a machine that does much else
 # What the page trains, in one process.
 SETTINGS = FederatedSettings(
     scheme="pbpfl", clients=2, rounds=3, masks=Pbpfl(noise_scope="round", zero_sum=True)
 )
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 class Machines:
     """The page's lines, each in a session of its own; example addresses become this machine's."""
 
-    def __init__(self, folder):
-        self.folder, self.port = folder, free_port()
+    def __init__(self, folder, port):
+        self.folder, self.port = folder, port
         self.running = {}
 
     def words(self, line, *more):
@@ -83,14 +76,15 @@ class Machines:
 
 
 @pytest.fixture
-def machines(tmp_path):
-    found = Machines(tmp_path)
+def machines(tmp_path, port):
+    if flower.flower_folder() is None:
+        skip_without("Flower")
+    found = Machines(tmp_path, port)
     yield found
     found.end()
 
 
 @pytest.mark.timeout(2 * PATIENCE)
-@pytest.mark.skipif(flower.flower_folder() is None, reason=HOW)
 def test_the_commands_of_the_page_train_and_a_client_that_died_comes_back(machines):
     make, serve, first, second = TYPED.group(1).splitlines()
     done = subprocess.run(
@@ -107,11 +101,13 @@ def test_the_commands_of_the_page_train_and_a_client_that_died_comes_back(machin
     machines.begin("second", second)
     log = machines.folder / "data/runs/client-1/flower/flower-supernode.log"
     ends = time.monotonic() + PATIENCE
-    # It is greeted, and then has a model to work on.
-    while not log.exists() or log.read_text(errors="replace").count("Received successfully") < 2:
-        assert time.monotonic() < ends, machines.said("server")
+
+    def has_work():
+        """Whether it was greeted, and then got a model to work on."""
         assert machines.running["server"].poll() is None, machines.said("server")
-        time.sleep(0.2)
+        return log.exists() and log.read_text(errors="replace").count("Received successfully") > 1
+
+    until(has_work, 500, lambda: machines.said("server"))
     machines.die("second")
     machines.begin("again", second)
     for name in ("server", "first", "again"):

@@ -5,16 +5,15 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
-from studio import ROOT
+from helpers import ROOT, limit, until
 
 from semsim.errors import JobError
 from semsim.grid.apart import Beside
 
 PID = "os:getpid"
-PATIENCE = 30.0  # seconds, on a busy machine
+PATIENCE = limit(60)  # seconds
 
 
 @pytest.fixture
@@ -32,14 +31,6 @@ def is_there(pid: int) -> bool:
     return True
 
 
-def ends(pid: int) -> bool:
-    """Whether the process is gone before patience is."""
-    last = time.monotonic() + PATIENCE
-    while is_there(pid) and time.monotonic() < last:
-        time.sleep(0.02)
-    return not is_there(pid)
-
-
 def test_one_process_is_kept_for_what_comes_next(beside):
     first = beside.ask(PID)
     assert beside.ask(PID) == first != os.getpid()
@@ -51,7 +42,7 @@ def test_one_process_is_kept_for_what_comes_next(beside):
 def test_it_ends_when_nobody_asks_and_the_next_one_starts_another():
     soon = Beside(idle=0.1)
     first = soon.ask(PID)
-    assert ends(first)
+    until(lambda: not is_there(first))
     assert soon.ask(PID) != first
     soon.close()
 
@@ -66,7 +57,7 @@ def test_a_death_in_the_middle_is_told_and_the_next_press_works(beside):
 def test_one_that_died_while_nobody_asked_is_replaced(beside):
     first = beside.ask(PID)
     os.kill(first, signal.SIGKILL)
-    assert ends(first)
+    until(lambda: not is_there(first))
     assert beside.ask(PID) != first
 
 
@@ -84,7 +75,7 @@ def test_nobody_waits_for_what_another_has_asked(beside, tmp_path):
     slow.join(PATIENCE)
     assert told == ["done"]
     assert beside.ask(PID) == first  # the last one free is kept
-    assert ends(second)
+    until(lambda: not is_there(second))
 
 
 SERVER = """
@@ -114,4 +105,4 @@ def test_it_does_not_outlive_the_server(tmp_path, end):
         check=False,
     )
     assert done.returncode == ENDS[end]
-    assert ends(int(done.stdout))
+    until(lambda: not is_there(int(done.stdout)))

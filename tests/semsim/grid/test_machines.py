@@ -18,10 +18,9 @@ import pytest
 import torch
 from distributed import Client
 from distributed.utils import get_ip
-from helpers import skip_or_fail
+from helpers import skip_or_fail, until
 from made_campaign import dies_later, one_thread_cluster, toy_campaign
 from PIL import Image
-from studio import until
 
 from semsim.attacks import ATTACKS
 from semsim.attacks.invgrad import InvGrad

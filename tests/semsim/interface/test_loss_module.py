@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from studio import ROOT
+from helpers import ROOT
 
 import semsim
 from semsim.errors import DataError, SettingsError

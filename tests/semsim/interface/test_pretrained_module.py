@@ -11,10 +11,10 @@ from pathlib import Path
 import huggingface_hub
 import pytest
 import torch
+from helpers import ROOT
 from huggingface_hub import ModelCard
 from made_weights import make_semsim
 from safetensors.torch import load_file, save_file
-from studio import ROOT
 
 from semsim import SemSim
 from semsim.errors import DataError, SettingsError, WeightsError

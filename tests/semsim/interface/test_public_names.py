@@ -9,7 +9,7 @@ import sys
 from importlib import import_module
 
 import pytest
-from studio import ROOT
+from helpers import ROOT
 
 import semsim
 from semsim.comparison.compared import Compared

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from studio import ROOT
+from helpers import ROOT
 from typer.testing import CliRunner
 
 import semsim

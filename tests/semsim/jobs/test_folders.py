@@ -11,7 +11,7 @@ from datetime import datetime
 import pandas as pd
 import psutil
 import pytest
-from studio import ROOT
+from helpers import ROOT, ended, until
 
 from semsim.errors import DataError, JobError
 from semsim.jobs import folders as jobs
@@ -52,13 +52,6 @@ run_as_job(folder, work)
 PROGRAM = ("-c", COMMAND)
 
 
-def wait_for(condition, what, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"never came true: {what}"
-        time.sleep(0.01)
-
-
 @pytest.fixture
 def make(tmp_path):
     made = []
@@ -83,12 +76,12 @@ def pid_of(job):
 
 
 def ends(job):
-    wait_for(lambda: jobs.state(job) is not JobState.RUNNING, "the job ends")
+    ended(job)
     return jobs.state(job)
 
 
 def works(job):
-    wait_for(lambda: jobs.latest(job) is not None, "the job reports")
+    until(lambda: jobs.latest(job) is not None)
 
 
 def test_a_new_job_waits_and_holds_what_it_was_given(make):
@@ -142,7 +135,7 @@ def test_the_log_says_that_a_job_has_begun_and_how_it_ended(make, caplog, how, l
         said = [(one.levelname, one.getMessage()) for one in caplog.records]
         return [one for one in said if job.id in one[1]]
 
-    wait_for(lambda: len(told()) == 2, "the end is logged")
+    until(lambda: len(told()) == 2)
     ended = "done" if how == "done" else "failed"
     assert told() == [
         ("INFO", f"Job {job.id}, test, has begun."),
@@ -219,7 +212,7 @@ def test_a_zombie_does_not_live(make):
     assert jobs.state(job) is JobState.RUNNING
     child.stdin.close()
     zombie = psutil.Process(child.pid)
-    wait_for(lambda: zombie.status() == psutil.STATUS_ZOMBIE, "the child ends")
+    until(lambda: zombie.status() == psutil.STATUS_ZOMBIE)
     assert jobs.state(job) is JobState.LOST
     child.wait()
     assert jobs.state(job) is JobState.LOST

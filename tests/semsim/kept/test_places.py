@@ -7,7 +7,7 @@ import sys
 
 import platformdirs
 import pytest
-from studio import ROOT
+from helpers import ROOT
 
 HALVES = ("semsim", "annotation")
 

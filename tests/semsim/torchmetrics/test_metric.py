@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import torch
-from studio import ROOT
+from helpers import ROOT
 
 import semsim
 from semsim.errors import DataError

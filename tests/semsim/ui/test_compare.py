@@ -2,7 +2,6 @@
 
 import base64
 import re
-import time
 from dataclasses import replace
 from html import unescape
 from urllib.parse import parse_qsl, urlsplit
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from helpers import ended, until
 from made_analysis import TESTED, known_of
 from made_study import MODELS, make_labels, make_votes, write_import
 from made_weights import make_semsim
@@ -115,10 +115,7 @@ def test_while_there_is_nothing_yet_one_card_says_what_is_computed(made_context)
     assert first.count("Computing what the metrics say") == 1
     assert "MSE, PSNR, SSIM" in first
     assert 'data-watch="scoring" data-then="body"' in first
-    deadline = time.monotonic() + 90
-    while "data-watch" in (status := part(client, "scoring")):
-        assert time.monotonic() < deadline, status
-        time.sleep(0.2)
+    until(lambda: "data-watch" not in part(client, "scoring"), 120)
     assert part(client, "body", tab="answer").count("cmp-forest") > 0
 
 
@@ -437,11 +434,8 @@ def test_the_report_is_made_once_and_handed_over(made_context):
     part(client, "body")
     asked = client.post("/studio/compare/act/report", params={"study": "1"}).text
     assert 'data-watch="made"' in asked
-    deadline = time.monotonic() + 90
-    while 'data-watch="made"' in (shown := part(client, "made")):
-        assert time.monotonic() < deadline, shown
-        time.sleep(0.2)
-    assert "Download report.html" in shown
+    until(lambda: 'data-watch="made"' not in part(client, "made"), 120)
+    assert "Download report.html" in part(client, "made")
     n_jobs = len(jobs.list_jobs(context.data / "jobs"))
     assert "Download report.html" in client.post("/studio/compare/act/report?study=1").text
     assert len(jobs.list_jobs(context.data / "jobs")) == n_jobs
@@ -455,10 +449,7 @@ def test_a_job_can_be_stopped_from_the_page(made_context):
     part(client, "body")
     (job,) = jobs.list_jobs(context.data / "jobs")
     client.post(f"/studio/compare/act/stop?study=1&job={job.id}")
-    deadline = time.monotonic() + 60
-    while jobs.state(job) in jobs.LIVE:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    ended(job)
     refused = client.post("/studio/compare/act/stop?study=1&job=../x")
     assert refused.status_code == 404  # or what it says would stand in the place of the page
     assert "not a job" in refused.json()["error"]

@@ -1,7 +1,6 @@
 """Every figure and table leaves the page in every form it is offered in."""
 
 import io
-import time
 import zipfile
 from dataclasses import replace
 from urllib.parse import quote
@@ -10,6 +9,7 @@ import pandas as pd
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from helpers import ended
 
 from semsim.jobs import folders as jobs
 from semsim.reporting import figures, tables
@@ -63,10 +63,7 @@ def test_the_report_and_everything_are_made_by_jobs(client, monkeypatch):
     comparison = replace(comparison, tables=remarked)
     for what, name in (("report", "report.html"), ("everything", "everything.zip")):
         job = make_files(client.context, comparison, what)
-        deadline = time.monotonic() + 120
-        while jobs.state(job) in jobs.LIVE:
-            assert time.monotonic() < deadline, jobs.log_tail(job)
-            time.sleep(0.1)
+        ended(job)
         assert made_file(job) == name, jobs.error_text(job)
         reply = client.get(made_address(job.id, name))
         assert name in reply.headers["content-disposition"]

@@ -1,9 +1,9 @@
 """Scoring and fetching are jobs that outlive the page and are never started twice."""
 
 import shutil
-import time
 from dataclasses import replace
 
+from helpers import ended
 from made_study import MODELS
 
 from semsim.jobs import folders as jobs
@@ -17,14 +17,6 @@ from semsim.ui.compare_jobs import (
 from semsim.weights import read_manifest
 
 VIEW = View(study="1")
-
-
-def ended(job, seconds=60):
-    deadline = time.monotonic() + seconds
-    while jobs.state(job) in {jobs.JobState.QUEUED, jobs.JobState.RUNNING}:
-        assert time.monotonic() < deadline, jobs.log_tail(job)
-        time.sleep(0.05)
-    return jobs.state(job)
 
 
 def test_missing_scores_are_computed_by_one_job_that_is_not_repeated(made_context):

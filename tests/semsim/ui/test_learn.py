@@ -1,6 +1,5 @@
 """The page Train SemSim: its handlers, and a training it starts."""
 
-import time
 from dataclasses import replace
 
 import gradio as gr
@@ -8,6 +7,7 @@ import pandas as pd
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from helpers import ended
 from made_judged import QUICK, judged_labels, judged_votes
 
 from semsim.errors import DataError
@@ -244,11 +244,7 @@ def test_a_training_started_on_the_page_ends_in_a_checkpoint(page, context):
     assert values[0] == ""
     (job,) = jobs.list_jobs(context.data / "jobs")
 
-    deadline = time.monotonic() + 120
-    while jobs.state(job) in {JobState.QUEUED, JobState.RUNNING}:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    assert jobs.state(job) is JobState.DONE, jobs.log_tail(job)
+    assert ended(job) is JobState.DONE, jobs.log_tail(job)
 
     shown = dict(zip([output.elem_id for output in outputs], load(), strict=True))
     assert "Done" in shown["learn-status"]
