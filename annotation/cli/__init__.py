@@ -1,1 +1,1 @@
-"""The commands of `python -m annotation`; nothing imports from here but `__main__`."""
+"""The commands of `semsim-studio study`; nothing imports from here but `__main__`."""

@@ -22,7 +22,7 @@ def carry_out(job: Job, work: Callable[[Report], dict[str, Any]]) -> dict[str, A
             outcome = run_as_job(job.folder, work, also=show)
     except KeyboardInterrupt:
         again = shlex.join(job.command)
-        raise KeyboardInterrupt(f"To go on: python -m semsim {again}") from None
+        raise KeyboardInterrupt(f"To go on: semsim-studio {again}") from None
     if outcome is None:
         say("Stopped as asked; it can be resumed.")
     return outcome

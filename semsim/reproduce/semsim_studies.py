@@ -1,6 +1,6 @@
 """The studies of a reproduction, ready for people: a file each, and the commands that use it.
 
-The human study is another program; what goes between are files. `python -m annotation create
+The human study is another program; what goes between are files. `semsim-studio study create
 --file FILE` makes the study of a file written here.
 """
 
@@ -54,9 +54,9 @@ def next_steps(
         votes = folder / "votes" / f"{part.name}.parquet"
         labels = votes.with_name(f"{votes.stem}{LABELS}")
         file, *out = (shlex.quote(str(path)) for path in (study, votes, labels))
-        make.append(f"python -m annotation create --file {file} {below}")
-        take.append(f"python -m annotation export {part.name} --out {out[0]} {below}")
-        take.append(f"python -m annotation labels {part.name} --out {out[1]} {below}")
+        make.append(f"semsim-studio study create --file {file} {below}")
+        take.append(f"semsim-studio study export {part.name} --out {out[0]} {below}")
+        take.append(f"semsim-studio study labels {part.name} --out {out[1]} {below}")
         given.append(f"--votes {out[0]}")
     return "\n".join(
         [
@@ -64,7 +64,7 @@ def next_steps(
             *make,
             "When they have voted:",
             *take,
-            f"python -m semsim reproduce semsim --preset {scale.name} {shlex.join(again)} "
+            f"semsim-studio reproduce semsim --preset {scale.name} {shlex.join(again)} "
             f"{' '.join(given)}",
             "A dry run without people: the same with --votes simulated.",
         ]

@@ -27,7 +27,7 @@ from semsim.federated.settings import FederatedSettings
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs/how-to/systems.md").read_text(encoding="utf-8")
 TYPED = re.search(
-    r"^```text\n(python -m semsim federated certificates.*?)^```$", PAGE, re.MULTILINE | re.DOTALL
+    r"^```text\n(semsim-studio federated certificates.*?)^```$", PAGE, re.MULTILINE | re.DOTALL
 )
 HOW = f"Flower has an environment of its own: make flower, or name its folder in {flower.FLOWER}"
 PATIENCE = 500  # seconds, on a machine that does much else
