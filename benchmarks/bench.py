@@ -154,7 +154,7 @@ LEFT_OUT = {
     "semsim-studio reproduce semsim, deployed": "hours of one core",
     "semsim-studio split run, federated serve, join": "hours of one core: single settings, by hand",
     "semsim-studio import auto, compare, --mixed-precision": "once, by hand",
-    "semsim-studio study plan crowd": "a minute and a half: a plan of simulated people, without a target",
+    "semsim-studio study plan crowd": "90 s: a plan of simulated people, without a target",
     "semsim-studio reproduce copa": "needs pictures of CIFAR-10",
     "learning beside the code of 22 November": "needs that code: once, three rounds in turns",
     "the cosines of slopes in bfloat16": "by hand: attacks --only mixed tells the pictures",

@@ -116,7 +116,7 @@ def create(
 ) -> Job:
     """A new job below `root`, not yet started.
 
-    argv: what follows `python -m semsim`; paths in it should be absolute. "{job}" in it becomes
+    argv: what follows `semsim-studio`; paths in it should be absolute. "{job}" in it becomes
         the job's folder, so that a command can name a file of its own.
     order: a dataclass, see `to_record`, by which `semsim-studio job` carries out a job that has
         no `argv`; paths in it should be absolute.
