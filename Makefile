@@ -24,12 +24,13 @@ export PYTHONDONTWRITEBYTECODE =
 help:
 	@grep -E '^# make' Makefile | sed 's/^# //'
 
-.venv/run.stamp: requirements.txt
+.venv/run.stamp: requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
 	@echo "Installing what is needed; the first time takes some minutes."
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet -r requirements.txt
+	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	touch $@
 
 .venv/test.stamp: requirements-dev.txt .venv/run.stamp
@@ -49,7 +50,7 @@ $(OWN:%=.venv/%.stamp): .venv/%.stamp: requirements-%.txt .venv/run.stamp
 flower formats: %: .venv/%.stamp
 
 run: .venv/run.stamp
-	$(BIN)/python app.py $(LOCAL) --host $(HOST) --port $(PORT) $(ARGS)
+	$(BIN)/semsim-studio serve $(LOCAL) --host $(HOST) --port $(PORT) $(ARGS)
 
 lint: .venv/test.stamp
 	$(BIN)/ruff check .
@@ -115,18 +116,18 @@ DEMO = data/demo-build/study
 STUDY = "Demo: symbols (simulated votes)"
 
 demo: .venv/run.stamp
-	$(BIN)/python -m semsim demo build
+	$(BIN)/semsim-studio demo build
 	rm -rf $(DEMO) checkpoints/demo.*
-	$(BIN)/python -m annotation create $(STUDY) --simulated --setting title=Symbols \
+	$(BIN)/semsim-studio study create $(STUDY) --simulated --setting title=Symbols \
 		--data-dir $(DEMO) $$(printf -- '--set %s ' data/demo/sets/*)
-	$(BIN)/python -m annotation simulate $(STUDY) --data-dir $(DEMO)
-	$(BIN)/python -m annotation labels $(STUDY) --data-dir $(DEMO) --out $(DEMO)/labels.parquet
-	$(BIN)/python -m annotation export $(STUDY) --data-dir $(DEMO) --out $(DEMO)/votes.parquet
-	$(BIN)/python -m semsim learn run --labels $(DEMO)/labels.parquet --votes $(DEMO)/votes.parquet \
+	$(BIN)/semsim-studio study simulate $(STUDY) --data-dir $(DEMO)
+	$(BIN)/semsim-studio study labels $(STUDY) --data-dir $(DEMO) --out $(DEMO)/labels.parquet
+	$(BIN)/semsim-studio study export $(STUDY) --data-dir $(DEMO) --out $(DEMO)/votes.parquet
+	$(BIN)/semsim-studio learn run --labels $(DEMO)/labels.parquet --votes $(DEMO)/votes.parquet \
 		--name demo --study $(STUDY) --share 0.3333 --data-dir $(DEMO)
-	$(BIN)/python -m semsim score --labels $(DEMO)/labels.parquet --metrics psnr,ssim,semsim:demo \
+	$(BIN)/semsim-studio score --labels $(DEMO)/labels.parquet --metrics psnr,ssim,semsim:demo \
 		--out $(DEMO)/scores.parquet
-	$(BIN)/python -m semsim cases $(DEMO)/votes.parquet $(DEMO)/scores.parquet \
+	$(BIN)/semsim-studio cases $(DEMO)/votes.parquet $(DEMO)/scores.parquet \
 		--labels $(DEMO)/labels.parquet --unseen-by demo --out data/demo/cases.png --rows data/demo/cases.json
 
 clean:

@@ -1,22 +1,22 @@
-"""SemSim Studio: open the store, mount the pages, serve."""
+"""SemSim Studio: open the store, mount the pages, serve; and `semsim-studio`, the one command."""
 
 import os
+import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from annotation.cli.commands import told_stop
-from annotation.cli.console import ServerParser, check_port, failed, pictures, say, told_errors
-from semsim import __version__
-from semsim.device import few_heaps
-from semsim.errors import MissingExtraError
-from semsim.kept.places import CHECKPOINTS, DEMO, settle
+import typer
 
-try:
-    from annotation.web import logs, proxies, root_path
-except ModuleNotFoundError as error:
-    raise failed(MissingExtraError("The studio", "studio")) from error
+from annotation.cli import main as human
+from annotation.cli.commands import Late, command_line, told_stop
+from annotation.cli.console import ServerParser, check_port, pictures, say, told_errors
+from annotation.kept.places import PROGRAM
+from semsim import __version__
+from semsim.cli import main as science
+from semsim.device import few_heaps
+from semsim.kept.places import CHECKPOINTS, DEMO, settle
 
 if TYPE_CHECKING:
     from annotation.store import Store
@@ -75,8 +75,10 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
     return Guard(app, who, lambda token: labelling.who(store, token))
 
 
-def serve(options: Namespace) -> None:
+def open_studio(options: Namespace) -> None:
     """Open everything, say where it is, and serve until stopped."""
+    from annotation.web import logs, proxies, root_path
+
     few_heaps()
     with told_errors():
         logs.begin(options)
@@ -99,21 +101,49 @@ def serve(options: Namespace) -> None:
         proxies.serve(logs.Accessed(app), options.host, options.port, options.trusted_proxy)
 
 
-def main() -> None:
-    """What `semsim-studio` and `python app.py` do."""
-    parser = ServerParser(__doc__, __version__)
+def asked(command: str, words: Sequence[str]) -> Namespace:
+    """Return the options that follow `semsim-studio serve` or `doctor`."""
+    from annotation.web import logs, proxies
+
+    parser = ServerParser(command, COMMANDS[command].help)
     proxies.add_options(parser)
     logs.add_options(parser)
     parser.add_argument("--checkpoints", type=Path, default=CHECKPOINTS, help="weights")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
-    options = parser.parse_args()
-    with told_stop():
-        if options.command == "doctor":
-            from annotation.cli.doctor import diagnose
-            from semsim.cli.doctor import machine
+    return parser.parse_args(words)
 
-            raise SystemExit(diagnose(options, machine(options.checkpoints, options.device)))
-        serve(options)
+
+def serve(words: typer.Context) -> None:
+    """Open the studio, print its address, and serve until Ctrl-C."""
+    with told_stop():
+        open_studio(asked("serve", words.args))
+
+
+def doctor(words: typer.Context) -> None:
+    """Check whether the studio would start here, and say what to do."""
+    options = asked("doctor", words.args)
+    from annotation.cli.doctor import diagnose
+    from semsim.cli.doctor import machine
+
+    raise SystemExit(diagnose(options, machine(options.checkpoints, options.device)))
+
+
+COMMANDS = {
+    "serve": Late(__name__, "serve", str(serve.__doc__), passed_on=True),
+    "doctor": Late(__name__, "doctor", str(doctor.__doc__), passed_on=True),
+    "study": Late("annotation.cli.main", "study", human.ABOUT),
+    **human.SERVER,
+    **{name: Late(*one) for name, one in science.COMMANDS.items()},
+}
+ABOUT = "Measure what a reconstruction attack reveals the way people see it."
+front = command_line(__version__, ABOUT, COMMANDS, completes=True)
+
+
+def main() -> None:
+    """Do what `python app.py` asks: `semsim-studio serve`, or the command that it names."""
+    if sys.argv[1:2] == [] or sys.argv[1] not in COMMANDS:
+        sys.argv.insert(1, "serve")
+    front(prog_name=PROGRAM)
 
 
 if __name__ == "__main__":

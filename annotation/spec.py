@@ -273,7 +273,7 @@ class StudySpec:
         metadata=words(
             "Texts",
             "Texts in place of the usual ones, by name, for a study in another language. "
-            "`python -m annotation texts` lists them all.",
+            "`semsim-studio study texts` lists them all.",
         ),
     )
     class_names: Mapping[str, str] = field(

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import typer.cli
@@ -38,25 +37,23 @@ def glossary() -> str:
 
 
 def commands() -> str:
-    """Every command of all programs, as each explains itself."""
-    return "\n".join(["# The command line", "", *programs()])
+    """Every command, as it explains itself."""
+    from app import front
+    from semsim.kept.places import PROGRAM
+
+    program = get_command(front)
+    with typer.Context(program, info_name=PROGRAM) as context:
+        told = typer.cli.get_docs_for_click(obj=program, ctx=context, indent=1, name=PROGRAM)
+    own = (
+        f"## Options of `{name}`\n\n```text\n{help_of(name)}```\n" for name in ("serve", "doctor")
+    )
+    return "\n".join(["# The command line", "", told, *own])
 
 
-def programs() -> Iterator[str]:
-    from annotation.cli.main import app as annotation
-    from semsim.cli.main import app as semsim
-
-    for name, app in (("python -m semsim", semsim), ("python -m annotation", annotation)):
-        program = get_command(app)
-        with typer.Context(program, info_name=name) as context:
-            yield typer.cli.get_docs_for_click(obj=program, ctx=context, indent=1, name=name)
-    yield f"## `python app.py`\n\nInstalled, `semsim-studio`.\n\n```text\n{help_of_studio()}```\n"
-
-
-def help_of_studio() -> str:
-    """What `python app.py --help` says, whatever the width of the terminal that builds the site."""
+def help_of(command: str) -> str:
+    """What a command that parses by itself says, whatever the width of the terminal here."""
     done = subprocess.run(
-        [sys.executable, "app.py", "--help"],
+        [sys.executable, "app.py", command, "--help"],
         cwd=ROOT,
         env={**os.environ, "COLUMNS": "100"},
         capture_output=True,

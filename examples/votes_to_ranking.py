@@ -1,7 +1,7 @@
 """Votes of a study → which metric ranks models as people do, with figures and a report.
 
-python -m annotation export STUDY --out votes.parquet
-python -m annotation labels STUDY --out labels.parquet
+semsim-studio study export STUDY --out votes.parquet
+semsim-studio study labels STUDY --out labels.parquet
 python -m examples.votes_to_ranking votes.parquet labels.parquet FOLDER
 """
 

@@ -240,7 +240,7 @@ def _remedy(entry: WeightFile, checkpoints: Path) -> str:
     size = "" if entry.bytes is None else f", {entry.bytes / 1e6:.0f} MB"
     return (
         f"It comes from {entry.url} ({entry.source}{size}). Fetch it with "
-        f"`python -m semsim weights {entry.name} --download`, or put it at "
+        f"`semsim-studio weights {entry.name} --download`, or put it at "
         f"{Path(checkpoints) / entry.file} by hand."
     )
 

@@ -81,7 +81,7 @@ def test_votes_and_trained_semsims_outlive_a_container():
 
 
 def test_the_studio_knows_every_option_that_is_given_there():
-    asked = [sys.executable, ROOT / "app.py", "--help"]
+    asked = [sys.executable, ROOT / "app.py", "serve", "--help"]
     known = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
     unit = (DEPLOY / "semsim-studio@.service").read_text(encoding="utf-8").replace("\\\n", " ")
     (image,) = re.findall(r"^CMD \[(.+)\]$", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE)
@@ -153,6 +153,6 @@ def test_the_unit_is_one_that_systemd_reads(tmp_path):
         [needed("systemd-analyze"), "verify", unit], capture_output=True, text=True, check=False
     )
     # Nothing of the product is installed there.
-    absent = "Command /opt/semsim-studio/.venv/bin/python is not executable: No such file"
+    absent = "Command /opt/semsim-studio/.venv/bin/semsim-studio is not executable: No such file"
     assert [line for line in done.stderr.splitlines() if absent not in line] == []
     assert absent in done.stderr

@@ -16,7 +16,7 @@ NAME, PASSWORD = "SEMSIM_ADMIN", "SEMSIM_ADMIN_PASSWORD"
 NO_ACCOUNT = (
     "Nobody has an account yet, and there is nobody to ask here. Start once in a terminal; or set "
     f"{PASSWORD} to a password of at least {SHORTEST_PASSWORD} characters (and {NAME} to a name, "
-    'else it is "admin"); or run: python -m annotation accounts add NAME --role administrator, '
+    'else it is "admin"); or run: semsim-studio accounts add NAME --role administrator, '
     "with the --data-dir or --database of the server if it has one. "
     "Alone on this machine, no account is needed: start with --local."
 )

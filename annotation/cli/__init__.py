@@ -1,1 +1,1 @@
-"""The commands of `python -m annotation`; nothing imports from here but `__main__`."""
+"""The commands of `semsim-studio` that need no science; only `__main__` and app.py come in."""

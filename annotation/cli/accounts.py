@@ -1,4 +1,4 @@
-"""python -m annotation accounts: who may run studies, from the machine itself."""
+"""semsim-studio accounts: who may run studies, from the machine itself."""
 
 import getpass
 import os

@@ -1,4 +1,4 @@
-"""python -m annotation annotators: the people of a study."""
+"""semsim-studio study annotators: the people of a study."""
 
 from collections.abc import Callable
 from dataclasses import asdict

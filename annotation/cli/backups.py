@@ -1,4 +1,4 @@
-"""python -m annotation backup and restore: the whole database as a file."""
+"""semsim-studio backup and restore: the whole database as a file."""
 
 from datetime import UTC, datetime
 from pathlib import Path

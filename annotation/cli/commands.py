@@ -16,34 +16,34 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 STOPPED = 130  # after Ctrl-C, as shells have it
-HALF = __name__.partition(".")[0]
-log = logging.getLogger(HALF)
+LOGS = [logging.getLogger(half) for half in ("annotation", "semsim")]
+_EXTRA = "semsim.extra"  # in a context: brings what the command imports
+# What another parser reads, also the options that every command has.
+PASSED_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
 
 class Late(NamedTuple):
-    """A command that is not imported yet: a function or an application in a module here.
-
-    name: of the function or application there, or of a command of that application.
-    """
+    """A command that is not imported yet: a function or an application in a module."""
 
     module: str
     name: str
     help: str  # as the list of commands shows it
+    passed_on: bool = False  # whether the function parses what follows, its `ctx.args`
 
 
 def command_line(
-    version: str, about: str, commands: Mapping[str, Late], extra: str, script: str = ""
+    version: str, about: str, commands: Mapping[str, Late], completes: bool = False
 ) -> typer.Typer:
-    """The application that has `commands`, each imported when it is asked for.
+    """Return the application that has `commands`, each imported when it is asked for.
 
-    Together they take seconds to import. extra: of the package, which brings all that they import.
-    script: the name under which it is installed, by which a shell completes it.
+    Together they take seconds to import. completes: whether it is installed under its name, by
+    which a shell completes it.
     """
     app = typer.Typer(
-        cls=type("Listed", (Commands,), {"late": commands, "extra": extra, "script": script}),
+        cls=type("Listed", (Commands,), {"late": commands}),
         help=about,
         no_args_is_help=True,
-        add_completion=bool(script),
+        add_completion=completes,
         context_settings={"help_option_names": ["--help", "-h"]},
     )
 
@@ -72,8 +72,6 @@ class Commands(TyperGroup):
     """
 
     late: Mapping[str, Late] = {}
-    extra = ""
-    script = ""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -90,16 +88,8 @@ class Commands(TyperGroup):
                 signal.signal(signal.SIGINT, signal.SIG_DFL)  # so pressed again it ends at once
             raise
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] in _COMPLETIONS and self.script and ctx.info_name != self.script:
-            ctx.fail(
-                f"a shell completes the installed command: install the package, then type "
-                f"`{self.script} {args[0]}`"
-            )
-        return super().parse_args(ctx, args)
-
     def invoke(self, ctx: Any) -> Any:
-        with told_stop(), _told_absence(self.extra):
+        with told_stop(), _told_absence(ctx.meta):
             return super().invoke(ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -110,32 +100,31 @@ class Commands(TyperGroup):
         known.format_help(ctx, formatter)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        del ctx
         if cmd_name not in self.late:
             return None
         late = self.late[cmd_name]
-        module = import_module(f"{HALF}.cli.{late.module}")
-        found = getattr(module, late.name)
+        if ctx is not None:
+            ctx.meta[_EXTRA] = "all" if late.module.startswith("semsim.") else "studio"
+        found = getattr(import_module(late.module), late.name)
         if not isinstance(found, typer.Typer):
             alone = typer.Typer(add_completion=False)
-            alone.command(cmd_name)(found)
+            alone.command(cmd_name, context_settings=PASSED_ON if late.passed_on else {})(found)
             found = alone
         found._add_completion = False  # it would complete a program that is called as this file
         command = get_command(found)
         command.name = cmd_name
-        _add_loudness(command)
+        if not late.passed_on:
+            _add_loudness(command)
         return command
 
 
-_COMPLETIONS = {"--install-completion", "--show-completion"}
-
-
 def _louder(steps: int) -> None:
-    log.setLevel(max(log.getEffectiveLevel() - 10 * steps, logging.DEBUG))
+    for log in LOGS:
+        log.setLevel(max(log.getEffectiveLevel() - 10 * steps, logging.DEBUG))
 
 
 def _quieter(wanted: bool) -> None:
-    if wanted:
+    for log in LOGS if wanted else ():
         log.setLevel(logging.ERROR)
 
 
@@ -185,27 +174,29 @@ def _add_loudness(command: Any) -> None:
 @contextmanager
 def _told_log() -> Iterator[None]:
     """What is logged goes to standard error, from the level on that -v and -q name."""
-    shown, before = logging.StreamHandler(), log.level
+    shown, before = logging.StreamHandler(), [log.level for log in LOGS]
     shown.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
-    log.addHandler(shown)
-    log.setLevel(logging.WARNING)
+    for log in LOGS:
+        log.addHandler(shown)
+        log.setLevel(logging.WARNING)
     try:
         yield
     finally:
-        log.removeHandler(shown)
-        log.setLevel(before)
+        for log, level in zip(LOGS, before, strict=True):
+            log.removeHandler(shown)
+            log.setLevel(level)
 
 
 @contextmanager
-def _told_absence(extra: str) -> Iterator[None]:
+def _told_absence(meta: Mapping[str, Any]) -> Iterator[None]:
     """A library that is not installed is an error that names the extra which brings it."""
     try:
         yield
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("annotation", "semsim"):
             raise  # no library: a mistake of ours
-        how = f'{error.name} is not installed: pip install "semsim-studio[{extra}]".'
-        log.info("Where the error below comes from", exc_info=error)
+        how = f'{error.name} is not installed: pip install "semsim-studio[{meta[_EXTRA]}]".'
+        LOGS[0].info("Where the error below comes from", exc_info=error)
         typer.echo(f"Error: {how if error.name else error}", err=True)
         raise SystemExit(2) from error
 

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+import annotation
 from annotation.errors import AnnotationError
 from annotation.kept.places import DATA as DATA
+from annotation.kept.places import PROGRAM
 
 if TYPE_CHECKING:
     from annotation.images import Shelf
@@ -48,18 +50,14 @@ Images = Annotated[
 
 
 class ServerParser(argparse.ArgumentParser):
-    """The same for app.py, with the options of this half."""
+    """The options of `semsim-studio serve` and `doctor` that this half has."""
 
-    def __init__(self, description: str | None, version: str) -> None:
-        super().__init__(description=description)
-        self.add_argument("--version", action="version", version=f"SemSim Studio {version}")
-        self.add_argument(
-            "command",
-            nargs="?",
-            choices=["doctor", "plan"],
-            help="say whether the studio would start here; plan a study, see plan --help",
-        )
-        self.add_argument("--json", action="store_true", help="print what doctor says as JSON")
+    def __init__(self, command: str, about: str) -> None:
+        super().__init__(prog=f"{PROGRAM} {command}", description=about)
+        version = f"SemSim Studio {annotation.__version__}"
+        self.add_argument("--version", action="version", version=version)
+        if command == "doctor":
+            self.add_argument("--json", action="store_true", help="print a JSON list, no table")
         self.add_argument("--host", default="127.0.0.1", help="address to listen on")
         self.add_argument("--port", type=_port, default=7860, help="port to listen on")
         self.add_argument("--local", action="store_true", help="no accounts, this machine only")
@@ -75,15 +73,6 @@ class ServerParser(argparse.ArgumentParser):
             default=os.environ.get(IMAGES, ""),
             help=f"{SHARED}; default: in the data folder [{IMAGES}]",
         )
-
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As ever; `plan` has options of its own, is done, and ends the program."""
-        given = sys.argv[1:] if args is None else list(args)
-        if given[:1] == ["plan"]:
-            from annotation.cli.main import app
-
-            app(given)
-        return super().parse_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)

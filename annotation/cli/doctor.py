@@ -1,4 +1,4 @@
-"""`python app.py doctor`: whether the studio would start here, and what to do about it."""
+"""`semsim-studio doctor`: whether the studio would start here, and what to do about it."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""`semsim-studio plan`, `python -m annotation plan`: what a study will take."""
+"""`semsim-studio study plan`: what a study will take."""
 
 import inspect
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""python -m annotation studies, create, export and so on: what is done to a whole study."""
+"""semsim-studio study list, create, export and so on: what is done to a whole study."""
 
 from dataclasses import asdict, replace
 from pathlib import Path

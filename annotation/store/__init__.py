@@ -24,7 +24,7 @@ from annotation.store.turns import Turns
 P = ParamSpec("P")
 T = TypeVar("T")
 _NOTHING = (
-    "There are no studies at {} yet. Make one with `python -m annotation create` or in the studio, "
+    "There are no studies at {} yet. Make one with `semsim-studio study create` or in the studio, "
     "or say where they are with --data-dir or --database."
 )
 

@@ -48,7 +48,7 @@ _SETTLE = "VACUUM stimulus, slot"
 BATCH = 5_000  # rows at once: databases limit how many values a statement may have
 CANNOT_HOLD = "The database cannot hold what was sent"
 DAMAGED = "The database holds a value that nobody can read"
-RESTORE = "It is damaged: restore a backup (python -m annotation restore), or have it repaired."
+RESTORE = "It is damaged: restore a backup (semsim-studio restore), or have it repaired."
 
 
 def open_engine(url: str) -> Engine:

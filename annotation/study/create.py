@@ -360,7 +360,7 @@ def _without_jury(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]:
         if lacking:
             problems.append(
                 f"{folder.folder} lacks what the jury sees in {lacking} {subject}s; "
-                "simulated annotators answer from jury.parquet, which `python -m semsim demo "
+                "simulated annotators answer from jury.parquet, which `semsim-studio demo "
                 "jury` writes into sets of the built-in symbols."
             )
     return problems

@@ -39,8 +39,8 @@ def simulate(store: Store, study_id: str, n_annotators: int = 5) -> None:
     if lacking:  # earlier versions made studies of sets whose jury had not seen every picture
         raise StudyError(
             f"The jury of study {study.name!r} lacks what somebody says of {lacking} of the "
-            f"{counted(study.n_items, 'item')}. Let it see every picture of the sets (`python -m "
-            "semsim demo jury`) and create the study anew from them."
+            f"{counted(study.n_items, 'item')}. Let it see every picture of the sets "
+            "(`semsim-studio demo jury`) and create the study anew from them."
         )
     for name in asked:
         _answer_all(store, study, name, {item: answers[name] for item, answers in said.items()})

@@ -19,7 +19,7 @@ from annotation.study.setting_texts import as_text, value_of
 from annotation.tasks.wording import USUAL
 from annotation.texts import is_fit
 
-_HEAD = "# A study. Make it with: python -m annotation create --file FILE\n"
+_HEAD = "# A study. Make it with: semsim-studio study create --file FILE\n"
 _USUAL = vars(StudySpec(name="-", task=USUAL_TASK))
 _SECRET = "password"  # never written to a file
 _OWN = ("sets", "manifests", "people", "wage", "gold")

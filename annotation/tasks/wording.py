@@ -59,7 +59,7 @@ def flaws(texts: Mapping[str, str]) -> Iterator[str]:
     if unknown:
         yield (
             f"There are no texts called {', '.join(map(repr, unknown))}. "
-            "`python -m annotation texts` lists all that there are."
+            "`semsim-studio study texts` lists all that there are."
         )
     for name, text in texts.items():
         if name in USUAL and (flaw := _flaw(text, USUAL[name])):

@@ -33,7 +33,7 @@ class Step:
 class Lab:
     """What the page tells of the other half.
 
-    cases: `{"title", "caption", "cases"}` of `python -m semsim cases --rows`; {} for none.
+    cases: `{"title", "caption", "cases"}` of `semsim-studio cases --rows`; {} for none.
     semsims: names of the trained SemSims. running: titles of jobs by the page that watches them.
     """
 

@@ -60,8 +60,9 @@ def begin(options: argparse.Namespace) -> None:
     for one in handlers:
         one.setFormatter(layout)
         logging.getLogger().addHandler(one)
-    for half in ("annotation", "semsim"):
-        logging.getLogger(half).setLevel(min(one.level for one in handlers))
+    for half in map(logging.getLogger, ("annotation", "semsim")):
+        half.handlers.clear()  # as commands that do not serve show it
+        half.setLevel(min(one.level for one in handlers))
     access = logging.getLogger(ACCESS)
     access.setLevel(logging.INFO if options.access_log else logging.CRITICAL)
     if options.access_log and options.log_file is None:

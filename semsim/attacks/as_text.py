@@ -22,7 +22,7 @@ def read_attack(text: str) -> Plugin:
     if name in VERTICAL_ATTACKS:
         raise SettingsError(
             f"{name!r} attacks rounds of vertical federated learning, and a campaign's targets "
-            f"share the gradient of one image. Use `python -m semsim campaign vertical`."
+            f"share the gradient of one image. Use `semsim-studio campaign vertical`."
         )
     return read_plugin(ATTACKS, text, presets(name))
 

@@ -1,6 +1,6 @@
 """The built-in studies: ordinary campaigns, and what judges and the jury see in their sets.
 
-Everything is computed here from seeds; `python -m semsim demo build` does it again. Finished
+Everything is computed here from seeds; `semsim-studio demo build` does it again. Finished
 trainings and attacks are kept in a work folder, so that an interrupted build goes on.
 """
 

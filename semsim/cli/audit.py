@@ -1,4 +1,4 @@
-"""`python -m semsim audit`: what a network's architecture gives away to layer-wise inversion."""
+"""`semsim-studio audit`: what a network's architecture gives away to layer-wise inversion."""
 
 import importlib.util
 import sys

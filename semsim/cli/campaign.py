@@ -1,4 +1,4 @@
-"""`python -m semsim campaign …`: plan, run and watch a grid of targets and attacks."""
+"""`semsim-studio campaign …`: plan, run and watch a grid of targets and attacks."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -48,7 +48,7 @@ from semsim.words import counted
 
 NO_JUDGE = (
     "No judge has read these pictures, so a study of them draws the wrong words of its lists at "
-    "random; `python -m semsim judge apply --judge J --set SET` lets one read them."
+    "random; `semsim-studio judge apply --judge J --set SET` lets one read them."
 )
 _UNNAMED = Campaign(name="")
 app = typer.Typer(no_args_is_help=True, help="A grid of targets and attacks, on many machines.")

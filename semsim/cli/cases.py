@@ -1,4 +1,4 @@
-"""`python -m semsim cases`: a picture of four cases, where people and a metric agree or do not."""
+"""`semsim-studio cases`: a picture of four cases, where people and a metric agree or do not."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""`python -m semsim compare` and `report`: which metric agrees with people, from a terminal.
+"""`semsim-studio compare` and `report`: which metric agrees with people, from a terminal.
 
 Exit codes: 0 when the comparison was made, 2 when it could not be.
 """

@@ -1,4 +1,4 @@
-"""`python -m semsim datasets`: which data sets there are, and fetching those that must be."""
+"""`semsim-studio datasets`: which data sets there are, and fetching those that must be."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`python -m semsim demo`: make the built-in study anew."""
+"""`semsim-studio demo`: make the built-in study anew."""
 
 from pathlib import Path
 from typing import Annotated

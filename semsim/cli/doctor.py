@@ -1,4 +1,4 @@
-"""What the science needs of a machine, for `python app.py doctor`."""
+"""What the science needs of a machine, for `semsim-studio doctor`."""
 
 from collections.abc import Iterator
 from pathlib import Path

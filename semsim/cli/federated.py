@@ -1,4 +1,4 @@
-"""`python -m semsim federated …`: FedAvg against PBPFL, and a training between machines."""
+"""`semsim-studio federated …`: FedAvg against PBPFL, and a training between machines."""
 
 import secrets
 from dataclasses import asdict, replace

@@ -1,4 +1,4 @@
-"""`python -m semsim import`: data published by others.
+"""`semsim-studio import`: data published by others.
 
 Exit codes: 0 when all of the source was imported, 1 when something was left out, 2 when nothing
 could be done. With --dry-run the same, and nothing is written.

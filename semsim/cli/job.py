@@ -1,4 +1,4 @@
-"""`python -m semsim job FOLDER`: carry out or resume any job, and say how it ended."""
+"""`semsim-studio job FOLDER`: carry out or resume any job, and say how it ended."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

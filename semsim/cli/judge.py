@@ -1,4 +1,4 @@
-"""`python -m semsim judge …`: train independent classifiers, and let them read sets."""
+"""`semsim-studio judge …`: train independent classifiers, and let them read sets."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`python -m semsim learn …`: train SemSim, judge it by what it has not seen, and study it."""
+"""`semsim-studio learn …`: train SemSim, judge it by what it has not seen, and study it."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -279,7 +279,7 @@ def carry_out_command(
     job: Annotated[Path, typer.Option(help="Job of an older version.")],
     typed: Annotated[list[str] | None, typer.Argument(help="What the job says it was.")] = None,
 ) -> None:
-    """Carry out or resume a job of an older version; `python -m semsim job` does any."""
+    """Carry out or resume a job of an older version; `semsim-studio job` does any."""
     with told_errors():
         asked = read_job(job)
         if typed and ("learn", *typed) != asked.argv:

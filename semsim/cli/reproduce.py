@@ -1,4 +1,4 @@
-"""`python -m semsim reproduce …`: a paper's tables and figures beside its own numbers."""
+"""`semsim-studio reproduce …`: a paper's tables and figures beside its own numbers."""
 
 import typer
 

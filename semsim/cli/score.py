@@ -1,4 +1,4 @@
-"""`python -m semsim score` and `weights`: metrics from a terminal, and their weight files.
+"""`semsim-studio score` and `weights`: metrics from a terminal, and their weight files.
 
 Exit codes of `score`: 0 when all that was asked for was computed, 1 when a metric was unavailable
 or an image was left out, 2 when nothing could be done.

@@ -1,4 +1,4 @@
-"""`python -m semsim split …`: train, defend and attack networks cut between client and server."""
+"""`semsim-studio split …`: train, defend and attack networks cut between client and server."""
 
 from collections.abc import Callable
 from dataclasses import replace

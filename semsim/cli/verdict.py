@@ -1,4 +1,4 @@
-"""`python -m semsim verdict`: on how many pictures attacks got more than a guess, of any sets."""
+"""`semsim-studio verdict`: on how many pictures attacks got more than a guess, of any sets."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -53,7 +53,7 @@ class Scored:
 class Compared:
     """How well each metric agrees with people, and where the numbers come from.
 
-    As text it is what `python -m semsim compare` prints.
+    As text it is what `semsim-studio compare` prints.
 
     >>> import pandas as pd, semsim
     >>> rows = [(m, i, who) for m in "abcd" for i in range(3) for who in ("Ann", "Bob")]

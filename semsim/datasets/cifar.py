@@ -59,7 +59,7 @@ class Cifar100:
         except (RuntimeError, OSError) as error:
             raise DataError(
                 f"The files in {self.folder} are not those of CIFAR-100 ({error}). Remove them and "
-                f"run `python -m semsim datasets get cifar100 --root {self.root}`."
+                f"run `semsim-studio datasets get cifar100 --root {self.root}`."
             ) from error
         names = files.classes[: self.classes]
         places = first_of_each(files.targets, len(names), self.per_class)

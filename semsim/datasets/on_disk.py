@@ -105,7 +105,7 @@ def check_ready(data: OnDisk, name: str, split: str) -> None:
     check_settings(data)
     if not data.present():
         raise DataError(
-            f"The data set {name!r} is not in {data.folder}. Fetch it with `python -m semsim "
+            f"The data set {name!r} is not in {data.folder}. Fetch it with `semsim-studio "
             f"datasets get {name} --root {data.root}`, or from {data.home} by hand."
         )
 

@@ -307,7 +307,7 @@ def _server_tls(certificates: Path | None) -> list[str]:
         path = (certificates / name).resolve()
         if not path.is_file():
             raise SettingsError(
-                f"{certificates} has no {name}. python -m semsim federated certificates makes a "
+                f"{certificates} has no {name}. semsim-studio federated certificates makes a "
                 "folder with what is needed."
             )
         found += [option, str(path)]

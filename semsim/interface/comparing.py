@@ -1,4 +1,4 @@
-"""`semsim.compare`: does a metric rank models as people do? As `python -m semsim compare`."""
+"""`semsim.compare`: does a metric rank models as people do? As `semsim-studio compare`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +30,7 @@ def compare(
     data: Folder = DATA,
     report: Report = silent,
 ) -> Compared:
-    """Judge every metric by how well it ranks models as people do; as `python -m semsim compare`.
+    """Judge every metric by how well it ranks models as people do; as `semsim-studio compare`.
 
     votes: one row a vote, as a study exports them. At least the columns model, image_id, annotator
         and recognised (true or false); or answer in its place, which recognises where it is the

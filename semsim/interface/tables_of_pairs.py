@@ -1,4 +1,4 @@
-"""`semsim.score`: metrics of folders, tensors or tables of pairs, as `python -m semsim score`."""
+"""`semsim.score`: metrics of folders, tensors or tables of pairs, as `semsim-studio score`."""
 
 import hashlib
 import json
@@ -94,7 +94,7 @@ def score(
     kept: Folder | None = None,
     report: Report = silent,
 ) -> pd.DataFrame:
-    """Score reconstructions against their originals; the numbers of `python -m semsim score`.
+    """Score reconstructions against their originals; the numbers of `semsim-studio score`.
 
     pairs: what is compared.
         Two tensors, originals and reconstructions, (N, 3, H, W) float32 in [0, 1]; or two folders

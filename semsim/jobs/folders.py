@@ -51,7 +51,7 @@ from semsim.progress import Progress, Report, silent
 
 log = logging.getLogger(__name__)
 
-PROGRAM = ("-m", "semsim")
+PROGRAM = ("-m", "semsim")  # also where the command is not installed
 ORDER_FILE = "order.json"
 T = TypeVar("T")
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,99}")
@@ -116,9 +116,9 @@ def create(
 ) -> Job:
     """A new job below `root`, not yet started.
 
-    argv: what follows `python -m semsim`; paths in it should be absolute. "{job}" in it becomes
+    argv: what follows `semsim-studio`; paths in it should be absolute. "{job}" in it becomes
         the job's folder, so that a command can name a file of its own.
-    order: a dataclass, see `to_record`, by which `python -m semsim job` carries out a job that has
+    order: a dataclass, see `to_record`, by which `semsim-studio job` carries out a job that has
         no `argv`; paths in it should be absolute.
     files: tables (written as Parquet) and mappings (JSON) put into the folder before it starts.
     """

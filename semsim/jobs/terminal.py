@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from semsim.jobs.folders import Job, run_as_job
+from semsim.kept.places import PROGRAM
 from semsim.kept.whole import sweep
 from semsim.progress import Report
 from semsim.terminal import TerminalBar, say
@@ -22,7 +23,7 @@ def carry_out(job: Job, work: Callable[[Report], dict[str, Any]]) -> dict[str, A
             outcome = run_as_job(job.folder, work, also=show)
     except KeyboardInterrupt:
         again = shlex.join(job.command)
-        raise KeyboardInterrupt(f"To go on: python -m semsim {again}") from None
+        raise KeyboardInterrupt(f"To go on: {PROGRAM} {again}") from None
     if outcome is None:
         say("Stopped as asked; it can be resumed.")
     return outcome

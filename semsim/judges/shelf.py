@@ -27,7 +27,7 @@ def find_judge(name: str, checkpoints: Path) -> Path:
         known = ", ".join(judges(checkpoints)) or "none"
         raise WeightsError(
             f"No judge is called {name!r}. There are: {known}. "
-            "`python -m semsim judge train --dataset NAME --name J` makes one."
+            "`semsim-studio judge train --dataset NAME --name J` makes one."
         )
     return path
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import platformdirs
 
+PROGRAM = "semsim-studio"  # the command that is installed
+
 
 def files_of(package: str) -> Path:
     """The folder of a package, where the files lie that come with its modules."""
@@ -31,7 +33,7 @@ def home() -> Path:
     named = os.environ.get("SEMSIM_HOME")
     if named:
         return Path(named).expanduser().absolute()
-    return checkout() or platformdirs.user_data_path("semsim-studio", appauthor=False)
+    return checkout() or platformdirs.user_data_path(PROGRAM, appauthor=False)
 
 
 DATA = home() / "data"

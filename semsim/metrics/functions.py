@@ -1,4 +1,4 @@
-"""Metrics as functions: tensors in, tensor out, the numbers of `python -m semsim score`."""
+"""Metrics as functions: tensors in, tensor out, the numbers of `semsim-studio score`."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def lpips(
     Zhang, Isola, Efros, Shechtman and Wang 2018, "The unreasonable effectiveness of deep features
     as a perceptual metric", equation 1.
 
-    The example needs the weights, `python -m semsim weights --download`, so it is not run:
+    The example needs the weights, `semsim-studio weights --download`, so it is not run:
 
     >>> import torch
     >>> images = torch.rand(2, 3, 32, 32)

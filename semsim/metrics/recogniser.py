@@ -88,8 +88,8 @@ def find_classifier(name: str, resources: Resources) -> Path:
     looked = " and ".join(str(folder) for folder in folders)
     raise WeightsError(
         f"{name}.safetensors is missing; it was looked for in {looked}. "
-        "`python -m semsim demo build` makes the built-in classifier, `recogniser`, and `python -m "
-        "semsim judge train` others."
+        "`semsim-studio demo build` makes the built-in classifier, `recogniser`, and "
+        "`semsim-studio judge train` others."
     )
 
 

@@ -9,7 +9,7 @@ from semsim.reproduce.everything import reproduce_everything
 from semsim.reproduce.pbpfl import reproduce_pbpfl
 from semsim.reproduce.semsim import reproduce_semsim
 
-# The functions' parameters are the options of `python -m semsim reproduce <name>`.
+# The functions' parameters are the options of `semsim-studio reproduce <name>`.
 REPRODUCTIONS: dict[str, Callable[..., None]] = {
     "copa": reproduce_copa,
     "deployed": reproduce_deployed,

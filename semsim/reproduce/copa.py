@@ -1,4 +1,4 @@
-"""`python -m semsim reproduce copa`: Tables 1 and 2 and Figures 1 and 2 of the COPA paper."""
+"""`semsim-studio reproduce copa`: Tables 1 and 2 and Figures 1 and 2 of the COPA paper."""
 
 import hashlib
 import time

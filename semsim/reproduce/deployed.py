@@ -1,4 +1,4 @@
-"""`python -m semsim reproduce deployed`: updates, batch norm and DP-SGD, and who agrees there."""
+"""`semsim-studio reproduce deployed`: updates, batch norm and DP-SGD, and who agrees there."""
 
 from pathlib import Path
 

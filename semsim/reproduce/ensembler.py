@@ -1,4 +1,4 @@
-"""`python -m semsim reproduce ensembler`: the Ensembler paper's tables and figures beside ours."""
+"""`semsim-studio reproduce ensembler`: the Ensembler paper's tables and figures beside ours."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""`python -m semsim reproduce everything`: every attack against every defence, as one map."""
+"""`semsim-studio reproduce everything`: every attack against every defence, as one map."""
 
 from pathlib import Path
 

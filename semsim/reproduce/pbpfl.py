@@ -1,4 +1,4 @@
-"""`python -m semsim reproduce pbpfl`: Tables 2, 4, 5 and 6 of PBPFL, and what leaks.
+"""`semsim-studio reproduce pbpfl`: Tables 2, 4, 5 and 6 of PBPFL, and what leaks.
 
 Yang et al. 2020, arXiv:2002.09843. The paper's data sets (bank marketing, retina images, skin
 lesions) are not here, and others stand in for them unless `--table`, `--abd` and `--ldc` name them.

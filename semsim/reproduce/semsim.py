@@ -1,4 +1,4 @@
-"""`python -m semsim reproduce semsim`: Tables 1 and 2 and the figures of the SemSim paper."""
+"""`semsim-studio reproduce semsim`: Tables 1 and 2 and the figures of the SemSim paper."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -158,7 +158,7 @@ def labels_beside(votes: Path) -> Path:
         if not one.is_file():
             raise DataError(
                 f"No {what} at {one}. Export both, `export STUDY --out NAME.parquet` and `labels "
-                f"STUDY --out NAME{LABELS}` of `python -m annotation`, into one folder."
+                f"STUDY --out NAME{LABELS}` of `semsim-studio study`, into one folder."
             )
     return path
 

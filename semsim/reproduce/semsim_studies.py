@@ -1,6 +1,6 @@
 """The studies of a reproduction, ready for people: a file each, and the commands that use it.
 
-The human study is another program; what goes between are files. `python -m annotation create
+The human study knows nothing of it; what goes between are files. `semsim-studio study create
 --file FILE` makes the study of a file written here.
 """
 
@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from semsim.kept.places import PROGRAM
 from semsim.kept.whole import whole_file
 from semsim.reproduce.semsim_paper import LIST_SIZE, VOTES_PER_IMAGE
 from semsim.reproduce.semsim_scales import Part, Scale
@@ -54,9 +55,9 @@ def next_steps(
         votes = folder / "votes" / f"{part.name}.parquet"
         labels = votes.with_name(f"{votes.stem}{LABELS}")
         file, *out = (shlex.quote(str(path)) for path in (study, votes, labels))
-        make.append(f"python -m annotation create --file {file} {below}")
-        take.append(f"python -m annotation export {part.name} --out {out[0]} {below}")
-        take.append(f"python -m annotation labels {part.name} --out {out[1]} {below}")
+        make.append(f"{PROGRAM} study create --file {file} {below}")
+        take.append(f"{PROGRAM} study export {part.name} --out {out[0]} {below}")
+        take.append(f"{PROGRAM} study labels {part.name} --out {out[1]} {below}")
         given.append(f"--votes {out[0]}")
     return "\n".join(
         [
@@ -64,7 +65,7 @@ def next_steps(
             *make,
             "When they have voted:",
             *take,
-            f"python -m semsim reproduce semsim --preset {scale.name} {shlex.join(again)} "
+            f"{PROGRAM} reproduce semsim --preset {scale.name} {shlex.join(again)} "
             f"{' '.join(given)}",
             "A dry run without people: the same with --votes simulated.",
         ]

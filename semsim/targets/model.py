@@ -115,7 +115,7 @@ def load_target(path: Path, called: str = "") -> TargetModel:
     from semsim.targets import NETWORKS
 
     if not Path(path).is_file():
-        raise WeightsError(f"No classifier at {path}. `python -m semsim demo build` makes one.")
+        raise WeightsError(f"No classifier at {path}. `semsim-studio demo build` makes one.")
     try:
         metadata = tensor_facts(path)
         weights = load_file(str(path))

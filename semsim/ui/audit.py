@@ -116,7 +116,7 @@ def _form() -> tuple[Any, ...]:
         attack = gr.Button("Attack an example", elem_id="audit-attack")
     trouble = gr.HTML(elem_id="audit-trouble")
     gr.Markdown(
-        "A network from a Python file: `python -m semsim audit model.py:Net`. That runs the file, "
+        "A network from a Python file: `semsim-studio audit model.py:Net`. That runs the file, "
         "so it is not offered here.",
         elem_classes="st-note",
     )

@@ -113,7 +113,7 @@ def _table(context: ScienceContext, upload: str) -> uploads.Upload:
     if one.size > MOST:
         raise DataError(
             f"{one.name} is larger than {MOST / 1e6:.0f} MB, more than this page reads. Leave out "
-            "columns that are no scores, or type: python -m semsim import scores FILE"
+            "columns that are no scores, or type: semsim-studio import scores FILE"
         )
     return one
 

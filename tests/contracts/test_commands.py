@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +13,11 @@ from made_campaign import SYMBOLS
 from typer.main import get_command
 from typer.testing import CliRunner
 
+import app
 from annotation.cli.main import app as human
+from annotation.cli.main import study as study_app
 from semsim.cli.main import app as science
+from semsim.kept.places import PROGRAM
 from semsim.reproduce import REPRODUCTIONS
 from semsim.weights import CHECKPOINTS
 
@@ -34,8 +38,8 @@ def leaves(command, words=()):
 
 COMMANDS = {
     (half, *words): command
-    for half, app in APPS.items()
-    for words, command in leaves(get_command(app))
+    for half, door in APPS.items()
+    for words, command in leaves(get_command(door))
 }
 CALLS = sorted(COMMANDS)
 
@@ -50,22 +54,28 @@ def test_the_walk_finds_all_of_them():
     assert {("annotation", "annotators", "list"), ("semsim", "campaign", "status")} <= {*CALLS}
 
 
-@pytest.mark.parametrize("call", CALLS, ids=" ".join)
-def test_data_and_weights_lie_in_one_place_by_default(call):
+# Every option or argument of a command with the words that call it: checks name all offenders.
+OPTIONS = [(call, option) for call in CALLS for option in COMMANDS[call].params]
+
+
+def test_data_and_weights_lie_in_one_place_by_default():
     places = {"data_dir": ROOT / "data", "checkpoints": CHECKPOINTS}
-    for option in COMMANDS[call].params:
-        if option.name in places:
-            assert Path(option.default) == places[option.name]
+    found = [(call, one.name, Path(one.default)) for call, one in OPTIONS if one.name in places]
+    assert len(found) > 30
+    assert [(call, name, at) for call, name, at in found if at != places[name]] == []
 
 
-@pytest.mark.parametrize("call", CALLS, ids=" ".join)
-def test_how_many_work_is_no_negative_number(call):
-    for option in COMMANDS[call].params:
-        if option.name in {"workers", "annotators", "people"} and isinstance(option.default, int):
-            if option.min is None:  # settings say so themselves
-                assert typed(call, option.opts[0], -2).exit_code == 2
-            else:
-                assert option.min >= 0
+def test_how_many_work_is_no_negative_number():
+    counts = {"workers", "annotators", "people"}
+    asked = [o for o in OPTIONS if o[1].name in counts and isinstance(o[1].default, int)]
+    assert asked
+    assert [(call, one.name) for call, one in asked if not refuses_negative(call, one)] == []
+
+
+def refuses_negative(call, option):
+    if option.min is None:  # settings say so themselves
+        return typed(call, option.opts[0], -2).exit_code == 2
+    return option.min >= 0
 
 
 @pytest.mark.parametrize("half", APPS)
@@ -83,36 +93,51 @@ SINGULAR = {"--labels", "--votes", "--higher-leaks", "--lower-leaks"}
 ELSEWHERE = {"--batch": "--batch-size", "--data": "--dataset", "--scale": "--preset"}
 
 
-@pytest.mark.parametrize("call", CALLS, ids=" ".join)
-def test_one_thing_has_one_name(call):
-    """What repeats is singular and says so, what takes commas is plural."""
-    for option in COMMANDS[call].params:
-        if option.param_type_name == "argument":
-            assert option.name != "sets", "--set"
-            continue
-        name, told = option.opts[0], option.help or ""
-        assert name not in ELSEWHERE, ELSEWHERE.get(name)
-        assert ("Repeatable." in told) == option.multiple, name
-        assert not option.multiple or not name.endswith("s") or name in SINGULAR, name
-        commas = "ith commas" in told and "=" not in told
-        assert not commas or name.endswith("s"), name
+def misnamed(option):
+    """Why an option or argument has not the name that its like have; "" where it has."""
+    if option.param_type_name == "argument":
+        return "--set" if option.name == "sets" else ""
+    name, told = option.opts[0], option.help or ""
+    commas = "ith commas" in told and "=" not in told
+    wrong = {
+        f"it is {ELSEWHERE.get(name)}": name in ELSEWHERE,
+        "what repeats says so": ("Repeatable." in told) != option.multiple,
+        "what repeats is singular": option.multiple and name.endswith("s") and name not in SINGULAR,
+        "what takes commas is plural": commas and not name.endswith("s"),
+    }
+    return "; ".join(why for why, holds in wrong.items() if holds)
 
 
-@pytest.mark.parametrize("call", CALLS, ids=" ".join)
-def test_a_usage_error_begins_like_every_other_error(call):
-    done = typed(call, "--no-such-option")
-    assert done.exit_code == 2
-    (said,) = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
-    assert "--no-such-option" in said
+def test_one_thing_has_one_name():
+    assert [(call, one.opts, why) for call, one in OPTIONS if (why := misnamed(one))] == []
 
 
-@pytest.mark.parametrize("call", CALLS, ids=" ".join)
-def test_a_command_explains_itself_in_two_ways_and_can_be_told_how_loud_to_be(call):
-    short, long = typed(call, "-h"), typed(call, "--help")
-    assert short.exit_code == 0
-    assert short.output == long.output
-    options = {name for one in COMMANDS[call].params for name in one.opts}
-    assert options >= {"-v", "--verbose", "-q", "--quiet"}
+def test_a_usage_error_begins_like_every_other_error():
+    wrong = {}
+    for call in CALLS:
+        done = typed(call, "--no-such-option")
+        said = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
+        if done.exit_code != 2 or len(said) != 1 or "--no-such-option" not in said[0]:
+            wrong[call] = (done.exit_code, done.stderr)
+    assert wrong == {}
+
+
+def test_a_command_explains_itself_in_two_ways():
+    wrong = []
+    for call in CALLS:
+        short, long = typed(call, "-h"), typed(call, "--help")
+        if short.exit_code != 0 or short.output != long.output or not short.output:
+            wrong.append(call)
+    assert wrong == []
+
+
+def names_of(call):
+    return {name for one in COMMANDS[call].params for name in one.opts}
+
+
+def test_a_command_can_be_told_how_loud_to_be():
+    loudness = {"-v", "--verbose", "-q", "--quiet"}
+    assert [call for call in CALLS if not names_of(call) >= loudness] == []
 
 
 # What prints a sentence, a path or the file that it makes, and no table. All others take --json.
@@ -164,13 +189,10 @@ def draws_a_table(function):
     return "text_table" in {one.__name__ for one in seen} or bool(told & {"show", "show_told"})
 
 
-@pytest.mark.parametrize("call", CALLS, ids=" ".join)
-def test_what_prints_a_table_prints_it_as_json_too(call):
-    command = COMMANDS[call]
-    has = "--json" in {name for one in command.params for name in one.opts}
-    assert has == (call not in SENTENCES)
-    if not has:
-        assert not draws_a_table(inspect.unwrap(command.callback))
+def test_what_prints_a_table_prints_it_as_json_too():
+    without = {call for call in CALLS if "--json" not in names_of(call)}
+    assert without == SENTENCES
+    assert [c for c in without if draws_a_table(inspect.unwrap(COMMANDS[c].callback))] == []
 
 
 def test_tables_are_seen_where_they_are_drawn():
@@ -180,10 +202,6 @@ def test_tables_are_seen_where_they_are_drawn():
         *[("semsim", "federated", "serve"), ("semsim", "import", "scores")],
         *[("annotation", "create"), ("annotation", "annotators", "exclude")],
     }
-
-
-def test_every_sentence_is_of_a_command():
-    assert {*CALLS} >= SENTENCES
 
 
 TALK = ("Wrote ", "Dry run", "No pictures")
@@ -219,17 +237,18 @@ MAKERS = {
 STATE = {("annotation", "texts"), ("annotation", "plan", "crowd")}
 
 
-@pytest.mark.parametrize(
-    "call", [c for c in CALLS if c[0] == "annotation" and c not in MAKERS | STATE], ids=" ".join
-)
-def test_nothing_is_made_where_there_are_no_studies(call, tmp_path, monkeypatch):
+def test_nothing_is_made_where_there_are_no_studies(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     data = tmp_path / "no/such"
-    done = typed(call, *needed(COMMANDS[call], tmp_path), "--data-dir", data)
-    assert done.exit_code == 2
-    assert done.stderr.startswith("Error: ")
-    assert str(data) in done.stderr
-    assert list(tmp_path.iterdir()) == []
+    asked = [c for c in CALLS if c[0] == "annotation" and c not in MAKERS | STATE]
+    assert asked
+    wrong = {}
+    for call in asked:
+        done = typed(call, *needed(COMMANDS[call], tmp_path), "--data-dir", data)
+        told = done.stderr.startswith("Error: ") and str(data) in done.stderr
+        if done.exit_code != 2 or not told or list(tmp_path.iterdir()):
+            wrong[call] = (done.exit_code, done.stderr, list(tmp_path.iterdir()))
+    assert wrong == {}
 
 
 def needed(command, folder):
@@ -297,24 +316,62 @@ def test_every_command_of_the_science_is_said_to_read_or_to_write():
     assert not reading & WRITING
 
 
-@pytest.mark.parametrize("words", READING, ids=" ".join)
-def test_science_makes_nothing_where_there_is_nothing(words, tmp_path, monkeypatch):
+def test_science_makes_nothing_where_there_is_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    call = ("semsim", *called(words))
-    absent = [("--data-dir", "absent"), ("--checkpoints", "absent"), ("--scores", "absent")]
-    known = {name for one in COMMANDS[call].params for name in one.opts} - set(words)
-    away = [word for pair in absent if pair[0] in known for word in pair]
-    done = typed(("semsim",), *words, *away)
-    assert done.exit_code == READING[words]
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-    if done.exit_code == 2:
-        assert any(line.startswith("Error: ") for line in done.stderr.splitlines())
-    assert list(tmp_path.iterdir()) == []
+    absent = {"--data-dir": "absent", "--checkpoints": "absent", "--scores": "absent"}
+    wrong = {}
+    for words, code in READING.items():
+        known = names_of(("semsim", *called(words))) - set(words)
+        away = [word for name in absent if name in known for word in (name, absent[name])]
+        done = typed(("semsim",), *words, *away)
+        lines = done.stderr.splitlines()
+        told = code != 2 or any(line.startswith("Error: ") for line in lines)
+        ended = done.exception is None or isinstance(done.exception, SystemExit)
+        if done.exit_code != code or not told or not ended or list(tmp_path.iterdir()):
+            wrong[words] = (done.exit_code, done.output, done.exception, list(tmp_path.iterdir()))
+    assert wrong == {}
+
+
+def test_the_door_leads_to_every_command_of_both_halves():
+    """Those of a study below `study`, those of the server and of the science at its top."""
+    through = {words for words, _ in leaves(get_command(app.front))}
+    study = {words for words, _ in leaves(get_command(study_app))}
+    assert through == {
+        *[("study", *words) for words in study],
+        *[call[1:] for call in CALLS if call[0] == "semsim"],
+        *[call[1:] for call in CALLS if call[0] == "annotation" and call[1:] not in study],
+        *[("serve",), ("doctor",)],
+    }
+
+
+def test_the_list_of_the_door_names_them_and_is_shown_without_a_word():
+    done = CliRunner().invoke(app.front, [], prog_name=PROGRAM)
+    assert f"Usage: {PROGRAM} " in done.output
+    assert [name for name in app.COMMANDS if f" {name} " not in done.output] == []
+
+
+SPEAKS = re.compile(r"python -m (semsim|annotation)|python app\.py")
+HOW = {"semsim/__main__.py", "annotation/__main__.py", "app.py"}  # say it of themselves
+
+
+def test_nothing_but_the_door_is_told_of():
+    """Hints, pages and documents name the one command."""
+    places = ("semsim", "annotation", "docs", "deploy", "examples", "benchmarks", "checkpoints")
+    kinds = {".py", ".html", ".js", ".md", ".toml", ".yaml", ".service", ""}
+    files = [path for place in places for path in (ROOT / place).rglob("*") if path.is_file()]
+    files += [*ROOT.glob("*.md"), *(ROOT / "data").glob("*.md"), *(ROOT / "data/demo").glob("*.md")]
+    texts = {
+        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+        for path in files
+        if path.suffix in kinds and path.name != "CHANGELOG.md"
+    }
+    assert len(texts) > 500
+    assert {name for name, text in texts.items() if SPEAKS.search(text)} <= HOW
 
 
 def test_the_studio_tells_errors_alike_and_has_the_same_folder():
     done = subprocess.run(
-        [sys.executable, str(ROOT / "app.py"), "--no-such-option"],
+        [sys.executable, str(ROOT / "app.py"), "serve", "--no-such-option"],
         capture_output=True,
         text=True,
         check=False,

@@ -98,7 +98,7 @@ def test_missing_files_say_which_command_gets_them(name, tmp_path):
     missing = build(DATASETS, name, {"root": str(tmp_path / "nowhere")})
     assert isinstance(missing, OnDisk)
     assert not missing.present()
-    command = f"python -m semsim datasets get {name} --root {tmp_path / 'nowhere'}"
+    command = f"semsim-studio datasets get {name} --root {tmp_path / 'nowhere'}"
     with pytest.raises(DataError, match=re.escape(command)):
         missing("train")
     assert not (tmp_path / "nowhere").exists()  # asking leaves no folder behind

@@ -1,6 +1,6 @@
 """Who ranked the words of a study's lists, and what the lists tell, in both halves.
 
-They meet in files only: what the human study exports must be enough for `semsim compare` to leave
+They meet in files only: what the human study exports must be enough for `compare` to leave
 the judge of the lists out, and to say what the page Compare says of the lists.
 """
 

@@ -15,11 +15,13 @@ from typer.testing import CliRunner
 import annotation
 import semsim
 from annotation.cli.main import app as human
-from semsim.cli.main import COMMANDS
+from app import COMMANDS, front
 from semsim.cli.main import app as science
+from semsim.kept.places import PROGRAM
 from semsim.metrics import METRICS
 
-APPS = {"annotation": human, "semsim": science}
+HALVES = ("annotation", "semsim")
+APPS = {"annotation": human, "semsim": science, PROGRAM: front}
 
 
 def demo_set(strategy):
@@ -35,7 +37,7 @@ def typed(half, *words, **given):
 
 def test_both_halves_call_commands_by_the_same_lines():
     """Neither imports the other, so it is written twice, and must be the same twice."""
-    one, other = (ROOT / half / "cli/commands.py" for half in APPS)
+    one, other = (ROOT / half / "cli/commands.py" for half in HALVES)
     assert one.read_text() == other.read_text()
 
 
@@ -56,21 +58,18 @@ def test_every_program_says_its_version(program):
 def test_a_shell_completes_the_installed_command(monkeypatch):
     # What it looks for is the shell above this process; where tests are started there may be none.
     monkeypatch.setattr(shellingham, "detect_shell", lambda: ("bash", "/bin/bash"))
-    script = typed("semsim", "--show-completion", prog_name="semsim")
+    script = typed(PROGRAM, "--show-completion", prog_name=PROGRAM)
     assert script.exit_code == 0, script.output
-    assert "_SEMSIM_COMPLETE" in script.stdout
-    asked = {"_SEMSIM_COMPLETE": "complete_bash", "COMP_CWORD": "1"}
-    found = typed("semsim", prog_name="semsim", env={**asked, "COMP_WORDS": "semsim "})
-    assert set(found.stdout.split()) == set(COMMANDS)
-    asked["COMP_CWORD"] = "2"
-    found = typed("semsim", prog_name="semsim", env={**asked, "COMP_WORDS": "semsim score --met"})
-    assert found.stdout.split() == ["--metrics"]
+    assert "_SEMSIM_STUDIO_COMPLETE" in script.stdout
 
+    def completed(words):
+        asked = {"_SEMSIM_STUDIO_COMPLETE": "complete_bash", "COMP_WORDS": f"{PROGRAM} {words}"}
+        asked["COMP_CWORD"] = str(words.count(" ") + 1)
+        return typed(PROGRAM, prog_name=PROGRAM, env=asked).stdout.split()
 
-def test_what_no_shell_can_complete_says_what_to_install():
-    done = typed("semsim", "--show-completion", prog_name="python -m semsim")
-    assert done.exit_code == 2
-    assert "`semsim --show-completion`" in done.stderr
+    assert set(completed("")) == set(COMMANDS)
+    assert completed("score --met") == ["--metrics"]
+    assert completed("study annotators exc") == ["exclude"]
 
 
 @pytest.mark.parametrize(
@@ -78,8 +77,11 @@ def test_what_no_shell_can_complete_says_what_to_install():
     [
         ("semsim", "score", "--set", "nowhere", "-v"),
         ("semsim", "-v", "score", "--set", "nowhere"),
-        ("annotation", "studies", "--data-dir", "nowhere", "-v"),
-        ("annotation", "-v", "studies", "--data-dir", "nowhere"),
+        ("annotation", "list", "--data-dir", "nowhere", "-v"),
+        ("annotation", "-v", "list", "--data-dir", "nowhere"),
+        (PROGRAM, "-v", "study", "list", "--data-dir", "nowhere"),
+        (PROGRAM, "study", "-v", "list", "--data-dir", "nowhere"),
+        (PROGRAM, "score", "--set", "nowhere", "-v"),
     ],
     ids=" ".join,
 )
@@ -192,7 +194,7 @@ def test_ctrl_c_ends_the_studio_with_a_sentence(tmp_path):
         (("semsim", "datasets", "list"), {"name", "task", "files", "about"}),
         (("semsim", "judge", "list", "--checkpoints", "nowhere"), set()),
         (("semsim", "weights", "--checkpoints", "nowhere"), {"name", "state", "where"}),
-        (("annotation", "studies"), {"id", "name", "task", "status", "simulated", "items", "link"}),
+        (("annotation", "list"), {"id", "name", "task", "status", "simulated", "items", "link"}),
         (("annotation", "accounts", "list"), {"name", "role", "created", "disabled"}),
     ],
     ids=lambda one: " ".join(one) if isinstance(one, tuple) else "",

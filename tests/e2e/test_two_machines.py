@@ -61,7 +61,7 @@ def machines(s3, tmp_path_factory):
                 one.start()
             yield (
                 two,
-                json.loads(CliRunner().invoke(app, ["studies", "--json", *shared[:2]]).stdout),
+                json.loads(CliRunner().invoke(app, ["list", "--json", *shared[:2]]).stdout),
             )
         finally:
             for one in two:
@@ -97,9 +97,9 @@ def test_what_one_machine_made_is_shown_voted_on_and_exported_by_the_other(machi
 
 def pictures_of(place, tmp_path):
     """What doctor says of pictures at a place."""
-    parser = ServerParser("", "1")
+    parser = ServerParser("doctor", "")
     proxies.add_options(parser)
-    asked = ["doctor", "--local", "--data-dir", str(tmp_path), "--images", place]
+    asked = ["--local", "--data-dir", str(tmp_path), "--images", place]
     (row,) = (one for one in checks(parser.parse_args(asked)) if one.what == "pictures")
     return row
 

@@ -103,7 +103,7 @@ def test_a_missing_file_says_which_where_from_and_how(tmp_path):
     text = str(caught.value)
     for part in ("net.pth is missing", str(folder), "hub", "http://127.0.0.1:9/net.pth"):
         assert part in text
-    assert "python -m semsim weights net --download" in text
+    assert "semsim-studio weights net --download" in text
 
 
 @pytest.mark.parametrize(

@@ -78,5 +78,5 @@ def test_a_new_personal_link_is_told(run):
 def test_links_have_the_path_that_the_environment_names(run, monkeypatch):
     monkeypatch.setenv(ROOT_PATH, "/semsim")
     assert run("annotators", "link", "demo", "Simulated 1").output.startswith("/semsim/me/")
-    (study,) = json.loads(run("studies", "--json").stdout)
+    (study,) = json.loads(run("list", "--json").stdout)
     assert study["link"].startswith("/semsim/join/")

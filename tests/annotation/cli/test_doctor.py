@@ -1,4 +1,4 @@
-"""What `python app.py doctor` finds, and that it makes nothing."""
+"""What `semsim-studio doctor` finds, and that it makes nothing."""
 
 import itertools
 import json
@@ -24,7 +24,7 @@ from annotation.web import proxies
 def test_what_is_missing_is_installed_as_the_rest_was(monkeypatch, tmp_path, installed):
     monkeypatch.setattr(doctor, "PACKAGES", ("no-such-distribution",))
     monkeypatch.setattr(doctor, "checkout", lambda: None if installed else tmp_path)
-    options = ServerParser("", "1").parse_args(["doctor"])
+    options = ServerParser("doctor", "").parse_args([])
     *_, row = itertools.islice(doctor.checks(options), 3)
     told = '"semsim-studio[studio]"' if installed else f"-r {tmp_path / 'requirements.txt'}"
     assert (row.state, row.advice) == ("stops", f"pip install {told}")
@@ -36,10 +36,10 @@ def found(tmp_path, port, capsys, monkeypatch):
     monkeypatch.delenv(PASSWORD, raising=False)
 
     def diagnose(*options, others=()):
-        parser = ServerParser("", "1")
+        parser = ServerParser("doctor", "")
         proxies.add_options(parser)
         place = ["--data-dir", str(tmp_path / "data"), "--port", str(port)]
-        code = doctor.diagnose(parser.parse_args(["doctor", "--json", *place, *options]), others)
+        code = doctor.diagnose(parser.parse_args(["--json", *place, *options]), others)
         rows = json.loads(capsys.readouterr().out)
         return {row["what"]: row for row in rows}, code
 

@@ -21,7 +21,7 @@ def test_from_sets_to_tables(run, folder, tmp_path):
     made = run("create", "demo", "--set", folder, "--simulated", "--votes-per-item", "3")
     assert made.exit_code == 0
     assert "4 items" in made.output
-    assert "demo  recognition running simulated  4 items" in run("studies").output
+    assert "demo  recognition running simulated  4 items" in run("list").output
     assert run("simulate", "demo", "--annotators", "3").exit_code == 0
     shown = run("progress", "demo").output
     assert "4 of 4 items have 3 votes" in shown
@@ -82,7 +82,7 @@ def test_a_study_is_made_of_its_file_and_what_is_given_goes_before(run, folder, 
     file = folder.parent / "study.yaml"
     file.write_text("name: Filed\ntask: pair\ndecoy_rate: 0.5\nvotes_per_item: 3\nsets: [set]\n")
     assert "6 items (2 decoys)" in run("create", "--file", file).output
-    assert "Filed  pair running  6 items" in run("studies").output
+    assert "Filed  pair running  6 items" in run("list").output
     made = run("create", "Mine", "--file", file, "--votes-per-item", "2", "--dry-run")
     assert "2 annotators needed" in made.output
     missing = run("create", "--from", tmp_path / "none.yaml")
@@ -170,7 +170,7 @@ def test_a_dry_run_reports_and_writes_nothing(run, folder, tmp_path):
     assert "manifest.csv, row 3: " in bad.output
     nothing = run("create", "again", "--dry-run")
     assert (nothing.exit_code, "at least one" in nothing.output) == (1, True)
-    assert "again" not in run("studies").output
+    assert "again" not in run("list").output
 
 
 def test_mistakes_are_explained_and_fail(run, folder, tmp_path):
@@ -187,12 +187,12 @@ def test_mistakes_are_explained_and_fail(run, folder, tmp_path):
     assert (nowhere.exit_code, "run.json is missing" in nowhere.output) == (2, True)
     bad = run("create", "x", "--set", folder, "--votes-per-item", "0")
     assert (bad.exit_code, "Votes per item" in bad.output) == (2, True)
-    database = run("studies", "--database", "mysql://x/y")
+    database = run("list", "--database", "mysql://x/y")
     assert (database.exit_code, "not supported" in database.output) == (2, True)
 
 
 def test_main(tmp_path):
-    command = [sys.executable, "-m", "annotation", "studies", "--data-dir", str(tmp_path)]
+    command = [sys.executable, "-m", "annotation", "list", "--data-dir", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"Error: There are no studies at {tmp_path / 'studies.db'} yet.")
@@ -204,7 +204,7 @@ def test_damaged_settings_are_said_to_be_so(run, folder, tmp_path, spec):
     run("create", "s", "--set", folder)
     with closing(sqlite3.connect(tmp_path / "studies.db")) as database, database:
         database.execute("UPDATE study SET spec = ?", [spec])
-    for command in (("studies",), ("progress", "s"), ("export", "s", "--out", tmp_path / "v.csv")):
+    for command in (("list",), ("progress", "s"), ("export", "s", "--out", tmp_path / "v.csv")):
         told = run(*command)
         assert told.exit_code == 2
         assert "restore a backup" in told.output

@@ -1,11 +1,10 @@
-"""`semsim-studio plan crowd`, which `python -m annotation plan crowd` is as well."""
+"""`semsim-studio study plan crowd`."""
 
 import json
 
 import pytest
 from typer.testing import CliRunner
 
-from annotation.cli.console import ServerParser
 from annotation.cli.main import app
 from annotation.study.crowd_plan import COLUMNS, FIGURES
 
@@ -45,10 +44,3 @@ def test_all_fields_that_are_wrong_are_named():
     assert said.exit_code == 2
     assert "arrivals: expected more than 0" in said.stderr
     assert "pause_after: expected 0 to 100, got -1" in said.stderr
-
-
-def test_the_studio_knows_the_command(capsys):
-    with pytest.raises(SystemExit) as end:
-        ServerParser("", "1").parse_args([*SMALL, "--json"])
-    assert end.value.code == 0
-    assert len(json.loads(capsys.readouterr().out)) == 4 * len(FIGURES)

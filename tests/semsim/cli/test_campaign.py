@@ -1,4 +1,4 @@
-"""`python -m semsim campaign` in this process, with a worker that is a thread of it."""
+"""`semsim-studio campaign` in this process, with a worker that is a thread of it."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""`python -m semsim federated`: what it prints, keeps and refuses."""
+"""`semsim-studio federated`: what it prints, keeps and refuses."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`python -m semsim job`: one command for every job, also for those of previous versions."""
+"""`semsim-studio job`: one command for every job, also for those of previous versions."""
 
 import json
 import re
@@ -138,7 +138,7 @@ def test_ctrl_c_leaves_a_training_that_goes_on(labels, tmp_path):
     epochs_done = len(torch.load(job.folder / STATE_FILE, weights_only=True)["records"])
     assert told.count("loss") <= epochs_done + 1  # a line an epoch, not one a step
     assert "Traceback" not in told
-    (folder,) = re.findall(r"^Stopped by Ctrl-C. To go on: python -m semsim job (.*)", told, re.M)
+    (folder,) = re.findall(r"^Stopped by Ctrl-C. To go on: semsim-studio job (.*)", told, re.M)
     (job.folder / "stop").touch()  # so that it ends at its first report
     again = run("job", folder)
     assert "Stopped as asked" in again.output, again.output

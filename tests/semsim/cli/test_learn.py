@@ -1,4 +1,4 @@
-"""`python -m semsim learn …`: judged runs, studies, counts, promotion."""
+"""`semsim-studio learn …`: judged runs, studies, counts, promotion."""
 
 import json
 from pathlib import Path

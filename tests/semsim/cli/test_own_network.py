@@ -19,7 +19,7 @@ TINY += ("--attack", "invgrad:steps=3", "--train", "epochs=1", "--workers", "1")
 
 
 def typed(folder: Path, *words: str) -> subprocess.CompletedProcess:
-    """`python -m semsim campaign …` in `folder`, in a process of its own."""
+    """`semsim-studio campaign …` in `folder`, in a process of its own."""
     return python(folder, "-m", "semsim", "campaign", *words)
 
 

@@ -1,4 +1,4 @@
-"""`python -m semsim verdict` counts what the pages count."""
+"""`semsim-studio verdict` counts what the pages count."""
 
 import json
 from pathlib import Path

@@ -27,7 +27,7 @@ from semsim.federated.settings import FederatedSettings
 
 PAGE = (ROOT / "docs/how-to/systems.md").read_text(encoding="utf-8")
 TYPED = re.search(
-    r"^```text\n(python -m semsim federated certificates.*?)^```$", PAGE, re.MULTILINE | re.DOTALL
+    r"^```text\n(semsim-studio federated certificates.*?)^```$", PAGE, re.MULTILINE | re.DOTALL
 )
 PATIENCE = limit(500)  # seconds, on a machine that does much else
 # What the page trains, in one process.

@@ -1,0 +1,14 @@
+"""`semsim-studio`, as it is installed: the command of app.py, wherever that lies."""
+
+import sys
+
+from semsim.kept.places import BROUGHT, PROGRAM
+
+
+def main() -> None:
+    """Do what the words after `semsim-studio` ask for."""
+    sys.path[0] = str(BROUGHT)  # in place of the script's own folder
+    from app import front
+
+    sys.path[:] = [*sys.path[1:], ""]  # a network of one's own is imported from where one is
+    front(prog_name=PROGRAM)
