@@ -7,8 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from annotation.cli.commands import told_stop
-from annotation.cli.console import ServerParser, check_port, failed, pictures, say, told_errors
-from semsim import __version__
+from annotation.cli.console import (
+    FOREIGN,
+    ServerParser,
+    check_port,
+    failed,
+    pictures,
+    say,
+    told_errors,
+)
+
+try:
+    from semsim import PUBLIC as PUBLIC  # which only ours has
+    from semsim import __version__
+except ImportError as error:
+    raise failed(FOREIGN) from error
 from semsim.device import few_heaps
 from semsim.errors import MissingExtraError
 from semsim.kept.places import CHECKPOINTS, DEMO, settle
@@ -36,11 +49,12 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
     from annotation.web.guard import Guard
     from semsim.errors import DataError
     from semsim.jobs.folders import read_json
+    from semsim.metrics.provenance import semsims
     from semsim.reporting.glossary import glossary
     from semsim.sets.reader import set_choices
     from semsim.ui import ScienceContext, StudyChoice, pages
     from semsim.ui.lent import lent
-    from semsim.ui.running import running, semsims
+    from semsim.ui.running import running
 
     who = who_may_enter(store, options.host, local=options.local)
     data, images, weights = options.data_dir, options.images, options.checkpoints
