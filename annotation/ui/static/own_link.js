@@ -3,11 +3,14 @@
 import { copied } from "./copying.js";
 import { rooted } from "./root.js";
 
+const LOOPBACK = ["127.0.0.1", "localhost", "[::1]"];
+
 export async function showLink(view, who) {
   const dialog = view.$(".sl-back");
   const [address, told, button] = [".sl-address", ".sl-copied", ".sl-copy"].map(view.$);
   address.textContent = "…";
-  told.textContent = "";
+  const here = LOOPBACK.includes(location.hostname) ? view.say("copy.here") : "";
+  told.textContent = here;
   button.disabled = false;
   if (!dialog.open) dialog.showModal();
   try {
@@ -18,7 +21,8 @@ export async function showLink(view, who) {
     view.$(".sl-back .sl-close").focus();
   }
   button.onclick = async () => {
-    told.textContent = view.say((await copied(address)) ? "copy.done" : "copy.by_hand");
+    const done = view.say((await copied(address)) ? "copy.done" : "copy.by_hand");
+    told.textContent = `${done} ${here}`.trim();
   };
 }
 
