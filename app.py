@@ -7,15 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from annotation.cli.commands import told_stop
-from annotation.cli.console import (
-    FOREIGN,
-    ServerParser,
-    check_port,
-    failed,
-    pictures,
-    say,
-    told_errors,
-)
+from annotation.cli.console import ServerParser, check_port, failed, pictures, say, told_errors
+from annotation.errors import FOREIGN
 
 try:
     from semsim import PUBLIC as PUBLIC  # which only ours has

@@ -48,16 +48,11 @@ if not TYPE_CHECKING:  # else a type checker would take every misspelt name
 
 def _mixed_with() -> str:
     """Return what to do where the index's own `semsim` lies over these files; "" elsewhere."""
-    from importlib.metadata import PackageNotFoundError, version
+    from importlib.metadata import Distribution
 
-    try:
-        other = version("semsim")
-    except PackageNotFoundError:
-        return ""
-    return (
-        f" Another project, semsim {other}, is installed among the files of SemSim Studio. Make a "
-        "new environment and install only semsim-studio in it."
-    )
+    other = any(Distribution.discover(name="semsim"))
+    told = "Another project's semsim is installed among the files of SemSim Studio."
+    return f" {told} Install only semsim-studio, in a new environment." if other else ""
 
 
 def __dir__() -> list[str]:

@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from annotation.store import Store
 
 ERROR = 2
-FOREIGN = (
-    "Another project's semsim is installed among the files of SemSim Studio. Make a new "
-    "environment and install only semsim-studio in it."
-)
 log = logging.getLogger("annotation")
 STDOUT = Path("-")
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON list instead of a table.")]

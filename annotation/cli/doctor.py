@@ -16,8 +16,8 @@ import typer
 import annotation
 from annotation.accounts.access import LOOPBACK
 from annotation.accounts.start import NAME, NO_ACCOUNT, PASSWORD, require_loopback
-from annotation.cli.console import FOREIGN, address, pictures, why_not
-from annotation.errors import AnnotationError
+from annotation.cli.console import address, pictures, why_not
+from annotation.errors import FOREIGN, AnnotationError
 from annotation.kept.places import checkout
 
 OK, NOTE, STOPS = "ok", "note", "stops"

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Request, Response
 from fastapi.responses import HTMLResponse
 
-from annotation.accounts.access import way_in
 from annotation.domain import Study, StudyProgress, StudyStatus
 from annotation.errors import StudyError
 from annotation.images import here
@@ -120,15 +119,14 @@ class _Overview:
         return str(request.base_url).rstrip("/")
 
     def _now(self, request: Request, study: Study) -> str:
-        link = f"{self._base_url(request)}/join/{study.token}"
         progress = labelling.progress(self.context.store, study.id)
         return fill(
             "overview_now.html",
             study=study,
             note=self.context.note(),
             lead=lead(study, progress, datetime.now(UTC)),
-            link=link,
-            link_note=study_view.link_note(study, here=bool(way_in(link))),
+            link=f"{self._base_url(request)}/join/{study.token}",
+            link_note=study_view.link_note(study),
             coverage=coverage(progress),
             people=study_view.people_table(progress.annotators, datetime.now(UTC)),
             exports=study_view.exports_of(study.id),

@@ -118,14 +118,13 @@ def problems(text: str) -> str:
     return fill("problems.html", lines=[line for line in text.splitlines() if line.strip()])
 
 
-def link_note(study: Study, *, here: bool = False) -> str:
-    """Say what a researcher should know about the study's link, which may open `here` alone."""
+def link_note(study: Study) -> str:
+    """What the researcher should know about the study's link."""
     if study.spec.simulated:
         return "People cannot join: this study is answered by simulated annotators."
     protected = " and the password" if study.protected else ""
-    anybody = f"Whoever has the link{protected} can take part"
     notes = {
-        StudyStatus.RUNNING: f"{anybody}, on this computer only." if here else f"{anybody}.",
+        StudyStatus.RUNNING: f"Whoever has the link{protected} can take part.",
         StudyStatus.PAUSED: "Paused: people keep their place and wait; nothing is handed out.",
         StudyStatus.CLOSED: "Closed: votes that still arrive are kept but do not count.",
     }

@@ -91,9 +91,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def _own_address() -> str:
     """Return the address by which a network knows this machine, else its name."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))  # nothing is sent; the address is documentation's
-        except OSError:
+        if probe.connect_ex(("192.0.2.1", 9)):  # nothing is sent
             return socket.gethostname()
         return str(probe.getsockname()[0])
 

@@ -15,7 +15,8 @@ from studio import ROOT, free_port
 import annotation
 from annotation.accounts.start import NAME, PASSWORD
 from annotation.cli import doctor
-from annotation.cli.console import FOREIGN, IMAGES, ServerParser
+from annotation.cli.console import IMAGES, ServerParser
+from annotation.errors import FOREIGN
 from annotation.store import Store
 from annotation.web import proxies
 
