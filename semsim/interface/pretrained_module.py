@@ -247,8 +247,6 @@ def _checkpoint(given: str) -> Path:
 def _card_in(file: Any) -> Mapping[str, Any] | None:
     try:
         card = json.loads(file(CARD).read_text(encoding="utf-8"))
-    except (EntryNotFoundError, FileNotFoundError):
-        return None
-    except ValueError:
+    except (EntryNotFoundError, FileNotFoundError, ValueError):
         return None
     return card if isinstance(card, dict) and card.get("format") == FORMAT else None

@@ -3,13 +3,12 @@
 import { copied } from "./copying.js";
 import { rooted } from "./root.js";
 
-const LOOPBACK = ["127.0.0.1", "localhost", "[::1]"];
-
 export async function showLink(view, who) {
   const dialog = view.$(".sl-back");
   const [address, told, button] = [".sl-address", ".sl-copied", ".sl-copy"].map(view.$);
   address.textContent = "…";
-  const here = LOOPBACK.includes(location.hostname) ? view.say("copy.here") : "";
+  const alone = /^(127\.0\.0\.1|localhost|\[::1\])$/.test(location.hostname);
+  const here = alone ? view.say("copy.here") : "";
   told.textContent = here;
   button.disabled = false;
   if (!dialog.open) dialog.showModal();
