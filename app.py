@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 
 from annotation.cli.commands import told_stop
 from annotation.cli.console import ServerParser, check_port, failed, pictures, say, told_errors
-from annotation.errors import FOREIGN
-
-try:
-    from semsim import PUBLIC as PUBLIC  # which only ours has
-    from semsim import __version__
-except ImportError as error:
-    raise failed(FOREIGN) from error
+from semsim import __version__
 from semsim.device import few_heaps
 from semsim.errors import MissingExtraError
 from semsim.kept.places import CHECKPOINTS, DEMO, settle
@@ -42,12 +36,11 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
     from annotation.web.guard import Guard
     from semsim.errors import DataError
     from semsim.jobs.folders import read_json
-    from semsim.metrics.provenance import semsims
     from semsim.reporting.glossary import glossary
     from semsim.sets.reader import set_choices
     from semsim.ui import ScienceContext, StudyChoice, pages
     from semsim.ui.lent import lent
-    from semsim.ui.running import running
+    from semsim.ui.running import running, semsims
 
     who = who_may_enter(store, options.host, local=options.local)
     data, images, weights = options.data_dir, options.images, options.checkpoints

@@ -6,9 +6,6 @@ from typing import Any, Self
 
 from annotation.tasks.wording import PLAIN
 
-FOREIGN = """Another project's semsim is installed among the files of SemSim Studio. \
-Make a new environment and install only semsim-studio in it."""
-
 
 class AnnotationError(Exception):
     """Root of all errors raised by `annotation`; its message is shown to people as it is.

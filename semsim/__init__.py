@@ -34,25 +34,18 @@ __version__ = "0.1.0"
 if not TYPE_CHECKING:  # else a type checker would take every misspelt name
 
     def __getattr__(name: str) -> Any:
+        from semsim.errors import foreign
+
         if name not in PUBLIC:
-            raise AttributeError(f"module 'semsim' has no attribute {name!r}.{_mixed_with()}")
+            raise AttributeError(f"module 'semsim' has no attribute {name!r}. {foreign()}".strip())
         try:
             module = import_module(PUBLIC[name])
         except ImportError as error:
-            error.msg = f"{error.msg}{_mixed_with()}"
+            error.msg = f"{error.msg} {foreign()}".strip()
             raise
         found = module if PUBLIC[name] == f"semsim.{name}" else getattr(module, name)
         globals()[name] = found
         return found
-
-
-def _mixed_with() -> str:
-    """Return what to do where the index's own `semsim` lies over these files; "" elsewhere."""
-    from importlib.metadata import Distribution
-
-    other = any(Distribution.discover(name="semsim"))
-    told = "Another project's semsim is installed among the files of SemSim Studio."
-    return f" {told} Install only semsim-studio, in a new environment." if other else ""
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +16,7 @@ import annotation
 from annotation.accounts.access import LOOPBACK
 from annotation.accounts.start import NAME, NO_ACCOUNT, PASSWORD, require_loopback
 from annotation.cli.console import address, pictures, why_not
-from annotation.errors import FOREIGN, AnnotationError
+from annotation.errors import AnnotationError
 from annotation.kept.places import checkout
 
 OK, NOTE, STOPS = "ok", "note", "stops"
@@ -73,8 +72,6 @@ def _versions() -> Iterator[Found]:
             yield Found(name, OK, version(name), NOTHING)
         except PackageNotFoundError:
             yield Found(name, STOPS, "not installed", _how_to_install())
-    with suppress(PackageNotFoundError):  # its name on the index is another project's
-        yield Found("semsim", STOPS, version("semsim"), FOREIGN)
 
 
 def _how_to_install() -> str:

@@ -69,7 +69,7 @@ def demo(name: str = "") -> Path:
     >>> import semsim
     >>> pictures = semsim.demo("silu-none-invgrad")
     >>> semsim.score((pictures / "originals", pictures / "reconstructions"), ["mse"]).shape
-    (12, 6)
+    (12, 5)
     """
     sets = demo_sets()
     if name and name not in sets:

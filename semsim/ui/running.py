@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
+from semsim.metrics.provenance import semsims as semsims
 from semsim.ui.jobpanel import share_done, words_for_seconds
 from semsim.ui.markup import rooted
 

@@ -16,7 +16,6 @@ import annotation
 from annotation.accounts.start import NAME, PASSWORD
 from annotation.cli import doctor
 from annotation.cli.console import IMAGES, ServerParser
-from annotation.errors import FOREIGN
 from annotation.store import Store
 from annotation.web import proxies
 
@@ -29,16 +28,6 @@ def test_what_is_missing_is_installed_as_the_rest_was(monkeypatch, tmp_path, ins
     *_, row = itertools.islice(doctor.checks(options), 3)
     told = '"semsim-studio[studio]"' if installed else f"-r {tmp_path / 'requirements.txt'}"
     assert (row.state, row.advice) == ("stops", f"pip install {told}")
-
-
-def test_another_project_of_that_name_is_told(monkeypatch, tmp_path):
-    (tmp_path / "semsim-1.1.1.dist-info").mkdir()
-    about = "Metadata-Version: 2.1\nName: semsim\nVersion: 1.1.1\n"
-    (tmp_path / "semsim-1.1.1.dist-info/METADATA").write_text(about)
-    monkeypatch.syspath_prepend(tmp_path)
-    options = ServerParser("", "1").parse_args(["doctor"])
-    (row,) = (one for one in itertools.islice(doctor.checks(options), 9) if one.what == "semsim")
-    assert (row.state, row.found, row.advice) == ("stops", "1.1.1", FOREIGN)
 
 
 @pytest.fixture

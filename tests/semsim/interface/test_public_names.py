@@ -224,7 +224,33 @@ def test_a_name_that_another_project_took_away_is_told(beside_another, asked):
     done = subprocess.run(
         [sys.executable, "-c", code], cwd="/", env=beside_another, capture_output=True, text=True
     )
-    assert "Another project's semsim is installed among" in done.stderr.splitlines()[-1]
+    assert "Another project's semsim is or was installed" in done.stderr.splitlines()[-1]
+
+
+def test_what_another_project_left_without_its_first_file_is_told(tmp_path):
+    (tmp_path / "semsim").mkdir()
+    shutil.copy(ROOT / "semsim/errors.py", tmp_path / "semsim")
+    code = "from semsim.errors import foreign; print(foreign())"
+    around = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd="/",
+        env=around,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Install only semsim-studio, in a new environment." in done.stdout
+
+
+def test_doctor_tells_of_another_project(beside_another):
+    code = "from pathlib import Path; from semsim.cli.doctor import machine"
+    code += "; print([row[0] for row in machine(Path('nowhere'), 'cpu')])"
+    for around, told in ((beside_another, True), (dict(os.environ, PYTHONPATH=str(ROOT)), False)):
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd="/", env=around, capture_output=True, text=True
+        )
+        assert ("'semsim'" in done.stdout) == told, done
 
 
 def test_importing_semsim_imports_nothing_else():
