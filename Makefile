@@ -24,16 +24,28 @@ export PYTHONDONTWRITEBYTECODE =
 help:
 	@grep -E '^# make' Makefile | sed 's/^# //'
 
+# Half an environment, without pip, is made anew. Pip shows how far it is, but where most is there.
 .venv/run.stamp: requirements.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "Python 3.11 or newer is needed: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
-	@echo "Installing what is needed; the first time takes some minutes."
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet -r requirements.txt
-	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null || { echo \
+		"$(PYTHON) is not Python 3.11 or newer. Name one that is: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@$(BIN)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear .venv || { $(FULL) echo \
+		"No environment was made. On Debian and Ubuntu: sudo apt install python3-venv"; exit 1; }
+	@echo "Installing requirements.txt into .venv: about 7 GB once, of it CUDA 4.3 and PyTorch 1.1."
+	@$(call pip,download --no-deps --retries 1 --dest .venv/probe $$(grep -m 1 == requirements.txt)) || { \
+		$(FULL) echo "No package index answers. Connect this machine, or set PIP_INDEX_URL to one it reaches."; exit 1; }
+	@$(BIN)/python -m pip install $(if $(wildcard $@),--quiet) -r requirements.txt || { \
+		$(FULL) echo "Pip says above what is in the way; make $(MAKECMDGOALS) goes on where it ended."; exit 1; }
+	@rm -rf .venv/probe
+	@$(BIN)/python -m pip install --quiet --no-deps --editable .
 	touch $@
 
+pip = $(BIN)/python -m pip --quiet $(1) > /dev/null 2>&1
+# Ends with a sentence where the disk has less than 2 GB left.
+FULL = free=$$(df -Pk . | awk 'NR == 2 { print int($$4 / 1000000) }'); [ "$$free" -gt 1 ] || \
+	{ echo "The disk is full: the libraries take about 7 GB in this folder."; exit 1; };
+
 .venv/test.stamp: requirements-dev.txt .venv/run.stamp
+	@echo "Installing what the tests need on top, about 0.6 GB."
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
 	touch $@
 

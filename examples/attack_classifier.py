@@ -14,7 +14,7 @@ from torch import nn
 import semsim
 from semsim.images import read_image, write_png
 
-PICTURE = Path("data/demo/sets/cnn4-activation-silu__none__invgrad/originals")
+PICTURE = semsim.demo("silu-none-invgrad") / "originals"
 DEFENCES = ("none", "gradient-noise:std=0.01", "gradient-pruning:rate=0.9")
 
 

@@ -8,7 +8,6 @@ what the one that comes with the product rewards is little more than what pixels
 """
 
 import sys
-from pathlib import Path
 
 import torch
 from torch import nn
@@ -16,7 +15,7 @@ from torch import nn
 import semsim
 from semsim.images import read_images
 
-PICTURES = Path("data/demo/sets/cnn4-activation-silu__none__invgrad/originals")
+PICTURES = semsim.demo("silu-none-invgrad") / "originals"
 STEPS, PRICE = 20, 30.0
 
 

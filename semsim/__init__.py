@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from semsim.interface.loss_module import SemSimLoss as SemSimLoss
     from semsim.interface.pretrained_module import SemSim as SemSim
     from semsim.interface.tables_of_pairs import score as score
+    from semsim.kept.places import demo as demo
 
 PUBLIC = {
     "SemSim": "semsim.interface.pretrained_module",
     "SemSimLoss": "semsim.interface.loss_module",
     "attack": "semsim.interface.attacking",
     "compare": "semsim.interface.comparing",
+    "demo": "semsim.kept.places",
     "metrics": "semsim.metrics",
     "score": "semsim.interface.tables_of_pairs",
     "torchmetrics": "semsim.torchmetrics",
@@ -29,13 +31,21 @@ __all__ = sorted(PUBLIC)
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> Any:
-    if name not in PUBLIC:
-        raise AttributeError(f"module 'semsim' has no attribute {name!r}")
-    module = import_module(PUBLIC[name])
-    found = module if PUBLIC[name] == f"semsim.{name}" else getattr(module, name)
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:  # else a type checker would take every misspelt name
+
+    def __getattr__(name: str) -> Any:
+        from semsim.errors import foreign
+
+        if name not in PUBLIC:
+            raise AttributeError(f"module 'semsim' has no attribute {name!r}. {foreign()}".strip())
+        try:
+            module = import_module(PUBLIC[name])
+        except ImportError as error:
+            error.msg = f"{error.msg} {foreign()}".strip()
+            raise
+        found = module if PUBLIC[name] == f"semsim.{name}" else getattr(module, name)
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,7 @@
 """Errors a person can put right: each says what was expected, what came, what to do."""
 
+import sys
+
 
 class SemsimError(Exception):
     """Root of all errors raised by `semsim`; its message is shown to people as it is."""
@@ -55,3 +57,14 @@ class MissingExtraError(WeightsError, ModuleNotFoundError):
         super().__init__(
             f'{part} needs libraries that are not installed: pip install "semsim-studio[{extra}]".'
         )
+
+
+def foreign() -> str:
+    """Return what to do where the index's own `semsim` lies among our files; "" elsewhere."""
+    from importlib.metadata import Distribution
+
+    ours = hasattr(sys.modules["semsim"], "PUBLIC")
+    if ours and not any(Distribution.discover(name="semsim")):
+        return ""
+    told = "Another project's semsim is or was installed among the files of SemSim Studio."
+    return f"{told} Install only semsim-studio, in a new environment."

@@ -1,12 +1,17 @@
 """What lies in deploy/ and is not started by a test: what can be known of it without."""
 
+import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import threading
+import tomllib
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import PurePosixPath
 
 import pytest
@@ -14,8 +19,11 @@ import yaml
 from helpers import ROOT, skip_or_fail
 from programs import needed
 
+import annotation
+
 DEPLOY = ROOT / "deploy"
 IGNORED = (DEPLOY / "Dockerfile.dockerignore").read_text(encoding="utf-8")
+DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
 # `COPY . .` takes the files of a checkout: what git has and what people made.
 TRACKED = subprocess.run(
     ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
@@ -65,6 +73,8 @@ def test_an_image_holds_all_that_comes_with_the_product():
     assert [path for path in TRACKED if is_ignored(path)] == []
 
 
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+REF = "GITHUB_REF_NAME"
 COMPOSED = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
 GIVEN = {"SEMSIM_ADMIN_PASSWORD": "four words", "POSTGRES_PASSWORD": "p@ss:w/rd"}
 
@@ -72,7 +82,9 @@ GIVEN = {"SEMSIM_ADMIN_PASSWORD": "four words", "POSTGRES_PASSWORD": "p@ss:w/rd"
 def test_votes_and_trained_semsims_outlive_a_container():
     told = COMPOSED
     studio, database = told["services"]["studio"], told["services"]["database"]
-    home = studio["environment"]["SEMSIM_HOME"]
+    (home,) = re.findall("^ENV SEMSIM_HOME=(.+)$", DOCKERFILE, re.MULTILINE)
+    assert re.findall("^VOLUME (.+)$", DOCKERFILE, re.MULTILINE) == [home]
+    assert "SEMSIM_HOME" not in studio["environment"]
     assert "--data-dir" not in studio["command"]
     assert "--checkpoints" not in studio["command"]
     kept = [volume.split(":") for volume in (*studio["volumes"], *database["volumes"])]
@@ -80,11 +92,67 @@ def test_votes_and_trained_semsims_outlive_a_container():
     assert {name for name, _ in kept} == set(told["volumes"])
 
 
+def test_a_container_runs_as_a_user_who_owns_what_is_kept_and_nothing_else():
+    user = DOCKERFILE.index("\nUSER studio\n")
+    made = DOCKERFILE.index("useradd --create-home studio && mkdir /kept && chown studio /kept")
+    assert made < DOCKERFILE.index("\nVOLUME /kept\n") < user < DOCKERFILE.index("\nCMD [")
+
+
+def test_a_container_tells_whether_it_is_well():
+    told = DOCKERFILE.replace("\\\n", "")
+    (check,) = re.findall(r"^HEALTHCHECK [^\[]*CMD (\[.+\])$", told, re.MULTILINE)
+    program, *asked = json.loads(check)
+    answers = {"/health": 200}
+    with answering(answers) as port:
+        words = [word.replace("127.0.0.1:7860", f"127.0.0.1:{port}") for word in asked]
+        assert program == "python"
+        assert subprocess.run([sys.executable, *words], capture_output=True).returncode == 0
+        answers["/health"] = 503
+        assert subprocess.run([sys.executable, *words], capture_output=True).returncode == 1
+
+
+@contextmanager
+def answering(codes):
+    """A server, at the port that this gives, which answers each path with its code."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(codes[self.path])
+            self.end_headers()
+
+        def log_message(self, *args):
+            """Nothing is told."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+@pytest.mark.parametrize(("torch", "lines"), [("cuda", 0), ("cpu", 2)])
+def test_an_image_for_the_processor_alone_takes_torch_from_its_own_index(tmp_path, torch, lines):
+    (command,) = re.findall(r"^RUN (if .+)$", DOCKERFILE.replace("\\\n", ""), re.MULTILINE)
+    shutil.copy(ROOT / "requirements.txt", tmp_path)
+    (tmp_path / "pip").write_text('#!/bin/sh\necho "$*"; cat torch.txt\n')
+    (tmp_path / "pip").chmod(0o755)
+    done = subprocess.run(
+        ["sh", "-c", command.replace("/tmp/torch.txt", "torch.txt")],
+        cwd=tmp_path,
+        env={"TORCH": torch, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    asked, *pinned = done.stdout.splitlines() or [""]
+    assert ("--index-url https://download.pytorch.org/whl/cpu" in asked) == bool(lines)
+    assert [line.split("==")[0] for line in pinned] == ["torch", "torchvision"][:lines]
+
+
 def test_the_studio_knows_every_option_that_is_given_there():
     asked = [sys.executable, ROOT / "app.py", "serve", "--help"]
     known = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
     unit = (DEPLOY / "semsim-studio@.service").read_text(encoding="utf-8").replace("\\\n", " ")
-    (image,) = re.findall(r"^CMD \[(.+)\]$", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE)
+    (image,) = re.findall(r"^CMD \[(.+)\]$", DOCKERFILE, re.MULTILINE)
     (started,) = re.findall("^ExecStart=(.+)$", unit, re.MULTILINE)
     for command in (started, image.replace(",", " "), COMPOSED["services"]["studio"]["command"]):
         options = [word for word in shlex.split(command) if word.startswith("--")]
@@ -101,12 +169,39 @@ def test_a_database_that_still_sets_itself_up_is_not_taken_for_well():
 
 
 def test_the_workflow_does_what_every_machine_does():
-    path = ROOT / ".github/workflows/ci.yml"
-    (job,) = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values()
-    *_, trusted, last = [step.get("run", "") for step in job["steps"]]
+    jobs = workflow("ci")["jobs"]
+    *_, trusted, last = [step.get("run", "") for step in jobs["all"]["steps"]]
     assert "safe.directory" in trusted  # tests ask git, which reads no other user's folder
     assert last == ".ci/run"
     assert os.access(ROOT / last, os.X_OK)
+
+
+def test_the_workflow_has_every_python_that_is_claimed():
+    jobs, project = workflow("ci")["jobs"], PYPROJECT["project"]
+    language = "Programming Language :: Python :: 3."
+    claimed = [one.rpartition(" ")[2] for one in project["classifiers"] if one.startswith(language)]
+    assert jobs["all"]["strategy"]["matrix"]["python"] == claimed
+    oldest = jobs["oldest"]["steps"][1]["with"]["python-version"]
+    assert project["requires-python"] == f">={oldest.removesuffix('.0')}"
+
+
+def test_a_release_is_published_only_where_somebody_has_switched_it_on():
+    told = workflow("release")
+    build, publish = told["jobs"]["build"], told["jobs"]["publish"]
+    assert told[True] == {"push": {"tags": ["v*"]}}  # YAML 1.1 reads `on` as true
+    assert (publish["if"], publish["environment"]) == ("vars.PUBLISH == 'on'", "pypi")
+    assert publish["permissions"] == {"id-token": "write"}
+    assert "secrets." not in (ROOT / ".github/workflows/release.yml").read_text()
+    # The tag has to be the version, read from the file as the workflow does.
+    (checked,) = (step["run"] for step in build["steps"] if "__version__" in step.get("run", ""))
+    for tag, code in ((f"v{annotation.__version__}", 0), ("v0.0.9", 1)):
+        done = subprocess.run(checked, shell=True, cwd=ROOT, env={**os.environ, REF: tag})
+        assert done.returncode == code
+
+
+def workflow(name: str) -> dict:
+    path = ROOT / f".github/workflows/{name}.yml"
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 def test_a_password_is_no_part_of_a_command():

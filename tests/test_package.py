@@ -8,10 +8,11 @@ import importlib.metadata as installed
 import json
 import os
 import re
+import runpy
+import shutil
 import socket
 import subprocess
 import sys
-import tarfile
 import tomllib
 import uuid
 import venv
@@ -64,8 +65,7 @@ def package(tmp_path_factory):
     build = [sys.executable, "-m", "hatchling", "build", "-d", folder]
     run([*build, "-t", "sdist"], cwd=ROOT)
     (sdist,) = folder.glob("*.tar.gz")
-    with tarfile.open(sdist) as archive:
-        archive.extractall(folder / "unpacked", filter="data")
+    shutil.unpack_archive(sdist, folder / "unpacked")
     (source,) = (folder / "unpacked").iterdir()
     run([*build, "-t", "wheel"], cwd=source)
     (wheel,) = folder.glob("*.whl")
@@ -98,6 +98,35 @@ def test_the_package_says_what_it_is(package):
     assert "\nLicense-Expression: Apache-2.0\n" in about
     assert re.findall(r"^Provides-Extra: (.+)$", about, re.MULTILINE) == sorted(EXTRAS)
     assert "\nClassifier: Typing :: Typed\n" in about
+
+
+RELATIVE = re.compile(r"\]\((?!https?://|#)[^)]*\)")
+
+
+def test_no_link_of_the_packages_page_is_relative(package):
+    with zipfile.ZipFile(package[1]) as wheel:
+        (place,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        head, _, page = wheel.read(place).decode().partition("\n\n")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert RELATIVE.search(readme)
+    assert RELATIVE.findall(page) == []
+    assert page.splitlines()[:4] == readme.splitlines()[:4]
+    assert "Project-URL" not in head  # until there is a place that is ours
+
+
+def test_the_packages_page_leads_into_the_repository_once_there_is_one():
+    changed = runpy.run_path(str(ROOT / "docs/package_page.py"))["without_relative"]
+    text = (
+        "![a map](docs/map.png), [pages](docs/index.md), [us](https://example.org), [here](#start)"
+    )
+    assert changed(text, "https://example.org/r") == (
+        "![a map](https://example.org/r/raw/HEAD/docs/map.png), "
+        "[pages](https://example.org/r/blob/HEAD/docs/index.md), [us](https://example.org), "
+        "[here](#start)"
+    )
+    assert changed(text, "") == (
+        "*(Picture: a map)*, pages, [us](https://example.org), [here](#start)"
+    )
 
 
 def test_the_citation_is_of_this_version_by_these_authors():

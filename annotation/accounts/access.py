@@ -6,18 +6,32 @@ hole in one place opens nothing.
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
 from fastapi import HTTPException, Request
 from starlette.concurrency import run_in_threadpool
 
 from annotation.account_domain import Account
 from annotation.accounts import register as accounts
+from annotation.kept.places import checkout
 from annotation.store import Store
 
 ACCOUNT_COOKIE = "semsim_account"
+_USUAL_PORT = 7860
 LOOPBACK = ("127.0.0.1", "localhost", "::1")  # this machine, as it calls itself
 # Whose session a cookie's value is, None if nobody's.
 Who = Callable[[str], Account | None]
+
+
+def way_in(link: str) -> str:
+    """Return the command that lets others in, where this machine alone opens `link`; else ""."""
+    there = urlsplit(link)
+    if there.hostname not in LOOPBACK:
+        return ""
+    port = there.port or 80
+    if checkout():
+        return "make run HOST=0.0.0.0" + (f" PORT={port}" if port != _USUAL_PORT else "")
+    return "semsim-studio serve --host 0.0.0.0" + (f" --port {port}" if port != _USUAL_PORT else "")
 
 
 def lookup(store: Store) -> Who:

@@ -36,3 +36,24 @@ def home() -> Path:
 
 
 DATA = home() / "data"
+# Laid out as a checkout: the demo in `data/demo`, the manifest and its SemSim in `checkpoints`.
+BROUGHT = checkout() or files_of("semsim") / "brought"
+DEMO = BROUGHT / "data" / "demo"
+
+
+def demo_sets() -> dict[str, Path]:
+    """Return the folders of the demo's sets by short names: activation-strategy-attack."""
+    folders = sorted((DEMO / "sets").glob("cnn4-activation-*"))
+    return {one.name[len("cnn4-activation-") :].replace("__", "-"): one for one in folders}
+
+
+def resolved(path: Path | str) -> Path:
+    """Return `path`, or what it names of the product's own files where nothing lies there.
+
+    `data/demo/…` and `checkpoints/…` come with the product; `demo/NAME/…` is a set of `demo_sets`.
+    """
+    given = Path(path)
+    top, name, *rest = (*given.parts, "", "")
+    sets = demo_sets() if top == "demo" else {}
+    own = sets[name].joinpath(*rest) if name in sets else BROUGHT / given
+    return own if own.exists() and not given.exists() else given

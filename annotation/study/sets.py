@@ -14,6 +14,7 @@ import pyarrow as pa
 from annotation.design.jury import Sight
 from annotation.domain import TargetTest
 from annotation.errors import StudyError
+from annotation.kept.places import resolved
 from annotation.texts import flaw, shortened
 
 FORMAT = "semsim-reconstruction-set/1"
@@ -66,7 +67,7 @@ class SetFolder:
 
 def read_set(folder: Path) -> SetFolder:
     """The reconstruction set in `folder`; `StudyError` says what is missing or wrong."""
-    folder = Path(folder).resolve()
+    folder = resolved(folder).resolve()
     run = _read_run(folder)
     manifest = _read_table(folder / "manifest.parquet", COLUMNS)
     ok = manifest[manifest["status"] == "ok"]

@@ -17,17 +17,14 @@ from annotation.web.templates import STATIC_URL as STATIC_URL
 class StudyContext:
     """What the pages work on.
 
-    `find_sets` lists the reconstruction sets there are, as (label, folder). `base_url` is the
-    address people reach the server under, such as "https://lab.example.org"; None takes the one
-    the researcher's own browser used. `note` is what the page of studies says above them;
-    `science` is what the other half computes and keeps of votes.
+    `find_sets` lists the reconstruction sets there are, as (label, folder). `note` is what the page
+    of studies says above them; `science` is what the other half computes and keeps of votes.
     """
 
     store: Store
     images: Shelf
     find_sets: Callable[[], list[tuple[str, Path]]]
     science: Science
-    base_url: str | None = None
     note: Callable[[], str] = str
 
     @property

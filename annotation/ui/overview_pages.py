@@ -113,11 +113,6 @@ class _Overview:
     def _store(self, request: Request) -> Store:
         return self.context.store.by(self.account(request))
 
-    def _base_url(self, request: Request) -> str:
-        if self.context.base_url:
-            return self.context.base_url.rstrip("/")
-        return str(request.base_url).rstrip("/")
-
     def _now(self, request: Request, study: Study) -> str:
         progress = labelling.progress(self.context.store, study.id)
         return fill(
@@ -125,7 +120,7 @@ class _Overview:
             study=study,
             note=self.context.note(),
             lead=lead(study, progress, datetime.now(UTC)),
-            link=f"{self._base_url(request)}/join/{study.token}",
+            link=f"{request.base_url}join/{study.token}",
             link_note=study_view.link_note(study),
             coverage=coverage(progress),
             people=study_view.people_table(progress.annotators, datetime.now(UTC)),

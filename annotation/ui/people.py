@@ -110,8 +110,7 @@ class _People:
         """A new personal link for somebody who has lost theirs, told this once."""
         store, person = self.context.store.by(self.account(request)), _named(form)
         secret = persons.new_link(store, study, person, datetime.now(UTC))
-        base = self.context.base_url or str(request.base_url)
-        address = base.rstrip("/") + link_of(secret)
+        address = str(request.base_url).rstrip("/") + link_of(secret)
         back = _address(study, person, form)
         return page("person_link.html", person=person, link=address, back=back, say=PLAIN)
 

@@ -3,6 +3,7 @@
 import argparse
 import logging
 import os
+import socket
 from collections.abc import Sequence
 from ipaddress import ip_network
 
@@ -87,13 +88,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _own_address() -> str:
+    """Return the address by which a network knows this machine, else its name."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        if probe.connect_ex(("192.0.2.1", 9)):  # nothing is sent
+            return socket.gethostname()
+        return str(probe.getsockname()[0])
+
+
 def serve(app: ASGIApp, host: str, port: int, trusted: Sequence[str]) -> None:
     """Say where, and serve until stopped; Ctrl-C is raised again.
 
     `Proxies` alone decides who is believed.
     """
     shown = f"[{host}]" if ":" in host else host
-    typer.echo(f"SemSim Studio: http://{shown}:{port}{rooted('/studio/')}")
+    where = f":{port}{rooted('/studio/')}"
+    others = f", for others http://{_own_address()}{where}" if host in ("0.0.0.0", "::") else ""
+    typer.echo(f"SemSim Studio: http://{shown}{where}{others}")
     served = Proxies(Below(app), trusted)
     server = uvicorn.Server(
         uvicorn.Config(

@@ -10,6 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.ext import Extension
 from starlette.responses import HTMLResponse
 
+from annotation.accounts.access import way_in
 from annotation.kept.places import files_of
 from annotation.web.root_path import rooted
 
@@ -30,7 +31,7 @@ _TEMPLATES = Environment(
     undefined=StrictUndefined,
     extensions=[_Lines],
 )
-_TEMPLATES.globals["rooted"] = rooted
+_TEMPLATES.globals.update(rooted=rooted, way_in=way_in)
 
 
 def fill(template: str, **values: Any) -> str:

@@ -21,6 +21,7 @@ from semsim.comparison.study_tables import StudyTables, imported_tables
 from semsim.errors import DataError
 from semsim.importers.text_table import ESCAPED
 from semsim.kept.extras import parquet
+from semsim.kept.places import resolved
 from semsim.kept.table_size import check_size
 from semsim.reporting.canvas import DOUBLE, SINGLE
 from semsim.reporting.report import report_html
@@ -175,6 +176,7 @@ def read_table(
     which take a tenth of the memory. None for all. where: a column without which it is all of them
     after all. Raises `DataError` where it is not readable or has more than `MOST_ROWS` rows.
     """
+    path = resolved(path)
     try:
         if path.suffix not in _READERS:
             raise DataError(f"{path} should be a table ending in .parquet or .csv.")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from semsim.errors import SemsimError
+from semsim.errors import SemsimError, foreign
 from semsim.weights import locate, read_manifest
 
 _NOTHING = "nothing to do"
@@ -13,6 +13,8 @@ def machine(checkpoints: Path, device: str) -> Iterator[tuple[str, str, str, str
     """(what, state, found, what to do) of the device and each weight file; none keeps the studio
     from starting, so the state is ok or note."""
     yield _device(device)
+    if advice := foreign():
+        yield "semsim", "note", "another project of that name on the package index", advice
     try:
         names = list(read_manifest(checkpoints))
     except SemsimError as error:

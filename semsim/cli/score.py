@@ -161,9 +161,8 @@ def _score_folders(
     metrics = [find_metric(name) for name in names]
     with TerminalBar(unit="metric") as bar:
         table = folder_scores(found, metrics, resources, bar)
-    target = out or reconstructions.resolve().with_name(
-        f"{reconstructions.resolve().name}-scores.{ending}"
-    )
+    own = reconstructions.resolve()  # what comes with the product is never written into
+    target = out or (own.parent if own.exists() else Path()) / f"{own.name}-scores.{ending}"
     write_table(table, target)
     records = table.attrs["metrics"]
     if target == STDOUT:

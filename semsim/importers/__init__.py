@@ -19,6 +19,7 @@ from semsim.importers.recognise import Recognise, recognise
 from semsim.importers.table import Table
 from semsim.importers.train_with_ori import RELEASED, TrainWithOri
 from semsim.importers.variant_folders import VariantFolders
+from semsim.kept.places import resolved
 from semsim.progress import Report, silent
 from semsim.registry import Registry
 
@@ -65,6 +66,7 @@ def plan_import(
     `UnknownNameError` for another kind, `SettingsError` for a setting it does not have, `DataError`
     where nothing can be imported.
     """
+    source = resolved(source)
     importer = Recognise() if kind == AUTO else IMPORTERS[kind]
     known = [field.name for field in fields(importer)]
     for setting in settings or {}:

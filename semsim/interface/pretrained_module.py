@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from semsim.errors import WeightsError
-from semsim.kept.places import BROUGHT
+from semsim.kept.places import BROUGHT, CHECKPOINTS
 from semsim.learning.card import FORMAT, card_markdown, read_card
 from semsim.metrics.network import (
     ModelSettings,
@@ -23,10 +23,11 @@ from semsim.metrics.network import (
     load_semsim,
     save_semsim,
 )
-from semsim.metrics.provenance import Training, read_config, read_training
+from semsim.metrics.provenance import Training, read_config, read_training, semsims
 from semsim.metrics.recogniser import check_name
 
 WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "card.json"
+HUB = "hub:"
 _ENDINGS = ("", ".safetensors")
 _TAGS = ["image-similarity", "privacy"]
 
@@ -94,30 +95,30 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
     def from_pretrained(  # type: ignore[override]
         cls, pretrained_model_name_or_path: str | Path, **options: Any
     ) -> Self:
-        """The SemSim in a folder, in a file as `learn` writes it, or in a repository of a hub.
+        """Return the SemSim in a folder, in a file as `learn` writes it, or in a repository.
 
         pretrained_model_name_or_path: a folder of `save_pretrained`; a checkpoint with or without
-        its ending `.safetensors`, "checkpoints/demo" is there anywhere; else `<owner>/<name>` on
-        the hub, asked through huggingface_hub, which knows the options `revision`, `token`,
-        `cache_dir`, `local_files_only` and `force_download`. Raises `WeightsError` where there is
-        none that can be used.
+        its ending `.safetensors`, "checkpoints/demo" is there anywhere; or `hub:<owner>/<name>`,
+        for which alone the hub is asked, through huggingface_hub, which knows the options
+        `revision`, `token`, `cache_dir`, `local_files_only` and `force_download`. Raises
+        `WeightsError` where there is none that can be used, with the names there are.
 
         >>> import semsim
         >>> semsim.SemSim.from_pretrained("checkpoints/demo").name
         'demo'
         """
         given = str(pretrained_model_name_or_path)
-        if Path(given).is_dir():
-            if not (Path(given) / CONFIG).is_file():
-                raise WeightsError(f"{given} is a folder without {CONFIG}; it holds no SemSim.")
-        elif file := _checkpoint(given):
-            return cls.from_checkpoint(file)
+        on_hub = given.startswith(HUB)
+        if not on_hub and not Path(given).is_dir():
+            return cls.from_checkpoint(_checkpoint(given))
+        if not on_hub and not (Path(given) / CONFIG).is_file():
+            raise WeightsError(f"{given} is a folder without {CONFIG}; it holds no SemSim.")
         try:
-            return super().from_pretrained(given, **options)
+            return super().from_pretrained(given.removeprefix(HUB), **options)
         except (HfHubHTTPError, HFValidationError, OSError, ValueError, TypeError) as error:
+            where = "the hub has none by this name or was not reached" if on_hub else "it is broken"
             raise WeightsError(
-                f"No SemSim could be loaded from {given!r}: it is no file or folder here with one, "
-                f"and the hub has none by this name or was not reached ({error})."
+                f"No SemSim could be loaded from {given!r}: {where} ({error})."
             ) from error
 
     @classmethod
@@ -229,17 +230,23 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
         return made
 
 
-def _checkpoint(given: str) -> Path | None:
-    """The file that is meant: here, or among what comes with the product."""
-    named = (Path(f"{place}{end}") for place in (given, BROUGHT / given) for end in _ENDINGS)
-    return next((file for file in named if file.is_file()), None)
+def _checkpoint(given: str) -> Path:
+    """Return the file that is meant: here, in the folder of weights, or with the product."""
+    places = (given, CHECKPOINTS.parent / given, CHECKPOINTS / given, BROUGHT / given)
+    named = (Path(f"{place}{end}") for place in places for end in _ENDINGS)
+    if file := next((file for file in named if file.is_file()), None):
+        return file
+    there = dict.fromkeys((*semsims(CHECKPOINTS), *semsims(BROUGHT / "checkpoints")))
+    raise WeightsError(
+        f"No SemSim is at {given!r}: neither here nor in {CHECKPOINTS}. There are: "
+        f"{', '.join(f'checkpoints/{name}' for name in there) or 'none'}. The hub is asked for "
+        f"{HUB}OWNER/NAME only."
+    )
 
 
 def _card_in(file: Any) -> Mapping[str, Any] | None:
     try:
         card = json.loads(file(CARD).read_text(encoding="utf-8"))
-    except (EntryNotFoundError, FileNotFoundError):
-        return None
-    except ValueError:
+    except (EntryNotFoundError, FileNotFoundError, ValueError):
         return None
     return card if isinstance(card, dict) and card.get("format") == FORMAT else None

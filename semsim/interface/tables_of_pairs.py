@@ -15,6 +15,7 @@ from torch import Tensor
 from semsim.device import pick_device
 from semsim.errors import DataError
 from semsim.interface.pretrained_module import SemSim
+from semsim.kept.places import resolved
 from semsim.metrics import Judge, Metric, MetricSpec, Pairs, Reference, Resources, is_known
 from semsim.metrics import find_metric as metric_called
 from semsim.metrics.semsim import SemSimDistance, semsim_judge
@@ -154,7 +155,7 @@ def _sets(pairs: PairsGiven) -> list[PairSet] | None:
         return pair_sets_of_labels(pairs)
     if isinstance(pairs, str | Path):
         return pair_sets_of_folders([Path(pairs)])
-    folders = [Path(one) for one in pairs if not isinstance(one, Tensor)]
+    folders = [resolved(one) for one in pairs if not isinstance(one, Tensor)]
     if len(folders) < len(pairs):
         return None
     if isinstance(pairs, list) or all((folder / RUN).is_file() for folder in folders):

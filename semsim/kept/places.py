@@ -13,6 +13,8 @@ from pathlib import Path
 
 import platformdirs
 
+from semsim.errors import UnknownNameError
+
 PROGRAM = "semsim-studio"  # the command that is installed
 
 
@@ -37,10 +39,47 @@ def home() -> Path:
 
 
 DATA = home() / "data"
-CHECKPOINTS = home() / "checkpoints"
 # Laid out as a checkout: the demo in `data/demo`, the manifest and its SemSim in `checkpoints`.
 BROUGHT = checkout() or files_of("semsim") / "brought"
 DEMO = BROUGHT / "data" / "demo"
+
+
+def demo_sets() -> dict[str, Path]:
+    """Return the folders of the demo's sets by short names: activation-strategy-attack."""
+    folders = sorted((DEMO / "sets").glob("cnn4-activation-*"))
+    return {one.name[len("cnn4-activation-") :].replace("__", "-"): one for one in folders}
+
+
+def resolved(path: Path | str) -> Path:
+    """Return `path`, or what it names of the product's own files where nothing lies there.
+
+    `data/demo/…` and `checkpoints/…` come with the product; `demo/NAME/…` is a set of `demo_sets`.
+    """
+    given = Path(path)
+    top, name, *rest = (*given.parts, "", "")
+    sets = demo_sets() if top == "demo" else {}
+    own = sets[name].joinpath(*rest) if name in sets else BROUGHT / given
+    return own if own.exists() and not given.exists() else given
+
+
+def demo(name: str = "") -> Path:
+    """Return the folder of the demo that comes with the product, or of one of its sets.
+
+    name: a set, as activation-strategy-attack; in paths `demo/NAME` says the same, unless something
+    else lies there. Raises `UnknownNameError` that lists the names there are.
+
+    >>> import semsim
+    >>> pictures = semsim.demo("silu-none-invgrad")
+    >>> semsim.score((pictures / "originals", pictures / "reconstructions"), ["mse"]).shape
+    (12, 5)
+    """
+    sets = demo_sets()
+    if name and name not in sets:
+        raise UnknownNameError(f"The demo has no set {name!r}. It has: {', '.join(sets)}.")
+    return sets[name] if name else DEMO
+
+
+CHECKPOINTS = home() / "checkpoints"
 
 
 def settle() -> None:

@@ -53,6 +53,12 @@ class Training:
     pixels: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
+def semsims(checkpoints: Path) -> list[str]:
+    """Names of the SemSims in the folder `checkpoints`, their controls left out."""
+    names = sorted(path.stem for path in checkpoints.glob("*.safetensors"))
+    return [name for name in names if not control_in(name)]
+
+
 def original_keys(table: pd.DataFrame) -> pd.Series:
     """One string a row: which original it is of, by its data set and image id."""
     return table["dataset"].astype(str) + "/" + table["image_id"].astype(str)

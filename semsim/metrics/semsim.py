@@ -11,7 +11,7 @@ import numpy as np
 from semsim.errors import WeightsError
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores
 from semsim.metrics.inception import remembered
-from semsim.metrics.provenance import CONTROLS, control_in
+from semsim.metrics.provenance import CONTROLS, control_in, semsims
 from semsim.metrics.recogniser import check_name
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ class SemSimDistance:
         path = resources.checkpoints / f"{self.checkpoint}.safetensors"
         if not path.is_file():
             raise WeightsError(
-                f"No SemSim called {self.checkpoint!r}: {path} is missing. Train one on the "
+                f"No SemSim called {self.checkpoint!r}: {path} is missing. There are: "
+                f"{', '.join(semsims(resources.checkpoints)) or 'none'}. Train one on the "
                 "Train SemSim page, or copy its file there."
             )
         return (path,)

@@ -12,6 +12,7 @@ import pandas as pd
 
 from semsim.errors import DataError, WeightsError
 from semsim.images import is_image_file, read_image
+from semsim.kept.places import resolved
 from semsim.metrics import Metric, Pairs, Reference, Resources, summarise
 from semsim.metrics.base import judged
 from semsim.progress import Progress, Report, silent
@@ -39,8 +40,8 @@ def match_folders(originals: Path, reconstructions: Path) -> FolderPairs:
     Left out, and named: images without a partner, two files of one name, broken images, pairs of
     two sizes, pairs of another size than most. Raises `DataError` where nothing is left.
     """
-    left, problems = _images(originals)
-    right, more = _images(reconstructions)
+    left, problems = _images(resolved(originals))
+    right, more = _images(resolved(reconstructions))
     problems += more
     problems += [f"{left[name]} has no reconstruction." for name in left if name not in right]
     problems += [f"{right[name]} has no original." for name in right if name not in left]

@@ -11,6 +11,7 @@ import pandas as pd
 
 from semsim.errors import DataError
 from semsim.kept.extras import arrow
+from semsim.kept.places import resolved
 from semsim.sets.format import ATTACKED, COLUMNS, FIRST_COLUMNS, FORMAT, MANIFEST, PICTURES, RUN
 from semsim.words import words_of_test
 
@@ -53,7 +54,7 @@ class ReconstructionSet:
 
 def read_set(folder: Path) -> ReconstructionSet:
     """The reconstruction set in `folder`; `DataError` says what is missing or broken."""
-    folder = Path(folder).resolve()
+    folder = resolved(folder).resolve()
     for name in (RUN, MANIFEST):
         if not (folder / name).is_file():
             within = sorted(one.parent.name for one in folder.glob(f"*/{RUN}"))
@@ -120,7 +121,7 @@ def set_folders(roots: Iterable[Path]) -> list[Path]:
     found: list[Path] = []
     for root in roots:
         below = []
-        for above, folders, files in os.walk(root):
+        for above, folders, files in os.walk(resolved(root)):
             # What begins with a dot is what a writer has not finished.
             folders[:] = [one for one in folders if one not in PICTURES and one[:1] != "."]
             below += [Path(above)] if RUN in files else []

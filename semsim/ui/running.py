@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
-from semsim.metrics.provenance import control_in
+from semsim.metrics.provenance import semsims as semsims
 from semsim.ui.jobpanel import share_done, words_for_seconds
 from semsim.ui.markup import rooted
 
@@ -45,9 +45,3 @@ def _live(job: Job) -> Live:
     share = 0.0 if progress is None else share_done(progress)
     where = rooted(f"/studio/{WATCHED.get(job.kind, '')}")
     return Live(job.title, share, left, where)
-
-
-def semsims(checkpoints: Path) -> list[str]:
-    """Names of the SemSims in the folder `checkpoints`, their controls left out."""
-    names = sorted(path.stem for path in checkpoints.glob("*.safetensors"))
-    return [name for name in names if not control_in(name)]

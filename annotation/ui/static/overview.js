@@ -96,7 +96,8 @@ function begin(study) {
   document.addEventListener('click', (event) => {
     const act = event.target.closest('[data-act]')?.dataset.act;
     if (act) attempt(() => (acts[act] ? acts[act]() : put(act)));
-    if (event.target.closest('[data-copy]')) copy($('#link'));
+    const button = event.target.closest('[data-copy]');
+    if (button) copy($('#link'), button.dataset.done);
     for (const menu of document.querySelectorAll('.ov-menu[open]')) {
       if (!menu.contains(event.target)) menu.open = false;
     }
@@ -107,8 +108,8 @@ function begin(study) {
     menu.open = false;
     menu.querySelector('summary').focus();
   });
-  async function copy(link) {
-    tell((await copied(link)) ? 'Copied.' : 'Select the link and copy it by hand.');
+  async function copy(link, done) {
+    tell((await copied(link)) ? done : 'Select the link and copy it by hand.');
   }
   const usual = JSON.parse($('#amend').dataset.texts);
   $('#setting').addEventListener('change', () => {

@@ -7,7 +7,9 @@ export async function showLink(view, who) {
   const dialog = view.$(".sl-back");
   const [address, told, button] = [".sl-address", ".sl-copied", ".sl-copy"].map(view.$);
   address.textContent = "…";
-  told.textContent = "";
+  const alone = /^(127\.0\.0\.1|localhost|\[::1\])$/.test(location.hostname);
+  const here = alone ? view.say("copy.here") : "";
+  told.textContent = here;
   button.disabled = false;
   if (!dialog.open) dialog.showModal();
   try {
@@ -18,7 +20,8 @@ export async function showLink(view, who) {
     view.$(".sl-back .sl-close").focus();
   }
   button.onclick = async () => {
-    told.textContent = view.say((await copied(address)) ? "copy.done" : "copy.by_hand");
+    const done = view.say((await copied(address)) ? "copy.done" : "copy.by_hand");
+    told.textContent = `${done} ${here}`.trim();
   };
 }
 

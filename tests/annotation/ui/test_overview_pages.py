@@ -62,6 +62,22 @@ def test_the_link_is_a_link_and_the_preview_another(client, study):
     assert "Nobody has joined yet; 16 votes are wanted." in text
 
 
+def test_a_link_that_opens_here_alone_says_so_and_what_lets_others_in(client, study):
+    asked = {"params": {"study": study.id}}
+    for host, told in (("127.0.0.1:7860", ""), ("localhost:8110", " PORT=8110"), ("lab", None)):
+        text = (
+            TestClient(client.app, base_url=f"http://{host}").get("/studio/overview", **asked).text
+        )
+        assert f'href="http://{host}/join/{study.token}"' in text
+        assert (f"<code>make run HOST=0.0.0.0{told}</code>" in text) == (told is not None)
+        for words in (
+            "Only this computer can open this link.</strong> To let others in",
+            'data-done="Copied. Only this computer can open it."',
+        ):
+            assert (words in text) == (told is not None)
+        assert ("Whoever has the link can take part." in text) == (told is None)
+
+
 def test_how_far_it_is_stands_in_a_sentence_and_by_item(client, store, study):
     answer_all(store, *joined(store, study, "Anna & Ben"))
     text = client.get("/studio/overview/now", params={"study": study.id}).text

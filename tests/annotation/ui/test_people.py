@@ -103,9 +103,13 @@ def test_whoever_has_lost_their_link_gets_a_new_one(client, store, study):
     assert f'action="{PAGE}/{study.id}/link"' in shown(client, study, person="Ada")
     told = client.post(f"{PAGE}/{study.id}/link", data={"person": "Ada"})
     (link,) = re.findall(r"http://testserver(/me/[-\w]+)<", told.text)
+    assert "Only this computer" not in told.text
     assert labelling.come_back(store, link).annotator == ada
     events = store.read(lambda tx: tx.query(EventRow).filter_by(kind="link_made").all())
     assert [one.annotator_id for one in events] == [ada.id]
+    here = TestClient(client.app, base_url="http://127.0.0.1:7860")
+    told = here.post(f"{PAGE}/{study.id}/link", data={"person": "Ada"})
+    assert "Only this computer can open this link.</strong> To let others in" in told.text
     participants.erase(store, study.id, "Ada", datetime.now(UTC), keep_votes=True)
     (erased,) = participants.list_people(store, study.id)
     assert "/link" not in shown(client, study, person=erased.name)

@@ -19,6 +19,7 @@ from annotation.store import accounts as rows
 from annotation.study import labelling as study
 from annotation.web import account_api
 from annotation.web.guard import Guard
+from annotation.web.templates import page
 
 PASSWORD = "four words make one"
 WRONG = "not four words at all"
@@ -228,6 +229,17 @@ def test_nobody_is_sent_to_other_sites(wanted):
 @pytest.mark.parametrize("wanted", ["/studio", "/studio/people?study=a%20b&x=1", "/admin"])
 def test_people_are_sent_to_pages_of_this_server(wanted):
     assert account_api.own_path(wanted) == wanted
+
+
+def test_a_link_to_hand_on_says_where_it_opens():
+    shown = [
+        page("link.html", link=f"http://{host}/invite/x", told="A link.", days=7).body.decode()
+        for host in ("127.0.0.1:80", "[::1]:7860", "127.0.0.1.example.org", "lab:7860")
+    ]
+    only = "Only this computer can open this link."
+    assert [only in text for text in shown] == [True, True, False, False]
+    assert "make run HOST=0.0.0.0 PORT=80<" in shown[0]
+    assert "make run HOST=0.0.0.0<" in shown[1]
 
 
 def test_somebody_invited_chooses_a_name_and_a_password(visit, ada, store):

@@ -536,6 +536,7 @@ def test_signing_out_says_how_to_come_back(app, join, make_study):
     again = TestClient(app, follow_redirects=False).get("/sign-out")
     assert (again.status_code, again.headers["location"]) == (303, "/signed-out")
     (link,) = set(re.findall(r"http://testserver(/me/[-\w]+)", reply.text))
+    assert "Only this computer" not in reply.text
     other = TestClient(app, follow_redirects=False)
     assert other.get(link).headers["location"] == "/label"
 

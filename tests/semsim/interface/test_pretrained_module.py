@@ -1,6 +1,7 @@
 """SemSim as people import it: loaded from everywhere, saved, exported, differentiated."""
 
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -203,9 +204,20 @@ def test_a_folder_that_cannot_be_used_says_so(demo, tmp_path, spoiled):
         SemSim.from_pretrained(tmp_path)
 
 
-def test_a_name_that_is_nowhere_is_told(tmp_path):
-    with pytest.raises(WeightsError, match="no file or folder here"):
-        SemSim.from_pretrained("nobody/nothing", local_files_only=True, cache_dir=tmp_path)
+def test_a_repository_that_is_nowhere_is_told(tmp_path):
+    with pytest.raises(WeightsError, match="the hub has none by this name"):
+        SemSim.from_pretrained("hub:nobody/nothing", local_files_only=True, cache_dir=tmp_path)
+
+
+@pytest.mark.parametrize("given", ["checkpoints/nope", "somebody/mine", "nope", "./nope"])
+def test_the_hub_is_asked_only_where_it_is_named(given, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = []
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *of, **options: asked.append(of))
+    told = r"No SemSim is at .* There are: .*checkpoints/demo.*hub:OWNER/NAME only"
+    with pytest.raises(WeightsError, match=told):
+        SemSim.from_pretrained(given)
+    assert asked == []
 
 
 def test_a_name_is_plain():
@@ -250,7 +262,7 @@ def test_a_repository_of_a_hub_is_fetched(demo, tmp_path):
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Hub, tmp_path / "kept"))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     code = (
-        "import semsim; m = semsim.SemSim.from_pretrained('somebody/mine');"
+        "import semsim; m = semsim.SemSim.from_pretrained('hub:somebody/mine');"
         "print(m.name, m.card is not None, sum(float(w.sum()) for w in m.parameters()))"
     )
     environment = {

@@ -3,7 +3,9 @@
 import doctest
 import inspect
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -21,6 +23,7 @@ def test_the_public_names_are_these():
         "SemSimLoss",
         "attack",
         "compare",
+        "demo",
         "metrics",
         "score",
         "torchmetrics",
@@ -99,6 +102,7 @@ SIGNATURES = {
         "settings=Ellipsis, unseen_by='', checkpoints=Ellipsis, data=Ellipsis, "
         "report=Ellipsis)"
     ),
+    "demo": "(name='')",
     "score": (
         "(pairs, metrics=('mse', 'psnr', 'ssim'), *, checkpoints=Ellipsis, device='auto', "
         "kept=None, report=Ellipsis)"
@@ -192,6 +196,61 @@ def test_every_public_name_is_in_the_reference(name):
 def test_another_name_is_no_attribute():
     with pytest.raises(AttributeError, match="no attribute 'Metric'"):
         semsim.Metric  # noqa: B018
+
+
+def test_a_type_checker_sees_a_misspelt_name(tmp_path):
+    """Of the package the first file alone, lest all of it and torch be checked."""
+    (tmp_path / "semsim").mkdir()
+    shutil.copy(ROOT / "semsim/__init__.py", tmp_path / "semsim")
+    (tmp_path / "mine.py").write_text("import semsim\nsemsim.score\nsemsim.scor\n")
+    check = [sys.executable, "-m", "mypy", "--ignore-missing-imports", "--config-file=", "mine.py"]
+    done = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True)
+    told = [line for line in done.stdout.splitlines() if line.startswith("mine.py")]
+    assert ["mine.py:3: error:" in line and '"scor"' in line for line in told] == [True], done
+
+
+@pytest.fixture
+def beside_another(tmp_path):
+    """A folder of a distribution called semsim, as the index's own leaves one."""
+    (tmp_path / "semsim-1.1.1.dist-info").mkdir()
+    about = "Metadata-Version: 2.1\nName: semsim\nVersion: 1.1.1\n"
+    (tmp_path / "semsim-1.1.1.dist-info/METADATA").write_text(about)
+    return {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))}
+
+
+@pytest.mark.parametrize("asked", ["Metric", "score"])
+def test_a_name_that_another_project_took_away_is_told(beside_another, asked):
+    code = f"import semsim; semsim.PUBLIC['score'] = 'semsim.gone'; semsim.{asked}"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd="/", env=beside_another, capture_output=True, text=True
+    )
+    assert "Another project's semsim is or was installed" in done.stderr.splitlines()[-1]
+
+
+def test_what_another_project_left_without_its_first_file_is_told(tmp_path):
+    (tmp_path / "semsim").mkdir()
+    shutil.copy(ROOT / "semsim/errors.py", tmp_path / "semsim")
+    code = "from semsim.errors import foreign; print(foreign())"
+    around = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd="/",
+        env=around,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Install only semsim-studio, in a new environment." in done.stdout
+
+
+def test_doctor_tells_of_another_project(beside_another):
+    code = "from pathlib import Path; from semsim.cli.doctor import machine"
+    code += "; print([row[0] for row in machine(Path('nowhere'), 'cpu')])"
+    for around, told in ((beside_another, True), (dict(os.environ, PYTHONPATH=str(ROOT)), False)):
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd="/", env=around, capture_output=True, text=True
+        )
+        assert ("'semsim'" in done.stdout) == told, done
 
 
 def test_importing_semsim_imports_nothing_else():

@@ -4,10 +4,14 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import platformdirs
 import pytest
 from helpers import ROOT
+
+from semsim.errors import UnknownNameError
+from semsim.kept import places
 
 HALVES = ("semsim", "annotation")
 
@@ -65,6 +69,42 @@ def test_the_environment_names_another_folder(half, is_checkout, installed, tmp_
 def test_what_comes_with_the_product_is_found_wherever_data_lies(installed, tmp_path):
     assert asked("DEMO", SEMSIM_HOME=str(tmp_path)) == str(ROOT / "data/demo")
     assert asked("DEMO", python=installed) == str(installed / "semsim/brought/data/demo")
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_the_demo_is_found_from_anywhere(half, installed):
+    """`asked` runs in `/`, where nothing of the product lies."""
+    brought = installed / "semsim/brought"
+    folder = brought / "data/demo/sets/cnn4-activation-silu__none__until-0.3__invgrad"
+    (folder / "originals").mkdir(parents=True)
+    told = {
+        "data/demo": brought / "data/demo",
+        "checkpoints/demo.safetensors": brought / "checkpoints/demo.safetensors",
+        "demo/silu-none-until-0.3-invgrad/originals": folder / "originals",
+        "demo/silu": "demo/silu",
+        "etc": "etc",
+        str(folder): folder,
+        "": ".",
+    }
+    names = [*told]
+    found = asked(f"*(resolved(one) for one in {names!r}), sep='|'", half, installed)
+    assert found.split("|") == [str(place) for place in told.values()]
+
+
+def test_what_lies_here_comes_before_the_demo(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    here = Path("demo/silu-none-invgrad")
+    assert places.resolved(here) == places.demo("silu-none-invgrad")
+    here.mkdir(parents=True)
+    assert places.resolved(here) == here
+
+
+def test_the_demo_names_its_sets():
+    folders = sorted((ROOT / "data/demo/sets").iterdir())
+    assert places.demo() == ROOT / "data/demo"
+    assert sorted(places.demo_sets().values()) == folders
+    with pytest.raises(UnknownNameError, match=r"no set 'silu'. It has: .*silu-none-invgrad"):
+        places.demo("silu")
 
 
 def test_the_semsim_that_comes_along_is_put_there_once(installed, tmp_path):

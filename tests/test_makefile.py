@@ -1,0 +1,90 @@
+"""What `make run` does on a machine that lacks something, played by programs of a few lines."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+from helpers import skip_or_fail
+from studio import ROOT
+
+# As much of Python as the Makefile asks for. `LACKS` names what this machine lacks.
+PYTHON = """#!/bin/sh
+echo "$*" >> "$ASKED"
+case "$*" in
+  *version_info*) [ "$LACKS" != version ];;
+  "-m venv --clear .venv")
+    rm -rf .venv && mkdir -p .venv/bin && cp "$0" .venv/bin/python
+    [ "$LACKS" != venv ] && touch .venv/pip;;
+  *"pip --version") [ -e .venv/pip ];;
+  *download*) [ "$LACKS" != network ] || { echo "No matching distribution found"; exit 1; };;
+  *install*) [ "$LACKS" != disk ] || { echo "No space left on device"; exit 1; };;
+  app.py*) echo started;;
+esac
+"""
+# The disk has 80 GB left, or 1.
+FREE = """#!/bin/sh
+echo "Filesystem 1024-blocks Used Available Capacity Mounted"
+[ "$LACKS" = disk ] && echo "disk 9 9 1000000 9% /" || echo "disk 9 9 80000000 9% /"
+"""
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Calls make run in a folder of its own; returns the lines it printed and the exit code."""
+    if not shutil.which("make"):
+        skip_or_fail("make is not installed")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name, text in (("python3", PYTHON), ("df", FREE)):
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    folder = tmp_path / "a checkout"
+    folder.mkdir()
+    shutil.copy(ROOT / "Makefile", folder)
+    (folder / "requirements.txt").write_text("one==1.0\n")
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+
+    def run(lacks=""):
+        around = {**os.environ, "PATH": path, "LACKS": lacks, "ASKED": str(tmp_path / "asked")}
+        around.pop("MAKEFLAGS", None)
+        done = subprocess.run(
+            ["make", "run"], cwd=folder, env=around, capture_output=True, text=True, timeout=60
+        )
+        return done.stdout.splitlines(), done.returncode
+
+    return run
+
+
+def test_the_first_run_says_what_it_installs_and_later_ones_do_not(make):
+    told, code = make()
+    assert code == 0
+    assert "about 7 GB" in told[0]
+    assert told[-1] == "started"
+    told, code = make()
+    assert (len(told), code) == (2, 0)  # the command, and what it prints
+
+
+def test_pip_shows_its_progress(make, tmp_path):
+    make()
+    asked = (tmp_path / "asked").read_text()
+    assert "-m pip install -r requirements.txt\n" in asked
+
+
+LACKING = {
+    "version": "python3 is not Python 3.11 or newer. Name one that is: make run PYTHON=python3.12",
+    "venv": "No environment was made. On Debian and Ubuntu: sudo apt install python3-venv",
+    "network": (
+        "No package index answers. Connect this machine, or set PIP_INDEX_URL to one it reaches."
+    ),
+    "disk": "The disk is full: the libraries take about 7 GB in this folder.",
+}
+
+
+@pytest.mark.parametrize("what", LACKING)
+def test_what_is_lacking_is_told_in_a_sentence_and_later_mended(make, what):
+    told, code = make(lacks=what)
+    assert (told[-1], code) == (LACKING[what], 2)
+    assert "No matching distribution found" not in told
+    told, code = make()
+    assert (told[-1], code) == ("started", 0)
