@@ -62,7 +62,6 @@ class StudyRow(Table):
     models: Mapped[list[str]] = mapped_column(Json)
     targets: Mapped[dict[str, Any]] = mapped_column(Json, server_default="{}")  # tests, by model
     judges: Mapped[list[str]] = mapped_column(Json, server_default="[]")  # SHA-256 of weights
-    images: Mapped[str] = mapped_column(Text)  # `annotation.images.folder_of`
     n_items: Mapped[int]
     n_decoys: Mapped[int]
     n_originals: Mapped[int] = mapped_column(server_default="0")

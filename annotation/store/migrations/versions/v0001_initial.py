@@ -66,7 +66,6 @@ def _study() -> None:
         _column("models", Json),
         _column("targets", Json, server_default="{}"),
         _column("judges", Json, server_default="[]"),
-        _column("images", sa.Text),
         _column("n_items", sa.Integer),
         _column("n_decoys", sa.Integer),
         _column("n_originals", sa.Integer, server_default="0"),
