@@ -179,8 +179,10 @@ def made_vote(made: Study, voter: Annotator, slot: int, item: str, k: int) -> di
         "client_ts": now,
         "server_ts": now,
         "display": {"scale": 8, "width": 1366, "height": 768, "ratio": 1},
+        "views": [],
         "tab": "tab",
         "status": "counted",
+        "protocol": 1,
     }
 
 
@@ -580,7 +582,7 @@ class Feed:
         """The vote on the next item, which is not held any more."""
         item = self.held.pop(0)
         self._answered.add(item)  # what is asked for at this moment may bring it again
-        return {"id": str(uuid.uuid4()), "item": item, "answer": NONE, "tab": "t"}
+        return {"id": str(uuid.uuid4()), "item": item, "answer": NONE, "tab": "t", "version": 1}
 
 
 def vote_steadily(

@@ -196,6 +196,7 @@ def _first_slots(
             "k": 0,
             "salt": salt,
             "cell": cell,
+            "begun": 0,
             "state": SlotState.FREE,
             "tab": "",
         }

@@ -407,7 +407,7 @@ def _fitting(
     asker = asker_of(tx, annotator)
     own = (SlotRow.annotator_id == annotator.id, SlotRow.state == LEASED)
     rows = tx.execute(select(SlotRow.stimulus_id, SlotRow.source_id).where(*own))
-    held = {item: source or "" for item, source in rows}
+    held = dict(rows.all())
     answered = [one for one, _ in last_answered(tx, annotator, spec.min_lag)]
     soon = [held[item] for item in items[index : index + spec.min_lag]]
     elsewhere = [source for item, source in held.items() if item not in items]
