@@ -102,7 +102,7 @@ class TargetTest:
     well, by the test its maker used. None, each, where the set does not say. delta: the δ at which
     `epsilon` is what its training gives away of any one image; None where nothing was to be hidden,
     as `epsilon` is where nothing is. chance: what guessing gets, or always saying the commonest
-    class; of older sets None, and guessing is among the classes.
+    class; where the set does not say, guessing is among the classes.
     """
 
     accuracy: float | None = None
@@ -246,7 +246,7 @@ class Answer:
     "same" or "different" for pair, a number for rating. `rt_ms` is the time from first paint to
     key, None if not measured. `display` holds what the image looked like on screen (size, zoom,
     ...), `views` which views of it were looked at (`spec.View`), the first first. `version` is that
-    of the protocol the item was shown under, None if the browser does not know.
+    of the protocol the item was shown under.
     """
 
     id: str
@@ -258,7 +258,7 @@ class Answer:
     display: Mapping[str, Any] = field(default_factory=dict)
     views: tuple[str, ...] = ()
     tab: str = ""
-    version: int | None = None
+    version: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)

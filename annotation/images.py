@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
@@ -23,13 +22,6 @@ EIGHT_BITS = frozenset({"1", "L", "P", "RGB", "CMYK", "YCbCr"})  # modes, and no
 
 
 Shelf = Path | Remote  # where studies keep their images: a folder, or an address others share
-
-
-class Kept(NamedTuple):
-    """An image as the database knows it: the folder of its study, see `folder_of`, and SHA-256."""
-
-    folder: str
-    digest: str
 
 
 def shelf(address: str, data: Path, *, write: bool = False) -> Shelf:
@@ -158,18 +150,6 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def folder_of(kept: str, root: Shelf) -> Shelf:
-    """The folder of a study's images, where `kept` is its path from `root` on.
-
-    Studies made by earlier versions say where it was on the machine they were made on; if it is
-    there no more, it has been moved, and `root` is where it is now, as it is for several servers.
-    """
-    if isinstance(root, Remote):
-        return root
-    folder = root / kept
-    return folder if folder.is_dir() else root
-
-
 def name_of(digest: str) -> str:
     """What the file of the image with that SHA-256 is called."""
     return f"{digest}.png"
@@ -202,14 +182,13 @@ def answers(images: Shelf) -> bool:
     return not isinstance(images, Remote) or images.check()
 
 
-def find(one: Kept, root: Shelf) -> Path:
-    """A file of this machine with that image, which need not be there if it is gone.
+def find(digest: str, images: Shelf) -> Path:
+    """Name a file of this machine with that image, which need not be there if it is gone.
 
     Raises `StoreError` as `fetch` does.
     """
-    images = folder_of(one.folder, root)
-    fetch(images, [one.digest])
-    return path_of(images, one.digest)
+    fetch(images, [digest])
+    return path_of(images, digest)
 
 
 def keep(folder: Path, content: bytes) -> Path:

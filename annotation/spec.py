@@ -179,7 +179,7 @@ class StudySpec:
         "Milliseconds in which nobody can have looked: a sooner answer is not taken. 0 takes any.",
     )
 
-    # Who sees what (annotation.tasks.exposure)
+    # Who sees what (annotation.design.exposure)
     balanced: bool = setting(
         True,
         "Balanced order of target models",
@@ -211,7 +211,7 @@ class StudySpec:
         "Votes after which somebody is done; empty is all there are.",
     )
 
-    # Items that never count (annotation.tasks.quality)
+    # Items that never count (annotation.design.quality)
     set_aside: int = setting(
         0, "Originals set aside", "Originals kept out of the study, for practice and catch trials."
     )
@@ -249,7 +249,7 @@ class StudySpec:
         "blind repeat",
     )
 
-    # What people read (annotation.tasks.phases)
+    # What people read (annotation.design.way)
     consent: str = setting("", "Consent", "Text people agree to; empty leaves the step out.")
     instructions: str = setting(
         "", "Instructions", "Text people read first; empty takes the usual one."
@@ -459,15 +459,3 @@ _KINDS = {
     for one in fields(StudySpec)
     if isinstance(one.type, type) and issubclass(one.type, StrEnum)
 }
-
-
-# What studies of before there was a setting were made with.
-_BEFORE = {"min_rt_ms": 0, "distractors": Distractors.TOP, "image_scale": 8}
-_VIEWS = {"nearest": View.SQUARES, "smooth": View.SMOOTH}  # by what was called interpolation
-
-
-def stored(values: Mapping[str, Any]) -> StudySpec:
-    """The settings that were stored as `values`, perhaps by an earlier version."""
-    known = {**_BEFORE, **values}
-    before = known.pop("interpolation", "nearest")
-    return StudySpec(**{"view": _VIEWS[before], **known})

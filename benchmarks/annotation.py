@@ -94,7 +94,7 @@ class Raw(argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpFor
 # ------------------------------------------------------------------ a large study
 
 
-def made_study(store: Store, folder: Path, items: int, votes: int) -> Study:
+def made_study(store: Store, items: int, votes: int) -> Study:
     """A study of `MODELS` models without image files, which no figure depends on."""
     originals = [
         Original(image_id=f"{i:05}", class_name=CLASSES[i % len(CLASSES)], sha256="0" * 64)
@@ -119,7 +119,7 @@ def made_study(store: Store, folder: Path, items: int, votes: int) -> Study:
         reconstructions=reconstructions,
         n_failed=0,
     )
-    made = store.write(lambda tx: studies.add_study(tx, plan, folder, datetime.now(UTC)))
+    made = store.write(lambda tx: studies.add_study(tx, plan, datetime.now(UTC)))
     store.settle()
     return made
 
@@ -179,8 +179,10 @@ def made_vote(made: Study, voter: Annotator, slot: int, item: str, k: int) -> di
         "client_ts": now,
         "server_ts": now,
         "display": {"scale": 8, "width": 1366, "height": 768, "ratio": 1},
+        "views": [],
         "tab": "tab",
         "status": "counted",
+        "protocol": 1,
     }
 
 
@@ -200,9 +202,7 @@ def event_of(vote: dict[str, Any]) -> dict[str, Any]:
 
 
 def time_tables(store: Store, folder: Path, options: argparse.Namespace) -> None:
-    made = timed(
-        "making the study", lambda: made_study(store, folder, options.items, options.votes)
-    )
+    made = timed("making the study", lambda: made_study(store, options.items, options.votes))
     team = [person(store, made, f"p{n}") for n in range(max(options.annotators, options.votes))]
     before = 0
     for share in (*FILLED, 1.0):
@@ -288,7 +288,7 @@ def time_voting(url: str, folder: Path, options: argparse.Namespace) -> None:
     items = max(options.items, 4 * needed if options.reload else needed)
     looks: list[float] = []
     with Store(url) as store:
-        made = made_study(store, folder, items, options.votes)
+        made = made_study(store, items, options.votes)
         if options.reload:
             team = [person(store, made, f"p{n}") for n in range(options.annotators)]
             fill(store, made, team, 0, items // 2)
@@ -321,9 +321,7 @@ def joint_starts(url: str, folder: Path, options: argparse.Namespace) -> None:
     needed = int(2 * options.rate * options.seconds / options.votes) + n
     items = max(options.items, needed)
     with Store(url) as store:
-        studies_made = [
-            made_study(store, folder, items, options.votes) for _ in range(options.joint)
-        ]
+        studies_made = [made_study(store, items, options.votes) for _ in range(options.joint)]
     loads = []
     with served(url, folder, options.servers) as (ports, pids):
         for made in studies_made:
@@ -579,7 +577,7 @@ class Feed:
         """The vote on the next item, which is not held any more."""
         item = self.held.pop(0)
         self._answered.add(item)  # what is asked for at this moment may bring it again
-        return {"id": str(uuid.uuid4()), "item": item, "answer": NONE, "tab": "t"}
+        return {"id": str(uuid.uuid4()), "item": item, "answer": NONE, "tab": "t", "version": 1}
 
 
 def vote_steadily(

@@ -324,7 +324,7 @@ class OurPerson:
         return self._held.pop(0) if self._held else None
 
     def sender(self, item: str, answer: str) -> Callable[[], str]:
-        vote = {"id": str(uuid.uuid4()), "item": item, "answer": answer, "tab": "t"}
+        vote = {"id": str(uuid.uuid4()), "item": item, "answer": answer, "tab": "t", "version": 1}
 
         def send() -> str:
             status, reply = self._page.send("/api/vote", vote)

@@ -79,9 +79,7 @@ def main() -> None:
                 raise SystemExit("This database holds studies; give an empty one of its own.")
             print(f"{options.slots:,} slots, {url.split(':')[0]}")
             items = options.slots // options.votes
-            made = timed(
-                "making the study", lambda: made_study(store, Path(name), items, options.votes)
-            )
+            made = timed("making the study", lambda: made_study(store, items, options.votes))
         if sqlite_file(url) is None:
             tidy(url)
         with served(url, Path(name), options.servers) as (ports, pids):

@@ -196,7 +196,7 @@ def made_study(store: Store, crowd: Crowd) -> Study:
         n_failed=0,
         quality=quality_items(spec, material),
     )
-    return store.write(lambda tx: studies.add_study(tx, plan, Path("none"), START))
+    return store.write(lambda tx: studies.add_study(tx, plan, START))
 
 
 def both(store: Store, crowd: Crowd, seed: int) -> tuple[Outcome, Outcome]:

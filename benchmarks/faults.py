@@ -75,14 +75,14 @@ def main() -> None:
             if "races" not in wanted:
                 return
             started = time.monotonic()
-            wrong = sum(race(store, folder, seed, options.items) for seed in range(options.seeds))
+            wrong = sum(race(store, seed, options.items) for seed in range(options.seeds))
             print(
                 f"R1: {options.seeds} races of 20 people for {options.items} items: {wrong} items "
                 f"without exactly {K} votes, {judge(wrong, most=0)}; "
                 f"{time.monotonic() - started:.0f} s"
             )
             started = time.monotonic()
-            kept = killed(store, folder, options.kills)
+            kept = killed(store, options.kills)
             print(
                 f"R2: {options.kills} kills, {kept} acknowledged votes, all there; "
                 f"{time.monotonic() - started:.0f} s"
@@ -169,7 +169,7 @@ def set_clock(file: Path, offset: str) -> None:
 
 def served_study(store: Store, folder: Path, n_items: int) -> Study:
     folder.mkdir(exist_ok=True)
-    return make_study(store, folder, n_items, Task("recognition"), votes_per_item=K)
+    return make_study(store, n_items, Task("recognition"), votes_per_item=K)
 
 
 def done(store: Store, study: Study) -> int:
@@ -219,6 +219,7 @@ def votes_until_the_end(browser: Browser, votes: Votes) -> None:
     while items := asked(browser, "GET", "/api/next?tab=t&n=4", None, votes)["items"]:
         for item in items:
             body = {"id": str(uuid.uuid4()), "item": item["item"], "answer": "none", "tab": "t"}
+            body["version"] = 1
             votes.receipts.append(asked(browser, "POST", "/api/vote", body, votes)["id"])
 
 
@@ -235,9 +236,9 @@ def asked(browser: Browser, method: str, path: str, body: Any, votes: Votes) -> 
         time.sleep(AGAIN_SECONDS)
 
 
-def race(store: Store, folder: Path, seed: int, n_items: int) -> int:
+def race(store: Store, seed: int, n_items: int) -> int:
     """How many items of a study have other than K votes when 20 people have raced for them."""
-    study = make_study(store, folder, n_items, Task("recognition"), votes_per_item=K, seed=seed)
+    study = make_study(store, n_items, Task("recognition"), votes_per_item=K, seed=seed)
     teams = [[f"{team}{n}" for n in range(10)] for team in "ab"]
     with ExitStack() as stack:
         running = [
@@ -248,9 +249,9 @@ def race(store: Store, folder: Path, seed: int, n_items: int) -> int:
     return n_items - progress(store, study.id).coverage[K]
 
 
-def killed(store: Store, folder: Path, kills: int) -> int:
+def killed(store: Store, kills: int) -> int:
     """How many votes were acknowledged between `kills` kills; raises where one is missing."""
-    study = make_study(store, folder, 40 * kills, Task("recognition"), votes_per_item=2)
+    study = make_study(store, 40 * kills, Task("recognition"), votes_per_item=2)
     acknowledged: set[str] = set()
     for kill in range(kills):
         with labelling(store.url, study.token, kill, PEOPLE) as (process, told):

@@ -291,22 +291,20 @@ def _predictions(
                 "image_id": row["image_id"],
                 "subject": subject,
                 "class_name": row["class_name"] if name == "TRUE" else name,
-                "probability": probability,
+                "log_probability": float(np.log(probability)) if probability else -np.inf,
             }
             for row in rows
             for subject, of_class in probabilities.items()
             for name, probability in of_class.items()
             if row["status"] == "ok" or subject == "original"
         ],
-        columns=["image_id", "subject", "class_name", "probability"],
+        columns=["image_id", "subject", "class_name", "log_probability"],
     )
 
 
 def _jury(predictions: pd.DataFrame) -> pd.DataFrame:
-    with np.errstate(divide="ignore"):  # of probability 0
-        logs = predictions.assign(log_probability=np.log(predictions["probability"]))
     jurors = [
-        logs.assign(juror=f"Simulated {number}", threshold=threshold)
+        predictions.assign(juror=f"Simulated {number}", threshold=threshold)
         for number, threshold in enumerate(STRICT, start=1)
     ]
-    return pd.concat(jurors, ignore_index=True).drop(columns="probability")
+    return pd.concat(jurors, ignore_index=True)

@@ -148,6 +148,7 @@ def _answer(seen, kind, most=1000):
             answer = kind.offered(item["candidates"])[0]
             later = 500.0 + 10 * len(seen.receipts)  # so that each moves a median over all
             vote = {"id": str(uuid.uuid4()), "item": item["item"], "tab": "t", "rt_ms": later}
+            vote["version"] = 1
             seen.post("/api/vote", json={**vote, "answer": "nonsense"})
             reply = seen.post("/api/vote", json={**vote, "answer": answer})
             assert reply.status_code == 200, reply.text

@@ -438,4 +438,5 @@ def label_one(browser, token):
     assert browser.get(script).status_code == 200
     item = browser.get("/api/next", params={"tab": "tab", "n": 1}).json()["items"][0]
     vote = {"id": str(uuid.uuid4()), "item": item["item"], "answer": "none", "tab": "tab"}
+    vote["version"] = 1
     assert browser.post("/api/vote", json=vote).status_code == 200

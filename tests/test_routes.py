@@ -40,7 +40,13 @@ SENT_TO = {"/signed-out", "/login"}  # pages that say what to do
 FOR_ALL = {("GET", "/sign-out"), ("POST", "/sign-out"), ("POST", "/logout")}
 HELD: dict[str, object] = {"tab": "t", "items": []}
 BODIES: dict[str, dict[str, object]] = {  # of requests that lack nothing but rights
-    "/api/vote": {"id": str(uuid.UUID(int=1)), "item": "x", "answer": "x", "tab": "t"},
+    "/api/vote": {
+        "id": str(uuid.UUID(int=1)),
+        "item": "x",
+        "answer": "x",
+        "tab": "t",
+        "version": 1,
+    },
     "/api/undo": {"id": str(uuid.UUID(int=1))},
     "/api/heartbeat": HELD,
     "/api/release": HELD,

@@ -117,12 +117,9 @@ def _database(url: str, options: argparse.Namespace) -> Iterator[Found]:
         yield Found(
             "database", OK, f"none yet at {found.address}", "nothing to do: a start makes it"
         )
-    elif not found.known:
-        advice = "update the program, or give another --database"
-        yield Found("database", STOPS, f"version {found.version} is not known here", advice)
     elif found.version != found.newest:
-        told = f"version {found.version}, ours is {found.newest}"
-        yield Found("database", NOTE, told, "back it up: a start brings it to our version")
+        told = f"version {found.version} is not known here, ours is {found.newest}"
+        yield Found("database", STOPS, told, "update the program, or give another --database")
     else:
         yield Found("database", OK, f"{found.address}, version {found.version}", NOTHING)
     yield _access(url, options, there=found.there and found.version == found.newest)

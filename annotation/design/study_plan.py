@@ -70,7 +70,7 @@ class StudyPlan:
     originals: tuple[Original, ...]
     candidates: Mapping[str, CandidateList]  # by `list_key`; empty without lists
     items: tuple[PlannedItem, ...]
-    quality: tuple[PlannedItem, ...] = ()  # shown, never counted (annotation.tasks.quality)
+    quality: tuple[PlannedItem, ...] = ()  # shown, never counted (annotation.design.quality)
     targets: Mapping[str, TargetTest] = field(default_factory=dict)  # by model, where known
     judges: tuple[str, ...] = ()  # SHA-256 of the weights that ranked the words, where known
 

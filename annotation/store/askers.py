@@ -143,9 +143,7 @@ def asker_with(
 def given_items(annotator: Annotator) -> Subquery:
     """Every item `annotator` was ever given, gold items too, with its original and cell."""
     columns = SlotRow.stimulus_id, SlotRow.source_id, SlotRow.cell
-    held = select(*columns).where(
-        SlotRow.annotator_id == annotator.id, SlotRow.source_id.is_not(None)
-    )
+    held = select(*columns).where(SlotRow.annotator_id == annotator.id)
     lost = (
         select(*columns)
         .join(EventRow, EventRow.stimulus_id == SlotRow.stimulus_id)
@@ -153,7 +151,6 @@ def given_items(annotator: Annotator) -> Subquery:
             EventRow.annotator_id == annotator.id,
             EventRow.kind == _LOST,
             SlotRow.k == 0,
-            SlotRow.source_id.is_not(None),
         )
     )
     gold = (
@@ -190,14 +187,13 @@ def waiting_sources(annotator: Annotator) -> Select[str]:
     )
 
 
-def _elsewhere(asker: Asker, tab: str) -> Select[str | None]:
+def _elsewhere(asker: Asker, tab: str) -> Select[str]:
     """The originals of what the person holds in other tabs, where they may answer it any time."""
     return select(SlotRow.source_id).where(
         SlotRow.annotator_id == asker.annotator.id,
         SlotRow.state == SlotState.LEASED,
         SlotRow.cell != asker.originals,
         SlotRow.tab != tab,
-        SlotRow.source_id.is_not(None),
     )
 
 
@@ -208,10 +204,9 @@ def recent_sources(tx: Session, asker: Asker) -> tuple[str, ...]:
     query = select(SlotRow.source_id).where(
         SlotRow.annotator_id == asker.annotator.id,
         SlotRow.given.is_not(None),
-        SlotRow.source_id.is_not(None),
     )
     found = tx.scalars(query.order_by(SlotRow.given.desc()).limit(asker.spec.min_lag)).all()
-    return tuple(source for source in reversed(found) if source is not None)
+    return tuple(reversed(found))
 
 
 def last_answered(tx: Session, annotator: Annotator, n: int) -> list[tuple[str, bool]]:

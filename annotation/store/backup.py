@@ -112,16 +112,16 @@ def check(path: Path) -> None:
 def restore(backup: Path, database: Path, now: datetime) -> Path | None:
     """Make `database` what it was when `backup` was made; the file it replaces is kept.
 
-    Returns where the replaced database lies now, None if there was none. A backup of an older
-    version is upgraded on the way; `backup` itself is left as it is. Raises `StoreError` if it is
-    damaged or foreign or newer than this program, and while a server uses `database`.
+    Returns where the replaced database lies now, None if there was none; `backup` itself is
+    left as it is. Raises `StoreError` if it is damaged or foreign or newer than this program, and
+    while a server uses `database`.
     """
     check(backup)
     try:
         database.parent.mkdir(parents=True, exist_ok=True)
         with whole(database, settled=True) as part, _alone(part):
             _copy(backup, part)
-            Store(f"sqlite:///{part}").close()  # brings its tables up to date
+            Store(f"sqlite:///{part}").close()  # refuses tables of another version
             check(part)
             kept = _set_aside(database, now)
     except OSError as error:

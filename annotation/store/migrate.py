@@ -1,7 +1,5 @@
-"""Bringing a database up to the tables of this version, each time it is opened."""
+"""Give a database the tables of this version, each time it is opened."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 
 from alembic import command
@@ -20,14 +18,14 @@ LOCK = 726_001  # any number, the same in every process: two servers must not mi
 
 
 def upgrade(engine: Engine) -> None:
-    """Upgrade in one transaction.
+    """Make what tables are missing, in one transaction.
 
-    Raises `StoreError` if the database is newer than this program or does not say how old it is.
+    Raises `StoreError` if the database is newer than this program or does not say its version.
     """
     with engine.connect() as connection:
         if version_of(connection) == newest():
             return
-    with _migrating(engine) as connection:
+    with writer(engine).begin() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
         require_known_version(connection)
@@ -51,34 +49,6 @@ def require_known_version(connection: Connection) -> None:
         )
 
 
-@contextmanager
-def _migrating(engine: Engine) -> Iterator[Connection]:
-    """A transaction; SQLite checks references only at its end, as tables may be remade in it."""
-    with writer(engine).connect() as connection:
-        if engine.dialect.name != "sqlite":
-            with connection.begin():
-                yield connection
-            return
-        # Only outside of a transaction can this be changed, so past SQLAlchemy, which begins one.
-        raw = connection.connection.cursor()
-        raw.execute("PRAGMA foreign_keys = OFF")
-        try:
-            with connection.begin():
-                yield connection
-                _check_references(connection)
-        finally:
-            raw.execute("PRAGMA foreign_keys = ON")
-
-
-def _check_references(connection: Connection) -> None:
-    broken = connection.exec_driver_sql("PRAGMA foreign_key_check").first()
-    if broken is not None:
-        raise StoreError(
-            f"A row of the table {broken[0]} refers to one of {broken[2]} that does not exist. "
-            "The database was left as it was; restore a backup or have it repaired."
-        )
-
-
 def version_of(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
@@ -91,11 +61,7 @@ def _config(connection: Connection | None = None) -> Config:
     return config
 
 
-def script() -> ScriptDirectory:
-    return ScriptDirectory.from_config(_config())
-
-
 @cache
 def newest() -> str | None:
     """The version of this program's tables; every file of the migrations is read for it."""
-    return script().get_current_head()
+    return ScriptDirectory.from_config(_config()).get_current_head()

@@ -229,7 +229,6 @@ def _still_open(asker: Asker, cells: Sequence[int]) -> Select[str]:
     here = (
         _OTHER.study_id == asker.annotator.study_id,
         _OTHER.cell.in_(cells),
-        _OTHER.source_id.is_not(None),
         _OTHER.source_id.not_in(named_sources(asker)),  # nothing else of those comes
         ~held,
     )
@@ -278,7 +277,7 @@ def _n_to_come(tx: Session, asker: Asker, now: datetime, roomy: int) -> int:
     given = given_items(asker.annotator)
     again = room.c.stimulus_id.in_(select(given.c.stimulus_id)).label("again")
     views = select(given.c.source_id, func.count()).group_by(given.c.source_id)
-    seen: dict[str | None, int] = dict(tx.execute(views).all())
+    seen: dict[str, int] = dict(tx.execute(views).all())
     counts = select(room.c.source_id, again, func.count()).group_by(room.c.source_id, "again")
     return sum(
         n if had_before else min(n, max(0, most - seen.get(source, 0)))

@@ -32,7 +32,6 @@ from annotation.domain import (
     VoteStatus,
 )
 from annotation.errors import NotAllowedError, NotFoundError
-from annotation.images import Kept
 from annotation.spec import Task
 from annotation.store import attention, tables, trials
 from annotation.store.attention import Caught
@@ -174,8 +173,8 @@ def usual_rt_ms(tx: Session, task: Task) -> float | None:
     return tx.scalar(select(median_rt_ms(n, *where))) if n else None
 
 
-def image_of(tx: Session, annotator: Annotator, token: str) -> Kept:
-    """The image behind an opaque token, if `annotator` holds or has held its item."""
+def image_of(tx: Session, annotator: Annotator, token: str) -> str:
+    """Return the SHA-256 of the image behind `token`, whose item `annotator` has or had."""
     row = tx.execute(
         select(StimulusRow.id, StimulusRow.token, StimulusRow.sha256, SourceRow.sha256)
         .join(SourceRow, SourceRow.id == StimulusRow.source_id)
@@ -189,8 +188,7 @@ def image_of(tx: Session, annotator: Annotator, token: str) -> Kept:
     item, shown_token, shown, original = row
     if not has_held(tx, annotator, item):
         raise NotAllowedError("This image belongs to an item that was not given to you.")
-    study = tx.get_one(StudyRow, annotator.study_id)
-    return Kept(study.images, shown if token == shown_token else original)
+    return str(shown if token == shown_token else original)
 
 
 def events_so_far(tx: Session, study_id: str) -> tuple[int, int]:
@@ -279,12 +277,10 @@ def stimulus_rows(tx: Session, study: Study) -> list[dict[str, Any]]:
     return [dict(row) for row in rows.mappings()]
 
 
-def picture_of(tx: Session, study_id: str, digest: str) -> Kept:
-    """A picture of a study, by its SHA-256; raises `NotFoundError`."""
-    study = tx.get(StudyRow, study_id)
-    if study is None or not _shows(tx, study_id, digest):
+def require_picture(tx: Session, study_id: str, digest: str) -> None:
+    """Raise `NotFoundError` unless the study has a picture with that SHA-256."""
+    if not _shows(tx, study_id, digest):
         raise NotFoundError(NO_PICTURE)
-    return Kept(study.images, digest)
 
 
 def _shows(tx: Session, study_id: str, digest: str) -> bool:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from sqlalchemy import Text, cast
 
 from annotation.errors import StoreError, StudyError
-from annotation.spec import StudySpec, stored
+from annotation.spec import StudySpec
 from annotation.store.engine import RESTORE
 from annotation.store.tables import ProtocolRow, StudyRow
 
@@ -32,4 +32,4 @@ def settings_in(written: str, study: str) -> StudySpec:
 
 @lru_cache(maxsize=256)  # every vote asks, and checking them takes longer than finding them
 def _made_of(values: str) -> StudySpec:
-    return stored(json.loads(values))
+    return StudySpec(**json.loads(values))

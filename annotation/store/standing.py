@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from alembic.script import ScriptDirectory
-from alembic.util import CommandError
 from sqlalchemy.exc import DatabaseError
 
 from annotation.store import engine as engines
@@ -15,23 +13,21 @@ class Standing:
     """How a database stands.
 
     address: without its password. there: whether it has tables. version, newest: of its tables,
-    and of this program. known: whether the program knows that version, and can bring it up.
+    and of this program's.
     """
 
     address: str
     there: bool
     version: str | None
     newest: str | None
-    known: bool
 
 
 def standing(url: str) -> Standing:
     """How the database at `url` stands; `StoreError` where it is none that can be used."""
     engine, file = engines.open_engine(url), engines.sqlite_file(url)
-    script = migrate.script()
     newest = migrate.newest()
     if file is not None and not file.is_file():
-        return Standing(str(file), False, None, newest, True)
+        return Standing(str(file), False, None, newest)
     try:
         with engine.connect() as connection:
             migrate.require_known_version(connection)
@@ -41,11 +37,4 @@ def standing(url: str) -> Standing:
     finally:
         engine.dispose()
     where = str(file or engine.url.render_as_string(hide_password=True))
-    return Standing(where, version is not None, version, newest, _knows(script, version))
-
-
-def _knows(script: ScriptDirectory, version: str | None) -> bool:
-    try:
-        return version is None or script.get_revision(version) is not None
-    except CommandError:
-        return False
+    return Standing(where, version is not None, version, newest)

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import func, insert, literal, select, text
@@ -49,12 +48,9 @@ _MADE_ONCE = {
 }
 
 
-def add_study(tx: Session, plan: StudyPlan, images: Path, now: datetime) -> Study:
-    """Store a planned study with all its items and K free slots for each.
-
-    images: the folder of its images, from where studies keep theirs on.
-    """
-    row = _study_row(plan, images, now)
+def add_study(tx: Session, plan: StudyPlan, now: datetime) -> Study:
+    """Store a planned study with all its items and K free slots for each."""
+    row = _study_row(plan, now)
     tx.add(row)
     tx.flush()
     source_ids = {original.image_id: str(uuid.uuid4()) for original in plan.originals}
@@ -83,7 +79,7 @@ def add_study(tx: Session, plan: StudyPlan, images: Path, now: datetime) -> Stud
     return _value(row)
 
 
-def _study_row(plan: StudyPlan, images: Path, now: datetime) -> StudyRow:
+def _study_row(plan: StudyPlan, now: datetime) -> StudyRow:
     spec = asdict(plan.spec)
     in_cell = Counter(plan.cells)
     salt, digest = passwords.protect(spec.pop("password"))
@@ -103,7 +99,6 @@ def _study_row(plan: StudyPlan, images: Path, now: datetime) -> StudyRow:
         models=list(plan.models),
         targets={model: asdict(test) for model, test in plan.targets.items()},
         judges=list(plan.judges),
-        images=str(images),
         n_items=len(plan.items),
         n_decoys=sum(item.kind is StimulusKind.DECOY for item in plan.items),
         n_originals=sum(item.kind is StimulusKind.ORIGINAL for item in plan.items),
@@ -201,6 +196,7 @@ def _first_slots(
             "k": 0,
             "salt": salt,
             "cell": cell,
+            "begun": 0,
             "state": SlotState.FREE,
             "tab": "",
         }

@@ -60,16 +60,15 @@ class StudyRow(Table):
     password_hash: Mapped[str | None] = mapped_column(Text)
     dataset: Mapped[str] = mapped_column(Text)
     models: Mapped[list[str]] = mapped_column(Json)
-    targets: Mapped[dict[str, Any]] = mapped_column(Json, server_default="{}")  # tests, by model
-    judges: Mapped[list[str]] = mapped_column(Json, server_default="[]")  # SHA-256 of weights
-    images: Mapped[str] = mapped_column(Text)  # `annotation.images.folder_of`
+    targets: Mapped[dict[str, Any]] = mapped_column(Json)  # tests, by model
+    judges: Mapped[list[str]] = mapped_column(Json)  # SHA-256 of weights
     n_items: Mapped[int]
     n_decoys: Mapped[int]
-    n_originals: Mapped[int] = mapped_column(server_default="0")
+    n_originals: Mapped[int]
     n_failed: Mapped[int]
-    cells: Mapped[list[int]] = mapped_column(Json, server_default="[]")  # items in each cell
+    cells: Mapped[list[int]] = mapped_column(Json)  # items in each cell
     protocol: Mapped[str] = mapped_column(String(64))
-    version: Mapped[int] = mapped_column(server_default="1")
+    version: Mapped[int]
     created: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
@@ -161,9 +160,9 @@ class AnnotatorRow(Table):
     name_key: Mapped[str] = mapped_column(Text)
     simulated: Mapped[bool]
     status: Mapped[str] = mapped_column(Word)
-    step: Mapped[str] = mapped_column(Word, server_default="main")
-    seat: Mapped[int] = mapped_column(server_default="0")  # how many had joined before
-    check_attempts: Mapped[int] = mapped_column(server_default="0")
+    step: Mapped[str] = mapped_column(Word)
+    seat: Mapped[int]  # how many had joined before
+    check_attempts: Mapped[int]
     consented: Mapped[datetime | None] = mapped_column(UtcDateTime)
     keep_votes: Mapped[bool | None]  # whether votes may be kept when the person is erased
     external: Mapped[dict[str, str] | None] = mapped_column(Json)  # ids of a recruiting service
@@ -255,13 +254,13 @@ class SlotRow(Table):
     stimulus_id: Mapped[str] = mapped_column(ForeignKey("stimulus.id"))
     k: Mapped[int]
     salt: Mapped[int] = mapped_column(RowId)  # of the item; annotators' orders come from it
-    cell: Mapped[int] = mapped_column(server_default="0")  # of the Latin square (tasks.exposure)
-    source_id: Mapped[str | None] = mapped_column(ForeignKey("source.id"))  # of the item
+    cell: Mapped[int]  # of the Latin square (annotation.design.exposure)
+    source_id: Mapped[str] = mapped_column(ForeignKey("source.id"))  # of the item
     state: Mapped[str] = mapped_column(Word)
     annotator_id: Mapped[str | None] = mapped_column(ForeignKey("annotator.id"))
     # Of an item's last slot: 1 once its first one is taken. No boolean, which each database spells
     # differently, so that no partial index would apply.
-    begun: Mapped[int] = mapped_column(SmallInteger, server_default="0")
+    begun: Mapped[int] = mapped_column(SmallInteger)
     given: Mapped[int | None]  # the how many-th item it was for who has it now, from 1
     lease_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
     tab: Mapped[str] = mapped_column(Text)
@@ -343,10 +342,10 @@ class VoteRow(Table):
     client_ts: Mapped[datetime | None] = mapped_column(UtcDateTime)
     server_ts: Mapped[datetime] = mapped_column(UtcDateTime)
     display: Mapped[dict[str, Any]] = mapped_column(Json)
-    views: Mapped[list[str]] = mapped_column(Json, server_default="[]")  # looked at
+    views: Mapped[list[str]] = mapped_column(Json)  # looked at
     tab: Mapped[str] = mapped_column(Text)
     status: Mapped[str] = mapped_column(Word)
-    protocol: Mapped[int] = mapped_column(server_default="1")  # version it was shown under
+    protocol: Mapped[int]  # version it was shown under
 
 
 class EventRow(Table):

@@ -41,7 +41,6 @@ from annotation.domain import (
     VoteStatus,
 )
 from annotation.errors import NotAllowedError, NotFoundError
-from annotation.images import Kept
 from annotation.spec import StudySpec
 from annotation.store.askers import (
     Asker,
@@ -232,16 +231,15 @@ def _possible(tx: Session, study_id: str, kind: TrialKind, n: int, n_shown: int)
     return n
 
 
-def image_of(tx: Session, annotator: Annotator, token: str) -> Kept:
-    """The image behind the token of a trial.
+def image_of(tx: Session, annotator: Annotator, token: str) -> str:
+    """Return the SHA-256 of the image behind the token of a trial.
 
     Raises `NotFoundError` for an unknown token, `NotAllowedError` for somebody else's trial.
     """
     row = tx.execute(
-        select(TrialRow, StimulusRow.sha256, SourceRow.sha256, StudyRow.images)
+        select(TrialRow, StimulusRow.sha256, SourceRow.sha256)
         .join(StimulusRow, StimulusRow.id == TrialRow.stimulus_id)
         .join(SourceRow, SourceRow.id == StimulusRow.source_id)
-        .join(StudyRow, StudyRow.id == TrialRow.study_id)
         .where(
             TrialRow.study_id == annotator.study_id,
             or_(TrialRow.token == token, TrialRow.original_token == token),
@@ -249,10 +247,10 @@ def image_of(tx: Session, annotator: Annotator, token: str) -> Kept:
     ).one_or_none()
     if row is None:
         raise NotFoundError("There is no such image in this study.")
-    trial, shown, original, images = row
+    trial, shown, original = row
     if trial.annotator_id != annotator.id:
         raise NotAllowedError("This image belongs to an item that was not given to you.")
-    return Kept(images, shown if token == trial.token else original)
+    return str(shown if token == trial.token else original)
 
 
 def _study_and_person(tx: Session, annotator: Annotator) -> tuple[StudyRow, AnnotatorRow]:
@@ -409,7 +407,7 @@ def _fitting(
     asker = asker_of(tx, annotator)
     own = (SlotRow.annotator_id == annotator.id, SlotRow.state == LEASED)
     rows = tx.execute(select(SlotRow.stimulus_id, SlotRow.source_id).where(*own))
-    held = {item: source or "" for item, source in rows}
+    held = dict(rows.all())
     answered = [one for one, _ in last_answered(tx, annotator, spec.min_lag)]
     soon = [held[item] for item in items[index : index + spec.min_lag]]
     elsewhere = [source for item, source in held.items() if item not in items]

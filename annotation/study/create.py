@@ -99,8 +99,7 @@ def keep_study(store: Store, found: Examination, images: kept.Shelf) -> Study:
         raise StudyError(listed(found.problems))
     kept.keep_all(images, found.content.values())
     now = datetime.now(UTC)
-    # Not where on this machine: who moves `images` must still find them.
-    made = store.write(lambda tx: studies.add_study(tx, plan, Path(), now))
+    made = store.write(lambda tx: studies.add_study(tx, plan, now))
     store.settle()
     log.info("Study %s was made, of %d items.", made.id, made.n_items)
     return made

@@ -38,7 +38,7 @@ VOTE_COLUMNS: Mapping[str, str] = {
     "client_ts": "datetime64[us, UTC]",
     "server_ts": "datetime64[us, UTC]",
     "display": "str",  # JSON: what the picture looked like on screen
-    "views": "str",  # which were looked at, with spaces, the first one first; of old votes none
+    "views": "str",  # which were looked at, with spaces, the first one first
     "status": "str",
     "protocol": "int64",  # version of the settings the item was shown under
     "vote_id": "str",

@@ -358,7 +358,8 @@ def picture_of(store: Store, study_id: str, digest: str, images: Shelf) -> Path:
 
     Raises `NotFoundError`, or `StoreError` where images do not answer.
     """
-    path = find(store.read(lambda tx: reports.picture_of(tx, study_id, digest)), images)
+    store.read(lambda tx: reports.require_picture(tx, study_id, digest))
+    path = find(digest, images)
     if not path.is_file():
         raise NotFoundError(reports.NO_PICTURE)
     return path

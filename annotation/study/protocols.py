@@ -79,14 +79,13 @@ def amended(spec: StudySpec, changes: Mapping[str, Any]) -> StudySpec:
     after = replace(spec, **changes)
     if after == spec:
         raise StudyError("Nothing would change: the study has these settings already.")
-    before = problems_of(spec)
-    if wrong := [problem for problem in problems_of(after) if problem not in before]:
+    if wrong := problems_of(after):
         raise StudyError("\n".join(wrong))
     return after
 
 
 def problems_of(spec: StudySpec) -> list[str]:
-    """Why no new study can have these settings, which studies made before may have."""
+    """Say why no study can have these settings."""
     by_names = spec.headline is HeadlineRule.AS_ORIGINAL_NAMED
     further = [_NO_FURTHER_VOTE] if by_names and spec.extra_vote else []
     lease = [_SHORT_LEASE.format(spec.lease_seconds)] if spec.lease_seconds < LEAST_LEASE else []

@@ -19,9 +19,8 @@ from annotation.texts import flaw, shortened
 
 FORMAT = "semsim-reconstruction-set/1"
 COLUMNS = ("image_id", "class_name", "original", "reconstruction", "status")
-PREDICTION_COLUMNS = ("image_id", "subject", "class_name")
-JURY_COLUMNS = (*PREDICTION_COLUMNS, "juror", "threshold", "log_probability")
-LOG, PLAIN = "log_probability", "probability"  # a table has one; the second of earlier versions
+PREDICTION_COLUMNS = ("image_id", "subject", "class_name", "log_probability")
+JURY_COLUMNS = (*PREDICTION_COLUMNS, "juror", "threshold")
 
 _ROUNDING = 1e-5  # by which float32 may pass 1
 
@@ -147,8 +146,7 @@ def _target(folder: Path, run: Mapping[str, Any]) -> TargetTest:
     found = run.get("target")
     if not isinstance(found, Mapping):
         return TargetTest()
-    share = found.get("accuracy", found.get("test_accuracy"))  # as older sets of split have it
-    classes, chance = found.get("n_classes"), found.get("chance")
+    share, classes, chance = (found.get(one) for one in ("accuracy", "n_classes", "chance"))
     for name, value in (("accuracy", share), ("chance", chance)):
         if value is not None and not (isinstance(value, int | float) and 0 <= value <= 1):
             raise StudyError(
@@ -232,7 +230,7 @@ def _read_predictions(folder: Path) -> dict[str, Logs]:
         return {}
     table = _read_table(path, PREDICTION_COLUMNS)
     found: dict[str, dict[str, dict[str, float]]] = {}
-    names = (table[column] for column in PREDICTION_COLUMNS)
+    names = (table[column] for column in ("image_id", "subject", "class_name"))
     for image_id, subject, name, log in zip(*names, _logs(table, path), strict=True):
         found.setdefault(str(subject), {}).setdefault(str(image_id), {})[str(name)] = float(log)
     return dict(found)
@@ -267,26 +265,16 @@ def _read_jury(folder: Path) -> Jury:
 
 
 def _logs(table: pd.DataFrame, path: Path) -> np.ndarray:
-    """(rows,) float64: log-probabilities as they are, those of probabilities where there are none.
-
-    Raises `StudyError` where a table has neither, and for a row that holds no probability.
-    """
-    column = LOG if LOG in table else PLAIN
-    if column not in table:
-        raise StudyError(f"{path} lacks the column {LOG}.")
-    given = pd.to_numeric(table[column], errors="coerce").astype(float)
-    lowest, what = (-np.inf, "at most 0") if column == LOG else (0, "from 0 to 1")
-    wrong = ~given.between(lowest, (column == PLAIN) + _ROUNDING)
+    """Return the log-probabilities, (rows,) float64; `StudyError` names a row that holds none."""
+    given = pd.to_numeric(table["log_probability"], errors="coerce").astype(float)
+    wrong = ~given.between(-np.inf, _ROUNDING)
     if wrong.any():
         row = int(wrong.argmax())
         raise StudyError(
-            f"{path}, row {row + 1}: a {column.replace('_', '-')} is a number {what}; got "
-            f"{table[column].astype(object)[row]!r}."
+            f"{path}, row {row + 1}: a log-probability is a number at most 0; got "
+            f"{table['log_probability'].astype(object)[row]!r}."
         )
-    if column == LOG:
-        return given.to_numpy()
-    with np.errstate(divide="ignore"):  # of probability 0
-        return np.log(given.to_numpy())
+    return given.to_numpy()
 
 
 def _inside(folder: Path, relative: Any, where: str) -> Path:

@@ -12,7 +12,6 @@ from annotation.domain import Annotator, Answer, NoneReason, Study
 from annotation.errors import StudyError
 from annotation.store import Store, claims, openings, people, reports, studies, voting
 from annotation.tasks.kind import NONE
-from annotation.texts import counted
 
 BATCH = 100  # votes per transaction
 
@@ -21,8 +20,7 @@ def simulate(store: Store, study_id: str, n_annotators: int = 5) -> None:
     """Let the first `n_annotators` of the jury answer all items of a study made for them.
 
     Running it again continues where it stopped. Raises `NotFoundError`, and `StudyError` for a
-    study that people answer, for tasks that ask for no class, for more people than there are and
-    for a jury that lacks answers.
+    study that people answer and for more people than there are.
     """
     study = store.read(lambda tx: studies.study_of(tx, study_id))
     _refuse(study)
@@ -31,18 +29,9 @@ def simulate(store: Store, study_id: str, n_annotators: int = 5) -> None:
     if n_annotators > len(jurors):
         raise StudyError(
             f"{n_annotators} simulated annotators are asked for; the jury of study {study.name!r} "
-            f"has {len(jurors)}. Ask for no more, or create the study anew from sets that have a "
-            "jury.parquet."
+            f"has {len(jurors)}. Ask for no more."
         )
-    asked = jurors[:n_annotators]
-    lacking = study.n_items - sum(answers.keys() >= set(asked) for answers in said.values())
-    if lacking:  # earlier versions made studies of sets whose jury had not seen every picture
-        raise StudyError(
-            f"The jury of study {study.name!r} lacks what somebody says of {lacking} of the "
-            f"{counted(study.n_items, 'item')}. Let it see every picture of the sets "
-            "(`semsim-studio demo jury`) and create the study anew from them."
-        )
-    for name in asked:
+    for name in jurors[:n_annotators]:
         _answer_all(store, study, name, {item: answers[name] for item, answers in said.items()})
 
 
@@ -51,12 +40,6 @@ def _refuse(study: Study) -> None:
         raise StudyError(
             f"Study {study.name!r} is answered by people; simulated answers go only into a study "
             "created as simulated."
-        )
-    if not study.kind.simulated:
-        raise StudyError(
-            "Simulated annotators can only name classes: what a classifier sees does not say "
-            "whether two images show the same, or how much of one is in the other. Expected a "
-            "recognition study."
         )
 
 
@@ -85,6 +68,7 @@ def _answer_some(tx: Any, annotator: Annotator, answers: Mapping[str, str]) -> i
                 answer=answer,
                 reason=NoneReason.CANNOT_MAKE_OUT if answer == NONE else None,
                 tab="simulation",
+                version=by.version,
             ),
             now,
         )

@@ -95,7 +95,7 @@ class Wording:
         return _FILLED.sub(lambda found: str(values[found[1]]), self.text(name))
 
     def text(self, name: str) -> str:
-        """The text of that name as it stands; a study of before may say one that is no more."""
+        """Return the text of that name as it stands."""
         return self.own.get(name, USUAL[name])
 
     def section(self, *sections: str) -> dict[str, str]:

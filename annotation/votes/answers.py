@@ -37,8 +37,6 @@ def shown_under(answer: Answer, version: int) -> int:
 
     A vote may come long after its item was shown. Raises `AnswerError` for one that never was.
     """
-    if answer.version is None:
-        return version
     if not 1 <= answer.version <= version:
         raise AnswerError(
             f"The study has versions 1 to {version} of its settings; got {answer.version}. "

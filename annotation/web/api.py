@@ -110,8 +110,7 @@ class VoteBody(BaseModel):
     display: Display = {}
     views: Annotated[list[View], Field(max_length=len(View))] = []
     tab: Tab
-    # Pages opened before there were versions do not say.
-    version: Annotated[int, Field(ge=1, le=MOST_VERSIONS)] | None = None
+    version: Annotated[int, Field(ge=1, le=MOST_VERSIONS)]
 
 
 class UndoBody(BaseModel):

@@ -9,7 +9,6 @@ from annotation.errors import StudyError
 from annotation.images import (
     decode,
     encode,
-    folder_of,
     keep,
     mean_squared_error,
     read_pixels,
@@ -86,15 +85,6 @@ def test_noise_has_the_same_pixels_elsewhere():
     assert noise.dtype == pixels.dtype
     assert sorted(map(tuple, noise.reshape(-1, 3))) == sorted(map(tuple, pixels.reshape(-1, 3)))
     assert (noise != pixels).any(axis=2).mean() > 0.8
-
-
-def test_a_folder_is_found_from_the_root_on_and_where_it_was_before_there_was_one(tmp_path):
-    root, before = tmp_path / "now", tmp_path / "before"
-    before.mkdir()
-    assert folder_of(".", root) == root
-    assert folder_of(str(before), root) == before
-    before.rename(root)
-    assert folder_of(str(before), root) == root
 
 
 @pytest.mark.parametrize("mode", ["I;16", "I", "F"])

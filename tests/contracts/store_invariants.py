@@ -23,10 +23,10 @@ from annotation.study.exports import export_labels, export_votes
 BECOMES = {"undo": "superseded"}
 
 
-def make_study(store, tmp_path, *wanted, **settings):
+def make_study(store, *wanted, **settings):
     """A study without image files, which no test here looks at; asked for as of `make_plan`."""
     plan = make_plan(*wanted, **settings)
-    return store.write(lambda tx: studies.add_study(tx, plan, tmp_path, START))
+    return store.write(lambda tx: studies.add_study(tx, plan, START))
 
 
 def make_plan(n_images=3, task=Task.PAIR, models=("m",), gold=(), **settings):

@@ -70,7 +70,6 @@ def collected(tmp_path):
     with fresh_database("sqlite", tmp_path) as url, Store(url) as store:
         study = make_study(
             store,
-            tmp_path,
             len(CASES),
             Task.RECOGNITION,
             votes_per_item=K,

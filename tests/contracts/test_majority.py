@@ -55,9 +55,7 @@ def decided(yes, no, k):
 def collect(store, folder, k):
     """A study of which image i has got the i-th of `counts_of(k)`, with its tables."""
     wanted = [answers(*counts) for counts in counts_of(k)]
-    study = make_study(
-        store, folder, len(wanted), Task.PAIR, votes_per_item=k, extra_vote=k % 2 == 1
-    )
+    study = make_study(store, len(wanted), Task.PAIR, votes_per_item=k, extra_vote=k % 2 == 1)
     stimuli = read_study(store, study.id, folder).stimuli
     image_of = dict(zip(stimuli["item"], stimuli["image_id"].astype(int), strict=True))
     for turn in range(max(map(len, wanted))):

@@ -36,8 +36,8 @@ RECEIPT = re.compile(r"[0-9a-f-]{36} [a-z]+\n")  # as a process tells it
 # ------------------------------------------------------------------ real threads
 
 
-def test_one_person_in_many_tabs_votes_once_an_item(store, tmp_path):
-    study = make_study(store, tmp_path, 12, Task.RECOGNITION, votes_per_item=2)
+def test_one_person_in_many_tabs_votes_once_an_item(store):
+    study = make_study(store, 12, Task.RECOGNITION, votes_per_item=2)
     (anna,) = joined(store, study, "Anna")
 
     def tab(name):
@@ -49,8 +49,8 @@ def test_one_person_in_many_tabs_votes_once_an_item(store, tmp_path):
     assert progress(store, study.id).coverage == [0, 12, 0]
 
 
-def test_one_vote_sent_many_times_at_once_is_one_vote(store, tmp_path):
-    study = make_study(store, tmp_path, 1, Task.RECOGNITION, votes_per_item=5)
+def test_one_vote_sent_many_times_at_once_is_one_vote(store):
+    study = make_study(store, 1, Task.RECOGNITION, votes_per_item=5)
     (anna,) = joined(store, study, "Anna")
     (item,) = next_items(store, anna, "tab", 1, START)
     answer = answer_to(item.item)
@@ -60,8 +60,8 @@ def test_one_vote_sent_many_times_at_once_is_one_vote(store, tmp_path):
     check(store, study, {answer.id})
 
 
-def test_who_joins_at_the_same_moment_gets_a_seat_each_and_none_is_left_out(store, tmp_path):
-    study = make_study(store, tmp_path)
+def test_who_joins_at_the_same_moment_gets_a_seat_each_and_none_is_left_out(store):
+    study = make_study(store)
     names = [f"person {n}" for n in range(12)]
     told = at_once(*(lambda name=name: join(store, study.token, name) for name in names))
     assert sorted(one.annotator.seat for one in told) == list(range(12))
@@ -70,8 +70,8 @@ def test_who_joins_at_the_same_moment_gets_a_seat_each_and_none_is_left_out(stor
     assert join(store, study.token, "one more").annotator.seat == 12
 
 
-def test_one_name_joining_many_times_at_once_is_one_person(store, tmp_path):
-    study = make_study(store, tmp_path, 1)
+def test_one_name_joining_many_times_at_once_is_one_person(store):
+    study = make_study(store, 1)
     together = [lambda: join(store, study.token, "Anna")] * 8
     people = at_once(*together, refused=NameTakenError)
     taken = [one for one in people if isinstance(one, NameTakenError)]
@@ -79,8 +79,8 @@ def test_one_name_joining_many_times_at_once_is_one_person(store, tmp_path):
     assert [row.name for row in list_people(store, study.id)] == ["Anna"]
 
 
-def test_undo_while_others_take_over_keeps_the_invariants(store, tmp_path):
-    study = make_study(store, tmp_path, 10, Task.RECOGNITION, votes_per_item=1)
+def test_undo_while_others_take_over_keeps_the_invariants(store):
+    study = make_study(store, 10, Task.RECOGNITION, votes_per_item=1)
     anna, ben = joined(store, study, *PEOPLE[:2])
     answers = [answer_to(item.item) for item in next_items(store, anna, "tab", 10, START)]
     for answer in answers:
@@ -102,7 +102,7 @@ def test_undo_while_others_take_over_keeps_the_invariants(store, tmp_path):
 
 
 def test_an_export_while_people_vote_is_of_one_moment(store, tmp_path):
-    study = make_study(store, tmp_path, 6, Task.RECOGNITION, votes_per_item=2)
+    study = make_study(store, 6, Task.RECOGNITION, votes_per_item=2)
     # One after the other: what another person is claiming at that moment is skipped.
     people = joined(store, study, *PEOPLE[:2])
     held = [[item.item for item in next_items(store, p, "tab", 6, START)] for p in people]
@@ -144,8 +144,8 @@ def test_an_export_while_people_vote_is_of_one_moment(store, tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_twenty_people_in_two_processes_give_every_item_exactly_k_votes(store, tmp_path, seed):
-    study = make_study(store, tmp_path, 20, Task.RECOGNITION, votes_per_item=5, seed=seed)
+def test_twenty_people_in_two_processes_give_every_item_exactly_k_votes(store, seed):
+    study = make_study(store, 20, Task.RECOGNITION, votes_per_item=5, seed=seed)
     teams = [[f"{team}{n}" for n in range(10)] for team in "ab"]
     with ExitStack() as stack:
         running = [
@@ -161,7 +161,7 @@ def test_twenty_people_in_two_processes_give_every_item_exactly_k_votes(store, t
 
 
 def test_what_was_acknowledged_survives_kill_after_kill(store, tmp_path):
-    study = make_study(store, tmp_path, 200, Task.RECOGNITION, votes_per_item=2)
+    study = make_study(store, 200, Task.RECOGNITION, votes_per_item=2)
     acknowledged = set()
     for kill in range(4):
         with labelling(store.url, study.token, kill, PEOPLE) as (process, told):
@@ -180,8 +180,8 @@ def test_what_was_acknowledged_survives_kill_after_kill(store, tmp_path):
 # ------------------------------------------------------------------ the database itself
 
 
-def test_the_database_itself_refuses_a_second_vote(store, tmp_path):
-    study = make_study(store, tmp_path, 2, Task.RECOGNITION, votes_per_item=2)
+def test_the_database_itself_refuses_a_second_vote(store):
+    study = make_study(store, 2, Task.RECOGNITION, votes_per_item=2)
     (anna,) = joined(store, study, "Anna")
     items = next_items(store, anna, "tab", 2, START)
     answers = [answer_to(one.item) for one in items]
@@ -196,8 +196,8 @@ def test_the_database_itself_refuses_a_second_vote(store, tmp_path):
         store.write(move)
 
 
-def test_the_database_sorts_as_the_order_says(store, tmp_path):
-    study = make_study(store, tmp_path, 40, Task.RECOGNITION)
+def test_the_database_sorts_as_the_order_says(store):
+    study = make_study(store, 40, Task.RECOGNITION)
     (anna,) = joined(store, study, "Anna")
     salts = store.read(
         lambda tx: {s.stimulus_id: s.salt for s in tx.query(SlotRow).filter_by(study_id=study.id)}
@@ -209,8 +209,8 @@ def test_the_database_sorts_as_the_order_says(store, tmp_path):
     assert [item.item for item in got] == expected
 
 
-def test_a_restart_forgets_nothing(store, tmp_path):
-    study = make_study(store, tmp_path, 3, Task.RECOGNITION)
+def test_a_restart_forgets_nothing(store):
+    study = make_study(store, 3, Task.RECOGNITION)
     (anna,) = joined(store, study, "Anna")
     held = next_items(store, anna, "tab", 2, START)
     with Store(store.url) as again:
@@ -218,8 +218,8 @@ def test_a_restart_forgets_nothing(store, tmp_path):
         assert again.read(studies.all_studies) == store.read(studies.all_studies)
 
 
-def test_reading_changes_nothing(store, tmp_path):
-    study = make_study(store, tmp_path, 3, Task.RECOGNITION)
+def test_reading_changes_nothing(store):
+    study = make_study(store, 3, Task.RECOGNITION)
     (anna,) = joined(store, study, "Anna")
     before = store.read(lambda tx: reports.vote_rows(tx, study))
     progress(store, study.id)

@@ -113,9 +113,7 @@ class Labelling(RuleBasedStateMachine):
             repeat_lag=1,
         )
         self.words = {"same": CLASSES[0], "different": NONE} if naming else {}
-        self.study = self.store.write(
-            lambda tx: studies.add_study(tx, self.plan, self.folder, START)
-        )
+        self.study = self.store.write(lambda tx: studies.add_study(tx, self.plan, START))
         rows = self.store.read(
             lambda tx: tx.query(StimulusRow).filter_by(study_id=self.study.id).all()
         )

@@ -40,8 +40,8 @@ def statuses(store, study, name):
 # ------------------------------------------------------------------ one after the other
 
 
-def test_an_excluded_persons_slots_are_filled_by_somebody_else_once(store, tmp_path):
-    study = make_study(store, tmp_path, 4, votes_per_item=2)
+def test_an_excluded_persons_slots_are_filled_by_somebody_else_once(store):
+    study = make_study(store, 4, votes_per_item=2)
     anna, ben, cleo, dora = joined(store, study, *NAMES)
     answer_all(store, anna)
     answer_all(store, ben)
@@ -55,8 +55,8 @@ def test_an_excluded_persons_slots_are_filled_by_somebody_else_once(store, tmp_p
     check(store, study)
 
 
-def test_excluding_twice_is_excluding_once(store, tmp_path):
-    study = make_study(store, tmp_path)
+def test_excluding_twice_is_excluding_once(store):
+    study = make_study(store)
     (anna,) = joined(store, study, "Anna")
     answer_all(store, anna)
     for _ in range(2):
@@ -67,8 +67,8 @@ def test_excluding_twice_is_excluding_once(store, tmp_path):
     assert statuses(store, study, "Anna") == {"excluded": 3}
 
 
-def test_votes_count_again_where_there_is_room_and_are_surplus_elsewhere(store, tmp_path):
-    study = make_study(store, tmp_path, 4, votes_per_item=1)
+def test_votes_count_again_where_there_is_room_and_are_surplus_elsewhere(store):
+    study = make_study(store, 4, votes_per_item=1)
     anna, ben = joined(store, study, "Anna", "Ben")
     answer_all(store, anna)
     people.exclude(store, study.id, "Anna", START)
@@ -79,8 +79,8 @@ def test_votes_count_again_where_there_is_room_and_are_surplus_elsewhere(store, 
     check(store, study)
 
 
-def test_another_free_slot_of_the_item_is_room_as_well(store, tmp_path):
-    study = make_study(store, tmp_path, 1, votes_per_item=2)
+def test_another_free_slot_of_the_item_is_room_as_well(store):
+    study = make_study(store, 1, votes_per_item=2)
     anna, ben = joined(store, study, "Anna", "Ben")
     answer_all(store, anna)
     people.exclude(store, study.id, "Anna", START)
@@ -90,8 +90,8 @@ def test_another_free_slot_of_the_item_is_room_as_well(store, tmp_path):
     check(store, study)
 
 
-def test_what_somebody_else_is_looking_at_is_not_taken_away_from_them(store, tmp_path):
-    study = make_study(store, tmp_path, 1, votes_per_item=1)
+def test_what_somebody_else_is_looking_at_is_not_taken_away_from_them(store):
+    study = make_study(store, 1, votes_per_item=1)
     anna, ben = joined(store, study, "Anna", "Ben")
     answer_all(store, anna)
     people.exclude(store, study.id, "Anna", START)
@@ -102,8 +102,8 @@ def test_what_somebody_else_is_looking_at_is_not_taken_away_from_them(store, tmp
     check(store, study)
 
 
-def test_in_a_closed_study_slots_reopen_but_nobody_is_served(store, tmp_path):
-    study = make_study(store, tmp_path, 2, votes_per_item=1)
+def test_in_a_closed_study_slots_reopen_but_nobody_is_served(store):
+    study = make_study(store, 2, votes_per_item=1)
     anna, ben = joined(store, study, "Anna", "Ben")
     answer_all(store, anna)
     set_status(store, study.id, StudyStatus.CLOSED)
@@ -115,8 +115,8 @@ def test_in_a_closed_study_slots_reopen_but_nobody_is_served(store, tmp_path):
 
 
 @pytest.mark.parametrize("stop", [people.pause, people.exclude])
-def test_who_is_stopped_gets_no_item_and_may_not_vote_or_undo(store, tmp_path, stop):
-    study = make_study(store, tmp_path, 4, votes_per_item=1)
+def test_who_is_stopped_gets_no_item_and_may_not_vote_or_undo(store, stop):
+    study = make_study(store, 4, votes_per_item=1)
     anna, ben = joined(store, study, "Anna", "Ben")
     (receipt,) = answer_all(store, anna, n=1)
     held = next_items(store, anna, "tab", 2, START)
@@ -131,8 +131,8 @@ def test_who_is_stopped_gets_no_item_and_may_not_vote_or_undo(store, tmp_path, s
     check(store, study)
 
 
-def test_a_vote_known_already_is_confirmed_to_somebody_excluded_since(store, tmp_path):
-    study = make_study(store, tmp_path)
+def test_a_vote_known_already_is_confirmed_to_somebody_excluded_since(store):
+    study = make_study(store)
     (anna,) = joined(store, study, "Anna")
     (item, *_) = next_items(store, anna, "tab", 3, START)
     answer = answer_to(item.item)
@@ -141,8 +141,8 @@ def test_a_vote_known_already_is_confirmed_to_somebody_excluded_since(store, tmp
     assert vote(store, anna, answer, START).status == "excluded"
 
 
-def test_a_refused_vote_can_be_sent_again_after_resuming(store, tmp_path):
-    study = make_study(store, tmp_path)
+def test_a_refused_vote_can_be_sent_again_after_resuming(store):
+    study = make_study(store)
     (anna,) = joined(store, study, "Anna")
     (item, *_) = next_items(store, anna, "tab", 3, START)
     people.pause(store, study.id, "Anna", START)
@@ -153,8 +153,8 @@ def test_a_refused_vote_can_be_sent_again_after_resuming(store, tmp_path):
     assert vote(store, anna, answer, START).status == "counted"
 
 
-def test_who_is_paused_keeps_their_counted_votes(store, tmp_path):
-    study = make_study(store, tmp_path)
+def test_who_is_paused_keeps_their_counted_votes(store):
+    study = make_study(store)
     (anna,) = joined(store, study, "Anna")
     answer_all(store, anna, n=2)
     people.pause(store, study.id, "Anna", START)
@@ -171,8 +171,8 @@ def test_who_is_paused_keeps_their_counted_votes(store, tmp_path):
         (people.pause, people.include),
     ],
 )
-def test_steps_that_make_no_sense_are_refused(store, tmp_path, first, then):
-    study = make_study(store, tmp_path)
+def test_steps_that_make_no_sense_are_refused(store, first, then):
+    study = make_study(store)
     joined(store, study, "Anna")
     before = first(store, study.id, "Anna", START)
     with pytest.raises(ConflictError, match=r"Anna is (excluded|paused)"):
@@ -194,7 +194,7 @@ def everything_in(store, study):
 
 @pytest.mark.parametrize("keep_votes", [True, False])
 def test_an_erased_name_is_nowhere_in_the_database(store, tmp_path, keep_votes):
-    study = make_study(store, tmp_path, 40)
+    study = make_study(store, 40)
     first = join(store, study.token, NAME)
     signed_in = [first, join(store, study.token, NAME, session=first.session_token)]
     for other in range(30):  # pages are split, which leaves copies of rows behind
@@ -212,7 +212,7 @@ def test_an_erased_name_is_nowhere_in_the_database(store, tmp_path, keep_votes):
 
 
 def test_what_the_browser_of_an_erased_person_called_its_tab_goes_too(store, tmp_path):
-    study = make_study(store, tmp_path, 6, votes_per_item=1)
+    study = make_study(store, 6, votes_per_item=1)
     anna, ben = joined(store, study, "Anna", "Ben")
     tab = "quintessa's tab"
     held = next_items(store, anna, tab, 6, START)
@@ -238,12 +238,12 @@ def traces(folder, name):
 
 def test_the_search_for_traces_finds_a_name_that_is_there(tmp_path):
     with fresh_database("sqlite", tmp_path) as url, Store(url) as store:
-        join(store, make_study(store, tmp_path).token, NAME)
+        join(store, make_study(store).token, NAME)
         assert traces(tmp_path, NAME)
 
 
-def test_removed_votes_count_no_more_and_say_nothing(store, tmp_path):
-    study = make_study(store, tmp_path, 4, votes_per_item=1)
+def test_removed_votes_count_no_more_and_say_nothing(store):
+    study = make_study(store, 4, votes_per_item=1)
     anna, ben = joined(store, study, "Anna", "Ben")
     answer_all(store, anna, answer=CLASSES[0], n=1)
     erased = people.erase(store, study.id, "Anna", START, keep_votes=False)
@@ -257,8 +257,8 @@ def test_removed_votes_count_no_more_and_say_nothing(store, tmp_path):
         people.include(store, study.id, erased.name, START)
 
 
-def test_kept_votes_can_be_removed_later_and_the_pseudonym_stays(store, tmp_path):
-    study = make_study(store, tmp_path, 2)
+def test_kept_votes_can_be_removed_later_and_the_pseudonym_stays(store):
+    study = make_study(store, 2)
     (anna,) = joined(store, study, "Anna")
     answer_all(store, anna)
     first = people.erase(store, study.id, "Anna", START, keep_votes=True)
@@ -268,8 +268,8 @@ def test_kept_votes_can_be_removed_later_and_the_pseudonym_stays(store, tmp_path
     assert statuses(store, study, first.name) == {"excluded": 2}
 
 
-def test_nobody_takes_the_place_of_who_was_erased(store, tmp_path):
-    study = make_study(store, tmp_path)
+def test_nobody_takes_the_place_of_who_was_erased(store):
+    study = make_study(store)
     (anna,) = joined(store, study, "Anna")
     erased = people.erase(store, study.id, "Anna", START, keep_votes=True)
     with pytest.raises(SignInError, match="another one"):
@@ -279,8 +279,8 @@ def test_nobody_takes_the_place_of_who_was_erased(store, tmp_path):
         vote(store, anna, answer_to("any"), START)
 
 
-def test_what_others_said_cannot_be_blanked(store, tmp_path):
-    study = make_study(store, tmp_path)
+def test_what_others_said_cannot_be_blanked(store):
+    study = make_study(store)
     joined(store, study, "Anna", "Ben")
     people.erase(store, study.id, "Anna", START, keep_votes=False)
     for change in ("data = '{}' WHERE kind = 'joined'", "kind = 'x' WHERE data = '{}'"):
@@ -291,8 +291,8 @@ def test_what_others_said_cannot_be_blanked(store, tmp_path):
 # ------------------------------------------------------------------ at once
 
 
-def test_excluding_while_everybody_votes(store, tmp_path):
-    study = make_study(store, tmp_path, 30, votes_per_item=2)
+def test_excluding_while_everybody_votes(store):
+    study = make_study(store, 30, votes_per_item=2)
     everybody = joined(store, study, *NAMES)
     receipts = []
 
@@ -319,8 +319,8 @@ def test_excluding_while_everybody_votes(store, tmp_path):
     check(store, study, set(receipts))
 
 
-def test_many_exclude_the_same_person_at_once(store, tmp_path):
-    study = make_study(store, tmp_path, 5, votes_per_item=1)
+def test_many_exclude_the_same_person_at_once(store):
+    study = make_study(store, 5, votes_per_item=1)
     anna, ben = joined(store, study, "Anna", "Ben")
     answer_all(store, anna)
     at_once(*[lambda: people.exclude(store, study.id, "Anna", START)] * 6)

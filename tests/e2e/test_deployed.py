@@ -163,7 +163,7 @@ def told(person: httpx.Client) -> dict[str, str]:
 
 def vote_on(item, answer):
     vote = {"id": str(uuid.uuid4()), "item": item["item"], "tab": "t", "rt_ms": 900}
-    return {**vote, "answer": answer}
+    return {**vote, "answer": answer, "version": 1}
 
 
 def test_signing_in_leads_to_the_studio_below_the_path_with_a_safe_cookie(either):

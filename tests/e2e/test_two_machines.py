@@ -80,6 +80,7 @@ def test_what_one_machine_made_is_shown_voted_on_and_exported_by_the_other(machi
             for address in item["images"]:
                 assert anna.get(address).content[:4] == b"\x89PNG"
             vote = {"id": str(uuid.uuid4()), "item": item["item"], "tab": "t", "answer": "none"}
+            vote["version"] = 1
             assert anna.post("/api/vote", json=vote, headers=headers).json()["status"] == "counted"
         packed = anna.get(f"/studio/download/{study['id']}/hf.zip")
     with zipfile.ZipFile(BytesIO(packed.content)) as archive:

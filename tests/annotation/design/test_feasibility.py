@@ -115,7 +115,7 @@ def plan_of(**wanted):
 def label(plan, n_people, folder, rng=None):
     """The study of `plan` after people have labelled all they get: in turn, or mixed by `rng`."""
     with fresh_database("sqlite", folder) as url, Store(url) as store:
-        study = store.write(lambda tx: studies.add_study(tx, plan, folder, START))
+        study = store.write(lambda tx: studies.add_study(tx, plan, START))
         people = [join(store, study.token, f"p{n}").annotator for n in range(n_people)]
         while people:
             person = rng.choice(people) if rng else people[0]

@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 
 import pandas as pd
 import pytest
-from alembic import command
 from helpers import until
 from study_factory import answer_to, fresh_database, joined
 
@@ -27,8 +26,6 @@ from annotation.store.backup import (
     restore,
     scheduled_backups,
 )
-from annotation.store.engine import open_engine, writer
-from annotation.store.migrate import _config
 from annotation.study.exports import export_labels, export_votes
 from annotation.study.labelling import next_items, vote
 from annotation.study.passage import spec_of
@@ -115,17 +112,13 @@ def test_a_backup_made_while_people_vote_is_of_one_moment(store, study, anna, be
         assert done == (len(vote_ids(path)),)
 
 
-def test_a_backup_of_an_older_version_is_upgraded_and_itself_left_alone(tmp_path, copy):
-    engine = open_engine(f"sqlite:///{copy}")
-    with writer(engine).begin() as connection:
-        command.upgrade(_config(connection), "0001")
-    engine.dispose()
+def test_a_backup_that_is_restored_is_left_alone(store, study, anna, database, copy, tmp_path):
+    label(store, anna, 1)
+    back_up(database, copy)
     before = copy.read_bytes()
-    restore(copy, tmp_path / "studies.db", NOW)
-    with closing(sqlite3.connect(tmp_path / "studies.db")) as connection:
-        columns = [row[1] for row in connection.execute("PRAGMA table_info(stimulus)")]
-    assert "attacked_sha256" in columns
+    restore(copy, tmp_path / "new.db", NOW)
     assert copy.read_bytes() == before
+    assert vote_ids(tmp_path / "new.db") == vote_ids(copy)
 
 
 def test_a_damaged_database_can_be_replaced(store, study, anna, database, copy):

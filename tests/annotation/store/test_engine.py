@@ -167,7 +167,7 @@ from annotation.study.labelling import join, next_items, progress, vote
 
 folder = Path(sys.argv[1])
 store = Store(f"sqlite:///{folder / 'studies.db'}")
-study = make_study(store, folder, 40, Task.RECOGNITION, votes_per_item=1)
+study = make_study(store, 40, Task.RECOGNITION, votes_per_item=1)
 anna = join(store, study.token, "Anna").annotator
 items = [item.item for item in next_items(store, anna, "tab", 40, START)]
 told = {}

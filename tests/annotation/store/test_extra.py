@@ -22,10 +22,8 @@ def store(request, tmp_path):
 
 
 @pytest.fixture
-def study(store, tmp_path):
-    return make_study(
-        store, tmp_path, 1, Task.PAIR, votes_per_item=3, extra_vote=True, repeat_rate=0.0
-    )
+def study(store):
+    return make_study(store, 1, Task.PAIR, votes_per_item=3, extra_vote=True, repeat_rate=0.0)
 
 
 def say(store, study, name, text):

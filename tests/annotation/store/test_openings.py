@@ -24,10 +24,10 @@ LATER = START + timedelta(hours=1)
 in_every_database = pytest.mark.parametrize("store", DATABASES, indirect=True)
 
 
-def a_study(store, tmp_path, n_images=4, **spec):
+def a_study(store, n_images=4, **spec):
     """Four originals attacked on three models."""
     usual = {"task": Task.RECOGNITION, "votes_per_item": 2, "repeat_rate": 0.0, "models": "abc"}
-    return make_study(store, tmp_path, n_images, **{**usual, **spec})
+    return make_study(store, n_images, **{**usual, **spec})
 
 
 def joined(store, study, *names):
@@ -56,8 +56,8 @@ def work(store, person, n=1, at=START):
     return done
 
 
-def test_each_block_shows_every_original_once_and_neighbours_begin_elsewhere(store, tmp_path):
-    study = a_study(store, tmp_path, 6)
+def test_each_block_shows_every_original_once_and_neighbours_begin_elsewhere(store):
+    study = a_study(store, 6)
     orders = [shown(store, work(store, person)) for person in joined(store, study, "A", "B")]
     for order in orders:
         assert len(set(order)) == 18
@@ -70,9 +70,9 @@ def test_each_block_shows_every_original_once_and_neighbours_begin_elsewhere(sto
 
 @in_every_database
 def test_of_very_many_items_the_next_to_a_place_of_ones_own_come_in_ones_own_order(
-    store, tmp_path, monkeypatch
+    store, monkeypatch
 ):
-    study = a_study(store, tmp_path, 12, balanced=False, models="m")
+    study = a_study(store, 12, balanced=False, models="m")
     monkeypatch.setattr(openings, "WINDOW", 5)
     monkeypatch.setattr(openings, "IN_TURN", openings._in_turn())
     salt = store.read(lambda tx: dict(tx.query(SlotRow.stimulus_id, SlotRow.salt).all()))
@@ -89,8 +89,8 @@ def test_of_very_many_items_the_next_to_a_place_of_ones_own_come_in_ones_own_ord
     check(store, study)
 
 
-def test_nobody_sees_more_of_an_original_than_is_allowed(store, tmp_path):
-    study = a_study(store, tmp_path, max_views=1)
+def test_nobody_sees_more_of_an_original_than_is_allowed(store):
+    study = a_study(store, max_views=1)
     people = joined(store, study, *"ABCDEF")
     for number, person in enumerate(people):
         assert progress_of(store, person).left == 4
@@ -100,8 +100,8 @@ def test_nobody_sees_more_of_an_original_than_is_allowed(store, tmp_path):
     assert progress(store, study.id).coverage == [0, 0, 12]
 
 
-def test_two_tabs_together_see_no_more_either(store, tmp_path):
-    study = a_study(store, tmp_path, max_views=1)
+def test_two_tabs_together_see_no_more_either(store):
+    study = a_study(store, max_views=1)
     (anna,) = joined(store, study, "Anna")
     wanted = store.read(lambda tx: openings.open_items(tx, anna, 12, START))
     assert len(wanted) == 12  # each would do for the first view
@@ -111,8 +111,8 @@ def test_two_tabs_together_see_no_more_either(store, tmp_path):
 
 
 @in_every_database
-def test_what_somebody_lost_counts_as_seen_but_may_come_again(store, tmp_path):
-    study = a_study(store, tmp_path, 1, max_views=1, votes_per_item=1, models="a")
+def test_what_somebody_lost_counts_as_seen_but_may_come_again(store):
+    study = a_study(store, 1, max_views=1, votes_per_item=1, models="a")
     anna, ben = joined(store, study, "Anna", "Ben")
     (lost,) = next_items(store, anna, "tab", 9, START)
     (taken,) = next_items(store, ben, "tab", 9, LATER)
@@ -123,8 +123,8 @@ def test_what_somebody_lost_counts_as_seen_but_may_come_again(store, tmp_path):
     assert again.item == lost.item
 
 
-def test_the_lag_is_kept_across_requests_until_nothing_else_is_left(store, tmp_path):
-    study = a_study(store, tmp_path, 6, min_lag=4, balanced=False)
+def test_the_lag_is_kept_across_requests_until_nothing_else_is_left(store):
+    study = a_study(store, 6, min_lag=4, balanced=False)
     (anna,) = joined(store, study, "Anna")
     order = [source for source, _ in shown(store, work(store, anna, 2))]
     assert len(order) == 18
@@ -134,8 +134,8 @@ def test_the_lag_is_kept_across_requests_until_nothing_else_is_left(store, tmp_p
         assert left == set(), "another original was left"
 
 
-def test_a_lag_longer_than_the_study_stops_nobody(store, tmp_path):
-    study = a_study(store, tmp_path, 2, min_lag=50)
+def test_a_lag_longer_than_the_study_stops_nobody(store):
+    study = a_study(store, 2, min_lag=50)
     (anna,) = joined(store, study, "Anna")
     order = [source for source, _ in shown(store, work(store, anna, 3))]
     assert len(order) == 6
@@ -143,8 +143,8 @@ def test_a_lag_longer_than_the_study_stops_nobody(store, tmp_path):
 
 
 @in_every_database
-def test_an_original_comes_after_all_else_of_it_and_nothing_after(store, tmp_path):
-    study = a_study(store, tmp_path, 3, label_originals=True)
+def test_an_original_comes_after_all_else_of_it_and_nothing_after(store):
+    study = a_study(store, 3, label_originals=True)
     anna, ben, cleo = joined(store, study, "Anna", "Ben", "Cleo")
     assert study.n_items == 12
     held = next_items(store, anna, "tab", 4, START)  # somebody is at work on one or two of each
@@ -158,8 +158,8 @@ def test_an_original_comes_after_all_else_of_it_and_nothing_after(store, tmp_pat
     assert progress(store, study.id).coverage == [0, 0, 12]
 
 
-def test_who_has_named_an_original_gets_nothing_of_it_that_opens_later(store, tmp_path):
-    study = a_study(store, tmp_path, 1, label_originals=True, votes_per_item=1)
+def test_who_has_named_an_original_gets_nothing_of_it_that_opens_later(store):
+    study = a_study(store, 1, label_originals=True, votes_per_item=1)
     anna, ben = joined(store, study, "Anna", "Ben")
     first = next_items(store, ben, "tab", 1, START)[0]
     answer(store, ben, first.item)
@@ -176,8 +176,8 @@ def test_who_has_named_an_original_gets_nothing_of_it_that_opens_later(store, tm
 
 
 @in_every_database
-def test_an_original_waits_for_what_another_tab_holds_of_it(store, tmp_path):
-    study = a_study(store, tmp_path, 1, models="a", label_originals=True, votes_per_item=1)
+def test_an_original_waits_for_what_another_tab_holds_of_it(store):
+    study = a_study(store, 1, models="a", label_originals=True, votes_per_item=1)
     (anna,) = joined(store, study, "Anna")
     (first,) = next_items(store, anna, "laptop", 1, START)
     (same,) = next_items(store, anna, "phone", 1, START)
@@ -188,8 +188,8 @@ def test_an_original_waits_for_what_another_tab_holds_of_it(store, tmp_path):
 
 
 @in_every_database
-def test_who_lost_an_original_gets_it_again_though_a_reconstruction_has_room(store, tmp_path):
-    study = a_study(store, tmp_path, 1, models="a", label_originals=True)
+def test_who_lost_an_original_gets_it_again_though_a_reconstruction_has_room(store):
+    study = a_study(store, 1, models="a", label_originals=True)
     anna, ben, cleo = joined(store, study, "Anna", "Ben", "Cleo")
     for person in (ben, cleo):
         (item,) = next_items(store, person, "tab", 1, START)
@@ -204,8 +204,8 @@ def test_who_lost_an_original_gets_it_again_though_a_reconstruction_has_room(sto
     assert [one.item for one in next_items(store, anna, "tab", 9, now)] == [original.item]
 
 
-def test_originals_are_items_that_are_no_reconstruction(store, tmp_path):
-    study = a_study(store, tmp_path, 2, label_originals=True)
+def test_originals_are_items_that_are_no_reconstruction(store):
+    study = a_study(store, 2, label_originals=True)
     rows = store.read(lambda tx: tx.query(StimulusRow).filter_by(model="").all())
     assert {row.kind for row in rows} == {StimulusKind.ORIGINAL}
     cells = store.read(lambda tx: Counter(s.cell for s in tx.query(SlotRow).all()))
@@ -213,8 +213,8 @@ def test_originals_are_items_that_are_no_reconstruction(store, tmp_path):
     assert study.models == ("a", "b", "c")
 
 
-def test_somebody_is_done_after_as_many_items_as_were_asked_of_them(store, tmp_path):
-    study = a_study(store, tmp_path, items_per_person=5)
+def test_somebody_is_done_after_as_many_items_as_were_asked_of_them(store):
+    study = a_study(store, items_per_person=5)
     (anna,) = joined(store, study, "Anna")
     first = next_items(store, anna, "one", 3, START)
     second = next_items(store, anna, "two", 9, START)
@@ -229,8 +229,8 @@ def test_somebody_is_done_after_as_many_items_as_were_asked_of_them(store, tmp_p
     assert len(next_items(store, anna, "one", 9, START)) == 1
 
 
-def test_who_waits_for_others_is_told_so(store, tmp_path):
-    study = a_study(store, tmp_path, 1, votes_per_item=1)
+def test_who_waits_for_others_is_told_so(store):
+    study = a_study(store, 1, votes_per_item=1)
     anna, ben = joined(store, study, "Anna", "Ben")
     items = next_items(store, anna, "tab", 9, datetime.now(UTC))
     now = progress_of(store, ben)
@@ -242,8 +242,8 @@ def test_who_waits_for_others_is_told_so(store, tmp_path):
 
 @in_every_database
 @pytest.mark.parametrize("limits", [{"max_views": 1}, {"max_views": 2, "min_lag": 3}])
-def test_how_much_is_left_is_how_much_comes(store, tmp_path, limits):
-    study = a_study(store, tmp_path, 5, label_originals=True, **limits)
+def test_how_much_is_left_is_how_much_comes(store, limits):
+    study = a_study(store, 5, label_originals=True, **limits)
     for person in joined(store, study, *"ABC"):
         left = progress_of(store, person).left
         assert len(work(store, person, 4)) == left > 0

@@ -45,9 +45,9 @@ def both_ways(tx, study, annotator, now):
 
 
 @pytest.mark.parametrize("extra_vote", [False, True])
-def test_what_is_left_is_what_looking_at_each_item_finds(store, tmp_path, extra_vote):
+def test_what_is_left_is_what_looking_at_each_item_finds(store, extra_vote):
     spec = {"votes_per_item": 3, "extra_vote": extra_vote, "lease_seconds": 60}
-    study = make_study(store, tmp_path, 6, Task.RECOGNITION, "ab", **spec)
+    study = make_study(store, 6, Task.RECOGNITION, "ab", **spec)
     people = [join(store, study.token, name).annotator for name in "vwxyz"]
     rng, now, receipts = random.Random(0), START, []
 
@@ -71,11 +71,9 @@ def test_what_is_left_is_what_looking_at_each_item_finds(store, tmp_path, extra_
             assert told == looked
 
 
-def test_of_very_many_items_the_count_is_good_for_a_moment_and_of_few_exact(
-    store, tmp_path, monkeypatch
-):
+def test_of_very_many_items_the_count_is_good_for_a_moment_and_of_few_exact(store, monkeypatch):
     monkeypatch.setattr(progress, "EXACT_BELOW", 8)
-    study = make_study(store, tmp_path, 10, Task.RECOGNITION, votes_per_item=1, repeat_rate=0.0)
+    study = make_study(store, 10, Task.RECOGNITION, votes_per_item=1, repeat_rate=0.0)
     anna, ben = (join(store, study.token, name).annotator for name in ("Anna", "Ben"))
 
     def left(who, now):
@@ -93,12 +91,10 @@ def test_of_very_many_items_the_count_is_good_for_a_moment_and_of_few_exact(
     assert left(anna, then) == 4
 
 
-def test_the_more_there_are_the_longer_a_count_is_good_and_one_counts_at_a_time(
-    store, tmp_path, monkeypatch
-):
+def test_the_more_there_are_the_longer_a_count_is_good_and_one_counts_at_a_time(store, monkeypatch):
     monkeypatch.setattr(progress, "EXACT_BELOW", 8)
     monkeypatch.setattr(progress, "GOOD_FOR_AN_ITEM", timedelta(seconds=1))
-    study = make_study(store, tmp_path, 20, Task.RECOGNITION, votes_per_item=1, repeat_rate=0.0)
+    study = make_study(store, 20, Task.RECOGNITION, votes_per_item=1, repeat_rate=0.0)
     anna, ben = (join(store, study.token, name).annotator for name in ("Anna", "Ben"))
 
     def left(seconds):
@@ -118,8 +114,8 @@ def test_the_more_there_are_the_longer_a_count_is_good_and_one_counts_at_a_time(
     progress._counting.release()
 
 
-def test_the_median_time_is_that_of_all_answers(store, tmp_path):
-    study = make_study(store, tmp_path, 6, Task.RECOGNITION, votes_per_item=1, repeat_rate=0.0)
+def test_the_median_time_is_that_of_all_answers(store):
+    study = make_study(store, 6, Task.RECOGNITION, votes_per_item=1, repeat_rate=0.0)
     anna = join(store, study.token, "Anna").annotator
     assert progress_of(store, anna).median_rt_ms is None
     times = []

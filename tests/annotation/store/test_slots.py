@@ -65,8 +65,8 @@ def test_items_gone_since_they_were_read_are_not_given_out(store, study, anna, b
     assert len(got) == 1
 
 
-def test_a_claim_looks_at_few_more_items_than_it_takes(store, tmp_path):
-    study = invariants.make_study(store, tmp_path, 40, Task.RECOGNITION, votes_per_item=1)
+def test_a_claim_looks_at_few_more_items_than_it_takes(store):
+    study = invariants.make_study(store, 40, Task.RECOGNITION, votes_per_item=1)
     anna = join(store, study.token, "Anna").annotator
     next_items(store, anna, "tab", 20, NOW)
     items = set(store.read(lambda tx: tx.scalars(select(SlotRow.stimulus_id)).all()))

@@ -28,9 +28,9 @@ def plan_of(n, k):
     )
 
 
-def test_a_study_larger_than_a_batch_is_whole(store, tmp_path):
+def test_a_study_larger_than_a_batch_is_whole(store):
     n = engine.BATCH // 2 + 7
-    made = store.write(lambda tx: studies.add_study(tx, plan_of(n, 3), tmp_path, NOW))
+    made = store.write(lambda tx: studies.add_study(tx, plan_of(n, 3), NOW))
     slots = store.read(lambda tx: tx.query(SlotRow.stimulus_id, SlotRow.k, SlotRow.salt).all())
     assert made.n_items == n
     assert set(Counter(slot.stimulus_id for slot in slots).values()) == {3}
@@ -38,8 +38,8 @@ def test_a_study_larger_than_a_batch_is_whole(store, tmp_path):
     assert len({(slot.stimulus_id, slot.salt) for slot in slots}) == n
 
 
-def test_a_status_is_told_when_it_changes(store, tmp_path):
-    made = store.write(lambda tx: studies.add_study(tx, plan_of(1, 1), tmp_path, NOW))
+def test_a_status_is_told_when_it_changes(store):
+    made = store.write(lambda tx: studies.add_study(tx, plan_of(1, 1), NOW))
     for status in (StudyStatus.PAUSED, StudyStatus.PAUSED, StudyStatus.CLOSED):
         store.write(lambda tx, s=status: studies.put_status(tx, made.id, s, NOW))
     events = store.read(lambda tx: tx.query(EventRow).filter_by(kind="status").all())

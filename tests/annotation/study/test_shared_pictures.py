@@ -69,11 +69,6 @@ def test_the_other_machine_shows_and_exports_them(browser, store, study, images,
     assert [one.name for one in (tmp_path / "b").iterdir()] == ["copies"]
 
 
-def test_where_an_earlier_version_kept_a_folder_is_of_no_account(browser, store, study, given):
-    store.write(lambda tx: setattr(tx.get(StudyRow, study.id), "images", str(given)))
-    assert browser.get(shown(browser, study)[0]).status_code == 200
-
-
 def test_pictures_that_do_not_answer_are_asked_for_again(browser, study, unsteady):
     (first, *_) = shown(browser, study)
     unsteady.gone = "secret host is down"

@@ -7,7 +7,6 @@ from study_factory import SURE, write_set
 
 from annotation.errors import NotFoundError, StudyError
 from annotation.spec import StudySpec, Task
-from annotation.store.tables import StimulusRow, StudyRow
 from annotation.study.create import create_study
 from annotation.study.exports import export_labels, export_votes
 from annotation.study.labelling import progress
@@ -56,28 +55,13 @@ def test_a_second_run_adds_nothing(store, make_study):
     assert len(export_votes(store, study.id)) == 40
 
 
-def _as_earlier_versions_made_it(row):
-    row.simulated, row.spec = True, {**row.spec, "simulated": True}
-
-
 def test_refusals(store, make_study):
     with pytest.raises(StudyError, match="answered by people"):
         simulate(store, make_study().id)
-    pairs = make_study("pairs", task=Task.PAIR).id
-    store.write(lambda tx: _as_earlier_versions_made_it(tx.get(StudyRow, pairs)))
-    with pytest.raises(StudyError, match="Expected a recognition study"):
-        simulate(store, pairs)
     with pytest.raises(NotFoundError):
         simulate(store, "nothing")
     with pytest.raises(StudyError, match=r"6 simulated annotators are asked for.* has 5"):
         simulate(store, make_study("six", simulated=True).id, 6)
-
-
-def test_a_study_of_an_earlier_version_is_told_what_it_lacks(store, make_study):
-    study = make_study(simulated=True)
-    store.write(lambda tx: tx.query(StimulusRow).update({"simulated": None}))
-    with pytest.raises(StudyError, match=r"has 0.*create the study anew"):
-        simulate(store, study.id)
 
 
 def test_sets_without_a_jury_make_no_simulated_study(store, tmp_path, images):
@@ -107,22 +91,3 @@ def test_a_jury_that_cannot_be_is_refused(tmp_path):
     table.assign(threshold=np.where(table.index == 2, 7.0, 0.5)).to_parquet(folder / "jury.parquet")
     with pytest.raises(StudyError, match="row 3: a threshold is a certainty from 0 to 1; got 7"):
         read_set(folder)
-
-
-def test_nobody_answers_a_study_of_an_earlier_version_of_which_the_jury_lacks_pictures(
-    store, make_study
-):
-    study = make_study(simulated=True)
-
-    def lose(tx):
-        some = tx.query(StimulusRow).order_by(StimulusRow.id).limit(2)
-        one, other = some
-        one.simulated = None
-        other.simulated = {k: v for k, v in other.simulated.items() if k != "Simulated 4"}
-
-    store.write(lose)
-    with pytest.raises(StudyError, match=r"lacks .* of 1 of the 8 items.*create the study anew"):
-        simulate(store, study.id, 3)
-    with pytest.raises(StudyError, match=r"lacks .* of 2 of the 8 items"):
-        simulate(store, study.id, 4)
-    assert len(export_votes(store, study.id)) == 0

@@ -256,7 +256,7 @@ def answer_all(browser):
             return reply
         for number, item in enumerate(reply["items"]):
             body = {"id": f"00000000-0000-4000-8000-{hash(item['item']) % 10**12:012d}"}
-            body |= {"item": item["item"], "answer": "none", "tab": f"t{number}"}
+            body |= {"item": item["item"], "answer": "none", "tab": f"t{number}", "version": 1}
             assert browser.post("/api/vote", json=body).status_code == 200
     raise AssertionError("still items after 20 rounds")
 
@@ -289,7 +289,7 @@ def done(join, make_study):
     ben = join(study, "Ben")
     first = ben.get("/api/next?tab=t&n=1").json()["items"][0]
     body = {"id": "00000000-0000-4000-8000-000000000001", "item": first["item"]}
-    ben.post("/api/vote", json={**body, "answer": "none", "tab": "t"})
+    ben.post("/api/vote", json={**body, "answer": "none", "tab": "t", "version": 1})
     ada = join(study)
     return study, ada, answer_all(ada)["code"]
 
@@ -331,7 +331,8 @@ def test_whoever_had_answered_all_before_the_study_stopped_is_done(store, join, 
     ada = join(study)
     for number, item in enumerate(ada.get("/api/next?tab=t&n=100").json()["items"]):
         body = {"id": f"00000000-0000-4000-8000-{number:012d}", "item": item["item"]}
-        assert ada.post("/api/vote", json={**body, "answer": "none", "tab": "t"}).is_success
+        body |= {"answer": "none", "tab": "t", "version": 1}
+        assert ada.post("/api/vote", json=body).is_success
     studies.set_status(store, study.id, status)
     reply = ada.get("/api/next?tab=t").json()
     assert (reply["items"], reply["state"]) == ([], status.value)
@@ -404,7 +405,7 @@ def practise(browser, number, answer=None):
     reply = browser.get("/api/next?tab=t").json()
     item = reply["items"][0]
     body = {"id": f"00000000-0000-4000-8000-{number:012d}", "item": item["item"], "tab": "t"}
-    body["answer"] = answer or item["candidates"][0]
+    body |= {"answer": answer or item["candidates"][0], "version": 1}
     return reply, browser.post("/api/vote", json=body).json()
 
 

@@ -28,7 +28,7 @@ def next_items(browser):
 
 def send_vote(browser, item, identifier=None):
     body = {"id": identifier or str(uuid.uuid4()), "item": item, "answer": "none", "tab": "tab"}
-    return browser.post("/api/vote", json=body)
+    return browser.post("/api/vote", json={**body, "version": 1})
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,10 @@ pytestmark = pytest.mark.parametrize("store", DATABASES, indirect=True)
 
 
 @pytest.fixture
-def study(store, tmp_path):
+def study(store):
     """One in four blocks of sixty items, whose repeats begin later."""
     wanted = 60, Task.RECOGNITION, "abcd"
-    return make_study(store, tmp_path, *wanted, votes_per_item=5, repeat_lag=200)
+    return make_study(store, *wanted, votes_per_item=5, repeat_lag=200)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def counted(store):
 
 
 def vote(browser, item):
-    body = {"id": str(uuid.uuid4()), "item": item, "answer": "none", "tab": "t"}
+    body = {"id": str(uuid.uuid4()), "item": item, "answer": "none", "tab": "t", "version": 1}
     return browser.post("/api/vote", json=body).json()
 
 
