@@ -22,7 +22,7 @@ from semsim.kept.extras import arrow
 from semsim.metrics import Pairs, Resources, find_metric
 from semsim.metrics.classifier import Classifier, load_classifier, recognised
 from semsim.progress import Progress, Report, silent
-from semsim.registry import plain, plain_before
+from semsim.registry import plain
 from semsim.sets.control import RULE, Count, judged
 from semsim.split import experiment
 from semsim.split.defences import stage_of
@@ -316,7 +316,7 @@ class Run:
         self, trained: Trained, tool: ShadowAttack, seed: int, report: Report
     ) -> tuple[Leak, float]:
         """What an attack gets back, made now or before, and the seconds it took."""
-        facts = {"system": trained.key, "data": self.digests, "tool": plain_before(tool)}
+        facts = {"system": trained.key, "data": self.digests, "tool": plain(tool)}
         key = key_of({**facts, "images": self.plan.images, "seed": seed})
         if self._lacks(key, key in self.store.leaks):
             began = time.monotonic()

@@ -16,7 +16,7 @@ from semsim.device import keep_freed_memory, pick_device
 from semsim.errors import SettingsError
 from semsim.kept.keys import key_of
 from semsim.progress import Progress, Report, silent
-from semsim.registry import plain_before
+from semsim.registry import plain
 from semsim.targets.checkpoint import TrainState, images_digest, read_state, write_state
 from semsim.targets.each_image import check_trainable, clipped_sum, poisson_batches
 from semsim.targets.mixed_precision import check_mixed
@@ -359,8 +359,8 @@ def _epoch_progress(training: Training, epoch: int, values: Mapping[str, float])
 
 def _fingerprint(training: Training) -> str:
     """A hash of everything that decides the weights."""
-    degrade, settings = training.degrade, plain_before(training.settings)
-    architecture = plain_before(training.architecture)
+    degrade, settings = training.degrade, plain(training.settings)
+    architecture = plain(training.architecture)
     del settings["class"]
     parts = {
         "architecture": [architecture.pop("class"), architecture],
