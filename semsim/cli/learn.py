@@ -5,12 +5,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from semsim.cli.job import do
 from semsim.datasets import DATASETS
 from semsim.errors import SettingsError
-from semsim.jobs.folders import read_job
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations import STUDIES, failures, study_plan, study_table, summary
 from semsim.learning.ablations_run import (
@@ -45,26 +43,7 @@ from semsim.terminal import (
 from semsim.weights import CHECKPOINTS
 from semsim.words import counted, words_of_test
 
-
-class _JobsOfOlderVersions(TyperGroup):
-    """A group that resumes the jobs of a version whose `learn` trained with options alone."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
-            if "--job" not in args[:-1]:
-                ctx.fail(
-                    "`learn` names what it does: `learn run --labels FILE --name NAME`, with "
-                    "settings as --preset small:epochs=5,lr=0.01."
-                )
-            place = args.index("--job")
-            typed = [*args[:place], *args[place + 2 :]]
-            args = ["carry-out", "--job", args[place + 1], "--", *typed]
-        return super().parse_args(ctx, args)
-
-
-app = typer.Typer(
-    cls=_JobsOfOlderVersions, no_args_is_help=True, help="Train SemSim, judge it, study it."
-)
+app = typer.Typer(no_args_is_help=True, help="Train SemSim, judge it, study it.")
 
 _Labels = Annotated[
     list[Path],
@@ -272,22 +251,6 @@ def promote_command(
             asked = f"On what was held out, {name} {doubtful}. Use it all the same?"
             typer.confirm(asked, abort=True)
         typer.echo(f"{promote(checkpoints, name)} is the SemSim of this workspace.")
-
-
-@app.command("carry-out", hidden=True)
-def carry_out_command(
-    job: Annotated[Path, typer.Option(help="Job of an older version.")],
-    typed: Annotated[list[str] | None, typer.Argument(help="What the job says it was.")] = None,
-) -> None:
-    """Carry out or resume a job of an older version; `python -m semsim job` does any."""
-    with told_errors():
-        asked = read_job(job)
-        if typed and ("learn", *typed) != asked.argv:
-            raise SettingsError(
-                f"A training is resumed as it was asked for; {' '.join(typed)} would change it. "
-                "Leave the options beside --job out, or train anew with `learn run`."
-            )
-        do(asked)
 
 
 def read_settings(text: str) -> TrainSettings:

@@ -71,7 +71,7 @@ def learn(order: Order, labels: pd.DataFrame, folder: Path, report: Report) -> d
         labels, order.settings, report=report, resume=begun, save=save, begun=keep_start
     )
     training = replace(_training(order, labels, outcome), start=_keep_start(order, start))
-    if outcome.model.settings.mixed and start.exists():
+    if outcome.model.settings.mixed:
         training = replace(
             training, results={**training.results, **_weights(outcome.model, load_semsim(start))}
         )
@@ -128,14 +128,12 @@ def read_state(path: Path, order: Order, labels: pd.DataFrame) -> TrainState | N
         return None
     try:
         content = torch.load(path, weights_only=True, map_location="cpu")
-        # What an older version left does not name the settings it did not have.
-        kept = TrainSettings().result_settings() | content["settings"]
-        of = content["labels"]
+        kept, of = content["settings"], content["labels"]
         state = TrainState(
             model=content["model"],
             optimizer=content["optimizer"],
             records=tuple(EpochRecord(**record) for record in content["records"]),
-            best=content.get("best"),
+            best=content["best"],
         )
     except _BROKEN as error:
         raise WeightsError(f"{path} cannot be resumed from ({error}); start again.") from error
@@ -171,17 +169,14 @@ def _start_of(order: Order) -> Training:
 
 
 def _keep_start(order: Order, start: Path) -> str:
-    """Put the start beside the checkpoint and return its hash; "" where there is none.
+    """Put the start beside the checkpoint and return its hash; "" of a control, which has none.
 
-    A control has the start of its SemSim; what an older version began has left none. Controls of
-    an earlier SemSim of the same name must not stand for this one's.
+    Controls of an earlier SemSim of the same name must not stand for this one's.
     """
     if order.control:
         return ""
     for control in CONTROLS:
         control_path(order.checkpoint, control).unlink(missing_ok=True)
-    if not start.exists():
-        return ""
     kept = control_path(order.checkpoint, START)
     write_bytes(kept, start.read_bytes())
     return sha256_of(kept)

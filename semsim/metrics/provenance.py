@@ -32,9 +32,8 @@ class Training:
     control: of `CONTROLS` where this is no SemSim of its own but what one is compared with.
     start: sha256 of the file with its own start, kept beside it; empty where none was kept.
     originals: keys of all originals whose votes it was given (`original_keys`), those it was only
-        watched by included; empty where an older version did not say.
-    pixels: of each of them what tells its pictures from others, see `semsim.metrics.learned`; an
-        older version did not say.
+        watched by included; empty where that is not known.
+    pixels: of each of them what tells its pictures from others, see `semsim.metrics.learned`.
     """
 
     n_originals: int

@@ -23,7 +23,7 @@ from semsim.metrics import Pairs, Resources, find_metric
 from semsim.metrics.classifier import Classifier, load_classifier, recognised
 from semsim.progress import Progress, Report, silent
 from semsim.registry import plain
-from semsim.sets.control import RULE, Count, judged
+from semsim.sets.control import Count, judged
 from semsim.split import experiment
 from semsim.split.defences import stage_of
 from semsim.split.experiment import Leak
@@ -356,7 +356,6 @@ class Run:
             "clearer": count.clearer,
             "by_shapes": count.by_shapes,
             "judged": count.over,
-            "rule": RULE,
             **more,
         }
 
