@@ -303,7 +303,7 @@ def judged_text(outcome: dict[str, Any]) -> str:
         f"Trained on {votes}: {outcome['n_triplets']} triplets of {outcome['n_originals']} "
         f"originals, {outcome['epochs']} epochs.",
         *([f"Stopped after epoch {outcome['epochs']}: {stopped}"] if stopped else []),
-        *(_judged_lines(outcome) if "held_out" in outcome else []),
+        *_judged_lines(outcome),
         *(f"Warning: {warning}" for warning in outcome["warnings"]),
         f"Checkpoint: {checkpoint}",
     ]
@@ -312,12 +312,10 @@ def judged_text(outcome: dict[str, Any]) -> str:
 
 
 def judged_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row a metric on what was held out, then in sample; none where nothing was judged."""
+    """Return a row a metric on what was held out, then in sample."""
     judged = {"held out": "held_out", "in sample": "in_sample"}
     return [
-        {"table": table, **row}
-        for table, key in judged.items()
-        for row in outcome.get(key, {}).get("metrics", ())
+        {"table": table, **row} for table, key in judged.items() for row in outcome[key]["metrics"]
     ]
 
 

@@ -134,7 +134,7 @@ def _of_classic(row: Mapping[str, Any], n: int, judged: Mapping[str, Any]) -> st
         kinds = ("original it learned from", "originals it learned from")
     said = f"{beaten(row, row['title'] + among)} on {counted(row['n_originals'], *kinds)}"
     other = f"the preset {MIXED}"
-    if judged.get("loss") == MIXED:
+    if judged["loss"] == MIXED:
         other = f"from {FEW_ORIGINALS} originals on the preset pooled"
     advice = "" if row["difference"] > 0 else f": more votes, or {other}"
     return f"{said[0].upper()}{said[1:]}{advice}."

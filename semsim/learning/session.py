@@ -15,7 +15,7 @@ from semsim.errors import SettingsError, WeightsError
 from semsim.kept.versions import software_versions
 from semsim.kept.whole import whole_file, write_bytes
 from semsim.learning.diagnostics import EpochRecord
-from semsim.learning.initial import identify, seen_before, unsaid
+from semsim.learning.initial import identify, seen_before
 from semsim.learning.orders import STATE_FILE, Order, control_path, require_free
 from semsim.learning.settings import TrainSettings
 from semsim.learning.train import TrainResult, TrainState, train
@@ -164,7 +164,7 @@ def _start_of(order: Order) -> Training:
         versions={**software_versions(), "initial weights": began_with},
         settings=settings.result_settings(),
         control=START,
-        **seen_before(settings.weights).record(),
+        pixels=seen_before(settings.weights).record(),
     )
 
 
@@ -200,11 +200,11 @@ def _training(order: Order, labels: pd.DataFrame, outcome: TrainResult) -> Train
         versions={**software_versions(), "initial weights": began_with},
         settings=settings.result_settings(),
         study=order.study,
-        warnings=[*outcome.warnings, *unsaid(settings.weights)],
+        warnings=outcome.warnings,
         results={**last, "n_held_out": float(len(outcome.held_out))},
         stopped=outcome.stopped,
         control=order.control,
-        **seen_before(settings.weights).and_from(labels).record(),
+        pixels=seen_before(settings.weights).and_from(labels).record(),
     )
 
 

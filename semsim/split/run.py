@@ -303,7 +303,7 @@ class Run:
             facts = {**self._tested(system, seed), "seconds": time.monotonic() - began}
             self.store.write_system(key, system, facts)
         system, facts = self.store.read_system(key, net, bench.task)
-        if facts.get("test") != self.digests[1]:  # of the key are the images it learned alone
+        if facts["test"] != self.digests[1]:  # of the key are the images it learned alone
             facts |= self._tested(system.to(self.device), seed)
             self.store.write_system(key, system, facts)
         return system.cpu(), facts, key

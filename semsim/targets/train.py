@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -359,13 +359,11 @@ def _epoch_progress(training: Training, epoch: int, values: Mapping[str, float])
 
 def _fingerprint(training: Training) -> str:
     """A hash of everything that decides the weights."""
-    degrade, settings = training.degrade, plain(training.settings)
-    architecture = plain(training.architecture)
-    del settings["class"]
+    degrade = training.degrade
     parts = {
-        "architecture": [architecture.pop("class"), architecture],
-        "defence": [type(training.defence).__name__, asdict(training.defence)],
-        "settings": settings,
+        "architecture": plain(training.architecture),
+        "defence": plain(training.defence),
+        "settings": plain(training.settings),
         "degrade": None if degrade is None else getattr(degrade, "__qualname__", repr(degrade)),
         "data": images_digest(training.data),
     }
