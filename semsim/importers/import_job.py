@@ -87,6 +87,11 @@ def queue_keep(order: ImportOrder, classes: tuple[tuple[str, ...], ...], root: P
     return jobs.create(root, kind=KEEP, title=f"Keep {order.name}", order=order.resolved())
 
 
+def order_of(job: Job) -> ImportOrder:
+    """What a job was asked for."""
+    return jobs.read_order(job, ImportOrder)
+
+
 def do_look(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
     """The plan as `told`, with a strip of each set in `folder`; nothing is kept."""
     plan = plan_import(AUTO, order.source, order.name, order.settings, report)

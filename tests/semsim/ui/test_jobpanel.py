@@ -53,7 +53,7 @@ def draw(**changes):
 
 @pytest.fixture
 def job(tmp_path):
-    return jobs.create(tmp_path, kind="test", title="A job", argv=[])
+    return jobs.create(tmp_path, kind="test", title="A job")
 
 
 def test_a_list_of_jobs_says_when_they_were_made(tmp_path, job):
@@ -226,7 +226,7 @@ def test_a_list_of_jobs_begins_one_or_says_why_not(tmp_path):
     def make(title):
         if not title:
             raise JobError("a <title> is needed")
-        return jobs.create(tmp_path, kind="test", title=title, argv=[])
+        return jobs.create(tmp_path, kind="test", title=title)
 
     with gr.Blocks() as blocks:
         name, trouble, drawn, opened = gr.Textbox(), gr.HTML(), gr.HTML(), gr.HTML()
@@ -256,7 +256,7 @@ def test_a_list_of_jobs_begins_one_or_says_why_not(tmp_path):
 
 
 def test_what_runs_is_shown_before_what_has_ended_since(tmp_path, monkeypatch):
-    runs, ended = (jobs.create(tmp_path, kind="test", title=name, argv=[]) for name in "ab")
+    runs, ended = (jobs.create(tmp_path, kind="test", title=name) for name in "ab")
     state = {runs.id: JobState.RUNNING, ended.id: JobState.DONE}
     monkeypatch.setattr(jobs, "state", lambda job: state[job.id])
     assert jobpanel.newest(tmp_path, "test") == runs.id
