@@ -82,15 +82,15 @@ def result_html(
     studies: names by id of those it learned from; each gets a link to Compare. files: words and
     address of each that can be taken away.
     """
-    parts = [*_validation(result), *_weights(result["results"]), _judged(result)]
+    parts = [*_validation(result), *_weights(result["results"]), *_judged(result)]
     return _HTML.result(result, parts, files, _compare_links(result["name"], studies))
 
 
-def _judged(result: Mapping[str, Any]) -> str:
+def _judged(result: Mapping[str, Any]) -> list[str]:
     """Return the tables of what a training was judged by."""
     unseen = judged_html(result["held_out"], f"Held out: {result['split']['words']}")
     seen = judged_html(result["in_sample"], "In sample")
-    return str(_HTML.held_out(unseen, seen))
+    return [_HTML.held_out(unseen, seen)]
 
 
 def verdict_html(result: Mapping[str, Any]) -> str:

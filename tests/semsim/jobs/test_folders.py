@@ -215,7 +215,9 @@ def test_a_zombie_does_not_live(make):
     job = make("wait")
     child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=-1)
     born = psutil.Process(child.pid).create_time()
-    write_json(job.folder / "pid.json", {"pid": child.pid, "started": born})
+    write_json(
+        job.folder / "pid.json", {"pid": child.pid, "started": born, "booted": psutil.boot_time()}
+    )
     assert jobs.state(job) is JobState.RUNNING
     child.stdin.close()
     zombie = psutil.Process(child.pid)
@@ -228,7 +230,7 @@ def test_a_zombie_does_not_live(make):
 def test_a_process_that_took_over_the_number_is_not_the_job(make):
     job = make("wait")
     born = psutil.Process().create_time()
-    write_json(job.folder / "pid.json", {"pid": os.getpid(), "started": born - 100})
+    write_json(job.folder / "pid.json", {**owner_now(os.getpid()), "started": born - 100})
     assert jobs.state(job) is JobState.LOST
 
 
@@ -314,7 +316,7 @@ def test_the_time_left_ignores_the_pause_before_a_resume(make):
     lines = [(0, -1000), (10, -990), (10, 10), (20, 20)]
     text = [json.dumps({"done": d, "total": 100, "at": now + at}) for d, at in lines]
     (job.folder / "progress.jsonl").write_text("\n".join(text) + "\n")
-    write_json(job.folder / "pid.json", {"pid": os.getpid(), "started": now})
+    write_json(job.folder / "pid.json", {**owner_now(os.getpid()), "started": now})
     assert jobs.eta_seconds(job) == pytest.approx(80)
 
 
