@@ -66,7 +66,6 @@ def setting(
     least: float | None = None,
     above: float | None = None,
     term: str = "",
-    before: Any = MISSING,
 ) -> Any:
     """A field with its default, what a page calls it and says of it, and what it may be.
 
@@ -74,9 +73,9 @@ def setting(
     library has to be asked: texts by the value of the setting `by`, under "" where they hang on
     none; who builds the plug-in checks them.
     least, above: numbers it is not below, and is above, unless it is left out. term: the word of
-    the glossary that explains it. before: what it was before it came, see `plain_before`.
+    the glossary that explains it.
     """
-    said = {"label": label, "text": text, "term": term, "before": before}
+    said = {"label": label, "text": text, "term": term}
     may_be = {"choices": choices, "offers": offers, "by": by, "least": least, "above": above}
     return field(default=default, metadata={**said, **may_be})
 
@@ -187,28 +186,6 @@ def short_labels(texts: Sequence[str]) -> list[str]:
 def all_settings(registry: Registered, plugin: Plugin) -> dict[str, Any]:
     """Every setting of the plug-in, defaults too, as plain values."""
     return {**plain(build(registry, plugin.name, plugin.settings)), "name": plugin.name}
-
-
-def key_settings(registry: Registered, plugin: Plugin) -> dict[str, Any]:
-    """What a key is made of: `all_settings`, such that results kept earlier are found again.
-
-    A setting that came later names in its metadata, as `before`, the value that all results had
-    until then; at that value it is left out. The `revision` of a plug-in goes up where the same
-    settings give other results than before; it is in the key unless it is 0.
-    """
-    made = build(registry, plugin.name, plugin.settings)
-    found = {**plain_before(made), "name": plugin.name}
-    revision = getattr(made, "revision", 0)
-    return {**found, "revision": revision} if revision else found
-
-
-def plain_before(made: Any) -> dict[str, Any]:
-    """A dataclass as plain values, without settings that are what they were before they came."""
-    found: dict[str, Any] = plain(made)
-    for one in fields(made):
-        if getattr(made, one.name) == one.metadata.get("before", MISSING):
-            del found[one.name]
-    return found
 
 
 def named(registry: Registered, plugin: Plugin) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def _promise(epsilon: float | None, delta: float | None) -> str:
 def chance_in(facts: Mapping[str, Any]) -> tuple[float | None, str]:
     """What guessing gets by what is kept of a test, and ", the commonest class" where that does.
 
-    None where it was not kept. Older facts say nothing of how common the classes are.
+    None where it was not kept; the share of a blind guess where no share of classes was.
     """
     classes = facts.get("n_classes")
     blind = 1 / classes if classes else None
@@ -77,10 +77,9 @@ def chance_in(facts: Mapping[str, Any]) -> tuple[float | None, str]:
 def words_of_test(facts: object) -> str:
     """`target_words` of what is kept of a model's test, see `semsim.targets.chance.facts_of_test`.
 
-    facts: a mapping, perhaps of an older version with less in it; anything else says nothing.
+    facts: a mapping, which may lack some of them; anything else says nothing.
     """
     known = facts if isinstance(facts, Mapping) else {}
     chance, note = chance_in(known)
-    share = known.get("accuracy", known.get("test_accuracy"))  # as older sets of split have it
     promised = known.get("epsilon"), known.get("delta")
-    return target_words(share, chance, known.get("at_chance"), *promised, note=note)
+    return target_words(known.get("accuracy"), chance, known.get("at_chance"), *promised, note=note)

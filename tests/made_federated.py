@@ -9,11 +9,11 @@ import torch
 
 from semsim.federated.arms import REFERENCE, RESCALED
 from semsim.federated.comparison import carry_out, load
-from semsim.federated.comparison_job import TRAINING, comparison_order, queue_comparison
+from semsim.federated.comparison_job import TRAINING, FederatedJob, queue_comparison
 from semsim.federated.data import FederatedData, of_images
 from semsim.federated.settings import FederatedOrder, FederatedSettings
 from semsim.images import to_uint8
-from semsim.jobs.folders import Job, run_as_job
+from semsim.jobs.folders import Job, read_order, run_as_job
 from semsim.kept.whole import write_json
 from semsim.sets.image import AttackResult, set_images
 from semsim.sets.writer import write_set
@@ -54,7 +54,7 @@ def made_data(count: int = 24, side: int = 8) -> FederatedData:
 def finished_comparison(data: Path) -> Job:
     """The job of a tiny comparison that is done; its training and its attacks are made up."""
     job = queue_comparison(TINY, data)
-    out, images = comparison_order(job).out, load(TINY.data).images
+    out, images = read_order(job, FederatedJob).out, load(TINY.data).images
     assert images is not None
     write_json(out / TRAINING, _made_training())
     for step, arm in enumerate((REFERENCE, RESCALED, *TINY.arms)):

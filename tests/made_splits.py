@@ -5,7 +5,6 @@ from dataclasses import replace
 import torch
 
 from semsim.jobs.folders import run_as_job
-from semsim.sets.control import RULE
 from semsim.split.experiment import Leak
 from semsim.split.plan import SplitPlace
 from semsim.split.records import write_split_set
@@ -40,13 +39,13 @@ COST = {
     "sent": 4096,
     "returned": 128,
 }
-GUESSES = {"grey_ssim": 0.2, "grey_psnr": 12.0, "mean_ssim": 0.3, "mean_psnr": 15.0}
+GUESSES = {"grey_ssim": 0.2, "grey_psnr": 12.0, "mean_ssim": 0.3, "mean_psnr": 15.0, "chance": 0.1}
 
 
 def row(defence, clearer, ssim=0.4, psnr=12.0, **changes):
     """A row of a summary: an attack that a server can make; `clearer` of ten pictures."""
     scores = {"defence": defence, "ssim_mean": ssim, "psnr_mean": psnr, "choice": ""}
-    scores |= {"clearer": clearer, "by_shapes": 0, "judged": 10, "rule": RULE}
+    scores |= {"clearer": clearer, "by_shapes": 0, "judged": 10}
     return {**ROW, "attack": "adaptive", **scores, **changes}
 
 

@@ -67,11 +67,11 @@ def make_classifier(
 
 
 def make_semsim(path: Path, originals: Sequence[str] = (), simulated: bool = True) -> SemSimModel:
-    """An untrained SemSim, written to `path`, that says it learned from these originals."""
+    """An untrained SemSim, written to `path`, that knows these originals by name alone."""
     settings = ModelSettings(backbone="lenet")
     model = SemSimModel(settings, mean=[0.5] * 3, std=[0.3] * 3).eval()
     facts = {"n_originals": 0, "n_triplets": 0, "created": "", "versions": {}, "settings": {}}
-    training = Training(**facts, simulated=simulated, originals=originals)
+    training = Training(**facts, simulated=simulated, pixels={one: [""] for one in originals})
     save_semsim(model, path, training)
     return model
 

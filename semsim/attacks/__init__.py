@@ -26,7 +26,6 @@ class Attack(Protocol):
     paper. "code": public code that runs it; for InvGrad that of the SemSim authors, whose
     reconstructions the product compares with, else that of the attack's authors. "fast": fewer
     steps for a first look on one processor core, and not for publication.
-    An attack whose numbers change says so by a `revision`, see `registry.key_settings`.
     """
 
     __dataclass_fields__: ClassVar[dict]

@@ -1,7 +1,7 @@
 """COPA, the combined optimisation attack (Chen and Campbell 2021, arXiv:2111.10178)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
@@ -47,12 +47,11 @@ class Copa:
         "code": {},
         "fast": {"steps": 8, "inner": 100},
     }
-    revision: ClassVar[int] = 1  # was not exact without a last bias, and ended worse than R-GAP
 
     steps: int = setting(20, least=1)
     inner: int = setting(200, least=1)
     pull_back: bool = True
-    full_rank: bool = field(default=False, metadata={"before": False})
+    full_rank: bool = False
     denoise: float = 0.0
 
     def __post_init__(self) -> None:

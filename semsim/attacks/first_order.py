@@ -68,12 +68,6 @@ class Matching:
 class FirstOrder(Together):
     """An attack whose settings are some of `Matching`."""
 
-    @property
-    def revision(self) -> int:
-        """As `Together.revision`; and restarts from grey were once all the same."""
-        matching = Matching.of(self)
-        return int(matching.start == "grey" and matching.restarts > 1) + 2 * super().revision
-
     def check(self, seen: GradientObservation) -> None:
         if Matching.of(self).statistics == "leaked" and seen.batch_norm is None:
             raise AttackFailedError(

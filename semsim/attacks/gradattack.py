@@ -5,7 +5,7 @@ its label. Each is a setting here, and each is something an observation has or h
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from semsim.attacks.batch_norm import BatchNorm
@@ -64,13 +64,7 @@ class GradAttack(FirstOrder):
     start: Start = "normal"
     boxed: bool = True
     restarts: int = setting(1, least=1)
-    mixed_precision: bool = field(default=False, metadata={"before": False})
+    mixed_precision: bool = False
 
     def __post_init__(self) -> None:
         check_settings(self)
-
-    @property
-    def revision(self) -> int:
-        # One once heard what is rounding, in the other an image swayed those beside it.
-        own = int(self.distance == "cosine-per-layer") + 2 * int(self.mixed_precision)
-        return own + 4 * super().revision

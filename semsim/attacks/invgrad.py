@@ -1,7 +1,7 @@
 """Inverting Gradients (Geiping, Bauermeister, Dröge and Moeller 2020, arXiv:2003.14053)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from semsim.attacks.batch_norm import BatchNorm
@@ -45,14 +45,9 @@ class InvGrad(FirstOrder):
     start: Start = "normal"
     label: Label = "known"
     batch_norm: BatchNorm = "eval"
-    curvature: float = setting(0.0, least=0, before=0.0)
-    updates: Updates = field(default="simulated", metadata={"before": "simulated"})
-    mixed_precision: bool = field(default=False, metadata={"before": False})
+    curvature: float = setting(0.0, least=0)
+    updates: Updates = "simulated"
+    mixed_precision: bool = False
 
     def __post_init__(self) -> None:
         check_settings(self)
-
-    @property
-    def revision(self) -> int:
-        # An image once swayed those beside it.
-        return int(self.mixed_precision) + 2 * super().revision

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -75,14 +75,14 @@ class Prior(Together):
     tv: float = setting(0.02, least=0)
     decay: float = 0.8
     chroma: float = 0.3
-    curvature: float = setting(0.1, least=0, before=0.0)
-    boxed: bool = field(default=True, metadata={"before": False})
+    curvature: float = setting(0.1, least=0)
+    boxed: bool = True
     restarts: int = setting(1, least=1)
     max_shift: int = setting(0, least=0)
     border: Literal["black", "any"] = "black"
     label: Label = "known"
     batch_norm: BatchNorm = "eval"
-    updates: Updates = field(default="simulated", metadata={"before": "simulated"})
+    updates: Updates = "simulated"
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -1,7 +1,7 @@
 """What a client of federated learning shares with the server: a gradient, or what training did."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from semsim.attacks.batch_norm import BatchNorm
 from semsim.errors import SettingsError
@@ -35,8 +35,6 @@ class BatchGradient:
     "eval" by the running ones.
     """
 
-    revision: ClassVar[int] = 1  # pictures that began as grey were alike, and grey blown up
-
     batch: int = setting(8, least=1)
     batch_norm: BatchNorm = "train"
 
@@ -67,8 +65,6 @@ class Update:
     batch_norm: "train" normalises by the statistics of the batch, as training does, "eval" by the
     running ones, which stay with the client.
     """
-
-    revision: ClassVar[int] = 1  # pictures that began as grey were alike, and grey blown up
 
     steps: int = setting(5, least=1)
     batch: int = setting(8, least=1)

@@ -24,11 +24,6 @@ class Together:
         """Whether the label is known or inferred; a setting of an attack that has it as a field."""
         return "known"
 
-    @property
-    def revision(self) -> int:
-        """Of `registry.key_settings`: grey once stood beside where batch norm blows it up."""
-        return int(getattr(self, "batch_norm", "eval") == "train")
-
     @abstractmethod
     def solve(
         self,

@@ -15,7 +15,7 @@ from semsim.device import cores
 from semsim.errors import JobError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
-from semsim.jobs.orders import Place, from_record, to_record
+from semsim.jobs.orders import Place, to_record
 from semsim.judges.shelf import check_classes, classes_of, find_judge
 from semsim.kept.extras import need
 from semsim.progress import Report
@@ -137,18 +137,3 @@ def look_in(folder: Path) -> None:
     """Let this process, and those it starts, import what is in `folder`."""
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
-
-
-def campaign_order(job: Job) -> CampaignOrder:
-    """The order of a job; one of a previous version says in its arguments where."""
-    if not job.argv:
-        return jobs.read_order(job, CampaignOrder)
-    given = jobs.older_options(job, "data-dir")
-    return CampaignOrder(
-        campaign=from_record(Campaign, jobs.read_json(job.folder / CAMPAIGN)),
-        data=Path(given["data-dir"]),
-        scheduler=given.get("scheduler", ""),
-        workers=int(given.get("workers", 0)),
-        device=given.get("device", "auto"),
-        retry="retry-failed" in given,
-    )

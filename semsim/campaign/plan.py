@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -20,18 +20,17 @@ from semsim.attacks.as_text import check_shared, read_attack, read_shared
 from semsim.datasets import DATASETS
 from semsim.datasets.on_disk import ROOT, content_of
 from semsim.defences import DEFENCES
-from semsim.defences.as_text import parse, spell, split_parts
-from semsim.defences.strategies import NAMED_STRATEGIES, read_strategy, strategy_label
+from semsim.defences.as_text import parse, split_parts
+from semsim.defences.strategies import read_strategy, strategy_label
 from semsim.errors import DataError, SettingsError
 from semsim.images import to_uint8
 from semsim.kept import keys as kept
 from semsim.kept.names import checked_name
 from semsim.registry import (
     Plugin,
+    all_settings,
     build,
-    key_settings,
     plain,
-    plain_before,
     read_plugin,
     setting,
     short_labels,
@@ -41,10 +40,8 @@ from semsim.targets.train_settings import TrainSettings, read_training
 from semsim.types import LabelledImages
 from semsim.words import counted
 
-TARGET_FORMAT = "semsim-target/2"  # a change of what training does with the same settings
-CELL_FORMAT = "semsim-cell/1"
-# Of gradients of somebody's own networks: once wrong where sums spread a value or hooks hang.
-OWN_FORMAT = "semsim-own/1"
+# Part of every key: raise it where the same settings come to give another target, or cell.
+TARGET_FORMAT, CELL_FORMAT = "semsim-target/2", "semsim-cell/1"
 _GRADIENTS = 32_000_000  # numbers: the gradients of all images attacked at once, 128 MB
 _FOLDER = re.compile(r"^folder:root=(?:.*/)?(?P<name>[^/,]+),?")
 _OWN = re.compile(r"own:network=(?P<module>[\w.]+):(?P<name>\w+),source=")
@@ -350,7 +347,7 @@ def _architecture_labels(texts: Sequence[str]) -> list[str]:
 
 def data_settings(dataset: Plugin, content: str) -> dict[str, Any]:
     """What a key says of a data set: its settings and, where they do not say all, its `content`."""
-    settings = key_settings(DATASETS, dataset)
+    settings = all_settings(DATASETS, dataset)
     if settings.get("root", ROOT) != ROOT:
         settings["root"] = os.path.abspath(settings["root"])
     return {**settings, "content": content} if content else settings
@@ -364,34 +361,19 @@ def target_key(plan: TargetPlan, content: str = "") -> str:
     return key_of(
         TARGET_FORMAT,
         data_settings(plan.dataset, content),
-        key_settings(NETWORKS, plan.architecture),
+        all_settings(NETWORKS, plan.architecture),
         _strategy_settings(plan.defence),
-        plain_before(plan.train),
+        plain(plan.train),
     )
 
 
 def _strategy_settings(strategy: Plugin) -> dict[str, Any]:
-    """What a key says of a strategy: one of several parts as the paper's where it is one of those.
-
-    Their spelling is older than `_short`, and results are kept under it.
-    """
-    settings = key_settings(DEFENCES, strategy)
+    """What a key says of a strategy: however it is spelt, all settings of each of its parts."""
+    settings = all_settings(DEFENCES, strategy)
     if strategy.name == "composed":
-        short = _short(settings["parts"])
-        papers = (text for text in NAMED_STRATEGIES.values() if _short(text) == short)
-        settings["parts"] = next(papers, short)
+        parts = map(parse, split_parts(settings["parts"]))
+        settings["parts"] = [all_settings(DEFENCES, part) for part in parts]
     return settings
-
-
-def _short(parts: str) -> str:
-    """The parts of a strategy without settings that are the usual ones, in the order of fields."""
-    said = []
-    for part in map(parse, split_parts(parts)):
-        usual, meant = (build(DEFENCES, part.name, given) for given in ({}, part.settings))
-        each = {one.name: getattr(meant, one.name) for one in fields(meant)}
-        changed = {name: value for name, value in each.items() if value != getattr(usual, name)}
-        said.append(spell(part.name, changed))
-    return " & ".join(said)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -438,13 +420,12 @@ def _planned_set(
 def _cells(
     target: PlannedTarget, way: _Way, attack: Plugin, digests: Sequence[tuple[str, str]]
 ) -> Iterator[Cell]:
-    settings = key_settings(ATTACKS, attack)
+    settings = all_settings(ATTACKS, attack)
     for place, (image_id, digest) in enumerate(digests):
         parts = [CELL_FORMAT, target.key, settings, image_id, digest, target.seed]
-        parts += [OWN_FORMAT] if target.plan.architecture.name == "own" else []
         if way.shared.name != ONE_GRADIENT.name:  # what comes back depends on the company
             first = place - place % way.pictures
-            parts += [key_settings(SHARED, way.shared), digests[first : first + way.pictures]]
+            parts += [all_settings(SHARED, way.shared), digests[first : first + way.pictures]]
         yield Cell(
             key=key_of(*parts),
             image_id=image_id,

@@ -28,7 +28,7 @@ from semsim.device import device_name, now_on, one_thread, pick_device
 from semsim.errors import StopRequestedError
 from semsim.kept.places import checkout
 from semsim.progress import Progress, Report, silent
-from semsim.registry import Plugin, build, key_settings, read_plugin
+from semsim.registry import Plugin, all_settings, build, read_plugin
 from semsim.targets import NETWORKS
 from semsim.targets.train_settings import TrainSettings
 from semsim.types import LabelledImages
@@ -220,14 +220,14 @@ def _epoch_key(target: PlannedTarget, device: str) -> str:
 
 def _attack_key(planned: PlannedSet, device: str) -> str:
     size = len(next(planned.batches()))
-    how = [key_settings(ATTACKS, planned.attack), size]
+    how = [all_settings(ATTACKS, planned.attack), size]
     if planned.shared != ONE_GRADIENT:
-        how.append(key_settings(SHARED, planned.shared))
+        how.append(all_settings(SHARED, planned.shared))
     return probe_key(f"{_of(device)} of an attack", *_network(planned.target), *how)
 
 
 def _network(target: PlannedTarget) -> list[object]:
-    return [target.data_settings, key_settings(NETWORKS, target.plan.architecture)]
+    return [target.data_settings, all_settings(NETWORKS, target.plan.architecture)]
 
 
 def _shield(target: PlannedTarget) -> "DpSgd | None":

@@ -105,8 +105,6 @@ class _Run:
 
     def begin(self) -> Iterator[Piece]:
         """All work that is missing and can be begun."""
-        targets = [target.key for target in self.plan.targets]
-        self.store.forget_machine_failures(self._cost, targets)
         if self.how.retry:
             self._forget_crashes()
         self.missing = set(self.store.cells.missing(self._cost))

@@ -10,7 +10,6 @@ All campaigns below one data folder share them.
 """
 
 import json
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -18,15 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from semsim.grid.failures import told_of_the_machine
 from semsim.jobs.folders import read_json
-from semsim.kept.pieces import BROKEN, Pieces
+from semsim.kept.pieces import Pieces
 from semsim.kept.whole import whole_file, write_bytes, write_json, write_text
 from semsim.sets.image import AttackResult
 
 PIECES = "_pieces"  # begins with a sign that no campaign's name begins with
 _ABOUT = ("image_id", "class_id", "class_name", "crashed", "seconds")
-_WORK = ("train_plan", "attack_images")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,25 +77,6 @@ class PieceStore:
     def failure(self, key: str) -> str:
         """Why the target could not be trained, or "" where nothing is known of that."""
         return self.failures.read(key) if key in self.failures else ""
-
-    def forget_machine_failures(self, cells: Iterable[str], targets: Iterable[str]) -> None:
-        """Forget what earlier versions kept though no attack and no training had said it."""
-        for key in targets:
-            if told_of_the_machine(self.failure(key), _WORK):
-                self.failures.forget(key)
-        cells = list(cells)
-        for key in set(cells) - set(self.cells.missing(cells)):
-            facts = self._facts(key)
-            if facts.get("crashed") and told_of_the_machine(str(facts.get("error")), _WORK):
-                self.cells.forget(key)
-
-    def _facts(self, key: str) -> dict[str, Any]:
-        """What is kept of a cell beside its pictures; nothing where it cannot be read."""
-        try:
-            with np.load(self.cells.path(key), allow_pickle=False) as stored:
-                return dict(json.loads(str(stored["facts"])))
-        except BROKEN:
-            return {}  # whoever reads all of it says what to do
 
 
 def _write_cell(path: Path, cell: StoredCell) -> None:

@@ -9,15 +9,13 @@ import typer
 from typer import Option
 from typer.core import TyperGroup
 
-from semsim.cli.job import do
-from semsim.cli.options import given, settings_of, taking
+from semsim.cli.options import settings_of, taking
 from semsim.errors import SettingsError
 from semsim.federated.arms import ARMS
 from semsim.federated.comparison_job import FederatedJob, do_comparison
 from semsim.federated.own_table import own_table_text
 from semsim.federated.settings import FederatedOrder, FederatedSettings
 from semsim.federated.summary import cost_table, curve_table, leak_table, rows_of, training_words
-from semsim.jobs.folders import read_job
 from semsim.kept.whole import write_json
 from semsim.terminal import Json, TerminalBar, check_folder, say, show, show_told, told_errors
 
@@ -65,12 +63,10 @@ app = typer.Typer(
 @app.command()
 @taking(order=_ORDER)
 def compare(
-    ctx: typer.Context,
     out: Annotated[Path, Option(help="Folder for the results; an interrupted run goes on.")],
     order: FederatedOrder,
     table: _Table = None,
     target: _Target = None,
-    job: Annotated[Path | None, Option(help="Job of an older version.", hidden=True)] = None,
     as_json: Json = False,
 ) -> None:
     """Train FedAvg and PBPFL from one start, attack what each party sees, and say what leaks.
@@ -79,14 +75,6 @@ def compare(
     """
     check_folder(out)
     order = replace(order, data=_named(order.data, table, target))
-    if job is not None:
-        typed = given(ctx, order)
-        do(
-            read_job(job),
-            lambda kept: replace(kept, out=out.resolve(), order=replace(kept.order, **typed)),
-            as_json,
-        )
-        return
     with TerminalBar(unit="step") as bar:
         result = do_comparison(FederatedJob(order=order, out=out.resolve()), out, bar)
     show_told(rows_of(result) if as_json else [], told(result), as_json)

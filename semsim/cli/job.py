@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import typer
 
-from semsim.errors import SettingsError
-from semsim.jobs.folders import Job, read_job, seconds_taken
+from semsim.errors import JobError, SettingsError
+from semsim.jobs.folders import Job, read_job, read_order, seconds_taken
 from semsim.jobs.terminal import carry_out
 from semsim.terminal import Json, show_told, told_errors
 
@@ -19,8 +19,8 @@ from semsim.terminal import Json, show_told, told_errors
 class Kind:
     """One kind of job; each part is `module:name`, imported where such a job is carried out.
 
-    order: (job) → what was asked, also of a job that a previous version left. work: (order,
-    folder, report) → what it found. told: that → text.
+    order: the dataclass of what was asked. work: (order, folder, report) → what it found.
+    told: that → text.
     rows: what it found → the rows of its tables, for --json; without, it has none.
     state: the file in its folder that is of no use once there is a result.
     exit_code: of what it found, or None where it was stopped; without, 0.
@@ -39,66 +39,78 @@ class Kind:
 
 KINDS = {
     "learn": Kind(
-        order="semsim.learning.older_jobs:training_order",
+        order="semsim.learning.ablations_run:TrainingJob",
         work="semsim.learning.ablations_run:do_training",
         told="semsim.cli.learn:judged_text",
         rows="semsim.cli.learn:judged_rows",
         state="training.pt",
     ),
     "learn-study": Kind(
-        order="semsim.learning.older_jobs:study_order",
+        order="semsim.learning.ablations_run:StudyJob",
         work="semsim.learning.ablations_run:do_study",
         told="semsim.cli.learn:study_text",
         rows="semsim.cli.learn:study_rows",
     ),
     "learn-leave-out": Kind(
-        order="semsim.learning.leave_out:leave_out_order",
+        order="semsim.learning.leave_out:LeaveOutJob",
         work="semsim.learning.leave_out:do_leave_out",
         told="semsim.cli.learn:left_out_text",
         rows="semsim.cli.learn:left_out_rows",
     ),
     "split": Kind(
-        order="semsim.split.split_job:split_order",
+        order="semsim.split.split_job:SplitJob",
         work="semsim.split.split_job:do_split",
         told="semsim.cli.split:outcome_text",
         rows="semsim.cli.split:outcome_rows",
         whole="semsim.split.split_job:whole_plan",
     ),
     "federated": Kind(
-        order="semsim.federated.comparison_job:comparison_order",
+        order="semsim.federated.comparison_job:FederatedJob",
         work="semsim.federated.comparison_job:do_comparison",
         told="semsim.cli.federated:told",
         rows="semsim.federated.summary:rows_of",
         whole="semsim.federated.comparison_job:whole_comparison",
     ),
     "judge": Kind(
-        order="semsim.judges.judge_job:judge_order",
+        order="semsim.judges.judge_job:JudgeOrder",
         work="semsim.judges.judge_job:do_judge",
         told="semsim.cli.judge:told",
         state="training.pt",
     ),
     "look": Kind(
-        order="semsim.importers.import_job:order_of",
+        order="semsim.importers.import_job:ImportOrder",
         work="semsim.importers.import_job:do_look",
         told="semsim.importers.import_job:look_text",
     ),
     "import": Kind(
-        order="semsim.importers.import_job:order_of",
+        order="semsim.importers.import_job:ImportOrder",
         work="semsim.importers.import_job:do_keep",
         told="semsim.importers.import_job:kept_text",
     ),
     "dataset": Kind(
-        order="semsim.datasets.fetch_job:fetch_order",
+        order="semsim.datasets.fetch_job:FetchOrder",
         work="semsim.datasets.fetch_job:do_fetch",
         told="semsim.datasets.fetch_job:told",
     ),
     "comparison": Kind(
-        order="semsim.comparison.packed_job:packed_order",
+        order="semsim.comparison.packed_job:PackOrder",
         work="semsim.comparison.packed_job:do_packed",
         told="semsim.comparison.packed_job:told",
     ),
+    "score": Kind(
+        order="semsim.scores.score_job:ScoreOrder",
+        work="semsim.scores.score_job:do_score",
+        told="semsim.scores.score_job:told",
+        rows="semsim.scores.score_job:rows_of",
+        exit_code="semsim.scores.score_job:exit_code",
+    ),
+    "weights": Kind(
+        order="semsim.scores.score_job:WeightsOrder",
+        work="semsim.scores.score_job:do_fetch",
+        told="semsim.scores.score_job:fetched",
+    ),
     "campaign": Kind(
-        order="semsim.campaign.campaign_job:campaign_order",
+        order="semsim.campaign.campaign_job:CampaignOrder",
         work="semsim.campaign.campaign_job:do_campaign",
         told="semsim.cli.campaign:campaign_summary",
         exit_code="semsim.cli.campaign:exit_code",
@@ -113,14 +125,13 @@ def job(
     """Carry out or resume the job in a folder, which a page or another command made."""
     with told_errors():
         asked = read_job(folder)
-        if asked.kind in KINDS:
-            if as_json and not KINDS[asked.kind].rows:
-                raise SettingsError(f"A job {asked.kind} prints no table; leave --json out.")
-            outcome, code = do(asked, as_json=as_json), KINDS[asked.kind].exit_code
-            raise typer.Exit(_named(code)(outcome) if code else 0)
-    from semsim.cli.main import app  # the command that a job of this kind names
-
-    app([*asked.argv, "--job", str(asked.folder), *(["--json"] if as_json else [])])
+        if asked.kind not in KINDS:
+            known = ", ".join(sorted(KINDS))
+            raise JobError(f"{asked.folder} is a job of the kind {asked.kind!r}; known: {known}.")
+        if as_json and not KINDS[asked.kind].rows:
+            raise SettingsError(f"A job {asked.kind} prints no table; leave --json out.")
+        outcome, code = do(asked, as_json=as_json), KINDS[asked.kind].exit_code
+        raise typer.Exit(resolve_name(code)(outcome) if code else 0)
 
 
 def do(
@@ -131,17 +142,17 @@ def do(
     change: of its order, for this time. as_json: print its rows, of a kind that has some.
     """
     kind = KINDS[asked.kind]
-    order = _named(kind.order)(asked)
+    order: Any = read_order(asked, resolve_name(kind.order))
     if change is not None:
         order = change(order)
-    outcome = carry_out(asked, partial(_named(kind.work), order, asked.folder))
+    outcome = carry_out(asked, partial(resolve_name(kind.work), order, asked.folder))
     if outcome is not None:
         if kind.state:
             (asked.folder / kind.state).unlink(missing_ok=True)
         if kind.whole:
-            _keep_time(asked, _named(kind.whole)(order, outcome))
-        rows = _named(kind.rows)(outcome) if as_json else []
-        show_told(rows, _named(kind.told)(outcome), as_json)
+            _keep_time(asked, resolve_name(kind.whole)(order, outcome))
+        rows = resolve_name(kind.rows)(outcome) if as_json else []
+        show_told(rows, resolve_name(kind.told)(outcome), as_json)
     return outcome
 
 
@@ -151,9 +162,3 @@ def _keep_time(asked: Job, whole: Any) -> None:
     seconds = seconds_taken(asked)
     if whole is not None and seconds is not None:
         keep_took(whole, asked.folder.parents[1], seconds)
-
-
-def _named(path: str) -> Callable[..., Any]:
-    module, _, name = path.partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), name)
-    return found

@@ -5,12 +5,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from semsim.cli.job import do
 from semsim.datasets import DATASETS
 from semsim.errors import SettingsError
-from semsim.jobs.folders import read_job
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations import STUDIES, failures, study_plan, study_table, summary
 from semsim.learning.ablations_run import (
@@ -45,26 +43,7 @@ from semsim.terminal import (
 from semsim.weights import CHECKPOINTS
 from semsim.words import counted, words_of_test
 
-
-class _JobsOfOlderVersions(TyperGroup):
-    """A group that resumes the jobs of a version whose `learn` trained with options alone."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
-            if "--job" not in args[:-1]:
-                ctx.fail(
-                    "`learn` names what it does: `learn run --labels FILE --name NAME`, with "
-                    "settings as --preset small:epochs=5,lr=0.01."
-                )
-            place = args.index("--job")
-            typed = [*args[:place], *args[place + 2 :]]
-            args = ["carry-out", "--job", args[place + 1], "--", *typed]
-        return super().parse_args(ctx, args)
-
-
-app = typer.Typer(
-    cls=_JobsOfOlderVersions, no_args_is_help=True, help="Train SemSim, judge it, study it."
-)
+app = typer.Typer(no_args_is_help=True, help="Train SemSim, judge it, study it.")
 
 _Labels = Annotated[
     list[Path],
@@ -274,22 +253,6 @@ def promote_command(
         typer.echo(f"{promote(checkpoints, name)} is the SemSim of this workspace.")
 
 
-@app.command("carry-out", hidden=True)
-def carry_out_command(
-    job: Annotated[Path, typer.Option(help="Job of an older version.")],
-    typed: Annotated[list[str] | None, typer.Argument(help="What the job says it was.")] = None,
-) -> None:
-    """Carry out or resume a job of an older version; `semsim-studio job` does any."""
-    with told_errors():
-        asked = read_job(job)
-        if typed and ("learn", *typed) != asked.argv:
-            raise SettingsError(
-                f"A training is resumed as it was asked for; {' '.join(typed)} would change it. "
-                "Leave the options beside --job out, or train anew with `learn run`."
-            )
-        do(asked)
-
-
 def read_settings(text: str) -> TrainSettings:
     """The settings in "small:epochs=5,backbone=lenet": those of a preset, some replaced."""
     name, _, rest = text.strip().partition(":")
@@ -340,7 +303,7 @@ def judged_text(outcome: dict[str, Any]) -> str:
         f"Trained on {votes}: {outcome['n_triplets']} triplets of {outcome['n_originals']} "
         f"originals, {outcome['epochs']} epochs.",
         *([f"Stopped after epoch {outcome['epochs']}: {stopped}"] if stopped else []),
-        *(_judged_lines(outcome) if "held_out" in outcome else []),
+        *_judged_lines(outcome),
         *(f"Warning: {warning}" for warning in outcome["warnings"]),
         f"Checkpoint: {checkpoint}",
     ]
@@ -349,12 +312,10 @@ def judged_text(outcome: dict[str, Any]) -> str:
 
 
 def judged_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row a metric on what was held out, then in sample; none where nothing was judged."""
+    """Return a row a metric on what was held out, then in sample."""
     judged = {"held out": "held_out", "in sample": "in_sample"}
     return [
-        {"table": table, **row}
-        for table, key in judged.items()
-        for row in outcome.get(key, {}).get("metrics", ())
+        {"table": table, **row} for table, key in judged.items() for row in outcome[key]["metrics"]
     ]
 
 

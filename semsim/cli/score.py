@@ -4,7 +4,7 @@ Exit codes of `score`: 0 when all that was asked for was computed, 1 when a metr
 or an image was left out, 2 when nothing could be done.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,17 +13,16 @@ import typer
 
 from semsim.device import pick_device
 from semsim.errors import SemsimError, SettingsError, WeightsError
-from semsim.jobs import folders as jobs
 from semsim.kept.places import settle
 from semsim.metrics import (
     METRICS,
     Resources,
     all_metrics,
     find_metric,
-    summarise,
 )
 from semsim.progress import Report
 from semsim.scores.folder_pairs import folder_scores, match_folders
+from semsim.scores.score_job import number, summaries, summary_text
 from semsim.scores.scoring import (
     ScoreBook,
     pair_sets_of_folders,
@@ -46,9 +45,6 @@ from semsim.terminal import (
 from semsim.weights import CHECKPOINTS, download, locate, read_manifest
 
 CheckpointsOption = Annotated[Path, typer.Option(help="Folder of weight files.")]
-JobOption = Annotated[
-    Path | None, typer.Option(help="Run as the job in this folder (pages use it).", hidden=True)
-]
 
 
 def score(
@@ -89,7 +85,6 @@ def score(
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     as_json: Json = False,
-    job: JobOption = None,
 ) -> None:
     """Score reconstructions against their originals; print a table and write the scores."""
     with told_errors():
@@ -109,12 +104,10 @@ def score(
         if given[0]:
             if originals is None or reconstructions is None:
                 raise SettingsError("--originals and --reconstructions go together.")
-            if job is not None:
-                raise SettingsError("--job goes with --set or --labels; leave it out for folders.")
             complete = _score_folders(originals, reconstructions, names, resources, out, as_json)
         else:
             work = _sets_work(sets or [], labels, names, resources, scores)
-            complete = _score_sets(work, out, job, as_json)
+            complete = _score_sets(work, out, as_json)
     raise typer.Exit(0 if complete else 1)
 
 
@@ -127,7 +120,6 @@ def weights(
     ] = False,
     checkpoints: CheckpointsOption = CHECKPOINTS,
     as_json: Json = False,
-    job: JobOption = None,
 ) -> None:
     """List the weight files metrics need, or fetch the named ones with --download."""
     with told_errors():
@@ -135,10 +127,10 @@ def weights(
         wanted = list(names or manifest)
         if fetch and not names:
             raise SettingsError(f"Name the files to fetch: {', '.join(manifest)}.")
-        if job is not None and not fetch:
-            raise SettingsError("--job goes with --download, the only work there is.")
         if fetch:
-            _in_job(job, lambda report: _download(wanted, checkpoints, report))
+            with TerminalBar(unit="step") as bar:
+                for name in wanted:
+                    download(name, checkpoints, bar)
     states = [(name, _weight_state(name, checkpoints)) for name in wanted]
     rows = [
         dict(zip(("name", "state", "where"), (n, *s.split(None, 1)), strict=True))
@@ -192,45 +184,20 @@ def _sets_work(
     return lambda report: score_sets(pair_sets, names, resources, scores, report)
 
 
-def _score_sets(
-    work: Callable[[Report], ScoreBook], out: Path | None, job: Path | None, as_json: bool
-) -> bool:
-    books: list[ScoreBook] = []
-
-    def run(report: Report) -> dict[str, Any]:
-        books.append(work(report))
-        return book_record(books[0])
-
-    if _in_job(job, run) is None:
-        return False  # stopped as asked
-    book = books[0]
+def _score_sets(work: Callable[[Report], ScoreBook], out: Path | None, as_json: bool) -> bool:
+    with TerminalBar(unit="step") as bar:
+        book = work(bar)
     if out is not None:
         write_table(book.scores, out)
+    rows = summaries(book)
     if out == STDOUT:
-        say(_book_table(_summaries(book)))
+        say(summary_text(rows))
     else:
-        show(_summaries(book), _book_table(_summaries(book)), as_json)
+        show(rows, summary_text(rows), as_json)
     unavailable = _say_unavailable(book.unavailable)
     for (title, name), reason in book.refused.items():
         say(f"{name} of {title}: {reason}")
     return not unavailable and not book.refused
-
-
-def book_record(book: ScoreBook) -> dict[str, Any]:
-    """What a job keeps of a book: how much was computed, and why the rest was not."""
-    return {
-        "computed": len(book.facts),
-        "unavailable": book.unavailable,
-        "refused": [
-            {"set": title, "metric": name, "reason": reason}
-            for (title, name), reason in book.refused.items()
-        ],
-    }
-
-
-def _in_job(folder: Path | None, work: Callable[[Report], dict[str, Any]]) -> dict[str, Any] | None:
-    with TerminalBar(unit="step") as bar:
-        return work(bar) if folder is None else jobs.run_as_job(folder, work, also=bar)
 
 
 def _names(text: str, resources: Resources) -> list[str]:
@@ -274,10 +241,6 @@ def _fetch_for(names: Sequence[str], resources: Resources) -> None:
             say(f"Not fetched: {error}")
 
 
-def _download(names: Sequence[str], checkpoints: Path, report: Report) -> dict[str, Any]:
-    return {"files": [str(download(name, checkpoints, report)) for name in names]}
-
-
 def _is_here(name: str, checkpoints: Path) -> bool:
     return _weight_state(name, checkpoints).startswith("ok")
 
@@ -305,29 +268,6 @@ def _record_table(records: dict[str, dict[str, Any]]) -> str:
         error = record["standard_error"]
         spread = "" if error is None else f"± {error:.4g} (standard error)"
         notes = "; ".join(part for part in (spread, *record["notes"]) if part)
-        facts = (_number(record["mean"]), _number(record["sd"]), record["n"], record["n_inf"])
+        facts = (number(record["mean"]), number(record["sd"]), record["n"], record["n_inf"])
         rows.append([name, *(str(fact) for fact in facts), notes])
     return text_table(header, rows)
-
-
-def _summaries(book: ScoreBook) -> list[dict[str, Any]]:
-    keys = ["dataset", "attack", "model", "metric"]
-    rows = []
-    for named, part in book.scores.groupby(keys, sort=False):
-        found = summarise(part["value"].to_numpy())
-        facts = {"mean": found.mean, "sd": found.sd, "n": found.n, "n_inf": found.n_inf}
-        rows.append(dict(zip(keys, map(str, named), strict=True)) | facts)
-    return rows
-
-
-def _book_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    header = ["dataset", "attack", "model", "metric", "mean", "sd", "values", "infinite"]
-    told = [
-        [_number(fact) if key in ("mean", "sd") else str(fact) for key, fact in row.items()]
-        for row in rows
-    ]
-    return text_table(header, told)
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.6g}"

@@ -13,7 +13,7 @@ from semsim.comparison.compared import Scored, compared
 from semsim.comparison.foreign import specs_of
 from semsim.comparison.study_tables import StudyTables
 from semsim.errors import DataError
-from semsim.jobs.folders import Job, read_json, read_order
+from semsim.jobs.folders import read_json
 from semsim.progress import Progress, Report
 
 PACK_JOB = "comparison"
@@ -45,11 +45,6 @@ def pack_files(tables: StudyTables, scored: Scored) -> dict[str, pd.DataFrame | 
     frames = {f"{name}.parquet": table for name, table in found.items() if table is not None}
     order = {"metrics": [spec.name for spec in scored.specs], "weights": scored.weights}
     return {**frames, "scores.parquet": scored.table, "metrics.json": order}
-
-
-def packed_order(job: Job) -> PackOrder:
-    """What the job was asked for."""
-    return read_order(job, PackOrder)
 
 
 def do_packed(order: PackOrder, folder: Path, report: Report) -> dict[str, str]:

@@ -49,14 +49,10 @@ def seen_by(checkpoints: Path, name: str, listed: pd.DataFrame) -> Seen | None:
         raise DataError(f"{error} Choose all originals.") from error
     found = learned_by(training).among(listed)
     if found.unknown and not found.unseen:
-        why = "its file does not list them. Choose all originals."
-        if training.originals:
-            why = (
-                "no table says their data set, and there are no pixels to go by. Add the column "
-                "dataset, or choose all originals."
-            )
         raise DataError(
-            f"It is not known which of these originals SemSim ({name}) learned from: {why}"
+            f"It is not known which of these originals SemSim ({name}) learned from: no table says "
+            "their data set, and there are no pixels to go by. Add the column dataset, or choose "
+            "all originals."
         )
     return found
 

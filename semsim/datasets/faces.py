@@ -1,6 +1,6 @@
 """Built-in data sets for the pair task: 100 faces, and a detector's faces and other things."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -29,7 +29,7 @@ class Faces:
 
     train_per_face: int = setting(20, least=1)
     seed: int = setting(0, least=0)
-    people: int = field(default=FACES, metadata={"before": FACES})
+    people: int = FACES
 
     def __post_init__(self) -> None:
         if not 1 <= self.people <= FACES:

@@ -34,15 +34,10 @@ def queue_fetch(order: FetchOrder, root: Path) -> Job:
     Raises `SettingsError` for a data set that needs no files from elsewhere.
     """
     _made(order)
-    live = [job for job in jobs.live_jobs(root, KIND) if fetch_order(job) == order]
+    live = [job for job in jobs.live_jobs(root, KIND) if jobs.read_order(job, FetchOrder) == order]
     if live:
         return live[0]
     return jobs.create(root, kind=KIND, title=f"Fetching {order.name}", order=order)
-
-
-def fetch_order(job: Job) -> FetchOrder:
-    """The order of a job."""
-    return jobs.read_order(job, FetchOrder)
 
 
 def do_fetch(order: FetchOrder, folder: Path, report: Report) -> dict[str, Any]:

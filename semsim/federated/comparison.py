@@ -264,7 +264,7 @@ def _begin(order: FederatedOrder, examples: str, out: Path) -> None:
     asked = {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(order).items()}
     asked |= {"examples": examples}
     begun = jobs.read_json(path) if path.exists() else asked
-    changed = [key for key in asked if asked[key] != ({"examples": examples} | begun).get(key)]
+    changed = [key for key in asked if asked[key] != begun.get(key)]
     if changed == ["examples"]:
         raise SettingsError(
             f"{out} was begun with other examples than {order.data} has now. Choose another folder."
@@ -274,7 +274,7 @@ def _begin(order: FederatedOrder, examples: str, out: Path) -> None:
             f"{out} was begun with {changed[0]}={begun.get(changed[0])!r}, not "
             f"{asked[changed[0]]!r}. Choose another folder, or go on with its own settings."
         )
-    if not path.exists() or "examples" not in begun:
+    if not path.exists():
         out.mkdir(parents=True, exist_ok=True)
         write_json(path, asked)
 

@@ -9,13 +9,11 @@ from typing import Any
 from semsim.federated.settings import FederatedOrder
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
-from semsim.jobs.orders import from_record
 from semsim.kept.whole import write_json
 from semsim.progress import Report
 
 KIND = "federated"
 TRAINING = "training.json"  # curves and costs, in the folder of the results
-_FACTS = "federated.json"  # of jobs of a previous version
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +55,6 @@ def whole_comparison(order: FederatedJob, outcome: Mapping[str, Any]) -> Federat
     """What a comparison's job has carried out: all of its order, in a folder of its own."""
     del outcome
     return order.order
-
-
-def comparison_order(job: Job) -> FederatedJob:
-    """The order of a job; a previous version kept it in federated.json."""
-    if job.argv:
-        return from_record(FederatedJob, jobs.read_json(job.folder / _FACTS))
-    return jobs.read_order(job, FederatedJob)
 
 
 def _free(root: Path, order: FederatedOrder) -> Path:

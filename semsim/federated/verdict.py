@@ -16,7 +16,7 @@ from semsim.federated.summary import NEAR, count_of, decibels, strength, with_sp
 from semsim.images import read_image, read_images, to_uint8
 from semsim.metrics.pixel import psnr
 from semsim.metrics.structural import ssim
-from semsim.sets.control import RULE, Count, judged
+from semsim.sets.control import Count, judged
 from semsim.sets.reader import read_set
 
 SAME = 1e-6  # gradients closer than this are one gradient with rounding
@@ -44,7 +44,7 @@ class ArmScore:
     difference: of SSIM from the yardstick's, image by image; margin: half its 95 % interval
     (Student's t over images, or over seeds), infinite where there is only one. images, failed,
     clearer, by_shapes: counts, the last two as in a `Count` (`semsim.sets.control`); means are NaN
-    where all failed. verdict: one of `WORDS`. rule: by which pictures were counted.
+    where all failed. verdict: one of `WORDS`.
     """
 
     arm: str
@@ -61,7 +61,6 @@ class ArmScore:
     by_shapes: int
     gradient_difference: float | None
     verdict: str
-    rule: int = RULE
 
 
 WORDS = {

@@ -123,7 +123,7 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
 
     @classmethod
     def from_checkpoint(cls, path: Path) -> Self:
-        """The SemSim in one file, `checkpoints/<name>.safetensors`, of this version or an older.
+        """The SemSim in one file, `checkpoints/<name>.safetensors`.
 
         Raises `WeightsError` where the file is missing, broken or of another kind.
 

@@ -1,7 +1,7 @@
 """Long work as folders: a job runs in its own process and all that is known of it is on disk.
 
-    <root>/<id>/spec.json       id, kind, title, program, command, created
-    <root>/<id>/order.json      what was asked for; a job with a command of its own has none
+    <root>/<id>/spec.json       id, kind, title, program, created
+    <root>/<id>/order.json      what was asked for
     <root>/<id>/progress.jsonl  one line a report: done, total, note, values, at
     <root>/<id>/result.json     present when the work is done
     <root>/<id>/error.txt       present when it failed: what went wrong, then the traceback
@@ -35,7 +35,7 @@ import pandas as pd
 import psutil
 
 from semsim.errors import JobError, StopRequestedError
-from semsim.jobs.orders import from_record, options, to_record
+from semsim.jobs.orders import from_record, to_record
 from semsim.jobs.owner import SAME, is_alive, owner_from, owner_now
 from semsim.jobs.progress_log import (
     ProgressWriter,
@@ -80,15 +80,11 @@ _WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What was asked for; `created` is ISO 8601 in UTC.
-
-    argv: follows `python <program>`; empty where the job is carried out from its order.
-    """
+    """What was asked for; `created` is ISO 8601 in UTC."""
 
     folder: Path
     kind: str
     title: str
-    argv: tuple[str, ...]
     created: str
     program: tuple[str, ...] = PROGRAM
 
@@ -100,8 +96,7 @@ class Job:
     @property
     def command(self) -> tuple[str, ...]:
         """What follows `python <program>` where the job is started or resumed."""
-        folder = str(self.folder)
-        return (*self.argv, "--job", folder) if self.argv else ("job", folder)
+        return ("job", str(self.folder))
 
 
 def create(
@@ -109,17 +104,14 @@ def create(
     *,
     kind: str,
     title: str,
-    argv: Sequence[str] = (),
     order: Any = None,
     files: Mapping[str, pd.DataFrame | Mapping[str, Any]] | None = None,
     program: Sequence[str] = PROGRAM,
 ) -> Job:
     """A new job below `root`, not yet started.
 
-    argv: what follows `semsim-studio`; paths in it should be absolute. "{job}" in it becomes
-        the job's folder, so that a command can name a file of its own.
-    order: a dataclass, see `to_record`, by which `semsim-studio job` carries out a job that has
-        no `argv`; paths in it should be absolute.
+    order: a dataclass, see `to_record`, by which `semsim-studio job` carries out the job; paths
+        in it should be absolute.
     files: tables (written as Parquet) and mappings (JSON) put into the folder before it starts.
     """
     now = datetime.now(UTC)
@@ -133,7 +125,6 @@ def create(
         "kind": kind,
         "title": title,
         "program": list(program),
-        "command": [part.replace("{job}", str(folder)) for part in argv],
         "created": now.isoformat(timespec="seconds"),
     }
     write_json(folder / "spec.json", spec)  # last: a folder without one is not a job yet
@@ -141,17 +132,8 @@ def create(
 
 
 def read_order(job: Job, kind: type[T]) -> T:
-    """The order of a job without `argv`; `SemsimError` where its folder does not say."""
+    """Return the order of a job; `SemsimError` where its folder does not say it."""
     return from_record(kind, read_json(job.folder / ORDER_FILE))
-
-
-def older_options(job: Job, *needed: str) -> dict[str, str]:
-    """The `options` of a job that a previous version made; `JobError` where one is missing."""
-    given = options(job.argv)
-    missing = [name for name in needed if name not in given]
-    if missing:
-        raise JobError(f"{job.folder} cannot be resumed: it does not say its {missing[0]}.")
-    return given
 
 
 def open_job(root: Path, job_id: str) -> Job:
@@ -164,7 +146,7 @@ def open_job(root: Path, job_id: str) -> Job:
 def read_job(folder: Path) -> Job:
     """The job in `folder`; `JobError` where it has no readable spec.json."""
     folder = Path(folder).resolve()
-    spec = {"program": list(PROGRAM), **read_json(folder / "spec.json")}
+    spec = read_json(folder / "spec.json")
     for name, is_right in _SPEC.items():
         if not is_right(spec.get(name)):
             raise JobError(
@@ -175,7 +157,6 @@ def read_job(folder: Path) -> Job:
         folder=folder,
         kind=spec["kind"],
         title=spec["title"],
-        argv=tuple(spec["command"]),
         created=spec["created"],
         program=tuple(spec["program"]),
     )
@@ -191,7 +172,7 @@ def _are_texts(value: object) -> bool:
 
 _SPEC: Mapping[str, Callable[[object], bool]] = {
     **dict.fromkeys(("kind", "title", "created"), _is_text),
-    **dict.fromkeys(("command", "program"), _are_texts),
+    "program": _are_texts,
 }
 
 

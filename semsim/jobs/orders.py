@@ -1,6 +1,6 @@
-"""What a job was asked for: a dataclass that is kept as JSON, and the arguments of older jobs."""
+"""What a job was asked for: a dataclass that is kept as JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from types import MappingProxyType, NoneType
@@ -63,23 +63,6 @@ def from_record(kind: type[T], record: Mapping[str, Any]) -> T:
         return kind(**{name: _value(name, hints[name], value) for name, value in record.items()})
     except TypeError as error:
         raise SettingsError(f"This is no {kind.__name__}: {error}.") from error
-
-
-def options(argv: Sequence[str]) -> dict[str, str]:
-    """The values of `--name value` in `argv`; a flag without one is "true", `--no-name` "false"."""
-    found = {}
-    for place, part in enumerate(argv):
-        if not part.startswith("--"):
-            continue
-        following = argv[place + 1] if place + 1 < len(argv) else "--"
-        name = part.removeprefix("--")
-        if not following.startswith("--"):
-            found[name] = following
-        elif name.startswith("no-"):
-            found[name.removeprefix("no-")] = "false"
-        else:
-            found[name] = "true"
-    return found
 
 
 def _value(name: str, hint: Any, value: Any) -> Any:

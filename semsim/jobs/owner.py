@@ -18,13 +18,9 @@ def owner_now(pid: int) -> dict[str, float]:
 
 
 def owner_from(content: Mapping[str, Any]) -> dict[str, float] | None:
-    """What `owner_now` returned, as read from a file; None where that does not say it.
-
-    A file from before there was "booted" has the moment the computer says it was booted now.
-    """
-    told = {"booted": psutil.boot_time(), **content}
+    """Return what `owner_now` returned, as read from a file; None where that does not say it."""
     try:
-        return {name: float(told[name]) for name in ("pid", "started", "booted")}
+        return {name: float(content[name]) for name in ("pid", "started", "booted")}
     except (KeyError, TypeError, ValueError):
         return None
 

@@ -63,11 +63,6 @@ def queue_judge(order: JudgeOrder, root: Path) -> Job:
     return jobs.create(root, kind=KIND, title=title, order=order.resolved())
 
 
-def judge_order(job: Job) -> JudgeOrder:
-    """What a job was asked for."""
-    return jobs.read_order(job, JudgeOrder)
-
-
 def seed_of(order: JudgeOrder) -> int:
     """The seed of its weights, which no judge of another name has."""
     drawn = hashlib.sha256(order.name.encode()).digest()

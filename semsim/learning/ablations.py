@@ -77,9 +77,9 @@ class StudyPlan:
 
     what: of `STUDIES`. values: what is varied. settings: of every training but for that.
     A seed decides the training and the choice of test originals, so that all values of one seed
-    are judged by the same images. controls: of `semsim.learning.controls.CHOICES`; plans of older
-    versions have the start alone. Raises `SettingsError` for no value, no seed or one twice, and
-    for a loss or margin that cannot be varied with all else as it is.
+    are judged by the same images. controls: of `semsim.learning.controls.CHOICES`. Raises
+    `SettingsError` for no value, no seed or one twice, and for a loss or margin that cannot be
+    varied with all else as it is.
     """
 
     what: str

@@ -67,12 +67,11 @@ class Workplace:
 class JudgedOrder:
     """A training, what is kept to judge it by, and the licence its card states.
 
-    hold_out: None learns from everything and judges nothing, as trainings of older versions.
     controls: of `semsim.learning.controls.CHOICES`; "all" trains a second time, on shuffled votes.
     """
 
     order: Order
-    hold_out: HoldOut | None
+    hold_out: HoldOut
     licence: str = NOT_STATED
     controls: str = START
 
@@ -116,8 +115,6 @@ def train_and_judge(
     Goes on from what an earlier run left in `folder`. Returns the outcome of `learn` with
     `split`, `held_out` and `in_sample`, see `evaluate`. Raises as `learn` and `divide`.
     """
-    if asked.hold_out is None:
-        return _trained(asked.order, material.labels, folder, START, report)[0]
     split = divide(material.labels, asked.hold_out)
     check_unseen(asked.order.settings.weights, split.test)
     outcome, absent = _trained(asked.order, split.train, folder, asked.controls, report)
@@ -293,15 +290,12 @@ def queue_judged(asked: JudgedOrder, material: Material, place: Workplace, root:
     require_free(order.checkpoint)
     orders.refuse_taken(order.name, root)
     check_start(order.settings)
-    labels = learned = material.labels
-    if asked.hold_out is not None:
-        split = divide(labels, asked.hold_out)
-        check_unseen(order.settings.weights, split.test)
-        for side in (split.test, split.train):
-            check_judgeable(side, material.votes)
-        learned = split.train
-    learnable(take_stock(learned), order.settings.ordering)
-    facts = Facts(name=order.name, study=order.study, simulated=is_simulated(labels))
+    split = divide(material.labels, asked.hold_out)
+    check_unseen(order.settings.weights, split.test)
+    for side in (split.test, split.train):
+        check_judgeable(side, material.votes)
+    learnable(take_stock(split.train), order.settings.ordering)
+    facts = Facts(name=order.name, study=order.study, simulated=is_simulated(material.labels))
     return jobs.create(
         root,
         kind=orders.KIND,

@@ -183,7 +183,7 @@ def table_rows(judged: Mapping[str, Any]) -> list[list[str]]:
         [row["title"], *(_interval(*found) for found in _measured(row))]
         for row in judged["metrics"]
     ]
-    absent = judged.get("absent", {})  # older evaluations had no controls
+    absent = judged["absent"]
     blank = [""] * (len(HEADS) - 2)
     return rows + [
         [f"SemSim, {WHAT[name]}", why.split(",")[0], *blank] for name, why in absent.items()

@@ -92,9 +92,6 @@ def halves(report: Report, controls: str) -> tuple[Report, Report]:
     return first, second
 
 
-_UNCONTROLLED = "It was judged before controls were kept: nothing says what its votes taught it."
-
-
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """What a test says of a SemSim.
@@ -112,16 +109,10 @@ def verdict_of(judged: Mapping[str, Any]) -> Verdict:
 
     A SemSim loses to what tells the same images apart as well or better. Where it is ahead and the
     95 % interval of the difference reaches 0 it has not beaten it, and is said to be ahead only.
-    An evaluation of an older version, which had no differences, says so; what it lost to follows
-    from its AUCs.
     """
-    against = judged.get("against")
-    known = _by_auc(judged) if against is None else against
-    rows = {row["metric"]: row for row in known if row["difference"] is not None}
+    rows = {row["metric"]: row for row in judged["against"] if row["difference"] is not None}
     counting = [row for name, row in rows.items() if name in CLASSIC or row["control"] == START]
     lost = tuple(row["title"] for row in counting if row["difference"] <= 0) if counting else None
-    if against is None:
-        return Verdict(sentences=(_UNCONTROLLED,), lost=lost)
     sentences = []
     classic = [rows[name] for name in CLASSIC if name in rows]
     if classic:
@@ -136,22 +127,6 @@ def verdict_of(judged: Mapping[str, Any]) -> Verdict:
     return Verdict(sentences=tuple(sentences), lost=lost)
 
 
-def _by_auc(judged: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The differences of an evaluation that kept AUCs only, as far as `verdict_of` counts them."""
-    rows = {row["metric"]: row for row in judged.get("metrics", ())}
-    aucs = {name: row["auc"].get("pooled", {}).get("auc") for name, row in rows.items()}
-    own = next((name for name in rows if name.startswith("semsim:")), "")
-    return [
-        {
-            **{"metric": name, "title": row["title"]},
-            "control": START if name == f"{own}.{START}" else "",
-            "difference": None if None in (aucs[own], aucs[name]) else aucs[own] - aucs[name],
-        }
-        for name, row in rows.items()
-        if own not in ("", name)
-    ]
-
-
 def _of_classic(row: Mapping[str, Any], n: int, judged: Mapping[str, Any]) -> str:
     among = ", the best of MSE, PSNR and SSIM here," if n > 1 else ""
     kinds = ("held-out original", "held-out originals")
@@ -159,7 +134,7 @@ def _of_classic(row: Mapping[str, Any], n: int, judged: Mapping[str, Any]) -> st
         kinds = ("original it learned from", "originals it learned from")
     said = f"{beaten(row, row['title'] + among)} on {counted(row['n_originals'], *kinds)}"
     other = f"the preset {MIXED}"
-    if judged.get("loss") == MIXED:
+    if judged["loss"] == MIXED:
         other = f"from {FEW_ORIGINALS} originals on the preset pooled"
     advice = "" if row["difference"] > 0 else f": more votes, or {other}"
     return f"{said[0].upper()}{said[1:]}{advice}."

@@ -105,7 +105,7 @@ def evaluate(
         "metrics": [*metric_rows(analysis), _human_row(analysis)],
         "against": difference_rows(against, controls),
         "absent": {name: (absent or {}).get(name, why) for name, why in lacking.items()},
-        "loss": read_training(checkpoint).settings.get("loss", ""),
+        "loss": read_training(checkpoint).settings["loss"],
         "left_out": _left_out([mine, theirs]),
         "notes": list(dict.fromkeys((*evidence.notes, *analysis.notes))),
     }

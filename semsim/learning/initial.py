@@ -106,16 +106,6 @@ def check_unseen(weights: str, test: pd.DataFrame) -> None:
         )
 
 
-def unsaid(weights: str) -> list[str]:
-    """A warning where a training from `weights` may have seen votes on any original, else none."""
-    if seen_before(weights).said:
-        return []
-    return [
-        f"The weights it began with, {Path(weights).name}, do not say which originals they learned "
-        "from, so that those it is judged by may be among them."
-    ]
-
-
 def identify(backbone: str, weights: str) -> str:
     """What tells these weights from all others: a name for ImageNet's, a sha256 for a file.
 
@@ -158,7 +148,7 @@ def start_facts(path: Path) -> dict[str, Any] | None:
 
 def _mark(facts: Mapping[str, Any]) -> str:
     """That a classifier is no better than guessing, where it is not."""
-    return ", at chance" if facts.get("at_chance") else ""
+    return ", at chance" if facts["at_chance"] else ""
 
 
 def _says(path: Path) -> str:

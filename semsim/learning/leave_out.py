@@ -131,11 +131,6 @@ def queue_leave_out(
     return jobs.create(root, kind=KIND, title=title, order=order, files=tables_of(material))
 
 
-def leave_out_order(job: Job) -> LeaveOutJob:
-    """What a job was asked for."""
-    return jobs.read_order(job, LeaveOutJob)
-
-
 def do_leave_out(order: LeaveOutJob, folder: Path, report: Report) -> dict[str, Any]:
     """What the job in `folder` was asked to do."""
     material = material_in(folder)

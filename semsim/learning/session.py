@@ -15,7 +15,7 @@ from semsim.errors import SettingsError, WeightsError
 from semsim.kept.versions import software_versions
 from semsim.kept.whole import whole_file, write_bytes
 from semsim.learning.diagnostics import EpochRecord
-from semsim.learning.initial import identify, seen_before, unsaid
+from semsim.learning.initial import identify, seen_before
 from semsim.learning.orders import STATE_FILE, Order, control_path, require_free
 from semsim.learning.settings import TrainSettings
 from semsim.learning.train import TrainResult, TrainState, train
@@ -71,7 +71,7 @@ def learn(order: Order, labels: pd.DataFrame, folder: Path, report: Report) -> d
         labels, order.settings, report=report, resume=begun, save=save, begun=keep_start
     )
     training = replace(_training(order, labels, outcome), start=_keep_start(order, start))
-    if outcome.model.settings.mixed and start.exists():
+    if outcome.model.settings.mixed:
         training = replace(
             training, results={**training.results, **_weights(outcome.model, load_semsim(start))}
         )
@@ -128,14 +128,12 @@ def read_state(path: Path, order: Order, labels: pd.DataFrame) -> TrainState | N
         return None
     try:
         content = torch.load(path, weights_only=True, map_location="cpu")
-        # What an older version left does not name the settings it did not have.
-        kept = TrainSettings().result_settings() | content["settings"]
-        of = content["labels"]
+        kept, of = content["settings"], content["labels"]
         state = TrainState(
             model=content["model"],
             optimizer=content["optimizer"],
             records=tuple(EpochRecord(**record) for record in content["records"]),
-            best=content.get("best"),
+            best=content["best"],
         )
     except _BROKEN as error:
         raise WeightsError(f"{path} cannot be resumed from ({error}); start again.") from error
@@ -166,22 +164,19 @@ def _start_of(order: Order) -> Training:
         versions={**software_versions(), "initial weights": began_with},
         settings=settings.result_settings(),
         control=START,
-        **seen_before(settings.weights).record(),
+        pixels=seen_before(settings.weights).record(),
     )
 
 
 def _keep_start(order: Order, start: Path) -> str:
-    """Put the start beside the checkpoint and return its hash; "" where there is none.
+    """Put the start beside the checkpoint and return its hash; "" of a control, which has none.
 
-    A control has the start of its SemSim; what an older version began has left none. Controls of
-    an earlier SemSim of the same name must not stand for this one's.
+    Controls of an earlier SemSim of the same name must not stand for this one's.
     """
     if order.control:
         return ""
     for control in CONTROLS:
         control_path(order.checkpoint, control).unlink(missing_ok=True)
-    if not start.exists():
-        return ""
     kept = control_path(order.checkpoint, START)
     write_bytes(kept, start.read_bytes())
     return sha256_of(kept)
@@ -205,11 +200,11 @@ def _training(order: Order, labels: pd.DataFrame, outcome: TrainResult) -> Train
         versions={**software_versions(), "initial weights": began_with},
         settings=settings.result_settings(),
         study=order.study,
-        warnings=[*outcome.warnings, *unsaid(settings.weights)],
+        warnings=outcome.warnings,
         results={**last, "n_held_out": float(len(outcome.held_out))},
         stopped=outcome.stopped,
         control=order.control,
-        **seen_before(settings.weights).and_from(labels).record(),
+        pixels=seen_before(settings.weights).and_from(labels).record(),
     )
 
 

@@ -33,8 +33,6 @@ class MetricSpec:
     weights: names in `checkpoints/manifest.json` of the files it cannot do without.
     libraries: distributions that compute it, besides those every result depends on.
     smallest_side: of an image it can judge, in pixels.
-    revision: goes up where the same images get other values than before, so that values of before,
-        which may lie on disk, are computed again.
     yes_or_no: each value is 0 or 1, so that the mean over images is a rate.
     """
 
@@ -47,7 +45,6 @@ class MetricSpec:
     weights: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
     smallest_side: int = 1
-    revision: int = 0
     yes_or_no: bool = False
 
 

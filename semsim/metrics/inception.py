@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Callable, Iterable, Sized
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -50,8 +50,7 @@ class Kid:
 
     @property
     def spec(self) -> MetricSpec:
-        # 0 left out the terms k(xᵢ, yᵢ), which published KIDs have.
-        return replace(_spec("kid", "KID"), revision=1)
+        return _spec("kid", "KID")
 
     def files(self, resources: Resources) -> tuple[Path, ...]:
         return _files(resources)

@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -60,22 +59,20 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Learned:
-    """What a SemSim learned from. said: False where its checkpoint does not list it."""
+    """What a SemSim learned from."""
 
     pictures: Pictures
-    said: bool = True
 
-    def record(self) -> dict[str, Any]:
-        """The fields `originals` and `pixels` of a `Training`; empty where not all is known."""
-        keys = sorted(self.pictures) if self.said else []
-        return {"originals": keys, "pixels": {key: sorted(self.pictures[key]) for key in keys}}
+    def record(self) -> dict[str, list[str]]:
+        """Return the field `pixels` of a `Training`."""
+        return {key: sorted(self.pictures[key]) for key in sorted(self.pictures)}
 
     def and_from(self, labels: pd.DataFrame) -> Learned:
         """The same with the originals in `labels`, which have dataset, image_id and original."""
         both = dict(self.pictures)
         for key, digests in _pictures_of(labels).items():
             both[key] = both.get(key, frozenset()) | digests
-        return Learned(pictures=both, said=self.said)
+        return Learned(pictures=both)
 
     def among(self, table: pd.DataFrame) -> Seen:
         """The originals in `table`, columns dataset and image_id, and original where it is known.
@@ -93,9 +90,9 @@ class Learned:
                 return True, False
             if theirs and not _comparable(digests, theirs):
                 return True, True
-            if self.said and not (self.pictures if bare else named):
+            if not (self.pictures if bare else named):
                 return False, False
-            unknown = not self.said or _nameless(key) or nameless[bare]
+            unknown = _nameless(key) or nameless[bare]
             return (None, False) if unknown else (False, True)
 
         originals = _pictures_of(table, read=bool(pixels))
@@ -105,10 +102,8 @@ class Learned:
 
 
 def learned_by(training: Training) -> Learned:
-    """What the SemSim of a checkpoint learned from, as far as the checkpoint says it."""
-    pixels = training.pixels
-    pictures = {key: frozenset(pixels.get(key, [_NO_PIXELS])) for key in training.originals}
-    return Learned(pictures=pictures, said=bool(pictures) or training.n_originals == 0)
+    """Return what the SemSim of a checkpoint learned from."""
+    return Learned(pictures={key: frozenset(found) for key, found in training.pixels.items()})
 
 
 def _pictures_of(table: pd.DataFrame, *, read: bool = True) -> Pictures:

@@ -31,10 +31,8 @@ class Training:
     stopped: why it ended before its last epoch; empty where it did not.
     control: of `CONTROLS` where this is no SemSim of its own but what one is compared with.
     start: sha256 of the file with its own start, kept beside it; empty where none was kept.
-    originals: keys of all originals whose votes it was given (`original_keys`), those it was only
-        watched by included; empty where an older version did not say.
-    pixels: of each of them what tells its pictures from others, see `semsim.metrics.learned`; an
-        older version did not say.
+    pixels: by the key of each original whose votes it was given (`original_keys`), also of those
+        it was only watched by, what tells its pictures from others (`semsim.metrics.learned`).
     """
 
     n_originals: int
@@ -49,7 +47,6 @@ class Training:
     stopped: str = ""
     control: str = ""
     start: str = ""
-    originals: Sequence[str] = ()
     pixels: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 

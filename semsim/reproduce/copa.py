@@ -10,7 +10,6 @@ import pandas as pd
 import torch
 import typer
 
-from semsim.attacks.copa import Copa
 from semsim.attacks.linear.rows import attempt, cnn3_model, inversions, linear_rows
 from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder
@@ -177,7 +176,7 @@ def kept_rows(
     workers, scheduler: who takes networks, as for `spread`; with one worker all is done here.
     """
     kept = Pieces(folder, ".parquet", read=pd.read_parquet, write=_write_rows)
-    mark = f"{_fingerprint(images)}-{Copa.revision}"
+    mark = _fingerprint(images)
     grid = {"{}-{}-{}-{}".format(mark, *one): one for one in grid_of(variants, activations, seeds)}
     missing = kept.missing(grid)
     pieces = [Piece(key=key, work=_network_rows, asked=(images, *grid[key])) for key in missing]

@@ -367,7 +367,7 @@ def _begin(chosen: Preset, out: Path) -> None:
     data = {one: digest_of(load(one).data) for one in named}
     asked = json.loads(json.dumps({**asdict(chosen), "examples": data}))
     path = out / "preset.json"
-    if path.exists() and {"examples": data} | jobs.read_json(path) != asked:
+    if path.exists() and jobs.read_json(path) != asked:
         raise SettingsError(f"{out} holds tables of other settings or data. Choose another folder.")
     write_json(path, asked)
 

@@ -42,7 +42,7 @@ from semsim.weights import sha256_of
 if TYPE_CHECKING:
     from torch import Tensor
 
-FORMAT = "semsim-scores/2"  # 1 had PSNR from single precision
+FORMAT = "semsim-scores/2"  # part of every key: raise it where the same images get other values
 WEIGHTS = "weights"
 FACT_COLUMNS = ("dataset", "attack", "model", "metric", "n", "standard_error", "notes")
 BOOK_COLUMNS = (*SCORE_COLUMNS, WEIGHTS)
@@ -291,8 +291,6 @@ def score_key(metric: Metric, images: str, resources: Resources) -> str:
         "weights": [sha256_of(path) for path in metric.files(resources)],
         "images": images,
     }
-    if metric.spec.revision:  # so that the others keep the keys they had before there were any
-        settings["revision"] = metric.spec.revision
     return key_of(settings, 40)
 
 

@@ -6,11 +6,11 @@ wrong colours, outlines and pictures under noise do, which squared error, PSNR a
 nothing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.ndimage import gaussian_gradient_magnitude
@@ -18,7 +18,6 @@ from scipy.ndimage import gaussian_gradient_magnitude
 from semsim.images import read_pixels
 from semsim.sets.reader import ReconstructionSet
 
-RULE = 3  # see `by_present_rule`
 CLEARLY = 0.9  # of the control's error: by luck noise gets a few per cent nearer
 GUESS = "a guess (a plain picture, or the mean of the others)"
 _RIVALS = 50  # originals that a picture is held against: enough to make luck rare
@@ -50,14 +49,6 @@ class Shown(NamedTuple):
 
 
 NOTHING = Shown(nearer=False, told_apart=False)  # of an attack that failed
-
-
-def by_present_rule(row: Mapping[Any, Any]) -> bool:
-    """Whether the pictures of a kept result's `row` were counted as now, by its `rule`.
-
-    With what was counted by another, or by none, nothing is to be compared.
-    """
-    return row.get("rule") == RULE
 
 
 class Count(NamedTuple):

@@ -10,11 +10,10 @@
     <set>/jury.parquet                     optional: what each simulated annotator sees
 
 `manifest.parquet` has all of `COLUMNS`; what the writer does not know is null, such as how an
-imported picture was shifted. Sets of earlier versions may lack `LATER_COLUMNS`; they are read as
-if these were null. `attacked` equals `original` where nothing was changed.
+imported picture was shifted. `attacked` equals `original` where nothing was changed.
 `predictions.parquet` has `PREDICTION_COLUMNS`, a row for each picture and class: subject is
 "original" or "reconstruction", log_probability a natural logarithm, which tells apart what rounds
-to 0 or 1. Sets of earlier versions, and of others, have a column probability instead.
+to 0 or 1.
 `jury.parquet` has `JURY_COLUMNS`, a row for each picture, juror and class: the juror says "none"
 where it is less certain than its threshold, and what the log-probabilities of a picture leave to 1
 is that it sees nothing that could be named.
@@ -27,7 +26,7 @@ PICTURES = ("originals", "reconstructions", ATTACKED)  # folders
 PREDICTION_COLUMNS = ("image_id", "subject", "class_name", "log_probability")
 JURY = "jury.parquet"
 JURY_COLUMNS = ("image_id", "subject", "class_name", "juror", "threshold", "log_probability")
-FIRST_COLUMNS = (
+COLUMNS = (
     "image_id",  # same id in every set that attacked the same original
     "class_id",
     "class_name",
@@ -39,8 +38,6 @@ FIRST_COLUMNS = (
     "shift_x",  # what training augmentation did to the attacked image, in pixels
     "shift_y",
     "flipped",
-)
-LATER_COLUMNS = (
     ATTACKED,  # path relative to the set, null where it is not known
     "residual",  # the attack's objective without priors, for its picture
     "grey_residual",  # the same for a mid-grey one
@@ -50,4 +47,3 @@ LATER_COLUMNS = (
     "found_shift_x",  # the shift the attack estimated; the true one is in shift_x and shift_y
     "found_shift_y",
 )
-COLUMNS = (*FIRST_COLUMNS, *LATER_COLUMNS)

@@ -12,7 +12,7 @@ import pandas as pd
 from semsim.errors import DataError
 from semsim.kept.extras import arrow
 from semsim.kept.places import resolved
-from semsim.sets.format import ATTACKED, COLUMNS, FIRST_COLUMNS, FORMAT, MANIFEST, PICTURES, RUN
+from semsim.sets.format import ATTACKED, COLUMNS, FORMAT, MANIFEST, PICTURES, RUN
 from semsim.words import words_of_test
 
 
@@ -66,13 +66,11 @@ def read_set(folder: Path) -> ReconstructionSet:
         manifest = pd.read_parquet(folder / MANIFEST)
     except (ValueError, OSError, pa.ArrowException) as error:
         raise DataError(f"{folder}/manifest.parquet cannot be read: {error}") from error
-    missing = set(FIRST_COLUMNS) - set(manifest.columns)
+    missing = set(COLUMNS) - set(manifest.columns)
     if missing:
         raise DataError(
             f"{folder}/manifest.parquet lacks the columns {', '.join(sorted(missing))}."
         )
-    for column in set(COLUMNS) - set(manifest.columns):  # the writer was of an earlier version
-        manifest[column] = pd.Series([None] * len(manifest), index=manifest.index, dtype=object)
     _check_paths(folder, manifest)
     return ReconstructionSet(folder, run, manifest)
 

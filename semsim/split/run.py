@@ -22,8 +22,8 @@ from semsim.kept.extras import arrow
 from semsim.metrics import Pairs, Resources, find_metric
 from semsim.metrics.classifier import Classifier, load_classifier, recognised
 from semsim.progress import Progress, Report, silent
-from semsim.registry import plain, plain_before
-from semsim.sets.control import RULE, Count, judged
+from semsim.registry import plain
+from semsim.sets.control import Count, judged
 from semsim.split import experiment
 from semsim.split.defences import stage_of
 from semsim.split.experiment import Leak
@@ -303,7 +303,7 @@ class Run:
             facts = {**self._tested(system, seed), "seconds": time.monotonic() - began}
             self.store.write_system(key, system, facts)
         system, facts = self.store.read_system(key, net, bench.task)
-        if facts.get("test") != self.digests[1]:  # of the key are the images it learned alone
+        if facts["test"] != self.digests[1]:  # of the key are the images it learned alone
             facts |= self._tested(system.to(self.device), seed)
             self.store.write_system(key, system, facts)
         return system.cpu(), facts, key
@@ -316,7 +316,7 @@ class Run:
         self, trained: Trained, tool: ShadowAttack, seed: int, report: Report
     ) -> tuple[Leak, float]:
         """What an attack gets back, made now or before, and the seconds it took."""
-        facts = {"system": trained.key, "data": self.digests, "tool": plain_before(tool)}
+        facts = {"system": trained.key, "data": self.digests, "tool": plain(tool)}
         key = key_of({**facts, "images": self.plan.images, "seed": seed})
         if self._lacks(key, key in self.store.leaks):
             began = time.monotonic()
@@ -356,7 +356,6 @@ class Run:
             "clearer": count.clearer,
             "by_shapes": count.by_shapes,
             "judged": count.over,
-            "rule": RULE,
             **more,
         }
 

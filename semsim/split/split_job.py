@@ -57,19 +57,6 @@ def whole_plan(order: SplitJob, outcome: Mapping[str, Any]) -> SplitPlan | None:
     return None if outcome["reused"] else without_metrics(order.plan)
 
 
-def split_order(job: Job) -> SplitJob:
-    """The order of a job; one of a previous version says in its arguments where."""
-    if not job.argv:
-        return jobs.read_order(job, SplitJob)
-    given = jobs.older_options(job, "data-dir", "checkpoints")
-    place = SplitPlace(
-        data=Path(given["data-dir"]),
-        checkpoints=Path(given["checkpoints"]),
-        device=given.get("device", "auto"),
-    )
-    return SplitJob(plan=plan_of(job), place=place)
-
-
 def plan_of(job: Job) -> SplitPlan:
     """The plan a job carries out; `JobError` where its folder does not say."""
     return from_record(SplitPlan, jobs.read_json(job.folder / PLAN_FILE))

@@ -20,7 +20,7 @@ from semsim.campaign.costs import Cost, keep_cost, probe_key
 from semsim.campaign.probe import epoch_seconds, picture_bytes, probed, starting
 from semsim.device import one_thread, pick_device
 from semsim.layer_graph import count_parameters
-from semsim.registry import plain, plain_before
+from semsim.registry import plain
 from semsim.split.defences import Ensembler, draw_selector
 from semsim.split.experiment import attack as attacked
 from semsim.split.networks import AnyTask, SplitNetwork, Task, task_of
@@ -166,7 +166,7 @@ def _seconds(
         times
         * probed(
             data,
-            probe_key(_ATTACK, plan.dataset, *work[:2], device, plain_before(work.tool)),
+            probe_key(_ATTACK, plan.dataset, *work[:2], device, plain(work.tool)),
             partial(_attack_seconds, device, both, work),
         )
         for work, times in works.items()

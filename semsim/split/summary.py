@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from semsim.sets.control import RULE, Count, by_present_rule
+from semsim.sets.control import Count
 from semsim.terminal import text_table
 from semsim.words import listed, target_words
 
@@ -30,7 +30,6 @@ COLUMNS = (
     "clearer",
     "by_shapes",
     "judged",
-    "rule",
 )
 _COUNTED = ("clearer", "by_shapes", "judged")  # as in a `Count`
 _KEYS = ["network", "defence", "defence_seed", "attack", "attack_seed"]
@@ -74,8 +73,8 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean and standard deviation over seeds, one row a (network, defence, attack, choice).
 
     Systems that are invalid and were not attacked have one row without scores. `n` counts runs,
-    `clearer`, `by_shapes` and `judged` the pictures of all runs, see `semsim.sets.control.Count`,
-    where all were counted by its present rule. sd has n - 1 and is NaN for one run.
+    `clearer`, `by_shapes` and `judged` the pictures of all runs, see `semsim.sets.control.Count`.
+    sd has n - 1 and is NaN for one run.
     `shadow_low` and `shadow_high` are the ends of the shadows' accuracy on public inputs: an attack
     whose shadow has learned little says little.
     """
@@ -173,13 +172,13 @@ def margin(*sides: np.ndarray) -> float:
 def unlearned_words(rows: Sequence[Mapping[Any, Any]], known: Mapping[str, float]) -> str:
     """A warning where an undefended network names hardly more than a guesser, "" where none does.
 
-    rows: of a summary. known: an experiment's baselines, with the `chance` of a right guess; those
-    of older versions have none, and say nothing, as where there is one class and no guess is
-    wrong. Hardly: by (right − chance) / (1 − chance), Cohen's kappa against a guesser where classes
-    are of equal size, below 0.2, "slight" by Landis and Koch (1977).
+    rows: of a summary. known: an experiment's baselines, with the `chance` of a right guess; where
+    there is one class, no guess is wrong and nothing is said. Hardly: by (right − chance) /
+    (1 − chance), Cohen's kappa against a guesser where classes are of equal size, below 0.2,
+    "slight" by Landis and Koch (1977).
     """
-    chance = known.get("chance")
-    if chance is None or chance == 1:
+    chance = known["chance"]
+    if chance == 1:
         return ""
     plain = {row["network"]: row["accuracy"] for row in rows if row["defence"] == "none"}
     poor = {
@@ -244,10 +243,8 @@ def spread_text(row: dict, name: str, digits: int) -> str:
 
 
 def _counted(runs: pd.DataFrame) -> dict[str, float]:
-    """Counts over several runs, and by which rule; nothing where not all are by the present one."""
-    if not all(map(by_present_rule, runs.to_dict("records"))):
-        return {}
-    return {"rule": RULE, **{name: runs[name].sum() for name in _COUNTED}}
+    """Return the counts over several runs."""
+    return {name: runs[name].sum() for name in _COUNTED}
 
 
 def _learned(runs: pd.DataFrame) -> dict[str, float]:
@@ -265,13 +262,13 @@ def shadow_text(row: Mapping[Any, Any]) -> str:
 
 
 def count_of(row: Mapping[Any, Any]) -> Count:
-    """How many pictures of all runs show more than a guess, for a row `by_present_rule`."""
+    """Return how many pictures of all runs show more than a guess."""
     return Count(*(round(row[name]) for name in _COUNTED))
 
 
 def count_text(row: Mapping[Any, Any]) -> str:
-    """Pictures clearer than a guess in a summary's row, "–" where they were not counted."""
-    return count_of(row).short if by_present_rule(row) else "–"
+    """Return the pictures clearer than a guess in a summary's row, "–" where none was attacked."""
+    return "–" if pd.isna(row.get("clearer", np.nan)) else count_of(row).short
 
 
 def cost_text(cost: Mapping[str, Any]) -> str:

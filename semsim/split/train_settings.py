@@ -58,7 +58,6 @@ class ShadowAttack:
         "Noise layers start as",
         "How the shadow's two layers that stand for noise start: random or identity.",
         choices=STARTS,
-        before="random",
     )
 
     def __post_init__(self) -> None:

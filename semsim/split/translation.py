@@ -19,7 +19,7 @@ from semsim.grid.engine import Piece, spread
 from semsim.kept.names import checked_name
 from semsim.kept.pieces import Pieces
 from semsim.progress import Report, silent
-from semsim.registry import plain, plain_before
+from semsim.registry import plain
 from semsim.split.defences import stage_of
 from semsim.split.grammar import CONTENT, Words, sentences, vocabularies
 from semsim.split.observation import FeatureObservation
@@ -172,7 +172,7 @@ class SentenceRun:
 
     def leak_key(self, defence: str, seed: int, tool: ShadowAttack, attack_seed: int) -> str:
         """Of what an attack on a system has read."""
-        facts = {"system": self.key(defence, seed), "tool": plain_before(tool)}
+        facts = {"system": self.key(defence, seed), "tool": plain(tool)}
         return key_of({**facts, "seed": attack_seed})
 
     def tools(self, defence: str, seed: int) -> list[tuple[str, ShadowAttack, int]]:

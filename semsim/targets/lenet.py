@@ -1,6 +1,6 @@
 """The two small classifiers on which gradient inversion is mostly studied."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import nn
@@ -47,7 +47,7 @@ class CNN4:
 
     width: int = 32
     activation: Activation = "relu"
-    batch_norm: bool = field(default=False, metadata={"before": False})
+    batch_norm: bool = False
 
     def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
         """The extractor up to the flattened last feature map, and its number of features."""

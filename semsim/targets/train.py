@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -16,7 +16,7 @@ from semsim.device import keep_freed_memory, pick_device
 from semsim.errors import SettingsError
 from semsim.kept.keys import key_of
 from semsim.progress import Progress, Report, silent
-from semsim.registry import plain_before
+from semsim.registry import plain
 from semsim.targets.checkpoint import TrainState, images_digest, read_state, write_state
 from semsim.targets.each_image import check_trainable, clipped_sum, poisson_batches
 from semsim.targets.mixed_precision import check_mixed
@@ -359,13 +359,11 @@ def _epoch_progress(training: Training, epoch: int, values: Mapping[str, float])
 
 def _fingerprint(training: Training) -> str:
     """A hash of everything that decides the weights."""
-    degrade, settings = training.degrade, plain_before(training.settings)
-    architecture = plain_before(training.architecture)
-    del settings["class"]
+    degrade = training.degrade
     parts = {
-        "architecture": [architecture.pop("class"), architecture],
-        "defence": [type(training.defence).__name__, asdict(training.defence)],
-        "settings": settings,
+        "architecture": plain(training.architecture),
+        "defence": plain(training.defence),
+        "settings": plain(training.settings),
         "degrade": None if degrade is None else getattr(degrade, "__qualname__", repr(degrade)),
         "data": images_digest(training.data),
     }

@@ -1,6 +1,6 @@
 """How a target classifier is trained, as plain values."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from semsim.errors import SettingsError
 from semsim.registry import check_settings, read_plugin, setting
@@ -26,8 +26,8 @@ class TrainSettings:
     weight_decay: float = 5e-4
     seed: int = 0
     loss_scale: float = 1.0
-    until: float = field(default=1.0, metadata={"before": 1.0})
-    mixed_precision: bool = field(default=False, metadata={"before": False})
+    until: float = 1.0
+    mixed_precision: bool = False
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -11,13 +11,12 @@ from semsim.errors import JobError, SemsimError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.kept.versions import product_version
+from semsim.scores.score_job import LABELS_FILE, SCORE_JOB, WEIGHTS_JOB, ScoreOrder, WeightsOrder
 from semsim.scores.scoring import PAIR_COLUMNS
 from semsim.ui import ScienceContext
 from semsim.ui.compare_data import Comparison
 from semsim.weights import WeightFile, locate, read_manifest, weight_file
 
-SCORE_JOB = "score"
-WEIGHTS_JOB = "weights"
 _starting = threading.Lock()  # two pages opened at once start one job
 _SETTLED = {JobState.DONE, JobState.STOPPED, JobState.FAILED, JobState.LOST}
 
@@ -57,7 +56,7 @@ def start_download(context: ScienceContext, name: str) -> Job:
             root,
             kind=WEIGHTS_JOB,
             title=title,
-            argv=["weights", name, "--download", "--checkpoints", str(context.checkpoints)],
+            order=WeightsOrder(name=name, checkpoints=context.checkpoints.resolve()),
         )
         jobs.start(job)
         return job
@@ -105,13 +104,14 @@ def _create_scoring(context: ScienceContext, comparison: Comparison) -> Job:
         context.data / "jobs",
         kind=SCORE_JOB,
         title=f"Scoring {comparison.study.name}",
-        argv=[
-            *("score", "--labels", "{job}/labels.parquet", "--metrics", ",".join(names)),
-            *("--scores", str(context.data / "scores")),
-            *("--checkpoints", str(context.checkpoints), "--device", context.device),
-        ],
+        order=ScoreOrder(
+            metrics=tuple(names),
+            scores=(context.data / "scores").resolve(),
+            checkpoints=context.checkpoints.resolve(),
+            device=context.device,
+        ),
         files={
-            "labels.parquet": comparison.labels[columns],
+            LABELS_FILE: comparison.labels[columns],
             "request.json": {
                 "study": comparison.study.id,
                 "missing": [list(pair) for pair in comparison.book.missing],

@@ -5,7 +5,7 @@ from typing import Any
 import gradio as gr
 
 from semsim.federated.arms import ARMS
-from semsim.federated.comparison_job import KIND, TRAINING, comparison_order
+from semsim.federated.comparison_job import KIND, TRAINING, FederatedJob
 from semsim.federated.settings import FederatedOrder
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
@@ -85,7 +85,7 @@ def begin_comparison(context: ScienceContext, given: Given) -> Job:
 
 def draw(job: Job) -> list[Any]:
     """What came back last, how far each party is, what that says, its pictures, the training."""
-    asked, state = comparison_order(job), jobs.state(job)
+    asked, state = jobs.read_order(job, FederatedJob), jobs.state(job)
     leak = jobs.result(job)["leak"] if state is JobState.DONE else {}
     scores = {score["arm"]: score for score in leak.get("scores", [])}
     arms = federated_form.attacked(asked.order)

@@ -17,7 +17,6 @@ from semsim.federated.summary import (
     strength,
     training_words,
 )
-from semsim.sets.control import by_present_rule
 from semsim.ui import lab_cards
 from semsim.ui.curves import Chart, Curve, svg
 from semsim.ui.lab_sets import METHOD as EACH
@@ -32,10 +31,6 @@ if TYPE_CHECKING:
 
 _HTML = pieces("federated.html")
 METHOD = f"{EACH} Each party counts by the way of looking that gets most back."
-_OLDER = (
-    "This was judged by an earlier version, which counted pictures otherwise: start the comparison "
-    "again for a verdict."
-)
 # Of a verdict, what it means for the party.
 _STANDING = {
     **dict.fromkeys(("identical", "as much"), "sees"),
@@ -127,8 +122,6 @@ def verdict_words(scores: Sequence[Mapping[str, Any]]) -> str:
     Where the attack does not get most pictures back from plain training, nothing is said.
     """
     known = {score["arm"]: score for score in scores}
-    if not all(map(by_present_rule, scores)):
-        return _OLDER
     plain = max((known[arm] for arm in (REFERENCE, RESCALED) if arm in known), key=strength)
     count = count_of(plain)
     figures = f"what came back is {count.words} (SSIM {likeness(plain['ssim'])})"

@@ -11,7 +11,7 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, PlainTex
 from markupsafe import Markup
 
 from semsim.datasets import DATASETS
-from semsim.datasets.fetch_job import KIND, FetchOrder, fetch_order, fetchable, queue_fetch
+from semsim.datasets.fetch_job import KIND, FetchOrder, fetchable, queue_fetch
 from semsim.errors import SemsimError
 from semsim.importers.import_folder import list_pictures
 from semsim.jobs import folders as jobs
@@ -180,7 +180,9 @@ def title_of(item: str) -> str:
 def _told(name: str, root: Path) -> dict[str, Any]:
     if name in DATASETS and name not in absent():
         return {"there": True, "live": False, "words": ""}
-    found = [job for job in jobs.list_jobs(root, KIND) if fetch_order(job).name == name]
+    found = [
+        job for job in jobs.list_jobs(root, KIND) if jobs.read_order(job, FetchOrder).name == name
+    ]
     if not found:
         return {"there": False, "live": False, "words": "It is not being fetched."}
     job = found[0]

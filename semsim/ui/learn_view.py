@@ -87,18 +87,14 @@ def result_html(
 
 
 def _judged(result: Mapping[str, Any]) -> list[str]:
-    """The tables of a training that was judged; none of one from before there were any."""
-    if "held_out" not in result:
-        return []
+    """Return the tables of what a training was judged by."""
     unseen = judged_html(result["held_out"], f"Held out: {result['split']['words']}")
     seen = judged_html(result["in_sample"], "In sample")
     return [_HTML.held_out(unseen, seen)]
 
 
 def verdict_html(result: Mapping[str, Any]) -> str:
-    """What the test says of a finished training, the first sentence large; empty without one."""
-    if "held_out" not in result:
-        return ""
+    """Return what the test says of a finished training, the first sentence large."""
     return _HTML.verdict(verdict_of(result["held_out"]).sentences, result["simulated"])
 
 
@@ -196,13 +192,12 @@ def _lacking(words: str, originals: Sequence[JudgedOriginal]) -> tuple[int, str,
 
 
 def _validation(result: Mapping[str, Any]) -> list[str]:
-    """What the originals kept for validation say; nothing where only the test has any."""
+    """Return what the originals kept for validation say; nothing where only the test has any."""
     results = result["results"]
-    if "validation_accuracy" not in results and "held_out" in result:
+    if "validation_accuracy" not in results:
         return []
-    accuracy, kept = results.get("validation_accuracy"), round(results.get("n_held_out", 0))
-    chose = result.get("settings", {}).get("patience", 0) > 0
-    return [_HTML.validation(accuracy, kept, chose)]
+    kept, chose = round(results["n_held_out"]), result["settings"]["patience"] > 0
+    return [_HTML.validation(results["validation_accuracy"], kept, chose)]
 
 
 def _weights(results: Mapping[str, float]) -> list[str]:
@@ -220,7 +215,7 @@ def _training(row: TrainingRow) -> list[str]:
     compared = ("semsim", "mse", "ssim", *beside)
     numbers = [None if judged is None else auc_of(judged, metric) for metric in compared]
     cells = ["" if number is None else f"{number:.2f}" for number in numbers]
-    if judged and SHUFFLED in judged.get("absent", {}):
+    if judged and SHUFFLED in judged["absent"]:
         cells[-1] = "not run"
     return [
         when(row.created),

@@ -4,7 +4,7 @@ from typing import Any
 
 import gradio as gr
 
-from semsim.campaign.campaign_job import KIND, campaign_order, name_of, whole_campaign
+from semsim.campaign.campaign_job import KIND, CampaignOrder, name_of, whole_campaign
 from semsim.campaign.plan import Campaign
 from semsim.campaign.watch import read_campaign
 from semsim.errors import SemsimError
@@ -106,7 +106,7 @@ def begin_campaign(context: ScienceContext, given: Given) -> Job:
 
 
 def _as_told(job: Job) -> bool:
-    return whole_campaign(campaign_order(job), jobs.result(job)) is not None
+    return whole_campaign(jobs.read_order(job, CampaignOrder), jobs.result(job)) is not None
 
 
 def draw(context: ScienceContext, job: Job) -> list[Any]:

@@ -120,7 +120,7 @@ def result_html(result: Mapping[str, Any]) -> str:
     """What a finished campaign made."""
     crashed = result["n_crashed"]
     broke = f", {crashed} of them broke with an error that is in the set's table" if crashed else ""
-    undone = result.get("undone", {})  # results of before have none
+    undone = result["undone"]
     return lab_cards.made_html(_HTML.result(result, broke, undone), result["sets"])
 
 

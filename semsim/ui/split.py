@@ -11,7 +11,7 @@ from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.split.plan import RUNS, SplitPlace, SplitPlan, without_metrics
-from semsim.split.split_job import KIND, plan_of, split_order, whole_plan
+from semsim.split.split_job import KIND, SplitJob, plan_of, whole_plan
 from semsim.ui import ScienceContext, jobpanel, lab_frame, lab_sets, split_form, split_view
 from semsim.ui.lab_cards import free_name, measurable
 from semsim.ui.lab_frame import Attacking, Loads, More
@@ -82,7 +82,7 @@ def begin_experiment(context: ScienceContext, given: Given) -> Job:
 
 
 def _as_told(job: Job) -> bool:
-    return whole_plan(split_order(job), jobs.result(job)) is not None
+    return whole_plan(jobs.read_order(job, SplitJob), jobs.result(job)) is not None
 
 
 def draw(context: ScienceContext, job: Job) -> list[Any]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from semsim.sets.control import by_present_rule
 from semsim.split.plan import ARMS
 from semsim.split.summary import (
     count_of,
@@ -25,10 +24,6 @@ if TYPE_CHECKING:
     from semsim.split.split_probe import SplitOutlook
 
 _HTML = pieces("split.html")
-_OLDER = (
-    "This was judged by an earlier version, which counted pictures otherwise: start the experiment "
-    "again for a verdict. What was trained and attacked is kept."
-)
 _RUNS = 3  # of an attack on a system, for a verdict
 _WITHOUT_ORIGINALS = ("", "attacker's choice")  # choices an attacker can make
 _CHOICES = {
@@ -83,8 +78,6 @@ def verdict_words(summary: Sequence[Mapping[str, Any]]) -> str:
     A defence counts by the strongest attack that a server can make, over all runs. Where no attack
     gets most pictures back from the undefended system, nothing is said of defences.
     """
-    if not all(by_present_rule(row) for row in summary if row["attack"]):
-        return _OLDER
     best = _strongest(summary)
     plain = {network: row for (network, name), row in best.items() if name == "none"}
     if not plain:

@@ -151,7 +151,7 @@ SENTENCES = {
     *[("semsim", "federated", name) for name in ("certificates", "join")],
     *[("semsim", "judge", name) for name in ("apply", "train")],
     *[("semsim", "demo", name) for name in ("build", "jury")],
-    *[("semsim", "learn", name) for name in ("carry-out", "pretrain", "promote")],
+    *[("semsim", "learn", name) for name in ("pretrain", "promote")],
     ("semsim", "datasets", "get"),
     *[("semsim", name) for name in ("cases", "report")],
 }
@@ -300,7 +300,7 @@ WRITING = {
     *[("import", name) for name in ("annotator-files", "model-folders", "scores", "table")],
     *[("import", name) for name in ("class-folders", "semsim-cifar100", "variant-folders")],
     *[("judge", "train"), ("split", "study")],
-    *[("learn", name) for name in ("carry-out", "leave-out", "pretrain", "study")],
+    *[("learn", name) for name in ("leave-out", "pretrain", "study")],
     *[("reproduce", name) for name in REPRODUCTIONS],
 }
 

@@ -96,6 +96,17 @@ def test_what_does_not_determine_it_leaves_the_key():
     assert keys(toy_campaign(attacks=("invgrad:lr=0.1,steps=30",))) == keys(toy_campaign())
 
 
+def test_a_strategy_of_several_parts_is_one_however_it_is_spelt():
+    spellings = (
+        "crop-flip & gradient-noise:std=0.01",
+        "crop-flip:padding=4 & gradient-noise:std=1e-2",
+        "crop-flip & gradient-noise:std=0.02",
+    )
+    first, same, other = (keys(toy_campaign(strategies=(one,))) for one in spellings)
+    assert first == same
+    assert not first & other
+
+
 def test_models_are_compared_on_the_same_random_numbers():
     made = plan(toy_campaign(attacks=ATTACKS, seeds=(0, 1)))
     draws = {(s.target.seed, cell.image_id): cell.draw for s in made.sets for cell in s.cells}
@@ -257,12 +268,6 @@ def test_clients_are_attacked_whole(together):
 def test_what_cannot_be_shared_or_attacked_so_is_said_before_anything_runs(changes, told):
     with pytest.raises(SettingsError, match=told):
         plan(toy_campaign(**changes))
-
-
-def test_a_campaign_of_before_shares_one_gradient():
-    record = to_record(toy_campaign())
-    del record["shares"]
-    assert from_record(Campaign, record) == toy_campaign()
 
 
 def folder_of_pictures(root):

@@ -1,4 +1,3 @@
-import json
 import math
 from dataclasses import replace
 
@@ -50,20 +49,6 @@ def test_a_cell_comes_back_as_it_was(store):
     assert not found.result.worse_than_grey
     assert replace(found.result, residual=0.8).worse_than_grey
     assert not found.result.blown_up
-
-
-def test_a_blow_up_is_kept_and_a_cell_of_before_it_was_has_none(store):
-    result = replace(CELL.result, blown_up=True, solver="rgap")
-    store.cells.write("a", replace(CELL, result=result))
-    assert store.cells.read("a").result.blown_up
-    assert store.cells.read("a").result.solver == "rgap"
-    with np.load(store.cells.path("a")) as stored:
-        kept = dict(stored)
-    facts = json.loads(str(kept["facts"]))
-    del facts["blown_up"], facts["solver"]
-    np.savez(store.cells.path("a"), **{**kept, "facts": json.dumps(facts)})
-    assert not store.cells.read("a").result.blown_up
-    assert store.cells.read("a").result.solver == ""
 
 
 def test_a_failed_cell_is_there_too(store):

@@ -17,7 +17,6 @@ from semsim.cli.campaign import campaign_summary, changed, exit_code, outlook_te
 from semsim.cli.main import app
 from semsim.images import write_png
 from semsim.jobs import folders as jobs
-from semsim.jobs.orders import to_record
 from semsim.judges.judge_job import JudgeOrder, do_judge
 from semsim.progress import silent
 from semsim.sets.reader import read_set
@@ -74,7 +73,7 @@ def test_a_campaign_is_planned_run_and_reported(scheduler, tmp_path):
     order = jobs.read_order(first, CampaignOrder)
     assert (order.scheduler, order.device) == (scheduler, "cpu")
     assert order.campaign == read_campaign(tmp_path, "tiny")
-    again = CliRunner().invoke(app, ["job", str(older(tmp_path, order).folder)])
+    again = CliRunner().invoke(app, ["job", str(queue_campaign(order, tmp_path / "jobs").folder)])
     assert again.exit_code == 0, again.output
     assert "0 computed now, 2 done before" in again.output
 
@@ -117,14 +116,6 @@ def test_what_is_typed_beside_a_job_replaces_what_was_asked(scheduler, tmp_path)
     assert "Another campaign is called 'toy'" in other.output
     done = typed(*job, "--scheduler", scheduler)
     assert done.exit_code == 0, done.output
-
-
-def older(data, order):
-    """The job as a previous version made it: its arguments say what is not in its file."""
-    argv = ["campaign", "run", "--file", "{job}/campaign.json", "--data-dir", str(data)]
-    argv += ["--workers", "0", "--device", "cpu", "--scheduler", order.scheduler]
-    files = {"campaign.json": to_record(order.campaign)}
-    return jobs.create(data / "jobs", kind="campaign", title="c", argv=argv, files=files)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,9 @@
-"""`semsim-studio job`: one command for every job, also for those of previous versions."""
+"""`semsim-studio job`: one command for every job."""
 
-import json
 import re
 import signal
 import subprocess
 import sys
-from dataclasses import asdict, replace
 
 import pytest
 import torch
@@ -16,20 +14,7 @@ from typer.testing import CliRunner
 from semsim.cli.main import app
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import JobState
-from semsim.learning import PRESETS
 from semsim.learning.session import STATE_FILE
-from semsim.metrics.provenance import read_training
-
-SETTINGS = replace(
-    PRESETS["small"],
-    backbone="lenet",
-    epochs=1,
-    batch_size=8,
-    triplets_per_original=2,
-    lr_drops=(),
-    nesterov=False,
-    device="cpu",
-)
 
 
 @pytest.fixture(scope="module")
@@ -39,79 +24,6 @@ def labels(tmp_path_factory):
 
 def run(*words):
     return CliRunner().invoke(app, [str(word) for word in words])
-
-
-def bare(tmp_path, labels):
-    """A training as it was queued when `learn` trained with options alone."""
-    argv = ["learn", "--labels", "{job}/labels.parquet", "--name", "old"]
-    argv += ["--checkpoints", str(tmp_path / "checkpoints"), "--study", "Whose"]
-    for name, value in asdict(SETTINGS).items():
-        flag = name.replace("_", "-")
-        if isinstance(value, bool):
-            argv.append(f"--{flag}" if value else f"--no-{flag}")
-        elif isinstance(value, tuple):
-            argv += [f"--{flag}", ",".join(map(str, value))]
-        else:
-            argv += [f"--{flag}", str(value)]
-    files = {"labels.parquet": labels, "training.json": {"name": "old"}}
-    return jobs.create(tmp_path / "jobs", kind="learn", title="Train old", argv=argv, files=files)
-
-
-def flat(tmp_path, labels):
-    """A training as it was queued when order.json held it flat."""
-    settings = {**asdict(SETTINGS), "lr_drops": []}
-    place = {"checkpoints": str(tmp_path / "checkpoints"), "scores": str(tmp_path / "scores")}
-    hold_out = {"kind": "original", "value": "", "fraction": 0.25, "seed": 0}
-    order = {"do": "train", "name": "old", "study": "Whose", "licence": "CC0", **place}
-    order |= {"device": "cpu", "metrics": ["mse"], "hold_out": hold_out, "settings": settings}
-    files = {"labels.parquet": labels, "order.json": order}
-    argv = ["learn", "carry-out"]
-    return jobs.create(tmp_path / "jobs", kind="learn", title="Train old", argv=argv, files=files)
-
-
-@pytest.mark.parametrize("made", [bare, flat])
-def test_a_training_of_a_previous_version_is_carried_out_as_it_was_asked(made, labels, tmp_path):
-    job = made(tmp_path, labels)
-    outcome = run(*job.command)
-    assert outcome.exit_code == 0, outcome.output
-    assert jobs.state(job) is JobState.DONE
-    written = read_training(tmp_path / "checkpoints" / "old.safetensors")
-    assert written.settings == SETTINGS.result_settings()
-    assert written.study == "Whose"
-    assert ("held_out" in jobs.result(job)) == (made is flat)
-    assert not (job.folder / STATE_FILE).exists()
-    again = run("job", job.folder)
-    assert again.exit_code == 2
-    assert "is done" in again.output
-
-
-@pytest.mark.parametrize("typed", [["--epochs", "3"], ["--labels", "others.parquet"]])
-def test_options_beside_an_older_training_are_refused(typed, labels, tmp_path):
-    job = bare(tmp_path, labels)
-    refused = run("learn", "--job", job.folder, *typed)
-    assert refused.exit_code == 2
-    assert f"{' '.join(typed)} would change it" in " ".join(refused.output.split())
-    assert jobs.state(job) is JobState.QUEUED
-
-
-def test_what_an_older_job_does_not_say_is_named(labels, tmp_path):
-    job = jobs.create(tmp_path, kind="learn", title="Train", argv=["learn", "--labels", "x"])
-    outcome = run(*job.command)
-    assert outcome.exit_code == 2
-    assert "does not say its checkpoints. Start anew." in " ".join(outcome.output.split())
-
-
-def test_options_alone_say_which_command_trains(tmp_path):
-    outcome = run("learn", "--labels", tmp_path / "labels.parquet", "--name", "mine")
-    assert outcome.exit_code == 2
-    assert "learn run --labels FILE --name NAME" in outcome.output
-
-
-def test_a_job_of_a_kind_with_a_command_of_its_own_is_done_by_that(tmp_path):
-    job = jobs.create(tmp_path, kind="score", title="Score", argv=["score", "--metrics", "no"])
-    outcome = run("job", job.folder)
-    assert outcome.exit_code == 2
-    assert "'no'" in outcome.output
 
 
 def test_ctrl_c_leaves_a_training_that_goes_on(labels, tmp_path):
@@ -147,17 +59,15 @@ def test_ctrl_c_leaves_a_training_that_goes_on(labels, tmp_path):
 
 
 def test_only_what_has_a_table_is_printed_as_json(tmp_path):
-    job = jobs.create(tmp_path, kind="campaign", title="Campaign", argv=["campaign", "run"])
+    job = jobs.create(tmp_path, kind="campaign", title="Campaign")
     refused = run("job", job.folder, "--json")
     assert refused.exit_code == 2
     assert "A job campaign prints no table; leave --json out." in refused.stderr
     assert jobs.state(job) is JobState.QUEUED
 
 
-def test_json_is_handed_on_to_the_command_of_a_job(tmp_path):
-    one = ROOT / "data/demo/sets/cnn4-activation-silu__none__invgrad"
-    words = ["score", "--set", one, "--metrics", "mse", "--scores", tmp_path / "scores"]
-    job = jobs.create(tmp_path, kind="score", title="Score", argv=[*map(str, words)])
-    outcome = run("job", job.folder, "--json")
-    assert outcome.exit_code == 0, outcome.output
-    assert [row["metric"] for row in json.loads(outcome.stdout)] == ["mse"]
+def test_a_kind_that_nothing_carries_out_is_named(tmp_path):
+    job = jobs.create(tmp_path, kind="nonsense", title="Nothing")
+    refused = run("job", job.folder)
+    assert refused.exit_code == 2
+    assert "is a job of the kind 'nonsense'; known: campaign," in " ".join(refused.stderr.split())

@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 from semsim.cli.learn import app, read_settings
+from semsim.cli.main import app as program
 from semsim.jobs import folders as jobs
 from semsim.kept.whole import write_json
 from semsim.learning import PRESETS
@@ -107,7 +108,7 @@ def test_a_study_prints_a_line_a_value(files, tmp_path):
     (job,) = jobs.list_jobs(tmp_path / "data" / "jobs", "learn-study")
     rows = jobs.result(job)["rows"]
     assert [row["n_originals"] for row in rows] == [1, 3]  # one more of each is for validation
-    again = run("carry-out", "--job", str(job.folder))
+    again = CliRunner().invoke(program, ["job", str(job.folder)])
     assert "is done; its result is" in again.output.replace("\n", " ")
 
 

@@ -20,6 +20,7 @@ from semsim.images import write_png
 from semsim.jobs import folders as jobs
 from semsim.metrics import Resources
 from semsim.metrics.pixel import mse
+from semsim.scores.score_job import LABELS_FILE, SCORE_JOB, ScoreOrder
 
 app = typer.Typer()
 app.command("score")(score)
@@ -159,7 +160,6 @@ def test_folders_named_after_classes_feed_the_recogniser(folders, tmp_path):
         (("--metrics", "mes", "--originals", "a", "--reconstructions", "b"), "No metric"),
         (("--metrics", " , ", "--originals", "a", "--reconstructions", "b"), "is empty"),
         (("--labels", "nowhere.parquet"), "No labels at"),
-        (("--originals", "a", "--reconstructions", "b", "--job", "j"), "--job goes with --set"),
         (("--device", "abacus", "--originals", "a", "--reconstructions", "b"), "abacus"),
     ],
 )
@@ -170,20 +170,23 @@ def test_unusable_input_ends_with_two_and_the_reason(words, message):
 
 
 def test_labels_as_a_job_keep_scores_progress_and_result(tmp_path):
+    asked = {"scores": tmp_path / "scores", "checkpoints": tmp_path / "none"}
     job = jobs.create(
         tmp_path / "jobs",
-        kind="score",
+        kind=SCORE_JOB,
         title="Scoring",
-        argv=["score"],
-        files={"labels.parquet": make_labels(tmp_path / "images", models=MODELS[:2])},
+        order=ScoreOrder(metrics=("mse", "fid"), **asked),
+        files={LABELS_FILE: make_labels(tmp_path / "images", models=MODELS[:2])},
     )
-    words = ("score", "--labels", job.folder / "labels.parquet", "--metrics", "mse,fid")
-    places = ("--scores", tmp_path / "scores", "--checkpoints", tmp_path / "none")
-    done = run(*words, *places, "--job", job.folder)
+    done = run("job", job.folder, "--json")
     assert done.exit_code == 1  # FID has no weights here
     assert jobs.state(job) is jobs.JobState.DONE
     result = jobs.result(job)
+    assert json.loads(done.stdout) == result["rows"]
     assert result["computed"] == 2
+    assert "fid is unavailable: " in done.stderr
+    words = ("score", "--labels", job.folder / LABELS_FILE, "--metrics", "mse,fid")
+    places = [part for name, path in asked.items() for part in (f"--{name}", path)]
     assert list(result["unavailable"]) == ["fid"]
     assert (jobs.latest(job).done, jobs.latest(job).total) == (4, 4)
     assert len(list((tmp_path / "scores").iterdir())) == 2
@@ -204,9 +207,6 @@ def test_weights_lists_what_is_here_and_what_is_not(tmp_path):
     assert "net" in listed.output
     assert "ok" in listed.output
     (tmp_path / "net.pth").unlink()
-    useless = run("weights", "net", "--checkpoints", tmp_path, "--job", tmp_path / "job")
-    assert useless.exit_code == 2
-    assert "--job goes with --download" in useless.output
     listed = run("weights", "net", "--checkpoints", tmp_path)
     assert listed.exit_code == 1
     assert "net.pth is missing" in listed.output

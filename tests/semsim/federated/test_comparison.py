@@ -1,7 +1,7 @@
 """A whole comparison: curves, costs, what leaks, and going on after an interruption."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from made_leaks import made_data
 from semsim.errors import SettingsError, UnknownNameError
 from semsim.federated.arms import ARMS, REFERENCE, RESCALED
 from semsim.federated.comparison import carry_out, check, compared, load
-from semsim.federated.comparison_job import FederatedJob, comparison_order, queue_comparison
+from semsim.federated.comparison_job import FederatedJob, queue_comparison
 from semsim.federated.rounds import train
 from semsim.federated.settings import FederatedOrder
 from semsim.federated.summary import cost_table, curve_table, leak_table, training_words
@@ -73,11 +73,6 @@ def test_a_folder_belongs_to_the_examples_it_began_with(tmp_path: Path):
     order = replace(TINY, data=f"table:path={table},target=y", arms=())
     out = tmp_path / "out"
     carry_out(order, out)
-    begun = out / "order.json"
-    facts = json.loads(begun.read_text())
-    del facts["examples"]
-    begun.write_text(json.dumps(facts))  # an earlier version did not keep what they were
-    carry_out(order, out)
     table.write_text("x,y\n" + "\n".join(f"{i},{(i + 1) % 2}" for i in range(20)))
     with pytest.raises(SettingsError, match="other examples"):
         carry_out(order, out)
@@ -120,14 +115,6 @@ def test_an_order_becomes_a_job_that_says_where_results_go(tmp_path: Path):
     job = queue_comparison(TINY, tmp_path)
     out = tmp_path / "runs" / "federated" / "symbols-mlp-3-1"
     assert jobs.read_order(job, FederatedJob) == FederatedJob(order=TINY, out=out)
-
-
-def test_a_job_of_a_previous_version_says_what_it_compares(tmp_path: Path):
-    record = {"out": "/results", "order": json.loads(json.dumps(asdict(TINY)))}
-    argv = ["federated", "--out", "/results"]
-    files = {"federated.json": record}
-    job = jobs.create(tmp_path, kind="federated", title="t", argv=argv, files=files)
-    assert comparison_order(job) == FederatedJob(order=TINY, out=Path("/results"))
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,10 @@ from semsim.importers.import_job import (
     ImportOrder,
     do_keep,
     do_look,
-    order_of,
     queue_keep,
     tasks_for,
 )
-from semsim.jobs.folders import read_job
+from semsim.jobs.folders import read_job, read_order
 from semsim.progress import silent
 from semsim.sets.reader import read_set
 
@@ -114,7 +113,7 @@ def test_a_judge_reads_what_is_kept(order):
     with pytest.raises(DataError, match="'cow' is known to one of them only"):
         queue_keep(replace(asked, judge="other"), (("cat", "cow", "dog"),), order.data / "jobs")
     job = queue_keep(asked, (("cat", "cow", "dog"),), order.data / "jobs")
-    do_keep(order_of(job), job.folder, silent)
+    do_keep(read_order(job, ImportOrder), job.folder, silent)
     table = pd.read_parquet(order.data / "runs/mine/net/predictions.parquet")
     assert len(table) == 2 * 3 * 3  # both pictures of three pairs, three classes
 

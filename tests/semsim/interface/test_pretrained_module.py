@@ -1,6 +1,5 @@
 """SemSim as people import it: loaded from everywhere, saved, exported, differentiated."""
 
-import json
 import socket
 import subprocess
 import sys
@@ -137,31 +136,6 @@ def test_without_a_card_the_readme_says_that_nothing_is_known(tmp_path):
     assert card.data.model_name == "bare" or "SemSim bare" in card.text
     assert "not stated" in card.text
     assert SemSim.from_pretrained(tmp_path / "out").card is None
-
-
-def test_a_checkpoint_of_an_earlier_version_loads(tmp_path):
-    """It says less of its training, and its settings lack what came later."""
-    network = make_semsim(tmp_path / "now.safetensors")
-    training = {
-        "n_originals": 3,
-        "n_triplets": 9,
-        "simulated": False,
-        "created": "2026-01-01T00:00:00+00:00",
-        "versions": {},
-        "settings": {},
-    }
-    config = {
-        "settings": {"backbone": "lenet", "small_stem": True, "input_size": 32},
-        "mean": [0.5] * 3,
-        "std": [0.3] * 3,
-        "training": training,
-    }
-    old = tmp_path / "old.safetensors"
-    save_file(network.state_dict(), old, {"kind": "semsim", "config": json.dumps(config)})
-    metric = SemSim.from_pretrained(old)
-    x, y = images(), images(seed=1)
-    assert torch.allclose(metric(x, y), semsim_distance(network, x, y), atol=1e-6)
-    assert metric.origin["originals"] == ()
 
 
 @pytest.mark.parametrize("mixed", [False, True])

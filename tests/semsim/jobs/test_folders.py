@@ -57,7 +57,7 @@ def make(tmp_path):
     made = []
 
     def create(how, **more):
-        given = {"kind": "test", "title": f"A job to {how}", "argv": [how], "program": PROGRAM}
+        given = {"kind": "test", "title": f"A job to {how}", "program": (*PROGRAM, how)}
         made.append(jobs.create(tmp_path / "jobs", **(given | more)))
         return made[-1]
 
@@ -86,10 +86,10 @@ def works(job):
 
 def test_a_new_job_waits_and_holds_what_it_was_given(make):
     table = pd.DataFrame({"a": [1, 2]})
-    job = make("done", argv=["--labels", "{job}/labels.parquet"], files={"labels.parquet": table})
+    job = make("done", files={"labels.parquet": table})
     assert jobs.state(job) is JobState.QUEUED
-    assert job.argv == ("--labels", str(job.folder / "labels.parquet"))
-    assert pd.read_parquet(job.argv[1]).equals(table)
+    assert job.command == ("job", str(job.folder))
+    assert pd.read_parquet(job.folder / "labels.parquet").equals(table)
     assert jobs.open_job(job.folder.parent, job.id) == job
 
 
@@ -208,7 +208,9 @@ def test_a_zombie_does_not_live(make):
     job = make("wait")
     child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=-1)
     born = psutil.Process(child.pid).create_time()
-    write_json(job.folder / "pid.json", {"pid": child.pid, "started": born})
+    write_json(
+        job.folder / "pid.json", {"pid": child.pid, "started": born, "booted": psutil.boot_time()}
+    )
     assert jobs.state(job) is JobState.RUNNING
     child.stdin.close()
     zombie = psutil.Process(child.pid)
@@ -221,7 +223,7 @@ def test_a_zombie_does_not_live(make):
 def test_a_process_that_took_over_the_number_is_not_the_job(make):
     job = make("wait")
     born = psutil.Process().create_time()
-    write_json(job.folder / "pid.json", {"pid": os.getpid(), "started": born - 100})
+    write_json(job.folder / "pid.json", {**owner_now(os.getpid()), "started": born - 100})
     assert jobs.state(job) is JobState.LOST
 
 
@@ -307,7 +309,7 @@ def test_the_time_left_ignores_the_pause_before_a_resume(make):
     lines = [(0, -1000), (10, -990), (10, 10), (20, 20)]
     text = [json.dumps({"done": d, "total": 100, "at": now + at}) for d, at in lines]
     (job.folder / "progress.jsonl").write_text("\n".join(text) + "\n")
-    write_json(job.folder / "pid.json", {"pid": os.getpid(), "started": now})
+    write_json(job.folder / "pid.json", {**owner_now(os.getpid()), "started": now})
     assert jobs.eta_seconds(job) == pytest.approx(80)
 
 
@@ -329,10 +331,10 @@ def test_an_id_that_is_none_is_refused(tmp_path, job_id):
 
 BROKEN_SPECS = (
     *("", "{", "[]", "{}", "\udcff"),
-    '{"kind": "test", "title": "t", "created": "2026-01-01", "command": 7}',
-    '{"kind": "test", "title": "t", "created": "2026-01-01", "command": [7]}',
-    '{"kind": "test", "title": 7, "created": "2026-01-01", "command": []}',
-    '{"kind": "test", "title": "t", "created": null, "command": []}',
+    '{"kind": "test", "title": "t", "created": "2026-01-01", "program": 7}',
+    '{"kind": "test", "title": "t", "created": "2026-01-01", "program": [7]}',
+    '{"kind": "test", "title": 7, "created": "2026-01-01", "program": []}',
+    '{"kind": "test", "title": "t", "created": null, "program": []}',
 )
 
 
@@ -396,7 +398,7 @@ def test_a_clock_set_an_hour_back_or_forth_loses_no_running_job(make):
 
 def test_a_file_of_a_job_cannot_leave_its_folder(tmp_path):
     with pytest.raises(JobError, match="plain file name"):
-        jobs.create(tmp_path, kind="k", title="t", argv=[], files={"../x.json": {}})
+        jobs.create(tmp_path, kind="k", title="t", files={"../x.json": {}})
 
 
 @pytest.mark.parametrize("content", ["{", "[" * 100_000, b'"\xff"'], ids=["half", "deep", "latin"])

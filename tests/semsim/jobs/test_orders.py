@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from semsim.errors import SettingsError
-from semsim.jobs.orders import from_record, options, to_record
+from semsim.jobs.orders import from_record, to_record
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,3 @@ def test_a_record_of_something_else_is_refused(record, message):
 
 def test_a_whole_number_is_a_number():
     assert from_record(Inner, {"rate": 2, "drops": [1]}) == Inner(rate=2.0, drops=(1.0,))
-
-
-def test_options_are_read_from_arguments():
-    argv = ["learn", "--name", "a", "--study", "", "--normalize", "--no-nesterov", "--seed", "3"]
-    assert options(argv) == {
-        "name": "a",
-        "study": "",
-        "normalize": "true",
-        "nesterov": "false",
-        "seed": "3",
-    }

@@ -33,7 +33,7 @@ def test_what_is_undefined_is_a_dash_and_not_a_number():
     unknown = dict.fromkeys(("rho", "rho_low", "rho_high", "tau_low", "tau_high"))
     scopes = {"pooled": {"auc": 0.5, "low": None, "high": None}}
     row = {"title": "SemSim", **unknown, "tau": 0.25, "auc": scopes}
-    (cells,) = table_rows({"metrics": [row]})
+    (cells,) = table_rows({"metrics": [row], "absent": {}})
     assert cells == ["SemSim", "–", "0.25", "0.50", "–", "–"]
     assert len(cells) == len(HEADS)
     _, absent = table_rows({"metrics": [row], "absent": {"shuffled": "not run, as it takes long"}})
@@ -56,6 +56,7 @@ def a_card(licence="CC0-1.0", simulated=True):
     judged = {
         **{"n_images": 1, "n_originals": 2, "n_models": 3, "metrics": [row]},
         **{"left_out": {"lpips": "no weights"}, "notes": ["few models"]},
+        **{"sample": "held-out", "loss": "pooled", "against": [], "absent": {}},
     }
     return {
         **{"format": "semsim-card/1", "name": "mine", "created": "today", "simulated": simulated},

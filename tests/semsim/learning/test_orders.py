@@ -15,7 +15,7 @@ def test_a_name_that_is_no_file_name_is_refused(tmp_path, name):
 
 
 def test_a_job_of_another_kind_has_no_facts(tmp_path):
-    job = jobs.create(tmp_path, kind="compare", title="c", argv=[])
+    job = jobs.create(tmp_path, kind="compare", title="c")
     with pytest.raises(JobError, match=r"training\.json"):
         read_facts(job)
     write_json(job.folder / "training.json", {"colour": "red"})

@@ -30,7 +30,7 @@ TRAINING = Training(
     warnings=["collapsed"],
     results={"loss": 0.1},
     start="ab12",
-    originals=["symbols/1"],
+    pixels={"symbols/1": ["8x8:ab"]},
 )
 
 

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from semsim.errors import DataError
-from semsim.sets.format import COLUMNS, LATER_COLUMNS
+from semsim.sets.format import COLUMNS
 from semsim.sets.image import SetImage
 from semsim.sets.reader import read_set, set_choices
 from semsim.sets.writer import write_set
@@ -57,15 +57,6 @@ def test_what_a_writer_does_not_know_is_null_in_columns_that_every_set_has(folde
     known = {"image_id", "class_id", "class_name", "original", "reconstruction", "status", "error"}
     first = found.manifest.iloc[0]
     assert set(first.index[first.notna()]) == known
-    assert found.pairs["attacked"].tolist() == [None]
-
-
-def test_a_set_of_an_earlier_version_is_read_as_if_what_it_lacks_were_null(folder):
-    table = pd.read_parquet(folder / "manifest.parquet").drop(columns=list(LATER_COLUMNS))
-    table.to_parquet(folder / "manifest.parquet")
-    found = read_set(folder)
-    assert set(found.manifest.columns) == set(COLUMNS)
-    assert found.manifest[list(LATER_COLUMNS)].isna().all(axis=None)
     assert found.pairs["attacked"].tolist() == [None]
 
 

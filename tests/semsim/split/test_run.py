@@ -9,12 +9,11 @@ from semsim.errors import JobError, StopRequestedError
 from semsim.images import read_images
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import JobState
-from semsim.jobs.orders import to_record
 from semsim.metrics.pixel import psnr
 from semsim.sets.reader import read_set
 from semsim.split.plan import SplitPlace, SplitPlan
 from semsim.split.run import run_split
-from semsim.split.split_job import SplitJob, plan_of, queue_split, split_order, whole_plan
+from semsim.split.split_job import SplitJob, plan_of, queue_split, whole_plan
 from semsim.split.store import SplitStore, check_shared
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
 
@@ -212,14 +211,3 @@ def test_a_plan_becomes_a_job_that_names_its_file(tmp_path):
 
 def test_a_recogniser_reads_the_originals(done):
     assert done[1]["baselines"]["recogniser"] in (0, 0.25, 0.5, 0.75, 1)  # of four images
-
-
-def test_a_job_of_a_previous_version_says_what_it_does(tmp_path):
-    argv = ["split", "run", "--file", "{job}/split.json", "--data-dir", str(tmp_path)]
-    files = {"split.json": to_record(PLAN)}
-    more = ["--device", "cpu", "--checkpoints", str(tmp_path / "checkpoints")]
-    whole = jobs.create(tmp_path, kind="split", title="s", argv=[*argv, *more], files=files)
-    assert split_order(whole) == SplitJob(plan=PLAN, place=place(tmp_path))
-    partial = jobs.create(tmp_path, kind="split", title="s", argv=argv, files=files)
-    with pytest.raises(JobError, match="does not say its checkpoints"):
-        split_order(partial)

@@ -2,7 +2,6 @@ import pandas as pd
 import pytest
 
 from semsim.reproduce.ensembler import table_lines, table_rows, verdicts
-from semsim.sets.control import RULE
 from semsim.split.summary import (
     COLUMNS,
     choices,
@@ -19,7 +18,6 @@ def row(defence, attack="adaptive", seed=0, **values):
     base = dict.fromkeys(COLUMNS, 0.0)
     base |= {"network": "small", "defence": defence, "attack": attack, "body": -1}
     base |= {"defence_seed": 0, "attack_seed": seed, "accuracy": 0.9, "valid": True}
-    base["rule"] = RULE
     return {**base, **values}
 
 
@@ -83,9 +81,6 @@ def test_an_order_is_called_shown_only_beyond_the_spread(ours, theirs, words):
     if len(ours) == 3:
         count = "12 of 30 (3 by shapes)"
         assert f"clearer than a guess {count} against {count};" in told
-    for earlier in (table.drop(columns="rule"), table.assign(rule=RULE - 1)):
-        told = verdict(earlier, ENSEMBLER, "single", "adaptive")
-        assert "clearer than a guess – against –;" in told
 
 
 def test_how_well_the_shadows_learned_stands_beside_what_they_gave():

@@ -11,7 +11,6 @@ from semsim.defences.dp_sgd import DpSgd
 from semsim.defences.gradient_noise import GradientNoise
 from semsim.defences.none import NoDefence
 from semsim.errors import SettingsError
-from semsim.registry import plain_before
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.mixed_precision import COSINE, LOSS_APART, Deviation, check_mixed, deviation
 from semsim.targets.model import TargetModel
@@ -94,9 +93,3 @@ def test_it_goes_with_a_defence_of_gradients_and_not_with_each_images_gradient()
     carry_out(training(defence=GradientNoise(std=1e-3), settings=few_steps))
     with pytest.raises(SettingsError, match="DP-SGD"):
         carry_out(training(defence=DpSgd(), settings=few_steps))
-
-
-def test_what_was_trained_before_there_was_the_choice_is_found_again():
-    usual = plain_before(TrainSettings())
-    assert "mixed_precision" not in usual
-    assert plain_before(SETTINGS)["mixed_precision"] is True

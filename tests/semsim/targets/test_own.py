@@ -119,21 +119,6 @@ def test_two_networks_never_share_a_key_and_one_keeps_its_own(folder):
     assert not keys[0] & keys[1]
 
 
-def test_what_gradients_were_made_with_is_in_the_keys_of_what_was_attacked_alone(
-    folder, monkeypatch
-):
-    write_network(folder, MODULE)
-    architectures = (own_network(f"{MODULE}:Tiny"), "cnn-small")
-    asked = toy_campaign(architectures=architectures, strategies=("none",), images=2)
-    now = plan_of(asked)
-    monkeypatch.setattr("semsim.campaign.plan.OWN_FORMAT", "another")
-    later = plan_of(asked)
-    assert [one.key for one in now.targets] == [one.key for one in later.targets]
-    for ours, before, after in zip((False, True), now.sets, later.sets, strict=True):
-        same = {cell.key for cell in before.cells} & {cell.key for cell in after.cells}
-        assert len(same) == (2 if ours else 0)
-
-
 def test_a_process_that_has_imported_an_older_version_is_refused(folder):
     write_network(folder, MODULE)
     made()

@@ -208,7 +208,7 @@ def test_a_training_that_diverged_is_no_model_when_it_is_tried_again(tmp_path, b
 def test_the_checkpoint_of_a_training_that_diverged_is_no_model(tmp_path):
     asked = training(tmp_path, settings=TrainSettings(epochs=1, batch_size=8))
     carry_out(asked)
-    kept = read_state(asked.checkpoint, _fingerprint(asked))  # as an earlier version left it
+    kept = read_state(asked.checkpoint, _fingerprint(asked))
     spoilt = dict(kept.model)
     spoilt["head.weight"] = torch.full_like(spoilt["head.weight"], torch.nan)
     write_state(asked.checkpoint, replace(kept, model=spoilt), _fingerprint(asked))

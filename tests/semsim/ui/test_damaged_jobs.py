@@ -59,8 +59,8 @@ def open_page(page, context):
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_page_opens_beside_a_damaged_job(page, kind, damage, context):
     root = context.data / "jobs"
-    jobs.create(root, kind=kind, title="The whole one", argv=[])
-    damaged = jobs.create(root, kind=kind, title="The damaged one", argv=[])
+    jobs.create(root, kind=kind, title="The whole one")
+    damaged = jobs.create(root, kind=kind, title="The damaged one")
     for name, text in DAMAGES[damage].items():
         (damaged.folder / name).write_text(text, errors="surrogateescape")
     shown = open_page(page, context)
@@ -70,7 +70,7 @@ def test_a_page_opens_beside_a_damaged_job(page, kind, damage, context):
 
 @pytest.mark.parametrize(("page", "kind"), [(learn, TRAINING), (federated, FEDERATED)])
 def test_a_page_says_what_cannot_be_read(page, kind, context):
-    job = jobs.create(context.data / "jobs", kind=kind, title="The damaged one", argv=[])
+    job = jobs.create(context.data / "jobs", kind=kind, title="The damaged one")
     (job.folder / "result.json").write_text(json.dumps({"other": 1}))
     shown = open_page(page, context)
     assert "cannot be shown" in shown
@@ -78,7 +78,7 @@ def test_a_page_says_what_cannot_be_read(page, kind, context):
 
 
 def test_a_scoring_job_without_its_request_is_passed_over(context):
-    damaged = jobs.create(context.data / "jobs", kind=SCORE_JOB, title="Scoring", argv=[])
+    damaged = jobs.create(context.data / "jobs", kind=SCORE_JOB, title="Scoring")
     (damaged.folder / "request.json").write_text('{"study": ')
     found = fresh(context, View(study="1"))
     complete = replace(found, book=replace(found.book, missing=()))

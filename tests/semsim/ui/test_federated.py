@@ -17,11 +17,11 @@ from semsim.federated import NETWORKS
 from semsim.federated.arms import REFERENCE, RESCALED
 from semsim.federated.attacks import has_linear_start
 from semsim.federated.comparison import carry_out, load
-from semsim.federated.comparison_job import comparison_order, queue_comparison
+from semsim.federated.comparison_job import FederatedJob, queue_comparison
 from semsim.federated.networks import drawn_network
 from semsim.federated.settings import FederatedOrder
 from semsim.jobs import folders as jobs
-from semsim.sets.control import RULE, Count
+from semsim.sets.control import Count
 from semsim.ui import federated, federated_form, federated_view, lab_frame
 from semsim.ui.settings_form import Given, settings_of
 
@@ -124,7 +124,8 @@ def test_a_finished_comparison_is_drawn(tmp_path: Path) -> None:
     assert (strip, rest[1:]) == ("", ["", "", ""])
     assert "stands here when this is done" in rest[0]
     assert (sets.count("<td>under way</td>"), sets.count("<td>waiting</td>")) == (1, 2)
-    jobs.run_as_job(job.folder, lambda report: carry_out(TINY, comparison_order(job).out, report))
+    out = jobs.read_order(job, FederatedJob).out
+    jobs.run_as_job(job.folder, lambda report: carry_out(TINY, out, report))
     strip, sets, verdict, result, grid, training = lab_frame.draw(page, job, 2)
     assert sets.count("<td>done</td>") == 3
     assert "eavesdropper on the uplink alone: no protection" in result
@@ -153,7 +154,6 @@ def score(arm: str, clearer: int, verdict: str, ssim: float = 0.4) -> dict[str, 
         "ssim": ssim,
         "clearer": clearer,
         "by_shapes": 0,
-        "rule": RULE,
         "images": 5,
         "verdict": verdict,
     }
@@ -190,9 +190,3 @@ def test_where_plain_training_gives_nothing_away_nothing_is_said_of_masks(
     assert Count(clearer, 0, 5).words in words
     assert "Nothing can be said of masks" in words
     assert "keep" not in words
-
-
-def test_what_was_not_counted_yet_has_no_verdict() -> None:
-    older = {"arm": REFERENCE, "ssim": 0.5, "blank_ssim": 0.1, "verdict": "reference"}
-    for one in (older, {**score(REFERENCE, 3, "reference"), "rule": RULE - 1}):
-        assert "judged by an earlier version" in federated_view.verdict_words([one])

@@ -4,12 +4,12 @@ import os
 from html.parser import HTMLParser
 
 import gradio as gr
-import psutil
 import pytest
 
 from semsim.errors import JobError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import JobState
+from semsim.jobs.owner import owner_now
 from semsim.kept.whole import write_json
 from semsim.progress import Progress
 from semsim.ui import jobpanel
@@ -53,7 +53,7 @@ def draw(**changes):
 
 @pytest.fixture
 def job(tmp_path):
-    return jobs.create(tmp_path, kind="test", title="A job", argv=[])
+    return jobs.create(tmp_path, kind="test", title="A job")
 
 
 def test_a_list_of_jobs_says_when_they_were_made(tmp_path, job):
@@ -152,10 +152,9 @@ def test_no_job_shows_nothing():
 
 def test_buttons_and_timer_follow_the_state(job):
     assert visible(jobpanel.show(job)) == (True, True, True, True)  # queued
-    me = psutil.Process()
-    write_json(job.folder / "pid.json", {"pid": me.pid, "started": me.create_time()})
+    write_json(job.folder / "pid.json", owner_now(os.getpid()))
     assert visible(jobpanel.show(job)) == (True, False, True, True)  # running
-    write_json(job.folder / "pid.json", {"pid": os.getpid(), "started": 0.0})
+    write_json(job.folder / "pid.json", {**owner_now(os.getpid()), "started": 0.0})
     assert visible(jobpanel.show(job)) == (False, True, True, False)  # lost
     (job.folder / "error.txt").write_text("bad\n\nTraceback")
     assert visible(jobpanel.show(job)) == (False, True, True, False)  # failed
@@ -165,8 +164,7 @@ def test_buttons_and_timer_follow_the_state(job):
 
 def test_a_job_that_is_to_stop_cannot_be_cancelled_again(job):
     assert jobpanel.show(job)[1].interactive
-    me = psutil.Process()
-    write_json(job.folder / "pid.json", {"pid": me.pid, "started": me.create_time()})
+    write_json(job.folder / "pid.json", owner_now(os.getpid()))
     jobs.request_stop(job)
     stop = jobpanel.show(job)[1]
     assert (stop.visible, stop.interactive) == (True, False)
@@ -226,7 +224,7 @@ def test_a_list_of_jobs_begins_one_or_says_why_not(tmp_path):
     def make(title):
         if not title:
             raise JobError("a <title> is needed")
-        return jobs.create(tmp_path, kind="test", title=title, argv=[])
+        return jobs.create(tmp_path, kind="test", title=title)
 
     with gr.Blocks() as blocks:
         name, trouble, drawn, opened = gr.Textbox(), gr.HTML(), gr.HTML(), gr.HTML()
@@ -256,7 +254,7 @@ def test_a_list_of_jobs_begins_one_or_says_why_not(tmp_path):
 
 
 def test_what_runs_is_shown_before_what_has_ended_since(tmp_path, monkeypatch):
-    runs, ended = (jobs.create(tmp_path, kind="test", title=name, argv=[]) for name in "ab")
+    runs, ended = (jobs.create(tmp_path, kind="test", title=name) for name in "ab")
     state = {runs.id: JobState.RUNNING, ended.id: JobState.DONE}
     monkeypatch.setattr(jobs, "state", lambda job: state[job.id])
     assert jobpanel.newest(tmp_path, "test") == runs.id
