@@ -1,5 +1,6 @@
 """What a reproduction would run, what of that is done, and what was not run of its paper."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
@@ -115,29 +116,14 @@ def _trainings(
     asked: Sequence[tuple[str, Campaign]], plans: Sequence[Plan], store: PieceStore
 ) -> list[Work]:
     """Return a row a data set; parts that attack the same targets share them."""
-    targets = {
-        (*one, campaign.train)
-        for _, campaign in asked
-        for one in product(
-            campaign.datasets,
-            campaign.architectures,
-            campaign.strategies,
-            campaign.trainings,
-            campaign.seeds,
-        )
-    }
+    targets = {(*one, campaign.train) for _, campaign in asked for one in product(*_axes(campaign))}
     found = []
     for dataset in dict.fromkeys(text for _, campaign in asked for text in campaign.datasets):
-        own = [one for one in targets if one[0] == dataset]
+        epochs = [train.epochs for text, *_, train in targets if text == dataset]
         keys = {t.key for plan in plans for t in plan.targets if t.dataset == dataset}
+        done, cells = sum(key in store.weights for key in keys), len(epochs)
         found.append(
-            Work(
-                part=dataset,
-                what="train targets",
-                cells=len(own),
-                done=sum(key in store.weights for key in keys),
-                steps=sum(one[-1].epochs for one in own),
-            )
+            Work(part=dataset, what="train targets", cells=cells, done=done, steps=sum(epochs))
         )
     return found
 
@@ -148,28 +134,21 @@ def _attacks(
     by_name = {plan.campaign.name: plan for plan in plans}
     found = []
     for part, campaign in asked:
+        sets = math.prod(map(len, (*_axes(campaign), campaign.shares)))
         for text in campaign.attacks:
-            cells = _sets(campaign) * campaign.images
             done = _attacked(by_name.get(campaign.name), text, store)
-            found.append(
-                Work(
-                    part=part,
-                    what=f"attack {text}",
-                    cells=cells,
-                    done=done,
-                    steps=cells * attack_steps(text),
-                )
-            )
+            cells, what = sets * campaign.images, f"attack {text}"
+            steps = cells * attack_steps(text)
+            found.append(Work(part=part, what=what, cells=cells, done=done, steps=steps))
     return found
 
 
-def _sets(campaign: Campaign) -> int:
-    """Return how many sets an attack of a campaign makes."""
-    grid = (campaign.datasets, campaign.architectures, campaign.strategies, campaign.trainings)
-    sets = len(campaign.seeds) * len(campaign.shares)
-    for one in grid:
-        sets *= len(one)
-    return sets
+def _axes(campaign: Campaign) -> tuple[tuple[object, ...], ...]:
+    """Return what the targets of a campaign are crossed of; data sets come first."""
+    return (
+        *(campaign.datasets, campaign.architectures, campaign.strategies),
+        *(campaign.trainings, campaign.seeds),
+    )
 
 
 def _attacked(plan: Plan | None, text: str, store: PieceStore) -> int:
