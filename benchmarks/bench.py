@@ -143,7 +143,6 @@ LEFT_OUT = {
     "attacks --only quality": "half an hour, on pictures of CIFAR-100, which do not come with it",
     "attacks --images": "needs those pictures",
     "attacks, learning and metrics --device cuda, attacks --only mixed": "needs a GPU",
-    "cards": "writes a table of the product, not a figure: when a card changes",
     "question": "hours: 44 trainings that choose and 40 that judge",
     "faults --only clock,folder": "needs libfaketime, and a root who may make files immutable",
     "crowd --items 10000": "seven minutes, of which the plan has 500 pictures",

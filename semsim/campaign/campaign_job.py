@@ -1,17 +1,15 @@
 """Asking for a campaign: its plan from the data at hand, and the job it becomes."""
 
-import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from semsim.campaign.forecast import known_estimate
 from semsim.campaign.plan import Campaign, Plan, check, make_plan
-from semsim.campaign.probe import Load, known_estimate
 from semsim.campaign.watch import CAMPAIGN, RunFolder
 from semsim.datasets import DATASETS
-from semsim.device import cores
 from semsim.errors import JobError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
@@ -24,8 +22,6 @@ from semsim.types import LabelledImages
 from semsim.weights import CHECKPOINTS
 
 KIND = "campaign"
-# What its job imports, and what each of its workers does.
-RUNNER, WORK = "semsim.grid.machines", "semsim.campaign.work"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +49,8 @@ def load(dataset: Plugin, split: str) -> LabelledImages:
     return images
 
 
-def plan_of(campaign: Campaign, load: Load = load) -> Plan:
-    """The plan of `campaign` on the data sets of this machine, or on what `load` has instead.
+def plan_of(campaign: Campaign) -> Plan:
+    """Return the plan of `campaign` on the data sets of this machine.
 
     Raises `SettingsError` for what cannot be, `DataError` that says how to get missing data.
     """
@@ -124,13 +120,10 @@ def do_campaign(order: CampaignOrder, folder: Path, report: Report) -> dict[str,
     return {**outcome, "judged": [one.said for one in read], "judge": order.judge}
 
 
-def whole_campaign(order: CampaignOrder, outcome: Mapping[str, Any]) -> Campaign | None:
-    """The campaign of a job that had all of this machine, and of which nothing was there before."""
-    asked = order.campaign
-    here = not order.scheduler and order.workers in (0, cores()) and not order.judge
-    grid = (asked.datasets, asked.architectures, asked.strategies, asked.trainings, asked.seeds)
-    new = outcome["trained"] == math.prod(map(len, grid)) and not outcome["reused"]
-    return asked if here and new and not outcome["undone"] else None
+def like(campaign: Campaign) -> Mapping[str, Any]:
+    """Return what jobs have that carry out the same campaign on all of a machine, for a page."""
+    asked = {name: one for name, one in to_record(campaign).items() if name != "name"}
+    return {"campaign": asked, "scheduler": "", "workers": 0}
 
 
 def look_in(folder: Path) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsim.campaign import work
+from semsim.campaign.forecast import Estimate, seconds_of
 from semsim.campaign.plan import Cell, Plan, PlannedSet, PlannedTarget
-from semsim.campaign.probe import Estimate, seconds_of
 from semsim.campaign.sets import is_written, set_folder, write_finished_set
 from semsim.campaign.store import PieceStore, StoredCell
 from semsim.campaign.watch import RunFolder

@@ -20,10 +20,9 @@ import torch
 
 from semsim.attacks import VERTICAL_ATTACKS
 from semsim.attacks.as_text import read_vertical
-from semsim.attacks.cafe import Cafe, inputs_of_joint
+from semsim.attacks.cafe import Cafe
 from semsim.attacks.vertical import Quartered, QuarteredNet, drawn_batches, observe_vertical
 from semsim.campaign.plan import Campaign, choose_images, data_content, file_name
-from semsim.campaign.probe import epoch_seconds, pace
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.defences.base import Defence
@@ -181,50 +180,6 @@ def _attacked(run: VerticalRun, *, report: Report) -> tuple[dict[str, Any], list
         "versions": software_versions(),
     }
     return record, list(set_images(images, results))
-
-
-def vertical_training_seconds(run: VerticalRun, learned: LabelledImages) -> float:
-    """CPU seconds of all epochs of training the network on `learned`, from a few batches."""
-    train = read_training(run.train, TrainSettings(), "--seed")
-    network = Quartered(width=run.width, hidden=run.hidden)
-    return epoch_seconds(network, learned, train) * train.epochs
-
-
-def vertical_attack_seconds(run: VerticalRun, images: LabelledImages) -> float:
-    """CPU seconds of the whole attack on `run.images`, from a second of it on two rounds' images.
-
-    A step takes one round's images, however many take part. The server's rounds, of which each is
-    passed through the network three times, grow with their number, and the equations as
-    `_equations` says. Left out: what Adam does to the images that no round of a step has.
-    images: more than one round's, where the run has more.
-    """
-    few = images.pick(range(min(len(images), 2 * run.in_a_round)))
-    asked = replace(run, train="", images=len(few), batch=run.in_a_round, rounds=0)
-    plugin, rng = read_vertical(run.attack), torch.Generator().manual_seed(run.seed)
-    attack = build(VERTICAL_ATTACKS, plugin.name, plugin.settings)
-    model = _network(asked, Plugin(name=run.dataset), few, silent)
-    size, rounds = asked.in_a_round, asked.seen_rounds
-    batches = drawn_batches(len(few), size=size, rounds=rounds, rng=rng)
-    began = time.process_time()
-    seen = observe_vertical(model, few.images, few.labels, batches)
-    looked = time.process_time()
-    inputs_of_joint(seen, torch.randn(len(few), run.hidden, generator=rng))
-    solved = time.process_time()
-    known = model.joint_inputs(few.images).detach()
-    stepped = pace(lambda report: attack.descended(seen, known, rng=rng, report=report))
-    inputs = model.joint.in_features
-    larger = _equations(run, inputs) / _equations(asked, inputs)
-    passes = 3 * run.seen_rounds / rounds
-    return stepped + passes * (looked - began) + larger * (solved - looked)
-
-
-def _equations(run: VerticalRun, inputs: int) -> float:
-    """What solving the equations of `run` takes, but for a factor that runs of a network share.
-
-    They are solved by a QR decomposition of (rounds × hidden, images), which `inputs` right sides
-    are turned by: Golub and Van Loan 2013, §5.3.
-    """
-    return float(run.seen_rounds * run.hidden * run.images * (run.images + 2 * inputs))
 
 
 def vertical_memory(run: VerticalRun, size: tuple[int, int]) -> int:

@@ -17,8 +17,8 @@ from semsim.campaign.campaign_job import (
     plan_of,
     queue_campaign,
 )
+from semsim.campaign.forecast import Outlook, measure, outlook
 from semsim.campaign.plan import Campaign, has_own
-from semsim.campaign.probe import Outlook, measure, outlook
 from semsim.campaign.store import PieceStore
 from semsim.campaign.vertical import VerticalRun, attack_vertical
 from semsim.campaign.watch import campaigns, read_campaign

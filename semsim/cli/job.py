@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from semsim.errors import JobError, SettingsError
-from semsim.jobs.folders import Job, read_job, read_order, seconds_taken
+from semsim.jobs.folders import Job, read_job, read_order
 from semsim.jobs.terminal import carry_out
 from semsim.terminal import Json, show_told, told_errors
 
@@ -24,8 +24,6 @@ class Kind:
     rows: what it found → the rows of its tables, for --json; without, it has none.
     state: the file in its folder that is of no use once there is a result.
     exit_code: of what it found, or None where it was stopped; without, 0.
-    whole: (order, what it found) → what took the time of the job, of which nothing was there
-    before, or None; how long that took is kept, so that a page can say it.
     """
 
     order: str
@@ -34,7 +32,6 @@ class Kind:
     rows: str = ""
     state: str = ""
     exit_code: str = ""
-    whole: str = ""
 
 
 KINDS = {
@@ -62,14 +59,12 @@ KINDS = {
         work="semsim.split.split_job:do_split",
         told="semsim.cli.split:outcome_text",
         rows="semsim.cli.split:outcome_rows",
-        whole="semsim.split.split_job:whole_plan",
     ),
     "federated": Kind(
         order="semsim.federated.comparison_job:FederatedJob",
         work="semsim.federated.comparison_job:do_comparison",
         told="semsim.cli.federated:told",
         rows="semsim.federated.summary:rows_of",
-        whole="semsim.federated.comparison_job:whole_comparison",
     ),
     "judge": Kind(
         order="semsim.judges.judge_job:JudgeOrder",
@@ -114,7 +109,6 @@ KINDS = {
         work="semsim.campaign.campaign_job:do_campaign",
         told="semsim.cli.campaign:campaign_summary",
         exit_code="semsim.cli.campaign:exit_code",
-        whole="semsim.campaign.campaign_job:whole_campaign",
     ),
 }
 
@@ -149,16 +143,6 @@ def do(
     if outcome is not None:
         if kind.state:
             (asked.folder / kind.state).unlink(missing_ok=True)
-        if kind.whole:
-            _keep_time(asked, resolve_name(kind.whole)(order, outcome))
         rows = resolve_name(kind.rows)(outcome) if as_json else []
         show_told(rows, resolve_name(kind.told)(outcome), as_json)
     return outcome
-
-
-def _keep_time(asked: Job, whole: Any) -> None:
-    from semsim.campaign.costs import keep_took
-
-    seconds = seconds_taken(asked)
-    if whole is not None and seconds is not None:
-        keep_took(whole, asked.folder.parents[1], seconds)

@@ -8,6 +8,7 @@
 What is there already is not computed again, so that an interrupted run goes on.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -46,6 +47,7 @@ from semsim.jobs import folders as jobs
 from semsim.kept.whole import write_json
 from semsim.progress import Progress, Report, one_step, silent
 from semsim.registry import build, read_plugin
+from semsim.sets.image import picture_bytes
 from semsim.types import LabelledImages
 
 
@@ -134,6 +136,33 @@ def _check_attack(order: FederatedOrder, data: FederatedData, images: LabelledIm
         ) from error
     except StopRequestedError:
         pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class FederatedOutlook:
+    """What carrying out an order makes.
+
+    attacks: each by one party, on `pictures` pictures; none of a table. disk: bytes.
+    """
+
+    trainings: int
+    attacks: int
+    pictures: int
+    disk: int
+
+
+def outlook(order: FederatedOrder) -> FederatedOutlook:
+    """Return what carrying out `order` makes; raises what is wrong with its settings."""
+    check_settings(order)
+    loaded = load(order.data)
+    attacked = order.arms and loaded.images is not None
+    arms = arms_for(order.network, loaded.data, order.arms) if attacked else []
+    return FederatedOutlook(
+        trainings=3 if order.cross_entropy else 2,
+        attacks=len(arms),
+        pictures=order.images,
+        disk=len(arms) * order.images * picture_bytes(math.prod(loaded.data.input_shape)),
+    )
 
 
 def carry_out(order: FederatedOrder, out: Path, report: Report = silent) -> dict[str, Any]:

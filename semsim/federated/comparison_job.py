@@ -9,6 +9,7 @@ from typing import Any
 from semsim.federated.settings import FederatedOrder
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
+from semsim.jobs.orders import to_record
 from semsim.kept.whole import write_json
 from semsim.progress import Report
 
@@ -51,10 +52,9 @@ def do_comparison(order: FederatedJob, folder: Path, report: Report) -> dict[str
     return result
 
 
-def whole_comparison(order: FederatedJob, outcome: Mapping[str, Any]) -> FederatedOrder:
-    """What a comparison's job has carried out: all of its order, in a folder of its own."""
-    del outcome
-    return order.order
+def like(order: FederatedOrder) -> Mapping[str, Any]:
+    """Return what jobs have that carry out the same comparison."""
+    return {"order": to_record(order)}
 
 
 def _free(root: Path, order: FederatedOrder) -> Path:

@@ -313,6 +313,36 @@ def seconds_taken(job: Job) -> float | None:
     return max(0.0, path.stat().st_mtime - max(asked, owner["started"]))
 
 
+def last_seconds(root: Path, kind: str, asked: Mapping[str, Any]) -> float | None:
+    """Return the seconds that the newest finished job like this took; None where there is none.
+
+    asked: what its order must have, as `to_record` writes it; what else the order has may differ. A
+    job that took over pieces of an earlier one did not do all of its work, and does not count.
+    """
+    for job in list_jobs(root, kind):
+        if not _asked(job, asked) or state(job) is not JobState.DONE or result(job).get("reused"):
+            continue
+        seconds = seconds_taken(job)
+        if seconds is not None:
+            return seconds
+    return None
+
+
+def _asked(job: Job, asked: Mapping[str, Any]) -> bool:
+    """Tell whether the order of a job has all of `asked`; one that cannot be read has not."""
+    try:
+        return _has(read_json(job.folder / ORDER_FILE), asked)
+    except JobError:
+        return False
+
+
+def _has(record: Any, asked: Any) -> bool:
+    if isinstance(asked, Mapping):
+        known = isinstance(record, Mapping)
+        return known and all(_has(record.get(name), one) for name, one in asked.items())
+    return bool(record == asked)
+
+
 def run_as_job(
     folder: Path, work: Callable[[Report], dict[str, Any]], also: Report = silent
 ) -> dict[str, Any] | None:

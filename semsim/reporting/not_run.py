@@ -37,7 +37,7 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
         ),
         NotRun(
             "The 70 targets and the four attacks at the paper's size",
-            "about two thousand core-days by the plan, and no GPU was at hand",
+            "about two thousand core-days by a few steps measured, and no GPU was at hand",
         ),
         NotRun(
             "Imagenette and Stanford Dogs at small",
@@ -82,7 +82,8 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
         NotRun("LPIPS", "its weights do not come with the tools"),
         NotRun(
             "Paper (CIFAR-100, 104 originals, InvGrad at its own budget)",
-            "those pictures do not come with the tools; by its plan about five core-days",
+            "those pictures do not come with the tools; by a few steps measured about five "
+            "core-days",
         ),
         NotRun(
             "DP-SGD on updates of several steps, secure aggregation, compressed updates",

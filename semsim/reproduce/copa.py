@@ -1,8 +1,8 @@
 """`semsim-studio reproduce copa`: Tables 1 and 2 and Figures 1 and 2 of the COPA paper."""
 
 import hashlib
-import time
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +13,6 @@ import typer
 from semsim.attacks.linear.rows import attempt, cnn3_model, inversions, linear_rows
 from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder
-from semsim.device import one_thread
 from semsim.errors import SettingsError
 from semsim.grid.engine import Piece, spread
 from semsim.kept.pieces import Pieces
@@ -31,7 +30,7 @@ from semsim.reproduce.copa_tables import (
     text_2,
     varied,
 )
-from semsim.reproduce.plans import PlanOption, Share, planned_text
+from semsim.reproduce.plans import PlanOption, Work, planned_rows, planned_text
 from semsim.targets.cnn3 import VARIANTS
 from semsim.terminal import (
     DATA,
@@ -46,9 +45,11 @@ from semsim.terminal import (
 from semsim.types import LabelledImages
 
 FIGURES = {"tanh": 1, "leaky-relu": 2}  # activation → the paper's figure
-WRITES = "It writes Tables 1 and 2, their rows, a file a network, and a figure an activation."
+STEPS = (
+    "A cell is a picture that COPA, R-GAP and grey are asked for, a step one picture. It writes "
+    "Tables 1 and 2, their rows, a file a network, and a figure an activation."
+)
 _SIZE = 32
-_DRAWN = 250_000  # bytes that a variant takes in a figure at most, as PNG and SVG
 
 
 def reproduce_copa(
@@ -80,8 +81,8 @@ def reproduce_copa(
             raise SettingsError(f"--seeds is 1 or more; got {seeds}.")
         attacked = varied(pictures_of(images), count)
         if plan:
-            shares, disk = costs_of(attacked, numbers, kinds, seeds)
-            show_told(list(map(vars, shares)), planned_text("copa", shares, disk, WRITES), as_json)
+            works = works_of(attacked, numbers, kinds, range(seeds), out / "pieces")
+            show_told(planned_rows(works), planned_text("copa", works, STEPS), as_json)
             return
         out.mkdir(parents=True, exist_ok=True)
         first = table_1()
@@ -117,25 +118,21 @@ def reproduce_copa(
     say(f"Wrote {out / 'table1.csv'}, {out / 'table2.csv'}, {out / 'rows.parquet'}")
 
 
-def costs_of(
-    images: LabelledImages, variants: Sequence[int], activations: Sequence[str], seeds: int
-) -> tuple[list[Share], int]:
-    """Where the time of Table 2 goes, a share a kind of network, from its first image.
-
-    With it bytes of disk at most: of rows, which lie there twice, and figures.
-    """
-    one, shares = images.pick([0]), []
-    disk = _DRAWN * len(variants) * len(activations)
-    for kind, variant, seed in grid_of(variants, activations, range(1)):
-        count = seeds * len(images)
-        with one_thread():
-            began = time.perf_counter()
-            rows = linear_rows(one, [variant], [kind], [seed])
-            seconds = count * (time.perf_counter() - began)
+def works_of(
+    images: LabelledImages,
+    variants: Sequence[int],
+    activations: Sequence[str],
+    seeds: Sequence[int],
+    folder: Path,
+) -> list[Work]:
+    """Return what Table 2 attacks, a row a kind of network; `folder`: of the pieces."""
+    found, kept = [], _pieces(folder)
+    for kind, variant in product(activations, variants):
+        grid = _grid(images, [variant], [kind], seeds)
+        cells, left = (len(images) * len(some) for some in (grid, kept.missing(grid)))
         what = f"attack variant {variant}, {kind}"
-        shares.append(Share(part="Table 2", what=what, count=count, seconds=seconds))
-        disk += 2 * count * len(rows.to_parquet(index=False))
-    return shares, disk
+        found.append(Work(part="Table 2", what=what, cells=cells, done=cells - left, steps=cells))
+    return found
 
 
 def pictures_of(folder: Path | None) -> LabelledImages:
@@ -175,9 +172,8 @@ def kept_rows(
 
     workers, scheduler: who takes networks, as for `spread`; with one worker all is done here.
     """
-    kept = Pieces(folder, ".parquet", read=pd.read_parquet, write=_write_rows)
-    mark = _fingerprint(images)
-    grid = {"{}-{}-{}-{}".format(mark, *one): one for one in grid_of(variants, activations, seeds)}
+    kept = _pieces(folder)
+    grid = _grid(images, variants, activations, seeds)
     missing = kept.missing(grid)
     pieces = [Piece(key=key, work=_network_rows, asked=(images, *grid[key])) for key in missing]
     ready = len(grid) - len(missing)
@@ -187,6 +183,21 @@ def kept_rows(
 
     spread(pieces, keep, report, workers, scheduler, ready=ready)
     return pd.concat([kept.read(key) for key in grid], ignore_index=True)
+
+
+def _pieces(folder: Path) -> Pieces[pd.DataFrame]:
+    return Pieces(folder, ".parquet", read=pd.read_parquet, write=_write_rows)
+
+
+def _grid(
+    images: LabelledImages,
+    variants: Sequence[int],
+    activations: Sequence[str],
+    seeds: Sequence[int],
+) -> dict[str, tuple[str, int, int]]:
+    """Return the networks of Table 2, by the keys of their pieces."""
+    mark = _fingerprint(images)
+    return {"{}-{}-{}-{}".format(mark, *one): one for one in grid_of(variants, activations, seeds)}
 
 
 def _network_rows(

@@ -7,19 +7,20 @@ from semsim.device import pick_device
 from semsim.metrics import Resources
 from semsim.registry import read_plugin
 from semsim.reporting import writing
-from semsim.reproduce.campaign_shares import NOT_COUNTED
-from semsim.reproduce.deployed_plan import costs_of, plans_of, rows_text, scale_of
+from semsim.reproduce.deployed_plan import plans_of, rows_text, scale_of, works_of
 from semsim.reproduce.deployed_table import Deployed, deployed_of, tables
 from semsim.reproduce.judged import write_tables
 from semsim.reproduce.plans import (
+    BELOW,
+    CAMPAIGN_STEPS,
     MadeOption,
     PlanOption,
     SizeOption,
+    planned_rows,
     planned_text,
 )
 from semsim.reproduce.semsim import carried_out
 from semsim.reproduce.simulated_people import simulated_people
-from semsim.reproduce.stand_in import source_of
 from semsim.terminal import (
     DATA,
     CheckpointsOption,
@@ -54,14 +55,13 @@ def reproduce_deployed(
     with told_errors():
         asked = scale_of(preset)
         folder = out / asked.name
-        source = source_of(asked.dataset, plan)
-        plans = plans_of(asked, source.load)
         if plan:
-            with TerminalBar("Measuring") as bar:
-                shares, disk = costs_of(asked, plans, folder, bar, source.load)
-            said = planned_text("deployed", shares, disk, NOT_COUNTED, *source.notes)
-            show_told([vars(one) for one in shares], f"{rows_text(asked, plans)}\n{said}", as_json)
+            works, lower = works_of(asked, folder), BELOW.get(preset)
+            below = works_of(scale_of(lower), folder, known=False) if lower else ()
+            said = planned_text("deployed", works, CAMPAIGN_STEPS, preset, below)
+            show_told(planned_rows(works), f"{rows_text(asked)}\n{said}", as_json)
             return
+        plans = plans_of(asked)
         folder.mkdir(parents=True, exist_ok=True)
         carried_out(plans, folder, workers=workers, scheduler=scheduler, device=device)
         dataset = read_plugin(DATASETS, asked.dataset)

@@ -1,19 +1,12 @@
-"""What `reproduce deployed` computes at each scale, a row a way to share, and what that takes."""
+"""What `reproduce deployed` computes at each scale, a row a way to share."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from semsim.campaign.campaign_job import load, plan_of
+from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.plan import Campaign, Plan
-from semsim.campaign.probe import Load, measure
-from semsim.datasets import DATASETS
-from semsim.progress import Report, silent
-from semsim.registry import read_plugin
-from semsim.reproduce.campaign_shares import campaign_shares, people_share
-from semsim.reproduce.plans import Share, of_preset
+from semsim.reproduce.plans import Work, campaign_works, of_preset, plans_here
 from semsim.targets.train_settings import TrainSettings
 from semsim.terminal import text_table
 from semsim.words import counted
@@ -74,12 +67,12 @@ def scale_of(name: str) -> Scale:
     return of_preset(_SCALES, name)
 
 
-def plans_of(scale: Scale, load: Load = load) -> dict[str, Plan]:
-    """The plan of each row, by its name; its sets are called by `set_name`.
+def plans_of(scale: Scale) -> dict[str, Plan]:
+    """Return the plan of each row, by its name; its sets are called by `set_name`.
 
-    load: of the attacked pictures. Raises `DataError` where they are not there.
+    Raises `DataError` where the attacked pictures are not there.
     """
-    return {row.name: _named(plan_of(scale.campaign(row), load), row) for row in scale.rows}
+    return {row.name: _named(plan_of(scale.campaign(row)), row) for row in scale.rows}
 
 
 def set_name(row: Row, training: str) -> str:
@@ -221,41 +214,22 @@ _PAPER = replace(
 _SCALES = {one.name: one for one in (_SMOKE, _SMALL, _PAPER)}
 
 
-def rows_text(scale: Scale, plans: Mapping[str, Plan]) -> str:
-    """What is computed, a line a row."""
+def rows_text(scale: Scale) -> str:
+    """Return what is computed, a line a row."""
     lines = []
     for row in scale.rows:
-        sets = plans[row.name].sets
-        asked = scale.campaign(row)
+        asked, sets = scale.campaign(row), len(scale.trainings)
         how = asked.architectures[0], row.strategy, row.share, asked.attacks[0]
-        lines.append([row.title, *how, str(len(sets)), str(sum(len(one.cells) for one in sets))])
+        lines.append([row.title, *how, str(sets), str(sets * scale.images)])
     head = ["row", "target", "strategy", "what is shared", "attack", "sets", "pictures"]
     return f"Scale {scale.name}, on {scale.dataset}.\n{text_table(head, lines)}"
 
 
-def costs_of(
-    scale: Scale,
-    plans: Mapping[str, Plan],
-    folder: Path,
-    report: Report = silent,
-    load: Load = load,
-) -> tuple[list[Share], int]:
-    """Where the time of what is missing below `folder` goes, and bytes of disk of everything.
+def works_of(scale: Scale, data: Path, *, known: bool = True) -> list[Work]:
+    """Return the trainings and attacks of a scale; rows share targets.
 
-    load: of the pictures, as for `plans`. Each attack and training is probed on this machine;
-    targets that rows share are told once.
+    known: whether to look what is done below `data`, which reads the pictures that are here.
     """
-    shares: list[Share] = []
-    disk, known = 0, set[str]()
-    with TemporaryDirectory() as nowhere:  # asking begins no folder, and measures nothing twice
-        place = folder if folder.is_dir() else Path(nowhere)
-        for row in scale.rows:
-            plan = plans[row.name]
-            estimate = measure(plan, place, load, report)
-            fresh = [one for one in plan.targets if one.key not in known]
-            known |= {one.key for one in fresh}
-            own, needs = campaign_shares(row.title, plan, place, estimate, fresh)
-            shares, disk = [*shares, *own], disk + needs
-        learned = read_plugin(DATASETS, scale.dataset)
-        people = people_share(learned, scale.jury_epochs, place, load)
-    return [*shares, *people], disk
+    asked = [(row.title, scale.campaign(row)) for row in scale.rows]
+    plans = plans_here(campaign for _, campaign in asked) if known else ()
+    return campaign_works(asked, plans, data)

@@ -8,30 +8,26 @@ from typing import Annotated, Any, TypeVar
 import pandas as pd
 import typer
 
-from semsim.datasets import DATASETS
-from semsim.device import one_thread
 from semsim.errors import SettingsError
 from semsim.jobs.terminal import carry_out
 from semsim.kept.whole import write_text
-from semsim.registry import help_of, read_plugin
+from semsim.registry import help_of
 from semsim.reporting.canvas import Drawn
 from semsim.reporting.export import write_both
 from semsim.reproduce.ensembler_paper import ROWS, TABLES, Way, plan_of_figure, plan_of_table
+from semsim.reproduce.ensembler_plan import STEPS, sentence_works, works_of
 from semsim.reproduce.ensembler_sentences import (
     NUMBER,
     plan_of_sentences,
-    sentence_costs,
     sentence_rows,
     sentence_text,
 )
-from semsim.reproduce.plans import PlanOption, Share, planned_text
-from semsim.reproduce.stand_in import Source, is_here, source_of
+from semsim.reproduce.plans import BELOW, PlanOption, Work, is_here, planned_rows, planned_text
 from semsim.split.cuts import write_cuts
 from semsim.split.defence_pictures import Wanted, pictures
 from semsim.split.plan import SplitPlace, SplitPlan, make_dataset
 from semsim.split.run import run_split
 from semsim.split.split_job import queue_split
-from semsim.split.split_probe import HOW, ONCE, told
 from semsim.split.summary import (
     choices,
     cost_text,
@@ -118,15 +114,20 @@ def reproduce_ensembler(
                     "Table 4 is of sentences; leave --images, --size and --vgg16 out."
                 )
             translated = _changed(plan_of_sentences(preset), seeds, shadow_start)
-            _translation(translated, place, (workers, scheduler), planned, as_json)
+            if planned:
+                lower = plan_of_sentences(BELOW[preset]) if preset in BELOW else None
+                below = sentence_works(lower, place) if lower else ()
+                _show_plan(sentence_works(translated, place), preset, below, as_json)
+            else:
+                _translation(translated, place, (workers, scheduler), as_json)
             return
         chosen = _plan(preset, table, figure, vgg16, images, size)
         plan = _changed(chosen, seeds, shadow_start)
         if planned:
-            source = source_of(plan.dataset, planned)
-            shares, disk = costs_of(plan, data_dir, device, source)
-            said = planned_text("ensembler", shares, disk, HOW, ONCE, *source.notes)
-            show_told(list(map(vars, shares)), said, as_json)
+            lower = BELOW.get(preset)
+            less = _plan(lower, table, figure, vgg16, None, None) if lower else None
+            below = works_of(less, data_dir) if less else ()
+            _show_plan(works_of(plan, data_dir), preset, below, as_json)
             return
         if images is None and not is_here(plan.dataset):
             raise SettingsError(
@@ -151,36 +152,20 @@ def reproduce_ensembler(
             say(f"Wrote {path}")
 
 
+def _show_plan(works: Sequence[Work], preset: str, below: Sequence[Work], as_json: bool) -> None:
+    show_told(planned_rows(works), planned_text("ensembler", works, STEPS, preset, below), as_json)
+
+
 def _translation(
-    plan: SentencePlan, place: SplitPlace, who: tuple[int, str], planned: bool, as_json: bool
+    plan: SentencePlan, place: SplitPlace, who: tuple[int, str], as_json: bool
 ) -> None:
-    """Table 4, or what it takes. who: workers and scheduler."""
-    if planned:
-        shares, disk = sentence_costs(plan, place)
-        show_told(list(map(vars, shares)), planned_text("ensembler", shares, disk, HOW), as_json)
-        return
+    """Print and write Table 4. who: workers and scheduler."""
     with TerminalBar(plan.name, unit="%") as bar:
         outcome = run_sentences(plan, place, bar, *who)
     text, path = sentence_text(outcome), place.data / "split" / f"{plan.name}.md"
     show_told(sentence_rows(outcome), text, as_json)
     write_text(path, f"{text}\n")
     say(f"Wrote {path}")
-
-
-def costs_of(plan: SplitPlan, data: Path, device: str, source: Source) -> tuple[list[Share], int]:
-    """Seconds of an experiment, all its systems and attacks together, and bytes of disk.
-
-    source: of its pictures.
-    """
-    noise = None
-    if source.note:
-        dataset = read_plugin(DATASETS, plan.dataset)
-        noise = source.load(dataset, "train"), source.load(dataset, "test")
-    with one_thread():
-        found = told(plan, data, device, measuring=True, noise=noise)
-    what = f"train, and attack {found.attacks:,} times"
-    shares = [Share(part=plan.name, what=what, count=found.systems, seconds=found.seconds or 0.0)]
-    return shares, found.disk
 
 
 def report_text(outcome: Mapping[str, Any], number: int) -> str:

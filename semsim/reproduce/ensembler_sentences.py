@@ -3,28 +3,18 @@
 The paper shows two sentences and no number, of an undefended transformer on another text.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pandas as pd
-import torch
 
-from semsim.device import one_thread, pick_device
-from semsim.layer_graph import count_parameters
-from semsim.progress import silent
-from semsim.reproduce.plans import Share, of_preset
-from semsim.split.networks import task_of
-from semsim.split.plan import SplitPlace, attack_name, attacks_on
-from semsim.split.sentence_attack import read_sentences
+from semsim.reproduce.plans import of_preset
 from semsim.split.sentence_scores import bleu, words_right
-from semsim.split.split_probe import cheaper, extrapolated, untrained
 from semsim.split.summary import margin, margin_words, of_systems, spread_text
-from semsim.split.system import observe
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
-from semsim.split.training import Bench
-from semsim.split.translation import SentencePlan, sentence_summary, split_sentences
+from semsim.split.translation import SentencePlan, sentence_summary
 from semsim.split.translator import Translator
 
 NUMBER = 4
@@ -35,7 +25,6 @@ _COLUMNS = {  # of Table 4, from left to right
     "decoder_on_shadow": "decoder on shadow",
     "decoder_on_client": "decoder on client",
 }
-_FEW = 8  # sentences that a probe reads
 
 
 class Row(NamedTuple):
@@ -111,73 +100,6 @@ PLANS: Mapping[str, SentencePlan] = MappingProxyType(
 def plan_of_sentences(preset: str) -> SentencePlan:
     """What is run beside Table 4; `SettingsError` for a preset there is not."""
     return of_preset(PLANS, preset)
-
-
-def sentence_costs(plan: SentencePlan, place: SplitPlace) -> tuple[list[Share], int]:
-    """Seconds of one core by defence, trainings and attacks, and bytes of disk."""
-    public, _ = split_sentences(plan)
-    shares, disk, seeds = [], 0, len(plan.defence_seeds)
-    with one_thread():
-        for defence in plan.defences:
-            system = untrained(plan.network, defence, task_of(public))
-            disk += 4 * seeds * count_parameters(system)
-            seconds = seeds * _training_seconds(plan, place, defence)
-            what = f"train {defence}"
-            shares.append(Share(part="Table 4", what=what, count=seeds, seconds=seconds))
-            tools = [
-                (attack_name(arm, tool), tool)
-                for arm in plan.attacks
-                for tool in attacks_on(system, arm, plan.shadow)
-            ]
-            for name, tool in tools:
-                count = seeds * len(plan.attack_seeds)
-                seconds = count * _reading_seconds(plan, place, defence, tool)
-                what = f"read {defence}, {name}"
-                shares.append(Share(part="Table 4", what=what, count=count, seconds=seconds))
-    return shares, disk
-
-
-def _training_seconds(plan: SentencePlan, place: SplitPlace, defence: str) -> float:
-    public, _ = split_sentences(plan)
-    shield, times = cheaper(defence)
-
-    def epochs(size: int) -> Callable[[int, int], object]:
-        def work(first: int, second: int) -> object:
-            settings = replace(plan.train, epochs=first, ensemble_epochs=second)
-            bench = Bench(
-                network=plan.network,
-                data=public.pick(range(size)),
-                settings=settings,
-                seed=0,
-                device=pick_device(place.device),
-            )
-            return shield(bench)
-
-        return work
-
-    wanted = times * plan.train.epochs, plan.train.ensemble_epochs
-    return extrapolated(epochs, wanted, len(public), plan.train.batch_size)
-
-
-def _reading_seconds(
-    plan: SentencePlan, place: SplitPlace, defence: str, tool: ShadowAttack
-) -> float:
-    public, private = split_sentences(plan)
-    system = untrained(plan.network, defence, task_of(public)).to(pick_device(place.device))
-
-    def epochs(size: int) -> Callable[[int, int], object]:
-        some, rows = public.pick(range(size)), private.inputs[:_FEW]
-
-        def work(first: int, second: int) -> object:
-            rng = torch.Generator().manual_seed(0)
-            seen = observe(system, rows, plan.network, some, rng)
-            few = replace(tool, epochs=first, decoder_epochs=second)
-            return read_sentences(few, seen, rng, silent)
-
-        return work
-
-    wanted = tool.epochs, tool.decoder_epochs
-    return extrapolated(epochs, wanted, len(public), tool.batch_size)
 
 
 def sentence_rows(outcome: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -10,19 +10,12 @@ from semsim.reporting import writing
 from semsim.reporting.canvas import Drawn, marked_as_simulated
 from semsim.reporting.export import write_picture
 from semsim.reporting.leak_map import leak_map
-from semsim.reproduce.campaign_shares import NOT_COUNTED
-from semsim.reproduce.everything_plan import cells_text, costs_of, scale_of, work_out
+from semsim.reproduce.everything_plan import planned_map, scale_of, work_out
 from semsim.reproduce.everything_table import Map, map_of, tables
 from semsim.reproduce.judged import write_tables
-from semsim.reproduce.plans import (
-    MadeOption,
-    PlanOption,
-    SizeOption,
-    planned_text,
-)
+from semsim.reproduce.plans import MadeOption, PlanOption, SizeOption, planned_rows
 from semsim.reproduce.semsim import carried_out
 from semsim.reproduce.simulated_people import simulated_people
-from semsim.reproduce.stand_in import source_of
 from semsim.terminal import (
     DATA,
     CheckpointsOption,
@@ -58,16 +51,13 @@ def reproduce_everything(
     """
     with told_errors():
         asked = scale_of(preset)
-        source = source_of(asked.dataset, plan)
-        worked = work_out(asked, source.load)
         data = out / asked.name
-        data.mkdir(parents=True, exist_ok=True)
         if plan:
-            with TerminalBar("Measuring") as bar:
-                shares, disk = costs_of(worked, data, bar, source.load)
-            said = planned_text("everything", shares, disk, NOT_COUNTED, *source.notes)
-            show_told([vars(one) for one in shares], f"{cells_text(worked)}\n{said}", as_json)
+            works, text = planned_map(asked, data)
+            show_told(planned_rows(works), text, as_json)
             return
+        worked = work_out(asked)
+        data.mkdir(parents=True, exist_ok=True)
         for line in (line for one in worked.refused for line in one.lines()):
             say(line)
         plans = {one.campaign.name: one for one in worked.plans}

@@ -1,6 +1,6 @@
-"""What the map of everything is made of at each scale, what does not go together, and its cost."""
+"""What the map of everything is made of at each scale, and what does not go together."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -12,17 +12,23 @@ from semsim.attacks.as_text import read_attack
 from semsim.campaign.campaign_job import load, plan_of
 from semsim.campaign.cell import attack_images
 from semsim.campaign.plan import Campaign, Plan, PlannedSet
-from semsim.campaign.probe import Load, measure
 from semsim.campaign.sets import set_folder
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.defences.as_text import parse, split_parts
 from semsim.defences.strategies import NAMED_STRATEGIES, read_strategy, strategy_label
 from semsim.errors import SettingsError, StopRequestedError
-from semsim.progress import Report, one_step, silent
+from semsim.progress import one_step
 from semsim.registry import Plugin, build, read_plugin, short_labels
-from semsim.reproduce.campaign_shares import campaign_shares, people_share
-from semsim.reproduce.plans import Share, of_preset
+from semsim.reproduce.plans import (
+    BELOW,
+    CAMPAIGN_STEPS,
+    Work,
+    campaign_works,
+    is_here,
+    of_preset,
+    planned_text,
+)
 from semsim.targets import NETWORKS
 from semsim.targets.each_image import check_trainable
 from semsim.targets.model import TargetModel
@@ -202,15 +208,15 @@ _SCALES: dict[str, tuple[tuple[str, ...], Campaign, Mapping[str, str], int, str]
 }
 
 
-def work_out(scale: Scale, load: Load = load) -> Worked:
-    """The plans of a scale, without what does not go together. load: of the pictures.
+def work_out(scale: Scale) -> Worked:
+    """Return the plans of a scale, without what does not go together.
 
-    Raises `DataError` where they are not there.
+    Raises `DataError` where the pictures are not there.
     """
     train = load(read_plugin(DATASETS, scale.dataset), "train")
     refused = tuple(Refused.of(campaign, train) for campaign in scale.campaigns)
     pairs = zip(refused, scale.campaigns, strict=True)
-    plans = tuple(plan_of(one.without(campaign), load) for one, campaign in pairs)
+    plans = tuple(plan_of(one.without(campaign)) for one, campaign in pairs)
     return Worked(scale=scale, plans=plans, refused=refused)
 
 
@@ -256,22 +262,29 @@ def _why_untrained(strategy: str, model: TargetModel) -> str:
     return ""
 
 
-def costs_of(
-    worked: Worked, folder: Path, report: Report = silent, load: Load = load
-) -> tuple[list[Share], int]:
-    """Where the time of what is missing below `folder` goes, and bytes of disk of everything.
+def planned_map(scale: Scale, data: Path) -> tuple[list[Work], str]:
+    """Return the trainings and attacks of a scale, and all that is said of them.
 
-    Each attack and training is probed on this machine. load: of the pictures, as for `work_out`; of
-    all that is learned, unless the jury has its own.
+    Where the pictures are not here, it cannot be told which cells cannot be, and all are counted.
     """
-    shares: list[Share] = []
-    disk = 0
-    for plan in worked.plans:
-        network = key_of(plan.sets[0]).network
-        own, needs = campaign_shares(network, plan, folder, measure(plan, folder, load, report))
-        shares, disk = [*shares, *own], disk + needs
-    people = people_share(worked.scale.jury, worked.scale.jury_epochs, folder, load)
-    return [*shares, *people], disk
+    lower = BELOW.get(scale.name)
+    below = _works(scale_of(lower).campaigns, (), data) if lower else ()
+    if is_here(scale.dataset):
+        worked = work_out(scale)
+        works = _works([one.campaign for one in worked.plans], worked.plans, data)
+        first = cells_text(worked)
+    else:
+        works, cells = _works(scale.campaigns, (), data), len(list(scale.cells()))
+        first = (
+            f"Scale {scale.name}: {counted(cells, 'cell')}. {scale.dataset} is not here; which "
+            "cells cannot be is told once it is."
+        )
+    return works, f"{first}\n{planned_text('everything', works, CAMPAIGN_STEPS, scale.name, below)}"
+
+
+def _works(campaigns: Sequence[Campaign], plans: Sequence[Plan], data: Path) -> list[Work]:
+    named = [(read_plugin(NETWORKS, one.architectures[0]).name, one) for one in campaigns]
+    return campaign_works(named, plans, data)
 
 
 def cells_text(worked: Worked) -> str:

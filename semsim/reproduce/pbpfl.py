@@ -34,9 +34,9 @@ from semsim.kept.keys import key_of
 from semsim.kept.whole import write_json
 from semsim.layer_graph import LayerGraph, count_parameters
 from semsim.progress import Report, silent
-from semsim.reproduce.pbpfl_cost import NOT_COUNTED, costs_of, under
 from semsim.reproduce.pbpfl_leak import LeakPlan, leak_pieces, leak_text
 from semsim.reproduce.pbpfl_paper import CLIENTS
+from semsim.reproduce.pbpfl_plan import STEPS, leak_works, training_works
 from semsim.reproduce.pbpfl_tables import (
     AGAIN,
     Cell,
@@ -45,7 +45,7 @@ from semsim.reproduce.pbpfl_tables import (
     squared_error_text,
     traffic_text,
 )
-from semsim.reproduce.plans import MadeOption, PlanOption, planned_text
+from semsim.reproduce.plans import BELOW, MadeOption, PlanOption, Work, planned_rows, planned_text
 from semsim.terminal import DATA, Json, SchedulerOption, TerminalBar, show_told, told_errors
 
 BATCH = 32  # of each client, as in the paper
@@ -147,17 +147,24 @@ def reproduce_pbpfl(
         chosen = with_own(PRESETS[preset], own, abd, ldc)
         folder = out.resolve() / preset
         if plan:
-            trained = {
-                "Table 2": regression(chosen, folder),
-                "Table 2, images": valued_images(chosen, folder),
-                "Table 4": classification(chosen, folder),
-            }
-            shares, disk = costs_of(trained, chosen.leak, leak_pieces(chosen.leak, folder), bar)
-            rows, text = list(map(vars, shares)), planned_text("pbpfl", shares, disk, NOT_COUNTED)
+            lower, works = BELOW.get(preset), planned(chosen, folder)
+            below = planned(PRESETS[lower], folder) if lower else ()
+            rows, text = planned_rows(works), planned_text("pbpfl", works, STEPS, preset, below)
         else:
             text = reproduced(chosen, folder, bar, workers, scheduler)
             rows = table_rows(chosen, folder) if as_json else []
     show_told(rows, text, as_json)
+
+
+def planned(chosen: Preset, folder: Path) -> list[Work]:
+    """Return what `reproduced` trains and attacks, and what of that is done below `folder`."""
+    trained = {
+        "Table 2": regression(chosen, folder),
+        "Table 2, images": valued_images(chosen, folder),
+        "Table 4": classification(chosen, folder),
+    }
+    works = [one for table, own in trained.items() for one in training_works(table, own)]
+    return works + leak_works(chosen.leak, leak_pieces(chosen.leak, folder))
 
 
 def with_own(chosen: Preset, table: str = "", valued: str = "", images: str = "") -> Preset:
@@ -174,6 +181,13 @@ def with_own(chosen: Preset, table: str = "", valued: str = "", images: str = ""
         if bool(data.classes) != (name == "images"):
             raise SettingsError(f"{text} has {'classes' if data.classes else 'no classes'}.")
     return replace(chosen, **named)
+
+
+def under(settings: FederatedSettings, scheme: str) -> FederatedSettings:
+    """Return the same training as FedAvg-CE, FedAvg-MSE or PBPFL, as the paper's tables say."""
+    if scheme == "PBPFL":
+        return replace(settings, scheme="pbpfl")
+    return replace(settings, loss="cross-entropy" if scheme == "FedAvg-CE" else "mse")
 
 
 def reproduced(

@@ -1,117 +1,179 @@
-"""What a reproduction takes on this machine, where that goes, and what was not run of its paper."""
+"""What a reproduction would run, what of that is done, and what was not run of its paper."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
-import torch
 import typer
 
+from semsim.attacks import ATTACKS
+from semsim.attacks.as_text import read_attack
+from semsim.campaign.campaign_job import plan_of
+from semsim.campaign.plan import Campaign, Plan
+from semsim.campaign.store import PieceStore
+from semsim.datasets import DATASETS
+from semsim.datasets.on_disk import present
 from semsim.errors import SettingsError
+from semsim.registry import build, read_plugin
 from semsim.reporting.not_run import not_run_text
 from semsim.terminal import text_table
 
 PlanOption = Annotated[
-    bool, typer.Option("--plan", help="Say what it takes on this machine; compute nothing.")
+    bool, typer.Option("--plan", help="Say what would run and what is done; compute nothing.")
 ]
 # Of what keeps all that it makes in one folder.
 MadeOption = Annotated[Path, typer.Option(help="Folder for all that is made; a run goes on there.")]
 SizeOption = Annotated[
     str, typer.Option(help="smoke, small (built-in symbols) or paper (a GPU, CIFAR-100).")
 ]
-_HOUR, _DAY = 3_600.0, 86_400.0
+BELOW: Mapping[str, str] = {"small": "smoke", "paper": "small"}  # the preset below a preset
+CAMPAIGN_STEPS = (
+    "A step is an epoch of a training, or a step of an attack on one picture. Not counted: "
+    "simulated people, who learn too, and scores."
+)
 T = TypeVar("T")
 
 
 def of_preset(presets: Mapping[str, T], name: str) -> T:
-    """What `presets` have under `name`; `SettingsError` names them where that is none of them."""
+    """Return what `presets` have under `name`; `SettingsError` names them where it is none."""
     if name not in presets:
         raise SettingsError(f"--preset is one of {', '.join(presets)}; got {name!r}.")
     return presets[name]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Share:
-    """Seconds of one core for `count` trainings, attacks or attacked images of one kind."""
+class Work:
+    """Cells of one kind that a reproduction runs: trainings, or attacked pictures.
+
+    what: begins with "train" or "attack". steps: of all cells together.
+    """
 
     part: str
     what: str
-    count: int
-    seconds: float
+    cells: int
+    done: int
+    steps: int
+
+    @property
+    def trains(self) -> bool:
+        """Whether these are trainings."""
+        return self.what.startswith("train")
 
 
-def shares_text(
-    shares: Sequence[Share],
-    disk: int,
-    *notes: str,
-    on_gpu: Sequence[Share] = (),
-    gpu: str = "",
-) -> str:
-    """The shares, the longest first, and their sum in core-days, or core-hours below one, and disk.
-
-    notes: sentences on what is not among them. on_gpu: the same on a GPU, in its own seconds; gpu:
-    what it is called. Without them it says why GPU-hours are not told.
-    """
-    total = sum(one.seconds for one in shares)
-    return "\n".join(
-        [
-            _table(shares, *_unit(total)),
-            f"{sum_text(total, disk)}. Measured with a few steps, one thread each; divide by the "
-            "number of workers.",
-            *(_gpu_lines(on_gpu, gpu) if on_gpu else [_no_gpu()]),
-            *notes,
-        ]
-    )
-
-
-def sum_text(seconds: float, disk: int) -> str:
-    """Seconds of one core in core-days, or core-hours below one, and bytes, as half a sentence."""
-    unit, name = _unit(seconds)
-    size = f"{disk / 1e9:.2f} GB" if disk >= 1e9 else f"{disk / 1e6:.1f} MB"
-    return f"About {seconds / unit:,.1f} {name}, {size} of disk at most"
-
-
-def _unit(seconds: float) -> tuple[float, str]:
-    return (_DAY, "core-days") if seconds >= _DAY else (_HOUR, "core-hours")
-
-
-def _gpu_lines(shares: Sequence[Share], gpu: str) -> list[str]:
-    hours = sum(one.seconds for one in shares) / _HOUR
-    said = f"About {hours:,.1f} GPU-hours on one {gpu}, measured with a few steps by the clock."
-    return [_table(shares, _HOUR, "GPU-hours"), said]
-
-
-def _no_gpu() -> str:
-    here = "though here is a GPU" if torch.cuda.is_available() else "and here is no GPU to measure"
-    return f"GPU-hours are not told: the probe measures one core, {here}."
-
-
-def _table(shares: Sequence[Share], unit: float, name: str) -> str:
-    total = sum(one.seconds for one in shares)
-    rows = [
-        [
-            *(one.part, one.what, f"{one.count:,}", f"{one.seconds / max(1, one.count):,.1f}"),
-            *(f"{one.seconds / unit:,.2f}", f"{one.seconds / max(total, 1e-9):.0%}"),
-        ]
-        for one in sorted(shares, key=lambda one: -one.seconds)
-    ]
-    head = ["row", "what", "how many", "seconds each", name, "share"]
-    return text_table(head, rows)
+def planned_rows(works: Iterable[Work]) -> list[dict[str, Any]]:
+    """Return the rows for --json."""
+    return [asdict(one) for one in works]
 
 
 def planned_text(
-    name: str,
-    shares: Sequence[Share],
-    disk: int,
-    *notes: str,
-    on_gpu: Sequence[Share] = (),
-    gpu: str = "",
+    name: str, works: Sequence[Work], note: str, preset: str = "", below: Sequence[Work] = ()
 ) -> str:
-    """`shares_text` of the reproduction called `name`, and what of its paper was not run here."""
-    return with_not_run(name, shares_text(shares, disk, *notes, on_gpu=on_gpu, gpu=gpu))
+    """Return the works of the reproduction called `name`, and what of its paper was not run.
+
+    note: what a step is. below: the works of the preset below `preset`, if there is one.
+    """
+    rows = [
+        [one.part, one.what, f"{one.cells:,}", f"{one.done:,}", f"{one.steps:,}"] for one in works
+    ]
+    table = text_table(["row", "what", "cells", "done", "steps"], rows)
+    cells, done = sum(one.cells for one in works), sum(one.done for one in works)
+    lines = [table, f"{cells:,} cells, {done:,} of them done. {note}"]
+    if below:
+        lines.append(_times_text(preset, works, below))
+    return "\n".join([*lines, "", not_run_text(name)])
 
 
-def with_not_run(name: str, *told: str) -> str:
-    """Lines, then what was not run of the reproduction called `name`."""
-    return "\n".join([*told, "", not_run_text(name)])
+def _times_text(preset: str, works: Sequence[Work], below: Sequence[Work]) -> str:
+    """Return how many times the steps of the preset below a preset takes."""
+    parts = []
+    for trains, word in ((True, "trainings"), (False, "attacks")):
+        mine, theirs = (
+            sum(one.steps for one in some if one.trains is trains) for some in (works, below)
+        )
+        if theirs:
+            times = mine / theirs
+            parts.append(f"{times:,.0f}" if times >= 10 else f"{times:.1f}")
+            parts[-1] += f" times the steps of its {word}"
+    return f"Against {BELOW[preset]}, {preset} takes {' and '.join(parts)}; counted, not measured."
+
+
+def campaign_works(
+    asked: Sequence[tuple[str, Campaign]], plans: Sequence[Plan], data: Path
+) -> list[Work]:
+    """Return what campaigns compute, a row a data set's trainings and one an attack of a part.
+
+    asked: names of parts with their campaigns. plans: of those whose pictures are here, by which it
+    is known what is done below `data`.
+    """
+    store = PieceStore(data)
+    return [*_trainings(asked, plans, store), *_attacks(asked, plans, store)]
+
+
+def _trainings(
+    asked: Sequence[tuple[str, Campaign]], plans: Sequence[Plan], store: PieceStore
+) -> list[Work]:
+    """Return a row a data set; parts that attack the same targets share them."""
+    targets = {(*one, campaign.train) for _, campaign in asked for one in product(*_axes(campaign))}
+    found = []
+    for dataset in dict.fromkeys(text for _, campaign in asked for text in campaign.datasets):
+        epochs = [train.epochs for text, *_, train in targets if text == dataset]
+        keys = {t.key for plan in plans for t in plan.targets if t.dataset == dataset}
+        done, cells = sum(key in store.weights for key in keys), len(epochs)
+        found.append(
+            Work(part=dataset, what="train targets", cells=cells, done=done, steps=sum(epochs))
+        )
+    return found
+
+
+def _attacks(
+    asked: Sequence[tuple[str, Campaign]], plans: Sequence[Plan], store: PieceStore
+) -> list[Work]:
+    by_name = {plan.campaign.name: plan for plan in plans}
+    found = []
+    for part, campaign in asked:
+        sets = math.prod(map(len, (*_axes(campaign), campaign.shares)))
+        for text in campaign.attacks:
+            done = _attacked(by_name.get(campaign.name), text, store)
+            cells, what = sets * campaign.images, f"attack {text}"
+            steps = cells * attack_steps(text)
+            found.append(Work(part=part, what=what, cells=cells, done=done, steps=steps))
+    return found
+
+
+def _axes(campaign: Campaign) -> tuple[tuple[object, ...], ...]:
+    """Return what the targets of a campaign are crossed of; data sets come first."""
+    return (
+        *(campaign.datasets, campaign.architectures, campaign.strategies),
+        *(campaign.trainings, campaign.seeds),
+    )
+
+
+def _attacked(plan: Plan | None, text: str, store: PieceStore) -> int:
+    """Return how many cells of an attack are done, as often as sets have them."""
+    if plan is None:
+        return 0
+    attack = read_attack(text)
+    own = [cell for one in plan.sets if one.attack == attack for cell in one.cells]
+    missing = set(store.cells.missing({cell.key for cell in own}))
+    return sum(cell.key not in missing for cell in own)
+
+
+def attack_steps(text: str) -> int:
+    """Return the steps that an attack, written as text, takes on one picture."""
+    plugin = read_attack(text)
+    attack = build(ATTACKS, plugin.name, plugin.settings)
+    return int(attack.steps) * int(getattr(attack, "restarts", 1))
+
+
+def is_here(text: str) -> bool:
+    """Tell whether the data set written as `text` is built in or its files are on this machine."""
+    plugin = read_plugin(DATASETS, text)
+    return present(build(DATASETS, plugin.name, plugin.settings))
+
+
+def plans_here(campaigns: Iterable[Campaign]) -> list[Plan]:
+    """Return the plans of the campaigns whose pictures are here."""
+    return [plan_of(one) for one in campaigns if all(map(is_here, one.datasets))]

@@ -13,17 +13,19 @@ from semsim.campaign.plan import Plan, choose_images
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.vertical import vertical_sets
 from semsim.datasets import DATASETS
-from semsim.device import cores, device_name, pick_device
+from semsim.device import cores
 from semsim.errors import DataError, SettingsError
 from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.leave_out import read_materials
 from semsim.registry import read_plugin
 from semsim.reproduce.plans import (
+    BELOW,
+    CAMPAIGN_STEPS,
     PlanOption,
-    Share,
+    planned_rows,
     planned_text,
 )
-from semsim.reproduce.semsim_cost import NOT_COUNTED, NOT_ON_GPU, costs_of, plan_rows, plan_text
+from semsim.reproduce.semsim_plan import plan_rows, plan_text, works_of
 from semsim.reproduce.semsim_results import results
 from semsim.reproduce.semsim_scales import Part, Scale, in_mixed_precision, scale_of
 from semsim.reproduce.semsim_studies import LABELS, next_steps, write_studies
@@ -95,24 +97,16 @@ def reproduce_semsim(
     with told_errors():
         asked, given = scale_of(preset, images), list(votes or ())
         asked = in_mixed_precision(asked) if mixed_precision else asked
-        folder = out / asked.name
-        folder.mkdir(parents=True, exist_ok=True)
-        planned = plan_rows(asked)
+        folder, planned = out / asked.name, plan_rows(asked)
         (say if as_json else typer.echo)(plan_text(asked))
         if plan:
-            with TerminalBar("Measuring") as bar:
-                shares, disk = costs_of(asked, folder / "cost", bar)
-            where, on_gpu = str(pick_device(device)), list[Share]()
-            if where != "cpu":
-                with TerminalBar("Measuring the GPU") as bar:
-                    on_gpu, _ = costs_of(asked, folder / "cost", bar, where)
-            gpu = device_name(where)
-            notes = [NOT_COUNTED, *([NOT_ON_GPU] if on_gpu else [])]
-            said = planned_text("semsim", shares, disk, *notes, on_gpu=on_gpu, gpu=gpu)
-            on = [{**vars(one), "device": gpu} for one in on_gpu]
-            show_told([*planned, *map(vars, shares), *on], said, as_json)
+            works, lower = works_of(asked, data_dir), BELOW.get(preset)
+            below = works_of(scale_of(lower), data_dir, known=False) if lower else ()
+            said = planned_text("semsim", works, CAMPAIGN_STEPS, preset, below)
+            show_told([*planned, *planned_rows(works)], said, as_json)
             return
         check_votes(given, jury_epochs)
+        folder.mkdir(parents=True, exist_ok=True)
         sets = reconstructions(asked, data_dir, workers=workers, scheduler=scheduler, device=device)
         studies = write_studies(asked, sets, folder / "studies")
         if not given:

@@ -14,16 +14,14 @@ class DataSet(NamedTuple):
     """One of the five data sets, and the targets trained on it.
 
     title: as the paper has it. dataset: as in `semsim.datasets`. classes, pixels: of the code.
-    training: images to learn from in our split, by which a training's time is told. images:
-    annotated for each target. task: what people were asked. architectures: the two of Table 3.
-    epochs, batch_size: of the code, which names no epochs for Imagenette.
+    images: annotated for each target. task: what people were asked. architectures: the two of
+    Table 3. epochs, batch_size: of the code, which names no epochs for Imagenette.
     """
 
     title: str
     dataset: str
     classes: int
     pixels: int
-    training: int
     images: int
     task: str
     architectures: tuple[str, str]
@@ -33,23 +31,23 @@ class DataSet(NamedTuple):
 
 DATA_SETS: tuple[DataSet, ...] = (
     DataSet(
-        *("CIFAR-100", "cifar100", 100, 32, 50_000, 600, "recognition"),
+        *("CIFAR-100", "cifar100", 100, 32, 600, "recognition"),
         *(("resnet20-4", "convnet8"), 200, 64),
     ),
     DataSet(
-        *("Caltech-101", "caltech101", 101, 64, 7_667, 700, "recognition"),
+        *("Caltech-101", "caltech101", 101, 64, 700, "recognition"),
         *(("resnet20-4", "densenet40"), 100, 64),
     ),
     DataSet(
-        *("Imagenette", "imagenette", 10, 112, 9_469, 100, "recognition"),
+        *("Imagenette", "imagenette", 10, 112, 100, "recognition"),
         *(("resnet50", "resnet152"), 100, 8),
     ),
     DataSet(
-        *("CelebA", "celeba", 476, 64, 11_900, 100, "pair"),
+        *("CelebA", "celeba", 476, 64, 100, "pair"),
         *(("resnet20-4", "densenet40"), 100, 64),
     ),
     DataSet(
-        *("Stanford Dogs", "stanford-dogs", 120, 64, 12_000, 100, "pair"),
+        *("Stanford Dogs", "stanford-dogs", 120, 64, 100, "pair"),
         *(("resnet50", "resnet152"), 100, 16),
     ),
 )

@@ -31,9 +31,8 @@ class Part:
     """One study: 14 targets on a data set under one attack.
 
     table: the paper's table it is a row of; row: which one it stands in for. task: what people are
-    asked. classes, pixels, training: of the data set, by which its time is told. vertical: a run
-    a target, where the attack is on vertical federated learning; the campaign then only says what
-    of.
+    asked. classes, pixels: of the data set. vertical: a run a target, where the attack is on
+    vertical federated learning; the campaign then only says what of.
     """
 
     table: int
@@ -42,7 +41,6 @@ class Part:
     campaign: Campaign
     classes: int
     pixels: int
-    training: int
     vertical: tuple[VerticalRun, ...] = ()
 
     @property
@@ -160,7 +158,6 @@ def _paper_part(one: DataSet, attack: str, table: int, row: str) -> Part:
         campaign=campaign,
         classes=one.classes,
         pixels=one.pixels,
-        training=one.training,
     )
 
 
@@ -170,11 +167,11 @@ _JURY_DATA = {
     "symbols:train_per_class=60": "symbols:train_per_class=75,test_per_class=1,seed=7",
     "faces": "faces:train_per_face=50,seed=7",
 }
-# Built-in data in place of the paper's: text, task, classes, pixels, training images.
+# Built-in data in place of the paper's: text, task, classes, pixels.
 _BUILT_IN = {
-    "CIFAR-100": ("symbols:train_per_class=60", "recognition", 47, 32, 2820),
-    "Caltech-101": ("digits:size=32", "recognition", 10, 32, 1398),
-    "CelebA": ("faces", "pair", 100, 25, 2000),
+    "CIFAR-100": ("symbols:train_per_class=60", "recognition", 47, 32),
+    "Caltech-101": ("digits:size=32", "recognition", 10, 32),
+    "CelebA": ("faces", "pair", 100, 25),
 }
 _SMALL_ATTACKS = {"DLG": "dlg:fast", "GradAttack": "gradattack:fast"}
 
@@ -206,8 +203,8 @@ def _smoke(images: Path | None) -> Scale:
         train=TargetTraining(epochs=1, lr=0.01),
     )
     data = {
-        "CIFAR-100": ("digits:size=16,count=400", "recognition", 10, 16, 312),
-        "CelebA": ("faces:people=8,train_per_face=12", "pair", 8, 25, 96),
+        "CIFAR-100": ("digits:size=16,count=400", "recognition", 10, 16),
+        "CelebA": ("faces:people=8,train_per_face=12", "pair", 8, 25),
     }
     attacks = {"DLG": "dlg:fast,steps=1", "GradAttack": "gradattack:fast,steps=20"}
     parts = _built_in_parts("smoke", campaign, data, attacks)
@@ -238,7 +235,7 @@ _SCALES = {"smoke": _smoke, "small": _small, "paper": _paper}
 def _built_in_parts(
     scale: str,
     campaign: Campaign,
-    data: dict[str, tuple[str, str, int, int, int]],
+    data: dict[str, tuple[str, str, int, int]],
     attacks: dict[str, str],
 ) -> tuple[Part, ...]:
     """A part a data set under the attack of `campaign`, and one an attack on the first of them."""
@@ -249,7 +246,7 @@ def _built_in_parts(
     ]
     parts = []
     for table, row, source, attack in asked:
-        text, task, classes, pixels, training = data[source]
+        text, task, classes, pixels = data[source]
         name = f"semsim-{scale}-{_slug(row)}"
         own = replace(campaign, name=name, datasets=(text,), attacks=attack)
         part = Part(
@@ -259,7 +256,6 @@ def _built_in_parts(
             campaign=own,
             classes=classes,
             pixels=pixels,
-            training=training,
         )
         parts.append(part)
     return tuple(parts)

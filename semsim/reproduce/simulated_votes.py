@@ -6,7 +6,6 @@ anything about people. What they say of originals, and of pictures that show not
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -17,7 +16,6 @@ import torch
 
 from semsim.analysis.evidence import IMAGE_KEY, NONE_ANSWER
 from semsim.campaign.campaign_job import load
-from semsim.campaign.probe import Load, pace
 from semsim.datasets import DATASETS
 from semsim.datasets.on_disk import content_of
 from semsim.errors import DataError
@@ -133,19 +131,6 @@ def data_set_jury(
     ]
     make_files(pieces, workers, report)
     return paths
-
-
-def jury_seconds(dataset: Plugin, epochs: int, work: Path, load: Load = load) -> list[float]:
-    """Seconds that each juror takes to learn, from a second of it; 0 for those that are there.
-
-    load: of the pictures that it learns.
-    """
-    missing = [not path.exists() for path in _jury_paths(dataset, epochs, work)]
-    data = load(dataset, "train") if any(missing) else None
-    return [
-        0.0 if data is None or not lacks else pace(partial(_learn, place, data, epochs))
-        for place, lacks in enumerate(missing)
-    ]
 
 
 def _jury_paths(dataset: Plugin, epochs: int, work: Path) -> list[Path]:

@@ -21,6 +21,16 @@ _KEPT = (  # of an attack's result, as it is
     *("attacked", "error", "objective", "shift_x", "shift_y", "flipped", "residual"),
     *("grey_residual", "worse_than_grey", "blown_up", "solver"),
 )
+_FILE = 4096  # bytes a file takes at least
+_PICTURES = 6  # original, attacked and reconstruction, each in the store and in the set
+
+
+def picture_bytes(values: int) -> int:
+    """Return the bytes of all that is kept of an attacked picture, as if none compressed.
+
+    values: numbers of the picture.
+    """
+    return _PICTURES * (values + _FILE)
 
 
 @dataclass(frozen=True, kw_only=True)

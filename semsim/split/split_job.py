@@ -10,7 +10,7 @@ from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
 from semsim.jobs.orders import from_record, to_record
 from semsim.progress import Report
-from semsim.split.plan import SplitPlace, SplitPlan, check, without_metrics
+from semsim.split.plan import SplitPlace, SplitPlan, check
 
 KIND = "split"
 PLAN_FILE = "split.json"
@@ -52,9 +52,11 @@ def do_split(order: SplitJob, folder: Path, report: Report) -> dict[str, Any]:
     return run_split(order.plan, order.place, report, order.workers, order.scheduler)
 
 
-def whole_plan(order: SplitJob, outcome: Mapping[str, Any]) -> SplitPlan | None:
-    """The plan of a job of which no piece was there before; None for another."""
-    return None if outcome["reused"] else without_metrics(order.plan)
+def like(plan: SplitPlan, workers: int = 1, scheduler: str = "") -> Mapping[str, Any]:
+    """Return what jobs have that carry out the same experiment, whatever metrics judge it."""
+    free = ("name", "metrics")
+    asked = {name: one for name, one in to_record(plan).items() if name not in free}
+    return {"plan": asked, "workers": workers, "scheduler": scheduler}
 
 
 def plan_of(job: Job) -> SplitPlan:

@@ -5,7 +5,7 @@ from typing import Any
 import gradio as gr
 
 from semsim.federated.arms import ARMS
-from semsim.federated.comparison_job import KIND, TRAINING, FederatedJob
+from semsim.federated.comparison_job import KIND, TRAINING, FederatedJob, like
 from semsim.federated.settings import FederatedOrder
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
@@ -18,8 +18,8 @@ from semsim.ui import (
     lab_frame,
     lab_sets,
 )
-from semsim.ui.lab_cards import measurable
-from semsim.ui.lab_frame import Attacking, Loads, More
+from semsim.ui.jobpanel import last_words
+from semsim.ui.lab_frame import SAME, Attacking, Loads, More
 from semsim.ui.settings_form import Given
 
 _INTRO = (
@@ -45,11 +45,8 @@ def page(context: ScienceContext) -> Attacking:
         kind=KIND,
         form=federated_form.form_html(),
         cards=lambda: federated_form.cards_html(context.data),
-        told=lambda given, measured: _told(context, federated_form.order_of(given), measured),
-        measure=lambda: measure_cards(context),
-        order=federated_form.order_of,
+        told=lambda given: _told(context, federated_form.order_of(given)),
         begin=lambda given: begin_comparison(context, given),
-        as_told=lambda job: True,  # each is made anew, in a folder of its own
         draw=draw,
         nothing=_NOTHING,
         more=_pictures,
@@ -64,15 +61,11 @@ def _pictures(ran: jobpanel.Jobs) -> More:
     return More(drawn=[grid, training])
 
 
-def measure_cards(context: ScienceContext) -> None:
-    """Measure what each card takes on this machine, if its data is there."""
-    for order in measurable(federated_form.CARDS, federated_form.datasets_of):
-        _told(context, order, measured=True)
-
-
-def _told(context: ScienceContext, order: FederatedOrder, measured: bool) -> str:
-    found = apart("semsim.federated.federated_probe:told", order, context.data, measured)
-    return federated_view.outlook_html(order, found, measuring=not measured)
+def _told(context: ScienceContext, order: FederatedOrder) -> str:
+    found = apart("semsim.federated.comparison:outlook", order)
+    return federated_view.outlook_html(
+        order, found, last_words(context.data / "jobs", KIND, like(order), SAME)
+    )
 
 
 def begin_comparison(context: ScienceContext, given: Given) -> Job:

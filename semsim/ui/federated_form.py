@@ -7,7 +7,9 @@ from pathlib import Path
 from semsim.errors import SettingsError
 from semsim.federated import is_table
 from semsim.federated.arms import ARMS, REFERENCE, RESCALED
+from semsim.federated.comparison_job import KIND, like
 from semsim.federated.settings import FederatedOrder
+from semsim.jobs.folders import last_seconds
 from semsim.ui import lab, lab_cards, plain_words
 from semsim.ui.lab_cards import cards_of, items_of, state_of
 from semsim.ui.markup import joined, pieces
@@ -96,8 +98,12 @@ def _attacks(chosen: Mapping[str, Sequence[str]]) -> str:
 
 
 def cards_html(data: Path) -> str:
-    """The cards with what each takes on this machine, by the best that is known."""
-    cards = cards_of(CARDS, data, lab.absent(), state=_state, datasets=datasets_of)
+    """Return the cards with what the last run of each took on this machine."""
+
+    def took(order: FederatedOrder) -> float | None:
+        return last_seconds(data / "jobs", KIND, like(order))
+
+    cards = cards_of(CARDS, lab.absent(), took=took, state=_state, datasets=datasets_of)
     return lab_cards.cards_html(NAME, cards)
 
 

@@ -26,7 +26,7 @@ from semsim.ui.markup import pieces
 from semsim.words import counted, listed
 
 if TYPE_CHECKING:
-    from semsim.federated.federated_probe import FederatedOutlook
+    from semsim.federated.comparison import FederatedOutlook
     from semsim.federated.settings import FederatedOrder
 
 _HTML = pieces("federated.html")
@@ -88,16 +88,15 @@ def training_html(training: Mapping[str, Any]) -> str:
     return str(_HTML.training(svg(course(training)), words, head, rows))
 
 
-def outlook_html(order: FederatedOrder, found: FederatedOutlook, measuring: bool) -> str:
-    """What an order takes before it is started."""
+def outlook_html(order: FederatedOrder, found: FederatedOutlook, last: str) -> str:
+    """Return what an order takes before it is started, as HTML; last: see `jobpanel.last_words`."""
     pictures = f"{counted(found.attacks, 'attack')} on {counted(found.pictures, 'picture')} each"
     return lab_cards.outlook_html(
         counted(found.trainings, "training"),
         f" of {counted(order.rounds, 'round')} with {counted(order.clients, 'client')}",
         pictures if found.attacks else "nothing attacked",
-        measuring,
-        seconds=found.seconds,
-        disk=found.disk,
+        found.disk,
+        last,
     )
 
 

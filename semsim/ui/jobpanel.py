@@ -6,7 +6,7 @@ job at a time lays the panel out with `build`, ties it to a component that holds
 second browser and a restarted server show the same.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -306,6 +306,17 @@ def state_words(state: JobState, stopping: bool, resumes: str = "") -> str:
     if state is JobState.RUNNING and stopping:
         return "Stopping after the present step"
     return f"{_WORDS[state]} {resumes}".strip() if state in CUT_OFF else _WORDS[state]
+
+
+def last_words(root: Path, kind: str, asked: Mapping[str, Any], called: str) -> str:
+    """Return what the last job like this took here, as a sentence; "" where none is done.
+
+    asked: see `last_seconds`. called: what it is, with all of that in words.
+    """
+    seconds = jobs.last_seconds(root, kind, asked)
+    if seconds is None:
+        return ""
+    return f"The last {called} took {words_for_seconds(seconds)} on this machine."
 
 
 def words_for_seconds(seconds: float) -> str:

@@ -1,23 +1,15 @@
 """What a page of the attack lab begins with: cards that fill its form, and what an order takes."""
 
-import contextlib
 import json
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 
-from semsim.campaign.costs import How, Known, known, known_pace, read_table
-from semsim.device import cores
-from semsim.errors import SemsimError, SettingsError
-from semsim.grid.apart import apart
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job, JobState
-from semsim.kept.whole import write_json
+from semsim.errors import SettingsError
 from semsim.ui import lab
 from semsim.ui.jobpanel import words_for_seconds
 from semsim.ui.markup import pieces, rooted, study_address
@@ -26,14 +18,6 @@ from semsim.words import counted
 
 _LAB = pieces("lab.html")
 _NOW = f"{lab.FOLDER}/drawn"
-UNKNOWN = "Time not known yet"
-_TOLD = "told.json"  # in the folder of a job
-_FROM = {
-    How.PROBED: "",
-    How.SCALED: " (measured on another machine, scaled)",
-    How.ELSEWHERE: " (measured on another machine)",
-}
-_pacing = threading.Lock()  # several pages that are opened at once ask once
 T = TypeVar("T")
 Offered = Sequence[tuple[str, str, T]]  # title, line and order of each card
 
@@ -42,7 +26,8 @@ Offered = Sequence[tuple[str, str, T]]  # title, line and order of each card
 class Card:
     """One of the cards a page begins with: an order that fills the form.
 
-    state: what it puts into the form, as JSON. why: the reason it cannot be chosen, or "".
+    facts: what the last run of it took here, or "". state: what it puts into the form, as JSON.
+    why: the reason it cannot be chosen, or "".
     """
 
     title: str
@@ -54,23 +39,22 @@ class Card:
 
 def cards_of(
     offered: Offered[T],
-    data: Path,
     absent: Mapping[str, str],
     *,
+    took: Callable[[T], float | None],
     state: Callable[[T], str],
     datasets: Callable[[T], Sequence[str]],
-    shared: bool = False,
 ) -> list[Card]:
-    """The cards with what each takes on this machine, by the best that is known.
+    """Return the cards with what the last run of each took on this machine.
 
-    absent: why data sets cannot be chosen, by name. state, datasets: of an order, what it puts into
-    the form and what it needs. shared: see `time_words`.
+    absent: why data sets cannot be chosen, by name. took, state, datasets: of an order, the seconds
+    of the last run like it, what it puts into the form and what it needs.
     """
     return [
         Card(
             title=title,
             line=line,
-            facts=facts_of(known(order, data), shared),
+            facts=_took_here(took(order)),
             state=state(order),
             why=next((absent[one] for one in datasets(order) if one in absent), ""),
         )
@@ -78,27 +62,9 @@ def cards_of(
     ]
 
 
-def measurable(offered: Offered[T], datasets: Callable[[T], Sequence[str]]) -> list[T]:
-    """The orders of the cards whose data is on this machine."""
-    absent = set(lab.absent())
-    return [order for _, _, order in offered if not absent & set(datasets(order))]
-
-
 def cards_html(form: str, cards: Sequence[Card]) -> str:
     """The cards that fill `form`, drawn anew when the page is loaded."""
     return str(_LAB.cards(cards, now_at(form)))
-
-
-def once_paced(data: Path, draw: Callable[[Path], str]) -> str:
-    """What `draw` makes of the cards once it is known how fast this machine is.
-
-    That is measured once for a data folder, in a process beside this one, which takes seconds.
-    """
-    with _pacing:
-        if data.is_dir() and known_pace(data) is None and read_table() is not None:
-            with contextlib.suppress(SemsimError):  # the cards say from where their times are
-                apart("semsim.campaign.costs:paced", data)
-    return draw(data)
 
 
 def now_at(name: str) -> str:
@@ -139,50 +105,8 @@ def items_of(
     return tuple(found)
 
 
-def facts_of(found: Known | None, shared: bool = False) -> str:
-    """Time and disk of an order and how they are known, or that they are not; shared: see
-    `time_words`.
-    """
-    disk = found.cost.disk if found else 0
-    return known_time(found, shared) + (f" · {disk_words(disk)}" if disk else "")
-
-
-def known_time(found: Known | None, shared: bool = False) -> str:
-    """The time of an order and how it is known, or that it is not; shared: see `time_words`."""
-    if found is None:
-        return UNKNOWN
-    cost = found.cost
-    if found.how is How.TOOK:
-        return f"took {words_for_seconds(cost.alone)} here"
-    return f"{time_words(cost.seconds, shared, cost.alone)}{_FROM[found.how]}"
-
-
-def keep_told(job: Job, time: str) -> None:
-    """Keep with a job what was said of its time before it began."""
-    write_json(job.folder / _TOLD, {"time": time})
-
-
-def told_html(job: Job, as_told: Callable[[Job], bool]) -> str:
-    """What was said of the time of a job that is done, and what it took; "" where nothing was said.
-
-    as_told: whether its work was all of that which the time was said of, and nothing else.
-    """
-    if not (job.folder / _TOLD).exists() or jobs.state(job) is not JobState.DONE:
-        return ""
-    seconds = jobs.seconds_taken(job)
-    took = "" if seconds is None else words_for_seconds(seconds)
-    said = jobs.read_json(job.folder / _TOLD).get("time", UNKNOWN)
-    return str(_LAB.told(said, took, as_told(job)))
-
-
-def time_words(seconds: float, shared: bool = False, alone: float = 0.0) -> str:
-    """Seconds as a span of time; shared: they are of one core, and the cores here share them.
-
-    alone: further seconds that no core shares.
-    """
-    if not shared:
-        return f"about {words_for_seconds(seconds + alone)}"
-    return f"about {words_for_seconds(seconds / cores() + alone)} on {cores()} cores"
+def _took_here(seconds: float | None) -> str:
+    return "" if seconds is None else f"took {words_for_seconds(seconds)} here"
 
 
 def disk_words(size: int) -> str:
@@ -198,18 +122,16 @@ def free_name(runs: Path, stem: str, before: str = "") -> str:
     return f"{stem}-{number}"
 
 
-def outlook_html(first: str, more: str, second: str, measuring: bool, **takes: Any) -> str:
-    """What an order takes before it is started.
+def outlook_html(
+    made: str, more: str, attacked: str, disk: int, *notes: str, time: str = ""
+) -> str:
+    """Return what an order takes before it is started, as HTML.
 
-    first, second: what is made, and what is attacked; more: beside the first. takes: `seconds` or
-    None, with `shared` and `alone` as in `time_words`, `disk` in bytes, `note` if there is one.
+    made, attacked: counts in words; more: beside what is made. disk: bytes at most. time: in words,
+    or "" where nobody foretells it.
     """
-    seconds = takes["seconds"]
-    unknown = "being measured on a few steps …" if measuring else "not measured"
-    how = {name: takes[name] for name in ("shared", "alone") if name in takes}
-    time = unknown if seconds is None else time_words(seconds, **how)
-    note = takes.get("note", "")
-    return str(_LAB.outlook(first, more, second, time, disk_words(takes["disk"]), note))
+    told = " ".join(filter(None, notes))
+    return str(_LAB.outlook(made, more, attacked, time, disk_words(disk), told))
 
 
 def made_html(inside: str, folders: Sequence[str | Path]) -> str:

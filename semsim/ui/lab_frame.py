@@ -2,24 +2,22 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from semsim.campaign.costs import known
 from semsim.errors import JobError, SemsimError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.ui import ScienceContext, jobpanel, lab
 from semsim.ui.jobpanel import QUIETLY, alert_html, unreadable_html
-from semsim.ui.lab_cards import keep_told, known_time, told_html
 from semsim.ui.markup import pieces
 from semsim.ui.settings_form import Given
 
 _LAB = pieces("lab.html")
 _PLAN, _RUN, _LOOK = "plan", "run", "look"
 RUNNING, RESULTS = ("strip", "sets"), ("verdict", "result")  # what is drawn of a job, by tab
+SAME = "run with these settings"  # whose time is told before the next
 Loads = list[tuple[Callable[..., Any], list[Any]]]
 
 
@@ -37,12 +35,10 @@ class Attacking:
     """A page that attacks. name: of its form; begins the ids of its parts. kind: of its jobs.
 
     called: what one run of it is. papers: what it is about, by the names of reproductions.
-    form, cards: HTML, the cards as they are now. told: what the form's order takes, as HTML, from
-    what is known, or measured. measure: every card that can be chosen. order: the form's, whose
-    time is known if any is; shared: see `lab_cards.time_words`. begin: the job of that order,
-    started. as_told: whether a job that is done has done all of its order and nothing else.
-    draw: a value for each of `RUNNING`, of `RESULTS` and of what `more` draws beside them;
-    `nothing` in words where there is no job.
+    form, cards: HTML, the cards as they are now. told: what the form's order takes, as HTML, at
+    once; measured: the same after a few steps, of a page that measures them. begin: the job of that
+    order, started. draw: a value for each of `RUNNING`, of `RESULTS` and of what `more` draws
+    beside them; `nothing` in words where there is no job.
     """
 
     name: str
@@ -53,14 +49,11 @@ class Attacking:
     kind: str
     form: str
     cards: Callable[[], str]
-    told: Callable[[Given, bool], str]
-    measure: Callable[[], None]
-    order: Callable[[Given], Any]
+    told: Callable[[Given], str]
     begin: Callable[[Given], Job]
-    as_told: Callable[[Job], bool]
     draw: Callable[[Job], list[Any]]
     nothing: str
-    shared: bool = False
+    measured: Callable[[Given], str] | None = None
     more: Callable[[jobpanel.Jobs], More] = lambda ran: More()
 
 
@@ -70,18 +63,11 @@ def render(context: ScienceContext, page: Attacking) -> Loads:
     lab.head(page.title, page.intro)
     with gr.Tabs(elem_id=f"{name}-tabs") as tabs:
         with gr.Tab("Plan", id=_PLAN):
-            cards = lab.bound(f"{name}-cards", page.cards())
+            lab.bound(f"{name}-cards", page.cards())
             _, answer, js = lab.form(name, page.form)
             with gr.Row(elem_classes="lab-bar"):
                 begin = gr.Button("Start", variant="primary", scale=0, elem_id=f"{name}-start")
                 show = gr.Button("What it takes", scale=0, elem_id=f"{name}-plan")
-                cost = gr.Button(
-                    "Measure the cards",
-                    scale=0,
-                    min_width=200,
-                    size="md",
-                    elem_id=f"{name}-measure",
-                )
                 taken = gr.HTML(elem_id=f"{name}-outlook", apply_default_css=False, padding=False)
             trouble = gr.HTML(elem_id=f"{name}-trouble")
         with gr.Tab("Running", id=_RUN, render_children=True):
@@ -108,38 +94,19 @@ def render(context: ScienceContext, page: Attacking) -> Loads:
     def measured(text: str) -> list[Any]:
         return measured_words(page, text)  # apart from the plan, which is there at once
 
-    def measure_cards() -> list[Any]:
-        return cards_measured(page)
-
-    # Another order may be asked about while one is measured.
-    show.click(plan, answer, [trouble, taken], js=js, show_progress="hidden", **QUIETLY).then(
-        measured,
-        answer,
-        [trouble, taken, cards],
-        js=js,
-        show_progress="hidden",
-        trigger_mode="multiple",
-        **QUIETLY,
-    )
-    cost.click(measure_cards, None, [trouble, cards], show_progress="hidden", **QUIETLY)
+    quiet: dict[str, Any] = {"js": js, "show_progress": "hidden", **QUIETLY}
+    shown = show.click(plan, answer, [trouble, taken], **quiet)
+    if page.measured is not None:  # another order may be asked about while one is measured
+        shown.then(measured, answer, [trouble, taken], trigger_mode="multiple", **quiet)
     ran.begin_with(
         begin,
         [answer],
         trouble,
-        lambda text: begun(page, context.data, text),
+        lambda text: page.begin(Given.of(text)),
         js=js,
         begun=[(tabs, gr.update(selected=_RUN))],
     )
     return [(load, [tabs, *outputs])]
-
-
-def begun(page: Attacking, data: Path, text: str) -> Job:
-    """The job of the form's order, started; what is said of its time is kept with it."""
-    given = Given.of(text)
-    time = known_time(known(page.order(given), data), page.shared)
-    job = page.begin(given)
-    keep_told(job, time)
-    return job
 
 
 def draw(page: Attacking, job: Job | None, more: int = 0) -> list[Any]:
@@ -150,7 +117,7 @@ def draw(page: Attacking, job: Job | None, more: int = 0) -> list[Any]:
     try:
         strip, sets, verdict, *others = page.draw(job)
         verdict = verdict or str(_LAB.note(_why_open(job)))
-        return [told_html(job, page.as_told) + strip, sets, verdict, *others]
+        return [strip, sets, verdict, *others]
     except JobError as error:
         said = unreadable_html(job, error)
     except SemsimError as error:
@@ -169,28 +136,20 @@ def _why_open(job: Job) -> str:
 
 
 def plan_words(page: Attacking, text: str) -> str:
-    """What the form's order takes, as HTML; what is wrong with it, in its place."""
+    """Return what the form's order takes, as HTML; what is wrong with it, in its place."""
     try:
-        return page.told(Given.of(text), False)
+        return page.told(Given.of(text))
     except SemsimError as error:
         return alert_html(error)
 
 
 def measured_words(page: Attacking, text: str) -> list[Any]:
-    """What went wrong in measuring, what `plan_words` says after it, and the cards."""
+    """Return what went wrong in measuring, and what `plan_words` says after it."""
+    assert page.measured is not None
     try:
-        return ["", page.told(Given.of(text), True), page.cards()]
-    except SemsimError as error:
-        return [alert_html(error), gr.skip(), gr.skip()]
-
-
-def cards_measured(page: Attacking) -> list[Any]:
-    """What went wrong, and the cards anew with what each takes on this machine."""
-    try:
-        page.measure()
+        return ["", page.measured(Given.of(text))]
     except SemsimError as error:
         return [alert_html(error), gr.skip()]
-    return ["", page.cards()]
 
 
 def _html(name: str, part: str) -> gr.HTML:

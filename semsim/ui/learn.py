@@ -12,6 +12,7 @@ from semsim.errors import DataError, SemsimError
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
+from semsim.jobs.orders import to_record
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations_run import JudgedOrder, Workplace
 from semsim.learning.advice import preset_for
@@ -210,9 +211,19 @@ def describe_split(
         return ""
     try:
         asked = parse_hold_out(held or "original", share)
-        return learn_view.split_html(count(labels_of(context, studies), asked), asked, preset)
+        counts = count(labels_of(context, studies), asked)
+        return learn_view.split_html(counts, asked, preset, _last(context, studies, asked, preset))
     except SemsimError as error:
         return alert_html(error)
+
+
+def _last(context: ScienceContext, studies: Sequence[str], held: HoldOut, preset: str) -> str:
+    """Return what the last training on these studies, with this preset and test, took here."""
+    settings = {n: v for n, v in to_record(PRESETS[preset]).items() if n != "device"}
+    order = {"study": study_names(context, studies), "settings": settings}
+    asked = {"asked": {"order": order, "hold_out": to_record(held)}}
+    called = "training on these studies, with this preset and test,"
+    return jobpanel.last_words(context.data / "jobs", KIND, asked, called)
 
 
 def promote_training(

@@ -59,13 +59,14 @@ def stock_html(inventory: Inventory, simulated: bool) -> str:
     return _HTML.stock(inventory, rows, simulated)
 
 
-def split_html(counts: Counts, hold_out: HoldOut, preset: str) -> str:
-    """What is left to learn from and what it will be judged by, and what both lack.
+def split_html(counts: Counts, hold_out: HoldOut, preset: str, last: str = "") -> str:
+    """Return what is left to learn from and what it will be judged by, and what both lack.
 
-    preset: the one chosen, of whose training is said what to expect.
+    preset: the one chosen, of whose training is said what to expect. last: what the last training
+    like it took here, as a sentence.
     """
     expected = expectation(counts, preset, PRESETS[preset].loss)
-    return _HTML.split(counts, hold_out.words, expected)
+    return _HTML.split(counts, hold_out.words, expected, last)
 
 
 def judged_html(judged: Mapping[str, Any], title: str) -> str:

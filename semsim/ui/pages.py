@@ -34,11 +34,11 @@ PAGES = (
 def routers(context: ScienceContext) -> tuple[APIRouter, ...]:
     """The plain pages, and the routes of everything the pages let people download or look at."""
     found = (pictures, compare, compare_files, lab, learn_files, reconstruct_files)
-    data, paced = context.data, lab_cards.once_paced
+    data = context.data
     drawn = {
-        reconstruct_form.NAME: lambda: paced(data, reconstruct_form.cards_html),
-        split_form.NAME: lambda: paced(data, split_form.cards_html),
+        reconstruct_form.NAME: lambda: reconstruct_form.cards_html(data),
+        split_form.NAME: lambda: split_form.cards_html(data),
         split_form.METRICS_NOW: lambda: split_form.metrics_html(context.checkpoints),
-        federated_form.NAME: lambda: paced(data, federated_form.cards_html),
+        federated_form.NAME: lambda: federated_form.cards_html(data),
     }
     return (*(one.router(context) for one in found), lab_cards.router(drawn))

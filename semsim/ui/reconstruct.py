@@ -4,7 +4,7 @@ from typing import Any
 
 import gradio as gr
 
-from semsim.campaign.campaign_job import KIND, CampaignOrder, name_of, whole_campaign
+from semsim.campaign.campaign_job import KIND, like, name_of
 from semsim.campaign.plan import Campaign
 from semsim.campaign.watch import read_campaign
 from semsim.errors import SemsimError
@@ -12,11 +12,11 @@ from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.ui import ScienceContext, jobpanel, lab_frame, reconstruct_form, reconstruct_view
-from semsim.ui.jobpanel import QUIETLY
-from semsim.ui.lab_cards import free_name, measurable
-from semsim.ui.lab_frame import Attacking, Loads, More
+from semsim.ui.jobpanel import QUIETLY, last_words
+from semsim.ui.lab_cards import free_name
+from semsim.ui.lab_frame import SAME, Attacking, Loads, More
 from semsim.ui.reconstruct_data import SetView, kept_plan, set_views, under_attack
-from semsim.ui.reconstruct_form import CARDS, campaign_of, datasets_of
+from semsim.ui.reconstruct_form import campaign_of
 from semsim.ui.settings_form import Given
 
 _INTRO = (
@@ -42,14 +42,9 @@ def page(context: ScienceContext) -> Attacking:
         kind=KIND,
         form=reconstruct_form.form_html(context.checkpoints),
         cards=lambda: reconstruct_form.cards_html(context.data),
-        told=lambda given, measured: _outlook(
-            context, campaign_of(given, _free(context)), measured
-        ),
-        measure=lambda: measure_cards(context),
-        order=campaign_of,
-        shared=True,
+        told=lambda given: _outlook(context, given, measured=False),
+        measured=lambda given: _outlook(context, given, measured=True),
         begin=lambda given: begin_campaign(context, given),
-        as_told=_as_told,
         draw=lambda job: draw(context, job),
         nothing=reconstruct_view.NOTHING,
         more=lambda ran: _grid(context, ran),
@@ -85,15 +80,11 @@ def _grid(context: ScienceContext, ran: jobpanel.Jobs) -> More:
     return More(opened=opened, opened_outputs=[attack, number, grid])
 
 
-def measure_cards(context: ScienceContext) -> None:
-    """Measure what each card takes on this machine, if its data is there."""
-    for campaign in measurable(CARDS, datasets_of):
-        _outlook(context, campaign, measured=True)
-
-
-def _outlook(context: ScienceContext, campaign: Campaign, measured: bool) -> str:
+def _outlook(context: ScienceContext, given: Given, *, measured: bool) -> str:
+    campaign = campaign_of(given, _free(context))
     view = apart(f"{_DATA}:told", campaign, context.data, measured)
-    return reconstruct_view.outlook_html(view, measuring=not measured)
+    last = last_words(context.data / "jobs", KIND, like(campaign), SAME)
+    return reconstruct_view.outlook_html(view, last, measuring=not measured)
 
 
 def begin_campaign(context: ScienceContext, given: Given) -> Job:
@@ -103,10 +94,6 @@ def begin_campaign(context: ScienceContext, given: Given) -> Job:
     job: Job = apart(f"{_DATA}:queued", campaign, given.text("judge"), *place)
     jobs.start(job)
     return job
-
-
-def _as_told(job: Job) -> bool:
-    return whole_campaign(jobs.read_order(job, CampaignOrder), jobs.result(job)) is not None
 
 
 def draw(context: ScienceContext, job: Job) -> list[Any]:

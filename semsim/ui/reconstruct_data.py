@@ -4,24 +4,16 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from semsim.campaign.campaign_job import (
-    RUNNER,
-    WORK,
-    CampaignOrder,
-    load,
-    plan_of,
-    queue_campaign,
-)
-from semsim.campaign.costs import keep_cost
+from semsim.campaign.campaign_job import CampaignOrder, load, plan_of, queue_campaign
+from semsim.campaign.forecast import Outlook, known_estimate, measure, outlook
 from semsim.campaign.plan import Campaign, Cell, PlannedSet, data_content
-from semsim.campaign.probe import Outlook, cost_of, known_estimate, measure, outlook, starting
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder
 from semsim.grid.apart import apart
@@ -156,15 +148,10 @@ def planned(campaign: Campaign) -> PlanView:
 
 
 def told(campaign: Campaign, data: Path, measuring: bool) -> Outlook:
-    """What is left to do; measuring: probe a few steps where no earlier probe is known."""
+    """Return what is left to do; measuring: probe a few steps where no earlier probe is known."""
     plan = plan_of(campaign)
     estimate = measure(plan, data, load) if measuring else known_estimate(plan, data)
-    if estimate is None:
-        return outlook(plan, data, None)
-    # A job begins, and only then do its workers, which read the pictures.
-    alone = starting(data, RUNNER) + starting(data, WORK, *campaign.datasets)
-    keep_cost(campaign, data, replace(cost_of(plan, estimate), alone=alone))
-    return replace(outlook(plan, data, estimate), alone=alone)
+    return outlook(plan, data, estimate)
 
 
 def queued(campaign: Campaign, judge: str, data: Path, device: str, checkpoints: Path) -> Job:

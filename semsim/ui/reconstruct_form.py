@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from semsim.attacks.as_text import with_preset
+from semsim.campaign.campaign_job import KIND, like
 from semsim.campaign.grids import DEMO_GRID, FIRST_LOOK, PAPER_GRID
 from semsim.campaign.plan import Campaign
 from semsim.errors import SettingsError
+from semsim.jobs.folders import last_seconds
 from semsim.targets import TARGETS
 from semsim.targets.train_settings import TrainSettings
 from semsim.ui import lab, lab_cards, plain_words
@@ -73,13 +75,17 @@ def _targets(chosen: Mapping[str, Sequence[str]]) -> str:
 
 
 def cards_html(data: Path) -> str:
-    """The cards with what each takes on this machine, by the best that is known."""
+    """Return the cards with what the last run of each took on this machine."""
     return lab_cards.cards_html(NAME, cards(data, lab.absent()))
 
 
 def cards(data: Path, absent: Mapping[str, str]) -> list[Card]:
-    """What `cards_html` draws; absent: why data sets cannot be chosen, by name."""
-    return cards_of(CARDS, data, absent, state=_state, datasets=datasets_of, shared=True)
+    """Return what `cards_html` draws; absent: why data sets cannot be chosen, by name."""
+
+    def took(campaign: Campaign) -> float | None:
+        return last_seconds(data / "jobs", KIND, like(campaign))
+
+    return cards_of(CARDS, absent, took=took, state=_state, datasets=datasets_of)
 
 
 def datasets_of(campaign: Campaign) -> Sequence[str]:

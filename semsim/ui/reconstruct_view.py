@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from semsim.campaign.probe import Outlook
+from semsim.campaign.forecast import Outlook
+from semsim.device import cores
 from semsim.grid.sights import STEPS
 from semsim.images import png_of
 from semsim.reporting.writing import png_address
 from semsim.sets.control import Count
 from semsim.ui import lab_cards
+from semsim.ui.jobpanel import words_for_seconds
 from semsim.ui.lab_sets import METHOD, chip, verdict_row
 from semsim.ui.markup import pieces
 from semsim.ui.reconstruct_data import CellState, CellView, Pictures, SetView, UnderAttack
@@ -32,21 +34,26 @@ _NO_STEPS = (
 )
 
 
-def outlook_html(view: Outlook, measuring: bool) -> str:
-    """What a plan takes before it is started."""
+def outlook_html(view: Outlook, last: str, *, measuring: bool) -> str:
+    """Return what a plan takes before it is started, as HTML; last: see `jobpanel.last_words`."""
     reused = f" ({view.cells_done} are done already)" if view.cells_done else ""
     over = "Everything is done; starting it only writes the reconstruction sets."
     return lab_cards.outlook_html(
         counted(view.targets, "target"),
         f", {view.to_train} of them to train",
         f"{counted(view.cells, 'picture')} to attack{reused}",
-        measuring,
-        seconds=view.seconds,
-        shared=True,
-        alone=view.alone,
-        disk=view.disk,
-        note=over if view.cells == view.cells_done else "",
+        view.disk,
+        over if view.cells == view.cells_done else "",
+        last,
+        time=_time(view, measuring=measuring),
     )
+
+
+def _time(view: Outlook, *, measuring: bool) -> str:
+    """Return the time of a plan in words; the cores here share it."""
+    if view.seconds is None:
+        return "being measured on a few steps …" if measuring else "not measured"
+    return f"about {words_for_seconds(view.seconds / cores())} on {cores()} cores"
 
 
 def sets_html(views: Sequence[SetView]) -> str:

@@ -1,6 +1,5 @@
 """The page Split inference: choose network, cuts, defences and attacks, watch, see what leaks."""
 
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,12 @@ import gradio as gr
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
-from semsim.split.plan import RUNS, SplitPlace, SplitPlan, without_metrics
-from semsim.split.split_job import KIND, SplitJob, plan_of, whole_plan
+from semsim.split.plan import RUNS, SplitPlace, SplitPlan
+from semsim.split.split_job import KIND, like, plan_of
 from semsim.ui import ScienceContext, jobpanel, lab_frame, lab_sets, split_form, split_view
-from semsim.ui.lab_cards import free_name, measurable
-from semsim.ui.lab_frame import Attacking, Loads, More
+from semsim.ui.jobpanel import last_words
+from semsim.ui.lab_cards import free_name
+from semsim.ui.lab_frame import SAME, Attacking, Loads, More
 from semsim.ui.settings_form import Given
 
 _INTRO = (
@@ -22,7 +22,7 @@ _INTRO = (
     "inference]]). Can the server get the pictures back, and what do defences hide?"
 )
 _NOTHING = "No experiment has been run here yet. Choose a card and press Start."
-_PROBE = "semsim.split.split_probe"
+_OUTLOOK = "semsim.split.outlook"
 _Planned = tuple[tuple[str, str, Path], ...]
 
 
@@ -42,13 +42,8 @@ def page(context: ScienceContext) -> Attacking:
         kind=KIND,
         form=split_form.form_html(context.checkpoints),
         cards=lambda: split_form.cards_html(context.data),
-        told=lambda given, measured: _told(
-            context, split_form.plan_of(given, _free(context)), measured
-        ),
-        measure=lambda: measure_cards(context),
-        order=lambda given: without_metrics(split_form.plan_of(given)),
+        told=lambda given: _told(context, split_form.plan_of(given, _free(context))),
         begin=lambda given: begin_experiment(context, given),
-        as_told=_as_told,
         draw=lambda job: draw(context, job),
         nothing=_NOTHING,
         more=_pictures,
@@ -59,15 +54,9 @@ def _pictures(ran: jobpanel.Jobs) -> More:
     return More(drawn=[gr.HTML(elem_id="split-grid", apply_default_css=False, padding=False)])
 
 
-def measure_cards(context: ScienceContext) -> None:
-    """Measure what each card takes on this machine, if its data is there."""
-    for plan in measurable(split_form.CARDS, split_form.datasets_of):
-        _told(context, replace(plan, name=_free(context)), measured=True)
-
-
-def _told(context: ScienceContext, plan: SplitPlan, measured: bool) -> str:
-    found = apart(f"{_PROBE}:told", plan, context.data, str(context.device), measured)
-    return split_view.outlook_html(found, measuring=not measured)
+def _told(context: ScienceContext, plan: SplitPlan) -> str:
+    found = apart(f"{_OUTLOOK}:outlook", plan)
+    return split_view.outlook_html(found, last_words(context.data / "jobs", KIND, like(plan), SAME))
 
 
 def begin_experiment(context: ScienceContext, given: Given) -> Job:
@@ -79,10 +68,6 @@ def begin_experiment(context: ScienceContext, given: Given) -> Job:
     job: Job = apart("semsim.split.split_job:queue_split", plan, place)
     jobs.start(job)
     return job
-
-
-def _as_told(job: Job) -> bool:
-    return whole_plan(jobs.read_order(job, SplitJob), jobs.result(job)) is not None
 
 
 def draw(context: ScienceContext, job: Job) -> list[Any]:
@@ -111,7 +96,7 @@ def draw(context: ScienceContext, job: Job) -> list[Any]:
 @lru_cache(maxsize=8)
 def planned(plan: SplitPlan, data: Path) -> _Planned:
     """Every set of a plan: model, attack, folder; the last few are kept, as a page asks often."""
-    found: _Planned = apart(f"{_PROBE}:planned_sets", plan, Path(data).resolve())
+    found: _Planned = apart(f"{_OUTLOOK}:planned_sets", plan, Path(data).resolve())
     return found
 
 

@@ -5,9 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from semsim.errors import SettingsError
+from semsim.jobs.folders import last_seconds
 from semsim.learning.card_promoted import promoted
 from semsim.metrics import METRICS, Resources, all_metrics
 from semsim.split.plan import PRESETS, SplitPlan
+from semsim.split.split_job import KIND, like
 from semsim.ui import lab, lab_cards, plain_words
 from semsim.ui.lab_cards import cards_of, items_of, state_of
 from semsim.ui.markup import joined, pieces
@@ -100,8 +102,12 @@ def metrics_html(checkpoints: Path) -> str:
 
 
 def cards_html(data: Path) -> str:
-    """The cards with what each takes on this machine, by the best that is known."""
-    cards = cards_of(CARDS, data, lab.absent(), state=_state, datasets=datasets_of)
+    """Return the cards with what the last run of each took on this machine."""
+
+    def took(plan: SplitPlan) -> float | None:
+        return last_seconds(data / "jobs", KIND, like(plan))
+
+    cards = cards_of(CARDS, lab.absent(), took=took, state=_state, datasets=datasets_of)
     return lab_cards.cards_html(NAME, cards)
 
 

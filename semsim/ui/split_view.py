@@ -21,7 +21,7 @@ from semsim.ui.markup import pieces
 from semsim.words import counted, listed
 
 if TYPE_CHECKING:
-    from semsim.split.split_probe import SplitOutlook
+    from semsim.split.outlook import SplitOutlook
 
 _HTML = pieces("split.html")
 _RUNS = 3  # of an attack on a system, for a verdict
@@ -34,16 +34,15 @@ _CHOICES = {
 }
 
 
-def outlook_html(found: SplitOutlook, measuring: bool) -> str:
-    """What a plan takes before it is started."""
+def outlook_html(found: SplitOutlook, last: str) -> str:
+    """Return what a plan takes before it is started, as HTML; last: see `jobpanel.last_words`."""
     pictures = counted(found.pictures, "picture")
     return lab_cards.outlook_html(
         counted(found.systems, "system"),
         " to train",
         f"{counted(found.attacks, 'attack')}, each judged on {pictures}",
-        measuring,
-        seconds=found.seconds,
-        disk=found.disk,
+        found.disk,
+        last,
     )
 
 

@@ -14,7 +14,7 @@ from made_campaign import one_thread_cluster, results_in, toy_campaign
 
 from semsim.campaign import work
 from semsim.campaign.campaign_job import plan_of
-from semsim.campaign.probe import Estimate
+from semsim.campaign.forecast import Estimate
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder

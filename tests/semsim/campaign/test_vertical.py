@@ -1,5 +1,3 @@
-from itertools import count
-
 import pytest
 import torch
 from made_pictures import blocky
@@ -13,7 +11,6 @@ from semsim.cli.main import app
 from semsim.errors import SettingsError
 from semsim.images import read_images
 from semsim.sets.reader import read_set
-from semsim.types import LabelledImages
 
 SYMBOLS = "symbols:size=16,test_per_class=1"
 
@@ -106,28 +103,6 @@ def test_a_set_of_a_folder_that_has_changed_is_made_again(tmp_path):
     assert written() == first
     blocky(tmp_path / "pictures/train/a/z.png", 9, (8, 8))
     assert written() != first
-
-
-def test_the_time_of_steps_does_not_grow_with_the_images_and_that_of_equations_does(monkeypatch):
-    """Steps that take 10 s, and a second for the rounds and for the equations of four images."""
-    noise = LabelledImages(
-        dataset="noise",
-        classes=("a", "b"),
-        ids=tuple(map(str, range(16))),
-        images=torch.rand(16, 3, 8, 8, generator=torch.Generator().manual_seed(0)),
-        labels=torch.arange(16) % 2,
-    )
-    run = VerticalRun(
-        name="x", dataset="noise", attack="cafe:steps=5", images=16, batch=2, width=2, hidden=4
-    )
-    clock = count()
-    monkeypatch.setattr(vertical, "pace", lambda work: 10.0)
-    monkeypatch.setattr(vertical.time, "process_time", lambda: float(next(clock)))
-    inputs = 2 * 8 * 8
-    rounds = 4 * 3  # four times as many, seen once and matched twice
-    equations = 4 * 4 * (16 + 2 * inputs) / (4 + 2 * inputs)
-    found = vertical.vertical_attack_seconds(run, noise)
-    assert found == pytest.approx(10 + rounds + equations)
 
 
 def test_the_memory_of_the_equations_is_that_of_both_sides_and_their_copies():

@@ -10,8 +10,8 @@ from made_campaign import SYMBOLS, one_thread_cluster, toy_campaign
 from typer.testing import CliRunner
 
 from semsim.campaign.campaign_job import CampaignOrder, queue_campaign
+from semsim.campaign.forecast import Outlook
 from semsim.campaign.plan import Campaign
-from semsim.campaign.probe import Outlook
 from semsim.campaign.watch import read_campaign
 from semsim.cli.campaign import campaign_summary, changed, exit_code, outlook_text
 from semsim.cli.main import app

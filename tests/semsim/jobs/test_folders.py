@@ -11,7 +11,8 @@ from datetime import datetime
 import pandas as pd
 import psutil
 import pytest
-from helpers import ROOT, ended, until
+from helpers import ROOT, until
+from helpers import ended as wait_for_end
 
 from semsim.errors import DataError, JobError
 from semsim.jobs import folders as jobs
@@ -76,7 +77,7 @@ def pid_of(job):
 
 
 def ends(job):
-    ended(job)
+    wait_for_end(job)
     return jobs.state(job)
 
 
@@ -123,6 +124,40 @@ def test_how_long_a_job_took_is_known_of_one_that_was_begun_once(make):
     later = owner(job)["started"] + 100  # as if it had been resumed then
     write_json(job.folder / "pid.json", {**owner(job), "started": later})
     assert jobs.seconds_taken(job) is None
+
+
+@pytest.fixture
+def ended(tmp_path):
+    """A job with an order, ended with a result, as if it had taken so many seconds."""
+
+    def end(order, seconds, result=None, kind="split"):
+        files = {jobs.ORDER_FILE: order}
+        job = jobs.create(tmp_path / "jobs", kind=kind, title="A job", files=files)
+        jobs.run_as_job(job.folder, lambda report: result or {})
+        began = max(datetime.fromisoformat(job.created).timestamp(), owner(job)["started"])
+        os.utime(job.folder / "result.json", (began + seconds, began + seconds))
+        return job
+
+    return end
+
+
+def test_the_last_job_like_one_is_of_its_kind_done_and_asked_for_the_same(ended, make, tmp_path):
+    def last(asked, kind="split"):
+        return jobs.last_seconds(tmp_path / "jobs", kind, asked)
+
+    asked = {"plan": {"images": 2, "seeds": [0, 1]}, "workers": 1}
+    assert last(asked) is None
+    ended({**asked, "plan": {**asked["plan"], "name": "first"}}, 20)
+    ended({**asked, "plan": {**asked["plan"], "name": "second"}}, 30)
+    assert last(asked) == pytest.approx(30)  # the newest, whatever its name
+    assert last({"plan": {"images": 2}}) == pytest.approx(30)
+    assert last({"plan": {"images": 3}}) is None
+    assert last({"plan": {"images": 2, "metrics": []}}) is None
+    assert last(asked, "federated") is None
+    ended(asked, 1, {"reused": 4})  # it found its pieces done
+    jobs.create(tmp_path / "jobs", kind="split", title="Waits", files={jobs.ORDER_FILE: asked})
+    make("done", kind="split")  # with a command of its own
+    assert last(asked) == pytest.approx(30)
 
 
 @pytest.mark.parametrize(("how", "level"), [("done", "INFO"), ("fail", "WARNING")])

@@ -1,7 +1,6 @@
-"""The SemSim paper's reproduction: plan, cost, studies, and tables from simulated votes."""
+"""The SemSim paper's reproduction: plan, studies, and tables from simulated votes."""
 
 import json
-import re
 import shlex
 from dataclasses import replace
 from itertools import pairwise
@@ -9,7 +8,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import torch
 import typer
 from made_campaign import grid_in_this_process
 from PIL import Image
@@ -22,19 +20,13 @@ from annotation.store.studies import all_studies
 from annotation.study.exports import read_study
 from annotation.study.labelling import next_items, vote
 from semsim.attacks.as_text import read_attack
-from semsim.campaign.costs import keep_found
-from semsim.campaign.probe import Estimate
-from semsim.campaign.probe import _attack_key as attack_key
-from semsim.campaign.probe import _epoch_key as epoch_key
 from semsim.cli.reproduce import app
 from semsim.datasets.digits import Digits
 from semsim.errors import DataError, SettingsError
 from semsim.images import write_png
 from semsim.reproduce import semsim as command
-from semsim.reproduce import semsim_cost
-from semsim.reproduce.plans import Share, shares_text
-from semsim.reproduce.semsim_cost import noise_plan, part_noise, plan_text, vertical_keys
 from semsim.reproduce.semsim_paper import DATA_SETS, METRICS
+from semsim.reproduce.semsim_plan import plan_text, works_of
 from semsim.reproduce.semsim_scales import in_mixed_precision, scale_of
 from semsim.reproduce.semsim_studies import next_steps
 from semsim.reproduce.semsim_tables import cells, table_text
@@ -153,40 +145,16 @@ def test_mixed_precision_is_asked_of_all_that_can_have_it_under_other_names(pres
             assert read_training(run.train, TargetTraining()).mixed_precision
 
 
-def test_noise_has_the_sizes_of_the_data_set():
-    part = scale_of("paper").parts[2]
-    found = part_noise(part, "test")
-    assert found.images.shape == (100, 3, 112, 112)
-    assert len(found.classes) == 10
-    assert len(part_noise(part, "train")) == 4 * 8
-    assert torch.equal(part_noise(part, "test").images, found.images)
-
-
-def test_the_papers_plan_names_every_row_on_its_own(tmp_path, monkeypatch):
-    monkeypatch.setattr(semsim_cost, "measure", lambda *asked, **how: Estimate())
-    monkeypatch.setattr(semsim_cost, "probed", lambda *asked: 1.0)
+def test_the_papers_plan_names_every_row_on_its_own(tmp_path):
     scale = scale_of("paper")
-    shares, disk = semsim_cost.costs_of(scale, tmp_path)
-    attacked = {(one.part, one.what.split()[0]): 0 for one in shares}
-    for one in shares:
-        attacked[one.part, one.what.split()[0]] += one.count
-    for part in scale.parts:  # what is trained for Table 1 is trained once
-        assert attacked[part.row, "attack"] == 14 * part.campaign.images
-        assert ((part.row, "train") in attacked) == (part.table == 1 or bool(part.vertical))
-        assert f"\n{part.row} " in shares_text(shares, disk)
-
-
-def test_costs_are_summed_and_the_longest_stands_first():
-    shares = [
-        Share(part="a", what="train x", count=2, seconds=86_400),
-        Share(part="b", what="attack x", count=100, seconds=3 * 86_400),
-    ]
-    lines = shares_text(shares, 2_000_000_000).splitlines()
-    first, second = (line.split() for line in lines if line[:2] in ("a ", "b "))
-    assert (first[0], first[-3:]) == ("b", ["2,592.0", "3.00", "75%"])
-    assert (second[0], second[-3:]) == ("a", ["43,200.0", "1.00", "25%"])
-    assert "About 4.0 core-days, 2.00 GB" in "\n".join(lines)
-    assert "GPU-hours are not told" in "\n".join(lines)
+    works = works_of(scale, tmp_path)
+    for part in scale.parts:
+        own = [one for one in works if one.part == part.row and not one.trains]
+        assert sum(one.cells for one in own) == 14 * part.campaign.images
+    trained = {one.part: one.cells for one in works if one.what == "train targets"}
+    # What is trained for Table 1 is trained once.
+    assert trained == {one.dataset: 14 for one in DATA_SETS}
+    assert sum(one.done for one in works) == 0
 
 
 def test_without_votes_a_row_says_that_it_was_not_run():
@@ -400,54 +368,27 @@ def test_what_was_computed_in_mixed_precision_says_so(own):
     assert {run["attack"]["name"] for run in trained} == {"invgrad", "dlg", "gradattack", "cafe"}
 
 
-@pytest.mark.parametrize("preset", ["smoke", "small", "paper"])
-def test_a_plan_says_what_it_takes_and_where_that_goes(preset, tmp_path):
-    """A second an attacked image, an attack of CAFE and an epoch of a data set: sums are known."""
-    folder = tmp_path / "out" / preset / "cost"
-    folder.mkdir(parents=True)
-    scale = scale_of(preset)
-    attacked = trained = 0.0
-    for part in scale.parts:
-        for run in part.vertical:
-            training, attacking = vertical_keys(part, run)
-            # of the four batches of noise
-            seconds = 4 * part.campaign.train.batch_size / part.training
-            keep_found(folder, training, {"seconds": seconds})
-            keep_found(folder, attacking, {"seconds": 1.0})
-            trained += 1
-            attacked += 1
-        if part.vertical:
-            continue
-        plan = noise_plan(part)
-        for target in plan.targets:
-            seconds = 4 * part.campaign.train.batch_size / part.training
-            # of four batches, as the noise has
-            keep_found(folder, epoch_key(target, "cpu"), {"seconds": seconds})
-            trained += part.campaign.train.epochs if part.table == 1 else 0
-        for planned in plan.sets:
-            keep_found(folder, attack_key(planned, "cpu"), {"seconds": 1.0})
-            attacked += len(planned.cells)
+@pytest.mark.parametrize(("preset", "below"), [("smoke", ""), ("paper", "small")])
+def test_a_plan_says_what_would_run_and_how_much_more_that_is(preset, below, tmp_path):
     done = typed(tmp_path, "--plan", "--json", preset=preset)
     assert done.exit_code == 0, done.output
-    total = attacked + trained
-    days, hours = f"{total / 86_400:,.1f} core-days", f"{total / 3600:.1f} core-hours"
-    assert f"About {days if total >= 86_400 else hours}, " in done.stderr
-    assert re.search(r"[\d.,]+ [GM]B of disk at most", done.stderr)
-    for part in scale.parts:
+    for part in scale_of(preset).parts:
         assert f"{part.table}: {part.row}" in done.stderr
-        network = part.campaign.architectures[0].partition(":")[0]
-        assert f"attack {network}" in done.stderr
-    rows = json.loads(done.stdout)
-    assert sum(row["seconds"] for row in rows if "seconds" in row) == pytest.approx(total)
-    assert not (tmp_path / "data").exists()  # nothing was computed
+        assert f"attack {part.campaign.attacks[0]}" in done.stderr
+    assert ("Against" in done.stderr) == bool(below)
+    if below:
+        rows = json.loads(done.stdout)
+        mine = sum(row["steps"] for row in rows if row.get("what", "").startswith("attack"))
+        less = sum(one.steps for one in works_of(scale_of(below), tmp_path) if not one.trains)
+        said = f"and {mine / less:,.0f} times the steps of its attacks; counted, not measured."
+        assert said in " ".join(done.stderr.split())
+    assert list(tmp_path.iterdir()) == []  # nothing was computed
 
 
-def test_a_plan_measures_what_nobody_has_measured(tmp_path):
-    done = typed(tmp_path, "--plan", "--json")
-    assert done.exit_code == 0, done.output
-    shares = [row for row in json.loads(done.stdout) if "seconds" in row]
-    assert {row["part"] for row in shares} == set(ROWS)
-    assert all(row["seconds"] > 0 for row in shares)
+def test_a_plan_says_what_is_done(made):
+    folder, _ = made
+    works = works_of(scale_of("smoke"), folder / "data")
+    assert all(one.done == one.cells > 0 for one in works)
 
 
 def test_a_command_without_its_folder_is_told(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from semsim.campaign.plan import PlannedTarget
+from semsim.campaign.plan import PlannedTarget, make_plan
 from semsim.defences import DEFENCES
 from semsim.defences.gradient_noise import GradientNoise
 from semsim.defences.gradient_pruning import GradientPruning
@@ -18,10 +18,10 @@ from semsim.defences.none import NoDefence
 from semsim.defences.policies import Operations
 from semsim.defences.resized_crop_flip import ResizedCropFlip
 from semsim.registry import build
-from semsim.reproduce.semsim_cost import noise_plan
-from semsim.reproduce.semsim_scales import scale_of
+from semsim.reproduce.semsim_scales import Part, scale_of
 from semsim.targets import TARGETS
 from semsim.targets.train_settings import TrainSettings
+from semsim.types import LabelledImages
 
 # Rows of Table 3: data set, its classes and pixels, the backbone and its convolutions, epochs.
 # Classes: of the data sets; for CelebA and the sizes, of the code. Epochs: of the code, by the
@@ -58,9 +58,23 @@ def planned() -> dict[tuple[str, str], list[PlannedTarget]]:
     """The targets of Table 1's parts by data set and backbone, as a campaign would train them."""
     found: dict[tuple[str, str], list[PlannedTarget]] = {}
     for part in scale_of("paper").of_table(1):
-        for target in noise_plan(part).targets:
+        tests = dict.fromkeys(part.campaign.datasets, noise(part))
+        for target in make_plan(part.campaign, tests).targets:
             found.setdefault((part.row, target.plan.architecture.name), []).append(target)
     return found
+
+
+def noise(part: Part) -> LabelledImages:
+    """As many pictures as are attacked, in the size of a data set that is not here."""
+    count, classes = part.campaign.images, part.classes
+    one = torch.rand(1, 3, part.pixels, part.pixels, generator=torch.Generator().manual_seed(0))
+    return LabelledImages(
+        dataset=part.row,
+        classes=tuple(map(str, range(classes))),
+        ids=tuple(map(str, range(count))),
+        images=one.expand(count, -1, -1, -1),
+        labels=torch.arange(count) % classes,
+    )
 
 
 NAMES = {

@@ -11,7 +11,6 @@ import torch
 from made_federated import TINY
 from made_pages import context_at, form_of
 
-from semsim.campaign.costs import known_cost
 from semsim.errors import SettingsError
 from semsim.federated import NETWORKS
 from semsim.federated.arms import REFERENCE, RESCALED
@@ -96,23 +95,23 @@ def text_of(order: FederatedOrder) -> str:
     return json.dumps({"fields": dict(asked.fields), "lists": dict(asked.lists)})
 
 
-def test_what_an_order_takes_is_told_and_then_measured(tmp_path: Path) -> None:
+def test_what_an_order_makes_is_told_and_what_the_last_like_it_took(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = federated.page(context_at(tmp_path))
     words = lab_frame.plan_words(page, text_of(TINY))
     assert "<strong>2 trainings</strong> of 1 round with 2 clients" in words
     assert "<strong>3 attacks on 2 pictures each</strong>" in words
-    assert "being measured" in words
-    asked = federated_form.order_of(Given.of(text_of(TINY)))
-    assert known_cost(asked, tmp_path) is None
-    trouble, measured, _ = lab_frame.measured_words(page, text_of(TINY))
-    assert trouble == ""
-    assert "Time: about" in measured
-    cost = known_cost(asked, tmp_path)
-    assert cost is not None
-    assert cost.seconds > 0
-    assert cost.alone > 0
+    assert "Disk: up to" in words
+    assert "ime" not in words
+    job = queue_comparison(federated_form.order_of(given()), tmp_path)
+    jobs.run_as_job(job.folder, lambda report: {})
+    monkeypatch.setattr(jobs, "seconds_taken", lambda job: 5.0)
+    words = lab_frame.plan_words(page, text_of(TINY))
+    assert "The last run with these settings took 5 s on this machine." in words
     table = replace(TINY, data="diabetes")
     assert "nothing attacked" in lab_frame.plan_words(page, text_of(table))
+    assert "last run" not in lab_frame.plan_words(page, text_of(table))
     lonely = replace(TINY, images=1, arms=("client-own-mask",))
     assert "another client beside it" in lab_frame.plan_words(page, text_of(lonely))
 

@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
 import gradio as gr
@@ -13,12 +12,10 @@ from distributed import Client
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from made_campaign import one_thread_cluster, toy_campaign
-from made_pages import context_at, form_of
+from made_pages import context_at
 from made_weights import make_classifier
 
-from semsim.campaign import costs
 from semsim.campaign.campaign_job import CampaignOrder, plan_of, queue_campaign
-from semsim.campaign.costs import Cost, How, Known, keep_cost, keep_took, known_cost
 from semsim.campaign.demo_plan import DemoSettings, plans
 from semsim.campaign.grids import DEMO_GRID, FIRST_LOOK
 from semsim.campaign.plan import target_key
@@ -31,15 +28,12 @@ from semsim.grid.sights import STEPS, Sight
 from semsim.images import png_of
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import run_as_job
-from semsim.kept.whole import write_json
 from semsim.reporting.writing import png_address
 from semsim.sets.control import NOTHING, Count, Shown
 from semsim.sets.reader import read_set
 from semsim.ui import (
     federated,
-    federated_form,
     lab,
-    lab_cards,
     lab_frame,
     pages,
     reconstruct,
@@ -48,7 +42,6 @@ from semsim.ui import (
     reconstruct_form,
     reconstruct_view,
     split,
-    split_form,
 )
 from semsim.ui.lab_cards import free_name
 from semsim.ui.markup import study_address
@@ -352,140 +345,41 @@ def test_the_grid_of_the_demo_is_the_demo_s():
         assert target.key == target_key(replace(usual, train=target.plan.train))
 
 
-@pytest.fixture
-def table(tmp_path, monkeypatch):
-    """What another machine has measured of every card."""
-    forms = (reconstruct_form, split_form, federated_form)
-    keys = [costs.order_key(order) for form in forms for _, _, order in form.CARDS]
-    cost = Cost(seconds=100.0, alone=4.0, disk=3_000_000)
-    found = costs.Table(loop=1.0, orders=dict.fromkeys(keys, cost), machine="another one")
-    monkeypatch.setattr(costs, "TABLE", tmp_path / "table.json")
-    costs.write_table(found, dict.fromkeys(keys, "a card"))
-    return costs.TABLE
+def ran(context, campaign, **order):
+    """A job of a campaign that has ended at once, as if it had done its work."""
+    asked = CampaignOrder(campaign=campaign, data=context.data, **order)
+    job = queue_campaign(asked, context.data / "jobs")
+    run_as_job(job.folder, lambda report: {"reused": 0})
 
 
-def test_a_card_tells_what_was_measured_here(context, table):
-    context.data.mkdir(exist_ok=True)
-    keep_cost(FIRST_LOOK, context.data, Cost(seconds=60.0, disk=2_500_000))
-    assert known_cost(replace(FIRST_LOOK, name="other"), context.data).seconds == 60
-    assert known_cost(DEMO_GRID, context.data) is None
+def test_a_card_says_what_its_last_run_took_here(context, monkeypatch):
+    monkeypatch.setattr(jobs, "seconds_taken", lambda job: 47.0)
+    ran(context, replace(FIRST_LOOK, name="old"))
+    ran(context, replace(DEMO_GRID, name="fewer"), workers=1)  # not all of the machine
     first, demo, paper = reconstruct_form.cards(context.data, {"cifar100": "Not here."})
-    assert "2.5 MB" in first.facts
-    assert "about" in first.facts
-    assert "another machine" not in first.facts
-    assert "(measured on another machine)" in demo.facts
+    assert (first.facts, demo.facts, paper.facts) == ("took 47 s here", "", "")
     assert (first.why, paper.why) == ("", "Not here.")
-    keep_took(FIRST_LOOK, context.data, 47.0)
-    first, *_ = reconstruct_form.cards(context.data, {})
-    assert first.facts == "took 47 s here · 2.5 MB"
 
 
-def test_the_first_answer_of_a_page_tells_what_each_card_takes(context, table):
-    for page in (reconstruct.page(context), split.page(context), federated.page(context)):
-        cards = page.cards()
-        assert cards.count("data-card=") == 3
-        assert (
-            len(re.findall(r"about [0-9].* \(measured on another machine\) · 3\.0 MB", cards)) == 3
-        )
-        assert lab_cards.UNKNOWN not in cards
-
-
-def test_what_no_table_has_is_not_known_yet(context, table):
-    for content in (None, "{}", '{"format": 0, "loop": 1, "machine": "", "orders": {}}', "[]"):
-        table.unlink(missing_ok=True)
-        if content is not None:
-            table.write_text(content, encoding="utf-8")
-        facts = [card.facts for card in reconstruct_form.cards(context.data, {})]
-        assert facts == ["Time not known yet"] * 3
-
-
-def test_a_loaded_page_measures_once_how_fast_the_machine_is(table, monkeypatch, tmp_path):
-    asked, context = [], context_at(tmp_path / "data")
-
-    def once():
-        asked.append("now")
-        return 2.0
-
-    monkeypatch.setattr(costs, "loop", once)
-    routers = pages.routers(context)
+def test_cards_are_drawn_anew_when_a_page_is_loaded(tmp_path, monkeypatch):
+    context = context_at(tmp_path / "data")
     app = FastAPI()
-    app.include_router(routers[-1])
-    client, own = TestClient(app), reconstruct.page(context).cards()
-    [address] = re.findall(r'data-from="([^"]+)"', own)
-    assert client.get(address).text == own  # there is no folder to keep it in
-    assert asked == []
-    context.data.mkdir()
-    scaled = client.get(address).text
-    assert client.get(address).text == scaled
-    assert asked == ["now"]
-    assert scaled.count("(measured on another machine, scaled)") == 3
-    assert "about 3 min 28 s" in split.page(context).cards()  # twice 104 s
-    assert reconstruct.page(context).cards() == scaled
-    assert client.get(address + "x").status_code == 404
-
-
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        (How.PROBED, "about 1 min 5 s · 1.0 MB"),
-        (How.SCALED, "about 1 min 5 s (measured on another machine, scaled) · 1.0 MB"),
-        (How.ELSEWHERE, "about 1 min 5 s (measured on another machine) · 1.0 MB"),
-        (How.TOOK, "took 5 s here · 1.0 MB"),
-    ],
-)
-def test_a_card_says_how_its_time_is_known(how, said, monkeypatch):
-    found = Known(cost=Cost(seconds=60.0, alone=5.0, disk=1_000_000), how=how)
-    assert lab_cards.facts_of(found) == said
-    monkeypatch.setattr(lab_cards, "cores", lambda: 4)
-    if how is not How.TOOK:
-        assert lab_cards.facts_of(found, shared=True).startswith("about 20 s on 4 cores")
-
-
-MADE = {"trained": 1, "reused": 0, "undone": {}}  # of a campaign; an experiment has the middle one
-
-
-@pytest.mark.parametrize(
-    ("of", "forms", "shared"),
-    [
-        (reconstruct, reconstruct_form, "about 54 s on 2 cores"),
-        (split, split_form, "about 1 min 44 s"),
-        (federated, federated_form, "about 1 min 44 s"),
-    ],
-    ids=["reconstruct", "split", "federated"],
-)
-def test_what_was_said_of_the_time_stands_beside_what_it_took(
-    context, table, monkeypatch, of, forms, shared
-):
-    monkeypatch.setattr(jobs, "start", lambda job: None)
-    monkeypatch.setattr(lab_cards, "cores", lambda: 2)
-    page = of.page(context)
-    asked = form_of(unescape(re.findall(r'data-card="([^"]+)"', page.cards())[0]))
-    job = lab_frame.begun(page, context.data, asked)
-    assert lab_cards.told_html(job, page.as_told) == ""  # it is not done
-    result = MADE | {"trained": 2 if of is reconstruct else 0}
-    run_as_job(job.folder, lambda report: result)
-    keep_took(page.order(Given.of(asked)), context.data, 9.0)  # what was said stays what was said
-    told = lab_cards.told_html(job, page.as_told)
-    said = f"this page said: {shared} (measured on another machine). It took "
-    assert re.search(re.escape(said) + r"\d s\.</p>", told)
-    write_json(job.folder / "result.json", result | {"reused": 1})
-    others = "a part was there before, stayed undone or came on top"
-    assert (others in lab_cards.told_html(job, page.as_told)) == (of is not federated)
-    monkeypatch.setattr(jobs, "seconds_taken", lambda job: None)
-    assert "nobody has counted what it took" in lab_cards.told_html(job, page.as_told)
-    (job.folder / "told.json").unlink()
-    assert lab_cards.told_html(job, page.as_told) == ""  # begun in a terminal, or long ago
+    app.include_router(pages.routers(context)[-1])
+    client = TestClient(app)
+    for page in (reconstruct.page(context), split.page(context), federated.page(context)):
+        [address] = re.findall(r'data-from="([^"]+)"', page.cards())
+        assert client.get(address).text == page.cards()
+        assert client.get(address + "x").status_code == 404
 
 
 def test_measuring_a_plan_tells_its_time_and_keeps_it(context):
     context.data.mkdir(exist_ok=True)
-    trouble, words, _ = lab_frame.measured_words(reconstruct.page(context), form())
+    page = reconstruct.page(context)
+    assert "Time: being measured on a few steps …. Disk" in lab_frame.plan_words(page, form())
+    trouble, words = lab_frame.measured_words(page, form())
     assert trouble == ""
-    assert "Time: about" in words
-    cost = known_cost(campaign_of(Given.of(form())), context.data)
-    assert cost.seconds > 0
-    assert cost.alone > 0
-    assert cost.disk > 0
+    assert re.search(r"Time: about \d+ s on \d+ cores\. Disk: up to", words)
+    assert lab_frame.plan_words(page, form()) == words  # nothing is measured twice
 
 
 def test_the_settings_of_a_plug_in_are_served_and_nothing_else_is(context):

@@ -8,17 +8,12 @@ from made_pages import context_at, form_of
 from made_splits import SMALL, written
 from safetensors.torch import save_file
 
-from semsim.campaign.costs import known_cost
 from semsim.errors import SemsimError
 from semsim.jobs import folders as jobs
 from semsim.kept.whole import write_json
 from semsim.learning.card_promoted import PROMOTED_FILE
-from semsim.split import split_probe
-from semsim.split.networks import Task
-from semsim.split.plan import SplitPlace, check, make_network
-from semsim.split.run import RECOGNISER_TRAIN
+from semsim.split.plan import SplitPlace, check
 from semsim.split.split_job import KIND, plan_of, queue_split
-from semsim.split.train_settings import ShadowAttack
 from semsim.ui import jobpanel, lab_frame, split, split_form
 from semsim.ui.settings_form import Given
 
@@ -158,7 +153,7 @@ def test_the_newest_experiment_is_shown_and_its_sets_as_they_come(tmp_path):
     assert "not come to its end" in verdict
 
 
-def test_what_a_plan_takes_is_told_and_then_measured(tmp_path):
+def test_what_a_plan_makes_is_told_and_what_the_last_like_it_took(tmp_path, monkeypatch):
     page = split.page(context_at(tmp_path))
     tiny = {
         "datasets": {"digits": {"size": "12", "count": "60"}},
@@ -171,102 +166,29 @@ def test_what_a_plan_takes_is_told_and_then_measured(tmp_path):
     assert "<strong>4 systems</strong> to train" in words  # two defences, two seeds
     # Undefended one way; Ensembler through all, through each of two, and through the secret one.
     assert f"<strong>{(1 + 4) * 2 * 3} attacks, each judged on 7 pictures</strong>" in words
-    assert "being measured" in words
-    plan = split_form.plan_of(Given.of(text))
-    assert known_cost(plan, tmp_path) is None
-    trouble, measured, _ = lab_frame.measured_words(page, text)
-    assert trouble == ""
-    assert "Time: about" in measured
-    cost = known_cost(plan, tmp_path)
-    assert cost.seconds > 0
-    assert cost.alone > 0
-    assert f"up to {cost.disk / 1e6:.1f} MB" in measured
-    again = replace(plan, name="other", metrics=("mse",))
-    assert known_cost(replace(again, metrics=()), tmp_path) == cost
+    assert re.search(r"Disk: up to [\d.]+ MB", words)
+    assert "ime" not in words
+    assert page.measured is None
+    asked = replace(split_form.plan_of(Given.of(text)), name="old", metrics=("mse",))
+    place = SplitPlace(data=tmp_path, checkpoints=tmp_path, device="cpu")
+    ran(queue_split(asked, place))
+    monkeypatch.setattr(jobs, "seconds_taken", lambda job: 725.0)
+    words = lab_frame.plan_words(page, text)
+    assert "The last run with these settings took 12 min 5 s on this machine." in words
     wrong = lab_frame.plan_words(page, json.dumps({"fields": FORM["fields"], "lists": {}}))
     assert 'role="alert"' in wrong
 
 
-def test_time_grows_with_epochs_and_images():
-    """A training that takes 2 s and, for each epoch of a picture, 1 s and 3 s."""
-    clock = [0.0]
-
-    def epochs(size):
-        def work(first, second):
-            clock[0] += 2 + size * (first + 3 * second)
-
-        return work
-
-    told = split_probe.extrapolated(epochs, (5, 7), images=100, batch=10, clock=lambda: clock[0])
-    assert told == pytest.approx(2 + 100 * (5 + 3 * 7))
-    assert clock[0] < told / 5
-
-
-def test_where_a_batch_takes_long_fewer_images_are_measured():
-    """Eight images take less than a second, and a batch of them many."""
-    clock = [0.0]
-
-    def epochs(size):
-        def work(first, second):
-            clock[0] += size * 0.05 * (first + second)
-
-        return work
-
-    told = split_probe.extrapolated(epochs, (5, 7), images=640, batch=128, clock=lambda: clock[0])
-    assert told == pytest.approx(640 * 0.05 * (5 + 7))
-    assert clock[0] < 6
-
-
-def test_attacks_through_as_many_bodies_are_measured_once():
-    task = Task(size=(12, 12), classes=2, mean=(0.5,) * 3, std=(0.25,) * 3)
-    network = make_network("small:width=2")
-
-    def system(defence):
-        return split_probe._System("small", defence, split_probe.untrained(network, defence, task))
-
-    ten, one = system("ensembler:bodies=4,selected=2"), system("single")
-    tools = [ShadowAttack(bodies=(place,)) for place in range(4)]
-    works = {split_probe.alike(ten, tool) for tool in tools}
-    assert works == {split_probe.alike(one, ShadowAttack(align=10.0))}
-    assert split_probe.alike(ten, ShadowAttack()).bodies == 4
-    assert split_probe.alike(ten, ShadowAttack(bodies=(1, 3))).bodies == 2
-
-
-def test_of_ensembler_s_first_networks_a_few_tell_what_all_take():
-    shield, times = split_probe.cheaper("ensembler:bodies=10,selected=4")
-    assert (shield.bodies, shield.selected, times) == (4, 4, 2.5)
-    assert split_probe.cheaper("single")[1] == 1
-
-
-def test_what_a_job_does_beside_its_plan_is_in_the_estimate(tmp_path):
-    tiny = replace(
-        split_form.FIRST_LOOK,
-        name="tiny",
-        dataset="digits:size=12,count=60",
-        networks=("small:width=2",),
-        defences=("none",),
-    )
-    split_probe.told(tiny, tmp_path, "cpu", True)
-    kept = [json.loads(path.read_text()) for path in (tmp_path / "runs").rglob("*.json")]
-    cost = known_cost(tiny, tmp_path)
-    parts = [one["seconds"] for one in kept if "disk" not in one]
-    assert len(parts) == 4  # a training, an attack, an epoch of the recogniser, a process's start
-    assert cost.alone in parts
-    epochs = RECOGNISER_TRAIN.epochs
-    assert any(
-        cost.seconds == pytest.approx(sum(parts) - cost.alone + (epochs - 1) * one) for one in parts
-    )
-
-
-def test_the_cards_are_measured_though_they_have_no_name(tmp_path, monkeypatch):
-    told = []
-    monkeypatch.setattr(split, "_told", lambda context, plan, measured: told.append(check(plan)))
-    split.measure_cards(context_at(tmp_path))
-    assert len(told) >= 2
-
-
-def test_what_cannot_be_measured_does_not_break_the_cards(tmp_path):
+def test_a_card_says_what_its_last_run_took_here(tmp_path, monkeypatch):
     page = split.page(context_at(tmp_path))
     assert page.cards().count("data-card=") == 3
-    told = page.cards().count("another machine") + page.cards().count("Time not known yet")
-    assert told == 3
+    assert "lab-facts" not in page.cards()
+    place = SplitPlace(data=tmp_path, checkpoints=tmp_path, device="cpu")
+    ran(queue_split(replace(split_form.FIRST_LOOK, name="old"), place))
+    monkeypatch.setattr(jobs, "seconds_taken", lambda job: 47.0)
+    assert page.cards().count('<span class="lab-facts">took 47 s here</span>') == 1
+
+
+def ran(job):
+    """End a job at once, as if it had done its work."""
+    jobs.run_as_job(job.folder, lambda report: {"reused": 0})

@@ -7,18 +7,9 @@ from made_campaign import toy_campaign
 from torch import nn
 
 from semsim.attacks.batch_norm import batch_norm_layers
-from semsim.campaign import probe
+from semsim.campaign import forecast
 from semsim.campaign.campaign_job import load, plan_of
-from semsim.campaign.probe import (
-    Estimate,
-    cost_of,
-    known_estimate,
-    measure,
-    outlook,
-    pace,
-    settle,
-    starting,
-)
+from semsim.campaign.forecast import Estimate, known_estimate, measure, outlook, pace, settle
 from semsim.errors import DataError
 from semsim.progress import Progress
 from semsim.targets import train as training
@@ -62,7 +53,7 @@ def test_what_several_sets_share_takes_its_time_once(tmp_path):
     twice = plan_of(toy_campaign(attacks=attacks, trainings=trainings, strategies=("none",)))
     view = outlook(twice, tmp_path, Estimate())
     assert (view.to_train, view.cells) == (1, 3)
-    assert view.seconds == cost_of(twice, Estimate()).seconds == 1 + 3
+    assert view.seconds == 1 + 3
 
 
 def test_a_training_by_dp_sgd_is_measured_as_one(tmp_path, monkeypatch):
@@ -88,14 +79,9 @@ def test_a_training_by_dp_sgd_is_measured_as_one(tmp_path, monkeypatch):
     assert known_estimate(plan, tmp_path) == estimate
 
 
-def test_another_device_is_measured_by_the_clock_and_apart_from_the_cpu(plan, tmp_path):
-    here = measure(plan, tmp_path, load)
-    other = measure(plan, tmp_path, load, device="cpu:0")  # a device like any, called otherwise
-    assert other.trainings.keys() == here.trainings.keys()
-    assert other != here
-    assert all(seconds > 0 for seconds in (*other.trainings.values(), *other.images.values()))
-    assert measure(plan, tmp_path, load, device="cpu:0") == other
-    assert known_estimate(plan, tmp_path) == here
+def test_asking_begins_no_data_folder(plan, tmp_path):
+    measure(plan, tmp_path / "none", load)
+    assert not (tmp_path / "none").exists()
 
 
 def test_time_and_disk_follow_the_size(plan, tmp_path):
@@ -159,37 +145,30 @@ def test_a_probe_that_fails_says_so(plan, tmp_path, monkeypatch, caplog):
 
 
 @pytest.mark.parametrize("count", [10, 64, 70, 500])
-def test_an_epoch_of_any_number_of_images_is_paced_by_those_it_used(count, monkeypatch):
+def test_an_epoch_of_any_number_of_images_is_paced_by_those_it_used(count, plan, monkeypatch):
     """A training that takes a second an image."""
     clock = [0.0]
 
-    def trains(architecture, data, train, batches, device, defence):
-        clock[0] += min(len(data), batches * train.batch_size)
+    def trains(target, data, batches, defence):
+        clock[0] += min(len(data), batches * target.plan.train.batch_size)
 
-    monkeypatch.setattr(probe, "_train_on", trains)
-    monkeypatch.setattr(probe, "clock_of", lambda device: lambda: clock[0])
-    found = probe.epoch_seconds(None, range(count), TrainSettings(batch_size=64))
-    assert found == pytest.approx(count)
+    monkeypatch.setattr(forecast, "_train_on", trains)
+    monkeypatch.setattr(forecast.time, "process_time", lambda: clock[0])
+    one = plan.targets[0]
+    target = replace(one, plan=replace(one.plan, train=TrainSettings(batch_size=64)))
+    assert forecast._epoch_seconds(target, range(count)) == pytest.approx(count)
 
 
 def test_an_epoch_in_mixed_precision_is_measured_apart(plan):
     def key(**changes):
         one = plan.targets[0]
         train = replace(one.plan.train, **changes)
-        return probe._epoch_key(replace(one, plan=replace(one.plan, train=train)), "cpu")
+        return forecast._epoch_key(replace(one, plan=replace(one.plan, train=train)))
 
     assert key(lr=0.5, epochs=9) == key() != key(mixed_precision=True)
 
 
 def test_an_epoch_on_other_files_is_measured_apart(plan):
     first, second = (replace(plan.targets[0], content=content) for content in ("", "one"))
-    assert probe._epoch_key(first, "cpu") == probe._epoch_key(plan.targets[0], "cpu")
-    assert probe._epoch_key(first, "cpu") != probe._epoch_key(second, "cpu")
-
-
-def test_the_start_of_a_process_is_measured_once(tmp_path):
-    light = starting(tmp_path, "semsim.words")
-    assert light > 0
-    assert starting(tmp_path, "semsim.words") == light
-    # The data set reads tables of scikit-learn, in that process.
-    assert starting(tmp_path, "semsim.words", "digits:count=9") > light
+    assert forecast._epoch_key(first) == forecast._epoch_key(plan.targets[0])
+    assert forecast._epoch_key(first) != forecast._epoch_key(second)
