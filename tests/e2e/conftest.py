@@ -18,9 +18,12 @@ from annotation.study.create import create_study
 LAPTOP, PHONE = {"width": 1366, "height": 768}, {"width": 390, "height": 844}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    """One headless Chromium for the tests of a file."""
+    """One headless Chromium for all browser tests of a worker.
+
+    It ends with the tests of this folder: no event loop of another test can run beside it.
+    """
     with browser() as opened:
         yield opened
 
