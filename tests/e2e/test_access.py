@@ -8,19 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import pytest
-from e2e.empty_server import EmptyServer
-from e2e.rules import (
-    LONG,
-    LOOKS,
-    MOST_SHIFT,
-    SHIFT,
-    TELEPHONE,
-    USUAL,
-    Look,
-    broken_rules,
-    put_on,
-    sticking_out,
-)
 from made_campaign import finished_campaign
 from made_demo import demo_in
 from made_federated import finished_comparison
@@ -34,6 +21,19 @@ from annotation.store import Store
 from annotation.study.builtin import PEOPLE as FOR_PEOPLE
 from annotation.study.builtin import SIMULATED
 from annotation.study.labelling import list_studies
+from e2e.empty_server import EmptyServer
+from e2e.rules import (
+    LONG,
+    LOOKS,
+    MOST_SHIFT,
+    SHIFT,
+    TELEPHONE,
+    USUAL,
+    Look,
+    broken_rules,
+    put_on,
+    sticking_out,
+)
 
 pytestmark = pytest.mark.e2e
 Does = Callable[[Page], None]

@@ -10,8 +10,6 @@ from urllib.parse import urlsplit
 import httpx
 import psycopg
 import pytest
-from e2e.fronts import STICKY, caddy, nginx
-from e2e.rules import broken_in_any_look
 from helpers import skip_or_fail
 from playwright.sync_api import expect
 from studio import START_SECONDS, answers, free_port, typing, until
@@ -23,6 +21,8 @@ from annotation.store import Store
 from annotation.study.builtin import PEOPLE
 from annotation.study.exports import export_labels
 from annotation.study.labelling import list_studies, progress
+from e2e.fronts import STICKY, caddy, nginx
+from e2e.rules import broken_in_any_look
 
 pytestmark = pytest.mark.e2e
 LONG = 180_000  # milliseconds: two busy cores
