@@ -236,9 +236,16 @@ NUMBERS = (ROOT / "docs/numbers.md").read_text(encoding="utf-8")
 NAMED = sorted(set(re.findall(r"`((?:semsim|annotation)(?:\.\w+){2,})`", NUMBERS)))
 
 
-@pytest.mark.parametrize("name", NAMED)
-def test_every_statistic_is_computed_where_the_page_says(name):
-    assert callable(pkgutil.resolve_name(":".join(name.rsplit(".", 1))))
+def test_every_statistic_is_computed_where_the_page_says():
+    assert [name for name in NAMED if not is_function(name)] == []
+
+
+def is_function(name):
+    """Whether there is something to call under that full name."""
+    try:
+        return callable(pkgutil.resolve_name(":".join(name.rsplit(".", 1))))
+    except (ImportError, AttributeError):
+        return False
 
 
 def test_every_statistic_of_the_page_names_what_computes_it():

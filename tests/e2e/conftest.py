@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from e2e.label_server import LabelServer
-from e2e.science_server import ScienceServer
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from studio import Server, browser
 from study_factory import CLASSES, write_set
@@ -14,13 +12,18 @@ from annotation.domain import Study
 from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.study.create import create_study
+from e2e.label_server import LabelServer
+from e2e.science_server import ScienceServer
 
 LAPTOP, PHONE = {"width": 1366, "height": 768}, {"width": 390, "height": 844}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    """One headless Chromium for the tests of a file."""
+    """One headless Chromium for all browser tests of a worker.
+
+    It ends with the tests of this folder: no event loop of another test can run beside it.
+    """
     with browser() as opened:
         yield opened
 

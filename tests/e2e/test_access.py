@@ -8,6 +8,19 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import pytest
+from made_campaign import finished_campaign
+from made_demo import demo_in
+from made_federated import finished_comparison
+from made_judged import finished_training
+from made_pictures import fill, looked_at, packed
+from made_splits import finished_sweep
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from studio import Server, Studio
+
+from annotation.store import Store
+from annotation.study.builtin import PEOPLE as FOR_PEOPLE
+from annotation.study.builtin import SIMULATED
+from annotation.study.labelling import list_studies
 from e2e.empty_server import EmptyServer
 from e2e.rules import (
     LONG,
@@ -21,19 +34,6 @@ from e2e.rules import (
     put_on,
     sticking_out,
 )
-from helpers import until
-from made_campaign import finished_campaign
-from made_federated import finished_comparison
-from made_judged import finished_training
-from made_pictures import fill, looked_at, packed
-from made_splits import finished_sweep
-from playwright.sync_api import Browser, BrowserContext, Page, expect
-from studio import START_SECONDS, Server, Studio
-
-from annotation.store import Store
-from annotation.study.builtin import ANNOTATORS, SIMULATED
-from annotation.study.builtin import PEOPLE as FOR_PEOPLE
-from annotation.study.labelling import list_studies, progress
 
 pytestmark = pytest.mark.e2e
 Does = Callable[[Page], None]
@@ -327,12 +327,6 @@ SIGHTS = (
 )
 
 
-def demo_is_whole(store: Store) -> bool:
-    """Whether the built-in studies are there, votes and all: made while the server serves."""
-    counts = [progress(store, one.id) for one in list_studies(store) if one.spec.simulated]
-    return any(sum(one.coverage[ANNOTATORS:]) == one.n_items for one in counts)
-
-
 class Begun(NamedTuple):
     """A server, and what addresses name of what is in it."""
 
@@ -345,6 +339,7 @@ class Begun(NamedTuple):
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Begun]:
     """The product with its built-in studies, what jobs of each kind have left, and two imports."""
     folder = tmp_path_factory.mktemp("access")
+    demo_in(folder / "data")
     running = Studio(folder / "data", folder / "checkpoints")
     running.start()
     for finished in (finished_campaign, finished_sweep, finished_comparison):
@@ -354,7 +349,6 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Begun]:
     shutil.rmtree(bare / "originals")
     plan, refused = (looked_at(packed(one), running.data)[1] for one in (whole, bare))
     with Store(f"sqlite:///{running.data / 'studies.db'}") as store:
-        until(lambda: demo_is_whole(store), START_SECONDS)
         studies = {one.name: one for one in list_studies(store)}
     names = {"study": studies[SIMULATED].id, "plan": plan, "refused": refused}
     yield Begun(running, names, studies[FOR_PEOPLE].token)

@@ -4,8 +4,6 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
-from e2e.account_server import AccountServer
-from e2e.rules import broken_in_any_look
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from study_factory import write_set
 
@@ -13,6 +11,8 @@ from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.store.tables import EventRow
 from annotation.study.create import create_study
+from e2e.account_server import AccountServer
+from e2e.rules import broken_in_any_look
 
 pytestmark = pytest.mark.e2e
 SLOW = 60_000  # milliseconds; two busy cores

@@ -4,8 +4,9 @@ import re
 import time
 
 import pytest
-from e2e.rules import MOST_SHIFT, SHIFT, broken_in_any_look, broken_rules
 from playwright.sync_api import Page, Route, expect
+
+from e2e.rules import MOST_SHIFT, SHIFT, broken_in_any_look, broken_rules
 
 pytestmark = pytest.mark.e2e
 PAGE = "compare"

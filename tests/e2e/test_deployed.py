@@ -9,13 +9,10 @@ from urllib.parse import urlsplit
 import httpx
 import psycopg
 import pytest
-from e2e.fronts import STICKY, caddy, nginx
-from e2e.rules import broken_in_any_look
 from helpers import until
 from playwright.sync_api import expect
 from programs import POSTGRES, needed
 from studio import START_SECONDS, answers, typing
-from studio import browser as chromium
 from study_factory import CLASSES, write_set
 from test_docs import DEPLOYED, copied
 
@@ -24,6 +21,8 @@ from annotation.store import Store
 from annotation.study.builtin import PEOPLE
 from annotation.study.exports import export_labels
 from annotation.study.labelling import list_studies, progress
+from e2e.fronts import STICKY, caddy, nginx
+from e2e.rules import broken_in_any_look
 from semsim.kept.ports import reserved_port
 
 pytestmark = pytest.mark.e2e
@@ -103,7 +102,7 @@ def either(request, servers, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def study(address, store):
+def study(address, store, signed_in):
     """Made on the page, by somebody who signs in."""
     with signed_in(address, "/studio/new") as page:
         for n in range(MODELS):
@@ -129,20 +128,25 @@ def study(address, store):
     return made
 
 
-@contextmanager
-def signed_in(address, path):
-    """A page of the studio, opened by ada, who has to sign in first."""
-    with chromium() as opened:
-        page = opened.new_context(ignore_https_errors=True).new_page()
-        page.set_default_timeout(LONG)
+@pytest.fixture(scope="module")
+def signed_in(chromium):
+    """Open a page of the studio as ada, who has to sign in first."""
+
+    @contextmanager
+    def opened(address, path):
         expect.set_options(timeout=LONG)
-        page.goto(f"{address}{path}")
-        sign_in(page)
         try:
-            expect(page).to_have_url(re.compile(re.escape(f"{address}{path}")))
-            yield page
+            with chromium.new_context(ignore_https_errors=True) as context:
+                page = context.new_page()
+                page.set_default_timeout(LONG)
+                page.goto(f"{address}{path}")
+                sign_in(page)
+                expect(page).to_have_url(re.compile(re.escape(f"{address}{path}")))
+                yield page
         finally:
             expect.set_options(timeout=5000)
+
+    return opened
 
 
 def sign_in(page):
@@ -234,7 +238,7 @@ def test_both_are_well_and_say_so_through_the_web_server(either, servers):
             assert anybody.get("/metrics").status_code == 403
 
 
-def test_without_stickiness_a_page_says_so_and_loses_no_event(servers, tmp_path):
+def test_without_stickiness_a_page_says_so_and_loses_no_event(servers, tmp_path, signed_in):
     with (
         nginx(tmp_path, servers[0], without=STICKY) as address,
         signed_in(address, "/studio/audit") as page,
@@ -261,7 +265,7 @@ def test_without_stickiness_a_page_says_so_and_loses_no_event(servers, tmp_path)
         expect(page.locator("#studio-frame")).to_be_visible()
 
 
-def test_who_is_signed_out_is_told_so_and_goes_back_to_no_page(address):
+def test_who_is_signed_out_is_told_so_and_goes_back_to_no_page(address, signed_in):
     with signed_in(address, "/studio/audit") as page:
         show = page.locator("#audit-show")
         expect(show).to_be_visible()
@@ -286,7 +290,7 @@ def test_who_is_signed_out_is_told_so_and_goes_back_to_no_page(address):
         expect(signing_in).to_be_visible()
 
 
-def test_a_semsim_is_trained_and_compared_below_the_path(address, study, store):
+def test_a_semsim_is_trained_and_compared_below_the_path(address, study, store, signed_in):
     assert progress(store, study.id).coverage[-1] == PICTURES
     with signed_in(address, f"/studio/train?study={study.id}") as page:
         expect(page.locator("#learn-stock")).to_contain_text(f"{ORIGINALS} originals")

@@ -3,9 +3,10 @@
 import re
 
 import pytest
-from e2e.rules import MOST_SHIFT, SHIFT, broken_in_any_look, broken_rules
 from helpers import until
 from playwright.sync_api import Page, expect
+
+from e2e.rules import MOST_SHIFT, SHIFT, broken_in_any_look, broken_rules
 
 pytestmark = pytest.mark.e2e
 SETS = {"resnet20-4": 4}

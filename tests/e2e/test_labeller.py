@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from e2e.label_server import LabelServer
 from helpers import until
 from playwright.sync_api import Page, Response, Route, expect
 from study_factory import CLASSES
@@ -21,6 +20,7 @@ from annotation.study import labelling as studies
 from annotation.study.exports import export_votes
 from annotation.study.protocols import amend
 from annotation.tasks.wording import USUAL
+from e2e.label_server import LabelServer
 from semsim.datasets.symbols import Symbols
 
 pytestmark = pytest.mark.e2e

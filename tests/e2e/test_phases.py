@@ -4,8 +4,6 @@ import re
 from datetime import UTC, datetime
 
 import pytest
-from e2e.label_server import LabelServer
-from e2e.rules import broken_rules
 from helpers import until
 from playwright.sync_api import Page, Request, Route, expect
 from study_factory import questions_for
@@ -17,6 +15,8 @@ from annotation.study import labelling as studies
 from annotation.study import participants as people
 from annotation.study.exports import export_votes
 from annotation.study.passage import completion_code_of
+from e2e.label_server import LabelServer
+from e2e.rules import broken_rules
 
 pytestmark = pytest.mark.e2e
 FULL = {

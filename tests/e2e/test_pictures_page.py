@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from e2e.rules import broken_in_any_look
 from made_pictures import fill, looked_at, packed
 from playwright.sync_api import Page, Route, expect
 
+from e2e.rules import broken_in_any_look
 from semsim.importers import AUTO, plan_import, uploads
 from semsim.importers.import_folder import carry_out, places_of
 

@@ -5,12 +5,12 @@ import re
 
 import pandas as pd
 import pytest
-from e2e.rules import broken_in_any_look
 from playwright.sync_api import expect
 from study_factory import answer_all
 
 from annotation.spec import Task
 from annotation.study import labelling as studies
+from e2e.rules import broken_in_any_look
 
 pytestmark = pytest.mark.e2e
 SETS = {"resnet20-4": 6}

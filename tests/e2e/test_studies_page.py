@@ -5,7 +5,6 @@ import re
 
 import pandas as pd
 import pytest
-from e2e.rules import broken_in_any_look
 from helpers import until
 from playwright.sync_api import expect
 from study_factory import answer_all
@@ -16,6 +15,7 @@ from annotation.study import labelling as studies
 from annotation.study.sets import read_set
 from annotation.study.study_file import read_text
 from annotation.tasks.wording import USUAL
+from e2e.rules import broken_in_any_look
 
 pytestmark = pytest.mark.e2e
 SLOW = 30_000  # milliseconds; two busy cores

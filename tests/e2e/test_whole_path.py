@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from made_demo import demo_in
 from playwright.sync_api import Browser, Page, expect
 from scipy import stats
 from skimage.io import imread
 from skimage.metrics import mean_squared_error, peak_signal_noise_ratio
-from studio import Studio, browser
+from studio import Studio
 
 from annotation.images import encode
 from annotation.store import Store
@@ -49,13 +50,14 @@ def own(tmp_path_factory):
     return path
 
 
-def test_from_ones_own_zip_to_a_ranking(tmp_path, own):
+def test_from_ones_own_zip_to_a_ranking(tmp_path, own, chromium):
     expect.set_options(timeout=LONG)
     data = tmp_path / "data"
+    demo_in(data)
     studio = Studio(data, tmp_path / "checkpoints")
     studio.start()
     try:
-        with browser() as chromium, Store(f"sqlite:///{data / 'studies.db'}") as store:
+        with Store(f"sqlite:///{data / 'studies.db'}") as store:
             make_study(chromium, studio, own)
             (study,) = (one for one in list_studies(store) if one.name == "Everything")
             pressed = label_everything(chromium, studio, store, study)
@@ -65,6 +67,7 @@ def test_from_ones_own_zip_to_a_ranking(tmp_path, own):
             compare(chromium, studio, export_labels(store, study.id, data / "images"), study)
     finally:
         studio.kill()
+        expect.set_options(timeout=5000)
 
 
 def make_study(chromium: Browser, studio: Studio, own: Path) -> None:

@@ -1,5 +1,6 @@
 """Who may reach which part of the server."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import pytest
@@ -73,23 +74,29 @@ def passes(browser: TestClient, path: str, **keywords) -> bool:
 STUDIO = ["/studio", "/studio/", "/studio/config", "/studio/download/x/y", "//studio/train"]
 
 
-@pytest.mark.parametrize("path", STUDIO)
-def test_the_studio_is_for_people_with_an_account(path):
-    path = f"http://lab.example.org{path}"
-    assert client().get(path).status_code == 401
-    assert client("made up").get(path).status_code == 401
-    assert passes(client("researcher"), path)
-    assert passes(client("administrator"), path)
+ADMIN = ["/admin", "/admin/", "/admin/invite", "//admin"]
+AT_HOME = "http://lab.example.org"  # or a path with two slashes would name another
 
 
-@pytest.mark.parametrize("path", ["/admin", "/admin/", "/admin/invite", "//admin"])
-def test_accounts_are_for_administrators(path):
-    path = f"http://lab.example.org{path}"
-    assert client().get(path).status_code == 401
-    assert client("researcher").get(path).status_code == 403
-    assert "Administrators only" in client("researcher").get(path, headers=PAGE).text
-    assert client("researcher").post(path).status_code == 403
-    assert passes(client("administrator"), path)
+def statuses(paths: Iterable[str], session: str | None, method: str = "GET") -> dict[str, int]:
+    """What each path of the server at `AT_HOME` answers to somebody with that session."""
+    browser = client(session)
+    return {path: browser.request(method, AT_HOME + path).status_code for path in paths}
+
+
+def test_the_studio_is_for_people_with_an_account():
+    for session, status in ((None, 401), ("made up", 401), ("researcher", 200)):
+        assert statuses(STUDIO, session) == dict.fromkeys(STUDIO, status)
+    assert statuses(STUDIO, "administrator") == dict.fromkeys(STUDIO, 200)
+    assert all(passes(client("researcher"), AT_HOME + path) for path in STUDIO)
+
+
+def test_accounts_are_for_administrators():
+    for session, status in ((None, 401), ("researcher", 403), ("administrator", 200)):
+        assert statuses(ADMIN, session) == dict.fromkeys(ADMIN, status)
+    assert statuses(ADMIN, "researcher", "POST") == dict.fromkeys(ADMIN, 403)
+    told = {path: client("researcher").get(AT_HOME + path, headers=PAGE).text for path in ADMIN}
+    assert [path for path, text in told.items() if "Administrators only" not in text] == []
 
 
 def test_an_annotator_gets_nowhere_else():
@@ -208,14 +215,13 @@ def test_where_the_database_does_not_answer_nobody_labels():
     assert "frame.js" not in page.text  # an annotator sees nothing of the studio
 
 
-@pytest.mark.parametrize("path", ["", "/", "/worker.js", "//worker.js"])
-def test_the_labelling_page_gets_what_it_needs(path):
-    assert passes(anna(), f"http://lab.example.org/label{path}")
+def test_the_labelling_page_gets_what_it_needs():
+    needed = [f"{AT_HOME}/label{path}" for path in ("", "/", "/worker.js", "//worker.js")]
+    assert [path for path in needed if not passes(anna(), path)] == []
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_the_labelling_page_gets_nothing_else():
+    paths = [
         "api/x",
         "call/x",
         "cancel",
@@ -240,12 +246,16 @@ def test_the_labelling_page_gets_what_it_needs(path):
         "worker.js/x",
         "undo-vibe-edit",
         "upload",
-    ],
-)
-def test_the_labelling_page_gets_nothing_else(path):
-    for address in (f"/label/{path}", f"/label/gradio_api/{path}"):
-        assert anna().get(address).status_code == 404
-        assert anna().post(address).status_code == 404
+    ]
+    asked = [
+        (method, f"/label/{before}{path}")
+        for path in paths
+        for before in ("", "gradio_api/")
+        for method in ("GET", "POST")
+    ]
+    browser = anna()
+    told = {(method, path): browser.request(method, path).status_code for method, path in asked}
+    assert told == dict.fromkeys(asked, 404)
 
 
 def test_nothing_is_sent_to_the_labelling_page():
@@ -260,9 +270,8 @@ def test_the_labelling_page_runs_no_script_but_those_of_this_server():
     assert "unsafe-eval" in local().get("/studio").headers["content-security-policy"]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_gradio_routes_that_no_page_needs_are_closed():
+    paths = [
         "/studio/gradio_api/file=http://example.org/x",
         "/studio/gradio_api/file/tmp/x",
         "/studio/train/gradio_api/token",
@@ -272,22 +281,17 @@ def test_the_labelling_page_runs_no_script_but_those_of_this_server():
         "/studio/gradio_api/call/v2/x",
         "/studio/monitoring/summary",
         "/studio/gradio_api/upload",
-    ],
-)
-def test_gradio_routes_that_no_page_needs_are_closed(path):
-    assert client("researcher").get(path).status_code == 404
+    ]
+    assert statuses(paths, "researcher") == dict.fromkeys(paths, 404)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_gradio_routes_that_pages_need_stay_open():
+    paths = [
         "/studio/gradio_api/queue/join",
         "/studio/gradio_api/run/predict",
         "/studio/gradio_api/file=/tmp/x.png",
-    ],
-)
-def test_gradio_routes_that_pages_need_stay_open(path):
-    assert passes(client("researcher"), path)
+    ]
+    assert [path for path in paths if not passes(client("researcher"), path)] == []
 
 
 def test_an_event_of_a_page_that_another_process_drew_is_refused_in_words():
@@ -360,11 +364,9 @@ def test_nobody_sends_files():
     assert client().post("/login", files=form).status_code == 415
 
 
-@pytest.mark.parametrize(
-    "path", ["/join/%00", "/api/next?tab=%00", "/studio/x%1b", "/api/image/%7F", "/join/x?a%00=1"]
-)
-def test_addresses_have_no_control_characters(path):
-    assert client("researcher").get(path).status_code == 400
+def test_addresses_have_no_control_characters():
+    paths = ["/join/%00", "/api/next?tab=%00", "/studio/x%1b", "/api/image/%7F", "/join/x?a%00=1"]
+    assert statuses(paths, "researcher") == dict.fromkeys(paths, 400)
 
 
 def test_addresses_may_have_letters_of_all_languages():
