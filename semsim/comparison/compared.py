@@ -150,7 +150,7 @@ def compared(
         *(f"{titles[name]} is left out: {why}" for name, why in refused.items() if name in titles),
         *list_judges.unknown(analysis.specs, scored.weights, study.judges),
         *left_out_remark(unseen_by, seen, analysis),
-        *training_remarks(analysis, evidence.name, checkpoints),
+        *training_remarks(analysis, checkpoints),
         *metric_remarks(analysis.specs, scored.facts),
         *foreign_remarks(analysis.specs),
         *study.remarks,

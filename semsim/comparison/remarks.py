@@ -17,7 +17,7 @@ from semsim.reporting.notation import number
 from semsim.words import counted
 
 
-def training_remarks(analysis: Analysis, study: str, checkpoints: Path) -> list[str]:
+def training_remarks(analysis: Analysis, checkpoints: Path) -> list[str]:
     """Of each SemSim: whether programs voted for it, whether it learned from this very study, and
     whether it beats its own start on these images.
 
@@ -31,7 +31,7 @@ def training_remarks(analysis: Analysis, study: str, checkpoints: Path) -> list[
             continue
         with suppress(WeightsError):
             path = checkpoints / f"{checkpoint}.safetensors"
-            said = _origin_of(read_training(path), study, images)
+            said = _origin_of(read_training(path), images)
             beside = control_remarks(
                 spec, analysis.specs, analysis.evidence, analysis.settings, path
             )
@@ -40,7 +40,7 @@ def training_remarks(analysis: Analysis, study: str, checkpoints: Path) -> list[
     return remarks
 
 
-def _origin_of(training: Training, study: str, images: pd.DataFrame) -> list[str]:
+def _origin_of(training: Training, images: pd.DataFrame) -> list[str]:
     """Who voted for a SemSim, and what of these originals it has seen."""
     said = ["trained on simulated votes"] if training.simulated else []
     found = learned_by(training).among(images)
@@ -48,8 +48,6 @@ def _origin_of(training: Training, study: str, images: pd.DataFrame) -> list[str
         originals = counted(len(found.told), "original")
         by_name = ", going by their names" if found.seen & found.by_name else ""
         said.append(f"in-sample: it learned from {len(found.seen)} of these {originals}{by_name}")
-    elif training.study == study and not training.originals:
-        said.append("in-sample: it learned from this study")
     elif found.unknown:
         said.append("not known which of these originals it learned from")
     return [*said, *namesakes_words(found)]

@@ -15,6 +15,7 @@ from made_study import MODELS, make_labels
 from made_weights import CLASSES, make_classifier, put_in_manifest
 from typer.testing import CliRunner
 
+from semsim.cli.job import job
 from semsim.cli.score import _names, score, weights
 from semsim.images import write_png
 from semsim.jobs import folders as jobs
@@ -23,6 +24,7 @@ from semsim.metrics.pixel import mse
 from semsim.scores.score_job import LABELS_FILE, SCORE_JOB, ScoreOrder
 
 app = typer.Typer()
+app.command("job")(job)
 app.command("score")(score)
 app.command("weights")(weights)
 
@@ -171,24 +173,24 @@ def test_unusable_input_ends_with_two_and_the_reason(words, message):
 
 def test_labels_as_a_job_keep_scores_progress_and_result(tmp_path):
     asked = {"scores": tmp_path / "scores", "checkpoints": tmp_path / "none"}
-    job = jobs.create(
+    made = jobs.create(
         tmp_path / "jobs",
         kind=SCORE_JOB,
         title="Scoring",
         order=ScoreOrder(metrics=("mse", "fid"), **asked),
         files={LABELS_FILE: make_labels(tmp_path / "images", models=MODELS[:2])},
     )
-    done = run("job", job.folder, "--json")
+    done = run("job", made.folder, "--json")
     assert done.exit_code == 1  # FID has no weights here
-    assert jobs.state(job) is jobs.JobState.DONE
-    result = jobs.result(job)
+    assert jobs.state(made) is jobs.JobState.DONE
+    result = jobs.result(made)
     assert json.loads(done.stdout) == result["rows"]
     assert result["computed"] == 2
     assert "fid is unavailable: " in done.stderr
-    words = ("score", "--labels", job.folder / LABELS_FILE, "--metrics", "mse,fid")
+    words = ("score", "--labels", made.folder / LABELS_FILE, "--metrics", "mse,fid")
     places = [part for name, path in asked.items() for part in (f"--{name}", path)]
     assert list(result["unavailable"]) == ["fid"]
-    assert (jobs.latest(job).done, jobs.latest(job).total) == (4, 4)
+    assert (jobs.latest(made).done, jobs.latest(made).total) == (4, 4)
     assert len(list((tmp_path / "scores").iterdir())) == 2
     again = run(*words, *places, "--out", tmp_path / "all.parquet")
     assert again.exit_code == 1

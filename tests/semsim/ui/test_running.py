@@ -5,7 +5,6 @@ import pytest
 from annotation.web.frame import GROUPS
 from semsim.cli.job import KINDS
 from semsim.jobs import folders as jobs
-from semsim.ui.compare_jobs import SCORE_JOB, WEIGHTS_JOB
 from semsim.ui.running import running
 
 # No page starts these.
@@ -13,7 +12,7 @@ ON_THE_COMMAND_LINE = {"judge", "learn-leave-out"}
 PAGES = {address for _, links in GROUPS for _, address in links}
 
 
-@pytest.mark.parametrize("kind", sorted({*KINDS, SCORE_JOB, WEIGHTS_JOB} - ON_THE_COMMAND_LINE))
+@pytest.mark.parametrize("kind", sorted({*KINDS} - ON_THE_COMMAND_LINE))
 def test_what_a_page_has_started_leads_back_to_it(kind, tmp_path):
     jobs.create(tmp_path, kind=kind, title=f"A job of {kind}")
     (told,) = running(tmp_path)
