@@ -52,7 +52,7 @@ def outlook_html(view: Outlook, last: str, *, measuring: bool) -> str:
 def _time(view: Outlook, *, measuring: bool) -> str:
     """Return the time of a plan in words; the cores here share it."""
     if view.seconds is None:
-        return "being measured on a few steps …" if measuring else "not measured"
+        return "being measured on a few steps" if measuring else "not measured"
     return f"about {words_for_seconds(view.seconds / cores())} on {cores()} cores"
 
 

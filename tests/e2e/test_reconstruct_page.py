@@ -54,6 +54,10 @@ def test_a_campaign_is_planned_run_and_looked_at(page: Page) -> None:
     page.locator("#rec-plan").click()
     expect(page.locator("#rec-outlook")).to_contain_text("4 pictures to attack")
     expect(page.locator("#rec-outlook")).to_contain_text("Time: about")
+    wide = page.viewport_size
+    page.set_viewport_size({"width": 390, "height": 900})  # it stands below the buttons there
+    assert page.locator("#rec-outlook").bounding_box()["width"] > 200
+    page.set_viewport_size(wide)
 
     page.locator("#rec-start").click()
     expect(page.locator("#rec-status [data-state]")).to_be_visible()

@@ -144,6 +144,21 @@ def test_what_to_expect_is_said_of_the_preset_and_of_what_is_held_out(page, cont
     assert "so the preset mixed weighs" in split
 
 
+def test_what_the_last_training_like_it_took_is_said(context, monkeypatch):
+    monkeypatch.setattr(jobs, "start", lambda job: None)
+    settings = learn_form.settings_of(
+        "mixed", learn_form.form_values(PRESETS["mixed"]), context.checkpoints
+    )
+    asked = HoldOut(fraction=0.25)
+    job = learn.begin_training(context, ["s1"], "mine", settings, asked, "start")
+    jobs.run_as_job(job.folder, lambda report: {})
+    monkeypatch.setattr(jobs, "seconds_taken", lambda job: 90.0)
+    said = "The last training on these studies, with this preset and test, took 1 min 30 s on this"
+    assert said in learn.describe_split(context, ["s1"], "original", 0.25, "mixed")
+    for held, preset in ((0.5, "mixed"), (0.25, "pooled")):
+        assert said not in learn.describe_split(context, ["s1"], "original", held, preset)
+
+
 def test_the_preset_follows_from_what_the_hold_out_leaves(context, tables, monkeypatch):
     monkeypatch.setattr(advice, "FEW_ORIGINALS", 4)
     monkeypatch.setattr(advice, "FEW_TRIPLETS", 1)

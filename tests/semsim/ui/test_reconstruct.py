@@ -375,7 +375,7 @@ def test_cards_are_drawn_anew_when_a_page_is_loaded(tmp_path, monkeypatch):
 def test_measuring_a_plan_tells_its_time_and_keeps_it(context):
     context.data.mkdir(exist_ok=True)
     page = reconstruct.page(context)
-    assert "Time: being measured on a few steps …. Disk" in lab_frame.plan_words(page, form())
+    assert "Time: being measured on a few steps. Disk" in lab_frame.plan_words(page, form())
     trouble, words = lab_frame.measured_words(page, form())
     assert trouble == ""
     assert re.search(r"Time: about \d+ s on \d+ cores\. Disk: up to", words)
