@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import sys
 import uuid
 from contextlib import contextmanager
 from urllib.parse import urlsplit
@@ -14,7 +13,7 @@ from e2e.fronts import STICKY, caddy, nginx
 from e2e.rules import broken_in_any_look
 from helpers import skip_or_fail
 from playwright.sync_api import expect
-from studio import START_SECONDS, answers, free_port, typing, until
+from studio import START_SECONDS, answers, environment, free_port, typing, until
 from studio import browser as chromium
 from study_factory import CLASSES, POSTGRES, write_set
 from test_docs import DEPLOYED, copied
@@ -38,7 +37,7 @@ def checkout(tmp_path_factory):
     """What a lab has before it starts: the product, and five sets of pictures."""
     folder = tmp_path_factory.mktemp("checkout")
     copied(folder, "semsim", "annotation", "data/demo")
-    (folder / ".venv").symlink_to(sys.prefix)
+    environment(folder)
     labels = [CLASSES[n % len(CLASSES)] for n in range(ORIGINALS)]
     for n in range(MODELS):
         place = folder / "data/runs" / f"net{n}"
