@@ -1,9 +1,9 @@
 """Run what pages show one after the other in one process: `python readme_runner.py STEPS RESULTS`.
 
-STEPS is a JSON list of [page, code], or [page, list of words that follow `python`]; RESULTS becomes
-a JSON list of [exit code, what was printed]. One process, because importing takes longer than most
-commands do. Code goes on where that of the same page before it ended. A step that fails does not
-keep the others from being run.
+STEPS is a JSON list of [page, code], or [page, words of a line]; RESULTS becomes a JSON list of
+[exit code, what was printed]. One process, because importing takes longer than most commands do.
+`semsim-studio` is app.py here, as it is where it is installed. Code goes on where that of the same
+page before it ended. A step that fails does not keep the others from being run.
 """
 
 import io
@@ -17,18 +17,20 @@ from pathlib import Path
 
 
 def run(words: list[str] | str, names: dict[str, object]) -> tuple[int, str]:
-    """The exit code of `python <words>`, or of code that knows `names`, and what it printed."""
+    """The exit code of a line, or of code that knows `names`, and what it printed."""
     told = io.StringIO()
     try:
         with redirect_stdout(told):
             if isinstance(words, str):
                 exec(words, names)
-            elif words[0] == "-m":
-                sys.argv = words[1:]
-                runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+            elif words[:2] == ["python", "-m"]:
+                sys.argv = words[2:]
+                runpy.run_module(words[2], run_name="__main__", alter_sys=True)
+            elif words[0] == "semsim-studio":
+                sys.argv = ["app.py", *words[1:]]
+                runpy.run_path("app.py", run_name="__main__")
             else:
-                sys.argv = list(words)
-                runpy.run_path(words[0], run_name="__main__")
+                raise ValueError(f"Nothing here types {words}.")
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
         return code, told.getvalue()

@@ -6,7 +6,9 @@ import runpy
 import signal
 import subprocess
 import sys
+import sysconfig
 import urllib.request
+import venv
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -59,14 +61,35 @@ def answers(url: str) -> bool:
     return True
 
 
-@contextmanager
-def typing(folder: Path, **more: str) -> Iterator[Callable[[str, Path], subprocess.Popen[bytes]]]:
-    """What types a line in a shell of its own, in a checkout; what it says is put into a file.
+SCRIPTS = {"semsim-studio": "semsim.cli.studio", "dask": "dask.__main__"}
 
-    more: what the environment of the shells has besides. Whatever still runs ends with the block.
+
+def environment(checkout: Path) -> Path:
+    """The programs of an environment in a checkout, as `make run` leaves it."""
+    place = checkout / ".venv"
+    venv.create(place, symlinks=True)
+    (site,) = place.glob("lib/python*/site-packages")
+    (site / "here.pth").write_text(f"{sysconfig.get_path('purelib')}\n{checkout}\n")
+    for name, module in SCRIPTS.items():
+        script = place / "bin" / name
+        script.write_text(f"#!{place}/bin/python\nfrom {module} import main\nmain()\n")
+        script.chmod(0o755)
+    return place / "bin"
+
+
+@contextmanager
+def typing(
+    folder: Path, bare: Mapping[str, str] | None = None, **more: str
+) -> Iterator[Callable[[str, Path], subprocess.Popen[bytes]]]:
+    """What types a line in a shell of its own, in a checkout with an environment; what it says is
+    put into a file.
+
+    more: what the environment of the shells has besides. bare: all that it has instead. Whatever
+    still runs ends with the block.
     """
     around = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | more
-    around["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{around['PATH']}"
+    around["PATH"] = f"{folder / '.venv/bin'}{os.pathsep}{around['PATH']}"
+    around = around if bare is None else dict(bare)
     running: list[subprocess.Popen[bytes]] = []
 
     def begin(line: str, log: Path) -> subprocess.Popen[bytes]:

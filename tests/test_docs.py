@@ -16,12 +16,13 @@ from typing import NamedTuple
 import pytest
 from helpers import until
 from made_campaign import toy_campaign
-from studio import typing
+from studio import START_SECONDS, answers, environment, typing
 from typer.main import get_command
 
-from annotation.cli.main import app as human
-from semsim.cli.main import app as science
+from annotation.cli.main import study
+from app import front
 from semsim.jobs.orders import to_record
+from semsim.kept.places import PROGRAM
 
 ROOT = Path(__file__).resolve().parents[1]
 PUBLISHED = "semsim_cifar100_labels.csv"  # not part of the project
@@ -32,11 +33,13 @@ WRITTEN = [
 ]  # not generated
 TEXTS = {page: (ROOT / page).read_text(encoding="utf-8") for page in ("README.md", *WRITTEN)}
 README = TEXTS["README.md"]
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 EXAMPLES = [
     f"examples/{name}.py"
     for name in ("score_folders", "semsim_as_loss", "attack_classifier", "votes_to_ranking")
 ]
 NOT_RUN = {"dask_jobqueue": "needs a SLURM cluster"}
+ACTIVATES = ". .venv/bin/activate"
 
 
 class Block(NamedTuple):
@@ -49,7 +52,8 @@ class Block(NamedTuple):
     def steps(self):
         """What a reader does with it one after the other."""
         whole = self.kind == "python"
-        return [(self.page, step) for step in ([self.text] if whole else self.text.splitlines())]
+        steps = [self.text] if whole else self.text.splitlines()
+        return [(self.page, step) for step in steps if step != ACTIVATES]
 
 
 def blocks_of(page, whole):
@@ -99,8 +103,100 @@ def clone(tmp_path_factory):
 def test_there_are_only_commands_that_are_tested():
     assert MADE[:2] == [("README.md", "make run"), ("README.md", "make test")]
     assert len(TYPED) > 30
-    lines = [line for block in BLOCKS if block.kind == "sh" for line in block.text.splitlines()]
-    assert [line for line in lines if not line.startswith(("make ", "python "))] == []
+    lines = [s for block in BLOCKS if block.kind == "sh" for _, s in block.steps()]
+    assert [line for line in lines if not is_line(line) and not line.startswith("make ")] == []
+
+
+def test_every_line_begins_with_a_command_that_is_there(tmp_path):
+    """Of the system, or of the environment that `make run` makes and README activates."""
+    here = environment(tmp_path)
+    pages = {**TEXTS, "CONTRIBUTING.md": (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")}
+    lines = [
+        (page, line)
+        for page, whole in pages.items()
+        for block in blocks_of(page, whole)
+        if block.kind in ("sh", "text") and not block.text.startswith("+")  # a patch
+        for line in block.text.splitlines()
+    ]
+    assert len(lines) > 60
+    offenders = [(page, line) for page, line in lines if not is_command(line, here)]
+    assert offenders == []
+
+
+def is_command(line, environment):
+    words = [word for word in shlex.split(line) if not re.match(r"[A-Z_]+=", word)]
+    return words[0] in SYSTEM or (environment / words[0]).is_file()
+
+
+SYSTEM = {"make", ".", "createdb"}
+PLAIN = "/usr/local/bin:/usr/bin:/bin"
+
+
+def test_the_readme_is_typed_from_its_first_line_to_its_last(tmp_path, port):
+    """In a login shell that has the system's PATH alone, in a checkout with a space and an umlaut.
+
+    Only the libraries are not installed anew, and `make test` is these tests.
+    """
+    checkout = tmp_path / "ein Häuschen"
+    copied(checkout, "semsim", "annotation", "data/demo")
+    for path in [*ROOT.glob("*.txt"), *(ROOT / n for n in ("Makefile", "README.md", "LICENSE"))]:
+        shutil.copy(path, checkout)
+    shutil.copy(ROOT / "pyproject.toml", checkout)
+    around = {"PATH": PLAIN, "HOME": str(tmp_path), "LANG": "C.UTF-8", "PORT": str(port)}
+    around["PYTHON"] = sys.executable
+    installed_as_made(checkout, around)
+    first, *rest = [block for block in BLOCKS if block.page == "README.md"]
+    assert first.text == "make run"
+    log = tmp_path / "run.log"
+    with typing(checkout, bare=around) as begin:
+        serving = begin(first.text, log)
+        until(lambda: answered(serving, around["PORT"], log), START_SECONDS)
+    assert f"SemSim Studio: http://127.0.0.1:{around['PORT']}/studio/" in log.read_text()
+    lines = [as_typed(block) for block in rest if block.text != "make test"]
+    assert lines[0] == ACTIVATES
+    done = subprocess.run(
+        ["bash", "--login", "-e"],
+        input="\n".join(lines),
+        cwd=checkout,
+        env=around,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    written = re.findall(r"--out (\S+)", "\n".join(lines))
+    assert written
+    assert [name for name in written if not (checkout / name).exists()] == []
+
+
+def installed_as_made(checkout, around):
+    """What the Makefile does after the libraries: those of these tests stand for them."""
+    here = environment(checkout)
+    (here / PROGRAM).unlink()
+    (line,) = re.findall(r"^\t\$\(BIN\)/(python -m pip .*--editable .*)$", MAKEFILE, re.MULTILINE)
+    offline = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"}  # hatchling is here already
+    command = [here / "python", *shlex.split(line)[1:]]
+    done = subprocess.run(
+        command,
+        cwd=checkout,
+        env={**around, **offline},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (here / PROGRAM).is_file()
+    (checkout / ".venv/run.stamp").touch()
+
+
+def answered(serving, port, log):
+    assert serving.poll() is None, log.read_text()
+    return answers(f"http://127.0.0.1:{port}")
+
+
+def as_typed(block):
+    """A block as a shell takes it: code goes into `python`."""
+    return f"python <<'TYPED'\n{block.text}\nTYPED" if block.kind == "python" else block.text
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +205,7 @@ def typed(clone, tmp_path_factory):
     folder = tmp_path_factory.mktemp("typed")
     given, results = folder / "steps.json", folder / "results.json"
     steps = [step for step in TYPED if not left_out(step[1])]
-    words = [(page, shlex.split(s)[1:] if s.startswith("python ") else s) for page, s in steps]
+    words = [(page, shlex.split(s) if is_line(s) else s) for page, s in steps]
     given.write_text(json.dumps(words))
     runner = Path(__file__).with_name("readme_runner.py")
     done = subprocess.run(
@@ -125,6 +221,11 @@ def typed(clone, tmp_path_factory):
     return dict(zip(steps, found, strict=True))
 
 
+def is_line(step):
+    """Whether a step is a line for a shell; else it is code."""
+    return step.startswith((f"{PROGRAM} ", "python -m "))
+
+
 def left_out(step):
     """Why a step is not run here; "" where it is."""
     if (PUBLISHED in step or "data/imports/paper" in step) and not SHARED.exists():
@@ -134,14 +235,14 @@ def left_out(step):
 
 @pytest.mark.parametrize(("page", "step"), TYPED)
 def test_a_step_works(page, step, typed, clone):
-    if not step.startswith("python "):
+    if not is_line(step):
         compile(step, page, "exec")
     if left_out(step):
         pytest.skip(left_out(step))
     code, printed, errors = typed[page, step]
     assert code == 0, (printed, errors)
     files = [clone / name for name in re.findall(r"--out (\S+)", step)]
-    assert printed.strip() or files or not step.startswith("python ")
+    assert printed.strip() or files or not is_line(step)
     assert [path for path in files if not path.exists()] == []
     if "--headline" in step:
         check_cells(shlex.split(step)[-1], TEXTS[page], printed)
@@ -193,11 +294,12 @@ def test_a_new_metric_is_added_as_typed(tmp_path):
     text = text.replace('        "psnr": Psnr(),', f'{registered}\n        "psnr": Psnr(),', 1)
     registry.write_text(text, encoding="utf-8")
     told = ""
+    here = environment(tmp_path)
     for line in typed.text.splitlines():
+        program, *words = shlex.split(line)
         done = subprocess.run(
-            [sys.executable, *shlex.split(line)[1:]],
+            [here / program, *words],
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(tmp_path)},
             capture_output=True,
             text=True,
             check=False,
@@ -277,6 +379,7 @@ def test_several_machines_are_set_up_as_typed(clone, tmp_path):
     campaign = toy_campaign(strategies=("none",), attacks=("invgrad:steps=3",))
     (clone / "campaign.json").write_text(json.dumps(to_record(campaign)))
     scheduler, worker, last = SEVERAL_MACHINES.splitlines()
+    environment(clone)
     with typing(clone) as begin:
         begin(scheduler, tmp_path / "scheduler.log")
         until(lambda: address_in(tmp_path / "scheduler.log"), 60)
@@ -303,7 +406,7 @@ def test_make_knows_the_target(page, line):
 
 
 def test_every_command_explains_itself():
-    group = get_command(science)
+    group = get_command(front)
     for name in group.list_commands(None):
         command = group.get_command(None, name)
         assert command.name == name
@@ -357,12 +460,12 @@ def test_the_glossary_of_the_site_is_that_of_the_pages(site):
     assert re.findall(r"<dt><strong>(.*?)</strong></dt>", page) == list(words)
 
 
-@pytest.mark.parametrize("program", [science, human], ids=["semsim", "annotation"])
-def test_the_reference_has_every_command(program, site):
+@pytest.mark.parametrize("door", [front, study], ids=["semsim-studio", "study"])
+def test_the_reference_has_every_command(door, site):
     page = (site / "reference/commands.html").read_text(encoding="utf-8")
-    group = get_command(program)
-    for name in group.list_commands(None):
-        assert re.search(rf"<code>python -m \w+ {name}</code>", page), name
+    before = PROGRAM if door is front else f"{PROGRAM} study"
+    names = get_command(door).list_commands(None)
+    assert [name for name in names if f"<code>{before} {name}</code>" not in page] == []
 
 
 def test_the_reference_has_the_studio_itself(site):

@@ -83,7 +83,7 @@ def test_the_wheel_has_every_file_of_the_product_and_no_other(package):
     brought = tracked("data/demo", "checkpoints")
     wanted = tracked("semsim", "annotation") | {f"semsim/brought/{name}" for name in brought}
     ours = {name for name in names if ".dist-info/" not in name}
-    assert ours == wanted | {"semsim_studio.py"}
+    assert ours == wanted | {"semsim/brought/app.py"}
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert {"semsim/py.typed", "annotation/py.typed"} <= names
 
@@ -289,7 +289,7 @@ def two_folders(tmp_path):
 def test_the_core_scores_two_folders_from_the_command_line(core, two_folders):
     """Each pixel is 51 of 255 off, so the MSE is 0.04."""
     around = {"cwd": two_folders, "env": alone(two_folders / "home")}
-    score = [core / "semsim", "score", "--originals", "originals"]
+    score = [core / "semsim-studio", "score", "--originals", "originals"]
     score += ["--reconstructions", "reconstructions"]
     told = run([*score, "--metrics", "mse,semsim:demo"], **around)
     assert re.search(r"^mse +0\.04 ", told, re.MULTILINE)
@@ -326,20 +326,23 @@ def installed_version(core):
 
 
 def test_the_core_has_no_studio_and_says_how_to_get_it(core, tmp_path):
-    told = run([core / "semsim-studio"], code=2, cwd=tmp_path, env=alone(tmp_path / "home"))
-    assert told.startswith("Error: The studio needs libraries")
-    assert 'pip install "semsim-studio[studio]"' in told
+    around = {"cwd": tmp_path, "env": alone(tmp_path / "home")}
+    for words in (["serve"], ["doctor"], ["study", "list"], ["accounts", "list"]):
+        told = run([core / "semsim-studio", *words], code=2, **around)
+        assert told.startswith("Error: ")
+        assert 'pip install "semsim-studio[studio]"' in told
+    assert not (core / "semsim").exists()  # somebody else's distribution has that name
 
 
 LACKING = {
-    "annotation studies": "studio",
-    "semsim reproduce semsim": "attacks",
-    "semsim learn run --labels nowhere.parquet --name x": "attacks",
-    "semsim import auto made --name x --yes": "attacks",
-    "semsim split run --dataset digits": "attacks",
-    "semsim report nowhere.parquet": "attacks",
-    "semsim campaign run --name x --dataset digits": "grid",
-    "semsim federated compare --out x.parquet": "attacks",
+    "study list": "studio",
+    "reproduce semsim": "attacks",
+    "learn run --labels nowhere.parquet --name x": "attacks",
+    "import auto made --name x --yes": "attacks",
+    "split run --dataset digits": "attacks",
+    "report nowhere.parquet": "attacks",
+    "campaign run --name x --dataset digits": "grid",
+    "federated compare --out x.parquet": "attacks",
 }
 
 
@@ -353,7 +356,7 @@ def test_a_command_without_its_libraries_names_the_extra_and_begins_nothing(
     for name in ("originals", "net"):
         (two_folders / name).rename(made / name)
     around = {"cwd": two_folders, "env": alone(two_folders / "home")}
-    told = run([core / "python", "-m", *words.split()], code=2, **around)
+    told = run([core / "semsim-studio", *words.split()], code=2, **around)
     last = told.splitlines()[-1]
     assert last.startswith("Error: ")
     assert f'pip install "semsim-studio[{LACKING[words]}]"' in last
@@ -404,7 +407,7 @@ def test_the_installed_studio_serves_the_label_page_and_takes_a_vote(with_studio
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     data = tmp_path / "home/.local/share/semsim-studio/data"
-    command = [with_studio / "semsim-studio", "--local", "--port", str(port), "--device", "cpu"]
+    command = [with_studio / "semsim-studio", "serve", "--local", "--port", str(port)]
     around = alone(tmp_path / "home")
     with (
         (tmp_path / "log").open("w") as log,

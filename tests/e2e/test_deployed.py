@@ -1,7 +1,6 @@
 """deploy/ in front of two processes on one PostgreSQL, which are started as docs/ has it."""
 
 import re
-import sys
 import uuid
 from contextlib import ExitStack, contextmanager
 from urllib.parse import urlsplit
@@ -12,7 +11,7 @@ import pytest
 from helpers import until
 from playwright.sync_api import expect
 from programs import POSTGRES, needed
-from studio import START_SECONDS, answers, typing
+from studio import START_SECONDS, answers, environment, typing
 from study_factory import CLASSES, write_set
 from test_docs import DEPLOYED, copied
 
@@ -38,7 +37,7 @@ def checkout(tmp_path_factory):
     """What a lab has before it starts: the product, and five sets of pictures."""
     folder = tmp_path_factory.mktemp("checkout")
     copied(folder, "semsim", "annotation", "data/demo")
-    (folder / ".venv").symlink_to(sys.prefix)
+    environment(folder)
     labels = [CLASSES[n % len(CLASSES)] for n in range(ORIGINALS)]
     for n in range(MODELS):
         place = folder / "data/runs" / f"net{n}"

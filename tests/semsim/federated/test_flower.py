@@ -45,7 +45,7 @@ class Machines:
 
     def words(self, line, *more):
         line = re.sub(r"(0\.0\.0\.0|server\.example):8080", f"localhost:{self.port}", line)
-        return [sys.executable, *shlex.split(line)[1:], *more]
+        return [sys.executable, str(ROOT / "app.py"), *shlex.split(line)[1:], *more]
 
     def begin(self, name, line, *more):
         with (self.folder / f"{name}.log").open("wb") as log:
