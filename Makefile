@@ -31,7 +31,7 @@ help:
 	@$(BIN)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear .venv || { $(FULL) echo \
 		"No environment was made. On Debian and Ubuntu: sudo apt install python3-venv"; exit 1; }
 	@echo "Installing requirements.txt into .venv: about 7 GB once, of it CUDA 4.3 and PyTorch 1.1."
-	@$(call pip,download --no-deps --retries 1 --dest .venv/probe $$(grep -m 1 == requirements.txt)) || { \
+	@test -e $@ || $(call pip,download --no-deps --retries 1 --dest .venv/probe $$(grep -m 1 == requirements.txt)) || { \
 		$(FULL) echo "No package index answers. Connect this machine, or set PIP_INDEX_URL to one it reaches."; exit 1; }
 	@$(BIN)/python -m pip install $(if $(wildcard $@),--quiet) -r requirements.txt || { \
 		$(FULL) echo "Pip says above what is in the way; make $(MAKECMDGOALS) goes on where it ended."; exit 1; }

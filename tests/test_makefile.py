@@ -71,6 +71,14 @@ def test_pip_shows_its_progress(make, tmp_path):
     assert "-m pip install -r requirements.txt\n" in asked
 
 
+def test_what_was_installed_once_is_looked_over_without_a_network(make, tmp_path):
+    make()
+    os.utime(tmp_path / "a checkout/requirements.txt")
+    told, code = make(lacks="network")
+    assert (told[-1], code) == ("started", 0)
+    assert "-m pip install --quiet -r requirements.txt\n" in (tmp_path / "asked").read_text()
+
+
 LACKING = {
     "version": "python3 is not Python 3.11 or newer. Name one that is: make run PYTHON=python3.12",
     "venv": "No environment was made. On Debian and Ubuntu: sudo apt install python3-venv",

@@ -307,17 +307,21 @@ SCORED = """
 import json, semsim
 table = semsim.score(("originals", "reconstructions"), ["mse"])
 metric = semsim.SemSim.from_pretrained("checkpoints/demo")
-print(json.dumps([semsim.__version__, semsim.__file__, table["mse"].tolist(), metric.name]))
+demo = semsim.demo("silu-none-invgrad")
+pairs = semsim.score((demo / "originals", "demo/silu-none-invgrad/reconstructions"), ["mse"])
+told = [table["mse"].tolist(), metric.name, len(pairs)]
+print(json.dumps([semsim.__version__, semsim.__file__, *told]))
 """
 
 
 def test_the_core_scores_two_folders_and_loads_a_semsim_in_python(core, two_folders):
     told = run([core / "python", "-c", SCORED], cwd=two_folders, env=alone(two_folders / "home"))
-    version, place, scores, name = json.loads(told.splitlines()[-1])
+    version, place, scores, name, pairs = json.loads(told.splitlines()[-1])
     assert version == installed_version(core)
     assert Path(place).is_relative_to(core.parent)
     assert scores == pytest.approx([0.04, 0.04])
     assert name == "demo"
+    assert pairs == 12
 
 
 def installed_version(core):
