@@ -14,7 +14,7 @@ from made_federated import finished_comparison
 from made_judged import finished_training
 from made_pictures import fill, looked_at, packed
 from made_splits import finished_sweep
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Error, Page, expect
 from studio import Server, Studio
 
 from annotation.store import Store
@@ -419,7 +419,11 @@ def test_a_page_stands_still_fits_and_breaks_no_rule(
     for number, step in enumerate(walked.steps):
         if number:
             page.evaluate(SHIFT_ANEW)  # what moved as the window grew moved for that
-        step.does(page)
-        expect(page.locator(step.shows).first).to_be_visible(timeout=LONG)
+        try:
+            step.does(page)
+            expect(page.locator(step.shows).first).to_be_visible(timeout=LONG)
+        except (AssertionError, Error) as error:
+            found.append(f"{step.name or 'loaded'}: {error}")
+            break
         found += [f"{step.name or 'loaded'}: {told}" for told in broken(page, step)]
     assert not found, "\n".join(found)
