@@ -14,7 +14,7 @@ from made_federated import finished_comparison
 from made_judged import finished_training
 from made_pictures import fill, looked_at, packed
 from made_splits import finished_sweep
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Error, Page, expect
 from studio import Server, Studio
 
 from annotation.store import Store
@@ -125,8 +125,8 @@ def over(shows: str, does: Does, name: str) -> Step:
     return Step(shows, does, name, (USUAL, TELEPHONE))
 
 
-class Sight(NamedTuple):
-    """A page after some steps. server: the fixture that serves it."""
+class Walk(NamedTuple):
+    """A page and what is done on it; it is loaded once. server: the fixture that serves it."""
 
     address: str
     steps: tuple[Step, ...]
@@ -135,22 +135,22 @@ class Sight(NamedTuple):
     @property
     def name(self) -> str:
         """What a test of it is called."""
-        return " ".join(filter(None, (self.server, self.address, self.steps[-1].name)))
+        return f"{self.server} {self.address}"
 
 
-def walk(address: str, *steps: Step, server: str = "studio") -> Iterator[Sight]:
-    """A page after each of the steps, of which every one goes on from those before."""
-    return (Sight(address, steps[:n], server) for n in range(1, len(steps) + 1))
+def walk(address: str, *steps: Step, server: str = "studio") -> Walk:
+    """A page judged after each of the steps, of which every one goes on from those before."""
+    return Walk(address, steps, server)
 
 
-def plain(address: str, shows: str) -> Sight:
+def plain(address: str, shows: str) -> Walk:
     """A page as it is loaded."""
-    return Sight(address, (Step(shows),))
+    return walk(address, Step(shows))
 
 
-def nothing(address: str, shows: str = ".st-empty") -> Sight:
+def nothing(address: str, shows: str = ".st-empty") -> Walk:
     """A page of the product in which there is nothing yet."""
-    return Sight(address, (Step(shows),), "empty")
+    return walk(address, Step(shows), server="empty")
 
 
 PEOPLE = "/studio/people?study={study}"
@@ -163,7 +163,7 @@ RUNNING, RESULTS_TAB = (
 MENU = ".ov-menu:last-of-type summary"
 
 
-def lab(name: str, address: str, result: str) -> Iterator[Sight]:
+def lab(name: str, address: str, result: str) -> Walk:
     """A page of the attack lab: all that can be chosen, and what a job that is done has left."""
     opener, form = ".lab-plan [data-open]", f"#{name}-form"
     return walk(
@@ -175,9 +175,9 @@ def lab(name: str, address: str, result: str) -> Iterator[Sight]:
     )
 
 
-SIGHTS = (
+WALKS = (
     plain("/studio/", ".st-steps"),
-    *walk(
+    walk(
         "/studio/overview",
         Step(".ov-bars"),
         over("#amend", pressed(".ov-protocol > summary", "summary:has-text('Target')"), "Protocol"),
@@ -187,7 +187,7 @@ SIGHTS = (
         over("#rename[open]", pressed("[data-act=rename]"), "Rename"),
         over("#st-asked", pressed("#rename [type=button]", MENU, "[data-act=delete]"), "Delete"),
     ),
-    *walk(
+    walk(
         "/studio/new",
         Step(".nw-set"),
         *(
@@ -206,46 +206,43 @@ SIGHTS = (
         ),
         Step("[data-said=review] p", pressed("[data-go=review]"), "Review"),
     ),
-    *walk(
+    walk(
         "/studio/pictures",
         Step(".pic-sets img"),
         Step(".pic-pairs img", pressed(".pic-name"), "a set"),
         Step(".pic-many img", pressed(".pic-pairs a"), "a class"),
     ),
-    *walk(
+    walk(
         "/studio/pictures?own=own",
         Step("[data-delete]", pressed(".pic-name"), "an own set"),
         over("#st-asked", pressed("[data-delete]"), "Delete"),
     ),
-    *walk(
+    walk(
         "/studio/pictures/plan/{plan}",
         Step(".pic-found img"),
         over("#st-asked", pressed("[data-discard]"), "Discard"),
     ),
     plain("/studio/pictures/plan/{refused}", "[data-adds=originals]"),
-    *walk(
+    walk(
         "/studio/pictures/scores",
         Step("[data-drop]"),
         Step("[data-scores]", scores_once_wrong, "mended"),
     ),
     plain("/studio/preview?study={study}", ".sl-pictures img"),
-    *walk(
+    walk(
         "/studio/items?study={study}",
         Step(".it-table"),
         Step(".it-one img", pressed(".it-table a"), "one"),
     ),
-    *walk(
+    walk(
         PEOPLE,
         Step("#people-table .st-pick"),
         Step("#person-head h2", named(ONE), ONE),
         over("#person-effect table", named("Exclude…"), "Exclude"),
-    ),
-    *walk(
-        PEOPLE,
-        Step("#person-erase", named(ONE, "Erase…"), "Erase"),
+        Step("#person-erase", named("Cancel", "Erase…"), "Erase"),
         over("#st-asked", named("Erase for good…"), "Erase for good"),
     ),
-    *walk(
+    walk(
         RESULTS,
         Step(".rs-pictures img"),
         over(".rs-files li a", pressed(".rs-files summary"), "tables"),
@@ -259,15 +256,15 @@ SIGHTS = (
             "Signal detection",
         ),
     ),
-    *lab("rec", "/studio/reconstruct", "#rec-grid td img"),
-    *lab("split", "/studio/split", "#split-grid td img"),
-    *lab("fed", "/studio/federated", "#fed-grid td img"),
-    *walk(
+    lab("rec", "/studio/reconstruct", "#rec-grid td img"),
+    lab("split", "/studio/split", "#split-grid td img"),
+    lab("fed", "/studio/federated", "#fed-grid td img"),
+    walk(
         "/studio/audit",
         Step("#audit-table"),
         Step("#audit-example img", unfolded("#audit-attack"), "attacked"),
     ),
-    *walk(
+    walk(
         "/studio/train",
         Step("#learn-curves svg"),
         over("#learn-result details[open] td", unfolded(), "One training, unfolded"),
@@ -275,7 +272,7 @@ SIGHTS = (
         Step("#learn-trainings td", named("Running and done"), "Running and done"),
         Step("#study-start", named("What it depends on"), "What it depends on"),
     ),
-    *walk(
+    walk(
         "/studio/compare?study={study}&tab=answer",
         Step("#cmp-forest"),
         over(".st-bubble", pressed(".st-more"), "a word"),
@@ -297,7 +294,7 @@ SIGHTS = (
     plain("/studio/nope", "h1"),
     plain("/signed-out", "h1"),
     plain("/join", "form"),
-    *walk(
+    walk(
         "/label",
         Step(".sl-pictures img"),
         over(".sl-change[open]", pressed(".sl-help-open", ".sl-change summary"), "help"),
@@ -313,9 +310,7 @@ SIGHTS = (
     nothing("/studio/compare"),
     nothing("/studio/train"),
     *(
-        sight
-        for name, address in (("rec", "reconstruct"), ("split", "split"), ("fed", "federated"))
-        for sight in walk(
+        walk(
             f"/studio/{address}",
             *(
                 Step(f"#{name}-{part} .st-empty", pressed(tab.format(name)), part)
@@ -323,6 +318,7 @@ SIGHTS = (
             ),
             server="empty",
         )
+        for name, address in (("rec", "reconstruct"), ("split", "split"), ("fed", "federated"))
     ),
 )
 
@@ -372,70 +368,62 @@ def context(chromium: Browser) -> Iterator[BrowserContext]:
         yield opened
 
 
-@pytest.fixture(scope="module")
-def at(request: pytest.FixtureRequest, context: BrowserContext) -> Callable[[Sight], Page]:
-    """A page as a sight has it: the one that is open, if it is a step before that, or a new one."""
-    before: list[Sight] = []
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    """A window of whoever comes for the first time."""
+    context.clear_cookies()
+    opened = context.new_page()
+    yield opened
+    opened.close()
 
-    def go(sight: Sight) -> Page:
-        goes_on = before == [sight._replace(steps=sight.steps[:-1])]
-        page = context.pages[0] if goes_on else opened(sight)
-        put_on(page, USUAL)
-        if goes_on:
+
+def begin(page: Page, begun: Begun, address: str) -> None:
+    """Load a page as most see it."""
+    put_on(page, USUAL)
+    behind_link = address in ("/join", "/label")
+    page.goto(begun.server.url + (f"/join/{begun.token}" if behind_link else address))
+    if address == "/label":
+        page.get_by_label("Your name").fill("Ada")
+        page.get_by_role("button").first.click()
+
+
+def misplaced(page: Page) -> Iterator[str]:
+    """What is not where it was or should be, as most see a page."""
+    if (shifted := page.evaluate("window.shifted")) > MOST_SHIFT:
+        yield f"jumped by {shifted} of {MOST_SHIFT}"
+    if "tab=" in page.url and page.locator("details[open]").count() == 0:
+        height = page.evaluate("document.documentElement.scrollHeight")
+        if height > 1.5 * USUAL.height:
+            yield f"an answer is {height} pixels high, more than a screen and a half"
+    if page.locator("#studio-frame").count() and abs(off := page.evaluate(HEAD)) > 1:
+        yield f"the head of the page is {off} pixels from where all are"
+
+
+def broken(page: Page, step: Step) -> Iterator[str]:
+    """What a page breaks in any look; it is in the usual one before and afterwards."""
+    yield from misplaced(page)
+    for look in LOOKS:
+        put_on(page, look)
+        found = [*sticking_out(page), *(broken_rules(page) if look in step.looks else [])]
+        yield from (f"{look.width} {look.colours}: {told}" for told in found)
+    put_on(page, USUAL)
+
+
+@pytest.mark.parametrize("walked", WALKS, ids=lambda walked: walked.name)
+def test_a_page_stands_still_fits_and_breaks_no_rule(
+    page: Page, walked: Walk, request: pytest.FixtureRequest
+) -> None:
+    begun: Begun = request.getfixturevalue(walked.server)
+    begin(page, begun, walked.address.format(**begun.names))
+    found = []
+    for number, step in enumerate(walked.steps):
+        if number:
             page.evaluate(SHIFT_ANEW)  # what moved as the window grew moved for that
-        for step in sight.steps[-1:] if goes_on else sight.steps:
+        try:
             step.does(page)
             expect(page.locator(step.shows).first).to_be_visible(timeout=LONG)
-        before[:] = [sight]
-        return page
-
-    def opened(sight: Sight) -> Page:
-        begun: Begun = request.getfixturevalue(sight.server)
-        for old in context.pages:
-            old.close()
-        context.clear_cookies()
-        page = context.new_page()
-        put_on(page, USUAL)
-        address = sight.address.format(**begun.names)
-        behind_link = address in ("/join", "/label")
-        page.goto(begun.server.url + (f"/join/{begun.token}" if behind_link else address))
-        if address == "/label":
-            page.get_by_label("Your name").fill(f"Ada {len(sight.steps)}")  # a name is taken once
-            page.get_by_role("button").first.click()
-        return page
-
-    return go
-
-
-@pytest.fixture(scope="module", params=SIGHTS, ids=lambda sight: sight.name)
-def sight(request: pytest.FixtureRequest) -> Sight:
-    """What is looked at."""
-    found: Sight = request.param
-    return found
-
-
-@pytest.fixture(scope="module")
-def page(sight: Sight, at: Callable[[Sight], Page]) -> Page:
-    """A page that is there; loading it takes longer than judging it, so all looks share it."""
-    return at(sight)
-
-
-def test_nothing_jumps_while_a_page_loads(page: Page) -> None:
-    assert page.evaluate("window.shifted") <= MOST_SHIFT
-
-
-def test_an_answer_is_no_higher_than_a_screen_and_a_half(page: Page) -> None:
-    if "tab=" in page.url and page.locator("details[open]").count() == 0:
-        assert page.evaluate("document.documentElement.scrollHeight") <= 1.5 * USUAL.height
-
-
-def test_the_head_of_a_page_stands_where_all_do(page: Page) -> None:
-    if page.locator("#studio-frame").count():
-        assert abs(page.evaluate(HEAD)) <= 1
-
-
-@pytest.mark.parametrize("look", LOOKS, ids=lambda look: f"{look.width} {look.colours}")
-def test_a_page_breaks_no_rule_and_fits(page: Page, sight: Sight, look: Look) -> None:
-    put_on(page, look)
-    found = [*sticking_out(page), *(broken_rules(page) if look in sight.steps[-1].looks else [])]
+        except (AssertionError, Error) as error:
+            found.append(f"{step.name or 'loaded'}: {error}")
+            break
+        found += [f"{step.name or 'loaded'}: {told}" for told in broken(page, step)]
     assert not found, "\n".join(found)

@@ -3,14 +3,11 @@
 import re
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from made_pictures import fill, looked_at, packed
 from playwright.sync_api import Page, Route, expect
 
-from e2e.rules import broken_in_any_look
-from semsim.importers import AUTO, plan_import, uploads
-from semsim.importers.import_folder import carry_out, places_of
+from semsim.importers import uploads
 
 pytestmark = pytest.mark.e2e
 PAGE, START = "pictures", "/studio/pictures"
@@ -33,18 +30,13 @@ def test_a_zip_goes_up_is_shown_and_kept_and_a_set_of_it_goes(page: Page, tmp_pa
     expect(page.get_by_role("heading", name="Plan: mine.zip")).to_be_visible()
     expect(page.locator(".pic-checks")).to_contain_text("3 classes: cat, cow, dog.")
     page.get_by_text("Left out: 1").click()
-    assert broken_in_any_look(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     keep(page, "first")
     expect(page.locator(".pic-sets > li")).to_have_count(2)
-    assert broken_in_any_look(page) == []
 
     page.get_by_role("link", name="first/sharp").click()
     expect(page.locator(".pic-pairs > li")).to_have_count(3)
-    assert broken_in_any_look(page) == []
     page.get_by_role("button", name="Delete this set").click()
     expect(page.get_by_role("button", name="Delete the set")).to_be_disabled()
-    assert broken_in_any_look(page) == []
     page.get_by_role("dialog").get_by_role("textbox").fill("first/sharp")
     page.get_by_role("button", name="Delete the set").click()
     expect(page.locator("#studio-toasts")).to_contain_text("first/sharp: deleted.")
@@ -121,24 +113,6 @@ def test_files_are_discarded_once_somebody_is_sure(page: Page, tmp_path: Path, s
         if not left:
             expect(page.locator("#studio-toasts")).to_contain_text("nothing of it is kept")
         assert [one.id for one in uploads.uploads(root) if one.name == "unwanted.zip"] == left
-
-
-def test_votes_from_elsewhere_are_deleted_by_typing_their_name(
-    page: Page, tmp_path: Path, server
-) -> None:
-    row = {"model": "m", "class_name": "cat", "answer": "cat"}
-    rows = [{**row, "image_id": one, "annotator": who} for one in "ab" for who in ("Ann", "Bo")]
-    pd.DataFrame(rows).to_csv(tmp_path / "votes.csv", index=False)
-    carry_out(plan_import(AUTO, tmp_path / "votes.csv", "theirs"), places_of("theirs", server.data))
-    page.reload()
-    page.locator("summary", has_text="Votes from elsewhere: 1").click()
-    page.get_by_role("row", name="theirs").get_by_role("button", name="Delete").click()
-    go = page.get_by_role("button", name="Delete the votes")
-    expect(go).to_be_disabled()
-    page.get_by_role("dialog").get_by_role("textbox").fill("theirs")
-    go.click()
-    expect(page.locator("#studio-toasts")).to_contain_text("theirs: deleted.")
-    expect(page.locator("summary", has_text="Votes from elsewhere")).to_have_count(0)
 
 
 def test_whoever_cancels_leaves_nothing(page: Page, tmp_path: Path, server) -> None:

@@ -153,8 +153,3 @@ def test_a_data_set_that_cannot_be_asked_for_is_said_to_be(page: Page, away: str
     page.get_by_role("button", name="Fetch it").first.click()
     expect(page.get_by_text("The studio does not answer. Try again.")).to_be_visible()
     expect(page.get_by_role("button", name="Fetch it").first).to_be_enabled()
-
-
-def test_the_page_fits_a_phone(phone: Page) -> None:
-    expect(phone.locator("#rec-form table")).to_be_visible()
-    assert phone.evaluate("document.documentElement.scrollWidth") <= 390

@@ -10,12 +10,10 @@ from study_factory import answer_all
 
 from annotation.spec import Task
 from annotation.study import labelling as studies
-from e2e.rules import broken_in_any_look
 
 pytestmark = pytest.mark.e2e
 SETS = {"resnet20-4": 6}
 SLOW = 60_000  # milliseconds; two busy cores
-HIGHEST = 1.5 * 768
 TABS = ("Share recognised", "Agreement", "People", "Checks", "Signal detection")
 PEOPLE = ("Ada", "Ben", "Cleo")
 
@@ -47,9 +45,7 @@ def test_what_people_said_is_on_the_tabs_and_in_the_tables(page, server, store, 
     expect(page.locator("#results")).to_contain_text("18 votes of 3 annotators")
     for tab in TABS:
         press(page, tab)
-        assert page.evaluate("document.documentElement.scrollHeight") <= HIGHEST
-        assert broken_in_any_look(page, "main") == []
-        page.set_viewport_size({"width": 1366, "height": 768})
+        expect(page.locator(".rs-body .st-empty")).to_have_count(int(tab == "Signal detection"))
     press(page, "People")
     for person in PEOPLE:
         expect(page.get_by_role("row", name=re.compile(f"^{person} 6 "))).to_be_visible()

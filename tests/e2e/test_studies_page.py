@@ -1,9 +1,7 @@
 """A study is made in four steps, followed, previewed and deleted, in a real browser."""
 
-import io
 import re
 
-import pandas as pd
 import pytest
 from helpers import until
 from playwright.sync_api import expect
@@ -15,7 +13,6 @@ from annotation.study import labelling as studies
 from annotation.study.sets import read_set
 from annotation.study.study_file import read_text
 from annotation.tasks.wording import USUAL
-from e2e.rules import broken_in_any_look
 
 pytestmark = pytest.mark.e2e
 SLOW = 30_000  # milliseconds; two busy cores
@@ -252,40 +249,27 @@ def test_answers_in_a_preview_are_never_votes(page, server, store, new_study) ->
     assert studies.progress(store, study.id).annotators == []
 
 
-def test_a_study_is_renamed_and_deleted_by_typing_its_name(page, server, store, new_study) -> None:
+def test_a_study_is_renamed_and_deleted_by_typing_its_name_as_it_is_shown(
+    page, server, store, new_study
+) -> None:
     study = new_study(Task.PAIR, "convnet8", name="Here")
     page.goto(f"{server.url}/studio/overview?study={study.id}")
     page.locator("summary", has_text="More").click()
     page.get_by_role("button", name="Rename").click()
-    page.get_by_role("dialog").get_by_label("Name").fill("Not this")
-    page.get_by_role("dialog").get_by_role("button", name="Back").click()
-    page.locator("summary", has_text="More").click()
-    page.get_by_role("button", name="Rename").click()
-    page.get_by_role("dialog").get_by_label("Name").fill("Gone")
+    page.get_by_role("dialog").get_by_label("Name").fill("Two  spaces")
     page.keyboard.press("Enter")
-    told(page, "Renamed to Gone")
-    page.locator("summary", has_text="More").click()
-    page.get_by_role("button", name="Delete").click()
-    dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_role("button", name="Delete it")).to_be_disabled()
-    dialog.get_by_role("textbox").fill("Gone")
-    dialog.get_by_role("button", name="Delete it").click()
-    page.wait_for_url("**/studio/")
-    told(page, "Deleted. The backup is ")
-    with pytest.raises(NotFoundError):
-        studies.get_study(store, study.id)
-
-
-def test_a_name_with_two_spaces_is_typed_as_a_page_shows_it(page, server, new_study) -> None:
-    study = new_study(Task.PAIR, "convnet8", name="Two  spaces")
-    page.goto(f"{server.url}/studio/overview?study={study.id}")
+    told(page, "Renamed to Two spaces")
     page.locator("summary", has_text="More").click()
     page.get_by_role("button", name="Delete").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("textbox").fill("Two")
     expect(dialog.get_by_role("button", name="Delete it")).to_be_disabled()
     dialog.get_by_role("textbox").fill("Two spaces")
-    expect(dialog.get_by_role("button", name="Delete it")).to_be_enabled()
+    dialog.get_by_role("button", name="Delete it").click()
+    page.wait_for_url("**/studio/")
+    told(page, "Deleted. The backup is ")
+    with pytest.raises(NotFoundError):
+        studies.get_study(store, study.id)
 
 
 def test_a_list_stays_where_it_was_scrolled_when_more_people_come(
@@ -302,42 +286,6 @@ def test_a_list_stays_where_it_was_scrolled_when_more_people_come(
     assert people.evaluate("(list) => list.scrollTop") == 40
 
 
-def test_votes_are_taken_out_of_the_study_in_hand(page, server, new_study) -> None:
-    older, _ = (new_study(Task.PAIR, "convnet8", name=name) for name in ("Older", "Newer"))
-    page.goto(f"{server.url}/studio/overview?study={older.id}")
-    page.locator("summary", has_text="Export").click()
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Majority labels (PARQUET)").click()
-    labels = pd.read_parquet(io.BytesIO(download.value.path().read_bytes()))
-    assert download.value.suggested_filename == "older-labels.parquet"
-    assert list(labels["study"]) == ["Older"] * 4
-
-
-def test_the_pages_fit_a_phone(phone, server, new_study) -> None:
-    expect(phone.get_by_role("heading", level=1)).to_have_text("New study")
-    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
-    study = new_study(Task.PAIR, "convnet8", name="Small")
-    phone.goto(f"{server.url}/studio/overview?study={study.id}")
-    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
-
-
-@pytest.mark.parametrize("step", ["pictures", "question", "people", "review"])
-def test_every_step_keeps_the_rules_in_both_looks(page, step) -> None:
-    choose(page, "convnet8")
-    page.locator(f'[data-go="{step}"]').click()
-    expect(page.locator("#in-short")).not_to_be_empty()
-    assert broken_in_any_look(page, "main") == []
-
-
-def test_the_overview_keeps_the_rules_with_its_menus_open(page, server, new_study) -> None:
-    study = new_study(Task.PAIR, "convnet8", name="Kept")
-    page.goto(f"{server.url}/studio/overview?study={study.id}")
-    page.locator("summary", has_text="More").click()
-    page.locator("summary", has_text="Protocol").click()
-    page.locator("summary", has_text="Export").click()
-    assert broken_in_any_look(page, "main") == []
-
-
 def test_items_are_looked_through_by_keys(page, server, store, new_study) -> None:
     study = new_study(Task.RECOGNITION, "convnet8", name="Seen", votes_per_item=1)
     answer_all(store, studies.join(store, study.token, "Ada").annotator)
@@ -346,13 +294,11 @@ def test_items_are_looked_through_by_keys(page, server, store, new_study) -> Non
     page.get_by_label("Answered by").select_option("Ada")
     page.wait_for_url("**by=Ada*")
     expect(page.locator("tbody tr")).to_have_count(4)
-    assert broken_in_any_look(page, "main") == []
     page.locator("tbody a").first.click()
     expect(page.locator(".it-pages")).to_contain_text("1 of 4")
     expect(page.get_by_role("img", name="Original")).to_be_visible()
     page.keyboard.press("ArrowRight")
     expect(page.locator(".it-pages")).to_contain_text("2 of 4")
-    assert broken_in_any_look(page, "main") == []
     page.keyboard.press("Escape")
     expect(page.locator("tbody tr")).to_have_count(4)
     assert "by=Ada" in page.url

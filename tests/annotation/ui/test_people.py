@@ -98,6 +98,20 @@ def test_a_step_is_taken_and_leads_back(client, store, study):
     assert client.post(f"{PAGE}/{study.id}/pause", data={}).status_code == 404
 
 
+def test_votes_of_who_is_excluded_count_again_once_they_are_included(client, store, study):
+    for person in joined(store, study, "Ada", "Ben"):
+        answer_all(store, person)
+    page = shown(client, study, person="Ada", ask="exclude")
+    assert "8 majority labels would become undecided" in page
+    for step, coverage, words in (
+        ("exclude", [0, 8, 0], "0 + 8 excluded"),
+        ("include", [0, 0, 8], "Gets items and may vote."),
+    ):
+        answer = client.post(f"{PAGE}/{study.id}/{step}", data={"person": "Ada"})
+        assert labelling.progress(store, study.id).coverage == coverage
+        assert words in str(Page(answer.text))
+
+
 def test_whoever_has_lost_their_link_gets_a_new_one(client, store, study):
     (ada,) = joined(store, study, "Ada")
     assert f'action="{PAGE}/{study.id}/link"' in shown(client, study, person="Ada")

@@ -82,6 +82,13 @@ def test_no_script_says_anything_in_words_of_its_own():
     assert words.split() == ["↶"]
 
 
+def test_instructions_of_a_study_stand_in_place_of_the_usual_ones():
+    spec = StudySpec(name="x", task=Task.PAIR)
+    own = StudySpec(name="x", task=Task.PAIR, instructions="Look closely.\n\nTake your time.")
+    assert label_page.shown(own)["about"] == "Look closely.\n\nTake your time."
+    assert label_page.shown(spec)["about"] not in ("", label_page.shown(own)["about"])
+
+
 @pytest.mark.parametrize("task", Task)
 def test_every_kind_is_told_whole(task):
     about = label_page.shown(StudySpec(name="x", task=task))
