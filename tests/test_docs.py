@@ -138,7 +138,7 @@ def test_the_readme_is_typed_from_its_first_line_to_its_last(tmp_path, port):
     Only the libraries are not installed anew, and `make test` is these tests.
     """
     checkout = tmp_path / "ein Häuschen"
-    copied(checkout, "semsim", "annotation", "data/demo")
+    copied(checkout, "semsim", "annotation", "data/demo", "docs")
     for path in [*ROOT.glob("*.txt"), *(ROOT / n for n in ("Makefile", "README.md", "LICENSE"))]:
         shutil.copy(path, checkout)
     shutil.copy(ROOT / "pyproject.toml", checkout)

@@ -53,6 +53,31 @@ def test_the_list_says_what_the_commands_say_of_themselves(half):
         assert one.help == " ".join(said.split())
 
 
+DOOR = """
+import json, sys
+from semsim.cli.studio import main
+sys.argv[1:] = {words!r}
+try:
+    main()
+finally:
+    print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "absent"),
+    [(["--help"], HEAVY), (["score", "--help"], {"gradio", "sqlalchemy", "fastapi", "uvicorn"})],
+    ids=["list", "score"],
+)
+def test_the_door_imports_no_more_than_the_half_behind_it(words, absent):
+    code = DOOR.format(words=words)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "Usage: semsim-studio" in done.stdout
+    assert not set(json.loads(done.stderr)) & absent
+
+
 def test_the_studio_says_what_it_does_before_it_imports_its_pages():
     code = "import sys, json, app; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run(

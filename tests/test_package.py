@@ -27,7 +27,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from PIL import Image
 from studio import START_SECONDS
+from test_docs import ACTIVATES, BLOCKS, as_typed
 
+import semsim
 from annotation.store import Store
 from annotation.study.builtin import PEOPLE
 from annotation.study.exports import export_votes
@@ -404,6 +406,20 @@ def place_of(module):
 @pytest.fixture(scope="module")
 def with_studio(package, tmp_path_factory):
     return environment(tmp_path_factory.mktemp("with-studio"), package[1], "studio")
+
+
+@pytest.mark.skipif(not hasattr(semsim, "demo"), reason="its paths are a checkout's")
+def test_the_readme_is_typed_where_only_the_wheel_is(with_studio, tmp_path):
+    """In a login shell and an empty folder: all but what makes and activates a checkout's own."""
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    blocks = [block for block in BLOCKS if block.page == "README.md"]
+    typed = [as_typed(one) for one in blocks if not one.text.startswith(("make ", ACTIVATES))]
+    assert len(typed) > 1
+    lines = "\n".join([f". {with_studio}/activate", *typed])
+    bare = {"HOME": str(tmp_path), "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin"}
+    run(["bash", "--login", "-e"], cwd=empty, env=bare, input=lines)
+    assert re.findall(r"--out (\S+)", lines) == [one.name for one in empty.iterdir()]
 
 
 def test_the_installed_studio_serves_the_label_page_and_takes_a_vote(with_studio, tmp_path):

@@ -41,7 +41,12 @@ def test_both_halves_call_commands_by_the_same_lines():
     assert one.read_text() == other.read_text()
 
 
-@pytest.mark.parametrize("program", [["-m", "semsim"], ["-m", "annotation"], ["app.py"]], ids=str)
+DOOR = ["-c", "from semsim.cli.studio import main; main()"]  # as its script has it
+
+
+@pytest.mark.parametrize(
+    "program", [["-m", "semsim"], ["-m", "annotation"], ["app.py"], DOOR], ids=str
+)
 def test_every_program_says_its_version(program):
     done = subprocess.run(
         [sys.executable, *program, "--version"],
