@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from annotation.cli import main as human
-from annotation.cli.commands import Late, command_line, told_stop
 from annotation.cli.console import ServerParser, check_port, pictures, say, told_errors
-from annotation.kept.places import PROGRAM
 from semsim import __version__
+from semsim.base.commands import Late, command_line, told_stop
+from semsim.base.places import CHECKPOINTS, DEMO, PROGRAM, settle
 from semsim.cli import main as science
 from semsim.device import few_heaps
-from semsim.kept.places import CHECKPOINTS, DEMO, settle
 
 if TYPE_CHECKING:
     from annotation.store import Store

@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from semsim import torchmetrics as torchmetrics
     from semsim.interface.attacking import attack as attack
     from semsim.interface.comparing import compare as compare
+    from semsim.interface.demo_sets import demo as demo
     from semsim.interface.loss_module import SemSimLoss as SemSimLoss
     from semsim.interface.pretrained_module import SemSim as SemSim
     from semsim.interface.tables_of_pairs import score as score
-    from semsim.kept.places import demo as demo
 
 PUBLIC = {
     "SemSim": "semsim.interface.pretrained_module",
     "SemSimLoss": "semsim.interface.loss_module",
     "attack": "semsim.interface.attacking",
     "compare": "semsim.interface.comparing",
-    "demo": "semsim.kept.places",
+    "demo": "semsim.interface.demo_sets",
     "metrics": "semsim.metrics",
     "score": "semsim.interface.tables_of_pairs",
     "torchmetrics": "semsim.torchmetrics",

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from semsim.base.places import DATA as DATA
 from semsim.errors import DataError, SemsimError, SettingsError
 from semsim.kept.extras import arrow
-from semsim.kept.places import DATA as DATA
 from semsim.progress import Progress, Report, silent
 
 if TYPE_CHECKING:

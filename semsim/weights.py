@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from safetensors import safe_open
 
+from semsim.base.places import BROUGHT
+from semsim.base.places import CHECKPOINTS as CHECKPOINTS
 from semsim.errors import UnknownNameError, WeightsError
-from semsim.kept.places import BROUGHT
-from semsim.kept.places import CHECKPOINTS as CHECKPOINTS
 from semsim.kept.whole import whole_file, write_bytes
 from semsim.progress import Progress, Report, silent
 

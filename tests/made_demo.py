@@ -12,7 +12,7 @@ from studio import ROOT
 
 from annotation.store import Store
 from annotation.study.builtin import ensure_demo
-from semsim.kept.places import DEMO
+from semsim.base.places import DEMO
 from semsim.sets.reader import set_folders
 
 KEPT = ROOT / ".pytest_cache" / "made"

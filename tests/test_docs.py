@@ -21,8 +21,8 @@ from typer.main import get_command
 
 from annotation.cli.main import study
 from app import front
+from semsim.base.places import PROGRAM
 from semsim.jobs.orders import to_record
-from semsim.kept.places import PROGRAM
 
 ROOT = Path(__file__).resolve().parents[1]
 PUBLISHED = "semsim_cifar100_labels.csv"  # not part of the project

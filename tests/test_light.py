@@ -42,7 +42,7 @@ def test_the_list_of_commands_imports_none_of_them(half):
     modules = imported_by(half, "--help")
     assert not modules & HEAVY
     inside = {name for name in modules if name.startswith(f"{half}.cli.")}
-    assert inside <= {f"{half}.cli.main", f"{half}.cli.commands"}
+    assert inside <= {f"{half}.cli.main"}
 
 
 @pytest.mark.parametrize("half", HALVES)

@@ -20,8 +20,8 @@ import typer
 
 import annotation
 from annotation.errors import AnnotationError
-from annotation.kept.places import DATA as DATA
-from annotation.kept.places import PROGRAM
+from semsim.base.places import DATA as DATA
+from semsim.base.places import PROGRAM
 
 if TYPE_CHECKING:
     from annotation.images import Shelf

@@ -17,7 +17,7 @@ from annotation.accounts.access import LOOPBACK
 from annotation.accounts.start import NAME, NO_ACCOUNT, PASSWORD, require_loopback
 from annotation.cli.console import address, pictures, why_not
 from annotation.errors import AnnotationError
-from annotation.kept.places import checkout
+from semsim.base.places import checkout
 
 OK, NOTE, STOPS = "ok", "note", "stops"
 NOTHING = "nothing to do"

@@ -1,7 +1,7 @@
 """`semsim-studio study …`: studies from a terminal; and what is of the whole server."""
 
 import annotation
-from annotation.cli.commands import Late, command_line
+from semsim.base.commands import Late, command_line
 
 STUDY = {
     "list": Late("annotation.cli.study", "studies", "List all studies."),

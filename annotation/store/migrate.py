@@ -10,8 +10,8 @@ from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, inspect, text
 
 from annotation.errors import StoreError
-from annotation.kept.places import files_of
 from annotation.store.engine import writer
+from semsim.base.places import files_of
 
 SCRIPTS = files_of("annotation.store") / "migrations"
 LOCK = 726_001  # any number, the same in every process: two servers must not migrate at once

@@ -14,8 +14,8 @@ import pyarrow as pa
 from annotation.design.jury import Sight
 from annotation.domain import TargetTest
 from annotation.errors import StudyError
-from annotation.kept.places import resolved
 from annotation.texts import flaw, shortened
+from semsim.base.places import resolved
 
 FORMAT = "semsim-reconstruction-set/1"
 COLUMNS = ("image_id", "class_name", "original", "reconstruction", "status")

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from annotation.kept.places import files_of
 from annotation.tasks import KINDS
 from annotation.tasks.kind import Key, Kind, Question
 from annotation.texts import is_fit
+from semsim.base.places import files_of
 
 LONGEST_TEXT = 5000  # letters
 _FILE = files_of("annotation.tasks") / "wording.toml"

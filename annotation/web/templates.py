@@ -11,8 +11,8 @@ from jinja2.ext import Extension
 from starlette.responses import HTMLResponse
 
 from annotation.accounts.access import way_in
-from annotation.kept.places import files_of
 from annotation.web.root_path import rooted
+from semsim.base.places import files_of
 
 _HALF = files_of("annotation")
 STATIC = _HALF / "ui/static"  # served at STATIC_URL

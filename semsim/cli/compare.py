@@ -14,6 +14,7 @@ from pandas.api.types import is_string_dtype, union_categoricals
 
 from semsim.analysis.evidence import LEAKS
 from semsim.analysis.result import AnalysisSettings
+from semsim.base.places import resolved
 from semsim.cli.options import taking
 from semsim.comparison.compared import Compared, check_report
 from semsim.comparison.frames import HowToCompare, compared_frames, whole_study
@@ -21,7 +22,6 @@ from semsim.comparison.study_tables import StudyTables, imported_tables
 from semsim.errors import DataError
 from semsim.importers.text_table import ESCAPED
 from semsim.kept.extras import parquet
-from semsim.kept.places import resolved
 from semsim.kept.table_size import check_size
 from semsim.reporting.canvas import DOUBLE, SINGLE
 from semsim.reporting.report import report_html

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
+from semsim.base.places import DEMO
 from semsim.campaign.demo import build_demo
 from semsim.campaign.demo_plan import DemoSettings
 from semsim.campaign.jury import train_jury, write_jury
 from semsim.cli.options import settings_of, taking
-from semsim.kept.places import DEMO
 from semsim.sets.reader import read_set
 from semsim.targets.jurors import JurySettings
 from semsim.terminal import DATA, TerminalBar, told_errors

@@ -1,7 +1,7 @@
 """`semsim-studio …`: what the pages do, from a terminal."""
 
 import semsim
-from semsim.cli.commands import Late, command_line
+from semsim.base.commands import Late, command_line
 
 COMMANDS = {
     "audit": Late(

@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
+from semsim.base.places import settle
 from semsim.device import pick_device
 from semsim.errors import SemsimError, SettingsError, WeightsError
-from semsim.kept.places import settle
 from semsim.metrics import (
     METRICS,
     Resources,

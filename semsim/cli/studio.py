@@ -2,7 +2,7 @@
 
 import sys
 
-from semsim.kept.places import BROUGHT, PROGRAM
+from semsim.base.places import BROUGHT, PROGRAM
 
 
 def main() -> None:

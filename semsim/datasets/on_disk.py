@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from PIL import Image
 
+from semsim.base.places import DATA
 from semsim.errors import DataError
 from semsim.images import from_uint8, is_image_file, open_picture, upright
 from semsim.kept.keys import key_of
-from semsim.kept.places import DATA
 from semsim.kept.whole import whole_folder
 from semsim.registry import check_settings
 from semsim.types import LabelledImages

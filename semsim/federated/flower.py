@@ -24,10 +24,10 @@ from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 from typing import Any
 
+from semsim.base.places import checkout
 from semsim.errors import DataError, SettingsError
 from semsim.federated.certificates import AUTHORITY, CERTIFICATE, KEY
 from semsim.federated.meeting import Guest, Meeting, Trained, Wire
-from semsim.kept.places import checkout
 from semsim.kept.ports import reserved_port
 
 RELAY = "SEMSIM_FLOWER_RELAY"  # as in `flower_apps`, which only Flower's python can import

@@ -10,6 +10,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
+from semsim.base.places import resolved
 from semsim.errors import DataError, SettingsError
 from semsim.importers.annotator_files import AnnotatorFiles
 from semsim.importers.class_folders import ClassFolders
@@ -19,7 +20,6 @@ from semsim.importers.recognise import Recognise, recognise
 from semsim.importers.table import Table
 from semsim.importers.train_with_ori import RELEASED, TrainWithOri
 from semsim.importers.variant_folders import VariantFolders
-from semsim.kept.places import resolved
 from semsim.progress import Report, silent
 from semsim.registry import Registry
 

@@ -13,8 +13,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from semsim.base.places import BROUGHT, CHECKPOINTS
 from semsim.errors import WeightsError
-from semsim.kept.places import BROUGHT, CHECKPOINTS
 from semsim.learning.card import FORMAT, card_markdown, read_card
 from semsim.metrics.network import (
     ModelSettings,

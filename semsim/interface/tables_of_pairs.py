@@ -12,10 +12,10 @@ from typing import Any
 import pandas as pd
 from torch import Tensor
 
+from semsim.base.places import resolved
 from semsim.device import pick_device
 from semsim.errors import DataError
 from semsim.interface.pretrained_module import SemSim
-from semsim.kept.places import resolved
 from semsim.metrics import Judge, Metric, MetricSpec, Pairs, Reference, Resources, is_known
 from semsim.metrics import find_metric as metric_called
 from semsim.metrics.semsim import SemSimDistance, semsim_judge

@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
+from semsim.base.places import PROGRAM
 from semsim.jobs.folders import Job, run_as_job
-from semsim.kept.places import PROGRAM
 from semsim.kept.whole import sweep
 from semsim.progress import Report
 from semsim.terminal import TerminalBar, say

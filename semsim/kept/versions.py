@@ -5,7 +5,7 @@ import hashlib
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
-from semsim.kept.places import files_of
+from semsim.base.places import files_of
 
 
 def software_versions(*libraries: str) -> dict[str, str]:

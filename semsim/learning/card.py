@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from semsim.analysis.evidence import TARGET
+from semsim.base.places import files_of
 from semsim.errors import WeightsError
-from semsim.kept.places import files_of
 from semsim.kept.whole import write_json, write_text
 from semsim.learning.controls import WHAT, verdict_of
 from semsim.reporting.notation import target_text

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from semsim.base.places import files_of
 from semsim.errors import WeightsError
 from semsim.kept.extras import need
-from semsim.kept.places import files_of
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches, check_side
 from semsim.registry import check_settings
 from semsim.weights import locate

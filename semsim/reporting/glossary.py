@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 
-from semsim.kept.places import files_of
+from semsim.base.places import files_of
 
 
 @cache

@@ -12,9 +12,9 @@ import pandas as pd
 
 from semsim.analysis.evidence import Ratings
 from semsim.analysis.result import Analysis
+from semsim.base.places import files_of
 from semsim.errors import DataError
 from semsim.images import open_picture, upright
-from semsim.kept.places import files_of
 from semsim.metrics.base import MetricSpec
 from semsim.reporting import methods
 from semsim.reporting.answer import answer_of

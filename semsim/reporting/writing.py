@@ -8,7 +8,7 @@ import jinja2
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from semsim.kept.places import files_of
+from semsim.base.places import files_of
 from semsim.reporting.tables import Table
 
 

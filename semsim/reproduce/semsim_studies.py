@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from semsim.kept.places import PROGRAM
+from semsim.base.places import PROGRAM
 from semsim.kept.whole import whole_file
 from semsim.reproduce.semsim_paper import LIST_SIZE, VOTES_PER_IMAGE
 from semsim.reproduce.semsim_scales import Part, Scale

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from semsim.base.places import resolved
 from semsim.errors import DataError, WeightsError
 from semsim.images import is_image_file, read_image
-from semsim.kept.places import resolved
 from semsim.metrics import Metric, Pairs, Reference, Resources, summarise
 from semsim.metrics.base import judged
 from semsim.progress import Progress, Report, silent

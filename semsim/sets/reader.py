@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+from semsim.base.places import resolved
 from semsim.errors import DataError
 from semsim.kept.extras import arrow
-from semsim.kept.places import resolved
 from semsim.sets.format import ATTACKED, COLUMNS, FORMAT, MANIFEST, PICTURES, RUN
 from semsim.words import words_of_test
 

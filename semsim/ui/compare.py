@@ -10,9 +10,9 @@ from dataclasses import replace
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse
 
+from semsim.base.places import files_of
 from semsim.errors import SemsimError
 from semsim.jobs import folders as jobs
-from semsim.kept.places import files_of
 from semsim.ui import ScienceContext, compare_solid, compare_tabs, compare_view
 from semsim.ui.answers import said
 from semsim.ui.compare_asked import PAGE, TABS, Asked, asked_in, first_tab

@@ -10,6 +10,7 @@ from fastapi import APIRouter
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
 from markupsafe import Markup
 
+from semsim.base.places import files_of
 from semsim.datasets import DATASETS
 from semsim.datasets.fetch_job import KIND, FetchOrder, fetchable, queue_fetch
 from semsim.errors import SemsimError
@@ -17,7 +18,6 @@ from semsim.importers.import_folder import list_pictures
 from semsim.jobs import folders as jobs
 from semsim.judges.judge_card import tested
 from semsim.judges.shelf import judges
-from semsim.kept.places import files_of
 from semsim.reporting.not_run import NOT_RUN, SECTIONS
 from semsim.ui import ScienceContext, plain_words
 from semsim.ui.markup import pieces, rooted

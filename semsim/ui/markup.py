@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from semsim.kept.places import files_of
+from semsim.base.places import files_of
 from semsim.reporting.writing import templates_in
 from semsim.words import agreeing, counted
 

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 import app
 from annotation.cli.main import app as human
 from annotation.cli.main import study as study_app
+from semsim.base.places import PROGRAM
 from semsim.cli.main import app as science
-from semsim.kept.places import PROGRAM
 from semsim.reproduce import REPRODUCTIONS
 from semsim.weights import CHECKPOINTS
 

@@ -16,8 +16,8 @@ import annotation
 import semsim
 from annotation.cli.main import app as human
 from app import COMMANDS, front
+from semsim.base.places import PROGRAM
 from semsim.cli.main import app as science
-from semsim.kept.places import PROGRAM
 from semsim.metrics import METRICS
 
 HALVES = ("annotation", "semsim")
@@ -33,12 +33,6 @@ DEMO = demo_set("none")
 
 def typed(half, *words, **given):
     return CliRunner().invoke(APPS[half], [*map(str, words)], **given)
-
-
-def test_both_halves_call_commands_by_the_same_lines():
-    """Neither imports the other, so it is written twice, and must be the same twice."""
-    one, other = (ROOT / half / "cli/commands.py" for half in HALVES)
-    assert one.read_text() == other.read_text()
 
 
 DOOR = ["-c", "from semsim.cli.studio import main; main()"]  # as its script has it

@@ -10,15 +10,14 @@ import platformdirs
 import pytest
 from helpers import ROOT
 
+from semsim.base import places
 from semsim.errors import UnknownNameError
-from semsim.kept import places
-
-HALVES = ("semsim", "annotation")
+from semsim.interface.demo_sets import demo
 
 
-def asked(expression, half="semsim", python=ROOT, **environment):
-    """What `expression` is in `kept.places` of a half whose code lies in the folder `python`."""
-    code = f"from {half}.kept import places; from {half}.kept.places import *; print({expression})"
+def asked(expression, python=ROOT, **environment):
+    """What `expression` is in `base.places` where the code lies in the folder `python`."""
+    code = f"from semsim.base.places import *; print({expression})"
     around = {key: value for key, value in os.environ.items() if key != "SEMSIM_HOME"}
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -33,36 +32,31 @@ def asked(expression, half="semsim", python=ROOT, **environment):
 
 @pytest.fixture
 def installed(tmp_path):
-    """A folder with both halves and no checkout around them, as site-packages is."""
+    """A folder with the product and no checkout around it, as site-packages is."""
     folder = tmp_path / "site-packages"
-    for half in HALVES:
-        shutil.copytree(ROOT / half / "kept", folder / half / "kept")
-        shutil.copy(ROOT / half / "__init__.py", folder / half)
-        shutil.copy(ROOT / half / "errors.py", folder / half)
+    shutil.copytree(ROOT / "semsim/base", folder / "semsim/base")
+    shutil.copy(ROOT / "semsim/__init__.py", folder / "semsim")
     brought = folder / "semsim/brought/checkpoints"
     brought.mkdir(parents=True)
     (brought / "demo.safetensors").write_text("weights")
     return folder
 
 
-@pytest.mark.parametrize("half", HALVES)
-def test_a_checkout_keeps_its_data_beside_the_code(half):
-    assert asked("DATA", half) == str(ROOT / "data")
+def test_a_checkout_keeps_its_data_beside_the_code():
+    assert asked("DATA") == str(ROOT / "data")
 
 
-@pytest.mark.parametrize("half", HALVES)
-def test_an_installed_product_keeps_its_data_where_the_system_has_a_users(half, installed):
+def test_an_installed_product_keeps_its_data_where_the_system_has_a_users(installed):
     folder = platformdirs.user_data_dir("semsim-studio", appauthor=False)
-    assert asked("DATA", half, installed) == os.path.join(folder, "data")
+    assert asked("DATA", installed) == os.path.join(folder, "data")
 
 
-@pytest.mark.parametrize("half", HALVES)
 @pytest.mark.parametrize("is_checkout", [True, False])
-def test_the_environment_names_another_folder(half, is_checkout, installed, tmp_path):
+def test_the_environment_names_another_folder(is_checkout, installed, tmp_path):
     python = ROOT if is_checkout else installed
-    told = asked("DATA", half, python, SEMSIM_HOME=str(tmp_path / "home"))
+    told = asked("DATA", python, SEMSIM_HOME=str(tmp_path / "home"))
     assert told == str(tmp_path / "home/data")
-    user = asked("DATA", half, python, SEMSIM_HOME="~/studio", HOME=str(tmp_path))
+    user = asked("DATA", python, SEMSIM_HOME="~/studio", HOME=str(tmp_path))
     assert user == str(tmp_path / "studio/data")
 
 
@@ -71,8 +65,7 @@ def test_what_comes_with_the_product_is_found_wherever_data_lies(installed, tmp_
     assert asked("DEMO", python=installed) == str(installed / "semsim/brought/data/demo")
 
 
-@pytest.mark.parametrize("half", HALVES)
-def test_the_demo_is_found_from_anywhere(half, installed):
+def test_the_demo_is_found_from_anywhere(installed):
     """`asked` runs in `/`, where nothing of the product lies."""
     brought = installed / "semsim/brought"
     folder = brought / "data/demo/sets/cnn4-activation-silu__none__until-0.3__invgrad"
@@ -87,24 +80,24 @@ def test_the_demo_is_found_from_anywhere(half, installed):
         "": ".",
     }
     names = [*told]
-    found = asked(f"*(resolved(one) for one in {names!r}), sep='|'", half, installed)
+    found = asked(f"*(resolved(one) for one in {names!r}), sep='|'", installed)
     assert found.split("|") == [str(place) for place in told.values()]
 
 
 def test_what_lies_here_comes_before_the_demo(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     here = Path("demo/silu-none-invgrad")
-    assert places.resolved(here) == places.demo("silu-none-invgrad")
+    assert places.resolved(here) == demo("silu-none-invgrad")
     here.mkdir(parents=True)
     assert places.resolved(here) == here
 
 
 def test_the_demo_names_its_sets():
     folders = sorted((ROOT / "data/demo/sets").iterdir())
-    assert places.demo() == ROOT / "data/demo"
+    assert demo() == ROOT / "data/demo"
     assert sorted(places.demo_sets().values()) == folders
     with pytest.raises(UnknownNameError, match=r"no set 'silu'. It has: .*silu-none-invgrad"):
-        places.demo("silu")
+        demo("silu")
 
 
 def test_the_semsim_that_comes_along_is_put_there_once(installed, tmp_path):
@@ -114,10 +107,3 @@ def test_the_semsim_that_comes_along_is_put_there_once(installed, tmp_path):
     (home / "checkpoints/demo.safetensors").unlink()
     asked("settle()", python=installed, SEMSIM_HOME=str(home))
     assert list((home / "checkpoints").iterdir()) == []
-
-
-def test_the_halves_agree_where_files_lie():
-    """Neither imports the other, so each has the functions, and they are the same."""
-    ours, theirs = ((ROOT / half / "kept/places.py").read_text() for half in HALVES)
-    shared = theirs[theirs.index("def files_of") :]
-    assert shared in ours

@@ -2,8 +2,7 @@
 
 What people make lies in the folders `data` and `checkpoints` of the checkout; where the product is
 installed, of the folder that the system has for a user's data; or of the one that the environment
-variable `SEMSIM_HOME` names. The other half has a file like this, for neither imports the other; a
-test keeps them alike.
+variable `SEMSIM_HOME` names.
 """
 
 import os
@@ -12,8 +11,6 @@ from importlib import resources
 from pathlib import Path
 
 import platformdirs
-
-from semsim.errors import UnknownNameError
 
 PROGRAM = "semsim-studio"  # the command that is installed
 
@@ -60,23 +57,6 @@ def resolved(path: Path | str) -> Path:
     sets = demo_sets() if top == "demo" else {}
     own = sets[name].joinpath(*rest) if name in sets else BROUGHT / given
     return own if own.exists() and not given.exists() else given
-
-
-def demo(name: str = "") -> Path:
-    """Return the folder of the demo that comes with the product, or of one of its sets.
-
-    name: a set, as activation-strategy-attack; in paths `demo/NAME` says the same, unless something
-    else lies there. Raises `UnknownNameError` that lists the names there are.
-
-    >>> import semsim
-    >>> pictures = semsim.demo("silu-none-invgrad")
-    >>> semsim.score((pictures / "originals", pictures / "reconstructions"), ["mse"]).shape
-    (12, 5)
-    """
-    sets = demo_sets()
-    if name and name not in sets:
-        raise UnknownNameError(f"The demo has no set {name!r}. It has: {', '.join(sets)}.")
-    return sets[name] if name else DEMO
 
 
 CHECKPOINTS = home() / "checkpoints"

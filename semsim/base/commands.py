@@ -1,8 +1,4 @@
-"""How the commands of this half are listed and called, how loud they are, how Ctrl-C ends them.
-
-The other half has the same file, word for word, for neither half imports the other; a test keeps
-the two alike.
-"""
+"""How commands are listed and called, how loud they are, how Ctrl-C ends them."""
 
 import logging
 import signal

@@ -1,0 +1,1 @@
+"""Ground that both halves stand on; it imports neither of them, and no torch."""

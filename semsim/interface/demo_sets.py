@@ -1,0 +1,23 @@
+"""The demo that comes with the product, for who imports it."""
+
+from pathlib import Path
+
+from semsim.base.places import DEMO, demo_sets
+from semsim.errors import UnknownNameError
+
+
+def demo(name: str = "") -> Path:
+    """Return the folder of the demo that comes with the product, or of one of its sets.
+
+    name: a set, as activation-strategy-attack; in paths `demo/NAME` says the same, unless something
+    else lies there. Raises `UnknownNameError` that lists the names there are.
+
+    >>> import semsim
+    >>> pictures = semsim.demo("silu-none-invgrad")
+    >>> semsim.score((pictures / "originals", pictures / "reconstructions"), ["mse"]).shape
+    (12, 5)
+    """
+    sets = demo_sets()
+    if name and name not in sets:
+        raise UnknownNameError(f"The demo has no set {name!r}. It has: {', '.join(sets)}.")
+    return sets[name] if name else DEMO
