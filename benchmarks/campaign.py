@@ -27,7 +27,8 @@ import psutil
 import torch
 
 from benchmarks.measuring import begin, judge, peak
-from semsim.campaign.campaign_job import RUNNER, plan_of
+from semsim.campaign import work
+from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.grids import DEMO_GRID
 from semsim.campaign.plan import Plan
 from semsim.campaign.runner import HowToRun, run_plan
@@ -81,7 +82,7 @@ def main() -> None:
     large, small = (symbols(asked, asked.images // share) for share in (1, SMALLER))
     with (
         tempfile.TemporaryDirectory() as folder,
-        connect(workers=asked.workers, needs=RUNNER) as client,
+        connect(workers=asked.workers, needs=work.__name__) as client,
     ):
         carried_out(small, Path(folder) / "small", client)
         before = memory(client)

@@ -124,9 +124,10 @@ def reproduce_ensembler(
         chosen = _plan(preset, table, figure, vgg16, images, size)
         plan = _changed(chosen, seeds, shadow_start)
         if planned:
-            lower = BELOW.get(preset)
-            less = _plan(lower, table, figure, vgg16, None, None) if lower else None
-            below = works_of(less, data_dir) if less else ()
+            less = BELOW.get(preset)
+            below = (
+                works_of(_plan(less, table, figure, vgg16, None, None), data_dir) if less else ()
+            )
             _show_plan(works_of(plan, data_dir), preset, below, as_json)
             return
         if images is None and not is_here(plan.dataset):

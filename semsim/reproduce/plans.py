@@ -116,10 +116,10 @@ def _trainings(
     asked: Sequence[tuple[str, Campaign]], plans: Sequence[Plan], store: PieceStore
 ) -> list[Work]:
     """Return a row a data set; parts that attack the same targets share them."""
-    targets = {(*one, campaign.train) for _, campaign in asked for one in product(*_axes(campaign))}
+    targets = {(one, campaign.train) for _, campaign in asked for one in product(*_axes(campaign))}
     found = []
     for dataset in dict.fromkeys(text for _, campaign in asked for text in campaign.datasets):
-        epochs = [train.epochs for text, *_, train in targets if text == dataset]
+        epochs = [train.epochs for one, train in targets if one[0] == dataset]
         keys = {t.key for plan in plans for t in plan.targets if t.dataset == dataset}
         done, cells = sum(key in store.weights for key in keys), len(epochs)
         found.append(
