@@ -12,7 +12,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from annotation.errors import StudyError
 from annotation.kept.remote import Remote
-from annotation.kept.whole import whole
+from semsim.base.whole import whole
 
 LIMIT = "SEMSIM_MAX_MEGAPIXELS"  # environment variable: the largest picture that is read
 USUAL_LIMIT = 50.0

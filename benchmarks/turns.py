@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.measuring import peak
-from semsim.device import device_name, now_on
+from semsim.device import now_on
 
 ALIKE = 1e-3  # how far the slope may lie from the plain one's, of its length: a few kinks of ReLUs
 
@@ -24,7 +24,7 @@ def memory(device: str) -> float:
 
 def of_what(device: str) -> str:
     """What `now` counts, in words."""
-    return "CPU seconds" if device == "cpu" else f"seconds on {device_name(device)}"
+    return "CPU seconds" if device == "cpu" else f"seconds on {torch.cuda.get_device_name(device)}"
 
 
 def seconds(work: Callable[[], object], device: str) -> float:

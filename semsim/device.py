@@ -54,14 +54,6 @@ def in_float64(values: Tensor) -> Tensor:
     return values.to(exact_device(values.device)).double()
 
 
-def device_name(name: str) -> str:
-    """What a device is, as "NVIDIA H100": a GPU by its maker's name, others as they are called."""
-    import torch
-
-    device = torch.device(name)
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
-
-
 def now_on(device: torch.device) -> float:
     """Seconds by the clock, once `device` has computed all that it was given."""
     import torch

@@ -20,8 +20,8 @@ from safetensors import safe_open
 
 from semsim.base.places import BROUGHT
 from semsim.base.places import CHECKPOINTS as CHECKPOINTS
+from semsim.base.whole import whole, write_bytes
 from semsim.errors import UnknownNameError, WeightsError
-from semsim.kept.whole import whole_file, write_bytes
 from semsim.progress import Progress, Report, silent
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def download(name: str, checkpoints: Path = CHECKPOINTS, report: Report = silent
     if target.is_file() and _fault(target, entry) is None:
         return target
     try:
-        with whole_file(target) as partial:
+        with whole(target) as partial:
             _fetch(entry, partial, report)
             fault = _fault(partial, entry)
             if fault is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from semsim.base.whole import write_json
 from semsim.federated.arms import REFERENCE, RESCALED
 from semsim.federated.comparison import carry_out, load
 from semsim.federated.comparison_job import TRAINING, FederatedJob, queue_comparison
@@ -14,7 +15,6 @@ from semsim.federated.data import FederatedData, of_images
 from semsim.federated.settings import FederatedOrder, FederatedSettings
 from semsim.images import to_uint8
 from semsim.jobs.folders import Job, read_order, run_as_job
-from semsim.kept.whole import write_json
 from semsim.sets.image import AttackResult, set_images
 from semsim.sets.writer import write_set
 from semsim.types import LabelledImages

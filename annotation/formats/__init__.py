@@ -20,8 +20,8 @@ from annotation.formats.plain import write_csv, write_jsonl, write_parquet
 from annotation.formats.study_data import StudyData
 from annotation.formats.train_with_ori import write_train_with_ori
 from annotation.formats.triplets import write_triplets
-from annotation.kept.whole import whole
 from annotation.texts import counted
+from semsim.base.whole import whole
 
 
 class What(StrEnum):

@@ -22,11 +22,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from annotation.errors import StoreError
-from annotation.kept.whole import move, whole
 from annotation.store import Store
 from annotation.store.engine import BUSY_MS, sqlite_file
 from annotation.store.events import VOTED
 from annotation.store.tables import EventRow
+from semsim.base.whole import whole
 
 log = logging.getLogger(__name__)
 
@@ -157,12 +157,12 @@ def _set_aside(database: Path, now: datetime) -> Path | None:
     # into whatever lies beside them.
     for ending in ("-wal", "-shm"):
         with suppress(FileNotFoundError):
-            move(Path(f"{database}{ending}"), Path(f"{kept}{ending}"))
+            os.replace(f"{database}{ending}", f"{kept}{ending}")
     if there:
         try:
             os.link(database, kept)  # so that there is a database at every moment
         except OSError:  # a disk without a second name for a file
-            move(database, kept)
+            os.replace(database, kept)
     return kept if there else None
 
 

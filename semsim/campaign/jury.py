@@ -6,12 +6,12 @@ from pathlib import Path
 import pandas as pd
 import torch
 
+from semsim.base.whole import whole
 from semsim.datasets.symbols import GLYPHS
 from semsim.errors import DataError
 from semsim.grid.engine import Piece, make_files
 from semsim.images import from_uint8, read_pixels
 from semsim.kept.keys import key_of
-from semsim.kept.whole import whole_file
 from semsim.progress import Report, silent
 from semsim.registry import plain
 from semsim.sets.format import JURY, JURY_COLUMNS
@@ -71,7 +71,7 @@ def write_jury(folders: Iterable[Path], weights: Sequence[Path]) -> None:
                 f"{len(GLYPHS)} classes of the built-in symbols."
             )
         table = jury_table(found, jury)
-        with whole_file(folder / JURY) as part:
+        with whole(folder / JURY) as part:
             write_rows(table, part)
 
 

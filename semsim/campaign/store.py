@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from semsim.base.whole import whole, write_bytes, write_json, write_text
 from semsim.jobs.folders import read_json
 from semsim.kept.pieces import Pieces
-from semsim.kept.whole import whole_file, write_bytes, write_json, write_text
 from semsim.sets.image import AttackResult
 
 PIECES = "_pieces"  # begins with a sign that no campaign's name begins with
@@ -83,7 +83,7 @@ def _write_cell(path: Path, cell: StoredCell) -> None:
     facts = {**asdict(cell.result), "picture": None, "attacked": None}
     facts |= {name: getattr(cell, name) for name in _ABOUT}
     nothing = np.empty(0, np.uint8)
-    with whole_file(path) as part, open(part, "wb") as file:  # np.savez would add .npz to a name
+    with whole(path) as part, open(part, "wb") as file:  # np.savez would add .npz to a name
         np.savez(
             file,
             original=cell.original,

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from semsim.base.whole import write_json
 from semsim.campaign.plan import Campaign
 from semsim.errors import JobError, SettingsError
 from semsim.grid.sights import STEPS, Strip
 from semsim.jobs.folders import read_json
 from semsim.jobs.orders import from_record, to_record
 from semsim.kept.pieces import BROKEN
-from semsim.kept.whole import write_json
 
 CAMPAIGN = "campaign.json"
 _LIVE, _SEEN = "live.json", "seen.json"

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
+from semsim.base.whole import write_json
 from semsim.cli.compare import Request, judge, requested
 from semsim.cli.options import taking
 from semsim.errors import UnknownNameError
-from semsim.kept.whole import write_json
 from semsim.metrics import MetricSpec
 from semsim.metrics.provenance import control_in
 from semsim.reporting.canvas import DOUBLE, SINGLE, Drawn

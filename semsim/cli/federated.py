@@ -9,6 +9,7 @@ import typer
 from typer import Option
 from typer.core import TyperGroup
 
+from semsim.base.whole import write_json
 from semsim.cli.options import settings_of, taking
 from semsim.errors import SettingsError
 from semsim.federated.arms import ARMS
@@ -16,7 +17,6 @@ from semsim.federated.comparison_job import FederatedJob, do_comparison
 from semsim.federated.own_table import own_table_text
 from semsim.federated.settings import FederatedOrder, FederatedSettings
 from semsim.federated.summary import cost_table, curve_table, leak_table, rows_of, training_words
-from semsim.kept.whole import write_json
 from semsim.terminal import Json, TerminalBar, check_folder, say, show, show_told, told_errors
 
 _NONE = "none"

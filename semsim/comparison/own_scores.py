@@ -25,7 +25,6 @@ from semsim.importers.table import score_columns
 from semsim.importers.text_table import TextTable, read_text_table
 from semsim.kept.extras import arrow
 from semsim.kept.keys import key_of
-from semsim.kept.whole import whole_file
 from semsim.metrics import is_known
 from semsim.words import counted
 
@@ -316,7 +315,7 @@ def _write(
     whole = table[list(COLUMNS)].reset_index(drop=True)
     whole.attrs = {_STUDY: _names([*ids, *names, *(name for its in said for name in its)])}
     path = _folder(data) / f"{key_of(whole.attrs[_STUDY][0], 20)}.parquet"
-    with whole_file(path) as part:
+    with whole(path) as part:
         whole.to_parquet(part, index=False)
     for old in mine:
         if old != path:

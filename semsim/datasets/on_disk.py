@@ -15,10 +15,10 @@ import numpy as np
 from PIL import Image
 
 from semsim.base.places import DATA
+from semsim.base.whole import whole_folder
 from semsim.errors import DataError
 from semsim.images import from_uint8, is_image_file, open_picture, upright
 from semsim.kept.keys import key_of
-from semsim.kept.whole import whole_folder
 from semsim.registry import check_settings
 from semsim.types import LabelledImages
 

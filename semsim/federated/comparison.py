@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from semsim.attacks.as_text import read_attack
+from semsim.base.whole import write_json
 from semsim.datasets import DATASETS
 from semsim.defences import pbpfl
 from semsim.errors import SettingsError, StopRequestedError
@@ -44,7 +45,6 @@ from semsim.federated.settings import FederatedOrder
 from semsim.federated.verdict import ArmScore, scores_in, sentence, summary
 from semsim.federated.views import received, received_noise, sent
 from semsim.jobs import folders as jobs
-from semsim.kept.whole import write_json
 from semsim.progress import Progress, Report, one_step, silent
 from semsim.registry import build, read_plugin
 from semsim.sets.image import picture_bytes

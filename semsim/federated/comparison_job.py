@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from semsim.base.whole import write_json
 from semsim.federated.settings import FederatedOrder
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
 from semsim.jobs.orders import to_record
-from semsim.kept.whole import write_json
 from semsim.progress import Report
 
 KIND = "federated"

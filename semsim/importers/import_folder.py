@@ -20,12 +20,12 @@ from typing import Any
 
 import pandas as pd
 
+from semsim.base.whole import whole_folders, write_json
 from semsim.errors import DataError, SettingsError
 from semsim.importers.findings import FORMAT, FoundPictures, HumanTables, ImportPlan
 from semsim.importers.image_sets import EVERY, copy_set, source_digest
 from semsim.kept.extras import arrow
 from semsim.kept.versions import software_versions
-from semsim.kept.whole import whole_folders, write_json
 from semsim.progress import Progress, Report, silent
 from semsim.sets.reader import read_set
 from semsim.weights import sha256_of

@@ -12,6 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from semsim.base.whole import write_bytes
 from semsim.errors import DataError, SettingsError
 from semsim.importers import AUTO, plan_import, uploads
 from semsim.importers.class_names import UNKNOWN
@@ -22,7 +23,6 @@ from semsim.jobs.folders import Job
 from semsim.jobs.orders import Place
 from semsim.judges.shelf import check_classes, classes_of, find_judge
 from semsim.kept.names import checked_name
-from semsim.kept.whole import write_bytes
 from semsim.progress import Report
 from semsim.sets.strip import SHOWN, spread, strip
 

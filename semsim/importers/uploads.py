@@ -16,10 +16,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from semsim.base.whole import write_json
 from semsim.errors import DataError
 from semsim.importers.archives import MOST_BYTES
 from semsim.importers.image_sets import slug
-from semsim.kept.whole import write_json
 
 MOST_PIECE = 1000 * 1000  # bytes; a server in front takes requests of 1 MiB
 # A folder comes as one archive, of which the names of the files are a part.

@@ -35,6 +35,7 @@ import pandas as pd
 import psutil
 
 from semsim.base.places import checkout
+from semsim.base.whole import write_json, write_text
 from semsim.errors import JobError, StopRequestedError
 from semsim.jobs.orders import from_record, to_record
 from semsim.jobs.owner import SAME, is_alive, owner_from, owner_now
@@ -46,7 +47,6 @@ from semsim.jobs.progress_log import (
     read_recent,
     seconds_left,
 )
-from semsim.kept.whole import write_json, write_text
 from semsim.progress import Progress, Report, silent
 
 log = logging.getLogger(__name__)

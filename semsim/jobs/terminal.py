@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from semsim.base.places import PROGRAM
+from semsim.base.whole import sweep
 from semsim.jobs.folders import Job, run_as_job
-from semsim.kept.whole import sweep
 from semsim.progress import Report
 from semsim.terminal import TerminalBar, say
 

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 from torch import Tensor
 
+from semsim.base.whole import whole_folders, write_json
 from semsim.device import pick_device
 from semsim.images import read_image
 from semsim.judges.shelf import check_classes
-from semsim.kept.whole import whole_folders, write_json
 from semsim.metrics.classifier import load_classifier
 from semsim.metrics.predictions import predictions
 from semsim.progress import Progress, Report, silent

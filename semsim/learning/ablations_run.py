@@ -9,12 +9,12 @@ from typing import Any
 
 import pandas as pd
 
+from semsim.base.whole import write_json
 from semsim.device import pick_device
 from semsim.errors import TrainingFailedError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
 from semsim.jobs.orders import to_record
-from semsim.kept.whole import write_json
 from semsim.learning import orders
 from semsim.learning.ablations import (
     STUDIES,

@@ -10,8 +10,8 @@ import pandas as pd
 
 from semsim.analysis.evidence import TARGET
 from semsim.base.places import files_of
+from semsim.base.whole import write_json, write_text
 from semsim.errors import WeightsError
-from semsim.kept.whole import write_json, write_text
 from semsim.learning.controls import WHAT, verdict_of
 from semsim.reporting.notation import target_text
 from semsim.weights import sha256_of

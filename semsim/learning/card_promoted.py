@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
+from semsim.base.whole import write_json
 from semsim.errors import SettingsError, WeightsError
-from semsim.kept.whole import write_json
 from semsim.learning.card import read_card
 from semsim.learning.controls import verdict_of
 from semsim.learning.orders import checkpoint_path

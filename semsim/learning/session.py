@@ -11,9 +11,9 @@ from typing import Any
 import pandas as pd
 import torch
 
+from semsim.base.whole import whole, write_bytes
 from semsim.errors import SettingsError, WeightsError
 from semsim.kept.versions import software_versions
-from semsim.kept.whole import whole_file, write_bytes
 from semsim.learning.diagnostics import EpochRecord
 from semsim.learning.initial import identify, seen_before
 from semsim.learning.orders import STATE_FILE, Order, control_path, require_free
@@ -115,7 +115,7 @@ def write_state(path: Path, state: TrainState, order: Order, labels: pd.DataFram
         "settings": order.settings.result_settings(),
         "labels": _fingerprint(labels, order.settings),
     }
-    with whole_file(path) as part:
+    with whole(path) as part:
         torch.save(content, part)
 
 

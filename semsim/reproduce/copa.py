@@ -11,12 +11,12 @@ import torch
 import typer
 
 from semsim.attacks.linear.rows import attempt, cnn3_model, inversions, linear_rows
+from semsim.base.whole import whole
 from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder
 from semsim.errors import SettingsError
 from semsim.grid.engine import Piece, spread
 from semsim.kept.pieces import Pieces
-from semsim.kept.whole import whole_file
 from semsim.progress import Report, silent
 from semsim.registry import build
 from semsim.reporting.export import write_both
@@ -207,7 +207,7 @@ def _network_rows(
 
 
 def _write_rows(path: Path, rows: pd.DataFrame) -> None:
-    with whole_file(path) as part:
+    with whole(path) as part:
         rows.to_parquet(part, index=False)
 
 

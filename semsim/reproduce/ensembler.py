@@ -8,9 +8,9 @@ from typing import Annotated, Any, TypeVar
 import pandas as pd
 import typer
 
+from semsim.base.whole import write_text
 from semsim.errors import SettingsError
 from semsim.jobs.terminal import carry_out
-from semsim.kept.whole import write_text
 from semsim.registry import help_of
 from semsim.reporting.canvas import Drawn
 from semsim.reporting.export import write_both

@@ -18,6 +18,7 @@ import torch.nn.functional as F
 import typer
 from torch import Tensor
 
+from semsim.base.whole import write_json
 from semsim.device import how_busy, one_thread
 from semsim.errors import SettingsError
 from semsim.federated.arms import ARMS
@@ -31,7 +32,6 @@ from semsim.federated.summary import COST_COLUMNS
 from semsim.grid.engine import Piece, make_files
 from semsim.jobs import folders as jobs
 from semsim.kept.keys import key_of
-from semsim.kept.whole import write_json
 from semsim.layer_graph import LayerGraph, count_parameters
 from semsim.progress import Report, silent
 from semsim.reproduce.pbpfl_leak import LeakPlan, leak_pieces, leak_text

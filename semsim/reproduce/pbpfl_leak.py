@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from semsim.base.whole import write_json
 from semsim.errors import SettingsError
 from semsim.federated.arms import ARMS, REFERENCE
 from semsim.federated.comparison import Loaded, load
@@ -18,7 +19,6 @@ from semsim.federated.settings import FederatedOrder
 from semsim.federated.summary import leak_table
 from semsim.federated.verdict import over_seeds, scores_in, sentence, summary
 from semsim.grid.engine import Piece
-from semsim.kept.whole import write_json
 from semsim.progress import Report
 from semsim.sets.reader import read_set
 from semsim.words import counted

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from semsim.base.places import PROGRAM
-from semsim.kept.whole import whole_file
+from semsim.base.whole import whole
 from semsim.reproduce.semsim_paper import LIST_SIZE, VOTES_PER_IMAGE
 from semsim.reproduce.semsim_scales import Part, Scale
 
@@ -23,7 +23,7 @@ def write_studies(scale: Scale, sets: Mapping[str, Sequence[Path]], folder: Path
     made = []
     for part in scale.parts:
         path = folder / f"{part.name}.yaml"
-        with whole_file(path) as unfinished:
+        with whole(path) as unfinished:
             unfinished.write_text(study_text(part, sets[part.name]), encoding="utf-8")
         made.append(path)
     return made

@@ -32,7 +32,6 @@ from semsim.images import read_images, size_words
 from semsim.kept.extras import arrow
 from semsim.kept.keys import key_of
 from semsim.kept.versions import software_versions
-from semsim.kept.whole import whole_file
 from semsim.metrics import Judge, Metric, Pairs, Reference, Resources, Scores, find_metric
 from semsim.metrics.base import PART, judged, settings_of
 from semsim.progress import Progress, Report, silent
@@ -370,7 +369,7 @@ def _judge_set(
     for metric, path in wanted.items():
         work = partial(_scores_of, judges[metric], parts, metric)
         table = _judged(metric, one, work, resources)
-        with whole_file(path) as part:
+        with whole(path) as part:
             table.to_parquet(part, index=False)
     return one.model, len(wanted)
 

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
+from semsim.base.whole import whole_folder, write_json
 from semsim.images import open_picture, read_image, write_png
 from semsim.kept.extras import arrow
-from semsim.kept.whole import whole_folder, write_json
 from semsim.sets.format import ATTACKED, COLUMNS, FORMAT, MANIFEST, PREDICTIONS, RUN
 from semsim.sets.image import Picture, SetImage
 

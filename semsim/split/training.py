@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from semsim.base.whole import whole
 from semsim.errors import SettingsError, WeightsError
-from semsim.kept.whole import whole_file
 from semsim.progress import Progress, Report, silent
 from semsim.split.networks import AnyTask, Examples, SplitNetwork, task_of
 from semsim.split.train_settings import SplitTrainSettings
@@ -158,7 +158,7 @@ def _restore(
 
 def write_tensors(path: Path, content: dict[str, Any]) -> None:
     """Keep tensors and plain values at `path`, whole or not at all."""
-    with whole_file(path) as part:
+    with whole(path) as part:
         torch.save(content, part)
 
 

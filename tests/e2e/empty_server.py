@@ -20,7 +20,7 @@ def main(data: Path, port: int) -> None:
 
     import app
     from annotation.store import Store
-    from semsim.kept.whole import write_json
+    from semsim.base.whole import write_json
 
     app.DEMO = data / "demo"
     write_json(app.DEMO / "cases.json", {})

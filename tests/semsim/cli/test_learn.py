@@ -10,10 +10,10 @@ from made_judged import judged_labels, judged_votes
 from safetensors.torch import load_file
 from typer.testing import CliRunner
 
+from semsim.base.whole import write_json
 from semsim.cli.learn import app, read_settings
 from semsim.cli.main import app as program
 from semsim.jobs import folders as jobs
-from semsim.kept.whole import write_json
 from semsim.learning import PRESETS
 from semsim.learning.card import card_paths, read_card
 from semsim.learning.card_promoted import PROMOTED_FILE, promoted

@@ -9,12 +9,12 @@ import torch
 from made_leaks import made_images
 from scipy import stats
 
+from semsim.base.whole import write_json
 from semsim.errors import DataError
 from semsim.federated.arms import REFERENCE, RESCALED
 from semsim.federated.summary import leak_row
 from semsim.federated.verdict import ArmPictures, over_seeds, scored, sentence, summary
 from semsim.jobs.folders import read_json
-from semsim.kept.whole import write_json
 from semsim.metrics.structural import ssim
 from semsim.sets.control import Count
 from semsim.ui.federated_view import figures

@@ -14,11 +14,11 @@ import pytest
 from helpers import ROOT, until
 from helpers import ended as wait_for_end
 
+from semsim.base.whole import write_json
 from semsim.errors import DataError, JobError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import JobState
 from semsim.jobs.owner import owner_now
-from semsim.kept.whole import write_json
 from semsim.progress import Progress
 
 # A command such as `python -m semsim` runs; its first argument says what becomes of it.
@@ -27,8 +27,8 @@ import sys, time
 from pathlib import Path
 from semsim.errors import DataError
 from semsim.jobs.folders import run_as_job
-from semsim.kept.whole import write_json
-from semsim.kept.whole import write_json
+from semsim.base.whole import write_json
+from semsim.base.whole import write_json
 from semsim.progress import Progress
 
 how, folder = sys.argv[1], Path(sys.argv[-1])

@@ -1,9 +1,9 @@
 import pytest
 
+from semsim.base.whole import write_bytes
 from semsim.errors import DataError, SettingsError
 from semsim.kept.names import checked_name
 from semsim.kept.pieces import Pieces
-from semsim.kept.whole import write_bytes
 
 
 @pytest.fixture

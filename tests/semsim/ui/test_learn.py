@@ -10,10 +10,10 @@ from fastapi.testclient import TestClient
 from helpers import ended
 from made_judged import QUICK, judged_labels, judged_votes
 
+from semsim.base.whole import write_json
 from semsim.errors import DataError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import JobState
-from semsim.kept.whole import write_json
 from semsim.learning import PRESETS, advice
 from semsim.learning.ablations_run import (
     JudgedOrder,

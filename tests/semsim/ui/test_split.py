@@ -8,9 +8,9 @@ from made_pages import context_at, form_of
 from made_splits import SMALL, written
 from safetensors.torch import save_file
 
+from semsim.base.whole import write_json
 from semsim.errors import SemsimError
 from semsim.jobs import folders as jobs
-from semsim.kept.whole import write_json
 from semsim.learning.card_promoted import PROMOTED_FILE
 from semsim.split.plan import SplitPlace, check
 from semsim.split.split_job import KIND, plan_of, queue_split

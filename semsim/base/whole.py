@@ -21,10 +21,11 @@ _DAY = 24 * 3600.0  # seconds after which nobody is still writing
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """A path to write to; when the block ends it becomes `path`, when the block raises it goes.
+def whole(path: Path, *, settled: bool = False) -> Iterator[Path]:
+    """Yield a path for a file or folder, which becomes `path` when the block ends.
 
-    The folder is made. A file that is there already is replaced.
+    Its parent folder is made. A file that is there is replaced. When the block raises, `path` is
+    what it was. settled: return only when the new name survives a power cut.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -32,13 +33,15 @@ def whole_file(path: Path) -> Iterator[Path]:
     try:
         yield part
         os.replace(part, path)
+        if settled:
+            _settle(path.parent)
     finally:
-        part.unlink(missing_ok=True)
+        _remove(part)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write `content` at `path`: a reader sees the old file or the new one, never half of one."""
-    with whole_file(path) as part:
+    with whole(path) as part:
         part.write_bytes(content)
 
 
@@ -95,10 +98,8 @@ def sweep(root: Path, age: float = _DAY) -> None:
                     continue
                 if found["what"] == "old" and not place.exists():
                     os.rename(path, place)
-                elif path.is_dir():
-                    shutil.rmtree(path, ignore_errors=True)
                 else:
-                    path.unlink()
+                    _remove(path)
         folders[:] = [name for name in folders if not _LEFT.fullmatch(name)]
 
 
@@ -134,3 +135,18 @@ def _take_back(folder: Path, part: Path) -> None:
 
 def _beside(path: Path, ending: str) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.{threading.get_native_id()}.{ending}")
+
+
+def _settle(folder: Path) -> None:
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
-from semsim.kept.whole import (
+from semsim.base.whole import (
     sweep,
-    whole_file,
+    whole,
     whole_folder,
     whole_folders,
     write_bytes,
@@ -37,13 +37,13 @@ def test_a_writer_that_breaks_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "a"
     write_bytes(path, b"old")
     with pytest.raises(BrokenError):
-        half_written(whole_file(path))
+        half_written(whole(path))
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_nobody_sees_a_file_before_it_is_whole(tmp_path):
-    with whole_file(tmp_path / "a") as part:
+    with whole(tmp_path / "a") as part:
         part.write_bytes(b"half")
         assert not (tmp_path / "a").exists()
     assert (tmp_path / "a").read_bytes() == b"half"
@@ -53,7 +53,7 @@ def test_two_threads_that_write_one_file_do_not_meet(tmp_path):
     inside = threading.Barrier(2)
 
     def write(content):
-        with whole_file(tmp_path / "a") as part:
+        with whole(tmp_path / "a") as part:
             part.write_bytes(content)
             inside.wait()  # both are in the middle of it
             assert part.read_bytes() == content
@@ -162,3 +162,29 @@ def test_what_killed_writers_left_is_swept_once_it_is_old(tmp_path):
     assert sorted(path.name for path in kept.iterdir()) == ["c", "d", "t.part"]
     assert (kept / "c" / "z").exists()
     assert (kept / "d" / "y").exists()
+
+
+def write_either(path, kind, text):
+    with whole(path, settled=True) as part:
+        if kind == "folder":
+            part.mkdir()
+        (part / "a.txt" if kind == "folder" else part).write_text(text)
+        assert not path.exists() or text != "new"
+        if text == "half":
+            raise ValueError(text)
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_what_is_written_appears_when_it_is_whole(tmp_path, kind):
+    write_either(tmp_path / "one", kind, "new")
+    assert list(tmp_path.iterdir()) == [tmp_path / "one"]
+    assert (tmp_path / "one").is_dir() == (kind == "folder")
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_writer_that_breaks_leaves_nothing_and_changes_nothing(tmp_path, kind):
+    (tmp_path / "one").write_text("old")
+    with pytest.raises(ValueError, match="half"):
+        write_either(tmp_path / "one", kind, "half")
+    assert (tmp_path / "one").read_text() == "old"
+    assert list(tmp_path.iterdir()) == [tmp_path / "one"]
