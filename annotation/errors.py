@@ -5,9 +5,10 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from annotation.tasks.wording import PLAIN
+from semsim.base import UserError
 
 
-class AnnotationError(Exception):
+class AnnotationError(UserError):
     """Root of all errors raised by `annotation`; its message is shown to people as it is.
 
     said: which text of `tasks.wording` it is, and what that is filled in with, where annotators

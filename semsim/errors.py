@@ -2,8 +2,10 @@
 
 import sys
 
+from semsim.base import UserError
 
-class SemsimError(Exception):
+
+class SemsimError(UserError):
     """Root of all errors raised by `semsim`; its message is shown to people as it is."""
 
 

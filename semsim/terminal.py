@@ -1,32 +1,29 @@
-"""What all commands share: where the data lies, how errors, progress and tables are told.
+"""What commands share: options, progress bars, and where tables go."""
 
-Exit codes: 0 all was done, 1 some of it, 2 an error (said on stderr, after "Error:"), 3 none of it,
-where a command tells that from an error, and 130 after Ctrl-C.
-"""
-
-import json
 import logging
-import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from semsim.base.console import ERROR as ERROR
+from semsim.base.console import NONE as NONE
+from semsim.base.console import SOME as SOME
+from semsim.base.console import STDOUT as STDOUT
+from semsim.base.console import Json as Json
+from semsim.base.console import say as say
+from semsim.base.console import show as show
+from semsim.base.console import told_errors as told_errors
 from semsim.base.places import DATA as DATA
-from semsim.errors import DataError, SemsimError, SettingsError
+from semsim.errors import DataError, SettingsError
 from semsim.kept.extras import arrow
 from semsim.progress import Progress, Report, silent
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SOME, ERROR, NONE = 1, 2, 3
-log = logging.getLogger("semsim")
-STDOUT = Path("-")
-Json = Annotated[bool, typer.Option("--json", help="Print a JSON list instead of a table.")]
 # Options that many commands have.
 DataOption = Annotated[Path, typer.Option(help="Data folder.")]
 CheckpointsOption = Annotated[Path, typer.Option(help="Folder of weights.")]
@@ -36,34 +33,6 @@ WorkersOption = Annotated[
 ]
 SchedulerOption = Annotated[str, typer.Option(help="Dask scheduler, as tcp://10.0.0.1:8786.")]
 _TABLES = (".parquet", ".csv")
-
-
-def say(text: str) -> None:
-    """Tell people something that is no result: on standard error, and not with -q."""
-    if log.isEnabledFor(logging.WARNING):
-        typer.echo(text, err=True)
-
-
-@contextmanager
-def told_errors() -> Iterator[None]:
-    """Print what goes wrong inside after "Error:", and exit with `ERROR`."""
-    try:
-        yield
-    except (SemsimError, OSError) as error:
-        log.info("Where the error below comes from", exc_info=error)
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(ERROR) from error
-
-
-def show(rows: Sequence[Mapping[str, Any]], text: str, as_json: bool) -> None:
-    """Print a table: as a JSON list of its rows where that is asked for, else in words.
-
-    What is no finite number is null in JSON.
-    """
-    if as_json:
-        text = json.dumps(_plain(rows), indent=2, ensure_ascii=False, default=str)
-    if text:
-        typer.echo(text)
 
 
 def show_told(rows: Sequence[Mapping[str, Any]], text: str, as_json: bool) -> None:
@@ -76,15 +45,6 @@ def show_told(rows: Sequence[Mapping[str, Any]], text: str, as_json: bool) -> No
 def rows_of(table: "pd.DataFrame", /, **more: Any) -> list[dict[str, Any]]:
     """The rows of a table, for `show`; `more` stands before the columns of each."""
     return [{**more, **{str(k): v for k, v in row.items()}} for row in table.to_dict("records")]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    value = value.item() if hasattr(value, "item") else value  # of NumPy
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def check_table(out: Path | None) -> None:
@@ -148,7 +108,7 @@ class TerminalBar:
         self._last: Progress | None = None
 
     def __enter__(self) -> Report:
-        if not log.isEnabledFor(logging.WARNING):
+        if not logging.getLogger("semsim").isEnabledFor(logging.WARNING):
             return silent
         return self._draw if sys.stderr.isatty() else self._log
 

@@ -1,25 +1,25 @@
-"""What all commands share: where the data lies, how a database is opened, how errors are told.
-
-Exit codes: 0 all was done, 1 something was found wrong by a dry run, 2 an error (said on stderr,
-after "Error:"), 130 after Ctrl-C.
-"""
+"""What commands on studies share: where the data lies, and how a database is opened."""
 
 import argparse
 import errno
-import json
-import logging
 import os
 import socket
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 import annotation
-from annotation.errors import AnnotationError
+from semsim.base.console import ERROR as ERROR
+from semsim.base.console import STDOUT as STDOUT
+from semsim.base.console import Json as Json
+from semsim.base.console import failed as failed
+from semsim.base.console import say as say
+from semsim.base.console import show as show
+from semsim.base.console import told_errors as told_errors
 from semsim.base.places import DATA as DATA
 from semsim.base.places import PROGRAM
 
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from annotation.images import Shelf
     from annotation.store import Store
 
-ERROR = 2
-log = logging.getLogger("annotation")
-STDOUT = Path("-")
-Json = Annotated[bool, typer.Option("--json", help="Print a JSON list instead of a table.")]
 DataDir = Annotated[Path, typer.Option("--data-dir", help="Folder of studies and their images.")]
 DATABASE = "SEMSIM_DATABASE"  # the environment variable
 Database = Annotated[
@@ -104,39 +100,6 @@ def check_port(host: str, port: int) -> None:
     """End, saying so, where no server can listen: another does, or there is no such address."""
     if trouble := why_not(host, port):
         raise failed(f"{trouble}. Choose another --port or --host.")
-
-
-@contextmanager
-def told_errors() -> Iterator[None]:
-    """Print what goes wrong inside after "Error:", and exit with `ERROR`."""
-    try:
-        yield
-    except (AnnotationError, OSError) as error:
-        log.info("Where the error below comes from", exc_info=error)
-        raise failed(error) from error
-
-
-def say(text: str, *, quiet: bool = False) -> None:
-    """Tell people something that is no result: on standard error, and not with -q.
-
-    quiet: that -q was given where the log, which goes to a file too, does not know it.
-    """
-    if not quiet and log.isEnabledFor(logging.WARNING):
-        typer.echo(text, err=True)
-
-
-def show(rows: Sequence[Mapping[str, Any]], text: str, as_json: bool) -> None:
-    """Print a table: as a JSON list of its rows where that is asked for, else in words."""
-    if as_json:
-        text = json.dumps(rows, indent=2, ensure_ascii=False, default=str)
-    if text:
-        typer.echo(text)
-
-
-def failed(why: object) -> SystemExit:
-    """What to raise where something went wrong; `why` has been told."""
-    typer.echo(f"Error: {why}", err=True)
-    return SystemExit(ERROR)
 
 
 @contextmanager

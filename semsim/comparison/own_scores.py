@@ -19,6 +19,7 @@ from filelock import FileLock, Timeout
 
 from semsim.analysis.evidence import IMAGE_KEY, LEAKS, MODEL_KEY, SCORE_COLUMNS
 from semsim.analysis.result import check_metric_name
+from semsim.base.whole import whole
 from semsim.comparison.study_tables import StudyTables
 from semsim.errors import DataError, SettingsError
 from semsim.importers.table import score_columns
@@ -312,11 +313,11 @@ def _write(
         raise SettingsError(
             f"Several studies are called {names[0]}. Say the id of one instead: {', '.join(ids)}."
         )
-    whole = table[list(COLUMNS)].reset_index(drop=True)
-    whole.attrs = {_STUDY: _names([*ids, *names, *(name for its in said for name in its)])}
-    path = _folder(data) / f"{key_of(whole.attrs[_STUDY][0], 20)}.parquet"
+    kept = table[list(COLUMNS)].reset_index(drop=True)
+    kept.attrs = {_STUDY: _names([*ids, *names, *(name for its in said for name in its)])}
+    path = _folder(data) / f"{key_of(kept.attrs[_STUDY][0], 20)}.parquet"
     with whole(path) as part:
-        whole.to_parquet(part, index=False)
+        kept.to_parquet(part, index=False)
     for old in mine:
         if old != path:
             old.unlink(missing_ok=True)

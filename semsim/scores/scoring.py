@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.evidence import SCORE_COLUMNS
+from semsim.base.whole import whole
 from semsim.device import cores, keep_freed_memory
 from semsim.errors import DataError, PictureError, WeightsError
 from semsim.images import read_images, size_words
@@ -360,11 +361,11 @@ def _judge_set(
     in_parts: bool,
 ) -> tuple[str, int]:
     """Keep the scores of one set by each metric; the set's model, and how many were kept."""
-    whole = cache(lambda reference: [read_pairs(referenced(one.pairs, reference), originals)])
+    all_of = cache(lambda reference: [read_pairs(referenced(one.pairs, reference), originals)])
 
     def parts(reference: Reference) -> Iterable[Pairs]:
         pairs = referenced(one.pairs, reference)
-        return read_parts(pairs, originals, PART) if in_parts else whole(reference)
+        return read_parts(pairs, originals, PART) if in_parts else all_of(reference)
 
     for metric, path in wanted.items():
         work = partial(_scores_of, judges[metric], parts, metric)
