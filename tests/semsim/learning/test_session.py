@@ -153,17 +153,6 @@ def test_the_results_are_those_of_the_weights_that_are_kept(order, labels, tmp_p
     assert read_training(order.checkpoint).stopped == outcome["stopped"]
 
 
-def test_what_an_older_version_left_goes_on(order, labels, tmp_path, begun):
-    content = torch.load(begun, weights_only=True)
-    for name in ("loss", "mining", "ordering", "patience", "weights", "mixed_precision"):
-        del content["settings"][name]
-    del content["best"]
-    for record in content["records"]:
-        del record["validation_auc"], record["identity"]
-    torch.save(content, begun)
-    assert learn(order, labels, tmp_path, silent)["epochs"] == 3
-
-
 def test_other_votes_cannot_go_on_where_votes_order(order, labels, tmp_path):
     voted = replace(order, settings=replace(order.settings, ordering="votes"))
     with pytest.raises(StopRequestedError):
