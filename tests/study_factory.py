@@ -31,6 +31,7 @@ from annotation.study.labelling import come_back, join, next_items, vote
 from annotation.study.participants import new_link
 from annotation.study.passage import spec_of
 from annotation.tasks.kind import Question
+from semsim.sets.format import COLUMNS
 
 CLASSES = ("anchor", "Cat", "chess_knight", "cow", "heart", "star", "sun", "umbrella")
 # A classifier that is sure of the true class on originals and rather sure on reconstructions.
@@ -210,7 +211,9 @@ def write_set(
         if index in (mirrored or ()):
             rows[-1]["attacked"] = f"attacked/{image_id}.png"
             save_png(folder / f"attacked/{image_id}.png", original[:, ::-1])
-    pd.DataFrame(rows).to_parquet(folder / "manifest.parquet", index=False)
+    # All columns of a set; what this one does not know is null.
+    table = pd.DataFrame(rows).reindex(columns=COLUMNS).astype({"attacked": object})
+    table.to_parquet(folder / "manifest.parquet", index=False)
     write_run(folder, model=model, classes=classes, dataset=dataset)
     if probabilities is not None:
         predictions = _predictions(rows, probabilities)

@@ -181,7 +181,7 @@ def test_a_name_of_a_checkpoint_is_taken(asked, material, place, tmp_path):
 
 def test_weights_that_saw_votes_of_the_test_are_no_start(asked, material, place, tmp_path):
     train_and_judge(asked, material, place, tmp_path / "first")
-    seen = set(read_training(asked.order.checkpoint).originals)
+    seen = set(read_training(asked.order.checkpoint).pixels)
     settings = replace(SETTINGS, weights=str(asked.order.checkpoint))
     order = replace(asked.order, name="second", settings=settings)
     other = JudgedOrder(order=order, hold_out=HoldOut(fraction=0.5))
@@ -199,7 +199,7 @@ def test_weights_that_saw_votes_of_the_test_are_no_start(asked, material, place,
     queue_judged(replace(other, hold_out=asked.hold_out), material, place, tmp_path / "jobs")
     rest = material.labels[~original_keys(material.labels).isin(seen)]
     learn(order, rest, tmp_path / "third", lambda progress: None)
-    learned = set(read_training(order.checkpoint).originals)
+    learned = set(read_training(order.checkpoint).pixels)
     assert learned == seen | set(original_keys(rest))
     assert len(learned) > len(seen)
 

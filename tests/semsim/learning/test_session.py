@@ -13,7 +13,7 @@ from semsim.learning.orders import Order, control_path
 from semsim.learning.session import STATE_FILE, learn
 from semsim.metrics.blocks import NAMES
 from semsim.metrics.learned import learned_by
-from semsim.metrics.network import load_semsim, save_semsim
+from semsim.metrics.network import load_semsim
 from semsim.metrics.provenance import START, WEIGHT_OF, read_training
 from semsim.progress import silent
 
@@ -45,7 +45,7 @@ def test_the_outcome_and_the_checkpoint_tell_the_same_story(order, labels, tmp_p
     outcome = learn(order, labels, tmp_path, silent)
     training = read_training(order.checkpoint)
     keys = labels["dataset"] + "/" + labels["image_id"].astype(str)
-    assert list(training.originals) == sorted(set(keys))
+    assert list(training.pixels) == sorted(set(keys))
     found = learned_by(training).among(labels)
     assert (found.seen, found.by_name) == (set(keys), frozenset())  # by their pixels
     start = read_training(control_path(order.checkpoint, START))
@@ -62,23 +62,6 @@ def test_the_outcome_and_the_checkpoint_tell_the_same_story(order, labels, tmp_p
     for name in ("n_originals", "n_triplets", "simulated", "created", "results", "warnings"):
         assert outcome[name] == getattr(training, name)
     assert load_semsim(order.checkpoint).settings.backbone == "lenet"
-
-
-def test_what_began_with_a_semsim_that_lists_nothing_lists_nothing_either(order, labels, tmp_path):
-    learn(order, labels, tmp_path / "a", silent)
-    older = tmp_path / "older.safetensors"
-    training = read_training(order.checkpoint)
-    save_semsim(load_semsim(order.checkpoint), older, replace(training, originals=[], pixels={}))
-    settings = replace(order.settings, weights=str(older))
-    outcome = learn(
-        replace(order, name="further", settings=settings), labels, tmp_path / "b", silent
-    )
-    further = read_training(replace(order, name="further").checkpoint)
-    assert (list(further.originals), further.pixels) == ([], {})
-    words = "The weights it began with, older.safetensors, do not say which originals they learned"
-    (warning,) = [one for one in outcome["warnings"] if one not in training.warnings]
-    assert warning.startswith(words)
-    assert warning in further.warnings
 
 
 def test_a_mixed_semsim_tells_what_counts(order, labels, tmp_path):
@@ -168,17 +151,6 @@ def test_the_results_are_those_of_the_weights_that_are_kept(order, labels, tmp_p
     assert "not risen for 2 epochs" in outcome["stopped"]
     assert outcome["results"]["epoch"] == outcome["epochs"] - 2
     assert read_training(order.checkpoint).stopped == outcome["stopped"]
-
-
-def test_what_an_older_version_left_goes_on(order, labels, tmp_path, begun):
-    content = torch.load(begun, weights_only=True)
-    for name in ("loss", "mining", "ordering", "patience", "weights", "mixed_precision"):
-        del content["settings"][name]
-    del content["best"]
-    for record in content["records"]:
-        del record["validation_auc"], record["identity"]
-    torch.save(content, begun)
-    assert learn(order, labels, tmp_path, silent)["epochs"] == 3
 
 
 def test_other_votes_cannot_go_on_where_votes_order(order, labels, tmp_path):
