@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 from helpers import ROOT, limit, until
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 from programs import needed
 from starlette.routing import BaseRoute, Mount, Route
 
@@ -35,6 +36,8 @@ CHROMIUM_FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+LONG = 1000 * limit(120)  # milliseconds for whatever a page has to show or do
+expect.set_options(timeout=LONG)
 START_SECONDS = limit(180)  # torch and gradio take long to import on a busy machine
 # Servers are copies of one process that has imported everything and done nothing yet.
 COPIES = multiprocessing.get_context("forkserver")
@@ -48,6 +51,14 @@ def browser() -> Iterator[Browser]:
     path = needed("Chromium")  # none is downloaded
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=list(CHROMIUM_FLAGS))
+        opened = chromium.new_context
+
+        def patient(**settings: Any) -> BrowserContext:
+            context = opened(**settings)
+            context.set_default_timeout(LONG)
+            return context
+
+        chromium.new_context = patient  # type: ignore[method-assign]
         yield chromium
         chromium.close()
 

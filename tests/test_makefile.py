@@ -5,8 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from helpers import skip_or_fail
-from studio import ROOT
+from helpers import ROOT, skip_or_fail
 
 # As much of Python as the Makefile asks for. `LACKS` names what this machine lacks.
 PYTHON = """#!/bin/sh
@@ -15,11 +14,12 @@ case "$*" in
   *version_info*) [ "$LACKS" != version ];;
   "-m venv --clear .venv")
     rm -rf .venv && mkdir -p .venv/bin && cp "$0" .venv/bin/python
+    cp "$0" .venv/bin/semsim-studio
     [ "$LACKS" != venv ] && touch .venv/pip;;
   *"pip --version") [ -e .venv/pip ];;
   *download*) [ "$LACKS" != network ] || { echo "No matching distribution found"; exit 1; };;
   *install*) [ "$LACKS" != disk ] || { echo "No space left on device"; exit 1; };;
-  app.py*) echo started;;
+  serve*) echo started;;
 esac
 """
 # The disk has 80 GB left, or 1.
@@ -43,13 +43,18 @@ def make(tmp_path):
     folder.mkdir()
     shutil.copy(ROOT / "Makefile", folder)
     (folder / "requirements.txt").write_text("one==1.0\n")
+    (folder / "pyproject.toml").touch()
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
 
     def run(lacks=""):
         around = {**os.environ, "PATH": path, "LACKS": lacks, "ASKED": str(tmp_path / "asked")}
         around.pop("MAKEFLAGS", None)
         done = subprocess.run(
-            ["make", "run"], cwd=folder, env=around, capture_output=True, text=True, timeout=60
+            ["make", "run"],
+            cwd=folder,
+            env=around,
+            capture_output=True,
+            text=True,
         )
         return done.stdout.splitlines(), done.returncode
 

@@ -22,7 +22,7 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
-from helpers import ROOT, until
+from helpers import ROOT, limit, until
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from PIL import Image
@@ -431,7 +431,7 @@ def test_the_installed_studio_serves_the_label_page_and_takes_a_vote(with_studio
     around = alone(tmp_path / "home")
     with (
         (tmp_path / "log").open("w") as log,
-        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as browser,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=limit(60)) as browser,
     ):
         server = subprocess.Popen(command, cwd=tmp_path, env=around, stdout=log, stderr=log)
         try:

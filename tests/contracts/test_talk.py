@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import shellingham
-from helpers import ROOT, until
+from helpers import ROOT, limit, until
 from studio import Studio
 from typer.testing import CliRunner
 
@@ -160,7 +160,7 @@ def ended(process):
     while True:
         process.send_signal(signal.SIGINT)
         try:
-            return process.communicate(timeout=20)
+            return process.communicate(timeout=limit(20))
         except subprocess.TimeoutExpired:
             continue
 

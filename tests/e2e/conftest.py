@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page
 from studio import Server, browser
 from study_factory import CLASSES, write_set
 
@@ -75,10 +75,7 @@ def context(chromium: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def page(request: pytest.FixtureRequest, context: BrowserContext) -> Iterator[Page]:
-    """A page at the file's START, below PAGE's the studio, else empty; no script may go wrong.
-
-    What a file expects may take SLOW milliseconds where it says so.
-    """
+    """A page at the file's START, below PAGE's the studio, else empty; no script may go wrong."""
     with _sound(request, context) as opened:
         yield opened
 
@@ -94,11 +91,7 @@ def phone(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Page]:
 def _sound(request: pytest.FixtureRequest, context: BrowserContext) -> Iterator[Page]:
     named, errors, opened = vars(request.module), list[str](), context.new_page()
     opened.on("pageerror", lambda error: errors.append(str(error)))
-    if "SLOW" in named:
-        opened.set_default_timeout(named["SLOW"])
-        expect.set_options(timeout=named["SLOW"])
     if start := named.get("START", f"/studio/{named['PAGE']}" if "PAGE" in named else ""):
         opened.goto(request.getfixturevalue("server").url + start)
     yield opened
-    expect.set_options(timeout=5000)
     assert errors == []

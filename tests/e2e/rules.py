@@ -30,7 +30,6 @@ LOOKS = (
 )
 USUAL, TELEPHONE = LOOKS[0], LOOKS[3]
 TIMES = 3
-LONG = 120_000  # milliseconds: two busy cores
 MOST_SHIFT = 0.05
 # The browser's own sum of what moved by itself on a page (cumulative layout shift).
 SHIFT = """
@@ -166,7 +165,7 @@ def broken_rules(page: Page, part: str = "html") -> list[str]:
 def _judge(page: Page, part: str) -> dict[str, str]:
     """Rule and place → the same in words."""
     waiting = page.locator(".pending, .generating, .loading, [aria-busy=true]")
-    expect(waiting).to_have_count(0, timeout=LONG)
+    expect(waiting).to_have_count(0)
     if not page.evaluate("'axe' in window"):
         page.evaluate(Axe().axe_script)
     options = {"runOnly": list(RULES), "resultTypes": ["violations"]}

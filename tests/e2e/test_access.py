@@ -23,7 +23,6 @@ from annotation.study.builtin import SIMULATED
 from annotation.study.labelling import list_studies
 from e2e.empty_server import EmptyServer
 from e2e.rules import (
-    LONG,
     LOOKS,
     MOST_SHIFT,
     SHIFT,
@@ -363,7 +362,6 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Begun]:
 def context(chromium: Browser) -> Iterator[BrowserContext]:
     """One for all pages: Gradio's files are fetched once."""
     with chromium.new_context(reduced_motion="reduce") as opened:
-        opened.set_default_timeout(LONG)
         opened.add_init_script(SHIFT)
         yield opened
 
@@ -421,7 +419,7 @@ def test_a_page_stands_still_fits_and_breaks_no_rule(
             page.evaluate(SHIFT_ANEW)  # what moved as the window grew moved for that
         try:
             step.does(page)
-            expect(page.locator(step.shows).first).to_be_visible(timeout=LONG)
+            expect(page.locator(step.shows).first).to_be_visible()
         except (AssertionError, Error) as error:
             found.append(f"{step.name or 'loaded'}: {error}")
             break

@@ -12,7 +12,6 @@ from e2e.account_server import AccountServer
 from e2e.rules import broken_in_any_look
 
 pytestmark = pytest.mark.e2e
-SLOW = 60_000  # milliseconds; two busy cores
 PASSWORD = "four words make one"
 
 

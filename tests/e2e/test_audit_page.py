@@ -5,7 +5,6 @@ from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.e2e
 PAGE = "audit"
-SLOW = 120_000  # milliseconds; two busy cores
 
 
 def test_a_network_is_audited_changed_and_attacked(phone: Page) -> None:

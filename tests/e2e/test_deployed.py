@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx
 import psycopg
 import pytest
-from helpers import until
+from helpers import limit, until
 from playwright.sync_api import expect
 from programs import POSTGRES, needed
 from studio import START_SECONDS, answers, environment, typing
@@ -25,7 +25,6 @@ from e2e.rules import broken_in_any_look
 from semsim.kept.ports import reserved_port
 
 pytestmark = pytest.mark.e2e
-LONG = 180_000  # milliseconds: two busy cores
 NAME, PASSWORD = "ada", "four words are good"
 MODELS, ORIGINALS = 5, 10
 PICTURES = MODELS * ORIGINALS
@@ -133,17 +132,12 @@ def signed_in(chromium):
 
     @contextmanager
     def opened(address, path):
-        expect.set_options(timeout=LONG)
-        try:
-            with chromium.new_context(ignore_https_errors=True) as context:
-                page = context.new_page()
-                page.set_default_timeout(LONG)
-                page.goto(f"{address}{path}")
-                sign_in(page)
-                expect(page).to_have_url(re.compile(re.escape(f"{address}{path}")))
-                yield page
-        finally:
-            expect.set_options(timeout=5000)
+        with chromium.new_context(ignore_https_errors=True) as context:
+            page = context.new_page()
+            page.goto(f"{address}{path}")
+            sign_in(page)
+            expect(page).to_have_url(re.compile(re.escape(f"{address}{path}")))
+            yield page
 
     return opened
 
@@ -156,7 +150,7 @@ def sign_in(page):
 
 def browser(address: str) -> httpx.Client:
     """Somebody who believes the certificate, as it was made a moment ago."""
-    return httpx.Client(base_url=address, verify=False, timeout=120)
+    return httpx.Client(base_url=address, verify=False, timeout=limit(120))
 
 
 def told(person: httpx.Client) -> dict[str, str]:
@@ -226,7 +220,7 @@ def test_fifty_pictures_are_labelled_and_both_processes_know_it(
         assert n == PICTURES == progress(store, study.id).coverage[-1]
         for port in servers[0]:
             here = f"http://127.0.0.1:{port}/semsim/api/study"
-            reply = httpx.get(here, headers=told(anna), timeout=60)
+            reply = httpx.get(here, headers=told(anna), timeout=limit(60))
             assert reply.json()["progress"]["done"] == PICTURES
 
 

@@ -5,7 +5,6 @@ from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.e2e
 PAGE = "federated"
-SLOW = 120_000  # milliseconds; two busy cores
 
 
 def test_a_comparison_is_started_and_looked_at(phone: Page) -> None:

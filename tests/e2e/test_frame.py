@@ -10,7 +10,6 @@ from e2e.rules import broken_rules
 
 pytestmark = pytest.mark.e2e
 SETS = {"resnet20-4": 4}
-SLOW = 60_000  # milliseconds; two busy cores
 
 
 def test_the_study_chosen_stays_through_pages_and_reloads(page: Page, server, new_study) -> None:
@@ -150,11 +149,10 @@ def test_a_newcomer_answers_after_two_clicks_and_compares_after_one(
     for clicked, address in (("Open as annotator", "preview"), ("Compare the metrics", "compare")):
         with chromium.new_context() as fresh:  # nothing is known of whoever comes
             page = fresh.new_page()
-            page.set_default_timeout(SLOW)
             page.goto(f"{server.url}/studio/")
             page.get_by_role("link", name=clicked).click()
             page.wait_for_url(f"**/studio/{address}*")
             if address == "preview":
-                expect(page.locator(".sl-pictures img").first).to_be_visible(timeout=SLOW)
+                expect(page.locator(".sl-pictures img").first).to_be_visible()
                 page.locator(".sl-answers button").first.click()
                 expect(page.locator(".sl-count")).to_contain_text("1 of")

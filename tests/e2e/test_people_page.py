@@ -1,5 +1,6 @@
 """The People page and what it means for somebody who is labelling, in a real browser."""
 
+import re
 import uuid
 from datetime import UTC, datetime
 
@@ -13,7 +14,6 @@ from annotation.study import labelling as studies
 from annotation.study import participants as people
 
 pytestmark = pytest.mark.e2e
-SLOW = 30_000  # milliseconds; two busy cores
 SETS = {"resnet20-4": 24}
 
 
@@ -67,7 +67,9 @@ def test_what_becomes_of_votes_stays_as_chosen_while_the_page_is_looked_at_again
     page.get_by_label("Keep their votes").check()
     page.keyboard.press("Tab")
     studies.join(store, study.token, "Cleo")  # which changes what the page shows
-    page.wait_for_timeout(12_000)  # two looks
+    for _ in range(2):
+        with page.expect_response(re.compile("/studio/people")):
+            pass  # the page looks again
     expect(page.get_by_label("Keep their votes")).to_be_checked()
     page.get_by_role("link", name="Cancel").click()
     expect(page.locator("#people-table")).to_contain_text("Cleo")

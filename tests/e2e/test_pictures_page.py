@@ -11,7 +11,6 @@ from semsim.importers import uploads
 
 pytestmark = pytest.mark.e2e
 PAGE, START = "pictures", "/studio/pictures"
-SLOW = 120_000  # milliseconds; two busy cores
 
 
 def keep(page: Page, name: str) -> None:

@@ -13,7 +13,6 @@ from semsim.importers.import_folder import carry_out, places_of
 
 pytestmark = pytest.mark.e2e
 PAGE = "reconstruct"
-SLOW = 120_000  # milliseconds; two busy cores
 
 
 def test_a_data_set_that_cannot_be_fetched_says_why(page: Page) -> None:

@@ -13,7 +13,6 @@ from annotation.study import labelling as studies
 
 pytestmark = pytest.mark.e2e
 SETS = {"resnet20-4": 6}
-SLOW = 60_000  # milliseconds; two busy cores
 TABS = ("Share recognised", "Agreement", "People", "Checks", "Signal detection")
 PEOPLE = ("Ada", "Ben", "Cleo")
 

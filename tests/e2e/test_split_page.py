@@ -5,7 +5,6 @@ from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.e2e
 PAGE = "split"
-SLOW = 120_000  # milliseconds; two busy cores
 
 
 def test_an_experiment_is_chosen_run_and_looked_at(phone: Page) -> None:

@@ -15,7 +15,6 @@ from annotation.study.study_file import read_text
 from annotation.tasks.wording import USUAL
 
 pytestmark = pytest.mark.e2e
-SLOW = 30_000  # milliseconds; two busy cores
 SETS = {"convnet8": 4, "resnet20-4": 4}
 START = "/studio/new"
 TALLEST = 1.5 * 768  # pixels of a step
@@ -241,7 +240,6 @@ def test_answers_in_a_preview_are_never_votes(page, server, store, new_study) ->
     expect(page.get_by_role("status").filter(has_text="nothing is kept")).to_be_visible()
     for left in range(3, -1, -1):
         expect(page.locator(".sl-pictures img, .sl-pictures canvas").first).to_be_visible()
-        page.wait_for_timeout(200)
         page.keyboard.press("1")
         expect(page.locator(".sl-count")).to_contain_text(re.compile(f"{4 - left} of 4|All"))
     assert {method for method, _ in sent} == {"GET"}

@@ -9,7 +9,7 @@ from io import BytesIO
 import httpx
 import pytest
 from fsspec.core import url_to_fs
-from helpers import ROOT
+from helpers import ROOT, limit
 from moto.server import ThreadedMotoServer
 from studio import Server
 from study_factory import SURE, fresh_database, write_set
@@ -70,7 +70,7 @@ def machines(s3, tmp_path_factory):
 
 def test_what_one_machine_made_is_shown_voted_on_and_exported_by_the_other(machines):
     (first, second), (study,) = machines
-    with httpx.Client(base_url=second.url, timeout=120) as anna:
+    with httpx.Client(base_url=second.url, timeout=limit(120)) as anna:
         headers = {"origin": second.url}
         joined = anna.post(study["link"], data={"name": "Anna"}, headers=headers)
         assert joined.status_code == 303
@@ -90,9 +90,9 @@ def test_what_one_machine_made_is_shown_voted_on_and_exported_by_the_other(machi
         assert hashlib.sha256(content).hexdigest() in name
     for one in (first, second):
         assert not (one.data / "images").exists()
-        told = httpx.get(f"{one.url}/health", timeout=60)
+        told = httpx.get(f"{one.url}/health", timeout=limit(60))
         assert (told.status_code, told.json()["pictures"]) == (200, "ok")
-    votes = httpx.get(f"{first.url}/studio/download/{study['id']}/votes.jsonl", timeout=60)
+    votes = httpx.get(f"{first.url}/studio/download/{study['id']}/votes.jsonl", timeout=limit(60))
     assert len(votes.text.splitlines()) == study["items"]
 
 

@@ -29,7 +29,6 @@ PEOPLE = ("Ada", "Ben", "Cleo", "Dan", "Eve")
 MODELS = {"clear": 0.03, "good": 0.08, "poor": 0.15, "bad": 0.3}  # name → noise on its images
 IMAGES = 5
 KEYS = [f"Digit{n}" for n in range(1, 6)] + [f"Key{c}" for c in "QWERTASDFGZXCVB"]
-LONG = 120_000  # milliseconds: two busy cores
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +50,6 @@ def own(tmp_path_factory):
 
 
 def test_from_ones_own_zip_to_a_ranking(tmp_path, own, chromium):
-    expect.set_options(timeout=LONG)
     data = tmp_path / "data"
     demo_in(data)
     studio = Studio(data, tmp_path / "checkpoints")
@@ -67,13 +65,11 @@ def test_from_ones_own_zip_to_a_ranking(tmp_path, own, chromium):
             compare(chromium, studio, export_labels(store, study.id, data / "images"), study)
     finally:
         studio.kill()
-        expect.set_options(timeout=5000)
 
 
 def make_study(chromium: Browser, studio: Studio, own: Path) -> None:
     """Let a zip go on the page Pictures, keep what was found, and make a study of it."""
     page = chromium.new_page()
-    page.set_default_timeout(LONG)
     page.goto(f"{studio.url}/studio/pictures")
     page.locator("[data-drop] input[data-input=files]").set_input_files(own)
     expect(page.locator(".pic-found .pic-sets > li")).to_have_count(len(MODELS))
@@ -114,7 +110,7 @@ def label_everything(
     for person in people:
         person.answer_rest()
     for person in people:
-        expect(person.page.locator("semsim-labeller")).to_contain_text("All done", timeout=LONG)
+        expect(person.page.locator("semsim-labeller")).to_contain_text("All done")
         assert person.errors == []
         person.page.context.close()
     return {key: answer for person in people for key, answer in person.pressed.items()}
@@ -125,7 +121,6 @@ class Person:
 
     def __init__(self, chromium, studio, study, name, number, labels) -> None:
         self.page: Page = chromium.new_context().new_page()
-        self.page.set_default_timeout(LONG)
         self.name, self.number = name, number
         self.truth = labels.set_index("item")
         self.items: dict[str, dict] = {}  # address of its picture → item
@@ -186,7 +181,6 @@ def check_votes(store: Store, study, pressed: dict[tuple[str, str], str]) -> Non
 def look_at_results(chromium: Browser, studio: Studio, study) -> None:
     """What the five said, on every tab of Results."""
     page = chromium.new_page()
-    page.set_default_timeout(LONG)
     page.goto(f"{studio.url}/studio/results?study={study.id}")
     votes = len(PEOPLE) * len(MODELS) * IMAGES
     expect(page.locator("#results")).to_contain_text(f"{votes} votes of {len(PEOPLE)} annotators")
@@ -199,7 +193,6 @@ def look_at_results(chromium: Browser, studio: Studio, study) -> None:
 def train(chromium: Browser, studio: Studio) -> None:
     """Two epochs from the page, and a reload in between."""
     page = chromium.new_page()
-    page.set_default_timeout(LONG)
     page.goto(f"{studio.url}/studio/train")
     # The first picture was recognised on every model, the last one on none.
     expect(page.locator("#learn-stock")).to_contain_text(f"{IMAGES - 2} of {IMAGES} originals")
@@ -221,7 +214,6 @@ def train(chromium: Browser, studio: Studio) -> None:
 def compare(chromium: Browser, studio: Studio, labels: pd.DataFrame, study) -> None:
     """The page's numbers are those scipy and scikit-image give on the exported data."""
     page = chromium.new_page()
-    page.set_default_timeout(LONG)
     page.goto(f"{studio.url}/studio/compare?study={study.id}&tab=answer")
     # Scored by itself; the answer comes without a reload.
     expect(page.locator("#cmp-forest tbody")).to_contain_text("e2e")

@@ -158,4 +158,4 @@ def test_a_call_that_breaks_off_keeps_no_other_from_being_taken(tmp_path, monkey
             Client(address, authkey=b"another")
         with Client(address, authkey=key) as line:
             line.send("here")
-            assert running.calls.get(timeout=30).recv() == "here"
+            assert running.calls.get(timeout=limit(30)).recv() == "here"

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import torch
-from helpers import ROOT
+from helpers import ROOT, limit
 
 import semsim
 from semsim.errors import DataError
@@ -122,7 +122,7 @@ def test_two_processes_reduce_to_the_mean_over_all_pairs():
         )
         for rank in range(2)
     ]
-    said = [process.communicate(timeout=120) for process in running]
+    said = [process.communicate(timeout=limit(120)) for process in running]
     assert [process.returncode for process in running] == [0, 0], said
     for out, _ in said:
         assert float(out) == pytest.approx(expected(batches()).item(), rel=1e-6)
