@@ -108,12 +108,3 @@ def test_both_readers_say_where_the_commonest_class_alone_does_as_well(tmp_path)
     told = "92% right: at chance (92%, the commonest class)"
     assert human_sets.read_set(folder).target.text == read_set(folder).target_words == told
     assert human_sets.read_set(folder).target.guess == run["target"]["chance"] == 0.92
-
-
-def test_an_older_set_of_split_inference_keeps_its_accuracy(tmp_path):
-    folder = write_human_set(tmp_path / "old")
-    run = json.loads((folder / "run.json").read_text())
-    run["target"] = {"architecture": {"name": "small"}, "test_accuracy": 0.9}
-    (folder / "run.json").write_text(json.dumps(run))
-    assert human_sets.read_set(folder).target.text == "90% right (chance not kept)"
-    assert read_set(folder).target_words == "90% right (chance not kept)"
