@@ -9,8 +9,6 @@ from typer.testing import CliRunner
 from semsim.cli.federated import chosen_arms
 from semsim.cli.main import app
 from semsim.federated.arms import ARMS
-from semsim.federated.comparison_job import queue_comparison
-from semsim.federated.settings import FederatedOrder
 
 TINY = [
     *("federated", "--dataset", "symbols:train_per_class=1,test_per_class=1,size=16"),
@@ -35,15 +33,6 @@ def test_a_comparison_is_told_and_kept(tmp_path: Path):
     assert {"forward", "bytes_up"} <= {row["cost"] for row in tables["cost"]}
     assert "uplink-closed-form" in [row["arm"] for row in tables["leak"]]
     assert "A client finds γ" in again.stderr
-
-
-def test_what_is_typed_beside_a_job_replaces_what_was_asked(tmp_path: Path):
-    order = FederatedOrder(data="breast-cancer", network="mlp-3", rounds=9, images=2)
-    job, out = queue_comparison(order, tmp_path), tmp_path / "out"
-    words = ["federated", "--job", str(job.folder), "--out", str(out), "--rounds", "1"]
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0, done.output
-    assert json.loads((out / "result.json").read_text())["order"]["rounds"] == 1
 
 
 @pytest.mark.parametrize(
