@@ -2,24 +2,16 @@
 
 import hashlib
 import io
-import os
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image
 
 from annotation.errors import StudyError
 from annotation.kept.remote import Remote
+from semsim.base.picture_files import opaque, opened_picture, upright
 from semsim.base.whole import whole
-
-LIMIT = "SEMSIM_MAX_MEGAPIXELS"  # environment variable: the largest picture that is read
-USUAL_LIMIT = 50.0
-# Whose headers tell their size; an icon, for one, holds a picture of another, decoded when opened.
-FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
-EIGHT_BITS = frozenset({"1", "L", "P", "RGB", "CMYK", "YCbCr"})  # modes, and none is clear
-
 
 Shelf = Path | Remote  # where studies keep their images: a folder, or an address others share
 
@@ -52,62 +44,13 @@ def shelf(address: str, data: Path, *, write: bool = False) -> Shelf:
 
 
 def read_pixels(path: Path) -> np.ndarray:
-    """The image at `path` as (H, W, 3) uint8; raises `StudyError` if there is none to read.
+    """The image at `path` as (H, W, 3) uint8; raises `StudyError` as `opened_picture` does.
 
-    So it does for one that is too large by its header (see `LIMIT`), before anything is decoded,
-    and for what 8 bits a channel cannot say: finer shades, and what is partly transparent.
+    So it does for one that is partly transparent.
     """
-    try:
-        with Image.open(path, formats=FORMATS) as image:
-            _check_size(path, *image.size)
-            _check_pixels(path, image)
-            return np.asarray(_upright(image).convert("RGB"))
-    except FileNotFoundError:
-        raise StudyError(f"{path} is missing.") from None
-    except Image.DecompressionBombError as error:  # comes before the size is known
-        raise StudyError(f"{path} is too large to be read: {error}") from error
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
-        raise StudyError(f"{path} is not a readable image: {error}") from error
-
-
-def _check_size(path: Path, width: int, height: int) -> None:
-    # By the header, so that a small file cannot fill the memory with pixels.
-    megapixels, most = width * height / 1e6, _most_megapixels()
-    if megapixels > most:
-        raise StudyError(
-            f"{path} is too large: {width}×{height} is {megapixels:.10g} megapixels; at most "
-            f"{most:.10g} are read. Make it smaller, or set {LIMIT} higher."
-        )
-
-
-def _check_pixels(path: Path, image: Image.Image) -> None:
-    # Pillow would cut brighter values off, and show what is hidden.
-    clear = image.has_transparency_data
-    if clear and np.asarray(image.convert("RGBA"))[..., 3].min() < 255:
-        raise StudyError(f"{path} is partly transparent; save it without that.")
-    if not clear and image.mode not in EIGHT_BITS:
-        raise StudyError(
-            f"{path} has pixels of kind {image.mode}; expected 8 bits a channel. Save it so."
-        )
-
-
-def _upright(image: Image.Image) -> Image.Image:
-    """As its camera says it was held (EXIF), and as every viewer shows it."""
-    image.load()  # whose errors count
-    with suppress(Exception):  # of a camera's notes that nobody can read
-        ImageOps.exif_transpose(image, in_place=True)
-    return image
-
-
-def _most_megapixels() -> float:
-    text = os.environ.get(LIMIT, str(USUAL_LIMIT))
-    try:
-        most = float(text)
-    except ValueError:
-        most = 0.0
-    if not most > 0:
-        raise StudyError(f"{LIMIT} must be a number of megapixels above 0; got {text!r}.")
-    return most
+    with opened_picture(path, StudyError, StudyError) as image:
+        opaque(path, image, StudyError)
+        return np.asarray(upright(image))
 
 
 def encode(pixels: np.ndarray) -> bytes:

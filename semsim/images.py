@@ -3,90 +3,32 @@
 from __future__ import annotations
 
 import io
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image
 
+from semsim.base.picture_files import opaque, opened_picture
+from semsim.base.picture_files import upright as upright
 from semsim.errors import DataError, PictureError, SettingsError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".webp", ".tif", ".tiff"}
-LIMIT = "SEMSIM_MAX_MEGAPIXELS"  # environment variable: the largest picture that is read
-USUAL_LIMIT = 50.0
-# Whose headers tell their size; an icon, for one, holds a picture of another, decoded when opened.
-FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
-# Of 8 bits a channel. Of others PIL cuts off what is above 255: 16 bits of grey become white.
-_MODES = {"1", "L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr"}
 
 
-@contextmanager
-def open_picture(path: Path) -> Iterator[Image.Image]:
-    """The image at `path` as PIL opens it: its header is read, its pixels are not yet.
-
-    Raises `PictureError` that names the file when it is missing, no image, of other than 8 bits a
-    channel, or so large by its header that it could fill the memory (see `LIMIT`). What goes wrong
-    with its pixels within the `with` block is such an error too.
-    """
-    try:
-        with Image.open(path, formats=FORMATS) as file:
-            _check_size(path, *file.size)
-            if file.mode not in _MODES:
-                raise PictureError(
-                    f"{path} has pixels of kind {file.mode}; expected 8 bits a channel."
-                )
-            yield file
-    except FileNotFoundError:
-        raise PictureError(f"No image at {path}.") from None
-    except Image.DecompressionBombError as error:  # comes before the size is known
-        raise PictureError(f"{path} is too large to be read: {error}") from error
-    except SettingsError:
-        raise
-    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
-        raise PictureError(f"{path} is not a readable image ({error}).") from error
-
-
-def _check_size(path: Path, width: int, height: int) -> None:
-    megapixels, most = width * height / 1e6, _most_megapixels()
-    if megapixels > most:
-        raise PictureError(
-            f"{path} is too large: {width}×{height} is {megapixels:.10g} megapixels; at most "
-            f"{most:.10g} are read. Make it smaller, or set {LIMIT} higher."
-        )
-
-
-def _most_megapixels() -> float:
-    text = os.environ.get(LIMIT, str(USUAL_LIMIT))
-    try:
-        most = float(text)
-    except ValueError:
-        most = 0.0
-    if not most > 0:
-        raise SettingsError(f"{LIMIT} must be a number of megapixels above 0; got {text!r}.")
-    return most
+def open_picture(path: Path) -> AbstractContextManager[Image.Image]:
+    """Open an image as `opened_picture` does; errors are `PictureError`s that name the file."""
+    return opened_picture(path, PictureError, SettingsError)
 
 
 def check_opaque(path: Path, file: Image.Image) -> None:
-    """`PictureError` where the open image at `path` is partly transparent.
-
-    What such a pixel holds is not what anybody sees, and often black.
-    """
-    if file.has_transparency_data and np.asarray(file.convert("RGBA"))[..., 3].min() < 255:
-        raise PictureError(f"{path} is partly transparent; save it without that.")
-
-
-def upright(file: Image.Image) -> Image.Image:
-    """The open image in RGB, turned as its camera says it was held (EXIF), as viewers show it."""
-    file.load()  # whose errors count
-    with suppress(Exception):  # of a camera's notes that nobody can read
-        ImageOps.exif_transpose(file, in_place=True)
-    return file.convert("RGB")
+    """Raise `PictureError` if the open image at `path` is partly transparent."""
+    opaque(path, file, PictureError)
 
 
 def read_pixels(path: Path, size: tuple[int, int] | None = None) -> np.ndarray:

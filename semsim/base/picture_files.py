@@ -1,0 +1,88 @@
+"""Picture files, read as viewers show them; both halves refuse the same ones."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from semsim.base import UserError
+
+LIMIT = "SEMSIM_MAX_MEGAPIXELS"  # environment variable: the largest picture that is read
+USUAL_LIMIT = 50.0
+# Their headers hold their size. An icon, for one, holds a picture of another, decoded when opened.
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
+# Of 8 bits a channel. Of others PIL cuts off what is above 255: 16 bits of grey become white.
+_MODES = {"1", "L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr"}
+
+
+@contextmanager
+def opened_picture(
+    path: Path, broken: type[UserError], setting: type[UserError]
+) -> Iterator[Image.Image]:
+    """Yield the picture at `path` as PIL opens it: its header is read, its pixels are not yet.
+
+    Args:
+        path: a file.
+        broken: the error for a file that is missing, no picture, of other than 8 bits a channel,
+            or so large by its header that it could fill the memory. It also stands for what goes
+            wrong with the pixels within the block.
+        setting: the error for a value of `LIMIT` that is no number above 0.
+    """
+    try:
+        with Image.open(path, formats=FORMATS) as file:
+            _check_size(path, *file.size, broken, setting)
+            if file.mode not in _MODES:
+                raise broken(
+                    f"{path} has pixels of kind {file.mode}; expected 8 bits a channel. Save it so."
+                )
+            yield file
+    except FileNotFoundError:
+        raise broken(f"No image at {path}.") from None
+    except Image.DecompressionBombError as error:  # comes before the size is known
+        raise broken(f"{path} is too large to be read: {error}") from error
+    except UserError:
+        raise
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+        raise broken(f"{path} is not a readable image: {error}") from error
+
+
+def _check_size(
+    path: Path, width: int, height: int, broken: type[UserError], setting: type[UserError]
+) -> None:
+    megapixels, most = width * height / 1e6, _most_megapixels(setting)
+    if megapixels > most:
+        raise broken(
+            f"{path} is too large: {width}×{height} is {megapixels:.10g} megapixels; at most "
+            f"{most:.10g} are read. Make it smaller, or set {LIMIT} higher."
+        )
+
+
+def _most_megapixels(setting: type[UserError]) -> float:
+    text = os.environ.get(LIMIT, str(USUAL_LIMIT))
+    try:
+        most = float(text)
+    except ValueError:
+        most = 0.0
+    if not most > 0:
+        raise setting(f"{LIMIT} must be a number of megapixels above 0; got {text!r}.")
+    return most
+
+
+def opaque(path: Path, file: Image.Image, broken: type[UserError]) -> None:
+    """Raise `broken` if the open picture is partly transparent.
+
+    A viewer does not show what such a pixel holds; often it is black.
+    """
+    if file.has_transparency_data and np.asarray(file.convert("RGBA"))[..., 3].min() < 255:
+        raise broken(f"{path} is partly transparent; save it without that.")
+
+
+def upright(file: Image.Image) -> Image.Image:
+    """Return the open picture in RGB, turned as its camera says it was held (EXIF)."""
+    file.load()  # whose errors count
+    with suppress(Exception):  # of a camera's notes that nobody can read
+        ImageOps.exif_transpose(file, in_place=True)
+    return file.convert("RGB")
