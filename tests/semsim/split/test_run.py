@@ -13,7 +13,7 @@ from semsim.metrics.pixel import psnr
 from semsim.sets.reader import read_set
 from semsim.split.plan import SplitPlace, SplitPlan
 from semsim.split.run import run_split
-from semsim.split.split_job import SplitJob, plan_of, queue_split, whole_plan
+from semsim.split.split_job import SplitJob, plan_of, queue_split
 from semsim.split.store import SplitStore, check_shared
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
 
@@ -58,9 +58,6 @@ def test_what_was_there_before_is_counted(done, tmp_path):
     again = run_split(replace(PLAN, name="again"), place(folder))
     # The recogniser, two systems, and five attacks with two seeds.
     assert again["reused"] == 1 + 2 + 5 * 2
-    order = SplitJob(plan=PLAN, place=place(folder))
-    assert whole_plan(order, again) is None
-    assert whole_plan(order, outcome) == PLAN
 
 
 def test_other_test_images_are_classified_anew(tmp_path):
