@@ -74,6 +74,13 @@ def answers(url: str) -> bool:
 
 SCRIPTS = {"semsim-studio": "semsim.cli.studio", "dask": "dask.__main__"}
 
+# As pip writes it: a process that is spawned imports it once more, and must not begin anew.
+SCRIPT = """#!{python}
+from {module} import main
+if __name__ == "__main__":
+    main()
+"""
+
 
 def environment(checkout: Path) -> Path:
     """The programs of an environment in a checkout, as `make run` leaves it."""
@@ -83,7 +90,7 @@ def environment(checkout: Path) -> Path:
     (site / "here.pth").write_text(f"{sysconfig.get_path('purelib')}\n{checkout}\n")
     for name, module in SCRIPTS.items():
         script = place / "bin" / name
-        script.write_text(f"#!{place}/bin/python\nfrom {module} import main\nmain()\n")
+        script.write_text(SCRIPT.format(python=place / "bin/python", module=module))
         script.chmod(0o755)
     return place / "bin"
 
