@@ -201,7 +201,7 @@ def train(chromium: Browser, studio: Studio) -> None:
     expect(page.locator("#learn-preset input[value=mixed]")).to_be_checked()
     page.locator("#learn-preset input[value=small]").check()
     page.get_by_text("Settings", exact=True).click()
-    choose(page, "#learn-backbone", "resnet18")
+    choose(page, "#learn-backbone", "lenet")
     page.locator("#learn-epochs input").fill("2")
     page.locator("#learn-start").click()
     expect(page.locator("#learn-status [data-state]")).to_be_visible()
