@@ -3,12 +3,18 @@
 import sys
 
 from semsim.base.places import BROUGHT, PROGRAM
+from semsim.errors import foreign
 
 
 def main() -> None:
     """Do what the words after `semsim-studio` ask for."""
     sys.path[0] = str(BROUGHT)  # in place of the script's own folder
-    from app import front
+    try:
+        from app import front
+    except ImportError:
+        if told := foreign():
+            raise SystemExit(f"Error: {told}") from None
+        raise
 
     sys.path[:] = [*sys.path[1:], ""]  # a network of one's own is imported from where one is
     front(prog_name=PROGRAM)

@@ -241,6 +241,29 @@ def test_what_another_project_left_without_its_first_file_is_told(tmp_path):
     assert "Install only semsim-studio, in a new environment." in done.stdout
 
 
+def test_the_command_tells_of_another_project(tmp_path):
+    ours, brought = tmp_path / "semsim", tmp_path / "brought"
+    ours.mkdir()
+    brought.mkdir()
+    (ours / "__init__.py").touch()  # as another project has it
+    shutil.copy(ROOT / "app.py", brought)
+    for place in ROOT.glob("semsim/*"):
+        if place.name != "__init__.py":
+            (ours / place.name).symlink_to(place)
+    (ours / "brought").symlink_to(brought)
+    code = "from semsim.cli.studio import main; main()"
+    path = f"{tmp_path}{os.pathsep}{ROOT}"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd="/",
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr.startswith("Error: Another project's semsim is or was installed")
+    assert done.returncode == 1
+
+
 def test_doctor_tells_of_another_project(beside_another):
     code = "from pathlib import Path; from semsim.cli.doctor import machine"
     code += "; print([row[0] for row in machine(Path('nowhere'), 'cpu')])"
