@@ -1,7 +1,6 @@
 """What a reader must be told of the metrics of a comparison, beside what its statistics say."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -16,12 +15,14 @@ from semsim.metrics.provenance import Training, checkpoint_of, read_training
 from semsim.reporting.notation import number
 from semsim.words import counted
 
+_UNKNOWN = "not known which of these originals it learned from"
+
 
 def training_remarks(analysis: Analysis, checkpoints: Path) -> list[str]:
-    """Of each SemSim: whether programs voted for it, whether it learned from this very study, and
-    whether it beats its own start on these images.
+    """Say of each SemSim who voted for it, which originals it saw and if it beats its own start.
 
-    A file that cannot be read has no remark; it has no number either.
+    Of one whose file is missing or cannot be read, as where scores came with the data, say that
+    it is not known.
     """
     remarks = []
     images = analysis.evidence.images
@@ -29,14 +30,15 @@ def training_remarks(analysis: Analysis, checkpoints: Path) -> list[str]:
         checkpoint = checkpoint_of(spec.name)
         if not checkpoint:
             continue
-        with suppress(WeightsError):
-            path = checkpoints / f"{checkpoint}.safetensors"
+        path = checkpoints / f"{checkpoint}.safetensors"
+        try:
             said = _origin_of(read_training(path), images)
-            beside = control_remarks(
-                spec, analysis.specs, analysis.evidence, analysis.settings, path
-            )
-            remarks += [f"{spec.title}: {'; '.join(said)}."] if said else []
-            remarks += [f"{spec.title}: {words}" for words in beside]
+        except WeightsError:
+            remarks.append(f"{spec.title}: {_UNKNOWN}, as no checkpoint here says it.")
+            continue
+        beside = control_remarks(spec, analysis.specs, analysis.evidence, analysis.settings, path)
+        remarks += [f"{spec.title}: {'; '.join(said)}."] if said else []
+        remarks += [f"{spec.title}: {words}" for words in beside]
     return remarks
 
 
@@ -49,7 +51,7 @@ def _origin_of(training: Training, images: pd.DataFrame) -> list[str]:
         by_name = ", going by their names" if found.seen & found.by_name else ""
         said.append(f"in-sample: it learned from {len(found.seen)} of these {originals}{by_name}")
     elif found.unknown:
-        said.append("not known which of these originals it learned from")
+        said.append(_UNKNOWN)
     return [*said, *namesakes_words(found)]
 
 

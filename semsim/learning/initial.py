@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from semsim.errors import DataError, WeightsError
 from semsim.learning.settings import IMAGENET, SCRATCH
 from semsim.metrics.learned import Learned, learned_by
-from semsim.metrics.provenance import control_in, read_training
+from semsim.metrics.provenance import KIND, control_in, read_training
 from semsim.weights import sha256_of, tensor_facts
 from semsim.words import counted
 
@@ -80,18 +80,17 @@ def load_initial(model: SemSimModel, weights: str) -> None:
 
 
 def seen_before(weights: str) -> Learned:
-    """The originals whose votes are in the weights so called; none where they are no SemSim's."""
-    nothing = Learned(pictures={})
-    if weights in (SCRATCH, IMAGENET):
-        return nothing
-    try:
-        return learned_by(read_training(Path(weights)))
-    except WeightsError:
-        return nothing
+    """Return the originals whose votes are in the weights so called; none in those of no SemSim.
+
+    Raises `WeightsError` for a SemSim that does not say what it learned from.
+    """
+    if weights in (SCRATCH, IMAGENET) or not _is_semsim(Path(weights)):
+        return Learned(pictures={})
+    return learned_by(read_training(Path(weights)))
 
 
 def check_unseen(weights: str, test: pd.DataFrame) -> None:
-    """`DataError` where a training from `weights` could not be judged by the labels in `test`.
+    """Raise `DataError` where the labels in `test` could not judge a training from `weights`.
 
     Its weights are then of a SemSim that has learned what people said of some of them.
     """
@@ -144,6 +143,14 @@ def start_facts(path: Path) -> dict[str, Any] | None:
         return dict(json.loads(metadata["config"])) if metadata.get("kind") == START_KIND else None
     except (SafetensorError, OSError, KeyError, ValueError):
         return None
+
+
+def _is_semsim(path: Path) -> bool:
+    """Return whether the weights at `path` are of a SemSim; those of a .pth never are."""
+    try:
+        return tensor_facts(path).get("kind") == KIND
+    except (SafetensorError, OSError):
+        return False
 
 
 def _mark(facts: Mapping[str, Any]) -> str:

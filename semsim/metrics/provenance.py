@@ -27,12 +27,12 @@ class Training:
 
     simulated: whether any of the votes were simulated, so that no person stands behind them.
     settings: every setting that determined the result.
+    pixels: by the key of each original whose votes it was given (`original_keys`), also of those
+        it was only watched by, what tells its pictures from others (`semsim.metrics.learned`).
     results: what was measured at the end, such as the accuracy on held-out originals.
     stopped: why it ended before its last epoch; empty where it did not.
     control: of `CONTROLS` where this is no SemSim of its own but what one is compared with.
     start: sha256 of the file with its own start, kept beside it; empty where none was kept.
-    pixels: by the key of each original whose votes it was given (`original_keys`), also of those
-        it was only watched by, what tells its pictures from others (`semsim.metrics.learned`).
     """
 
     n_originals: int
@@ -41,13 +41,13 @@ class Training:
     created: str
     versions: Mapping[str, str]
     settings: Mapping[str, Any]
+    pixels: Mapping[str, Sequence[str]]
     study: str = ""
     warnings: Sequence[str] = ()
     results: Mapping[str, float] = field(default_factory=dict)
     stopped: str = ""
     control: str = ""
     start: str = ""
-    pixels: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def semsims(checkpoints: Path) -> list[str]:

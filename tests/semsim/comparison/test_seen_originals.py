@@ -129,3 +129,9 @@ def test_those_of_which_nothing_is_known_do_not_count(labels, checkpoints):
     said = notes(some, checkpoints, "new", unseen_by="new")
     assert said.startswith("Only the 2 of 5 originals count")
     assert "Whether it learned from 1 other is not known; they do not count." in said
+
+
+def test_scores_of_a_semsim_whose_checkpoint_is_not_here_tell_nothing(labels, checkpoints):
+    said = notes(labels(0), checkpoints, "elsewhere")
+    unknown = "not known which of these originals it learned from, as no checkpoint here says it."
+    assert said == f"SemSim (elsewhere): {unknown}"

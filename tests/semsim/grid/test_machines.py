@@ -26,21 +26,11 @@ from semsim.attacks import ATTACKS
 from semsim.attacks.invgrad import InvGrad
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.runner import HowToRun, run_plan
-from semsim.campaign.store import PieceStore
-from semsim.campaign.work import crashed
 from semsim.errors import JobError
 from semsim.grid import machines as machines_code
 from semsim.grid.engine import Piece, compute
 from semsim.grid.machines import connect, product_version, stray
 
-# As a scheduler without the product on its path made a campaign keep it.
-ENGINE = """Traceback (most recent call last):
-  File "semsim/campaign/runner.py", line 366, in _answer
-    return future.result(), ""
-  File "distributed/client.py", line 401, in result
-    return self.client.sync(self._result, callback_timeout=timeout)
-ModuleNotFoundError: No module named 'semsim'
-"""
 ROOT = Path(__file__).resolve().parents[3]
 DASK = str(Path(sys.executable).with_name("dask"))
 CPU = HowToRun(device="cpu")
@@ -214,20 +204,6 @@ def test_a_data_set_that_a_worker_has_not_is_not_kept_against_the_target(
     (tmp_path / "away").rename(root)
     again = run_plan(plan, tmp_path, alone, CPU)
     assert (again["computed"], again["n_failed"], again["undone"]) == (2, 0, {})
-
-
-def test_what_an_earlier_version_kept_of_a_machine_is_computed_again(alone, tmp_path):
-    plan = plan_of(SMALL)
-    store, why = PieceStore(tmp_path), ENGINE
-    store.failures.write(plan.targets[0].key, why)
-    run_plan(plan_of(replace(SMALL, name="other")), tmp_path, alone, CPU)
-    cell = plan.cells[0]
-    kept = store.cells.read(cell.key)
-    spoilt = crashed(kept.original, f"cnn-small/none could not be trained.\n\n{why}")
-    store.cells.write(cell.key, replace(kept, result=spoilt.result, crashed=True))
-    done = run_plan(plan, tmp_path, alone, CPU)
-    assert (done["n_ok"], done["computed"], done["reused"]) == (2, 1, 1)
-    assert np.array_equal(store.cells.read(cell.key).result.picture, kept.result.picture)
 
 
 def test_a_worker_that_no_other_machine_reaches_is_sent_away(tmp_path, caplog):

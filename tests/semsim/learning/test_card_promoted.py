@@ -2,22 +2,25 @@
 
 import json
 
+import pandas as pd
 import pytest
 import torch
 
 from semsim.errors import SettingsError, WeightsError
 from semsim.learning.card import FORMAT
 from semsim.learning.card_promoted import BUILT_IN, PROMOTED_FILE, doubt, promote, promoted
+from semsim.learning.controls import difference_rows
 from semsim.metrics.network import ModelSettings, SemSimModel, save_semsim
-from semsim.metrics.provenance import Training
+from semsim.metrics.provenance import START, Training
 
 
 @pytest.fixture
 def checkpoints(tmp_path):
     torch.manual_seed(0)
     model = SemSimModel(ModelSettings(backbone="lenet"), mean=[0.5] * 3, std=[0.3] * 3)
-    facts = {"n_originals": 1, "n_triplets": 1, "simulated": True, "created": ""}
-    save_semsim(model, tmp_path / "mine.safetensors", Training(**facts, versions={}, settings={}))
+    facts = {"n_originals": 1, "n_triplets": 1, "simulated": True, "created": "", "versions": {}}
+    training = Training(**facts, settings={}, pixels={"symbols/000": [""]})
+    save_semsim(model, tmp_path / "mine.safetensors", training)
     return tmp_path
 
 
@@ -62,13 +65,18 @@ def test_a_file_edited_by_hand_promotes_nothing(checkpoints, content):
         ({}, "nobody knows if it lost"),
     ],
 )
-def test_a_card_from_before_controls_is_judged_by_its_aucs(checkpoints, aucs, said):
-    rows = [
-        {"metric": name, "title": name.upper(), "auc": {"pooled": {"auc": auc}}}
-        for name, auc in {"semsim:mine": 0.67, **aucs}.items()
-    ]
-    rows.append({"metric": "human", "title": "People", "auc": {}})
-    card = {"format": FORMAT, "held_out": {"sample": "held-out", "metrics": rows}}
+def test_a_card_says_what_it_lost_to(checkpoints, aucs, said):
+    table = pd.DataFrame(
+        {
+            **{"metric": name, "title": name.upper(), "auc": 0.67, "other_auc": auc},
+            "difference": None if auc is None else 0.67 - auc,
+            **{"low": None, "high": None, "n_originals": 4, "undefined": None},
+        }
+        for name, auc in aucs.items()
+    )
+    against = difference_rows(table, {"semsim:mine.start": START})
+    judged = {"sample": "held-out", "against": against, "absent": {}, "loss": "mixed"}
+    card = {"format": FORMAT, "held_out": judged}
     (checkpoints / "mine.card.json").write_text(json.dumps(card))
     assert doubt(checkpoints, "mine").endswith(said)
     assert bool(doubt(checkpoints, "mine")) == bool(said)

@@ -12,6 +12,7 @@ from scipy.stats import spearmanr
 from semsim.analysis.result import AnalysisSettings
 from semsim.errors import DataError
 from semsim.images import read_image
+from semsim.learning import TrainSettings
 from semsim.learning.evaluation import Judging, auc_of, evaluate, semsim_row
 from semsim.metrics import Resources
 from semsim.metrics.network import (
@@ -34,8 +35,9 @@ def made(tmp_path_factory):
     torch.manual_seed(0)
     model = SemSimModel(ModelSettings(backbone="lenet"), mean=[0.5] * 3, std=[0.3] * 3)
     checkpoint = folder / "own" / "mine.safetensors"
-    facts = {"n_originals": 1, "n_triplets": 1, "simulated": True, "created": ""}
-    save_semsim(model, checkpoint, Training(**facts, versions={}, settings={}))
+    facts = {"n_originals": 1, "n_triplets": 1, "simulated": True, "created": "", "versions": {}}
+    settings, pixels = TrainSettings().result_settings(), {"symbols/none of these": [""]}
+    save_semsim(model, checkpoint, Training(**facts, settings=settings, pixels=pixels))
     resources = Resources(checkpoints=folder / "none", classifiers=())
     judging = Judging(resources=resources, scores=folder / "scores", metrics=METRICS)
     return labels, make_votes(labels), checkpoint, replace(judging, analysis=QUICK)

@@ -1,14 +1,24 @@
 """Weights to start from: asked for, whole, and of the right network."""
 
+import json
+
 import pytest
 import torch
 from safetensors.torch import save_file
 from torchvision.models import ResNet18_Weights, resnet18
 
 from semsim.errors import SettingsError, WeightsError
-from semsim.learning.initial import absolute, check_initial, identify, load_initial, starts
+from semsim.learning.initial import (
+    absolute,
+    check_initial,
+    identify,
+    load_initial,
+    seen_before,
+    starts,
+)
 from semsim.metrics.network import ModelSettings, SemSimModel, save_semsim
-from semsim.metrics.provenance import Training
+from semsim.metrics.provenance import KIND, Training, read_config
+from semsim.weights import write_tensors
 
 STATS = {"mean": [0.5] * 3, "std": [0.2] * 3}
 
@@ -58,9 +68,8 @@ def test_a_stem_for_small_images_stays_fresh(tmp_path, whole):
 def test_a_semsim_can_be_trained_further(tmp_path):
     first, second = model(seed=1), model(seed=2)
     settings = {"backbone": "lenet"}
-    origin = Training(
-        n_originals=1, n_triplets=1, simulated=True, created="", versions={}, settings=settings
-    )
+    facts = {"n_originals": 1, "n_triplets": 1, "simulated": True, "created": "", "versions": {}}
+    origin = Training(**facts, settings=settings, pixels={"symbols/000": [""]})
     save_semsim(first, tmp_path / "a.safetensors", origin)
     (tmp_path / "b.pth").touch()
     (tmp_path / "c.card.json").touch()
@@ -70,6 +79,18 @@ def test_a_semsim_can_be_trained_further(tmp_path):
     }
     load_initial(second, str(tmp_path / "a.safetensors"))
     assert same(of(first.body), of(second.body))
+
+
+def test_a_semsim_that_does_not_say_what_it_learned_from_is_no_start(tmp_path):
+    path, made = tmp_path / "a.safetensors", model()
+    facts = {"n_originals": 1, "n_triplets": 1, "simulated": True, "created": "", "versions": {}}
+    save_semsim(made, path, Training(**facts, settings={}, pixels={"symbols/000": [""]}))
+    assert list(seen_before(str(path)).pictures) == ["symbols/000"]
+    config = read_config(path)
+    del config["training"]["pixels"]
+    write_tensors(path, made.state_dict(), {"kind": KIND, "config": json.dumps(config)})
+    with pytest.raises(WeightsError, match=r"does not say how it was trained .*'pixels'"):
+        seen_before(str(path))
 
 
 def test_scratch_changes_nothing():

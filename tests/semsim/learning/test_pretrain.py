@@ -27,7 +27,8 @@ def data():
 @pytest.fixture(scope="module")
 def start(data, tmp_path_factory):
     path = tmp_path_factory.mktemp("start") / "lenet.safetensors"
-    save_start(pretrain(data, QUICK, device="cpu"), path, QUICK, {"dataset": "symbols"})
+    facts = {"dataset": "symbols", "at_chance": False}
+    save_start(pretrain(data, QUICK, device="cpu"), path, QUICK, facts)
     return path
 
 

@@ -73,7 +73,8 @@ def test_a_mixed_checkpoint_scores_as_the_model_that_was_saved(tmp_path):
     ).eval()
     model.weights.copy_(torch.tensor([1.0, 0.0, 0.5, 0.25, 3.0]))
     facts = {"n_originals": 1, "n_triplets": 1, "simulated": True, "created": ""}
-    save_semsim(model, tmp_path / "m.safetensors", Training(**facts, versions={}, settings={}))
+    training = Training(**facts, versions={}, settings={}, pixels={"symbols/000": [""]})
+    save_semsim(model, tmp_path / "m.safetensors", training)
     a, b = pictures(), pictures(seed=1)
     found = semsim_distance(load_semsim(tmp_path / "m.safetensors"), a, b)
     assert torch.equal(found, semsim_distance(model, a, b))

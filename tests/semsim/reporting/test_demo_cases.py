@@ -8,12 +8,14 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from PIL import Image
 
 from semsim import SemSim
 from semsim.images import read_image
+from semsim.metrics.learned import learned_by
 from semsim.metrics.provenance import read_training
 from semsim.reporting.notation import number
 from semsim.sets.reader import read_set
@@ -71,9 +73,15 @@ def test_the_metrics_say_what_they_say_of_its_pictures(case):
 
 
 def test_the_semsim_has_learned_from_none_of_its_originals():
-    learned = set(read_training(CHECKPOINTS / "demo.safetensors").originals)
-    assert learned
-    assert not learned & {f"symbols/{case['image_id']}" for case in CASES}
+    training = read_training(CHECKPOINTS / "demo.safetensors")
+    assert len(training.pixels) >= training.n_originals > 0
+    pairs = pd.concat([made_by(case).pairs for case in CASES], ignore_index=True)
+    ids = {case["image_id"] for case in CASES}
+    cases = pairs[pairs["image_id"].isin(ids)].assign(dataset="symbols")
+    found = learned_by(training).among(cases)
+    assert found.unseen == {f"symbols/{image_id}" for image_id in ids}
+    assert not found.by_name  # told by their pixels, whatever they are called
+    assert not found.unseen & set(training.pixels)
 
 
 def test_readme_says_whom_the_semsim_sides_with_where_psnr_and_annotators_differ():

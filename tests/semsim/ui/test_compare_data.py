@@ -178,14 +178,18 @@ def test_the_report_knows_the_protocol_and_the_versions(made_context):
     assert "torch" in found.versions
 
 
+_BY_NAME = "in-sample: it learned from 1 of these 2 originals, going by their names."
+
+
 @pytest.mark.parametrize(
-    ("simulated", "study", "remarks"),
+    ("simulated", "original", "remarks"),
     [
-        (True, "Made", [": trained on simulated votes; in-sample: it learned from this study."]),
-        (False, "Another", [": not known which of these originals it learned from."]),
+        (True, "symbols/000", [f": trained on simulated votes; {_BY_NAME}"]),
+        (False, "symbols/other", []),
+        (False, "unknown/000", [": not known which of these originals it learned from."]),
     ],
 )
-def test_a_semsim_says_whom_it_learned_from(made_context, simulated, study, remarks):
+def test_a_semsim_says_whom_it_learned_from(made_context, simulated, original, remarks):
     training = Training(
         n_originals=1,
         n_triplets=1,
@@ -193,7 +197,7 @@ def test_a_semsim_says_whom_it_learned_from(made_context, simulated, study, rema
         created="",
         versions={},
         settings={},
-        study=study,
+        pixels={original: [""]},
     )
     context = made_context(n_images=2)
     model = SemSimModel(ModelSettings(backbone="lenet"), mean=[0.5] * 3, std=[0.2] * 3)
@@ -219,7 +223,7 @@ def test_a_semsim_stands_beside_its_controls(made_context, control, than, title)
     torch.manual_seed(0)
     model = SemSimModel(ModelSettings(backbone="lenet"), mean=[0.5] * 3, std=[0.2] * 3)
     facts = {"n_originals": 1, "n_triplets": 1, "simulated": False, "created": ""}
-    bare = Training(**facts, versions={}, settings={})
+    bare = Training(**facts, versions={}, settings={}, pixels={"symbols/other": [""]})
     mine = context.checkpoints / "mine.safetensors"
     shuffled = {"shuffled_votes": True} if control == "shuffled" else {}
     kept = control_path(mine, control)
