@@ -71,6 +71,9 @@ NGINX = "deploy/nginx.conf"
 NOT_TYPED = {
     "deploy/semsim-studio@.service": "needs a systemd that runs; test_deploy.py lets one verify it"
 }
+# Installs, so nobody types it here; README types the same in its text.
+START = "docs/how-to/start.md"
+BY_HAND = re.findall(r"^``` \{ \.text \}\n(.*?)^```$", TEXTS[START], re.DOTALL | re.MULTILINE)
 TAKEN_IN = [name for text in TEXTS.values() for name in re.findall(r'^ *--8<-- "(.*)"', text, re.M)]
 EXAMPLE = "tcp://10.0.0.1:8786"  # the address in the page
 STEPS = [step for block in BLOCKS if block.kind in ("sh", "python") for step in block.steps()]
@@ -367,11 +370,17 @@ def check_cells(rule, text, printed):
 def test_no_block_is_left_out():
     begun = re.compile(r"^ *``` *\S", flags=re.MULTILINE)
     fences = sum(len(begun.findall(text)) for text in TEXTS.values())
-    assert fences == len(BLOCKS) + len(TAKEN_IN)
+    assert fences == len(BLOCKS) + len(TAKEN_IN) + len(BY_HAND)
     assert {block.kind for block in BLOCKS} == {"sh", "text", "python", "powershell"}
     texts = [b.text for b in BLOCKS if b.kind == "text"]
     assert texts == [DEPLOYED, SEVERAL_MACHINES, FEDERATED]
     assert {*TAKEN_IN} == {*EXAMPLES, NGINX, *NOT_TYPED}
+
+
+def test_what_is_done_by_hand_is_what_the_readme_says():
+    lines = [line for block in BY_HAND for line in block.splitlines()]
+    assert len(lines) == 4
+    assert [line for line in lines if f"`{line}`" not in README] == []
 
 
 def test_several_machines_are_set_up_as_typed(clone, tmp_path):

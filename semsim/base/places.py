@@ -51,12 +51,16 @@ def resolved(path: Path | str) -> Path:
     """Return `path`, or what it names of the product's own files where nothing lies there.
 
     `data/demo/…` and `checkpoints/…` come with the product; `demo/NAME/…` is a set of `demo_sets`.
+    A path that the system cannot look up, as one too long, is returned as it is.
     """
     given = Path(path)
     top, name, *rest = (*given.parts, "", "")
     sets = demo_sets() if top == "demo" else {}
     own = sets[name].joinpath(*rest) if name in sets else BROUGHT / given
-    return own if own.exists() and not given.exists() else given
+    try:
+        return own if own.exists() and not given.exists() else given
+    except OSError:
+        return given
 
 
 CHECKPOINTS = home() / "checkpoints"

@@ -92,6 +92,11 @@ def test_what_lies_here_comes_before_the_demo(tmp_path, monkeypatch):
     assert places.resolved(here) == here
 
 
+def test_a_path_too_long_to_look_up_is_returned_as_it_is():
+    long = Path("x" * 300)
+    assert places.resolved(long) == long
+
+
 def test_the_demo_names_its_sets():
     folders = sorted((ROOT / "data/demo/sets").iterdir())
     assert demo() == ROOT / "data/demo"

@@ -77,7 +77,7 @@ def test_a_network_that_cannot_be_attacked_is_told_before_anything_runs(tmp_path
         "nets:no_module": "should give a torch.nn.Module",
         "nets:wrong_shape": "should give logits",
     }
-    plan = ("-m", "semsim", "campaign", "plan", *TINY, "--data-dir", "data", "--model")
+    plan = ("python", "-m", "semsim", "campaign", "plan", *TINY, "--data-dir", "data", "--model")
     done, codes = in_turn(tmp_path, *((*plan, named) for named in words))
     assert codes == [2, 2, 2]
     told = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
@@ -87,7 +87,7 @@ def test_a_network_that_cannot_be_attacked_is_told_before_anything_runs(tmp_path
 
 
 def in_turn(folder: Path, *lines: tuple[str, ...]) -> tuple[subprocess.CompletedProcess, list[int]]:
-    """`python <line>` of each in `folder`, in one process that imports torch once; exit codes."""
+    """Each line in `folder`, in one process that imports torch once; exit codes."""
     given, results = folder / "steps.json", folder / "results.json"
     given.write_text(json.dumps([("", line) for line in lines]))
     done = python(folder, str(ROOT / "tests/readme_runner.py"), str(given), str(results))

@@ -89,8 +89,10 @@ def test_what_cannot_be_done_says_why(words, says, tmp_path):
 def test_a_plan_says_what_it_takes_and_computes_nothing(tmp_path):
     done = reproduced(tmp_path, "--plan", "--json")
     rows = json.loads(done.stdout)
-    assert {row["what"] for row in rows} >= {"train none", "read none, adaptive-aligned"}
-    assert all(row["seconds"] > 0 for row in rows)
+    assert {row["what"] for row in rows} == {
+        f"{do} {d}" for do in ("train", "attack") for d in DEFENCES
+    }
+    assert all(row["steps"] >= row["cells"] > row["done"] == 0 for row in rows)
     assert not list(tmp_path.rglob("*"))
 
 

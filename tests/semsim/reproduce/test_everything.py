@@ -1,7 +1,6 @@
 """The map of everything: what it is made of, what cannot be, and its smallest scale whole."""
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -89,17 +88,25 @@ def test_data_that_is_not_here_is_said_before_anything_is_made(tmp_path, monkeyp
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_plan_has_cells_time_and_disk_and_computes_nothing(tmp_path):
+def test_a_plan_has_cells_and_steps_and_computes_nothing(tmp_path):
     done = typed("--preset", "smoke", "--plan", "--json", "--out", str(tmp_path))
     assert done.exit_code == 0, done.output
     rows = json.loads(done.stdout)
     attacked = [row for row in rows if row["what"].startswith("attack ")]
     # Two originals in 3 × 8 cells, and in 2 × 5 on the second network.
-    assert sum(row["count"] for row in attacked) == 2 * 34
-    assert {row["what"] for row in attacked} == {f"attack {name}" for name in ATTACKS}
-    assert {row["what"] for row in rows} >= {"train", "train simulated people"}
-    assert all(row["seconds"] > 0 for row in rows)
-    assert re.search(r"core-(hours|days), [\d.]+ [MG]B of disk", done.stderr)
+    assert sum(row["cells"] for row in attacked) == 2 * 34
+    assert {row["what"] for row in attacked} == {f"attack {name}:fast,steps=2" for name in ATTACKS}
+    assert all(row["steps"] == 2 * row["cells"] for row in attacked)
+    assert [row for row in rows if row not in attacked] == [
+        {
+            "part": rows[0]["part"],
+            "what": "train targets",
+            "cells": 5,
+            "done": 0,
+            "steps": 5,
+        }
+    ]
+    assert "73 cells, 0 of them done" in done.stderr
     assert "34 cells to compute, 2 originals each; 14 that cannot be" in done.stderr
     assert not list(tmp_path.glob("smoke/runs/everything*"))
 

@@ -20,6 +20,7 @@ from annotation.store.studies import all_studies
 from annotation.study.exports import read_study
 from annotation.study.labelling import next_items, vote
 from semsim.attacks.as_text import read_attack
+from semsim.base.places import PROGRAM
 from semsim.cli.reproduce import app
 from semsim.datasets.digits import Digits
 from semsim.errors import DataError, SettingsError
@@ -184,7 +185,7 @@ def test_commands_that_are_to_be_typed_may_name_folders_with_spaces():
     studies = [data / f"{part.name}.yaml" for part in scale.parts]
     again = ["--data-dir", str(data)]
     lines = next_steps(scale, studies, data, data, again).splitlines()
-    typed = [shlex.split(line) for line in lines if line.startswith("python -m ")]
+    typed = [shlex.split(line) for line in lines if line.startswith(f"{PROGRAM} ")]
     assert len(typed) == 3 * len(studies) + 1
     for words in typed:
         assert words[words.index("--data-dir") + 1] == "my data"
@@ -202,10 +203,10 @@ def test_it_ends_with_studies_for_people(made):
     assert {one.stem for one in studies.glob("*.yaml")} == set(ROWS.values())
     for name in ROWS.values():
         assert f"--file {studies / name}.yaml" in first.output
-        assert f"annotation export {name} --out" in first.output
+        assert f"{PROGRAM} study export {name} --out" in first.output
     # Without them the command would look for the sets and studies elsewhere.
     places = f"--data-dir {folder / 'data'} --out {folder / 'out'}"
-    assert f"reproduce semsim --preset smoke {places} --votes " in first.output
+    assert f"{PROGRAM} reproduce semsim --preset smoke {places} --votes " in first.output
 
 
 @pytest.fixture(scope="module")
