@@ -48,7 +48,8 @@ def make(tmp_path):
 
     def run(lacks=""):
         around = {**os.environ, "PATH": path, "LACKS": lacks, "ASKED": str(tmp_path / "asked")}
-        around.pop("MAKEFLAGS", None)
+        for name in ("MAKEFLAGS", "MFLAGS", "ARGS", "PORT", "HOST"):
+            around.pop(name, None)
         done = subprocess.run(
             ["make", "run"],
             cwd=folder,

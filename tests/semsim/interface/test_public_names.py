@@ -231,7 +231,7 @@ def test_what_another_project_left_without_its_first_file_is_told(tmp_path):
     code = "from semsim.errors import foreign; print(foreign())"
     around = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-S", "-c", code],
         cwd="/",
         env=around,
         capture_output=True,
