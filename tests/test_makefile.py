@@ -51,7 +51,7 @@ def make(tmp_path):
         for name in ("MAKEFLAGS", "MFLAGS", "ARGS", "PORT", "HOST"):
             around.pop(name, None)
         done = subprocess.run(
-            ["make", "run"],
+            ["make", "--no-print-directory", "run"],
             cwd=folder,
             env=around,
             capture_output=True,
