@@ -1,8 +1,8 @@
-"""Which test files a change touches: `make check` runs these, `make test` runs all.
+"""Which test files a change touches: `make check` runs these, `make test-all` runs all.
 
 A changed test file is one; so is one that imports a changed module, or that is called after a
 changed file, as tests/…/test_home.py is after home.html. Tests in a browser are left to
-`make test`, and so is what a module changes for those that import it.
+`make test-all`, and so is what a module changes for those that import it.
 
     python tests/touched.py [REVISION]    since this branch left REVISION, main if left out
 """
