@@ -176,7 +176,7 @@ def installed_as_made(checkout, around):
     """What the Makefile does after the libraries: those of these tests stand for them."""
     here = environment(checkout)
     (here / PROGRAM).unlink()
-    (line,) = re.findall(r"^\t\$\(BIN\)/(python -m pip .*--editable .*)$", MAKEFILE, re.MULTILINE)
+    (line,) = re.findall(r"^\t@?\$\(BIN\)/(python -m pip .*--editable .*)$", MAKEFILE, re.MULTILINE)
     offline = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"}  # hatchling is here already
     command = [here / "python", *shlex.split(line)[1:]]
     done = subprocess.run(
