@@ -121,7 +121,7 @@ async function look() {
 
 function suggestName() {
   const sets = all('input[name="set"]:checked');
-  if (named || !sets.length) return;
+  if (named || !sets.length || document.activeElement?.id === 'set-name') return;
   const words = `${task().replace(/^./, (one) => one.toUpperCase())}: ${sets[0].closest('label').dataset.setOf}`;
   $('#set-name').value = `${words}, ${sets.length} ${sets.length === 1 ? 'set' : 'sets'}`;
 }

@@ -32,7 +32,15 @@ from semsim.grid.engine import Piece, compute
 from semsim.grid.machines import connect, product_version, stray
 
 ROOT = Path(__file__).resolve().parents[3]
-DASK = str(Path(sys.executable).with_name("dask"))
+DASK = [str(Path(sys.executable).with_name("dask"))]
+# On a machine without the product: what is installed here is not found there.
+BARE = [
+    *(sys.executable, "-c"),
+    "import pathlib, sys; "
+    "sys.path = [one for one in sys.path "
+    "if not (pathlib.Path(one) / 'semsim/errors.py').exists()]; "
+    "from dask.__main__ import main; main()",
+]
 CPU = HowToRun(device="cpu")
 SMALL = toy_campaign(strategies=("none",), images=2, attacks=("invgrad:steps=3",))
 
@@ -55,7 +63,7 @@ def machines(folder: Path, host: str = "127.0.0.1", hosts=None, **workers: str |
             path = workers.get(name)
             around |= {} if path is None else {"PYTHONPATH": path}
             with (folder / f"{name}.log").open("wb") as log:
-                command = [DASK, *words, "--no-dashboard"]
+                command = [*(BARE if path is None else DASK), *words, "--no-dashboard"]
                 running.append(
                     subprocess.Popen(command, cwd=folder, env=around, stdout=log, stderr=log)
                 )
@@ -90,7 +98,7 @@ def test_a_worker_that_cannot_do_the_work_is_named_before_anything_starts(tmp_pa
         pass
     words = str(told.value).splitlines()
     assert len(words) == 3
-    (bare,) = [line for line in words if "No module named 'semsim'" in line]
+    (bare,) = [line for line in words if "No module named 'semsim" in line]
     assert bare.startswith("tcp://127.0.0.1:")
     assert "PYTHONPATH=. dask worker" in bare
     (older,) = [line for line in words if "another version of semsim" in line]
@@ -102,7 +110,7 @@ def test_a_worker_that_joins_later_and_cannot_do_the_work_ends_the_run(tmp_path)
     told = []
     with machines(tmp_path) as address, connect(address) as client:
         bare = subprocess.Popen(
-            [DASK, "worker", address, "--no-dashboard"],
+            [*BARE, "worker", address, "--no-dashboard"],
             cwd=tmp_path,
             env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
             stdout=subprocess.DEVNULL,
@@ -114,7 +122,7 @@ def test_a_worker_that_joins_later_and_cannot_do_the_work_ends_the_run(tmp_path)
         finally:
             bare.terminate()
             bare.wait()
-    assert told[0].note.endswith("waiting for a worker")
+    assert {one.done for one in told} == {0}
     assert not list((tmp_path / "data").rglob("*.npz"))
     assert not list((tmp_path / "data").rglob("*.error.txt"))
 
