@@ -1,4 +1,4 @@
-"""What commands share: options, progress bars, and where tables go."""
+"""Options, progress bars and tables that commands share."""
 
 import logging
 import sys

@@ -1,4 +1,4 @@
-"""What commands on studies share: where the data lies, and how a database is opened."""
+"""Options of commands on studies: the data folder, the database, the pictures."""
 
 import argparse
 import errno

@@ -1,4 +1,4 @@
-"""How commands are listed and called, how loud they are, how Ctrl-C ends them."""
+"""List and call commands, set how much they print, and end them on Ctrl-C."""
 
 import logging
 import signal

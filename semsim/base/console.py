@@ -1,4 +1,4 @@
-"""How every command prints results, remarks and errors.
+"""Print results, remarks and errors, the same for every command.
 
 Exit codes: 0 all was done, 1 some of it, 2 an error, 3 none of it where a command tells that from
 an error, and 130 after Ctrl-C. Errors go to standard error, after "Error:".

@@ -1,4 +1,4 @@
-"""What the science needs of a machine, for `semsim-studio doctor`."""
+"""Check what the science needs of a machine, for `semsim-studio doctor`."""
 
 from collections.abc import Iterator
 from pathlib import Path

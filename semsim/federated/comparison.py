@@ -140,7 +140,7 @@ def _check_attack(order: FederatedOrder, data: FederatedData, images: LabelledIm
 
 @dataclass(frozen=True, kw_only=True)
 class FederatedOutlook:
-    """What carrying out an order makes.
+    """Counts and disk of an order that is carried out.
 
     attacks: each by one party, on `pictures` pictures; none of a table. disk: bytes.
     """

@@ -1,4 +1,4 @@
-"""What a reproduction of the Ensembler paper trains and attacks, and what of that is done."""
+"""List the trainings and attacks of the Ensembler paper, and those that are done."""
 
 from itertools import product
 from pathlib import Path

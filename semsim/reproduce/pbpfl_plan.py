@@ -1,4 +1,4 @@
-"""What the tables of PBPFL train and attack, and what of that is done."""
+"""List the trainings and attacks of the PBPFL tables, and those that are done."""
 
 from collections.abc import Sequence
 from pathlib import Path

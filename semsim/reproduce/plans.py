@@ -1,4 +1,4 @@
-"""What a reproduction would run, what of that is done, and what was not run of its paper."""
+"""Print the cells of a reproduction: to run, done, and not run of its paper."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -59,7 +59,7 @@ class Work:
 
     @property
     def trains(self) -> bool:
-        """Whether these are trainings."""
+        """Return True for trainings, False for attacks."""
         return self.what.startswith("train")
 
 

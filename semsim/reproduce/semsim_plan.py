@@ -1,4 +1,4 @@
-"""What a reproduction of the SemSim paper is made of."""
+"""List the parts of a reproduction of the SemSim paper."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What carrying out an experiment in split inference makes: systems, attacks, sets and disk."""
+"""Count the systems, attacks, sets and disk of an experiment in split inference."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -24,7 +24,7 @@ from semsim.split.system import SplitSystem, empty_system
 
 @dataclass(frozen=True, kw_only=True)
 class SplitOutlook:
-    """What carrying out a plan makes where nothing of it is done yet.
+    """Counts and disk of a plan of which nothing is done yet.
 
     attacks: each on `pictures` pictures. disk: bytes.
     """
