@@ -9,6 +9,7 @@ commands, which read names in exported votes, see the same. Several studies may 
 knows the id gets no table that has another.
 """
 
+import io
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -271,7 +272,8 @@ def _alone(data: Path) -> Iterator[None]:
 def _tables(data: Path) -> dict[Path, pd.DataFrame]:
     """Every table that is kept, the oldest first."""
     paths = sorted(_folder(data).glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns)
-    return {path: pd.read_parquet(path) for path in paths}
+    # A reader of Parquet opens a path twice, and another may replace the file in between.
+    return {path: pd.read_parquet(io.BytesIO(path.read_bytes())) for path in paths}
 
 
 def _said_of(table: pd.DataFrame) -> list[str]:

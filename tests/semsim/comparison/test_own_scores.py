@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -132,14 +133,13 @@ def test_a_full_disk_takes_nothing_away(tmp_path, monkeypatch):
 
 def test_a_table_that_is_replaced_while_somebody_reads_is_read_anew(tmp_path, monkeypatch):
     keep_own(tmp_path, ["Cats"], of("edges"))
-    read = pd.read_parquet
 
     def replaced(path):
         monkeypatch.undo()
         keep_own(tmp_path, STUDY, of("blur"))
-        return read(path)
+        return path.read_bytes()
 
-    monkeypatch.setattr(pd, "read_parquet", replaced)
+    monkeypatch.setattr(Path, "read_bytes", replaced)
     assert metrics_of(tmp_path, "Cats") == ["blur", "edges"]
 
 
