@@ -82,11 +82,8 @@ def skip_without(name: str) -> NoReturn:
 
 def summary(reasons: list[str]) -> list[str]:
     """Return a line for each program that the reasons of skipped tests name, with its count."""
-    names = [reason.partition(MISSING)[2] for reason in reasons if MISSING in reason]
-    return [
-        f"{name} ({names.count(name)} tests): {NEEDED[name].install}"
-        for name in dict.fromkeys(names)
-    ]
+    counts = {name: sum(f"{MISSING}{name}" in one for one in reasons) for name in NEEDED}
+    return [f"{name} ({n} tests): {NEEDED[name].install}" for name, n in counts.items() if n]
 
 
 if __name__ == "__main__":
