@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from semsim.base.console import ERROR as ERROR
-from semsim.base.console import NONE as NONE
-from semsim.base.console import SOME as SOME
 from semsim.base.console import STDOUT as STDOUT
 from semsim.base.console import Json as Json
 from semsim.base.console import say as say

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 import annotation
-from semsim.base.console import ERROR as ERROR
 from semsim.base.console import STDOUT as STDOUT
 from semsim.base.console import Json as Json
 from semsim.base.console import failed as failed

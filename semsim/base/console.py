@@ -16,7 +16,7 @@ import typer
 
 from semsim.base import UserError
 
-SOME, ERROR, NONE = 1, 2, 3
+ERROR = 2
 STDOUT = Path("-")
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON list instead of a table.")]
 log = logging.getLogger("semsim")

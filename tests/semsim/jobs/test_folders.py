@@ -12,7 +12,7 @@ import pandas as pd
 import psutil
 import pytest
 from helpers import ROOT, until
-from helpers import ended as wait_for_end
+from helpers import ended as ends
 
 from semsim.base.whole import write_json
 from semsim.errors import DataError, JobError
@@ -74,11 +74,6 @@ def owner(job):
 
 def pid_of(job):
     return owner(job)["pid"]
-
-
-def ends(job):
-    wait_for_end(job)
-    return jobs.state(job)
 
 
 def works(job):
