@@ -25,9 +25,12 @@ os.environ["PYTEST_TIMEOUT"] = str(limit(600))
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """What `-n auto` means: browsers and databases leave a core idle, so one more than cores."""
-    return (os.cpu_count() or 1) + 1
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return what `-n auto` means: more than cores, as browsers, jobs and databases are waited for.
+
+    The slow tests wait most.
+    """
+    return (os.cpu_count() or 1) + (1 if config.option.markexpr == "not slow" else 2)
 
 
 @pytest.hookimpl(wrapper=True)

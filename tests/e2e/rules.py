@@ -29,6 +29,8 @@ LOOKS = (
     Look(390, 844, "light"),
 )
 USUAL, TELEPHONE = LOOKS[0], LOOKS[3]
+# Those in which the rules are asked for: each width and each of the colours is in one of them.
+JUDGED = (USUAL, LOOKS[2], TELEPHONE)
 TIMES = 3
 MOST_SHIFT = 0.05
 # The browser's own sum of what moved by itself on a page (cumulative layout shift).
@@ -113,7 +115,8 @@ STICKS_OUT = """() => {
     }
     return told;
 }"""
-_JUDGED = """async ([part, options]) => (await axe.run(part, options)).violations.flatMap((one) =>
+_VIOLATIONS = """async ([part, options]) =>
+    (await axe.run(part, options)).violations.flatMap((one) =>
     one.nodes.map((node) => [
         `${one.id} ${node.target}`,
         `${one.id} (${one.impact}): ${node.target} ${node.html.slice(0, 160)}`,
@@ -169,4 +172,4 @@ def _judge(page: Page, part: str) -> dict[str, str]:
     if not page.evaluate("'axe' in window"):
         page.evaluate(Axe().axe_script)
     options = {"runOnly": list(RULES), "resultTypes": ["violations"]}
-    return dict(page.evaluate(_JUDGED, [part, options]))
+    return dict(page.evaluate(_VIOLATIONS, [part, options]))

@@ -23,6 +23,7 @@ from annotation.study.builtin import SIMULATED
 from annotation.study.labelling import list_studies
 from e2e.empty_server import EmptyServer
 from e2e.rules import (
+    JUDGED,
     LOOKS,
     MOST_SHIFT,
     SHIFT,
@@ -116,7 +117,7 @@ class Step(NamedTuple):
     shows: str
     does: Does = lambda page: None
     name: str = ""
-    looks: Sequence[Look] = LOOKS
+    looks: Sequence[Look] = JUDGED
 
 
 def over(shows: str, does: Does, name: str) -> Step:
