@@ -46,10 +46,14 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Do not import files of which nothing is asked: every process reads all of them."""
-    if config.option.markexpr != "not slow":
-        return None
     place = collection_path.relative_to(ROOT).as_posix() + "/" * collection_path.is_dir()
-    return True if place in RUN["slow"] else None
+    asked = config.option.markexpr
+    if asked == "not slow":
+        return True if place in RUN["slow"] else None
+    if asked == "slow" and place.endswith(".py"):
+        holds = any(one.startswith(place) or place.startswith(one) for one in RUN["slow"])
+        return None if holds else True
+    return None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
