@@ -25,7 +25,7 @@ from benchmarks.measuring import ROOT, code
 from semsim.base.whole import write_json, write_text
 
 RESULTS = ROOT / "benchmarks" / "results"
-SHOWN = re.compile(r"<!--=(\S+) (\S+) (\S+)-->(.*?)<!--/-->", re.DOTALL)
+SHOWN = re.compile(r"<!--=(\S+) (\S+) ([^\s<>]+)-->(.*?)<!--/-->", re.DOTALL)
 PAGES = ("README.md", "CONTRIBUTING.md", "data/demo/README.md", "benchmarks/README.md")
 
 
@@ -93,7 +93,8 @@ def _written(claim: Claim, form: str) -> str:
     if how and (claim.low is None or claim.high is None):
         raise LookupError(f"A page asks for an interval, and {claim} has none.")
     value, low, high = (
-        format(one, spec).replace("-", "−").replace("%", " %") if isinstance(one, (int, float))
+        format(one, spec).replace("-", "−").replace("%", " %")
+        if isinstance(one, (int, float))
         else str(one)
         for one in (claim.value, claim.low, claim.high)
     )

@@ -13,13 +13,14 @@ from semsim.reporting.notation import number
 from semsim.reporting.tables import Table
 from semsim.reproduce.everything_plan import Key, Worked
 from semsim.reproduce.judged import Judged, agreement_table, judge_sets
+from semsim.reproduce.map_differences import OK, differences, differences_table
 from semsim.reproduce.simulated_people import CONTROL
 from semsim.reproduce.simulated_votes import SAYS_NOTHING
 from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.terminal import rows_of
 from semsim.words import counted
 
-OK, FAILED, UNFIT = "ok", "failed", "cannot be"
+FAILED, UNFIT = "failed", "cannot be"
 _AGREEMENT = (
     *("metric", "title", "n", "rho", "rho_bw_low", "rho_bw_high"),
     *("rho_images_low", "rho_images_high", "undefined"),
@@ -118,7 +119,8 @@ def tables(found: Map) -> list[Table]:
     maps = [
         _grid(found.cells, network, name, title) for name, title in shown for network in networks
     ]
-    return [*maps, _controls(found, shown), _rho(found.agreement), _reasons(found.cells)]
+    apart = differences_table(differences(found.cells, found.specs))
+    return [*maps, _controls(found, shown), _rho(found.agreement), apart, _reasons(found.cells)]
 
 
 def _grid(cells: pd.DataFrame, network: str, name: str, title: str) -> Table:
