@@ -141,7 +141,8 @@ def _target(folder: Path, run: Mapping[str, Any]) -> TargetTest:
         return TargetTest()
     share, classes, chance = (found.get(one) for one in ("accuracy", "n_classes", "chance"))
     for name, value in (("accuracy", share), ("chance", chance)):
-        if value is not None and not (isinstance(value, int | float) and 0 <= value <= 1):
+        told = value is not None or share is not None  # who says how good it was says the chance
+        if told and not (isinstance(value, int | float) and 0 <= value <= 1):
             raise StudyError(
                 f"{folder}/run.json: target.{name} should be a share from 0 to 1; "
                 f"got {_told(value)}."
