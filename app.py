@@ -33,8 +33,8 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
     from annotation.votes.science import Science
     from annotation.web import frame
     from annotation.web.guard import Guard
+    from semsim.base.records import CASES, read_record
     from semsim.errors import DataError
-    from semsim.jobs.folders import read_json
     from semsim.reporting.glossary import glossary
     from semsim.sets.reader import set_choices
     from semsim.ui import ScienceContext, StudyChoice, pages
@@ -62,9 +62,8 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
         used_by=told(lambda folder: set_users.users_of(store, images, folder)),
     )
     jobs = lambda: running(data / "jobs")  # noqa: E731
-    lab = home.Lab(
-        cases=lambda: read_json(DEMO / "cases.json"), semsims=lambda: semsims(weights), running=jobs
-    )
+    cases = lambda: read_record(DEMO / "cases.json", CASES, DataError)  # noqa: E731
+    lab = home.Lab(cases=cases, semsims=lambda: semsims(weights), running=jobs)
     routes = (home.router(human, lab), *plain.routers(human, who), *pages.routers(science))
     imports = lambda: imported.choices(of)  # noqa: E731
     app = mount.web_app(

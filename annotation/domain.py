@@ -102,7 +102,7 @@ class TargetTest:
     well, by the test its maker used. None, each, where the set does not say. delta: the δ at which
     `epsilon` is what its training gives away of any one image; None where nothing was to be hidden,
     as `epsilon` is where nothing is. chance: what guessing gets, or always saying the commonest
-    class; where the set does not say, guessing is among the classes.
+    class; every accuracy has one.
     """
 
     accuracy: float | None = None
@@ -113,20 +113,14 @@ class TargetTest:
     chance: float | None = None
 
     @property
-    def guess(self) -> float | None:
-        """The share that is right without a look at the image."""
-        blind = 1 / self.n_classes if self.n_classes else None
-        return blind if self.chance is None else self.chance
-
-    @property
     def text(self) -> str:
         """Such as "71% right (chance 2%), ε = 8.1 at δ = 1e-05", "3% right: at chance (2%)", or
         "not kept".
         """
         if self.accuracy is None:
             return "not kept"
-        chance = "not kept" if self.guess is None else f"{self.guess:.0%}"
-        if self.guess and self.n_classes and chance != f"{1 / self.n_classes:.0%}":
+        chance = f"{self.chance:.0%}"
+        if self.n_classes and chance != f"{1 / self.n_classes:.0%}":
             chance += ", the commonest class"
         said = f": at chance ({chance})" if self.at_chance else f" (chance {chance})"
         return f"{self.accuracy:.0%} right{said}{self._promise}"

@@ -16,10 +16,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 
 from semsim.base.places import BROUGHT
 from semsim.base.places import CHECKPOINTS as CHECKPOINTS
+from semsim.base.records import check_format, read_record
 from semsim.base.whole import whole, write_bytes
 from semsim.errors import UnknownNameError, WeightsError
 from semsim.progress import Progress, Report, silent
@@ -67,15 +68,10 @@ def read_manifest(checkpoints: Path = CHECKPOINTS) -> dict[str, WeightFile]:
     path = Path(checkpoints) / MANIFEST
     if not path.is_file():
         path = BROUGHT / "checkpoints" / MANIFEST
+    content = read_record(path, FORMAT, WeightsError)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content["format"] != FORMAT:
-            raise WeightsError(
-                f"{path} has format {content['format']!r}; expected {FORMAT!r}. "
-                "Take the manifest that belongs to this version."
-            )
         return {name: _entry(name, entry, path) for name, entry in content["files"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise WeightsError(f"{path} is not a manifest of weights ({error!r}).") from error
 
 
@@ -126,10 +122,13 @@ def content_key(path: Path | str) -> str:
         return str(path)
 
 
-def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> None:
+def write_tensors(
+    path: Path, tensors: Mapping[str, Tensor], form: str, facts: Mapping[str, Any]
+) -> None:
     """Write `tensors`, of any shape, and `facts` as a safetensors file, whole or not at all.
 
-    The same content makes the same bytes: safetensors itself has `facts` in any order.
+    form: the format of the file, as "semsim-network/1". facts: anything JSON can say.
+    The same content makes the same bytes: safetensors itself has its metadata in any order.
     Who may read it is up to the umask, as for every other file: safetensors' own writer lets
     nobody but its owner.
     """
@@ -143,11 +142,12 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str,
         # safetensors refuses what shares its memory, as a layer that a network has twice.
         kept[name] = plain.clone() if place in seen else plain
         seen.add(place)
-    write_bytes(path, _in_order(save(kept, metadata=dict(facts))))
+    metadata = {"config": json.dumps(facts), "format": form}
+    write_bytes(path, _in_order(save(kept, metadata=metadata)))
 
 
 def _in_order(content: bytes) -> bytes:
-    """A safetensors file with the facts in its header sorted by name.
+    """A safetensors file with the metadata in its header sorted by name.
 
     Format: 8 bytes with the header's length, little-endian; JSON, with spaces up to a multiple of
     8; the tensors. Source: https://github.com/huggingface/safetensors#format
@@ -160,11 +160,33 @@ def _in_order(content: bytes) -> bytes:
     return b"".join((len(text).to_bytes(8, "little"), text, content[end:]))
 
 
-def tensor_facts(path: Path) -> dict[str, str]:
-    """The `facts` in a file of `write_tensors`, without its tensors; `{}` where it has none.
+def read_facts(path: Path, form: str, called: str = "") -> dict[str, Any]:
+    """The `facts` in a file that `write_tensors` wrote as `form`, without its tensors.
 
-    Raises `SafetensorError` or `OSError` for a file that cannot be read.
+    called: what errors call a file that was copied to `path`; "" for its path.
+    Raises `WeightsError` for a file that is missing, broken or of another format.
     """
+    name = called or path
+    try:
+        metadata = _metadata(path)
+        check_format(metadata.get("format"), form, name, WeightsError)
+        return dict(json.loads(metadata["config"]))
+    except (SafetensorError, OSError) as error:
+        raise WeightsError(f"{name} is not a readable weight file ({error}).") from error
+    except (KeyError, ValueError, TypeError) as error:
+        raise WeightsError(f"{name} has no readable settings ({error}).") from error
+
+
+def holds(path: Path, form: str) -> bool:
+    """Whether `write_tensors` wrote the file as `form`, whatever its number, which is read next."""
+    try:
+        kind = _metadata(path).get("format", "").partition("/")[0]
+    except (SafetensorError, OSError):  # half written, or not ours
+        return False
+    return kind == form.partition("/")[0]
+
+
+def _metadata(path: Path) -> dict[str, str]:
     with safe_open(str(path), framework="np") as file:  # "pt" would import torch
         return dict(file.metadata() or {})
 

@@ -69,7 +69,7 @@ def written(folder, name="single"):
     )
     record = {
         "model": f"small/{name}/seed 0",
-        "target": {"valid": True, "accuracy": 0.9},
+        "target": {"valid": True, "accuracy": 0.9, "chance": 0.1},
         "attack": {"name": "adaptive"},
     }
     return write_split_set(folder / name, record, images, leak)

@@ -22,6 +22,8 @@ from typer.main import get_command
 from annotation.cli.main import study
 from app import front
 from semsim.base.places import PROGRAM
+from semsim.base.records import write_record
+from semsim.campaign.watch import FORMAT
 from semsim.jobs.orders import to_record
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -387,7 +389,7 @@ def test_what_is_done_by_hand_is_what_the_readme_says():
 def test_several_machines_are_set_up_as_typed(clone, tmp_path):
     """Each line in a shell of its own in the checkout; only the example's address is another."""
     campaign = toy_campaign(strategies=("none",), attacks=("invgrad:steps=3",))
-    (clone / "campaign.json").write_text(json.dumps(to_record(campaign)))
+    write_record(clone / "campaign.json", FORMAT, to_record(campaign))
     scheduler, worker, last = SEVERAL_MACHINES.splitlines()
     environment(clone)
     with typing(clone) as begin:

@@ -161,7 +161,7 @@ def _labels(study: Study, items: Rows, votes: pd.DataFrame, images: Shelf) -> pd
     tests = [study.target(model) for model in labels["model"]]
     found = (
         [one.accuracy for one in tests],
-        [one.guess for one in tests],
+        [one.chance for one in tests],
         [one.at_chance for one in tests],
         [one.epsilon for one in tests],
         [one.delta for one in tests],

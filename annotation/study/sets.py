@@ -1,6 +1,5 @@
 """Reading reconstruction sets: folders with run.json, manifest.parquet and PNG files."""
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +15,8 @@ from annotation.domain import TargetTest
 from annotation.errors import StudyError
 from annotation.texts import flaw, shortened
 from semsim.base.places import resolved
+from semsim.base.records import RECONSTRUCTION_SET, read_record
 
-FORMAT = "semsim-reconstruction-set/1"
 COLUMNS = ("image_id", "class_name", "original", "reconstruction", "status")
 PREDICTION_COLUMNS = ("image_id", "subject", "class_name", "log_probability")
 JURY_COLUMNS = (*PREDICTION_COLUMNS, "juror", "threshold")
@@ -87,16 +86,10 @@ def read_set(folder: Path) -> SetFolder:
 
 
 def _read_run(folder: Path) -> dict[str, Any]:
-    try:
-        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise StudyError(f"{folder} is not a reconstruction set: run.json is missing.") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise StudyError(f"{folder}/run.json cannot be read: {error}") from error
-    kind = run.get("format") if isinstance(run, dict) else run
-    if kind != FORMAT or not isinstance(run, dict):
-        raise StudyError(f"{folder}/run.json has format {_told(kind)}; expected {FORMAT!r}.")
-    return run
+    path = folder / "run.json"
+    if not path.exists():
+        raise StudyError(f"{folder} is not a reconstruction set: run.json is missing.")
+    return read_record(path, RECONSTRUCTION_SET, StudyError)
 
 
 def _judge(run: Mapping[str, Any]) -> str:
@@ -148,7 +141,8 @@ def _target(folder: Path, run: Mapping[str, Any]) -> TargetTest:
         return TargetTest()
     share, classes, chance = (found.get(one) for one in ("accuracy", "n_classes", "chance"))
     for name, value in (("accuracy", share), ("chance", chance)):
-        if value is not None and not (isinstance(value, int | float) and 0 <= value <= 1):
+        told = value is not None or share is not None  # who says how good it was says the chance
+        if told and not (isinstance(value, int | float) and 0 <= value <= 1):
             raise StudyError(
                 f"{folder}/run.json: target.{name} should be a share from 0 to 1; "
                 f"got {_told(value)}."

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from semsim.base.records import as_record
 from semsim.campaign.forecast import known_estimate
 from semsim.campaign.plan import Campaign, Plan, check, make_plan
-from semsim.campaign.watch import CAMPAIGN, RunFolder
+from semsim.campaign.watch import CAMPAIGN, FORMAT, RunFolder, campaign_in
 from semsim.datasets import DATASETS
-from semsim.errors import JobError
+from semsim.errors import JobError, SemsimError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
 from semsim.jobs.orders import Place, to_record
@@ -78,7 +79,7 @@ def queue_campaign(order: CampaignOrder, root: Path) -> Job:
         kind=KIND,
         title=f"Campaign {name}",
         order=order.resolved(),
-        files={CAMPAIGN: to_record(order.campaign)},  # for --file
+        files={CAMPAIGN: as_record(FORMAT, to_record(order.campaign))},  # for --file
     )
 
 
@@ -90,8 +91,8 @@ def jobs_of(root: Path, name: str) -> list[Job]:
 def name_of(job: Job) -> str:
     """The campaign a job carries out; "" where its folder does not say."""
     try:
-        return str(jobs.read_json(job.folder / CAMPAIGN)["name"])
-    except (JobError, KeyError):
+        return campaign_in(job.folder / CAMPAIGN).name
+    except SemsimError:
         return ""
 
 

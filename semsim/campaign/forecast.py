@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from semsim.defences.dp_sgd import DpSgd
     from semsim.targets.model import TargetModel
 
+FORMAT = "semsim-probe/1"  # part of every key: raise it where seconds are measured in another way
 _SETTLED = 16  # images whose statistics batch norm takes
 _BATCHES = 3  # of training, after one that is not measured
 _LONG_ENOUGH = 1.0  # seconds of attack that tell its pace
@@ -159,14 +160,14 @@ def _epoch_key(target: PlannedTarget) -> str:
     train = target.plan.train
     how = [train.batch_size, *(["mixed_precision"] if train.mixed_precision else [])]
     how += [] if _shield(target) is None else ["dp-sgd"]
-    return key_of("CPU of an epoch", _MACHINE, *_network(target), *how)
+    return key_of(FORMAT, "epoch", _MACHINE, *_network(target), *how)
 
 
 def _attack_key(planned: PlannedSet) -> str:
     how = [all_settings(ATTACKS, planned.attack), len(next(planned.batches()))]
     if planned.shared != ONE_GRADIENT:
         how.append(all_settings(SHARED, planned.shared))
-    return key_of("CPU of an attack", _MACHINE, *_network(planned.target), *how)
+    return key_of(FORMAT, "attack", _MACHINE, *_network(planned.target), *how)
 
 
 def _network(target: PlannedTarget) -> list[object]:

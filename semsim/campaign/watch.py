@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from semsim.base.records import read_record, write_record
 from semsim.base.whole import write_json
 from semsim.campaign.plan import Campaign
 from semsim.errors import JobError, SettingsError
@@ -22,7 +23,7 @@ from semsim.jobs.folders import read_json
 from semsim.jobs.orders import from_record, to_record
 from semsim.kept.pieces import BROKEN
 
-CAMPAIGN = "campaign.json"
+CAMPAIGN, FORMAT = "campaign.json", "semsim-campaign/1"
 _LIVE, _SEEN = "live.json", "seen.json"
 _PAUSE = 0.5  # seconds between two writings of live.json
 
@@ -51,13 +52,13 @@ class RunFolder:
     def claim(self, campaign: Campaign) -> None:
         """Keep what the campaign is; `SettingsError` where another one has the name."""
         path = self.path / CAMPAIGN
-        if path.exists() and from_record(Campaign, read_json(path)) != campaign:
+        if path.exists() and campaign_in(path) != campaign:
             raise SettingsError(
                 f"Another campaign is called {campaign.name!r}. Choose another name; what it has "
                 "in common with this one is not computed again."
             )
         self.path.mkdir(parents=True, exist_ok=True)
-        write_json(path, to_record(campaign))
+        write_record(path, FORMAT, to_record(campaign))
 
     def tell(self, shares: Mapping[str, float]) -> None:
         """Write how much of each piece under way is done, 0 to 1, at most twice a second."""
@@ -116,4 +117,12 @@ def read_campaign(data: Path, name: str) -> Campaign:
     if name not in campaigns(data):
         known = ", ".join(campaigns(data)) or "none"
         raise JobError(f"There is no campaign {name!r} below {data}. Campaigns: {known}.")
-    return from_record(Campaign, read_json(RunFolder(data, name).path / CAMPAIGN))
+    return campaign_in(RunFolder(data, name).path / CAMPAIGN)
+
+
+def campaign_in(path: Path, **defaults: Any) -> Campaign:
+    """The campaign that a file `CAMPAIGN` tells; `JobError` where it tells none.
+
+    defaults: what it need not say.
+    """
+    return from_record(Campaign, defaults | read_record(path, FORMAT, JobError))

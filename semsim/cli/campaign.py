@@ -21,14 +21,13 @@ from semsim.campaign.forecast import Outlook, measure, outlook
 from semsim.campaign.plan import Campaign, has_own
 from semsim.campaign.store import PieceStore
 from semsim.campaign.vertical import VerticalRun, attack_vertical
-from semsim.campaign.watch import campaigns, read_campaign
+from semsim.campaign.watch import campaign_in, campaigns, read_campaign
 from semsim.cli.job import do
 from semsim.cli.options import changes_of, given, settings_of, taking
 from semsim.datasets.on_disk import ROOT
 from semsim.errors import SemsimError, SettingsError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import read_job
-from semsim.jobs.orders import from_record
 from semsim.sets.reader import read_set
 from semsim.targets.train_settings import read_training
 from semsim.terminal import (
@@ -102,7 +101,7 @@ def changed(
 
     def change(base: Campaign) -> Campaign:
         if file is not None:
-            base = from_record(Campaign, {"name": "", **jobs.read_json(file)})
+            base = campaign_in(file, name="")
             if base.train.seed != _UNNAMED.train.seed:
                 raise SettingsError(
                     f"{file}: a training has no seed of its own here; leave it out of train and "

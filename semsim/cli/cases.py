@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from semsim.base.whole import write_json
+from semsim.base.records import CASES, write_record
 from semsim.cli.compare import Request, judge, requested
 from semsim.cli.options import taking
 from semsim.errors import UnknownNameError
@@ -42,7 +42,7 @@ def cases(
     figure = case_figure(analysis, per_image[metric], others)
     write_picture(figure, out, "--out", dpi=150, width_mm=width)
     if rows is not None:
-        write_json(rows, told(figure))
+        write_record(rows, CASES, told(figure))
     typer.echo(figure.caption)
     say(f"Wrote {out}")
 

@@ -10,11 +10,10 @@ import typer
 
 from semsim.cli.job import do
 from semsim.cli.options import changes_of, given, taking
-from semsim.jobs.folders import read_job, read_json
-from semsim.jobs.orders import from_record
+from semsim.jobs.folders import read_job
 from semsim.split.cuts import grid, write_cuts
 from semsim.split.plan import PRESETS, SplitPlace, SplitPlan
-from semsim.split.split_job import SplitJob, queue_split
+from semsim.split.split_job import SplitJob, plan_in, queue_split
 from semsim.split.summary import cost_text, guess_lines, summary_text
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.terminal import DATA, DataOption, DeviceOption, Json, say
@@ -116,7 +115,7 @@ def run_command(
     """Train the systems, attack them, write sets; Ctrl-C leaves it so that it can be resumed."""
 
     def planned(base: SplitPlan | None = None) -> SplitPlan:
-        made = change(base if file is None else from_record(SplitPlan, read_json(file)))
+        made = change(base if file is None else plan_in(file))
         invalid = attack_invalid or made.attack_invalid
         train = replace(made.train, **trained)
         return replace(made, **changes, train=train, attack_invalid=invalid)

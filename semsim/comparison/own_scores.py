@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from semsim.analysis.evidence import IMAGE_KEY, LEAKS, MODEL_KEY, SCORE_COLUMNS
 from semsim.analysis.result import check_metric_name
+from semsim.base.records import check_format
 from semsim.base.whole import whole
 from semsim.comparison.study_tables import StudyTables
 from semsim.errors import DataError, SettingsError
@@ -31,6 +32,7 @@ from semsim.metrics import is_known
 from semsim.words import counted
 
 COLUMNS = (*SCORE_COLUMNS, LEAKS)
+FORMAT = "semsim-own-scores/1"
 _STUDY = "study"  # entry of the metadata: the id of the study and its names, or one word
 _SHOWN = 8  # problems of a table that are told
 _PICTURE = ["model", "image_id"]
@@ -273,7 +275,10 @@ def _tables(data: Path) -> dict[Path, pd.DataFrame]:
     """Every table that is kept, the oldest first."""
     paths = sorted(_folder(data).glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns)
     # A reader of Parquet opens a path twice, and another may replace the file in between.
-    return {path: pd.read_parquet(io.BytesIO(path.read_bytes())) for path in paths}
+    tables = {path: pd.read_parquet(io.BytesIO(path.read_bytes())) for path in paths}
+    for path, table in tables.items():
+        check_format(table.attrs.get("format"), FORMAT, path, DataError)
+    return tables
 
 
 def _said_of(table: pd.DataFrame) -> list[str]:
@@ -316,8 +321,9 @@ def _write(
             f"Several studies are called {names[0]}. Say the id of one instead: {', '.join(ids)}."
         )
     kept = table[list(COLUMNS)].reset_index(drop=True)
-    kept.attrs = {_STUDY: _names([*ids, *names, *(name for its in said for name in its)])}
-    path = _folder(data) / f"{key_of(kept.attrs[_STUDY][0], 20)}.parquet"
+    every = _names([*ids, *names, *(name for its in said for name in its)])
+    kept.attrs = {"format": FORMAT, _STUDY: every}
+    path = _folder(data) / f"{key_of(every[0], 20)}.parquet"
     with whole(path) as part:
         kept.to_parquet(part, index=False)
     for old in mine:

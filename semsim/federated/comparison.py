@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from semsim.attacks.as_text import read_attack
+from semsim.base.records import read_record, write_record
 from semsim.base.whole import write_json
 from semsim.datasets import DATASETS
 from semsim.defences import pbpfl
@@ -29,7 +30,7 @@ from semsim.federated.attacks import (
     first_layer_input,
     has_linear_start,
 )
-from semsim.federated.comparison_job import TRAINING
+from semsim.federated.comparison_job import FORMAT, ORDER, TRAINING
 from semsim.federated.data import (
     FederatedData,
     deal,
@@ -289,10 +290,10 @@ class _Total:
 
 def _begin(order: FederatedOrder, examples: str, out: Path) -> None:
     """Keep what is computed in `out`; examples: their digest."""
-    path = out / "order.json"
+    path = out / ORDER
     asked = {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(order).items()}
     asked |= {"examples": examples}
-    begun = jobs.read_json(path) if path.exists() else asked
+    begun = read_record(path, FORMAT, SettingsError) if path.exists() else asked
     changed = [key for key in asked if asked[key] != begun.get(key)]
     if changed == ["examples"]:
         raise SettingsError(
@@ -305,7 +306,7 @@ def _begin(order: FederatedOrder, examples: str, out: Path) -> None:
         )
     if not path.exists():
         out.mkdir(parents=True, exist_ok=True)
-        write_json(path, asked)
+        write_record(path, FORMAT, asked)
 
 
 def _training(

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from semsim.base.records import read_object, read_record
 from semsim.base.whole import write_json
+from semsim.errors import JobError
 from semsim.federated.settings import FederatedOrder
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
@@ -14,7 +16,8 @@ from semsim.jobs.orders import to_record
 from semsim.progress import Report
 
 KIND = "federated"
-TRAINING = "training.json"  # curves and costs, in the folder of the results
+FORMAT = "semsim-federated/1"  # of the folder of the results: `ORDER` says it
+ORDER, TRAINING = "order.json", "training.json"  # what was asked for; curves and costs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +53,17 @@ def do_comparison(order: FederatedJob, folder: Path, report: Report) -> dict[str
     result = carry_out(order.order, order.out, report)
     write_json(order.out / "result.json", result)
     return result
+
+
+def kept_training(out: Path) -> dict[str, Any] | None:
+    """The curves and costs in the folder of the results; None while there are none.
+
+    Raises `JobError` where they are broken or of another format.
+    """
+    if not (out / TRAINING).exists():
+        return None
+    read_record(out / ORDER, FORMAT, JobError)
+    return read_object(out / TRAINING, JobError)
 
 
 def like(order: FederatedOrder) -> Mapping[str, Any]:

@@ -20,7 +20,8 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.base.whole import whole_folders, write_json
+from semsim.base.records import read_record, write_record
+from semsim.base.whole import whole_folders
 from semsim.errors import DataError, SettingsError
 from semsim.importers.findings import FORMAT, FoundPictures, HumanTables, ImportPlan
 from semsim.importers.image_sets import EVERY, copy_set, source_digest
@@ -110,7 +111,7 @@ def _folders(plan: ImportPlan, places: Places) -> tuple[Path, ...]:
 
 def _write(plan: ImportPlan, places: Places, staged: Mapping[Path, Path], report: Report) -> None:
     for temporary in staged.values():
-        write_json(temporary / _RECORD, _record_of(plan), sort=True)
+        write_record(temporary / _RECORD, FORMAT, _record_of(plan), sort=True)
     total = len(plan.found.sets) + (plan.found.tables is not None)
     for done, found in enumerate(plan.found.sets, start=1):
         folder = staged[places.sets.resolve()] / found.folder
@@ -147,7 +148,6 @@ def _record_of(plan: ImportPlan) -> dict[str, Any]:
     """Everything there is to say about an import, ready for JSON."""
     tables = plan.found.tables
     return {
-        "format": FORMAT,
         "name": plan.name,
         **_origin(plan),
         "headline": None if tables is None else tables.headline,
@@ -303,13 +303,7 @@ def _read_record(folder: Path, needed: Sequence[str]) -> dict[str, Any]:
     for name in needed:
         if not (folder / name).is_file():
             raise DataError(f"{folder} is not an import: {name} is missing.")
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path} cannot be read: {error}.") from error
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
-        got = record.get("format") if isinstance(record, dict) else record
-        raise DataError(f"{path} has format {got!r}; expected {FORMAT!r}.")
+    record = read_record(path, FORMAT, DataError)
     absent = [name for name in _ENTRIES if name not in record]
     if absent:
         raise DataError(f"{path} lacks the entries {', '.join(absent)}.")

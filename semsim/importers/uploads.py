@@ -7,7 +7,6 @@ A piece says where it begins. One that came before is not written again and one 
 is refused, so that a sender who lost the connection asks how much is there and goes on from it.
 """
 
-import json
 import re
 import secrets
 import shutil
@@ -16,7 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from semsim.base.whole import write_json
+from semsim.base.records import read_record, write_record
 from semsim.errors import DataError
 from semsim.importers.archives import MOST_BYTES
 from semsim.importers.image_sets import slug
@@ -26,6 +25,7 @@ MOST_PIECE = 1000 * 1000  # bytes; a server in front takes requests of 1 MiB
 MOST_UPLOAD = MOST_BYTES + MOST_BYTES // 50
 MOST_HELD = 2 * MOST_UPLOAD  # bytes of all uploads together
 LEFT = 24 * 3600.0  # seconds after which nobody comes back for an upload
+FORMAT = "semsim-upload/1"
 _ABOUT = "upload.json"
 _ID = re.compile(r"[0-9a-f]{32}")
 _KEY = re.compile(r"[0-9A-Za-z._-]{0,80}")
@@ -110,7 +110,7 @@ def begin(root: Path, name: str, size: int, key: str = "") -> Upload:
     made = Upload(folder=root / secrets.token_hex(16), name=name, size=size, key=key)
     made.file.parent.mkdir(parents=True)
     made.file.touch()
-    write_json(made.folder / _ABOUT, {"name": name, "size": size, "key": key})
+    write_record(made.folder / _ABOUT, FORMAT, {"name": name, "size": size, "key": key})
     return made
 
 
@@ -135,10 +135,10 @@ def find(root: Path, upload_id: str) -> Upload:
         raise NoUploadError("This is no upload's id.")
     folder = root / upload_id
     try:
-        about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+        about = read_record(folder / _ABOUT, FORMAT, NoUploadError)
         found = Upload(folder=folder, **about)
         found.have  # noqa: B018
-    except (OSError, ValueError, TypeError):
+    except (NoUploadError, OSError, TypeError):
         raise NoUploadError(
             "This upload is gone: it was cancelled, kept, or left alone for a day. Choose the "
             "files again."

@@ -1,6 +1,5 @@
 """SemSim as a module that loads from a folder, a file or a model hub, and saves to one."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,12 +9,14 @@ import torch
 from huggingface_hub import ModelCard, ModelCardData, PyTorchModelHubMixin, hf_hub_download
 from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from semsim.base.places import BROUGHT, CHECKPOINTS
+from semsim.base.records import read_record, write_record
 from semsim.errors import WeightsError
-from semsim.learning.card import FORMAT, card_markdown, read_card
+from semsim.learning.card import FORMAT as CARD_FORMAT
+from semsim.learning.card import card_markdown, read_card
 from semsim.metrics.network import (
     ModelSettings,
     SemSimModel,
@@ -25,7 +26,9 @@ from semsim.metrics.network import (
 )
 from semsim.metrics.provenance import Training, read_config, read_training, semsims
 from semsim.metrics.recogniser import check_name
+from semsim.weights import read_facts, write_tensors
 
+FORMAT = "semsim-pretrained/1"  # of a folder that `save_pretrained` writes: `WEIGHTS` says it
 WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "card.json"
 HUB = "hub:"
 _ENDINGS = ("", ".safetensors")
@@ -186,11 +189,9 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
         return found
 
     def _save_pretrained(self, save_directory: Path) -> None:
-        weights = {name: value.contiguous() for name, value in self.network.state_dict().items()}
-        save_file(weights, save_directory / WEIGHTS, metadata={"format": "pt"})
+        write_tensors(save_directory / WEIGHTS, self.network.state_dict(), FORMAT, {})
         if self.card is not None:
-            text = json.dumps(self.card, indent=1, ensure_ascii=False)
-            (save_directory / CARD).write_text(text + "\n", encoding="utf-8")
+            write_record(save_directory / CARD, CARD_FORMAT, self.card)
 
     @classmethod
     def _from_pretrained(  # type: ignore[override]
@@ -220,6 +221,7 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
 
         made = cls(**settings)
         try:
+            read_facts(file(WEIGHTS), FORMAT)
             weights = load_file(file(WEIGHTS))
             made.network.load_state_dict(weights, strict=True)
         except (SafetensorError, OSError, RuntimeError) as error:
@@ -246,7 +248,7 @@ def _checkpoint(given: str) -> Path:
 
 def _card_in(file: Any) -> Mapping[str, Any] | None:
     try:
-        card = json.loads(file(CARD).read_text(encoding="utf-8"))
-    except (EntryNotFoundError, FileNotFoundError, ValueError):
+        path = file(CARD)
+    except EntryNotFoundError:
         return None
-    return card if isinstance(card, dict) and card.get("format") == FORMAT else None
+    return read_record(path, CARD_FORMAT, WeightsError) if path.exists() else None

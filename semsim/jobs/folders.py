@@ -1,6 +1,6 @@
 """Long work as folders: a job runs in its own process and all that is known of it is on disk.
 
-    <root>/<id>/spec.json       id, kind, title, program, created
+    <root>/<id>/spec.json       id, kind, title, program, created; its format is the folder's
     <root>/<id>/order.json      what was asked for
     <root>/<id>/progress.jsonl  one line a report: done, total, note, values, at
     <root>/<id>/result.json     present when the work is done
@@ -15,7 +15,6 @@ So a page, a second page and a restarted server all see the same job, and none o
 """
 
 import contextlib
-import json
 import logging
 import os
 import re
@@ -35,6 +34,7 @@ import pandas as pd
 import psutil
 
 from semsim.base.places import checkout
+from semsim.base.records import read_object, read_record, write_record
 from semsim.base.whole import write_json, write_text
 from semsim.errors import JobError, StopRequestedError
 from semsim.jobs.orders import from_record, to_record
@@ -52,6 +52,7 @@ from semsim.progress import Progress, Report, silent
 log = logging.getLogger(__name__)
 
 PROGRAM = ("-m", "semsim")  # also where the command is not installed
+FORMAT = "semsim-job/1"  # of all that lies in a job's folder
 ORDER_FILE = "order.json"
 T = TypeVar("T")
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,99}")
@@ -127,7 +128,7 @@ def create(
         "program": list(program),
         "created": now.isoformat(timespec="seconds"),
     }
-    write_json(folder / "spec.json", spec)  # last: a folder without one is not a job yet
+    write_record(folder / "spec.json", FORMAT, spec)  # last: a folder without one is no job yet
     return read_job(folder)
 
 
@@ -146,7 +147,7 @@ def open_job(root: Path, job_id: str) -> Job:
 def read_job(folder: Path) -> Job:
     """The job in `folder`; `JobError` where it has no readable spec.json."""
     folder = Path(folder).resolve()
-    spec = read_json(folder / "spec.json")
+    spec = read_record(folder / "spec.json", FORMAT, JobError)
     for name, is_right in _SPEC.items():
         if not is_right(spec.get(name)):
             raise JobError(
@@ -376,15 +377,7 @@ def run_as_job(
 
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file; `JobError` where it is missing or broken."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise JobError(f"There is no {path.name} in {path.parent}.") from None
-    except (ValueError, RecursionError) as error:
-        raise JobError(f"{path} is not JSON: {error}.") from error
-    if not isinstance(content, dict):
-        raise JobError(f"{path} holds a {type(content).__name__}; expected an object.")
-    return content
+    return read_object(path, JobError)
 
 
 class _Reporter:

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 from torch import Tensor
 
-from semsim.base.whole import whole_folders, write_json
+from semsim.base.records import RECONSTRUCTION_SET, write_record
+from semsim.base.whole import whole_folders
 from semsim.device import pick_device
 from semsim.images import read_image
 from semsim.judges.shelf import check_classes
@@ -91,7 +92,7 @@ def write_judged(
 ) -> None:
     """Put the predictions `table` into a set that nobody reads yet, and who made them."""
     write_rows(table, folder / PREDICTIONS)
-    write_json(folder / RUN, {**run, "predictor": who}, sort=True)
+    write_record(folder / RUN, RECONSTRUCTION_SET, {**run, "predictor": who}, sort=True)
 
 
 def judged_by(one: ReconstructionSet) -> str:

@@ -8,7 +8,6 @@ from semsim.base.whole import write_json, write_text
 from semsim.weights import sha256_of
 from semsim.words import chance_in
 
-FORMAT = "semsim-judge-card/1"
 _NOT_FOR = (
     "It ranks the words of candidate lists, or judges pictures as a metric; the two of one study "
     "must be two judges. What it recognises says nothing of what people do."
@@ -17,7 +16,7 @@ _NOT_FOR = (
 
 def write_card(checkpoint: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Write the card beside `checkpoint`, as Markdown and as JSON, and return it."""
-    card = {"format": FORMAT, **facts, "sha256": sha256_of(checkpoint)}
+    card = {**facts, "sha256": sha256_of(checkpoint)}
     stem = checkpoint.with_suffix("")
     write_text(Path(f"{stem}.card.md"), card_text(card) + "\n")
     write_json(Path(f"{stem}.card.json"), card)

@@ -1,16 +1,14 @@
 """Where judges lie, `checkpoints/judges/<name>.safetensors`, and which there are."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-
 from semsim.errors import DataError, WeightsError
 from semsim.kept.names import checked_name
 from semsim.metrics.recogniser import JUDGES
-from semsim.weights import tensor_facts
+from semsim.targets.chance import CLASSIFIER
+from semsim.weights import read_facts
 
 BUILT_IN = "recogniser"  # the classifier that comes along, which every evaluation has
 
@@ -43,18 +41,15 @@ def _files(checkpoints: Path) -> list[Path]:
 
 def _facts(path: Path) -> dict[str, Any]:
     try:
-        facts: dict[str, Any] = json.loads(tensor_facts(path)["config"])["facts"]
-    except (SafetensorError, OSError, KeyError, ValueError):
+        facts: dict[str, Any] = read_facts(path, CLASSIFIER)["facts"]
+    except WeightsError:
         return {}
     return facts if {"dataset", "clean", "degraded"} <= set(facts) else {}
 
 
 def classes_of(path: Path) -> tuple[str, ...]:
     """What the judge at `path` can name, read without its weights; `WeightsError` for no judge."""
-    try:
-        return tuple(json.loads(tensor_facts(path)["config"])["classes"])
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
-        raise WeightsError(f"{path} is no judge ({error!r}).") from error
+    return tuple(read_facts(path, CLASSIFIER)["classes"])
 
 
 def check_classes(judge: Sequence[str], name: str, classes: Sequence[str], where: str) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.base.whole import write_json
+from semsim.base.records import read_record, write_record
 from semsim.device import pick_device
-from semsim.errors import TrainingFailedError
+from semsim.errors import JobError, TrainingFailedError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
 from semsim.jobs.orders import to_record
@@ -38,7 +38,7 @@ from semsim.scores.scoring import read_labels
 from semsim.words import counted
 
 STUDY_KIND = "learn-study"
-ARM_FILE = "arm.json"
+ARM_FILE, ARM_FORMAT = "arm.json", "semsim-arm/1"
 _LABELS_FILE, _VOTES_FILE = "labels.parquet", "votes.parquet"
 _STEPS = 1000  # of one arm in the progress of a study
 
@@ -227,7 +227,7 @@ def run_sides(
     """
     done = folder / ARM_FILE
     if done.exists():  # what it is called now counts: the folder may have been moved
-        return {**jobs.read_json(done), **facts}
+        return {**read_record(done, ARM_FORMAT, JobError), **facts}
     check_unseen(settings.weights, sides.test)
     began = time.monotonic()
     order = Order(name="semsim", checkpoints=folder, settings=settings)
@@ -248,7 +248,7 @@ def run_sides(
         **{key: outcome[key] for key in kept},
         **{"seconds": time.monotonic() - began, "held_out": held_out},
     }
-    write_json(done, row)
+    write_record(done, ARM_FORMAT, row)
     for over in (folder, folder / SHUFFLED):
         (over / STATE_FILE).unlink(missing_ok=True)
     return row

@@ -1,6 +1,5 @@
 """The model card of a SemSim: where it comes from, what it was judged by, what it is not for."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,8 @@ import pandas as pd
 
 from semsim.analysis.evidence import TARGET
 from semsim.base.places import files_of
-from semsim.base.whole import write_json, write_text
+from semsim.base.records import read_record, write_record
+from semsim.base.whole import write_text
 from semsim.errors import WeightsError
 from semsim.learning.controls import WHAT, verdict_of
 from semsim.reporting.notation import target_text
@@ -78,22 +78,14 @@ def write_card(checkpoint: Path, facts: CardFacts) -> dict[str, Any]:
     card = card_of(checkpoint, facts)
     markdown, record = card_paths(checkpoint)
     write_text(markdown, card_markdown(card))
-    write_json(record, card)
+    write_record(record, FORMAT, card)
     return card
 
 
 def read_card(checkpoint: Path) -> dict[str, Any] | None:
     """The card beside `checkpoint`, or None where it has none; `WeightsError` for a broken one."""
     path = card_paths(checkpoint)[1]
-    try:
-        card = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (ValueError, RecursionError) as error:
-        raise WeightsError(f"{path} is not a model card ({error}).") from error
-    if not isinstance(card, dict) or card.get("format") != FORMAT:
-        raise WeightsError(f"{path} is not a model card of the format {FORMAT}.")
-    return card
+    return read_record(path, FORMAT, WeightsError) if path.exists() else None
 
 
 def card_of(checkpoint: Path, facts: CardFacts) -> dict[str, Any]:
@@ -101,7 +93,6 @@ def card_of(checkpoint: Path, facts: CardFacts) -> dict[str, Any]:
     outcome = facts.outcome
     kept = ("name", "created", "simulated", "study", "n_originals", "n_triplets", "epochs")
     return {
-        "format": FORMAT,
         **{key: outcome[key] for key in kept},
         "sha256": sha256_of(checkpoint),
         "licence": facts.licence,

@@ -1,16 +1,15 @@
 """Which SemSim is the SemSim of this workspace: the one Compare shows first."""
 
-import json
 from pathlib import Path
 
-from semsim.base.whole import write_json
+from semsim.base.records import read_record, write_record
 from semsim.errors import SettingsError, WeightsError
 from semsim.learning.card import read_card
 from semsim.learning.controls import verdict_of
 from semsim.learning.orders import checkpoint_path
 from semsim.metrics.provenance import read_training
 
-PROMOTED_FILE = "workspace-semsim.json"
+PROMOTED_FILE, FORMAT = "workspace-semsim.json", "semsim-chosen/1"
 _UNKNOWN = "was compared with none of MSE, PSNR, SSIM and its own start: nobody knows if it lost"
 BUILT_IN = "demo"  # the SemSim that comes with the product
 
@@ -24,7 +23,7 @@ def promote(checkpoints: Path, name: str) -> Path:
     if not path.is_file():
         raise WeightsError(f"There is no SemSim called {name!r} in {checkpoints}.")
     read_training(path)
-    write_json(Path(checkpoints) / PROMOTED_FILE, {"semsim": name})
+    write_record(Path(checkpoints) / PROMOTED_FILE, FORMAT, {"semsim": name})
     return path
 
 
@@ -50,8 +49,7 @@ def promoted(checkpoints: Path) -> str | None:
     """
     built_in = BUILT_IN if checkpoint_path(checkpoints, BUILT_IN).is_file() else None
     try:
-        content = json.loads((Path(checkpoints) / PROMOTED_FILE).read_text(encoding="utf-8"))
-        name = str(content["semsim"])
+        name = str(read_record(Path(checkpoints) / PROMOTED_FILE, FORMAT, WeightsError)["semsim"])
         return name if checkpoint_path(checkpoints, name).is_file() else built_in
-    except (FileNotFoundError, ValueError, KeyError, TypeError, SettingsError):
+    except (WeightsError, KeyError, SettingsError):
         return built_in  # a file edited by hand is no reason for Compare not to open

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from collections.abc import Mapping
 from functools import cache
@@ -14,8 +13,8 @@ from safetensors import SafetensorError
 from semsim.errors import DataError, WeightsError
 from semsim.learning.settings import IMAGENET, SCRATCH
 from semsim.metrics.learned import Learned, learned_by
-from semsim.metrics.provenance import KIND, control_in, read_training
-from semsim.weights import sha256_of, tensor_facts
+from semsim.metrics.provenance import FORMAT, control_in, read_training
+from semsim.weights import holds, read_facts, sha256_of
 from semsim.words import counted
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from semsim.learning.settings import TrainSettings
     from semsim.metrics.network import SemSimModel
 
-START_KIND = "semsim-start"  # of the files that `learn pretrain` writes
+START = "semsim-start/1"  # of the files that `learn pretrain` writes
 _OF_SEMSIM = {"mean", "std"}  # beside the network in a SemSim checkpoint
 _SUFFIXES = (".safetensors", ".pth")
 
@@ -84,7 +83,7 @@ def seen_before(weights: str) -> Learned:
 
     Raises `WeightsError` for a SemSim that does not say what it learned from.
     """
-    if weights in (SCRATCH, IMAGENET) or not _is_semsim(Path(weights)):
+    if weights in (SCRATCH, IMAGENET) or not holds(Path(weights), FORMAT):
         return Learned(pictures={})
     return learned_by(read_training(Path(weights)))
 
@@ -138,19 +137,7 @@ def starts(folder: Path) -> dict[str, str]:
 
 def start_facts(path: Path) -> dict[str, Any] | None:
     """What `pretrain.save_start` was told of the weights at `path`; None for others."""
-    try:
-        metadata = tensor_facts(path)
-        return dict(json.loads(metadata["config"])) if metadata.get("kind") == START_KIND else None
-    except (SafetensorError, OSError, KeyError, ValueError):
-        return None
-
-
-def _is_semsim(path: Path) -> bool:
-    """Return whether the weights at `path` are of a SemSim; those of a .pth never are."""
-    try:
-        return tensor_facts(path).get("kind") == KIND
-    except (SafetensorError, OSError):
-        return False
+    return read_facts(path, START) if holds(path, START) else None
 
 
 def _mark(facts: Mapping[str, Any]) -> str:
@@ -159,10 +146,11 @@ def _mark(facts: Mapping[str, Any]) -> str:
 
 
 def _says(path: Path) -> str:
-    facts = start_facts(path)
-    if facts is not None:
-        return f"{facts['settings']['backbone']}, classifier of {facts['dataset']}{_mark(facts)}"
     try:
+        facts = start_facts(path)
+        if facts is not None:
+            words = f"classifier of {facts['dataset']}{_mark(facts)}"
+            return f"{facts['settings']['backbone']}, {words}"
         training = read_training(path)
     except WeightsError:
         return "network not stated"

@@ -1,6 +1,5 @@
 """Starting weights for SemSim: its network, first trained to name what a public data set shows."""
 
-import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import torch
 from torch import nn
 
 from semsim.defences.crop_flip import CropFlip
-from semsim.learning.initial import START_KIND
+from semsim.learning.initial import START
 from semsim.metrics.backbones import make_backbone
 from semsim.metrics.network import resize
 from semsim.progress import Report, silent
@@ -97,8 +96,8 @@ def save_start(
         `semsim.targets.chance.facts_of_test`; a model card repeats them.
     """
     weights = {**model.body.state_dict(), "mean": model.mean, "std": model.std}
-    config = json.dumps({"settings": asdict(settings) | {"lr": _rate(settings)}, **facts})
-    write_tensors(path, weights, {"kind": START_KIND, "config": config})
+    told = {"settings": asdict(settings) | {"lr": _rate(settings)}, **facts}
+    write_tensors(path, weights, START, told)
 
 
 def goodness_of_start(model: TargetModel, data: LabelledImages) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import torch
 
+from semsim.base.records import check_format
 from semsim.base.whole import whole, write_bytes
 from semsim.errors import SettingsError, WeightsError
 from semsim.kept.versions import software_versions
@@ -28,6 +29,7 @@ from semsim.weights import content_key, sha256_of
 
 # In the job's folder: the network before it saw a vote, the finished one until it is where it
 # belongs, and the hash of that.
+FORMAT = "semsim-training/1"  # of `STATE_FILE`
 START_FILE = "start.safetensors"
 _FINISHED, _OWN_FILE = "finished.safetensors", "finished.sha256"
 
@@ -108,6 +110,7 @@ def _is_own(order: Order, folder: Path) -> bool:
 def write_state(path: Path, state: TrainState, order: Order, labels: pd.DataFrame) -> None:
     """Keep what `train` needs to go on, whole or not at all."""
     content = {
+        "format": FORMAT,
         "model": dict(state.model),
         "optimizer": dict(state.optimizer),
         "records": [asdict(record) for record in state.records],
@@ -128,6 +131,7 @@ def read_state(path: Path, order: Order, labels: pd.DataFrame) -> TrainState | N
         return None
     try:
         content = torch.load(path, weights_only=True, map_location="cpu")
+        check_format(content.get("format"), FORMAT, path, WeightsError)
         kept, of = content["settings"], content["labels"]
         state = TrainState(
             model=content["model"],

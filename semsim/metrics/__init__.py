@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from safetensors import SafetensorError
 
 from semsim.errors import UnknownNameError
 from semsim.metrics.base import (
@@ -35,13 +32,15 @@ from semsim.metrics.inception import Fid, Kid
 from semsim.metrics.multi_scale import MsSsim
 from semsim.metrics.perceptual import Lpips
 from semsim.metrics.pixel import Mse, Psnr
+from semsim.metrics.provenance import FORMAT as NETWORK
 from semsim.metrics.recogniser import JUDGES, ClassifierDistance, Recogniser
 from semsim.metrics.reference import SUFFIX, AgainstAttacked
 from semsim.metrics.registered import PsnrRegistered, SsimRegistered
 from semsim.metrics.semsim import SemSimDistance
 from semsim.metrics.structural import Ssim
 from semsim.registry import Registry
-from semsim.weights import tensor_facts
+from semsim.targets.chance import CLASSIFIER
+from semsim.weights import holds
 
 if TYPE_CHECKING:
     from torch import nn
@@ -75,7 +74,7 @@ FAMILIES: Registry[Callable[[str], Metric]] = Registry(
         "semsim": lambda name: SemSimDistance(checkpoint=name),
     },
 )
-_FAMILIES_OF_KIND = {"semsim": ("semsim",), "target": ("fd",)}
+_FAMILIES_OF = {NETWORK: ("semsim",), CLASSIFIER: ("fd",)}
 
 # Networks of SemSim: whether the stem suits small images, to the network and its features.
 BACKBONES: Registry[Callable[[bool], tuple[nn.Module, int]]] = Registry(
@@ -129,27 +128,22 @@ def all_metrics(resources: Resources) -> dict[str, Metric]:
 
     Whether its weights are there is for `Metric.files` to say.
 
+    >>> from pathlib import Path
     >>> "semsim:demo" in all_metrics(Resources(checkpoints=Path("checkpoints")))
     True
     """
     found = [
         FAMILIES[family](path.stem)
         for folder, families in (
-            (resources.checkpoints, _FAMILIES_OF_KIND),
-            (resources.checkpoints / JUDGES, {"target": ("fd", "recogniser")}),
+            (resources.checkpoints, _FAMILIES_OF),
+            (resources.checkpoints / JUDGES, {CLASSIFIER: ("fd", "recogniser")}),
         )
         for path in sorted(folder.glob("*.safetensors"))
-        for family in families.get(_kind_of(path), ())
+        for form, own in families.items()
+        if holds(path, form)
+        for family in own
     ]
     return {**METRICS, **{metric.spec.name: metric for metric in found}}
-
-
-def _kind_of(path: Path) -> str:
-    """What a checkpoint says it holds; "" of a file that is something else."""
-    try:
-        return tensor_facts(path).get("kind", "")
-    except (SafetensorError, OSError):  # half written, or not ours: not a metric
-        return ""
 
 
 __all__ = [

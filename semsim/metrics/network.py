@@ -1,6 +1,5 @@
 """SemSim itself: a network whose feature distance says how much of an original is left."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -15,7 +14,7 @@ from semsim.errors import SettingsError, WeightsError
 from semsim.metrics.backbones import make_backbone
 from semsim.metrics.base import check_pairs
 from semsim.metrics.blocks import NAMES, mixed, pixel_blocks
-from semsim.metrics.provenance import KIND, Training, read_config
+from semsim.metrics.provenance import FORMAT, Training, read_config
 from semsim.weights import write_tensors
 
 
@@ -134,7 +133,7 @@ def save_semsim(model: SemSimModel, path: Path, training: Training) -> None:
         "std": model.std.flatten().tolist(),
         "training": asdict(training),
     }
-    write_tensors(path, model.state_dict(), {"kind": KIND, "config": json.dumps(config)})
+    write_tensors(path, model.state_dict(), FORMAT, config)
 
 
 def load_semsim(path: Path) -> SemSimModel:

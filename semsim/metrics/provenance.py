@@ -1,18 +1,16 @@
 """Where a SemSim comes from: what its checkpoint says of its training, read without its weights."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from safetensors import SafetensorError
 
 from semsim.errors import WeightsError
-from semsim.weights import tensor_facts
+from semsim.weights import read_facts
 
-KIND = "semsim"
+FORMAT = "semsim-network/1"
 # Networks that are kept beside a SemSim to judge it by, as <name>.<control>, and how each was made.
 START, SHUFFLED = "start", "shuffled"
 CONTROLS = {START: "before any vote", SHUFFLED: "on shuffled votes"}
@@ -96,13 +94,4 @@ def read_config(path: Path) -> dict[str, Any]:
     """All that the checkpoint at `path` says of itself; `WeightsError` where it is no SemSim's."""
     if not Path(path).is_file():
         raise WeightsError(f"No SemSim checkpoint at {path}. The page Train SemSim makes one.")
-    try:
-        metadata = tensor_facts(path)
-        kind = metadata.get("kind")
-        if kind != KIND:
-            raise WeightsError(f"{path} holds {kind!r} weights; expected {KIND!r}.")
-        return dict(json.loads(metadata["config"]))
-    except (SafetensorError, OSError) as error:
-        raise WeightsError(f"{path} is not a readable safetensors file ({error}).") from error
-    except (KeyError, ValueError, TypeError) as error:
-        raise WeightsError(f"{path} has no readable settings ({error}).") from error
+    return read_facts(path, FORMAT)

@@ -18,6 +18,7 @@ import torch.nn.functional as F
 import typer
 from torch import Tensor
 
+from semsim.base.records import read_record, write_record
 from semsim.base.whole import write_json
 from semsim.device import how_busy, one_thread
 from semsim.errors import SettingsError
@@ -51,6 +52,7 @@ from semsim.terminal import DATA, Json, SchedulerOption, TerminalBar, show_told,
 BATCH = 32  # of each client, as in the paper
 _TINY = "symbols:train_per_class=1,test_per_class=1,size=16"
 _COST_CLASSES = 7  # of the paper's skin lesions: makes ResNet56 851,312 parameters
+FORMAT = "semsim-pbpfl/1"  # of the folder: preset.json says it
 _OF_FILES = ("table", "folder")  # somebody's own: there may be several of a name in one run
 
 
@@ -381,9 +383,9 @@ def _begin(chosen: Preset, out: Path) -> None:
     data = {one: digest_of(load(one).data) for one in named}
     asked = json.loads(json.dumps({**asdict(chosen), "examples": data}))
     path = out / "preset.json"
-    if path.exists() and jobs.read_json(path) != asked:
+    if path.exists() and read_record(path, FORMAT, SettingsError) != asked:
         raise SettingsError(f"{out} holds tables of other settings or data. Choose another folder.")
-    write_json(path, asked)
+    write_record(path, FORMAT, asked)
 
 
 def _cell(scheme: str, run: FederatedRun, plain: LayerGraph, start: LayerGraph) -> Cell:

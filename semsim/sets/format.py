@@ -19,7 +19,6 @@ where it is less certain than its threshold, and what the log-probabilities of a
 is that it sees nothing that could be named.
 """
 
-FORMAT = "semsim-reconstruction-set/1"
 RUN, MANIFEST, PREDICTIONS = "run.json", "manifest.parquet", "predictions.parquet"
 ATTACKED = "attacked"
 PICTURES = ("originals", "reconstructions", ATTACKED)  # folders

@@ -1,6 +1,5 @@
 """Reading reconstruction sets, and finding them below a folder."""
 
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,9 +9,10 @@ from typing import Any
 import pandas as pd
 
 from semsim.base.places import resolved
+from semsim.base.records import RECONSTRUCTION_SET, read_record
 from semsim.errors import DataError
 from semsim.kept.extras import arrow
-from semsim.sets.format import ATTACKED, COLUMNS, FORMAT, MANIFEST, PICTURES, RUN
+from semsim.sets.format import ATTACKED, COLUMNS, MANIFEST, PICTURES, RUN
 from semsim.words import words_of_test
 
 
@@ -76,14 +76,7 @@ def read_set(folder: Path) -> ReconstructionSet:
 
 
 def _read_run(path: Path) -> dict[str, Any]:
-    try:
-        run = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError, RecursionError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
-    if not isinstance(run, dict):
-        raise DataError(f"{path} holds a {type(run).__name__}; expected an object.")
-    if run.get("format") != FORMAT:
-        raise DataError(f"{path} has format {run.get('format')!r}; expected {FORMAT!r}.")
+    run = read_record(path, RECONSTRUCTION_SET, DataError)
     model = run.get("model")
     if not isinstance(model, str):
         got = model if model is None else f"a {type(model).__name__}"

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from semsim.base.whole import whole_folder, write_json
+from semsim.base.records import RECONSTRUCTION_SET, write_record
+from semsim.base.whole import whole_folder
 from semsim.images import open_picture, read_image, write_png
 from semsim.kept.extras import arrow
-from semsim.sets.format import ATTACKED, COLUMNS, FORMAT, MANIFEST, PREDICTIONS, RUN
+from semsim.sets.format import ATTACKED, COLUMNS, MANIFEST, PREDICTIONS, RUN
 from semsim.sets.image import Picture, SetImage
 
 
@@ -35,8 +36,8 @@ def write_set(
         if predictions is not None:
             write_rows(predictions, part / PREDICTIONS)
         failed = sum(row["status"] != "ok" for row in rows)
-        record = {"format": FORMAT, **run, "n_ok": len(rows) - failed, "n_failed": failed}
-        write_json(part / RUN, record, sort=True)
+        record = {**run, "n_ok": len(rows) - failed, "n_failed": failed}
+        write_record(part / RUN, RECONSTRUCTION_SET, record, sort=True)
     return folder
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from semsim.base.records import as_record, read_record
 from semsim.errors import JobError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
@@ -13,7 +14,7 @@ from semsim.progress import Report
 from semsim.split.plan import SplitPlace, SplitPlan, check
 
 KIND = "split"
-PLAN_FILE = "split.json"
+PLAN_FILE, FORMAT = "split.json", "semsim-split-plan/1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +41,7 @@ def queue_split(plan: SplitPlan, place: SplitPlace, workers: int = 1, scheduler:
         kind=KIND,
         title=f"Split inference {plan.name}",
         order=SplitJob(plan=plan, place=place.resolved(), workers=workers, scheduler=scheduler),
-        files={PLAN_FILE: to_record(plan)},  # for --file
+        files={PLAN_FILE: as_record(FORMAT, to_record(plan))},  # for --file
     )
 
 
@@ -61,4 +62,9 @@ def like(plan: SplitPlan, workers: int = 1, scheduler: str = "") -> Mapping[str,
 
 def plan_of(job: Job) -> SplitPlan:
     """The plan a job carries out; `JobError` where its folder does not say."""
-    return from_record(SplitPlan, jobs.read_json(job.folder / PLAN_FILE))
+    return plan_in(job.folder / PLAN_FILE)
+
+
+def plan_in(path: Path) -> SplitPlan:
+    """The plan that a file `PLAN_FILE` tells; `JobError` where it tells none."""
+    return from_record(SplitPlan, read_record(path, FORMAT, JobError))

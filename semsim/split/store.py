@@ -23,13 +23,13 @@ from semsim.split.networks import AnyTask, SplitNetwork
 from semsim.split.system import SplitSystem, empty_system
 from semsim.split.training import read_tensors, write_tensors
 
-_VERSION = 1  # part of every key: raise it where the same settings come to mean something else
+FORMAT = "semsim-split/1"  # part of every key: raise it where the same settings mean another thing
 _ARRAYS = ("ssim", "psnr", "residuals", "grey_residuals")
 
 
 def key_of(facts: dict[str, Any]) -> str:
     """A hash of all that decides a piece."""
-    return kept.key_of({"version": _VERSION, **facts}, 20)
+    return kept.key_of({"format": FORMAT, **facts}, 20)
 
 
 def check_shared(pieces: Pieces[Any], keys: Iterable[str]) -> None:

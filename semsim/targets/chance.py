@@ -1,17 +1,16 @@
 """How good a target is on its test split, and whether that is more than guessing."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import scipy
-from safetensors import SafetensorError
 
 from semsim.errors import WeightsError
-from semsim.weights import tensor_facts
+from semsim.weights import read_facts
 
+CLASSIFIER = "semsim-classifier/1"  # the format of what `semsim.targets.model.save_target` writes
 LEVEL = 0.05  # p from which a share of right answers is no more than guessing would give
 
 
@@ -53,9 +52,7 @@ def target_facts(path: Path) -> dict[str, object]:
     Raises `WeightsError` where the file is missing, broken or of another kind.
     """
     try:
-        facts: dict[str, object] = json.loads(tensor_facts(path)["config"])["facts"]
-    except (SafetensorError, OSError, LookupError, ValueError) as error:
-        raise WeightsError(
-            f"{path} cannot be read ({error}); delete it, and it is trained again."
-        ) from error
+        facts: dict[str, object] = read_facts(path, CLASSIFIER)["facts"]
+    except WeightsError as error:
+        raise WeightsError(f"{error} Delete it, and it is trained again.") from error
     return facts

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file
 from torch import Tensor
 
-from semsim.errors import CheckpointError, WeightsError
+from semsim.errors import CheckpointError
 from semsim.types import LabelledImages
-from semsim.weights import write_tensors
+from semsim.weights import read_facts, write_tensors
 
-_KIND = "target-training/1"
+FORMAT = "semsim-target-training/1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +38,8 @@ def write_state(path: Path, state: TrainState, training: str) -> None:
         **{f"model/{name}": value for name, value in state.model.items()},
         **{f"momentum/{name}": value for name, value in state.momentum.items()},
     }
-    facts = {"kind": _KIND, "training": training, "epoch": state.epoch, "lr": state.lr}
-    write_tensors(path, tensors, {"facts": json.dumps(facts)})
+    facts = {"training": training, "epoch": state.epoch, "lr": state.lr}
+    write_tensors(path, tensors, FORMAT, facts)
 
 
 def read_state(path: Path, training: str) -> TrainState | None:
@@ -50,19 +50,13 @@ def read_state(path: Path, training: str) -> TrainState | None:
     """
     if not path.exists():
         return None
-    try:
-        with safe_open(str(path), framework="pt") as file:
-            facts = json.loads((file.metadata() or {}).get("facts", "{}"))
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError) as error:
-        raise WeightsError(f"{path} cannot be resumed from ({error}); remove it.") from error
-    if facts.get("kind") != _KIND:
-        raise WeightsError(f"{path} is not the checkpoint of a training; remove it.")
+    facts = read_facts(path, FORMAT)
     if facts["training"] != training:
         raise CheckpointError(
             f"{path} belongs to a training with other settings or images. Resume it with its own, "
             "or remove it."
         )
+    tensors = load_file(path)
     return TrainState(
         epoch=facts["epoch"],
         lr=facts["lr"],

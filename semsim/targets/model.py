@@ -1,20 +1,19 @@
 """A target classifier: images in [0, 1] in, logits out; normalisation and class names inside."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import ClassVar, Protocol, runtime_checkable
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from semsim.errors import SettingsError, WeightsError
 from semsim.registry import build
+from semsim.targets.chance import CLASSIFIER
 from semsim.targets.layers import plain_attention
-from semsim.weights import tensor_facts, write_tensors
+from semsim.weights import read_facts, write_tensors
 
 
 class Architecture(Protocol):
@@ -103,7 +102,7 @@ def save_target(model: TargetModel, path: Path, *, name: str, facts: Mapping[str
         "size": model.size,
         "facts": dict(facts),
     }
-    write_tensors(path, model.state_dict(), {"kind": "target", "config": json.dumps(config)})
+    write_tensors(path, model.state_dict(), CLASSIFIER, config)
 
 
 def load_target(path: Path, called: str = "") -> TargetModel:
@@ -116,15 +115,7 @@ def load_target(path: Path, called: str = "") -> TargetModel:
 
     if not Path(path).is_file():
         raise WeightsError(f"No classifier at {path}. `semsim-studio demo build` makes one.")
-    try:
-        metadata = tensor_facts(path)
-        weights = load_file(str(path))
-    except (SafetensorError, OSError) as error:
-        raise WeightsError(f"{called or path} is not a readable weight file ({error}).") from error
-    if metadata.get("kind") != "target":
-        held = repr(metadata.get("kind"))
-        raise WeightsError(f"{called or path} holds {held}, not a target classifier.")
-    config = json.loads(metadata["config"])
+    config = read_facts(path, CLASSIFIER, called)
     model = TargetModel(
         build(NETWORKS, config["name"], config["settings"]),
         config["classes"],
@@ -132,5 +123,5 @@ def load_target(path: Path, called: str = "") -> TargetModel:
         std=config["std"],
         size=tuple(config["size"]),
     )
-    model.load_state_dict(weights, strict=True)
+    model.load_state_dict(load_file(str(path)), strict=True)
     return model.eval()

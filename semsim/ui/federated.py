@@ -5,7 +5,7 @@ from typing import Any
 import gradio as gr
 
 from semsim.federated.arms import ARMS
-from semsim.federated.comparison_job import KIND, TRAINING, FederatedJob, like
+from semsim.federated.comparison_job import KIND, FederatedJob, kept_training, like
 from semsim.federated.settings import FederatedOrder
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
@@ -83,12 +83,12 @@ def draw(job: Job) -> list[Any]:
     scores = {score["arm"]: score for score in leak.get("scores", [])}
     arms = federated_form.attacked(asked.order)
     steps = lab_sets.in_turn([(ARMS[arm].title, asked.out / "sets" / arm) for arm in arms], state)
-    path = asked.out / TRAINING
+    training = kept_training(asked.out)
     return [
         lab_sets.strip_html(steps),
         lab_sets.sets_html(steps) if steps else "",
         federated_view.verdict_html(leak, steps),
         federated_view.result_html(leak, steps),
         lab_sets.line_up_html(steps, [federated_view.figures(scores.get(arm)) for arm in arms]),
-        federated_view.training_html(jobs.read_json(path)) if path.exists() else "",
+        "" if training is None else federated_view.training_html(training),
     ]

@@ -20,10 +20,10 @@ def main(data: Path, port: int) -> None:
 
     import app
     from annotation.store import Store
-    from semsim.base.whole import write_json
+    from semsim.base.records import CASES, write_record
 
     app.DEMO = data / "demo"
-    write_json(app.DEMO / "cases.json", {})
+    write_record(app.DEMO / "cases.json", CASES, {})
     served = compose(Store(f"sqlite:///{data / 'studies.db'}"), data)
     uvicorn.run(served, host="127.0.0.1", port=port, log_level="warning")
 

@@ -106,7 +106,7 @@ def test_votes_that_go_by_the_originals_names_carry_them(store, images, make_stu
 
 
 def test_models_are_listed_with_how_good_they_were_where_that_is_known(data, out):
-    known = TargetTest(accuracy=0.03, n_classes=50, at_chance=True)
+    known = TargetTest(accuracy=0.03, n_classes=50, chance=0.02, at_chance=True)
     write_hugging_face(
         replace(data, study=replace(data.study, targets={data.study.models[0]: known})), out
     )

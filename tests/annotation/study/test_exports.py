@@ -153,24 +153,24 @@ def test_an_unknown_study(store, images):
 
 def test_how_good_a_target_was_goes_with_its_labels(store, tmp_path, images):
     folder = write_set(tmp_path / "sets/one", probabilities=SURE)
-    tested = {"accuracy": 0.03, "n_test": 470, "n_classes": 47, "at_chance": True}
+    tested = {"accuracy": 0.03, "n_test": 470, "n_classes": 47, "chance": 0.04, "at_chance": True}
     write_run(folder, target=tested)
     study = create_study(store, StudySpec(name="one", task=Task.RECOGNITION), [folder], images)
     kept = study.target("resnet20-4/none")
     assert (kept.accuracy, kept.at_chance) == (0.03, True)
-    assert kept.text == "3% right: at chance (2%)"
+    assert kept.text == "3% right: at chance (4%, the commonest class)"
     (row,) = export_labels(store, study.id, images)[list(TARGET_COLUMNS)].drop_duplicates().values
-    assert list(row[:3]) == [0.03, 1 / 47, True]
+    assert list(row[:3]) == [0.03, 0.04, True]
     assert pd.isna(row[3:]).all()
 
 
 @pytest.mark.parametrize(("epsilon", "told"), [(8.126, "8.13"), (None, "∞")])
 def test_what_training_gives_away_goes_with_labels(store, tmp_path, images, epsilon, told):
     folder = write_set(tmp_path / "sets/one", probabilities=SURE)
-    write_run(folder, target={"accuracy": 0.5, "epsilon": epsilon, "delta": 1e-5})
+    write_run(folder, target={"accuracy": 0.5, "chance": 0.1, "epsilon": epsilon, "delta": 1e-5})
     study = create_study(store, StudySpec(name="one", task=Task.RECOGNITION), [folder], images)
     test = study.target("resnet20-4/none")
-    assert test.text == f"50% right (chance not kept), ε = {told} at δ = 1e-05"
+    assert test.text == f"50% right (chance 10%), ε = {told} at δ = 1e-05"
     labels = export_labels(store, study.id, images)
     (kept,) = labels["target_epsilon"].drop_duplicates()
     assert kept == epsilon or (math.isnan(kept) and epsilon is None)
@@ -182,6 +182,7 @@ def test_what_training_gives_away_goes_with_labels(store, tmp_path, images, epsi
     ("target", "message"),
     [
         ({"accuracy": 3}, "share from 0 to 1; got 3"),
+        ({"accuracy": 0.5}, "target.chance should be a share from 0 to 1; got None"),
         ({"n_classes": 0}, "number of classes; got 0"),
         ({"epsilon": -1, "delta": 1e-5}, "epsilon should be a number of 0 or more and finite"),
         ({"epsilon": 1, "delta": "little"}, "target.delta should be .* below 1; got 'little'"),

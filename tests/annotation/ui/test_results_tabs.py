@@ -25,7 +25,7 @@ LISTS = list_facts(
 
 
 def test_the_answer_is_a_share_from_which_model_to_which_and_what_a_guesser_has():
-    tests = {"m1": TargetTest(accuracy=0.71, n_classes=47, at_chance=False)}
+    tests = {"m1": TargetTest(accuracy=0.71, n_classes=47, chance=1 / 47, at_chance=False)}
     found = results_of(study(targets=tests), random_votes(), lists=LISTS)
     said = results_tabs.answer(found)
     share = found.n_recognised / found.n_decided
@@ -50,7 +50,7 @@ def test_a_control_that_is_not_beaten_is_said():
     assert "of 3 models cannot be told" in lines[0] or "less than on any model" in lines[0]
     sure = replace(LISTS, guesses=tuple(replace(one, rate=1.0) for one in LISTS.guesses))
     assert "3 of 3 models cannot be told" in results_tabs.controls(replace(FULL, lists=sure))[0]
-    guessing = {"m0": TargetTest(accuracy=0.02, n_classes=47, at_chance=True)}
+    guessing = {"m0": TargetTest(accuracy=0.02, n_classes=47, chance=1 / 47, at_chance=True)}
     found = replace(FULL, study=study(targets=guessing))
     assert results_tabs.controls(found)[0].startswith("1 of 3 models has a target that only")
     assert results_tabs.controls(FULL) == []

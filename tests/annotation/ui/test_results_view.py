@@ -96,7 +96,7 @@ def test_rates_have_intervals_and_ranks_ranges():
 
 
 def test_each_model_says_how_good_its_target_is():
-    tests = {"m": TargetTest(accuracy=0.71, n_classes=47, at_chance=False)}
+    tests = {"m": TargetTest(accuracy=0.71, n_classes=47, chance=1 / 47, at_chance=False)}
     seen = votes_of({f"m/{n}": "ddd" for n in range(24)})
     text = str(Page(results_view.rates(results_of(study(targets=tests), seen))))
     assert "m 71% right (chance 2%) 0%" in text

@@ -37,7 +37,9 @@ def test_a_study_is_chosen_by_id_or_name_else_people_come_before_simulations():
 
 
 def test_targets_at_chance_are_counted():
-    tests = {"convnet8/none": TargetTest(accuracy=0.02, n_classes=47, at_chance=True)}
+    tests = {
+        "convnet8/none": TargetTest(accuracy=0.02, n_classes=47, chance=1 / 47, at_chance=True)
+    }
     assert "1 target model at chance" in study_view.facts(study(targets=tests))
 
 

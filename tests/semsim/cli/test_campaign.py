@@ -9,10 +9,11 @@ import torch
 from made_campaign import SYMBOLS, one_thread_cluster, toy_campaign
 from typer.testing import CliRunner
 
+from semsim.base.records import write_record
 from semsim.campaign.campaign_job import CampaignOrder, queue_campaign
 from semsim.campaign.forecast import Outlook
 from semsim.campaign.plan import Campaign
-from semsim.campaign.watch import read_campaign
+from semsim.campaign.watch import FORMAT, read_campaign
 from semsim.cli.campaign import campaign_summary, changed, exit_code, outlook_text
 from semsim.cli.main import app
 from semsim.images import write_png
@@ -169,7 +170,7 @@ def test_what_is_wrong_is_said_without_a_traceback(words, told, tmp_path):
 )
 def test_what_a_file_says_wrong_is_said_without_a_traceback(record, told, tmp_path):
     file = tmp_path / "campaign.json"
-    file.write_text(json.dumps({"name": "wrong", **record}))
+    write_record(file, FORMAT, {"name": "wrong", **record})
     done = typed("plan", "--file", str(file), "--data-dir", str(tmp_path))
     assert done.exit_code == 2
     assert told in " ".join(done.output.split())
@@ -194,7 +195,7 @@ def test_the_folder_of_a_data_set_is_found_from_anywhere(text, whole, tmp_path, 
 
 def test_options_come_on_top_of_a_file(tmp_path):
     file = tmp_path / "campaign.json"
-    file.write_text(json.dumps({"name": "kept", "images": 3, "train": {"epochs": 5, "lr": 0.2}}))
+    write_record(file, FORMAT, {"name": "kept", "images": 3, "train": {"epochs": 5, "lr": 0.2}})
     found = changed(file=file, seed=[1, 2], train="lr=0.3", preset="fast")(Campaign(name=""))
     assert found == Campaign(
         name="kept",

@@ -10,12 +10,12 @@ from made_judged import judged_labels, judged_votes
 from safetensors.torch import load_file
 from typer.testing import CliRunner
 
-from semsim.base.whole import write_json
+from semsim.base.records import write_record
 from semsim.cli.learn import app, read_settings
 from semsim.cli.main import app as program
 from semsim.jobs import folders as jobs
 from semsim.learning import PRESETS
-from semsim.learning.card import card_paths, read_card
+from semsim.learning.card import FORMAT, card_paths, read_card
 from semsim.learning.card_promoted import PROMOTED_FILE, promoted
 from semsim.metrics.network import load_semsim
 from semsim.metrics.provenance import read_training
@@ -78,7 +78,7 @@ def test_promote_asks_once_more_where_it_lost(files, tmp_path):
     card = read_card(checkpoints / "mine.safetensors")
     for row in card["held_out"]["against"]:
         row["difference"] = -0.1 if row["control"] else 0.1
-    write_json(card_paths(checkpoints / "mine.safetensors")[1], card)
+    write_record(card_paths(checkpoints / "mine.safetensors")[1], FORMAT, card)
     asked = ["promote", "mine", "--checkpoints", str(checkpoints)]
     outcome = CliRunner().invoke(app, asked, input="n\n")
     assert outcome.exit_code == 1

@@ -12,7 +12,8 @@ from made_campaign import SYMBOLS
 from made_network import write_network
 
 from semsim.sets.reader import read_set
-from semsim.weights import tensor_facts
+from semsim.targets.chance import CLASSIFIER
+from semsim.weights import read_facts
 
 TINY = ("--name", "own", "--dataset", SYMBOLS, "--strategy", "none", "--images", "2")
 TINY += ("--attack", "invgrad:steps=3", "--train", "epochs=1", "--workers", "1")
@@ -57,7 +58,7 @@ def test_a_network_of_ones_own_goes_through_the_whole_campaign(tmp_path):
     assert re.fullmatch("[0-9a-f]{12}", architecture["settings"]["source"])
     assert str(tmp_path) not in json.dumps(found.run["target"])  # it may be passed on
     (weights,) = (tmp_path / "data/runs").rglob("targets/**/*.safetensors")
-    config = json.loads(tensor_facts(weights)["config"])
+    config = read_facts(weights, CLASSIFIER)
     assert (config["name"], config["settings"]) == ("own", architecture["settings"])
 
     (mine / "nets/parts.py").write_text("from torch import nn\n\nactivation = nn.Tanh\n")

@@ -6,10 +6,9 @@ from typer.testing import CliRunner
 
 from semsim.cli.split import app
 from semsim.jobs import folders as jobs
-from semsim.jobs.orders import from_record
 from semsim.split.cuts import grid
-from semsim.split.plan import SplitPlace, SplitPlan
-from semsim.split.split_job import KIND, like, plan_of, queue_split
+from semsim.split.plan import SplitPlace
+from semsim.split.split_job import KIND, like, plan_in, plan_of, queue_split
 
 
 def run(*words):
@@ -38,7 +37,7 @@ def test_a_run_prints_its_table_and_a_job_is_carried_out_again_from_its_file(tmp
     table = [line for line in done.output.splitlines() if line.startswith(row)]
     assert table
     assert table == [line for line in again.output.splitlines() if line.startswith(row)]
-    plan = replace(from_record(SplitPlan, jobs.read_json(file)), name="third")
+    plan = replace(plan_in(file), name="third")
     place = SplitPlace(data=tmp_path, checkpoints=tmp_path, device="nonsense")
     job = queue_split(plan, place)
     for begun in (("--job", job.folder), ("--file", file)):

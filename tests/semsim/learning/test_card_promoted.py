@@ -13,6 +13,8 @@ from semsim.learning.controls import difference_rows
 from semsim.metrics.network import ModelSettings, SemSimModel, save_semsim
 from semsim.metrics.provenance import START, Training
 
+CHOSEN = '{"format": "semsim-chosen/1", "semsim": "NAME"}'
+
 
 @pytest.fixture
 def checkpoints(tmp_path):
@@ -35,7 +37,7 @@ def test_one_is_promoted_until_its_file_goes(checkpoints):
 def test_the_built_in_one_stands_in_until_another_is_chosen(checkpoints):
     (checkpoints / "mine.safetensors").rename(checkpoints / f"{BUILT_IN}.safetensors")
     assert promoted(checkpoints) == BUILT_IN
-    (checkpoints / PROMOTED_FILE).write_text('{"semsim": "gone"}')
+    (checkpoints / PROMOTED_FILE).write_text(CHOSEN.replace("NAME", "gone"))
     assert promoted(checkpoints) == BUILT_IN
     (checkpoints / PROMOTED_FILE).write_text("{")
     assert promoted(checkpoints) == BUILT_IN
@@ -49,7 +51,7 @@ def test_only_a_semsim_can_be_promoted(checkpoints):
     assert promoted(checkpoints) is None
 
 
-@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"semsim": "../mine"}'])
+@pytest.mark.parametrize("content", ["{", "[]", "{}", CHOSEN.replace("NAME", "../mine")])
 def test_a_file_edited_by_hand_promotes_nothing(checkpoints, content):
     (checkpoints / PROMOTED_FILE).write_text(content)
     assert promoted(checkpoints) is None

@@ -1,7 +1,5 @@
 """Weights to start from: asked for, whole, and of the right network."""
 
-import json
-
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -17,7 +15,7 @@ from semsim.learning.initial import (
     starts,
 )
 from semsim.metrics.network import ModelSettings, SemSimModel, save_semsim
-from semsim.metrics.provenance import KIND, Training, read_config
+from semsim.metrics.provenance import FORMAT, Training, read_config
 from semsim.weights import write_tensors
 
 STATS = {"mean": [0.5] * 3, "std": [0.2] * 3}
@@ -88,7 +86,7 @@ def test_a_semsim_that_does_not_say_what_it_learned_from_is_no_start(tmp_path):
     assert list(seen_before(str(path)).pictures) == ["symbols/000"]
     config = read_config(path)
     del config["training"]["pixels"]
-    write_tensors(path, made.state_dict(), {"kind": KIND, "config": json.dumps(config)})
+    write_tensors(path, made.state_dict(), FORMAT, config)
     with pytest.raises(WeightsError, match=r"does not say how it was trained .*'pixels'"):
         seen_before(str(path))
 

@@ -1,12 +1,11 @@
 """The model, its distance, and its file."""
 
-import json
 import struct
 
 import pytest
 import torch
 from safetensors import safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from semsim.errors import DataError, UnknownNameError, WeightsError
 from semsim.metrics.network import (
@@ -17,7 +16,9 @@ from semsim.metrics.network import (
     save_semsim,
     semsim_distance,
 )
-from semsim.metrics.provenance import Training, read_training
+from semsim.metrics.provenance import FORMAT, Training, read_training
+from semsim.targets.chance import CLASSIFIER
+from semsim.weights import read_facts, write_tensors
 
 TRAINING = Training(
     n_originals=19,
@@ -156,7 +157,7 @@ def test_a_checkpoint_gives_the_same_distances(tmp_path, backbone):
 def test_a_checkpoint_says_where_it_comes_from(saved):
     assert read_training(saved[1]) == TRAINING
     with safe_open(str(saved[1]), framework="pt") as file:
-        assert file.metadata()["kind"] == "semsim"
+        assert file.metadata()["format"] == FORMAT
     assert [path.name for path in saved[1].parent.iterdir()] == ["a.safetensors"]
 
 
@@ -179,12 +180,9 @@ def test_a_cut_file_is_refused(saved):
         load_semsim(saved[1])
 
 
-def rewrite(path, change_weights=lambda w: w, change_config=lambda c: c, kind="semsim"):
-    with safe_open(str(path), framework="pt") as file:
-        config = json.loads(file.metadata()["config"])
-    weights = change_weights(load_file(str(path)))
-    metadata = {"kind": kind, "config": json.dumps(change_config(config))}
-    save_file(weights, str(path), metadata=metadata)
+def rewrite(path, change_weights=lambda w: w, change_config=lambda c: c, form=FORMAT):
+    config = change_config(read_facts(path, FORMAT))
+    write_tensors(path, change_weights(load_file(str(path))), form, config)
 
 
 def without_first(weights):
@@ -200,7 +198,7 @@ def with_nan(weights):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"kind": "target"},
+        {"form": CLASSIFIER},
         {"change_weights": without_first},
         {"change_weights": lambda w: {**w, "extra": torch.zeros(1)}},
         {"change_weights": with_nan},

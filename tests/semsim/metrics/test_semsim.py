@@ -52,7 +52,7 @@ def test_a_checkpoint_that_is_not_there_says_where_it_belongs(tmp_path):
 
 def test_another_kind_of_file_is_refused(tmp_path):
     make_classifier(tmp_path / "other.safetensors")
-    with pytest.raises(WeightsError, match="'target'"):
+    with pytest.raises(WeightsError, match="has format 'semsim-classifier"):
         SemSimDistance(checkpoint="other").prepare(Resources(checkpoints=tmp_path))
 
 

@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from helpers import ended
 from made_judged import QUICK, judged_labels, judged_votes
 
+from semsim.base.records import write_record
 from semsim.base.whole import write_json
 from semsim.errors import DataError
 from semsim.jobs import folders as jobs
@@ -23,7 +24,7 @@ from semsim.learning.ablations_run import (
     do_training,
     queue_judged,
 )
-from semsim.learning.card import card_paths, read_card
+from semsim.learning.card import FORMAT, card_paths, read_card
 from semsim.learning.card_promoted import promoted
 from semsim.learning.orders import Order
 from semsim.learning.splits import HoldOut
@@ -339,7 +340,7 @@ def lost(context, tables):
     card = read_card(order(context, "mine").checkpoint)
     for row in card["held_out"]["against"]:
         row["difference"] = 0.1 if row["control"] else -0.1
-    write_json(card_paths(order(context, "mine").checkpoint)[1], card)
+    write_record(card_paths(order(context, "mine").checkpoint)[1], FORMAT, card)
     write_json(job.folder / "result.json", {**outcome, "held_out": card["held_out"]})
     return job
 

@@ -6,16 +6,17 @@ import pytest
 import torch
 from made_pages import context_at, form_of
 from made_splits import SMALL, written
-from safetensors.torch import save_file
 
-from semsim.base.whole import write_json
+from semsim.base.records import write_record
 from semsim.errors import SemsimError
 from semsim.jobs import folders as jobs
-from semsim.learning.card_promoted import PROMOTED_FILE
+from semsim.learning.card_promoted import FORMAT, PROMOTED_FILE
+from semsim.metrics.provenance import FORMAT as NETWORK
 from semsim.split.plan import SplitPlace, check
 from semsim.split.split_job import KIND, plan_of, queue_split
 from semsim.ui import jobpanel, lab_frame, split, split_form
 from semsim.ui.settings_form import Given
+from semsim.weights import write_tensors
 
 FORM = {
     "fields": {
@@ -108,9 +109,9 @@ def test_a_trained_semsim_is_offered_before_the_built_in_metrics(tmp_path):
         html = split_form.metrics_html(tmp_path)
         return re.findall(r'value="([^"]+)"( checked)?', html)
 
-    save_file({"x": torch.zeros(1)}, tmp_path / "mine.safetensors", {"kind": "semsim"})
+    write_tensors(tmp_path / "mine.safetensors", {"x": torch.zeros(1)}, NETWORK, {})
     assert [name for name, checked in offered() if checked] == []
-    write_json(tmp_path / PROMOTED_FILE, {"semsim": "mine"})
+    write_record(tmp_path / PROMOTED_FILE, FORMAT, {"semsim": "mine"})
     assert offered()[0] == ("semsim:mine", " checked")
     names = [name for name, _ in offered()]
     assert "mse" in names
