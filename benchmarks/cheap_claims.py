@@ -91,7 +91,7 @@ MAKERS: Mapping[str, tuple[str, Callable[[], dict[str, Claim]]]] = {
 }
 
 
-def _ends(row: Mapping[str, Any]) -> tuple[float, float]:
+def _ends(row: Mapping[Any, Any]) -> tuple[float, float]:
     return row["low"], row["high"]
 
 

@@ -11,6 +11,7 @@ benchmarks/results/gain-DATASET.json.
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import product
 from statistics import mean, stdev
 
@@ -26,6 +27,7 @@ from semsim.attacks.prior import Prior
 from semsim.datasets.folder import Folder
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
+from semsim.targets import Activation
 from semsim.targets.lenet import CNN4
 from semsim.targets.model import TargetModel
 from semsim.targets.train import accuracy, train_target
@@ -36,7 +38,7 @@ GRID = (0.001, 0.005, 0.02, 0.05)  # weights of total variation, of normalised i
 UNIT = 4  # a weight of `prior`, which is of [0, 1], over that of InvGrad which smooths as much
 CURVATURES = (0.0, 0.1)
 UNTRAINED = ("lenet sigmoid", "cnn4 relu")
-LEARNED = ("relu", "silu")
+LEARNED: tuple[Activation, ...] = ("relu", "silu")
 
 
 def attacks() -> Mapping[str, Mapping[str, Attack]]:
@@ -99,12 +101,13 @@ def main() -> None:
     tuning = test.pick(order[: given.tuned_on])
     held_out = test.pick(order[given.tuned_on : given.tuned_on + given.held_out])
     nets: dict[str, Callable[[], TargetModel]] = {
-        f"{name}, untrained": lambda name=name: QUALITY[name].model(0, "cpu") for name in UNTRAINED
+        f"{name}, untrained": partial(QUALITY[name].model, 0, "cpu") for name in UNTRAINED
     }
     settings = TrainSettings(epochs=given.epochs, lr=given.lr)
     for one in LEARNED:
-        nets[f"cnn4 {one}, trained"] = lambda one=one: train_target(
-            CNN4(activation=one), data("train"), NoDefence(), settings
+        net = CNN4(activation=one)
+        nets[f"cnn4 {one}, trained"] = partial(
+            train_target, net, data("train"), NoDefence(), settings
         )
     claims: dict[str, Claim] = {}
     for name, make in nets.items():
