@@ -12,9 +12,9 @@ from scipy.special import gammaincinv, stdtrit
 FEWEST = 6  # units: with fewer there is no interval
 FEW = f"no interval: fewer than {FEWEST} originals"
 RULE = (
-    "Intervals are at 95 %: each original is left out in turn (jackknife), with Student's t of the "
-    "originals; shares and AUCs have Wilson's score interval with as many trials as that error is "
-    f"worth. With fewer than {FEWEST} originals there is none."
+    f"Intervals are at 95 %, from {FEWEST} originals on: each original is left out in turn "
+    "(jackknife), with Student's t of the originals; shares and AUCs have Wilson's score interval "
+    "with as many trials as that error is worth."
 )
 _UPPER = 0.975
 _MOST = 250  # groups of originals: more say hardly more and cost time
@@ -98,7 +98,8 @@ def wilson(share: np.ndarray, trials: np.ndarray, units: np.ndarray | int) -> En
     its side is Poisson's, as Brown, Cai and DasGupta 2001 ("Interval estimation for a binomial
     proportion", 4.1.1) have it: Wilson's own leaves out too many small shares.
     """
-    share, trials = np.asarray(share, dtype=float), np.asarray(trials, dtype=float)
+    share = np.asarray(share, dtype=float)
+    trials = np.where(np.asarray(trials) > 0, trials, np.nan)
     low, high = _lower(share, trials, units), 1 - _lower(1 - share, trials, units)
     return low, high
 
