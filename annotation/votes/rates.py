@@ -57,9 +57,9 @@ def rate_table(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
     means = _means(ballots, voted, voted["share"], names, ballots.weights)
     rated = _means(ballots, items, items["rating"], names, ballots.weights)
     by = "rate" if scale_of(ballots.votes) is None else "mean_rating"
-    ranked = (decided, verdicts) if by == "rate" else (items, items["rating"])
+    of, ranked = (decided, verdicts) if by == "rate" else (items, items["rating"])
     every = np.vstack([ballots.weights[:1], ballots.drawn])
-    ranks = rank_rows(_means(ballots, *ranked, names, every))
+    ranks = rank_rows(_means(ballots, of, ranked, names, every))
     table = pd.DataFrame({"model": names, "rate": rates[0], "mean_response": means[0]})
     table["n_items"] = table["model"].map(items["model"].value_counts())
     counts = table["model"].map(decided["model"].value_counts())

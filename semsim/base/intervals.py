@@ -50,7 +50,7 @@ def error(values: np.ndarray, units: np.ndarray | int) -> np.ndarray:
 
 
 def student(value: np.ndarray, spread: np.ndarray, units: np.ndarray | int) -> Ends:
-    """(...) each: `value` ± Student's t of the units times its error, `spread`.
+    """`value` ± Student's t of the units times its error, `spread`; all of shape (n,), or numbers.
 
     NaN below `FEWEST` units, or where no unit changes the value: that is no certainty.
     """
@@ -59,14 +59,14 @@ def student(value: np.ndarray, spread: np.ndarray, units: np.ndarray | int) -> E
 
 
 def fisher(rho: np.ndarray, spread: np.ndarray, units: np.ndarray | int) -> Ends:
-    """As `student`, of a correlation, on the scale of Fisher's z."""
+    """As `student`, of (n,) correlations, on the scale of Fisher's z."""
     inside = np.where(np.abs(rho) < 1 - _ZERO, rho, np.nan)
     low, high = student(np.arctanh(inside), spread / (1 - inside**2), units)
     return np.tanh(low), np.tanh(high)
 
 
 def share_ends(share: np.ndarray, spread: np.ndarray, units: np.ndarray | int) -> Ends:
-    """(...) each: `wilson` of a mean of numbers in [0, 1] whose error is `spread`.
+    """(n,) each: `wilson` of a mean of numbers in [0, 1] whose error is `spread`.
 
     It counts as many trials as units divided by the design effect, the squared error over that of
     one trial a unit. Few units measure it badly, so two more of which it is 1 are added. Franco,
@@ -81,7 +81,7 @@ def share_ends(share: np.ndarray, spread: np.ndarray, units: np.ndarray | int) -
 
 
 def auc_ends(auc: np.ndarray, spread: np.ndarray, units: np.ndarray | int) -> Ends:
-    """(...) each: `wilson` of an AUC, a share of pairs, in as many trials as its error is worth.
+    """(n,) each: `wilson` of an AUC, a share of pairs, in as many trials as its error is worth.
 
     units: of how many originals the rarer kind of image is. Where none of them changes it, as at 0
     and 1, each is one trial.
@@ -92,7 +92,7 @@ def auc_ends(auc: np.ndarray, spread: np.ndarray, units: np.ndarray | int) -> En
 
 
 def wilson(share: np.ndarray, trials: np.ndarray, units: np.ndarray | int) -> Ends:
-    """(...) each: the ends of the score interval of a share of `trials`, from `FEWEST` units on.
+    """(n,) each: the ends of the score interval of a share of `trials`, from `FEWEST` units on.
 
     Wilson 1927 with Student's t of the units. Up to three trials of the rarer outcome the end on
     its side is Poisson's, as Brown, Cai and DasGupta 2001 ("Interval estimation for a binomial

@@ -8,7 +8,7 @@ import pandas as pd
 
 from semsim.analysis.human import title_of
 from semsim.analysis.result import Analysis
-from semsim.analysis.shares import FEW_ORIGINALS, NEWCOMBE, WILSON
+from semsim.base.intervals import RULE
 from semsim.errors import UnknownNameError
 from semsim.reporting.canvas import SIMULATED
 from semsim.reporting.model_figures import heading
@@ -259,8 +259,7 @@ def _models(analysis: Analysis) -> Table:
             "it leaks says little about a model that works. "
             f"People: mean human score '{analysis.score_title}' of a model's images. "
             "Metrics: mean over the same images, ↑ a higher value means that more leaks, ↓ a "
-            "lower one. Intervals: 95 %, cluster bootstrap over originals. "
-            f"{WILSON} Infinite values are left out of means and counted."
+            f"lower one. {RULE} Infinite values are left out of means and counted."
         ),
         frame=frame,
         cells=_cells(frame, cells),
@@ -308,8 +307,7 @@ def _auc(analysis: Analysis) -> Table:
         caption=(
             "How often a metric puts an image that people recognise above one they do not: over "
             "all images, and as the mean over models, or originals, that have images of both "
-            "kinds. 0.5 is chance. Intervals: 95 %, cluster bootstrap over originals. "
-            f"{NEWCOMBE} {FEW_ORIGINALS} The best of each scope is marked."
+            f"kinds. 0.5 is chance. {RULE} The best of each scope is marked."
             + (" ρ: Spearman's, over all images with a mean rating." if rated else "")
         ),
         frame=frame,
