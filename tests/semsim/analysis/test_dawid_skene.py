@@ -50,6 +50,15 @@ def test_the_rates_that_made_the_votes_are_found():
 
 
 @BOTH
+def test_one_annotator_is_not_told_from_the_truth(even):
+    item = np.arange(5)
+    posterior, why = dawid_skene(item, np.zeros(5, int), item % 2, even=even)
+    assert why == "one annotator alone: there is nobody to tell their errors by"
+    assert posterior.shape == (5, 2)
+    assert np.isnan(posterior).all()
+
+
+@BOTH
 def test_the_skills_that_made_the_votes_are_found(even):
     """400 items: a skill is known to about two points, so five are ample."""
     votes, _ = skilled()
