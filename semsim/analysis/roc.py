@@ -89,6 +89,19 @@ def _of_metric(
     return rows
 
 
+def scale_differs(table: pd.DataFrame) -> list[str]:
+    """Titles of the metrics of an `auc_table` whose scale differs by original.
+
+    The interval of their AUC within originals lies above the pooled AUC: they order pictures of one
+    original better than pictures of several.
+    """
+    scopes = table.pivot(index="title", columns="scope", values=["auc", "low"])
+    if ("auc", "pooled") not in scopes or ("low", "within original") not in scopes:
+        return []
+    found = scopes["low", "within original"] > scopes["auc", "pooled"]
+    return [str(title) for title in table["title"].unique() if found[title]]
+
+
 def contest_of(
     values: np.ndarray, recognised: np.ndarray, groups: np.ndarray, original: np.ndarray
 ) -> Contest:

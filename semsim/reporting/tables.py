@@ -8,6 +8,7 @@ import pandas as pd
 
 from semsim.analysis.human import title_of
 from semsim.analysis.result import Analysis
+from semsim.analysis.roc import scale_differs
 from semsim.base.intervals import RULE
 from semsim.errors import UnknownNameError
 from semsim.reporting.canvas import SIMULATED
@@ -23,6 +24,7 @@ from semsim.reporting.notation import (
     with_interval,
     with_interval_or_why,
 )
+from semsim.words import listed
 
 TABLE_ONE_COLUMNS = (
     *("study", "dataset", "rule", "metric", "title", "n", "rho", "tau", "abs_rho", "abs_tau"),
@@ -308,11 +310,24 @@ def _auc(analysis: Analysis) -> Table:
             "How often a metric puts an image that people recognise above one they do not: over "
             "all images, and as the mean over models, or originals, that have images of both "
             f"kinds. 0.5 is chance. {RULE} The best of each scope is marked."
+            f"{scale_note(frame)}"
             + (" ρ: Spearman's, over all images with a mean rating." if rated else "")
         ),
         frame=frame,
         cells=shown,
         best=frozenset(best),
+    )
+
+
+def scale_note(auc: pd.DataFrame) -> str:
+    """Which metrics are to be read within originals, "" where none is."""
+    titles = scale_differs(auc)
+    if not titles:
+        return ""
+    return (
+        f" The scale of {listed(titles)} differs by original: read the AUC within originals. The "
+        "pooled one mixes pairs of one original with those of two, which flatters where originals "
+        "are few."
     )
 
 

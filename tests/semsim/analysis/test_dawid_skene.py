@@ -106,11 +106,6 @@ def test_the_order_of_votes_does_not_matter(even, seed):
     np.testing.assert_allclose(one, other, atol=1e-12)
 
 
-def test_a_single_annotator_is_believed():
-    posterior, _ = dawid_skene(*votes_of(np.array([[1.0], [0.0]])))
-    np.testing.assert_allclose(posterior[:, 1], [1, 0], atol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("votes", "why"),
     [

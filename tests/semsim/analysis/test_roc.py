@@ -12,7 +12,7 @@ from semsim.analysis.evidence import Ratings, gather
 from semsim.analysis.human import human_score
 from semsim.analysis.layout import layout_of
 from semsim.analysis.result import AUC_COLUMNS
-from semsim.analysis.roc import auc_table, contest_of, weighted_auc
+from semsim.analysis.roc import auc_table, contest_of, scale_differs, weighted_auc
 from semsim.base.intervals import auc_ends
 
 IMAGES = st.lists(
@@ -157,3 +157,14 @@ def test_rho_with_mean_ratings_is_scipys_and_its_interval_is_over_originals():
     reach = stats.t.ppf(0.975, 14) * error_of(row["rho"], without, 15) / (1 - row["rho"] ** 2)
     expected = np.tanh(np.arctanh(row["rho"]) + reach * np.array([-1, 1]))
     assert (row["rho_low"], row["rho_high"]) == pytest.approx(tuple(expected))
+
+
+def test_a_metric_with_a_scale_for_each_original_is_named():
+    """Within an original it is right, between originals nothing but noise."""
+    own = np.random.default_rng(0).normal(0, 50, 15)[LAYOUT.original]
+    human = (LAYOUT.model > 1).astype(float)
+    found = replace(FOUND, scores={"psnr": human + own, "mse": -human})
+    table = auc_table([PSNR, MSE], found, human, LAYOUT)
+    assert scale_differs(table) == [PSNR.title]
+    assert scale_differs(table[table["metric"] == "mse"]) == []
+    assert scale_differs(table.iloc[:0]) == []
