@@ -1,7 +1,6 @@
 """Measures of models made by hand, for tests of the statistics."""
 
 import numpy as np
-from scipy import stats
 
 from semsim.analysis.measures import Measure
 
@@ -16,11 +15,12 @@ def measure(name, means, resampled=None, sign=1.0, of_images=True):
         means=means,
         resampled=np.empty((0, len(means))) if resampled is None else np.asarray(resampled, float),
         n_inf=np.zeros(len(means), dtype=int),
+        errors=np.full(len(means), np.nan),
+        units=np.zeros(len(means), dtype=int),
         of_images=of_images,
     )
 
 
-def widened(draws, n):
-    """The expanded percentile interval of Hesterberg 2015 of a statistic of n originals."""
-    far = np.sqrt(n / (n - 1)) * stats.t.ppf(0.975, n - 1)
-    return tuple(np.percentile(draws, [100 * stats.norm.sf(far), 100 * stats.norm.cdf(far)]))
+def error_of(once, without, units):
+    """The error by the jackknife about the value, of a number and those without each original."""
+    return np.sqrt((units - 1) / units * sum((one - once) ** 2 for one in without))

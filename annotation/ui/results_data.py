@@ -143,7 +143,7 @@ def results_of(
         checks=checks,
         none_bias=none_bias_table(votes, kind),
         repeats=repeats,
-        carry_over=carry_over_table(votes, np.random.default_rng(seed)),
+        carry_over=carry_over_table(votes),
         reliability=reliability(ballots, items, kind, science.fit),
         open_questions=open_questions(items, k),
         ceiling=science.ceiling(votes),

@@ -3,13 +3,15 @@
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+import pandas as pd
+
 from annotation.domain import Study
 from annotation.spec import HeadlineRule
 from annotation.ui.results_data import Results
 from annotation.ui.results_view import DASH, grid, number, percent, section, why
 from annotation.votes.agreement import Coding
-from annotation.votes.ballots import BOOTSTRAPS, WILSON
 from annotation.votes.quality import EVERYBODY, NO_REPEATS, Check
+from semsim.base.intervals import FEWEST, RULE
 
 MOST_LISTED = 12
 _REPEATED = {Coding.ANSWER.value: "answers", Coding.RECOGNISED.value: "recognised or not"}
@@ -30,16 +32,20 @@ def known_answers(results: Results) -> str:
             row["annotator"],
             names[row["check"]],
             f"{row['n_right']:,} / {row['n']:,}",
-            f"{row['low']:.0%} to {row['high']:.0%}",
+            _ends(row["low"], row["high"]),
         )
         for row in results.checks.to_dict("records")
     ]
     heads = ("Annotator", "Trials", "Right", "95% interval")
     note = (
         "None of these trials counts for any model. Intervals are Wilson's, of the shares in the "
-        "table of annotators."
+        f"table of annotators, from {FEWEST} trials on."
     )
     return section(title, grid(title, heads, rows), note) + _none_bias(results)
+
+
+def _ends(low: float, high: float) -> str:
+    return f"fewer than {FEWEST} trials" if pd.isna(low) else f"{low:.0%} to {high:.0%}"
 
 
 def _no_checks(study: Study) -> str:
@@ -130,8 +136,7 @@ def carry_over(results: Results) -> str:
     note = (
         "Whether somebody recognises a reconstruction more often when they have seen others of the "
         "same original. Without target models in balanced turns, models that come late and "
-        f"views that come late are one. Intervals are from {BOOTSTRAPS:,} resamples of originals. "
-        f"{WILSON}"
+        f"views that come late are one. {RULE}"
     )
     if int(table["view"].max()) == 1:
         note = "Nobody has seen an original twice, so nothing can carry over."

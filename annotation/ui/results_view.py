@@ -13,9 +13,10 @@ from annotation.texts import agreeing, counted
 from annotation.ui.results_data import Results
 from annotation.votes.agreement import Coding
 from annotation.votes.annotators import NOT_ANSWERED
-from annotation.votes.ballots import BOOTSTRAPS, WILSON
+from annotation.votes.ballots import BOOTSTRAPS
 from annotation.votes.rates import likely_confusions
 from annotation.web.templates import fill
+from semsim.base.intervals import RULE
 
 MODERATE = 100  # decided items: with fewer, the interval of a rate of one half exceeds ± 10 points
 DASH = "–"
@@ -117,8 +118,8 @@ def rates(results: Results) -> str:
     )
     note = (
         "What a target at chance leaks says little about one that works. "
-        f"Rank 1 leaks most. Brackets hold 95% intervals from {BOOTSTRAPS:,} resamples of the "
-        f"originals; the range of a rank is that of the same resamples. {WILSON}"
+        "Rank 1 leaks most; the range of a rank holds 95% of those in "
+        f"{BOOTSTRAPS:,} resamples of the originals. {RULE}"
     )
     note += "".join(f" Items are {term}." for term in kind.terms[:2])
     if results.study.spec.headline is HeadlineRule.AS_ORIGINAL_NAMED:
@@ -166,7 +167,7 @@ def agreement(results: Results) -> str:
     n = int(table["n_items"].max())
     note = (
         f"Of {counted(n, 'item')} with at least two votes. 0 is chance, 1 perfect agreement. "
-        f"Raw agreement is a share of pairs of votes. {WILSON}"
+        f"Raw agreement is a share of pairs of votes. {RULE}"
     )
     missing = table[table["reason"] != ""].groupby("reason", sort=False)["statistic"].unique()
     reasons = [f" {', '.join(names)}: {reason}." for reason, names in missing.items()]

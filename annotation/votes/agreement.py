@@ -11,14 +11,8 @@ from scipy.sparse import csr_array
 
 from annotation.tasks.kind import NONE, Kind
 from annotation.votes.aggregate import ratings, scale_of
-from annotation.votes.ballots import (
-    NO_VOTES,
-    ONE_ORIGINAL,
-    Ballots,
-    interval,
-    ratio,
-    share_interval,
-)
+from annotation.votes.ballots import NO_VOTES, Ballots, ratio
+from semsim.base.intervals import Ends, error, share_ends, student, why_none
 
 AGREEMENT_COLUMNS = ("coding", "statistic", "n_items", "value", "low", "high", "reason")
 PAIR_COLUMNS = ("coding", "first", "second", "n_items", "value", "low", "high", "reason")
@@ -49,7 +43,8 @@ class Pairs:
 
     first, second, n_items: (P,) annotators, and how many items both answered.
     value, low, high: (P,) κ and the ends of its interval; NaN where it is not defined.
-    mean: (1 + B,) the mean over the pairs that have one, and its resamples; NaN where none has.
+    why: (P,) text, why there is no interval, "" where there is one.
+    mean: (1 + G,) the mean over the pairs that have one, under all weights; NaN where none has.
     """
 
     coding: Coding
@@ -59,6 +54,7 @@ class Pairs:
     value: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    why: np.ndarray
     mean: np.ndarray
 
 
@@ -102,9 +98,8 @@ def agreement_table(ballots: Ballots, pairs: list[Pairs]) -> pd.DataFrame:
     (Fleiss 1971), Krippendorff's α for nominal data (Krippendorff 2004) and the mean of the
     pairwise Cohen's κ (Cohen 1960) set it against chance. Of ratings there are
     raw agreement, α for ordinal data and κ weighted by the square of how far two are apart (Cohen
-    1968). Intervals are 95 % percentiles of the
-    bootstrap over originals, those of raw agreement `ballots.share_interval`. Where a value is
-    missing, `reason` says why.
+    1968). Intervals are `student`, those of raw agreement `share_ends`, over the originals with two
+    votes on an item. Where a value or its interval is missing, `reason` says why.
     """
     rows = [row for one in pairs for row in _rows(ballots, one)]
     return pd.DataFrame(rows, columns=list(AGREEMENT_COLUMNS))
@@ -119,33 +114,46 @@ def _rows(ballots: Ballots, pairs: Pairs) -> Iterator[tuple[object, ...]]:
     n = int((votes_of_item > 1).sum())
     missing = _why_nothing(ballots, n)
     same = missing or (_SAME if len(np.unique(category[shared])) == 1 else "")
-    within = partial(share_interval, n_originals=np.array((sums.items > 0).sum()))
-    raw = (pairs.coding, "raw agreement", n, missing, ballots, lambda w: _raw(sums, w))
-    yield _row(*raw, between=within)
+    units = int((sums.items > 0).sum())
+    row = partial(_row, coding=pairs.coding, n=n, units=units, weights=ballots.weights)
+    yield row("raw agreement", missing, lambda w: _raw(sums, w), ends=share_ends)
     unequal = same or _why_no_fleiss(votes_of_item)
     if not ordered:
-        yield _row(pairs.coding, "Fleiss' κ", n, unequal, ballots, lambda w: _fleiss(sums, w))
+        yield row("Fleiss' κ", unequal, lambda w: _fleiss(sums, w))
     alpha, kappa = _ORDINAL if ordered else _NOMINAL
-    yield _row(pairs.coding, alpha, n, same, ballots, lambda w: _alpha(sums, w))
-    alone = same or _why_no_mean(pairs)
-    yield _row(pairs.coding, kappa, n, alone, ballots, lambda _: pairs.mean)
+    yield row(alpha, same, lambda w: _alpha(sums, w))
+    yield row(kappa, same or _why_no_mean(pairs), lambda _: pairs.mean)
 
 
 def _row(
-    coding: Coding,
     statistic: str,
-    n: int,
     reason: str,
-    ballots: Ballots,
     compute: Callable[[np.ndarray], np.ndarray],
-    between: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] = interval,
+    *,
+    coding: Coding,
+    n: int,
+    units: int,
+    weights: np.ndarray,
+    ends: Callable[[np.ndarray, np.ndarray, int], Ends] | None = None,
 ) -> tuple[object, ...]:
     if reason:
         return coding.value, statistic, n, np.nan, np.nan, np.nan, reason
-    draws = compute(ballots.weights)
-    low, high = between(draws)
-    reason = ONE_ORIGINAL if len(draws) == 1 else ""
+    draws = compute(weights)
+    spread = error(draws, units)
+    low, high = (ends or _at_most_one)(draws[0], spread, units)
+    reason = _why(low, units, spread)
     return coding.value, statistic, n, float(draws[0]), float(low), float(high), reason
+
+
+def _why(end: np.ndarray, units: int, spread: np.ndarray) -> str:
+    """Why there is no interval, "" where there is one."""
+    return (why_none(units, float(spread)) or "") if np.isnan(end) else ""
+
+
+def _at_most_one(value: np.ndarray, spread: np.ndarray, units: np.ndarray | int) -> Ends:
+    """`student` of what cannot be above 1."""
+    low, high = student(value, spread, units)
+    return low, np.minimum(high, 1)
 
 
 def _why_nothing(ballots: Ballots, n_shared: int) -> str:
@@ -250,7 +258,7 @@ def pairs_of(ballots: Ballots, coding: Coding) -> Pairs:
     """Cohen's κ of every two annotators who share at least one item.
 
     It is not defined below `FEWEST_SHARED` shared items, nor where both always say the same one
-    thing. Of a crowd almost all pairs share a few items, so that no pair's resamples are kept.
+    thing. Of a crowd almost all pairs share a few items: only the mean is kept under all weights.
     """
     first, second, n_items = _who_share(ballots)
     by_person = np.argsort(ballots.annotator, kind="stable")
@@ -259,6 +267,7 @@ def pairs_of(ballots: Ballots, coding: Coding) -> Pairs:
     original, ordered = ballots.original[ballots.first], is_ordered(ballots, coding)
     weights = np.ascontiguousarray(ballots.weights.T)
     value, low, high = np.full((3, len(first)), np.nan)
+    why = np.full(len(first), "", dtype=object)
     total, defined = np.zeros((2, len(ballots.weights)))
     for pair in np.flatnonzero(n_items >= FEWEST_SHARED):
         one, other = (slice(ends[who], ends[who + 1]) for who in (first[pair], second[pair]))
@@ -267,7 +276,10 @@ def pairs_of(ballots: Ballots, coding: Coding) -> Pairs:
         )
         said = code[one][here], code[other][there]
         kappas = _cohen(*said, original[both], weights, ordered=ordered)
-        value[pair], (low[pair], high[pair]) = kappas[0], interval(kappas)
+        units = len(np.unique(original[both]))
+        spread = error(kappas, units)
+        value[pair], (low[pair], high[pair]) = kappas[0], _at_most_one(kappas[0], spread, units)
+        why[pair] = _why(low[pair], units, spread)
         total += np.nan_to_num(kappas)
         defined += ~np.isnan(kappas)
     return Pairs(
@@ -278,6 +290,7 @@ def pairs_of(ballots: Ballots, coding: Coding) -> Pairs:
         value=value,
         low=low,
         high=high,
+        why=why,
         mean=ratio(total, defined),
     )
 
@@ -311,9 +324,9 @@ def _cohen(
     *,
     ordered: bool,
 ) -> np.ndarray:
-    """(1 + B,) κ of two annotators from their answers (n,) to the same items.
+    """(1 + G,) κ of two annotators from their answers (n,) to the same items.
 
-    weights: (O, 1 + B). Two people share items of few originals, so counts are a sparse matrix:
+    weights: (O, 1 + G). Two people share items of few originals, so counts are a sparse matrix:
     for each of the k categories a row of the one and a row of the other, then agreement, then all.
     """
     categories, said = np.unique(np.concatenate([one, other]), return_inverse=True)
@@ -333,9 +346,8 @@ def _cohen(
 
 def pair_table(ballots: Ballots, pairs: Pairs) -> pd.DataFrame:
     """One row a pair of annotators, with the columns `PAIR_COLUMNS`."""
-    few = pairs.n_items < FEWEST_SHARED
+    short = pairs.n_items < FEWEST_SHARED
     undefined = np.isnan(pairs.value)
-    one = ONE_ORIGINAL if len(pairs.mean) == 1 else ""
     return pd.DataFrame(
         {
             "coding": pairs.coding.value,
@@ -346,7 +358,9 @@ def pair_table(ballots: Ballots, pairs: Pairs) -> pd.DataFrame:
             "low": pairs.low,
             "high": pairs.high,
             "reason": np.select(
-                [few, undefined], [f"fewer than {FEWEST_SHARED} shared items", _SAME], one
+                [short, undefined],
+                [f"fewer than {FEWEST_SHARED} shared items", _SAME],
+                pairs.why,
             ),
         },
         columns=list(PAIR_COLUMNS),

@@ -10,8 +10,9 @@ import scipy
 from scipy.special import ndtri
 
 from annotation.domain import StimulusKind
-from annotation.votes.ballots import NO_VOTES, ONE_ORIGINAL, Ballots, interval
+from annotation.votes.ballots import NO_VOTES, Ballots, few
 from annotation.votes.rates import model_names
+from semsim.base.intervals import error, student
 
 DETECTION_KINDS = (StimulusKind.RECONSTRUCTION.value, StimulusKind.DECOY.value)
 EVERYBODY = "all votes"
@@ -31,9 +32,8 @@ DETECTION_COLUMNS = (
     "interval",  # how the intervals were made
     "reason",
 )
-_BOOTSTRAP = "bootstrap"
+_JACKKNIFE = "jackknife"
 _VARIANCE = "Gourevitch-Galanter"
-_Z = ndtri(0.975)
 
 
 def detection_table(ballots: Ballots) -> pd.DataFrame:
@@ -43,9 +43,9 @@ def detection_table(ballots: Ballots) -> pd.DataFrame:
     model, by which decoys are drawn; votes without one are in no such row. Rates are corrected
     log-linearly, (hits + 0.5) / (n + 1), for every group (Hautus 1995), so that 0 and 1 have a z.
     Criterion is -(z(hits) + z(false alarms)) / 2: above 0 leans towards "different". The 95 %
-    intervals are percentiles of the bootstrap over the originals shown; where a raw rate is 0 or 1
-    no resample can vary it, and the interval is that of the variance of Gourevitch and Galanter
-    1967, which takes votes as independent.
+    intervals are `student`, over the originals of matched items or of decoys, whichever are fewer.
+    Where a raw rate is 0 or 1 no original can vary it: the error is at least that of Gourevitch and
+    Galanter 1967, which takes votes as independent.
     """
     everybody = np.zeros(len(ballots.votes), dtype=int)
     models, model_of = np.unique(model_names(ballots.votes), return_inverse=True)
@@ -62,10 +62,12 @@ def detection_table(ballots: Ballots) -> pd.DataFrame:
 def _table(ballots: Ballots, of: str, names: list[str], group: np.ndarray) -> pd.DataFrame:
     decoy = (ballots.votes["kind"] == StimulusKind.DECOY.value).to_numpy()
     same = ballots.votes["recognised"].to_numpy()
-    n_matched, n_decoys, hits, alarms = (
-        _counts(ballots, group, len(names), kept)
+    cells = [
+        _cells(ballots, group, len(names), kept)
         for kept in (~decoy, decoy, ~decoy & same, decoy & same)
-    )
+    ]
+    n_matched, n_decoys, hits, alarms = (ballots.weights @ cell for cell in cells)
+    units = np.minimum(*((cell > 0).sum(axis=0) for cell in cells[:2]))
     d_prime, criterion = _d_prime(hits, n_matched, alarms, n_decoys)
     deviation = np.sqrt(_variance(hits[0], n_matched[0]) + _variance(alarms[0], n_decoys[0]))
     stuck = _stuck(hits[0], n_matched[0]) | _stuck(alarms[0], n_decoys[0])
@@ -77,23 +79,23 @@ def _table(ballots: Ballots, of: str, names: list[str], group: np.ndarray) -> pd
         ("d_prime", d_prime, deviation),
         ("criterion", criterion, deviation / 2),
     ):
-        low, high = interval(draws)
+        moved = error(draws, units)
+        spread = np.where(stuck, np.fmax(moved, spread), moved)
         table[name] = draws[0]
-        table[f"{name}_low"] = np.where(stuck, draws[0] - _Z * spread, low)
-        table[f"{name}_high"] = np.where(stuck, draws[0] + _Z * spread, high)
-    table["reason"] = _reasons(n_matched, n_decoys, stuck)
-    table["interval"] = np.where(stuck, _VARIANCE, _BOOTSTRAP)
+        table[f"{name}_low"], table[f"{name}_high"] = student(draws[0], spread, units)
+    table["reason"] = _reasons(n_matched[0], n_decoys[0], units)
+    table["interval"] = np.where(stuck, _VARIANCE, _JACKKNIFE)
     table.loc[table["d_prime_low"].isna(), "interval"] = ""
     return table[list(DETECTION_COLUMNS)]
 
 
-def _counts(ballots: Ballots, group: np.ndarray, n_groups: int, kept: np.ndarray) -> np.ndarray:
-    """(1 + B, G) how many of the `kept` (V,) votes each group has, in each resample."""
+def _cells(ballots: Ballots, group: np.ndarray, n_groups: int, kept: np.ndarray) -> np.ndarray:
+    """(O, G) how many of the `kept` (V,) votes each group has on each original."""
     n_originals = ballots.weights.shape[1]
     grouped = kept & (group >= 0)
     place = (ballots.original * n_groups + group)[grouped]
     counts = np.bincount(place, minlength=n_originals * n_groups)
-    return ballots.weights @ counts.reshape(n_originals, n_groups)
+    return counts.reshape(n_originals, n_groups)
 
 
 def _d_prime(
@@ -122,15 +124,13 @@ def _stuck(count: np.ndarray, n: np.ndarray) -> np.ndarray:
     return (n > 0) & ((count == 0) | (count == n))
 
 
-def _reasons(n_matched: np.ndarray, n_decoys: np.ndarray, stuck: np.ndarray) -> np.ndarray:
-    alone = ONE_ORIGINAL if len(n_matched) == 1 else ""
+def _reasons(n_matched: np.ndarray, n_decoys: np.ndarray, units: np.ndarray) -> np.ndarray:
     return np.select(
-        [(n_matched[0] == 0) & (n_decoys[0] == 0), n_decoys[0] == 0, n_matched[0] == 0, ~stuck],
+        [(n_matched == 0) & (n_decoys == 0), n_decoys == 0, n_matched == 0],
         [
             NO_VOTES,
             "without votes on decoys nobody knows how often “same” is said wrongly",
             "there are no votes on matched pairs",
-            alone,
         ],
-        "",
+        few(units),
     )

@@ -13,13 +13,8 @@ from annotation.domain import StimulusKind, TrialKind, VoteStatus
 from annotation.tasks.kind import NONE, Kind
 from annotation.votes.aggregate import ORIGINAL, recognising
 from annotation.votes.agreement import Coding, closeness_of
-from annotation.votes.ballots import (
-    BOOTSTRAPS,
-    ONE_ORIGINAL,
-    ratio,
-    share_interval,
-    wilson,
-)
+from annotation.votes.ballots import few, ratio
+from semsim.base.intervals import error, left_out, share_ends, wilson
 
 CHECK_COLUMNS = ("annotator", "check", "n", "n_right", "accuracy", "low", "high")
 REPEAT_COLUMNS = (
@@ -50,7 +45,7 @@ class Check(StrEnum):
 def check_table(votes: pd.DataFrame, kind: Kind) -> pd.DataFrame:
     """How often each annotator gave known answers, by `Check`; columns `CHECK_COLUMNS`.
 
-    Intervals are Wilson's and take trials as independent. In the recognition task the rest of
+    Intervals are `wilson` and take trials as independent. In the recognition task the rest of
     `Check.NOTHING` are classes named where there is nothing: a bias away from none.
     """
     trials = _trials(votes)
@@ -86,7 +81,7 @@ def _shares(yes: pd.Series, by: list[pd.Series]) -> pd.DataFrame:
     table = pd.DataFrame({"n": groups.size(), "n_same": groups.sum()}).reset_index()
     count, n = table["n_same"].to_numpy(float), table["n"].to_numpy(float)
     table["agreement"] = ratio(count, n)
-    table["low"], table["high"] = wilson(count, n)
+    table["low"], table["high"] = wilson(table["agreement"].to_numpy(), n, n)
     return table
 
 
@@ -124,8 +119,8 @@ def _both_answers(votes: pd.DataFrame) -> pd.DataFrame:
 def _repeat_row(name: str, coding: Coding, both: pd.DataFrame, kind: Kind) -> tuple[object, ...]:
     first, again = both[f"{coding.value}_first"], both[f"{coding.value}_again"]
     n, same = len(both), int((first == again).sum())
-    low, high = wilson(np.array([same], float), np.array([n], float))
     share = same / n if n else np.nan
+    low, high = wilson(np.array(share), np.array(n), n)
     ordered = coding is Coding.ANSWER and kind.scale is not None
     if ordered:
         first, again = first.astype(int), again.astype(int)
@@ -138,19 +133,17 @@ def _repeat_row(name: str, coding: Coding, both: pd.DataFrame, kind: Kind) -> tu
         observed = close[place.get_indexer(first), place.get_indexer(again)].mean()
         by_chance = float(shares[0] @ close @ shares[1])
         kappa, reason = float(observed - by_chance) / (1 - by_chance), ""
-    return name, coding.value, n, same, share, float(low[0]), float(high[0]), kappa, reason
+    return name, coding.value, n, same, share, float(low), float(high), kappa, reason
 
 
-def carry_over_table(
-    votes: pd.DataFrame, rng: np.random.Generator, bootstraps: int = BOOTSTRAPS
-) -> pd.DataFrame:
+def carry_over_table(votes: pd.DataFrame) -> pd.DataFrame:
     """P(recognised | k-th view of that original by that annotator); columns `CARRY_OVER_COLUMNS`.
 
     Of counted votes on reconstructions that `recognising` can judge. Everything shown of the
     original before is a view: other reconstructions, decoys (of the original they stand beside, not
     of the one they show), gold items and repeats, whatever became of the answer; an answer given
-    anew after undo is not another. Intervals are `ballots.share_interval` over originals. Rows of
-    `votes` are in the order they came.
+    anew after undo is not another. Intervals are `share_ends` over originals. Rows of `votes` are
+    in the order they came.
     """
     seen = votes[(votes["status"] != VoteStatus.SUPERSEDED.value) & _is_view(votes)]
     views = seen.groupby(["annotator", *ORIGINAL]).cumcount() + 1
@@ -166,10 +159,10 @@ def carry_over_table(
     size = shape[0] * shape[1]
     yes = np.bincount(place, recognising(kept), size).reshape(shape)[:, 1:]
     n = np.bincount(place, minlength=size).reshape(shape)[:, 1:]
-    weights = _weights(n_originals, rng, bootstraps)
+    weights = left_out(n_originals)
     draws = ratio(weights @ yes, weights @ n)
     originals = (n > 0).sum(axis=0)
-    low, high = share_interval(draws, originals)
+    low, high = share_ends(draws[0], error(draws, originals), originals)
     table = pd.DataFrame(
         {
             "view": np.arange(1, n_views + 1),
@@ -178,7 +171,7 @@ def carry_over_table(
             "share": draws[0],
             "low": low,
             "high": high,
-            "reason": ONE_ORIGINAL if n_originals == 1 else "",
+            "reason": few(originals),
         },
         columns=list(CARRY_OVER_COLUMNS),
     )
@@ -188,9 +181,3 @@ def carry_over_table(
 def _is_view(votes: pd.DataFrame) -> pd.Series:
     """Practice and catch trials show originals of their own; nobody is asked about those."""
     return ~votes["kind"].isin([TrialKind.PRACTICE.value, TrialKind.CATCH.value])
-
-
-def _weights(n: int, rng: np.random.Generator, bootstraps: int) -> np.ndarray:
-    """(1 + B, n) how often each original counts: once, then as often as it was drawn."""
-    drawn = rng.multinomial(n, np.full(n, 1 / n), bootstraps) if n > 1 else np.ones((0, n))
-    return np.vstack([np.ones((1, n)), drawn]).astype(float)

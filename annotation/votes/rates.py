@@ -6,7 +6,8 @@ import scipy
 
 from annotation.tasks.kind import NONE, Kind
 from annotation.votes.aggregate import DECIMALS, counts, ratings, scale_of, verdict
-from annotation.votes.ballots import ONE_ORIGINAL, Ballots, interval, ratio, share_interval
+from annotation.votes.ballots import Ballots, few, ratio
+from semsim.base.intervals import Ends, error, share_ends, student
 
 RATE_COLUMNS = (
     "model",
@@ -42,32 +43,36 @@ def rate_table(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
     `rate` is the share of decided items whose verdict is recognised, `mean_response` the mean over
     items of the share of votes that recognised it, `mean_rating`, of ratings, the mean over items
     of their mean. Models are ranked by it, or else by rate, 1 leaks most, ties share their mean
-    rank; the range of a rank holds 95 % of the resamples of originals. Intervals
-    of rates are `ballots.share_interval`.
+    rank; the range of a rank holds 95 % of the resamples of originals. Intervals are `share_ends`
+    and, of ratings, `student`.
     """
     if not len(ballots.votes):
         return pd.DataFrame(columns=list(RATE_COLUMNS))
     items = _items(ballots, votes_per_item)
     names = np.unique(items["model"])
     decided = items[items["recognised"].notna()]
-    rates = _shares(ballots, decided, decided["recognised"].astype(float), names)
+    verdicts = decided["recognised"].astype(float)
+    rates = _means(ballots, decided, verdicts, names, ballots.weights)
     voted = items[items["share"].notna()]
-    means = _shares(ballots, voted, voted["share"], names)
-    # Rounded, so that equal means are equal however their sums were made.
-    rated = np.round(_shares(ballots, items, items["rating"], names), DECIMALS)
+    means = _means(ballots, voted, voted["share"], names, ballots.weights)
+    rated = _means(ballots, items, items["rating"], names, ballots.weights)
     by = "rate" if scale_of(ballots.votes) is None else "mean_rating"
-    ranks = rank_rows(rates if by == "rate" else rated)
+    of, ranked = (decided, verdicts) if by == "rate" else (items, items["rating"])
+    every = np.vstack([ballots.weights[:1], ballots.drawn])
+    ranks = rank_rows(_means(ballots, of, ranked, names, every))
     table = pd.DataFrame({"model": names, "rate": rates[0], "mean_response": means[0]})
     table["n_items"] = table["model"].map(items["model"].value_counts())
     counts = table["model"].map(decided["model"].value_counts())
     table["n_decided"] = counts.fillna(0).astype(int)
     for name, draws, of in (("rate", rates, decided), ("mean_response", means, voted)):
-        low, high = share_interval(draws, _n_originals(of, names))
-        table[f"{name}_low"], table[f"{name}_high"] = low, high
-    table["mean_rating"] = rated[0]
-    table["mean_rating_low"], table["mean_rating_high"] = interval(rated)
+        n = _n_originals(of, names)
+        ends = share_ends(draws[0], error(draws, n), n)
+        table[f"{name}_low"], table[f"{name}_high"] = ends
+    n, table["mean_rating"] = _n_originals(items, names), rated[0]
+    ends = student(rated[0], error(rated, n), n)
+    table["mean_rating_low"], table["mean_rating_high"] = _within_scale(ballots, ends)
     table["rank"], (table["rank_low"], table["rank_high"]) = ranks[0], _rank_range(ranks)
-    alone = ONE_ORIGINAL if len(rates) == 1 else ""
+    alone = few(_n_originals(decided, names))
     table["reason"] = np.where(table["n_decided"] == 0, "no item is decided yet", alone)
     ordered = table.sort_values([by, "model"], ascending=[False, True], ignore_index=True)
     return ordered[[*RATE_COLUMNS, *(() if by == "rate" else RATING_COLUMNS)]]
@@ -88,16 +93,30 @@ def _items(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
     )
 
 
-def _shares(
-    ballots: Ballots, items: pd.DataFrame, amount: pd.Series, names: np.ndarray
+def _within_scale(ballots: Ballots, ends: Ends) -> Ends:
+    """Nobody can rate below the lowest or above the highest rating."""
+    scale = scale_of(ballots.votes)
+    low, high = (np.clip(end, 1, scale.levels if scale else np.inf) for end in ends)
+    return low, high
+
+
+def _means(
+    ballots: Ballots,
+    items: pd.DataFrame,
+    amount: pd.Series,
+    names: np.ndarray,
+    weights: np.ndarray,
 ) -> np.ndarray:
-    """(1 + B, M) the mean of `amount` over each model's items; NaN for a model without any."""
+    """(W, M) the mean of `amount` over each model's items; NaN for a model without any.
+
+    weights: (W, O). Rounded, so that equal means are equal however their sums were made.
+    """
     column = np.searchsorted(names, items["model"].to_numpy())
     place = items["original"].to_numpy() * len(names) + column
     shape = (ballots.weights.shape[1], len(names))
     total = np.bincount(place, amount.to_numpy(), minlength=shape[0] * shape[1]).reshape(shape)
     n = np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape)
-    return ratio(ballots.weights @ total, ballots.weights @ n)
+    return np.round(ratio(weights @ total, weights @ n), DECIMALS)
 
 
 def _n_originals(items: pd.DataFrame, names: np.ndarray) -> np.ndarray:

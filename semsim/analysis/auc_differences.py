@@ -10,9 +10,9 @@ from semsim.analysis.evidence import Evidence
 from semsim.analysis.human import verdict
 from semsim.analysis.layout import layout_of
 from semsim.analysis.measures import sign_of
-from semsim.analysis.resampling import RANKED, resample, varied_interval
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.roc import contest_of, originals_of_kinds, pooled_auc
+from semsim.base.intervals import error, student, why_none
 from semsim.metrics.base import MetricSpec
 
 # `difference` is the pooled AUC of the metric minus that of the other, on the images both judge.
@@ -28,14 +28,11 @@ def auc_differences(
 ) -> pd.DataFrame:
     """One row an other metric of images: pooled AUC of `own` less its, columns `COLUMNS`.
 
-    Both are of the images both have scores of. The interval is the 95 % paired cluster bootstrap:
-    originals are drawn anew, the same for both metrics, and its ends are as far out as those of an
-    AUC; `interval_undefined` says why there is none. NaN where there is no AUC, and `undefined`
-    says why.
+    Both are of the images both have scores of. The interval is `student`, originals being left out
+    of both metrics at once; `interval_undefined` says why there is none. NaN where there is no AUC,
+    and `undefined` says why.
     """
     layout = layout_of(evidence.images)
-    drawn = resample(layout, settings.bootstraps, 1, settings.seed).originals
-    weights = np.vstack([np.ones((1, layout.n_originals)), drawn])
     human = verdict(evidence, settings.headline)
     rows = []
     for other in (spec for spec in others if spec.per_image):
@@ -49,15 +46,16 @@ def auc_differences(
         if not contests[0].n_groups:
             rows.append({**row, "n_originals": 0, "undefined": _NO_CONTEST})
             continue
-        a, b = (pooled_auc(contest, weights) for contest in contests)
-        kinds = originals_of_kinds(contests[0])
-        low, high, why = varied_interval((a - b)[1:], RANKED, min(kinds))
+        a, b = (pooled_auc(contest, layout.left_out) for contest in contests)
+        units = min(originals_of_kinds(contests[0]))
+        spread = error(a - b, units)
+        low, high = map(float, student(a[0] - b[0], spread, units))
         rows.append(
             {
                 **row,
                 **{"auc": a[0], "other_auc": b[0], "difference": a[0] - b[0]},
                 **{"low": low, "high": high, "n_originals": len(np.unique(original))},
-                "interval_undefined": why,
+                "interval_undefined": why_none(units, float(spread)),
             }
         )
     return pd.DataFrame(rows).reindex(columns=list(COLUMNS))

@@ -66,6 +66,8 @@ def dawid_skene(
         return nothing, "there are no votes"
     if len(np.unique(answer)) == 1:
         return nothing, "every vote says the same"
+    if len(np.unique(annotator)) == 1:
+        return nothing, "one annotator alone: there is nobody to tell their errors by"
     votes = _Votes(
         item=item, annotator=annotator, answer=answer, items=items, annotators=people, answers=k
     )

@@ -2,12 +2,13 @@
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 import pandas as pd
 
 from semsim.analysis.evidence import MODEL_KEY, TARGET, model_key, short_labels
+from semsim.base.intervals import left_out
 
 _NAME = re.compile(r"([^_·| :]*(?::[^·| ]*)?)[_·| ]*(.*)")  # an architecture and what follows
 
@@ -35,6 +36,11 @@ class Layout:
     def n_originals(self) -> int:
         return len(self.dataset)
 
+    @cached_property
+    def left_out(self) -> np.ndarray:
+        """(1 + G, O): `intervals.left_out` of the originals."""
+        return left_out(self.n_originals)
+
     def cells(self, values: np.ndarray) -> np.ndarray:
         """(O, M): the sum of `values`, (R,), over the images of an original by a model."""
         place = self.original * self.n_models + self.model
@@ -44,6 +50,10 @@ class Layout:
     def counts(self, chosen: np.ndarray) -> np.ndarray:
         """(M,) int: how many of the images `chosen`, (R,) bool, each model has."""
         return np.bincount(self.model[chosen], minlength=self.n_models)
+
+    def units(self, chosen: np.ndarray) -> np.ndarray:
+        """(M,) int: of how many originals the images `chosen`, (R,) bool, of each model are."""
+        return np.asarray((self.cells(chosen.astype(float)) > 0).sum(axis=0))
 
 
 def layout_of(images: pd.DataFrame) -> Layout:

@@ -1,4 +1,4 @@
-"""People and metrics as what ranks models: one value a model, and its bootstrap."""
+"""People and metrics as what ranks models: one value a model, its error and its bootstrap."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import numpy as np
 from semsim.analysis.evidence import MODEL_KEY, Evidence
 from semsim.analysis.layout import Layout, model_means
 from semsim.analysis.resampling import Resamples
+from semsim.base.intervals import error
 from semsim.metrics.base import MetricSpec
 
 PEOPLE = "people"
@@ -21,8 +22,10 @@ class Measure:
     means: (M,), as the measure has them; NaN where a model has none.
     resampled: (B, M), the same under the cluster bootstrap over originals.
     n_inf: (M,) int, infinite values kept out of each mean.
+    errors, units: (M,) the error of each mean, and of how many originals it is; NaN and 0 for a
+        metric of sets.
     of_images: False for a metric of sets, whose value a resample of images cannot change.
-    share_of: (M,) int, of how many images each mean is a share; None where means are no shares.
+    is_share: means are shares, of values in [0, 1].
     """
 
     name: str
@@ -31,8 +34,10 @@ class Measure:
     means: np.ndarray
     resampled: np.ndarray
     n_inf: np.ndarray
+    errors: np.ndarray
+    units: np.ndarray
     of_images: bool = True
-    share_of: np.ndarray | None = None
+    is_share: bool = False
 
     @property
     def oriented(self) -> np.ndarray:
@@ -51,7 +56,7 @@ def people_measure(human: np.ndarray, layout: Layout, resamples: Resamples) -> M
     A resample draws originals with the scores their images have: the annotators stay the same, and
     what Dawid-Skene thinks of them is not estimated again.
     """
-    means, resampled = _means(human, layout, resamples)
+    means, resampled, errors, units = _means(human, layout, resamples)
     return Measure(
         name=PEOPLE,
         title="People",
@@ -59,7 +64,9 @@ def people_measure(human: np.ndarray, layout: Layout, resamples: Resamples) -> M
         means=means,
         resampled=resampled,
         n_inf=np.zeros(layout.n_models, dtype=int),
-        share_of=layout.counts(~np.isnan(human)),
+        errors=errors,
+        units=units,
+        is_share=True,
     )
 
 
@@ -76,12 +83,13 @@ def metric_measure(
     """
     if spec.per_image:
         values = np.where(np.isnan(human), np.nan, evidence.scores[spec.name])
-        means, resampled = _means(values, layout, resamples)
-        n_inf, judged = layout.counts(np.isinf(values)), layout.counts(~np.isnan(values))
+        n_inf = layout.counts(np.isinf(values))
+        means, resampled, errors, units = _means(values, layout, resamples)
     else:
         means = set_values(spec.name, evidence, layout)
         resampled = np.broadcast_to(means, (resamples.n, layout.n_models))
-        n_inf, judged = np.isinf(means).astype(int), None
+        n_inf = np.isinf(means).astype(int)
+        errors, units = np.full(len(means), np.nan), np.zeros(len(means), dtype=int)
     return Measure(
         name=spec.name,
         title=spec.title,
@@ -89,8 +97,10 @@ def metric_measure(
         means=means,
         resampled=resampled,
         n_inf=n_inf,
+        errors=errors,
+        units=units,
         of_images=spec.per_image,
-        share_of=judged if spec.yes_or_no else None,
+        is_share=spec.yes_or_no,
     )
 
 
@@ -118,9 +128,8 @@ def both_have(measures: Sequence[Measure]) -> np.ndarray:
 
 def _means(
     values: np.ndarray, layout: Layout, resamples: Resamples
-) -> tuple[np.ndarray, np.ndarray]:
-    once = np.ones((1, layout.n_originals))
-    return (
-        model_means(layout, values, once)[0],
-        model_means(layout, values, resamples.originals),
-    )
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Means, resampled, errors and units of `Measure`."""
+    means, units = model_means(layout, values, layout.left_out), layout.units(np.isfinite(values))
+    resampled = model_means(layout, values, resamples.originals)
+    return means[0], resampled, error(means, units), units

@@ -12,9 +12,9 @@ from semsim.analysis.evidence import Evidence
 from semsim.analysis.human import judged, rules_of
 from semsim.analysis.layout import Layout
 from semsim.analysis.measures import Measure, both_have, metric_measure, people_measure
-from semsim.analysis.resampling import interval, resample
+from semsim.analysis.resampling import resample
 from semsim.analysis.result import BACKBONE_COLUMNS, RULE_COLUMNS
-from semsim.analysis.shares import NO_WIDTH, wilson
+from semsim.base.intervals import share_ends, student
 from semsim.metrics.base import MetricSpec
 
 
@@ -23,9 +23,8 @@ def model_table(
 ) -> pd.DataFrame:
     """One row a model: `MODEL_COLUMNS`, then four columns a metric.
 
-    human: (R,), the headline score, NaN where undecided. Intervals are 95 %, cluster bootstrap
-    over originals; a metric of sets has none. A share that no resample can vary, as 0 of 24, has
-    Wilson's: [0, 0] would promise that nothing can be recognised.
+    human: (R,), the headline score, NaN where undecided. Intervals are `share_ends` of shares, else
+    `student`, over originals; a metric of sets has none.
     """
     everything = np.ones(len(human), dtype=bool)
     n, decided = layout.counts(everything), layout.counts(~np.isnan(human))
@@ -112,17 +111,6 @@ def _agreement(
 
 
 def _ends(measure: Measure) -> tuple[np.ndarray, np.ndarray]:
-    """(M,) each: the ends of the interval of every model's mean.
-
-    Where no resample changes a mean, as of a single image, that of a share is Wilson's, and there
-    is none of another mean: one without width would promise what nobody knows.
-    """
-    if not measure.of_images:
-        nothing = np.full(len(measure.means), np.nan)
-        return nothing, nothing
-    low, high = np.array([interval(column) for column in measure.resampled.T]).T
-    certain = np.isclose(low, high, rtol=0, atol=NO_WIDTH) & np.isfinite(low)  # one may be infinite
-    if measure.share_of is None:
-        return np.where(certain, np.nan, low), np.where(certain, np.nan, high)
-    least, most = wilson(measure.means, measure.share_of)
-    return np.where(certain, least, low), np.where(certain, most, high)
+    """(M,) each: the ends of the interval of every model's mean."""
+    ends = share_ends if measure.is_share else student
+    return ends(measure.means, measure.errors, measure.units)

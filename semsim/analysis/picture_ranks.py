@@ -11,13 +11,13 @@ from semsim.analysis.evidence import Evidence
 from semsim.analysis.human import human_score
 from semsim.analysis.layout import Layout, layout_of
 from semsim.analysis.measures import sign_of
-from semsim.analysis.resampling import RANKED, Resamples, resample, varied_interval
 from semsim.analysis.result import AnalysisSettings
+from semsim.base.intervals import error, fisher, why_none
 from semsim.metrics.base import MetricSpec
 
 _CELLS = 2**16  # weights of images looked at together: what a core's cache holds
 _FEWEST = 3  # pictures that make a ranking
-# One row a metric of images. The ends hold 95 % of resamples of originals.
+# One row a metric of images.
 PICTURE_COLUMNS = (
     *("metric", "title", "n", "n_originals", "rho", "rho_low", "rho_high"),
     *("tau", "tau_low", "tau_high", "interval_undefined", "undefined"),
@@ -33,14 +33,12 @@ def picture_agreement(
 
     One row a metric of images that has scores, positive where it agrees. A picture counts where
     both people, by `settings.headline`, and the metric have a value. Pictures of one original are
-    not independent, so the ends are of a bootstrap that draws originals with all their pictures;
-    there are none where the ranking hangs on so few originals that resamples are without it.
+    not independent, so originals are left out with all their pictures. Intervals are `fisher`.
     """
     layout = layout_of(evidence.images)
-    drawn = resample(layout, settings.bootstraps, 0, settings.seed)
     human = human_score(evidence, settings.headline)
     rows = [
-        _row(spec, sign_of(spec) * evidence.scores[spec.name], human, layout, drawn)
+        _row(spec, sign_of(spec) * evidence.scores[spec.name], human, layout)
         for spec in specs
         if spec.per_image and spec.name in evidence.scores
     ]
@@ -52,14 +50,13 @@ def over_originals(
     values: np.ndarray,
     human: np.ndarray,
     layout: Layout,
-    resamples: Resamples,
 ) -> np.ndarray:
-    """(1 + B,): a correlation over the images that have both, then in B resamples of originals.
+    """(1 + G,): a correlation over the images that have both, by the weights `layout.left_out`.
 
     correlate: as `weighted_spearman`. values, human: (R,), NaN where there is none.
     """
     used = ~np.isnan(values) & ~np.isnan(human)
-    weights = np.vstack([np.ones((1, layout.n_originals)), resamples.originals])
+    weights = layout.left_out
     draws = np.full(len(weights), np.nan)
     step = max(1, _CELLS // max(1, int(used.sum())))
     for start in range(0, len(weights), step):
@@ -69,9 +66,7 @@ def over_originals(
     return draws
 
 
-def _row(
-    spec: MetricSpec, values: np.ndarray, human: np.ndarray, layout: Layout, drawn: Resamples
-) -> dict[str, Any]:
+def _row(spec: MetricSpec, values: np.ndarray, human: np.ndarray, layout: Layout) -> dict[str, Any]:
     used = ~np.isnan(values) & ~np.isnan(human)
     row: dict[str, Any] = {
         **{"metric": spec.name, "title": spec.title, "n": int(used.sum())},
@@ -81,10 +76,11 @@ def _row(
     if row["undefined"] is not None:
         return row
     for name, correlate in _CORRELATIONS:
-        draws = over_originals(correlate, values, human, layout, drawn)
-        low, high, why = varied_interval(draws[1:], RANKED, row["n_originals"])
-        row |= {name: float(draws[0]), f"{name}_low": low, f"{name}_high": high}
-        row["interval_undefined"] = why
+        draws = over_originals(correlate, values, human, layout)
+        spread = error(draws, row["n_originals"])
+        low, high = fisher(draws[0], spread, row["n_originals"])
+        row |= {name: float(draws[0]), f"{name}_low": float(low), f"{name}_high": float(high)}
+        row["interval_undefined"] = why_none(row["n_originals"], float(spread))
     return row
 
 

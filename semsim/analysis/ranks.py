@@ -12,6 +12,7 @@ from semsim.analysis.layout import Layout
 from semsim.analysis.measures import Measure, sign_of
 from semsim.analysis.resampling import interval
 from semsim.analysis.result import DISAGREEMENT_COLUMNS, STABILITY_COLUMNS
+from semsim.base.intervals import FEWEST
 from semsim.metrics.base import MetricSpec
 
 
@@ -19,8 +20,8 @@ def stability_table(measures: list[Measure], layout: Layout) -> pd.DataFrame:
     """The rank of every model by people and by each metric, columns `STABILITY_COLUMNS`.
 
     Rank 1 leaks most; tied models share their mean rank. low and high: 95 % range under the
-    cluster bootstrap over originals, NaN where there is one original, whose every resample is
-    itself, and for metrics of sets, which no resample changes. A model without a value has no rank.
+    cluster bootstrap over originals, NaN where these are fewer than `FEWEST`, and for metrics of
+    sets, which no resample changes. A model without a value has no rank.
     """
     tables = [_ranks(measure, layout) for measure in measures]
     return pd.concat(tables, ignore_index=True)[list(STABILITY_COLUMNS)]
@@ -45,7 +46,7 @@ def _ranks(measure: Measure, layout: Layout) -> pd.DataFrame:
     has_value = ~np.isnan(measure.means)
     found = np.full((3, layout.n_models), np.nan)
     found[0, has_value] = scipy.stats.rankdata(-measure.oriented[has_value])
-    if layout.n_originals > 1 and measure.of_images:
+    if layout.n_originals >= FEWEST and measure.of_images:
         drawn = scipy.stats.rankdata(-measure.oriented_resampled[:, has_value], axis=1)
         found[1:, has_value] = np.array([interval(column) for column in drawn.T]).reshape(-1, 2).T
     return layout.models[["label", "model_key"]].assign(

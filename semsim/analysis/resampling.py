@@ -1,19 +1,15 @@
-"""Resamples that all metrics share, so that their numbers are paired, and intervals from them."""
+"""Resamples that all metrics share, so that their numbers are paired, and ranges of them."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, stdtrit
 
 from semsim.analysis.layout import Layout
-from semsim.words import counted
 
 _ZERO = 1e-12  # equal numbers may differ by rounding
 _LEVEL = (2.5, 97.5)  # per cent: the ends of a 95 % interval
 _FEWEST_DISTINCT = 3
 _HALF = 0.5  # of the resamples, at least, have a number
-RANKED = 0.95  # of those of pictures: with fewer the rest does not hold 95 % of anything
-FEWEST_ORIGINALS = 4  # of either kind of images: with fewer not even the widened interval holds
 FEWEST_BOOTSTRAPPED = 8  # models: with fewer the bootstrap over models covers less than 93 %
 _ORIGINALS, _MODELS, _SHUFFLES, _SPLITS = range(4)  # streams of random numbers, one a purpose
 
@@ -64,59 +60,35 @@ def resample(layout: Layout, bootstraps: int, permutations: int, seed: int) -> R
     return Resamples(originals=originals, models=models, permutations=permutations, seed=seed)
 
 
-def interval(
-    draws: np.ndarray, fewest: float = _HALF, originals: int | None = None
-) -> tuple[float, float]:
-    """The 95 % percentile interval of (B,) resampled statistics; NaN stands for "none".
+def interval(draws: np.ndarray) -> tuple[float, float]:
+    """What holds 95 % of (B,) resampled statistics; NaN stands for "none".
 
-    Resamples without a number are left out; where less than the share `fewest` has one, there is no
-    interval and both ends are NaN.
-    originals: how many the statistic hangs on. Percentiles forget that the spread of few is itself
-    a guess: of 4 they cover 83 to 87 %. So they are taken further out, as Student's t is from the
-    normal (Hesterberg 2015, "What teachers should know about the bootstrap": the expanded
-    percentile interval); below `FEWEST_ORIGINALS` there is none.
+    Resamples without a number are left out; where less than half have one, both ends are NaN.
     """
-    return _reasoned(draws, fewest, originals)[:2]
+    return _reasoned(draws)[:2]
 
 
-def varied_interval(
-    draws: np.ndarray, fewest: float = _HALF, originals: int | None = None
-) -> tuple[float, float, str | None]:
+def varied_interval(draws: np.ndarray) -> tuple[float, float, str | None]:
     """As `interval`, and why there is none; there is none where all say the same.
 
     Such draws say that the resamples could not show what chance does, not that it does nothing.
     """
-    low, high, why = _reasoned(draws, fewest, originals)
+    low, high, why = _reasoned(draws)
     if high - low <= _ZERO:
         return np.nan, np.nan, "every resample gives the same number"
     return low, high, why
 
 
-def _reasoned(
-    draws: np.ndarray, fewest: float, originals: int | None
-) -> tuple[float, float, str | None]:
+def _reasoned(draws: np.ndarray) -> tuple[float, float, str | None]:
     """`interval`, and why there is none."""
-    if originals is not None and originals < FEWEST_ORIGINALS:
-        few = counted(originals, "original")
-        why = f"what is compared is of {few}; it takes at least {FEWEST_ORIGINALS}"
-        return np.nan, np.nan, why
     numbers = draws[~np.isnan(draws)]
-    if not len(numbers) or len(numbers) < fewest * len(draws):
-        share = "half" if fewest == _HALF else f"{100 * fewest:g} %"
-        return np.nan, np.nan, f"fewer than {share} of the resamples give a ranking"
-    level = _LEVEL if originals is None else _widened(originals)
+    if not len(numbers) or len(numbers) < _HALF * len(draws):
+        return np.nan, np.nan, "fewer than half of the resamples give a ranking"
     if np.isinf(numbers).any():  # between two infinite values there is nothing to interpolate
-        low, high = np.percentile(numbers, level, method="closest_observation")
+        low, high = np.percentile(numbers, _LEVEL, method="closest_observation")
     else:
-        low, high = np.percentile(numbers, level)
+        low, high = np.percentile(numbers, _LEVEL)
     return float(low), float(high), None
-
-
-def _widened(n: int) -> tuple[float, float]:
-    """Per cent: the percentiles that are to a normal what 95 % of Student's t of n values are."""
-    far = stdtrit(n - 1, _LEVEL[1] / 100) * np.sqrt(n / (n - 1))
-    outside = 100 * float(ndtr(-far))
-    return outside, 100 - outside
 
 
 def _stream(seed: int, *purpose: int) -> np.random.Generator:

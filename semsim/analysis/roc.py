@@ -14,9 +14,8 @@ from semsim.analysis.evidence import Evidence
 from semsim.analysis.layout import Layout
 from semsim.analysis.measures import sign_of
 from semsim.analysis.picture_ranks import over_originals
-from semsim.analysis.resampling import RANKED, Resamples, interval
 from semsim.analysis.result import AUC_COLUMNS, RHO_COLUMNS
-from semsim.analysis.shares import NO_WIDTH, newcombe
+from semsim.base.intervals import auc_ends, error, fisher
 from semsim.metrics.base import MetricSpec
 
 _BOTH = "has both images that people recognise and images that they do not"
@@ -49,22 +48,18 @@ def auc_table(
     evidence: Evidence,
     human: np.ndarray,
     layout: Layout,
-    resamples: Resamples,
 ) -> pd.DataFrame:
     """ROC-AUC of every metric of images: one row a metric and scope, columns `AUC_COLUMNS`.
 
     human: (R,); above one half is recognised, below is not, one half and NaN are left out.
     Above 0.5 agrees with people; ties count a half. "within model" and "within original" are means
     over the models and the originals that have images of both kinds, so that a metric gains
-    nothing by telling models, or originals, apart. Intervals: cluster bootstrap over originals,
-    widened for the fewer of those that have either kind, see `interval`; or `newcombe` where no
-    resample differs: [1, 1] would promise that no image can be ranked wrongly.
+    nothing by telling models, or originals, apart. Intervals are `auc_ends` over the originals that
+    have the rarer kind.
     Of ratings the pooled rows also have Spearman's ρ with the mean rating, in `RHO_COLUMNS`.
     """
     rated = None if evidence.ratings is None else evidence.response.means
-    rows = partial(
-        _of_metric, evidence=evidence, human=human, rated=rated, layout=layout, resamples=resamples
-    )
+    rows = partial(_of_metric, evidence=evidence, human=human, rated=rated, layout=layout)
     table = [row for spec in specs if spec.per_image for row in rows(spec)]
     return pd.DataFrame(table, columns=[*AUC_COLUMNS, *(() if rated is None else RHO_COLUMNS)])
 
@@ -75,7 +70,6 @@ def _of_metric(
     human: np.ndarray,
     rated: np.ndarray | None,
     layout: Layout,
-    resamples: Resamples,
 ) -> list[dict[str, Any]]:
     """The rows of one metric."""
     rows = []
@@ -88,11 +82,24 @@ def _of_metric(
         ("within original", original, f"no original {_BOTH}"),
     ):
         contest = contest_of(values[used], human[used] > 0.5, groups, original)
-        found = _numbers(contest, scope == "within original", resamples, why)
+        found = _numbers(contest, scope == "within original", layout, why)
         if rated is not None and scope == "pooled":
-            found |= _correlated(values, rated, layout, resamples)
+            found |= _correlated(values, rated, layout)
         rows.append({"metric": spec.name, "title": spec.title, "scope": scope, **found})
     return rows
+
+
+def scale_differs(table: pd.DataFrame) -> list[str]:
+    """Titles of the metrics of an `auc_table` whose scale differs by original.
+
+    The interval of their AUC within originals lies above the pooled AUC: they order pictures of one
+    original better than pictures of several.
+    """
+    scopes = table.pivot(index="title", columns="scope", values=["auc", "low"])
+    if ("auc", "pooled") not in scopes or ("low", "within original") not in scopes:
+        return []
+    found = scopes["low", "within original"] > scopes["auc", "pooled"]
+    return [str(title) for title in table["title"].unique() if found[title]]
 
 
 def contest_of(
@@ -203,9 +210,7 @@ def pooled_auc(contest: Contest, weights: np.ndarray) -> np.ndarray:
     return _mean(np.where(defined, auc, 0.0).sum(axis=1), defined.sum(axis=1))
 
 
-def _numbers(
-    contest: Contest, one_original_each: bool, resamples: Resamples, why: str
-) -> dict[str, Any]:
+def _numbers(contest: Contest, one_original_each: bool, layout: Layout, why: str) -> dict[str, Any]:
     row: dict[str, Any] = {
         **{"auc": np.nan, "low": np.nan, "high": np.nan},
         "n_positive": len(contest.winners),
@@ -217,15 +222,13 @@ def _numbers(
         return row
     once = auc_of_groups(contest)
     draws = (
-        _of_whole_originals(once, contest, resamples)
+        _of_whole_originals(once, contest, layout.left_out)
         if one_original_each
-        else pooled_auc(contest, resamples.originals)
+        else pooled_auc(contest, layout.left_out)
     )
-    auc, (low, high) = float(once.mean()), interval(draws)
-    kinds = originals_of_kinds(contest)
-    certain = high - low < NO_WIDTH
-    low, high = newcombe(auc, *kinds) if certain else interval(draws, RANKED, min(kinds))
-    return {**row, "auc": auc, "low": low, "high": high}
+    units = min(originals_of_kinds(contest))
+    low, high = auc_ends(draws[0], error(draws, units), units)
+    return {**row, "auc": float(once.mean()), "low": float(low), "high": float(high)}
 
 
 def originals_of_kinds(contest: Contest) -> tuple[int, int]:
@@ -235,24 +238,21 @@ def originals_of_kinds(contest: Contest) -> tuple[int, int]:
     return winners, losers
 
 
-def _of_whole_originals(once: np.ndarray, contest: Contest, resamples: Resamples) -> np.ndarray:
+def _of_whole_originals(once: np.ndarray, contest: Contest, times: np.ndarray) -> np.ndarray:
     """(B,): as `pooled_auc`, where a group is an original: its AUC stays, drawn or not."""
     original = contest.winners[contest.first_winner]
-    times = resamples.originals
     auc, groups = (
         np.bincount(original, each, times.shape[1]) for each in (once, np.ones(len(once)))
     )
     return _mean(times @ auc, times @ groups)
 
 
-def _correlated(
-    values: np.ndarray, human: np.ndarray, layout: Layout, resamples: Resamples
-) -> dict[str, float]:
-    """Spearman's ρ over the images that have both, and its interval, widened as that of an AUC."""
-    draws = over_originals(weighted_spearman, values, human, layout, resamples)
-    used = ~np.isnan(values) & ~np.isnan(human)
-    low, high = interval(draws[1:], RANKED, len(np.unique(layout.original[used])))
-    return dict(zip(RHO_COLUMNS, (float(draws[0]), low, high), strict=True))
+def _correlated(values: np.ndarray, human: np.ndarray, layout: Layout) -> dict[str, float]:
+    """Spearman's ρ over the images that have both, and its interval."""
+    draws = over_originals(weighted_spearman, values, human, layout)
+    units = len(np.unique(layout.original[~np.isnan(values) & ~np.isnan(human)]))
+    ends = fisher(draws[0], error(draws, units), units)
+    return dict(zip(RHO_COLUMNS, map(float, (draws[0], *ends)), strict=True))
 
 
 def _mean(total: np.ndarray, count: np.ndarray) -> np.ndarray:

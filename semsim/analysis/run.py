@@ -56,7 +56,7 @@ def analyse(
         "ceiling": lambda: human_ceiling(response, layout, drawn),
         "backbones": lambda: backbone_table(people, metrics, backbones),
         "differences": lambda: difference_table(people, metrics),
-        "auc": lambda: auc_table(scored, evidence, sides, layout, drawn),
+        "auc": lambda: auc_table(scored, evidence, sides, layout),
         "rules": lambda: rule_table(scored, evidence, layout),
         "stability": lambda: stability_table([people, *metrics], layout),
         "disagreement": lambda: disagreement_table(scored, evidence, response.means),

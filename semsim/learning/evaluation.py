@@ -20,7 +20,6 @@ from semsim.analysis.evidence import (
 )
 from semsim.analysis.human import AS_NAMED, human_score
 from semsim.analysis.layout import layout_of
-from semsim.analysis.resampling import resample
 from semsim.analysis.result import Analysis, AnalysisSettings
 from semsim.analysis.roc import auc_table
 from semsim.analysis.run import analyse
@@ -223,11 +222,11 @@ def _human_row(analysis: Analysis) -> dict[str, Any]:
         **{"rho_low": _number(ceiling.rho_low), "rho_high": _number(ceiling.rho_high)},
         **{"tau_low": _number(ceiling.tau_low), "tau_high": _number(ceiling.tau_high)},
         "undefined": ceiling.undefined,
-        "auc": human_auc(analysis.evidence, analysis.settings),
+        "auc": human_auc(analysis.evidence),
     }
 
 
-def human_auc(evidence: Evidence, settings: AnalysisSettings) -> dict[str, dict[str, Any]]:
+def human_auc(evidence: Evidence) -> dict[str, dict[str, Any]]:
     """AUC of one annotator's answers for the majority of the others', mean over annotators.
 
     By scope, as of a metric; empty below three annotators. An answer is yes or no, which ties
@@ -237,13 +236,12 @@ def human_auc(evidence: Evidence, settings: AnalysisSettings) -> dict[str, dict[
     if len(evidence.annotators) < 3:
         return {}
     layout = layout_of(evidence.images)
-    drawn = resample(layout, settings.bootstraps, 1, settings.seed)
     tables = []
     for one in range(len(evidence.annotators)):
         alone = _of_annotators(evidence, [one])
         rest = [a for a in range(len(evidence.annotators)) if a != one]
         verdict = human_score(_of_annotators(evidence, rest), "mean-response")
-        tables.append(auc_table([_ONE_PERSON], alone, verdict, layout, drawn))
+        tables.append(auc_table([_ONE_PERSON], alone, verdict, layout))
     every = pd.concat(tables)
     means = every.groupby("scope", sort=False)[["auc", "low", "high"]].mean()
     bare = every["auc"].notna() & every["low"].isna()  # the others' intervals are not theirs

@@ -40,7 +40,7 @@ class ContrastiveLoss:
     """‖a − p‖₂ + max(margin − ‖a − n‖₂, 0), averaged: each distance is judged alone.
 
     The loss of Sun et al. 2023, Fig. 7C, in the form of pytorch-metric-learning, which is linear
-    in the distances; Hadsell et al. 2006 square both terms.
+    in the distances (Hadsell et al. 2006 square both terms) but has no loss of a single triplet.
     """
 
     margin: float = 1.0
@@ -49,9 +49,8 @@ class ContrastiveLoss:
         self, anchors: Tensor, positives: Tensor, negatives: Tensor, weights: Tensor | None = None
     ) -> Tensor:
         """As `TripletLoss.__call__`: a scalar from features (N, d), weights (N,)."""
-        loss = losses.ContrastiveLoss(pos_margin=0.0, neg_margin=self.margin, **_exactly())
-        terms = _terms(loss, anchors, positives, negatives)
-        return _average(terms["pos_loss"]["losses"] + terms["neg_loss"]["losses"], weights)
+        plus, minus = _distances(anchors, positives, negatives)
+        return _average(plus + (self.margin - minus).clamp_min(0), weights)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,11 +71,7 @@ class PooledLoss:
 
         A pair of triplets counts as the product of their weights.
         """
-        exact = torch.promote_types(anchors.dtype, torch.float32)
-        _check_same([anchors, positives, negatives])
-        anchors, positives, negatives = (p.to(exact) for p in (anchors, positives, negatives))
-        plus = torch.linalg.vector_norm(anchors - positives, dim=1)
-        minus = torch.linalg.vector_norm(anchors - negatives, dim=1)
+        plus, minus = _distances(anchors, positives, negatives)
         terms = (plus[:, None] - minus[None, :] + self.margin).clamp_min(0)
         both = None if weights is None else weights[:, None] * weights[None, :]
         return _average(terms.flatten(), None if both is None else both.flatten())
@@ -120,6 +115,15 @@ def _check_same(roles: Sequence[Tensor]) -> None:
     shapes = {tuple(part.shape) for part in roles}
     if len(shapes) > 1 or roles[0].ndim != 2 or len(roles[0]) == 0:
         raise DataError(f"Features must be three times the same (N, d), N ≥ 1; got {shapes}.")
+
+
+def _distances(anchors: Tensor, positives: Tensor, negatives: Tensor) -> tuple[Tensor, Tensor]:
+    """(N,) each: how far each anchor's own positive and negative are."""
+    _check_same([anchors, positives, negatives])
+    exact = torch.promote_types(anchors.dtype, torch.float32)
+    anchors, positives, negatives = (p.to(exact) for p in (anchors, positives, negatives))
+    plus, minus = (torch.linalg.vector_norm(anchors - p, dim=1) for p in (positives, negatives))
+    return plus, minus
 
 
 def _terms(loss: Any, anchors: Tensor, positives: Tensor, negatives: Tensor) -> dict[str, Any]:

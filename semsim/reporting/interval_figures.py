@@ -9,7 +9,7 @@ import pandas as pd
 
 from semsim.analysis.human import title_of
 from semsim.analysis.result import Analysis, Ceiling
-from semsim.analysis.shares import FEW_ORIGINALS, NEWCOMBE
+from semsim.base.intervals import RULE
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Bars, Drawn
 from semsim.reporting.notation import interval, number, reason
@@ -56,9 +56,8 @@ def auc(analysis: Analysis) -> Drawn:
         title="Single images: does the metric know which ones people recognise?",
         caption=(
             "Area under the ROC curve of each metric of images for the binary label people gave "
-            f"({analysis.label_words}): {', '.join(scopes) or 'no scope'}. Lines: 95 % interval of "
-            f"{analysis.settings.bootstraps} cluster bootstraps over originals. {NEWCOMBE} "
-            f"{FEW_ORIGINALS} 0.5 is chance."
+            f"({analysis.label_words}): {', '.join(scopes) or 'no scope'}. Lines are intervals. "
+            f"{RULE} 0.5 is chance."
         ),
         frame=analysis.auc.reset_index(drop=True),
         paint=_paint_auc,

@@ -14,7 +14,7 @@ from semsim.analysis.human import rules_of_votes, title_of
 from semsim.analysis.model_intervals import FEWEST
 from semsim.analysis.resampling import FEWEST_BOOTSTRAPPED
 from semsim.analysis.result import Analysis
-from semsim.analysis.shares import FEW_ORIGINALS, NEWCOMBE, WILSON
+from semsim.base.intervals import RULE
 from semsim.errors import UnknownNameError
 from semsim.metrics import find_metric
 from semsim.metrics.base import MetricSpec, settings_of
@@ -42,8 +42,10 @@ SOURCES = (
     "algorithm, Applied Statistics 28.",
     "Hanley and McNeil 1982, The meaning and use of the area under a receiver operating "
     "characteristic curve, Radiology 143.",
-    "Newcombe 2006, Confidence intervals for an effect size measure based on the Mann-Whitney "
-    "statistic, Part 2, Statistics in Medicine 25.",
+    "Brown, Cai and DasGupta 2001, Interval estimation for a binomial proportion, Statistical "
+    "Science 16.",
+    "Franco, Little, Louis and Slud 2019, Comparative study of confidence intervals for "
+    "proportions in complex sample surveys, Journal of Survey Statistics and Methodology 7.",
 )
 
 
@@ -194,9 +196,7 @@ def _human_score(analysis: Analysis) -> list[str]:
     ]
     return [
         f"The human score of an image is '{analysis.score_title}'. The score of a model is the "
-        "mean over its images that have one; undecided images are left out and counted. Its "
-        f"interval at 95 % is that of {analysis.settings.bootstraps} cluster bootstraps over "
-        f"originals. {WILSON}",
+        f"mean over its images that have one; undecided images are left out and counted. {RULE}",
         f"{'; '.join(meanings)}.",
     ]
 
@@ -266,8 +266,7 @@ def _images(analysis: Analysis) -> list[str]:
         "metric puts a recognised image above one that was not (ties count one half): pooled over "
         "all images, and as the mean over the models, or over the originals, that have images of "
         "both kinds, so that a metric gains nothing by telling models or originals apart. "
-        "Intervals: 95 %, cluster bootstrap over originals. "
-        f"{NEWCOMBE} {FEW_ORIGINALS}{of_ratings if rated else ''}",
+        f"Intervals are made as those of models.{of_ratings if rated else ''}",
         "In the gallery, images are ordered by the metric and by the "
         f"{analysis.evidence.response_words}, both as rank shares from 0 (leaks least) to 1 (leaks "
         "most); the images with the widest gap are shown, at most one of an original each way.",

@@ -10,7 +10,7 @@ import pandas as pd
 
 from semsim.analysis.evidence import MODEL_KEY, model_key
 from semsim.analysis.result import Analysis
-from semsim.analysis.shares import WILSON
+from semsim.base.intervals import RULE
 from semsim.metrics.base import MetricSpec
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Bars, Drawn
@@ -59,10 +59,8 @@ def scatter(analysis: Analysis, spec: MetricSpec) -> Drawn:
             f"Each point is a model: the mean {spec.title} of its reconstructions against the "
             f"mean human score '{analysis.score_title}'. "
             f"{'Higher' if spec.higher_means_more_leakage else 'Lower'} {spec.title} means that "
-            f"more leaks. Bars: 95 % of {analysis.settings.bootstraps} cluster bootstraps over "
-            f"originals, in both directions. {WILSON} Infinite values are left out of means and "
-            "counted. "
-            f"{_SHORTENED}"
+            f"more leaks. Bars are intervals, in both directions. {RULE} Infinite values are left "
+            f"out of means and counted. {_SHORTENED}"
         ),
         frame=_scatter_frame(analysis.models, spec),
         paint=functools.partial(_paint_scatter, heading(spec), words),

@@ -37,7 +37,7 @@ NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {
         ),
         NotRun(
             "The 70 targets and the four attacks at the paper's size",
-            "about two thousand core-days by a few steps measured, and no GPU was at hand",
+            "2,255 core-days by a few steps measured, and no GPU was at hand",
         ),
         NotRun(
             "Imagenette and Stanford Dogs at small",

@@ -8,7 +8,8 @@ import pandas as pd
 
 from semsim.analysis.human import title_of
 from semsim.analysis.result import Analysis
-from semsim.analysis.shares import FEW_ORIGINALS, NEWCOMBE, WILSON
+from semsim.analysis.roc import scale_differs
+from semsim.base.intervals import RULE
 from semsim.errors import UnknownNameError
 from semsim.reporting.canvas import SIMULATED
 from semsim.reporting.model_figures import heading
@@ -23,6 +24,7 @@ from semsim.reporting.notation import (
     with_interval,
     with_interval_or_why,
 )
+from semsim.words import listed
 
 TABLE_ONE_COLUMNS = (
     *("study", "dataset", "rule", "metric", "title", "n", "rho", "tau", "abs_rho", "abs_tau"),
@@ -259,8 +261,7 @@ def _models(analysis: Analysis) -> Table:
             "it leaks says little about a model that works. "
             f"People: mean human score '{analysis.score_title}' of a model's images. "
             "Metrics: mean over the same images, ↑ a higher value means that more leaks, ↓ a "
-            "lower one. Intervals: 95 %, cluster bootstrap over originals. "
-            f"{WILSON} Infinite values are left out of means and counted."
+            f"lower one. {RULE} Infinite values are left out of means and counted."
         ),
         frame=frame,
         cells=_cells(frame, cells),
@@ -308,13 +309,25 @@ def _auc(analysis: Analysis) -> Table:
         caption=(
             "How often a metric puts an image that people recognise above one they do not: over "
             "all images, and as the mean over models, or originals, that have images of both "
-            "kinds. 0.5 is chance. Intervals: 95 %, cluster bootstrap over originals. "
-            f"{NEWCOMBE} {FEW_ORIGINALS} The best of each scope is marked."
+            f"kinds. 0.5 is chance. {RULE} The best of each scope is marked."
+            f"{scale_note(frame)}"
             + (" ρ: Spearman's, over all images with a mean rating." if rated else "")
         ),
         frame=frame,
         cells=shown,
         best=frozenset(best),
+    )
+
+
+def scale_note(auc: pd.DataFrame) -> str:
+    """Which metrics are to be read within originals, "" where none is."""
+    titles = scale_differs(auc)
+    if not titles:
+        return ""
+    return (
+        f" The scale of {listed(titles)} differs by original: read the AUC within originals. The "
+        "pooled one mixes pairs of one original with those of two, which flatters where originals "
+        "are few."
     )
 
 

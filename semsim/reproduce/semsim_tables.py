@@ -23,10 +23,15 @@ from semsim.reproduce.simulated_votes import Jury
 from semsim.scores.scoring import pair_sets_of_labels, score_sets
 from semsim.terminal import text_table
 
-# The paper's metrics by the names of ours. Its code takes AlexNet for some LPIPS, SqueezeNet for
-# others; its text does not say.
+# The paper's metrics by the names of ours.
 OURS = {"PSNR": "psnr", "MSE": "mse", "SSIM": "ssim", "LPIPS": "lpips-alex", "FID": "fid"}
 _PAPER = {(number, row.name): row for number, rows in ((1, TABLE_1), (2, TABLE_2)) for row in rows}
+VARIANTS = (
+    "Beside the paper's cells stand: SSIM with a Gaussian window of 11 pixels, where its program "
+    "has a uniform one of 7 (ssim-uniform here); LPIPS with AlexNet on pictures as they are, where "
+    "it takes AlexNet for some and SqueezeNet for others, resized to 256 in [0, 1]; FID without "
+    "its resize to 64."
+)
 _SIMULATED = "Simulated votes: these numbers say nothing about people."
 _ENDS = {  # columns of an analysis, and ours
     **{"rho_bw_low": "rho_low", "rho_bw_high": "rho_high"},
@@ -128,7 +133,7 @@ def table_text(number: int, table: pd.DataFrame) -> str:
     said = [_SIMULATED] if own["simulated"].any() else []
     head = f"Table {number}. Agreement with people over models; in brackets the paper's, of 14."
     header = ["paper's row", "here", "models", "", *METRICS]
-    return "\n".join([head, *said, text_table(header, lines), *voted, *gaps])
+    return "\n".join([head, *said, text_table(header, lines), VARIANTS, *voted, *gaps])
 
 
 def learned_text(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.human import title_of
+from semsim.analysis.roc import scale_differs
 from semsim.errors import SemsimError
 from semsim.metrics.provenance import is_control
 from semsim.reporting import tables
@@ -178,9 +179,12 @@ def _images(context: ScienceContext, comparison: Comparison, asked: Asked) -> st
         for _, row in pooled.iterrows()
     ]
     best = _first(pooled)
+    within = best["title"] in scale_differs(table)
+    share = by_scope.loc[best["metric"], "within original"] if within else best["auc"]
     said = (
-        f"Of two pictures, one recognised and one not, {best['title']} tells which is which in "
-        f"{best['auc']:.0%} of pairs; a coin does in 50%."
+        f"Of two pictures{' of one original' if within else ''}, one recognised and one not, "
+        f"{best['title']} tells which is which in {share:.0%} of pairs; a coin does in 50%."
+        f"{tables.scale_note(table)}"
     )
     return str(
         HTML.numbers(

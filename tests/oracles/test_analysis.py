@@ -86,7 +86,7 @@ def test_auc_within_models_equals_scikit_learn():
     found = evidence(n_models=5, n_originals=30)
     layout = layout_of(found.images)
     human = found.recognised.means
-    table = auc_table([PSNR], found, human, layout, resample(layout, 0, 0, 0)).set_index("scope")
+    table = auc_table([PSNR], found, human, layout).set_index("scope")
     each = [
         roc_auc_score(human[own] > 0.5, found.scores["psnr"][own])
         for own in (layout.model == m for m in range(5))

@@ -4,7 +4,6 @@ from itertools import combinations
 
 import krippendorff
 import numpy as np
-import pandas as pd
 import pytest
 from made_ballots import CLASSES, ballots, random_votes, table, vote
 from scipy import stats
@@ -14,11 +13,11 @@ from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 from annotation.tasks.recognition import Recognition
 from annotation.votes.agreement import Coding, agreement_table, codes, pair_table, pairs_of
 from annotation.votes.annotators import annotator_table, mean_responses
-from annotation.votes.ballots import interval
 from annotation.votes.detection import detection_table
 from annotation.votes.rates import rate_table
 from annotation.votes.reliability import model_of
 from semsim.analysis.dawid_skene import dawid_skene
+from semsim.base.intervals import share_ends
 
 SEEDS = range(4)
 CODINGS = list(Coding)
@@ -34,19 +33,6 @@ def matrix(found, coding):
 def statistics(found, coding):
     rows = agreement_table(found, [pairs_of(found, coding)])
     return rows.set_index("statistic")["value"]
-
-
-def resampled(votes, drawn):
-    """The votes with every original as often as `drawn`, copies being originals of their own."""
-    ids = sorted(votes["image_id"].unique())
-    copies = [
-        votes[votes["image_id"] == one].assign(
-            image_id=f"{one}.{copy}", item=lambda rows, copy=copy: rows["item"] + f".{copy}"
-        )
-        for one, times in zip(ids, drawn, strict=True)
-        for copy in range(int(times))
-    ]
-    return pd.concat(copies, ignore_index=True)
 
 
 @pytest.mark.parametrize("coding", CODINGS)
@@ -93,27 +79,28 @@ def test_raw_agreement_equals_a_loop(seed):
     assert statistics(found, Coding.ANSWER)["raw agreement"] == pytest.approx(np.mean(shares))
 
 
-def test_resamples_equal_statistics_of_resampled_votes():
-    """Weights must do what copying the votes of each drawn original does."""
+def test_errors_are_of_the_votes_without_each_original():
+    """Weights must do what leaving out the votes of each original does."""
     votes = random_votes(originals=15)
-    found = ballots(votes, bootstraps=5)
-    of_copies = []
-    for drawn in found.weights[1:]:
-        copied = ballots(resampled(votes, drawn), bootstraps=1)
-        of_copies.append(
-            [
-                *statistics(copied, Coding.ANSWER),
-                *rate_table(copied, 5).sort_values("model")["rate"],
-                *rate_table(copied, 5).sort_values("model")["mean_response"],
-            ]
-        )
-    expected_low, expected_high = interval(np.vstack([of_copies[0], of_copies]))
+    found = ballots(votes, bootstraps=1)
+    numbers = []
+    for without in (None, *votes["image_id"].unique()):
+        rest = ballots(votes[votes["image_id"] != without], bootstraps=1)
+        rates = rate_table(rest, 5).sort_values("model")
+        shares = [*rates["rate"], *rates["mean_response"]]
+        numbers.append([*statistics(rest, Coding.ANSWER), *shares])
+    once, *others = np.array(numbers)
+    spread = np.sqrt(14 / 15 * ((others - once) ** 2).sum(axis=0))
     rows = agreement_table(found, [pairs_of(found, Coding.ANSWER)])
+    reach = stats.t.ppf(0.975, 14) * spread[1:4]  # Fleiss' κ, α and the mean of Cohen's
+    np.testing.assert_allclose(rows["low"][1:], once[1:4] - reach, atol=1e-12)
+    np.testing.assert_allclose(rows["high"][1:], once[1:4] + reach, atol=1e-12)
     rates = rate_table(found, 5).sort_values("model")
-    low = [*rows["low"], *rates["rate_low"], *rates["mean_response_low"]]
-    high = [*rows["high"], *rates["rate_high"], *rates["mean_response_high"]]
-    np.testing.assert_allclose(low, expected_low, atol=1e-12)
-    np.testing.assert_allclose(high, expected_high, atol=1e-12)
+    low = [rows["low"][0], *rates["rate_low"], *rates["mean_response_low"]]
+    high = [rows["high"][0], *rates["rate_high"], *rates["mean_response_high"]]
+    of_shares = [0, *range(4, len(once))]
+    expected = share_ends(once[of_shares], spread[of_shares], 15)
+    np.testing.assert_allclose([low, high], expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.6])
@@ -167,7 +154,7 @@ def test_d_prime_finds_the_observer_that_made_the_votes():
     assert np.mean([row["criterion"] for row in found]) == pytest.approx(0.3, abs=0.04)
 
 
-def test_bootstrap_and_variance_agree_where_both_hold():
+def test_jackknife_and_variance_agree_where_both_hold():
     """Independent votes and middling rates: two ways to the same interval, within a fifth."""
     row = detected(pair_votes(0))
     hits, alarms = (row["hits"] + 0.5) / 301, (row["false_alarms"] + 0.5) / 301

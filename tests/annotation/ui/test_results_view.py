@@ -110,7 +110,7 @@ def test_each_model_says_how_good_its_target_is():
 def test_a_rate_of_nothing_is_not_certain_and_the_note_says_how():
     nobody = results_of(study(), votes_of({f"m/{n}": "ddd" for n in range(24)}))
     text = str(Page(results_view.rates(nobody)))
-    assert "m not kept 0% [0, 14] 0% [0, 14] 24 / 24" in text
+    assert "m not kept 0% [0, 15] 0% [0, 15] 24 / 24" in text
     assert "Wilson's score interval" in text
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_ballots import ballots, random_votes, table, vote, votes_of
-from statsmodels.stats.proportion import proportion_confint
+from scipy import stats
 
 from annotation.spec import Task
 from annotation.tasks import KINDS
@@ -48,34 +48,35 @@ def test_a_model_without_a_decision_has_no_rate_and_no_rank():
     assert found.loc["a", "rank"] == 1
 
 
-def test_one_original_has_no_interval():
-    row = rates_of(votes_of({"a/1": "ccc", "b/1": "ddd"})).loc["a"]
+@pytest.mark.parametrize("originals", [1, 5])
+def test_few_originals_have_no_interval(originals):
+    votes = {f"{m}/{n}": 3 * mark for m, mark in ("ac", "bd") for n in range(originals)}
+    row = rates_of(votes_of(votes)).loc["a"]
     assert (row["rate"], row["rank"]) == (1, 1)
     assert np.isnan([row["rate_low"], row["rate_high"], row["rank_low"], row["rank_high"]]).all()
-    assert "two originals" in row["reason"]
+    assert row["reason"] == "no interval: fewer than 6 originals"
 
 
 @pytest.mark.parametrize(("marks", "count"), [("ddd", 0), ("ccc", 24)])
 def test_rates_of_nothing_and_of_everything_are_not_certain(marks, count):
-    """A rate of 0 of 24 is [0, 0.14]: no resample can vary it, so it is Wilson's interval."""
+    """A rate of 0 of 24 is [0, 0.15]: no original can vary it, so each is a trial of Wilson's."""
     row = rates_of(votes_of({f"a/{n}": marks for n in range(24)})).loc["a"]
-    expected = proportion_confint(count, 24, method="wilson")
+    t2 = stats.t.ppf(0.975, 23) ** 2
+    expected = (0, t2 / (24 + t2)) if count == 0 else (24 / (24 + t2), 1)
     for rate in ("rate", "mean_response"):
         assert (row[f"{rate}_low"], row[f"{rate}_high"]) == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_certain_rate_counts_the_originals_it_is_of():
-    """Two models of nine originals, but one of them was decided on four only."""
-    other = {f"b/{n}": "ccc" if n < 4 else "cd-" for n in range(9)}
+    """Two models of nine originals, but one of them was decided on six only."""
+    other = {f"b/{n}": "ccc" if n < 6 else "cd-" for n in range(9)}
     found = rates_of(votes_of({**{f"a/{n}": "cdd" for n in range(9)}, **other}))
-    of_nine, of_four = (
-        proportion_confint(count, n, method="wilson") for count, n in ((0, 9), (4, 4))
-    )
-    assert found.loc["a", ["rate_low", "rate_high"]].tolist() == pytest.approx(of_nine, abs=1e-9)
-    assert found.loc["b", ["rate_low", "rate_high"]].tolist() == pytest.approx(of_four, abs=1e-9)
-    third = proportion_confint(3, 9, method="wilson")  # every original has a share of one third
+    nine, six = stats.t.ppf(0.975, 8) ** 2, stats.t.ppf(0.975, 5) ** 2
+    ends = found[["rate_low", "rate_high"]]
+    assert ends.loc["a"].tolist() == pytest.approx((0, nine / (9 + nine)))
+    assert ends.loc["b"].tolist() == pytest.approx((6 / (6 + six), 1))
     shares = found.loc["a", ["mean_response_low", "mean_response_high"]].tolist()
-    assert shares == pytest.approx(third, abs=1e-9)
+    assert 0.05 < shares[0] < 1 / 3 < shares[1] < 0.8  # every original has a share of one third
 
 
 def test_without_votes_there_are_only_columns():
@@ -92,7 +93,7 @@ def test_clear_ranks_are_certain_and_close_ones_are_not():
 
 
 def test_the_interval_of_independent_items_is_that_of_a_proportion():
-    """One model, one item an original: the bootstrap's width is the binomial one, within 10 %."""
+    """One model, one item an original: its width is the binomial one, within 10 %."""
     votes = random_votes(models=1, originals=400, annotators=1, right=(0.6, 0.6))
     row = rates_of(votes, k=1).iloc[0]
     width = 2 * 1.96 * np.sqrt(row["rate"] * (1 - row["rate"]) / 400)
@@ -161,6 +162,6 @@ def test_a_model_of_two_data_sets_is_two_models_and_each_is_resampled_by_itself(
     of_faces = votes_of({f"m/{i}": "nnn" for i in range(6)}, dataset="faces")
     of_faces = of_faces.assign(item="f" + of_faces["item"])
     made = ballots_of(pd.concat([of_cars, of_faces]), np.random.default_rng(0), bootstraps=50)
-    assert (made.weights.reshape(51, 2, 6).sum(axis=2) == 6).all()
+    assert (made.drawn.reshape(50, 2, 6).sum(axis=2) == 6).all()
     found = rate_table(made, 3).set_index("model")
     assert found["rate"].to_dict() == {"m · cars": 1.0, "m · faces": 0.0}

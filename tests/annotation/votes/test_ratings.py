@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made_ballots import ballots, table, vote
+from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
 from annotation.tasks.rating import Rating
@@ -89,21 +90,16 @@ def test_weighted_kappa_equals_scikit_learn(missing):
     assert statistics(votes).loc[KAPPA, "value"] == pytest.approx(np.mean(kappas))
 
 
-def test_resamples_of_ordinal_alpha_are_those_of_copied_votes():
+def test_the_error_of_ordinal_alpha_is_of_the_votes_without_each_original():
     votes = random_ratings(originals=8)
-    found = ballots(votes, bootstraps=4)
-    draws = [statistics(votes).loc[ALPHA, "value"]]
-    for drawn in found.weights[1:]:
-        copies = [
-            votes[votes["image_id"] == f"{one:03}"].assign(
-                image_id=f"{one}.{copy}", item=lambda rows, copy=copy: rows["item"] + f".{copy}"
-            )
-            for one, times in enumerate(drawn)
-            for copy in range(int(times))
-        ]
-        draws.append(statistics(pd.concat(copies, ignore_index=True)).loc[ALPHA, "value"])
-    row = statistics(votes, bootstraps=4).loc[ALPHA]
-    expected = np.percentile(draws[1:], [2.5, 97.5])
+    value = statistics(votes).loc[ALPHA, "value"]
+    without = [
+        statistics(votes[votes["image_id"] != one]).loc[ALPHA, "value"]
+        for one in votes["image_id"].unique()
+    ]
+    reach = stats.t.ppf(0.975, 7) * np.sqrt(7 / 8 * ((np.array(without) - value) ** 2).sum())
+    row = statistics(votes).loc[ALPHA]
+    expected = [value - reach, min(value + reach, 1)]
     np.testing.assert_allclose([row["low"], row["high"]], expected, atol=1e-12)
 
 

@@ -32,6 +32,14 @@ def test_a_resample_is_the_mean_of_the_drawn_images():
     np.testing.assert_array_equal(metric.oriented, -metric.means)
 
 
+def test_errors_are_those_of_the_means_of_a_models_own_images():
+    metric = metric_measure(MSE, FOUND, HUMAN, LAYOUT, DRAWN)
+    for m in range(3):
+        own = FOUND.scores["mse"][(LAYOUT.model == m) & ~np.isnan(HUMAN)]
+        assert metric.units[m] == len(own)
+        assert metric.errors[m] == pytest.approx(own.std(ddof=1) / np.sqrt(len(own)))
+
+
 def test_a_metric_of_sets_is_the_same_in_every_resample():
     metric = metric_measure(FID, FOUND, HUMAN, LAYOUT, DRAWN)
     assert metric.means.tolist() == [10, 13, 26]

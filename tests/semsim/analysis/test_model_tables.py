@@ -32,13 +32,14 @@ def test_models_with_people_metrics_and_intervals():
     assert tuple(table.columns) == (*MODEL_COLUMNS, *sides)
     assert table.loc[0, ["n_images", "n_decided", "n_undecided"]].tolist() == [10, 9, 1]
     assert table["human"].tolist() == people.means.tolist()
-    low, high = np.percentile(metrics[0].resampled[:, 2], [2.5, 97.5])
-    assert table.loc[2, ["psnr:low", "psnr:high"]].tolist() == pytest.approx([low, high])
+    values = FOUND.scores["psnr"][LAYOUT.model == 2]
+    expected = stats.t.interval(0.95, 9, values.mean(), stats.sem(values))
+    assert table.loc[2, ["psnr:low", "psnr:high"]].tolist() == pytest.approx(expected)
     assert table[["fid:low", "fid:high"]].isna().all(axis=None)
 
 
 def test_rates_of_nothing_and_of_everything_are_not_certain():
-    """No resample varies them, so the interval is Wilson's, over the images that count."""
+    """No original varies them, so each is a trial of Wilson's."""
     human = np.tile(np.repeat([0.0, 1.0], 5), 5)  # every model half recognised, but for three
     for model, same in ((0, 0.0), (1, 1.0), (2, 0.25)):
         human[LAYOUT.model == model] = same
@@ -49,14 +50,13 @@ def test_rates_of_nothing_and_of_everything_are_not_certain():
     people = people_measure(human, LAYOUT, DRAWN)
     metrics = [metric_measure(spec, found, human, LAYOUT, DRAWN) for spec in (recogniser, MSE)]
     table = model_table(people, metrics, human, LAYOUT)
-    counts = [(0, 10), (7, 7), (2.5, 10)]
-    expected = [proportion_confint(count, n, method="wilson") for count, n in counts]
-    people_ends = table.loc[:2, ["human_low", "human_high"]].to_numpy()
-    np.testing.assert_allclose(people_ends, expected, atol=1e-9)
-    ends = table[["recogniser:low", "recogniser:high"]].to_numpy()
-    np.testing.assert_allclose(ends[:2], expected[:2], atol=1e-9)
-    drawn = np.percentile(people.resampled[:, 3], [2.5, 97.5])
-    assert table.loc[3, ["human_low", "human_high"]].tolist() == pytest.approx(drawn)
+    none, every = stats.t.ppf(0.975, 9) ** 2, stats.t.ppf(0.975, 6) ** 2
+    expected = [(0, none / (10 + none)), (7 / (7 + every), 1)]
+    for name in ("human_low", "human_high"), ("recogniser:low", "recogniser:high"):
+        np.testing.assert_allclose(table.loc[:1, list(name)].to_numpy(), expected, atol=1e-9)
+    level = 2 * stats.norm.sf(np.sqrt(none))  # half of ten, one image an original
+    half = proportion_confint(5, 10, alpha=level, method="wilson")
+    assert table.loc[3, ["human_low", "human_high"]].tolist() == pytest.approx(half)
     assert table[["mse:low", "mse:high"]].isna().all(axis=None)  # an error is no rate
 
 

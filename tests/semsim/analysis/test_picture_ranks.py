@@ -5,15 +5,17 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_measures import error_of
 from made_votes import SPECS, evidence
 from scipy import stats
 
 from semsim.analysis.correlation import weighted_kendall
 from semsim.analysis.human import human_score
+from semsim.analysis.layout import layout_of
 from semsim.analysis.picture_ranks import PICTURE_COLUMNS, picture_agreement
 from semsim.analysis.result import AnalysisSettings
 
-ASKED = AnalysisSettings(headline="mean-response", bootstraps=200, permutations=0)
+ASKED = AnalysisSettings(headline="mean-response")
 FOUND = evidence(n_models=3, n_originals=15)
 VALUES = st.lists(
     st.tuples(st.sampled_from([0.0, 1.0, 2.0, np.inf]), st.integers(0, 3), st.integers(0, 3)),
@@ -55,15 +57,27 @@ def test_both_numbers_are_those_of_all_pictures_as_people_and_the_metric_rank_th
         assert inside.all()
 
 
-def test_two_originals_give_no_interval_and_say_so():
-    table = agreement(evidence(n_models=20, n_originals=3))
+def test_the_interval_is_of_the_rankings_without_each_original():
+    human, layout = human_score(FOUND, "mean-response"), layout_of(FOUND.images)
+    values, row = FOUND.scores["psnr"], agreement(FOUND).loc["psnr"]
+    without = [
+        stats.spearmanr(values[layout.original != one], human[layout.original != one]).statistic
+        for one in range(15)
+    ]
+    reach = stats.t.ppf(0.975, 14) * error_of(row["rho"], without, 15) / (1 - row["rho"] ** 2)
+    expected = np.tanh(np.arctanh(row["rho"]) + reach * np.array([-1, 1]))
+    assert row[["rho_low", "rho_high"]].tolist() == pytest.approx(expected.tolist())
+
+
+def test_few_originals_give_no_interval_and_say_so():
+    table = agreement(evidence(n_models=20, n_originals=5))
     assert table["rho"].notna().all()
     assert table[["rho_low", "rho_high", "tau_low", "tau_high"]].isna().all(axis=None)
-    why = "what is compared is of 3 originals; it takes at least 4"
+    why = "no interval: fewer than 6 originals"
     assert set(table["interval_undefined"]) == {why}
 
 
-def test_pictures_of_one_original_are_drawn_together():
+def test_pictures_of_one_original_are_left_out_together():
     """Copies of a study's pictures add nothing: the range stays what it was."""
     single = evidence(n_models=1, n_originals=15)
     again = single.images.assign(model="again")
@@ -106,11 +120,11 @@ def test_what_cannot_be_ranked_says_why_and_has_no_number(changed, why):
 
 
 def test_a_ranking_that_hangs_on_one_original_has_no_range():
-    """More than a third of resamples are without that original, and so without a ranking."""
+    """Without that original there is none."""
     said = FOUND.recognised
     first = FOUND.images["image_id"].eq(FOUND.images["image_id"].iloc[0]).to_numpy()
     only = replace(FOUND, recognised=said.of(np.where(first[said.image], 1.0, 0.0)))
     row = agreement(only).loc["psnr"]
     assert -1 <= row["rho"] <= 1
-    assert row["interval_undefined"] == "fewer than 95 % of the resamples give a ranking"
+    assert row["interval_undefined"] == "no interval: without some original there is no number"
     assert row[["rho_low", "rho_high", "tau_low", "tau_high"]].isna().all()

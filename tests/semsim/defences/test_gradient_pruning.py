@@ -19,6 +19,15 @@ def test_seventy_percent_are_cut():
     assert pruned.abs().sort().values[700:].equal(gradient.abs().sort().values[700:])
 
 
+@pytest.mark.parametrize(("n", "cut"), [(90, 63), (170, 119), (180, 126), (330, 231), (25, 17)])
+def test_as_many_are_cut_as_by_the_authors(n, cut):
+    """`int(n * 70 * 0.01)` in their program; 0.7 * 90 is a little below 63 in binary."""
+    (pruned,) = GradientPruning(rate=0.7).gradients(
+        (torch.arange(1.0, n + 1),), torch.Generator(), "train"
+    )
+    assert (pruned == 0).sum() == cut
+
+
 def test_equal_entries_are_not_cut_at_random():
     same = torch.ones(6)
     (pruned,) = GradientPruning(rate=0.5).gradients((same,), torch.Generator(), "train")

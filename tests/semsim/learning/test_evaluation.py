@@ -82,7 +82,7 @@ def test_noise_that_people_see_is_ranked_by_mse_and_by_people(judged):
     people = judged["metrics"][-1]
     assert 0.5 < people["rho"] <= 1
     assert people["auc"]["pooled"]["auc"] > 0.7
-    assert people["auc"]["pooled"]["low"] <= people["auc"]["pooled"]["auc"]
+    assert people["auc"]["pooled"]["low"] is None  # of four originals
 
 
 def test_without_votes_the_majority_is_judged_by_and_there_is_no_ceiling(made, judged):

@@ -79,6 +79,19 @@ def test_satisfied_contrastive_pairs_cost_nothing():
     assert loss.item() == pytest.approx(0.75 / 2)
 
 
+@pytest.mark.parametrize("loss", [TripletLoss, ContrastiveLoss, PooledLoss])
+def test_a_batch_may_hold_one_triplet(loss):
+    """The last one of an epoch does where triplets modulo the batch size is 1."""
+    parts = [part.requires_grad_() for part in features(1)]
+    plus, minus = (float((parts[0] - other).norm()) for other in parts[1:])
+    expected = max(plus - minus + 9, 0) if loss is not ContrastiveLoss else plus + max(9 - minus, 0)
+    for weights in (None, torch.tensor([0.5])):
+        found = loss(margin=9.0)(*parts, weights)
+        assert found.item() == pytest.approx(expected, rel=1e-5)
+        found.backward()
+        assert parts[0].grad.isfinite().all()
+
+
 def test_pooled_loss_compares_every_recognisable_with_every_unrecognisable():
     # Each triplet is satisfied; the first original's negative is nearer than the second's positive.
     anchor = torch.zeros(2, 1)

@@ -72,3 +72,15 @@ def test_an_auc_below_chance_that_has_no_interval_lies_where_it_is():
     auc = made.auc.assign(auc=0.25, low=np.nan, high=np.nan)
     drawn = _images(None, SimpleNamespace(analysis=replace(made, auc=auc)), None)
     assert 'cx="25.0%"' in drawn
+
+
+def test_a_scale_that_differs_by_original_is_read_within_originals():
+    made = made_analysis()
+    within = made.auc["scope"] == "within original"
+    auc = made.auc.assign(
+        auc=np.where(within, 0.93, 0.71), low=np.where(within, 0.88, 0.6), high=0.97, undefined=None
+    )
+    drawn = _images(None, SimpleNamespace(analysis=replace(made, auc=auc)), None)
+    assert "Of two pictures of one original, one recognised and one not" in drawn
+    assert "in 93% of pairs" in drawn
+    assert "flatters where originals are few" in drawn

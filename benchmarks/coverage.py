@@ -1,0 +1,309 @@
+"""How often each printed 95 % interval over originals holds the true value, in made studies.
+
+python -m benchmarks.coverage [--draws 500] [--only rates,agreement,detection,aucs,pictures]
+
+People and metric see how much of a picture can be made out, each with noise of their own. A kind of
+study says for whom originals differ besides: for nobody, for people, for the metric, for both, or
+for the metric strongly, whose distances of different originals then cannot be compared. The true
+value is that of the same kind of study with endless originals. Writes results/coverage.json, and
+the table of `docs/numbers.md` between its markers.
+"""
+
+import argparse
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+import numpy as np
+import pandas as pd
+import scipy
+
+from annotation.votes.agreement import Coding, agreement_table, pairs_of
+from annotation.votes.ballots import ballots_of
+from annotation.votes.detection import DETECTION_KINDS, detection_table
+from annotation.votes.rates import rate_table
+from benchmarks.measuring import ROOT, begin, code, judge
+from semsim.analysis.correlation import weighted_kendall, weighted_spearman
+from semsim.analysis.roc import contest_of, originals_of_kinds, pooled_auc
+from semsim.base.intervals import auc_ends, error, fisher, left_out, student
+
+KINDS = {  # by how much originals differ for people and for the metric, in spreads of the noise
+    "nothing": (0.0, 0.0),
+    "people": (1.0, 0.0),
+    "metric": (0.0, 1.0),
+    "both": (1.0, 1.0),
+    "metric strongly": (0.0, 3.0),
+}
+ORIGINALS = (6, 8, 12, 24, 60)
+MODELS = np.linspace(-1.5, 1.5, 14)
+FEW_MODELS = np.array([-3.0, -1.0, 0.0, 1.5])  # a rate of few, of some, of half and of many
+ANNOTATORS, MANY = 5, 40_000  # originals that stand for endless ones
+RESULTS, PAGE = ROOT / "benchmarks/results/coverage.json", ROOT / "docs/numbers.md"
+START, END = "<!-- coverage: benchmarks/results/coverage.json -->", "<!-- end of coverage -->"
+WANTED, MOST_ERRORS = 0.93, 0.06
+TYPE_I = "type I error of a difference of AUCs"
+# number, kind of study, originals, whether the interval held the truth (or, of TYPE_I, erred)
+Row = tuple[str, str, int, bool]
+Study = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def study_of(n: int, models: np.ndarray, kind: str, draw: np.random.Generator) -> Study:
+    """(n, M) each: votes that recognise a picture, of five, and two metrics of equal worth."""
+    of_people, of_metric = KINDS[kind]
+    seen = models + draw.normal(size=(n, len(models)))
+    chance = scipy.special.expit(seen + of_people * draw.normal(size=(n, 1)))
+    votes = draw.binomial(ANNOTATORS, chance)
+    first, second = (
+        seen + draw.normal(size=seen.shape) + of_metric * draw.normal(size=(n, 1)) for _ in "ab"
+    )
+    return votes, first, second
+
+
+def held(ends: tuple[object, object], truth: float) -> bool | None:
+    """Whether the interval holds the truth; None where there is no interval."""
+    low, high = (float(np.asarray(end)) for end in ends)
+    return None if np.isnan(low) else bool(low <= truth <= high)
+
+
+def of_rates(draws: int) -> Iterator[Row]:
+    """Rates and mean responses from the table of Results, in which each made study is a model."""
+    for kind in ("nothing", "people"):
+        draw = np.random.default_rng(0)
+        for level in FEW_MODELS:
+            votes = study_of(MANY, np.array([level]), kind, draw)[0]
+            share = f"{kind}, {(votes / ANNOTATORS).mean():.2f} of votes"
+            truths = {"rate": (votes > 2).mean(), "mean_response": votes.mean() / ANNOTATORS}
+            for n in ORIGINALS:
+                studies = [study_of(n, np.array([level]), kind, draw)[0] for _ in range(draws)]
+                made = ballots_of(_table(np.hstack(studies), draw), draw, bootstraps=1)
+                table = rate_table(made, ANNOTATORS)
+                for name, truth in truths.items():
+                    for ends in table[[f"{name}_low", f"{name}_high"]].to_numpy():
+                        yield name.replace("_", " "), share, n, held(tuple(ends), truth)
+
+
+def of_agreement(draws: int) -> Iterator[Row]:
+    """Agreement of five annotators over four models, from the table of Results."""
+    for kind in ("nothing", "people"):
+        draw = np.random.default_rng(1)
+        votes = study_of(MANY, FEW_MODELS, kind, draw)[0]
+        agree = (votes * (votes - 1) + (5 - votes) * (4 - votes)).mean() / 20
+        yes = votes.mean() / ANNOTATORS
+        chance = yes**2 + (1 - yes) ** 2
+        kappa = (agree - chance) / (1 - chance)  # annotators are alike, so all kinds of κ are
+        names = ("Fleiss' κ", "Krippendorff's α", "mean Cohen's κ")
+        truths = {"raw agreement": agree, **dict.fromkeys(names, kappa)}
+        for n in ORIGINALS:
+            for _ in range(draws):
+                votes = study_of(n, FEW_MODELS, kind, draw)[0]
+                made = ballots_of(_table(votes, draw), draw, bootstraps=1)
+                pairs = [pairs_of(made, Coding.RECOGNISED)]
+                rows = agreement_table(made, pairs).set_index("statistic")
+                for name, truth in truths.items():
+                    yield name, kind, n, held(tuple(rows.loc[name, ["low", "high"]]), truth)
+
+
+def _table(votes: np.ndarray, draw: np.random.Generator, **more: object) -> pd.DataFrame:
+    """Counted votes of a pair task; votes: (n, M) how many of five say same."""
+    n, models = votes.shape
+    original, model, who = np.indices((n, models, ANNOTATORS)).reshape(3, -1)
+    place = draw.permuted(np.tile(np.arange(ANNOTATORS), (n * models, 1)), axis=1)
+    said = (place < votes.reshape(-1, 1)).ravel()
+    return pd.DataFrame(
+        {
+            "task": "pair",
+            "item": [f"m{a}/{b:03}" for a, b in zip(model, original, strict=True)],
+            "kind": "reconstruction",
+            "model": np.char.add("m", model.astype(str)),
+            "dataset": "d",
+            "attack": "a",
+            "image_id": [f"{one:03}" for one in original],
+            "class_name": "",
+            "annotator": np.char.add("p", who.astype(str)),
+            "answer": np.where(said, "same", "different"),
+            "recognised": said,
+            "status": "counted",
+            "votes_per_item": ANNOTATORS,
+            "headline": "majority",
+            "stratum": np.nan,
+            **more,
+        }
+    )
+
+
+def of_detection(draws: int) -> Iterator[Row]:
+    """d′ and criterion of five people, each original once a match and once beside a decoy.
+
+    Each made study is a model of the table of Results.
+    """
+    for kind in ("nothing", "people"):
+        draw = np.random.default_rng(2)
+        matches, decoys = (study_of(MANY, np.array([at]), kind, draw)[0] for at in (1.0, -1.5))
+        z = [scipy.special.ndtri(one.mean() / ANNOTATORS) for one in (matches, decoys)]
+        truths = {"d_prime": z[0] - z[1], "criterion": -(z[0] + z[1]) / 2}
+        for n in ORIGINALS:
+            match, decoy = (
+                _table(
+                    np.hstack([study_of(n, np.array([at]), kind, draw)[0] for _ in range(draws)]),
+                    draw,
+                )
+                for at in (1.0, -1.5)
+            )
+            decoy = decoy.assign(kind="decoy", item="decoy " + decoy["item"])
+            shown = pd.concat([match, decoy])
+            made = ballots_of(shown, draw, kinds=DETECTION_KINDS, bootstraps=1)
+            table = detection_table(made)
+            of_models = table[table["of"] == "model"]
+            for name, truth in truths.items():
+                for ends in of_models[[f"{name}_low", f"{name}_high"]].to_numpy():
+                    yield name.replace("d_prime", "d′"), kind, n, held(tuple(ends), truth)
+
+
+def of_aucs(draws: int) -> Iterator[Row]:
+    """AUC in its three scopes, and the difference of two metrics of equal worth, pooled."""
+    for kind in KINDS:
+        draw = np.random.default_rng(2)
+        votes, values, _ = study_of(MANY, MODELS, kind, draw)
+        true = _true_aucs(votes > ANNOTATORS / 2, values)
+        for n in ORIGINALS:
+            original, model = (place.ravel() for place in np.indices((n, len(MODELS))))
+            groups = {"pooled": 0 * model, "within models": model, "within originals": original}
+            weights = left_out(n)
+            for _ in range(draws):
+                votes, first, second = study_of(n, MODELS, kind, draw)
+                yes = (votes > ANNOTATORS / 2).ravel()
+                contests = {
+                    scope: contest_of(first.ravel(), yes, group, original)
+                    for scope, group in groups.items()
+                }
+                found = {scope: pooled_auc(one, weights) for scope, one in contests.items()}
+                for scope, aucs in found.items():
+                    units = min(originals_of_kinds(contests[scope]))
+                    ends = auc_ends(aucs[0], error(aucs, units), units)
+                    yield f"AUC, {scope}", kind, n, held(ends, true[scope])
+                other = contest_of(second.ravel(), yes, groups["pooled"], original)
+                units, apart = (
+                    min(originals_of_kinds(other)),
+                    found["pooled"] - pooled_auc(other, weights),
+                )
+                ends = student(apart[0], error(apart, units), units)
+                missed = held(ends, 0.0)
+                yield TYPE_I, kind, n, None if missed is None else not missed
+
+
+def _true_aucs(yes: np.ndarray, values: np.ndarray) -> dict[str, float]:
+    def auc(yes: np.ndarray, values: np.ndarray) -> float:
+        n = yes.sum()
+        ranks = scipy.stats.rankdata(values)[yes].sum()
+        return float((ranks - n * (n + 1) / 2) / (n * (yes.size - n)))
+
+    higher = values[:, :, None] > values[:, None, :]
+    pairs = yes[:, :, None] & ~yes[:, None, :]
+    both = pairs.any(axis=(1, 2))
+    each = (higher & pairs).sum(axis=(1, 2))[both] / pairs.sum(axis=(1, 2))[both]
+    return {
+        "pooled": auc(yes.ravel(), values.ravel()),
+        "within models": float(np.mean([auc(*one) for one in zip(yes.T, values.T, strict=True)])),
+        "within originals": float(each.mean()),
+    }
+
+
+def of_pictures(draws: int) -> Iterator[Row]:
+    """ρ and τ over the pictures of four models, and the mean of a metric of one."""
+    for kind in KINDS:
+        draw = np.random.default_rng(3)
+        correlations = {"ρ over pictures": weighted_spearman, "τ over pictures": weighted_kendall}
+        votes, values, _ = (one.ravel() for one in study_of(MANY, FEW_MODELS, kind, draw))
+        true = {
+            "ρ over pictures": scipy.stats.spearmanr(votes, values).statistic,
+            "τ over pictures": scipy.stats.kendalltau(votes, values).statistic,
+        }
+        for n in ORIGINALS:
+            original, weights = np.repeat(np.arange(n), len(FEW_MODELS)), left_out(n)
+            for _ in range(draws):
+                votes, values, _ = (one.ravel() for one in study_of(n, FEW_MODELS, kind, draw))
+                for name, correlate in correlations.items():
+                    drawn = correlate(values, votes.astype(float), weights[:, original])
+                    yield name, kind, n, held(fisher(drawn[0], error(drawn, n), n), true[name])
+                means = weights @ values.reshape(n, -1)[:, 0] / weights.sum(axis=1)
+                ends = student(means[0], error(means, n), n)
+                yield "mean of a metric", kind, n, held(ends, FEW_MODELS[0])
+
+
+PARTS: dict[str, Callable[[int], Iterator[Row]]] = {
+    "rates": of_rates,
+    "agreement": of_agreement,
+    "detection": of_detection,
+    "aucs": of_aucs,
+    "pictures": of_pictures,
+}
+
+
+def measure(part: str, draws: int) -> list[dict[str, object]]:
+    """A record a number, kind of study and count of originals, as results/coverage.json has it."""
+    hits: dict[tuple[str, str, int], list[bool | None]] = defaultdict(list)
+    for name, kind, n, hit in PARTS[part](draws):
+        hits[name, kind, n].append(hit)
+    records = []
+    for (name, kind, n), all_of in hits.items():
+        told = [hit for hit in all_of if hit is not None]
+        if len(told) < len(all_of) / 2:
+            continue  # mostly it has no interval, so there is nothing to hold
+        value = float(np.mean(told))
+        spread = float(np.sqrt(max(value * (1 - value), 1e-4) / len(told)))
+        records.append(
+            {
+                **{"part": part, "number": name, "kind": kind, "originals": n},
+                **{"value": round(value, 4), "error": round(spread, 4), "n": len(told)},
+            }
+        )
+    return records
+
+
+def table_of(records: list[dict[str, object]]) -> str:
+    """The table of `docs/numbers.md`: of each number the least coverage of all kinds of study."""
+    frame = pd.DataFrame(records)
+    rows = []
+    for name, part in frame.groupby("number", sort=False):
+        worst = part.groupby("originals")["value"].agg("max" if name == TYPE_I else "min")
+        cells = [f"{worst[n]:.3f}" if n in worst else "–" for n in ORIGINALS]
+        mean = part["value"].mean()
+        rows.append(f"| {name} | {' | '.join(cells)} | {mean:.3f} |")
+    head = f"| number | {' | '.join(map(str, ORIGINALS))} originals | mean |"
+    return "\n".join([head, "| --- " * (len(ORIGINALS) + 2) + "|", *rows])
+
+
+def write(records: list[dict[str, object]], command: str) -> None:
+    """Write the records of the parts that ran beside those of the others, and the page's table."""
+    kept = json.loads(RESULTS.read_text(encoding="utf-8"))["rows"] if RESULTS.exists() else []
+    ran = {record["part"] for record in records}
+    made = {"command": command, "commit": code(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+    rows = [row for row in kept if row["part"] not in ran] + [{**row, **made} for row in records]
+    rows.sort(key=lambda row: list(PARTS).index(row["part"]))
+    RESULTS.parent.mkdir(exist_ok=True)
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    RESULTS.write_text(f'{{"rows": [\n{lines}\n]}}\n', encoding="utf-8")
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
+    after = rest.partition(END)[2]
+    PAGE.write_text(f"{before}{START}\n\n{table_of(rows)}\n\n{END}{after}", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=500, help="studies a row")
+    parser.add_argument("--only", default=",".join(PARTS), help="with commas")
+    asked = parser.parse_args()
+    begin()
+    for part in asked.only.split(","):
+        records = measure(part, asked.draws)
+        for row in records:
+            is_error = row["number"] == TYPE_I
+            value = float(str(row["value"]))
+            said = judge(value, most=MOST_ERRORS) if is_error else judge(value, least=WANTED)
+            print(f"{row['number']:36} {row['kind']:22} {row['originals']:3} {value:.3f} {said}")
+        write(records, f"python -m benchmarks.coverage --draws {asked.draws} --only {part}")
+
+
+if __name__ == "__main__":
+    main()
