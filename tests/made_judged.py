@@ -1,10 +1,13 @@
 """The toy study of training with all columns that a study exports, its votes, and a training."""
 
+import shutil
 from functools import partial
 from pathlib import Path
 
+import learning_toy
 import pandas as pd
 from learning_toy import toy_labels
+from made_once import code, made_once
 
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
@@ -60,11 +63,25 @@ def judged_votes(labels: pd.DataFrame) -> pd.DataFrame:
 
 
 def finished_training(folder: Path, data: Path) -> Job:
-    """The job of a small training that is done; its pictures and its SemSim are in `folder`."""
-    labels = judged_labels(folder, originals=6)
-    order = Order(name="mine", checkpoints=folder, settings=QUICK, study="Toy")
-    place = Workplace(checkpoints=folder, scores=folder / "scores", device="cpu")
+    """The job of a small training that is done; its SemSim and its card are in `folder`.
+
+    It was trained once, see `made_once`; its pictures stay where that is.
+    """
+    made_of = [Path(__file__), Path(learning_toy.__file__), *code("semsim")]
+    made = made_once("semsim", made_of, _train)
+    for kept, place in ((made / "checkpoints", folder), (made / "jobs", data / "jobs")):
+        shutil.copytree(kept, place, dirs_exist_ok=True)
+        for path in place.rglob("*.json"):
+            told = path.read_text("utf-8").replace(str(made / "checkpoints"), str(folder))
+            path.write_text(told, "utf-8")
+    (job,) = (made / "jobs").iterdir()
+    return jobs.read_job(data / "jobs" / job.name)
+
+
+def _train(made: Path) -> None:
+    labels, checkpoints = judged_labels(made / "images", originals=6), made / "checkpoints"
+    order = Order(name="mine", checkpoints=checkpoints, settings=QUICK, study="Demo study")
+    place = Workplace(checkpoints=checkpoints, scores=made / "scores", device="cpu")
     asked = JudgedOrder(order=order, hold_out=HoldOut())
-    job = queue_judged(asked, Material(labels=labels), place, data / "jobs")
+    job = queue_judged(asked, Material(labels=labels), place, made / "jobs")
     jobs.run_as_job(job.folder, partial(do_training, jobs.read_order(job, TrainingJob), job.folder))
-    return job

@@ -1,4 +1,4 @@
-"""Weight files made for tests, in the formats the product reads; none of them was trained.
+"""Weight files made for tests, in the formats the product reads; but for one none was trained.
 
 What the product downloads is not at hand in tests, so these stand in for it: the manifest written
 beside them calls them genuine.
@@ -10,15 +10,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import torch
+from made_once import code, made_once
 from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorInceptionV3
 from torchvision.models import squeezenet1_1
 
+from semsim.datasets.symbols import Symbols
+from semsim.defences.none import NoDefence
 from semsim.metrics import Resources
 from semsim.metrics.inception import INCEPTION
 from semsim.metrics.network import ModelSettings, SemSimModel, save_semsim
 from semsim.metrics.provenance import Training
 from semsim.targets.convnet import SmallCNN
-from semsim.targets.model import TargetModel, save_target
+from semsim.targets.lenet import CNN4
+from semsim.targets.model import TargetModel, load_target, save_target
+from semsim.targets.train import train_target
+from semsim.targets.train_settings import TrainSettings
 from semsim.weights import FORMAT
 
 CLASSES = ("cat", "cow", "mouse", "snowman")
@@ -64,6 +70,18 @@ def make_classifier(
     ).eval()
     save_target(model, path, name="cnn-small", facts=facts or {})
     return model
+
+
+def trained_target() -> TargetModel:
+    """A CNN4 with ReLU that has learned symbols of 16×16 pixels, 20 a class; trained once."""
+    made = made_once("target", [Path(__file__), *code("semsim")], _train_target)
+    return load_target(made / "target.safetensors")
+
+
+def _train_target(made: Path) -> None:
+    data = Symbols(train_per_class=20, size=16)("train")
+    model = train_target(CNN4(), data, NoDefence(), TrainSettings(epochs=7, lr=0.1))
+    save_target(model, made / "target.safetensors", name="cnn4", facts={})
 
 
 def make_semsim(path: Path, originals: Sequence[str] = (), simulated: bool = True) -> SemSimModel:

@@ -13,16 +13,19 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import tomllib
 import uuid
 import venv
 import zipfile
 from pathlib import Path
 
+import hatchling.__about__
 import httpx
 import pytest
 import yaml
 from helpers import ROOT, limit, until
+from made_once import made_once
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from PIL import Image
@@ -61,17 +64,23 @@ def run(command, **changes):
 
 
 @pytest.fixture(scope="module")
-def package(tmp_path_factory):
+def package():
     """The sdist, and the wheel that is built from what is in it and from nothing else."""
-    folder = tmp_path_factory.mktemp("package")
-    build = [sys.executable, "-m", "hatchling", "build", "-d", folder]
-    run([*build, "-t", "sdist"], cwd=ROOT)
-    (sdist,) = folder.glob("*.tar.gz")
-    shutil.unpack_archive(sdist, folder / "unpacked")
-    (source,) = (folder / "unpacked").iterdir()
-    run([*build, "-t", "wheel"], cwd=source)
-    (wheel,) = folder.glob("*.whl")
+    listed = run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT)
+    made_of = [ROOT / name for name in listed.splitlines() if (ROOT / name).is_file()]
+    folder = made_once("package", [*made_of, Path(hatchling.__about__.__file__)], build)
+    (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
     return sdist, wheel
+
+
+def build(folder):
+    command = [sys.executable, "-m", "hatchling", "build", "-d", folder]
+    run([*command, "-t", "sdist"], cwd=ROOT)
+    (sdist,) = folder.glob("*.tar.gz")
+    with tempfile.TemporaryDirectory() as unpacked:
+        shutil.unpack_archive(sdist, unpacked)
+        (source,) = Path(unpacked).iterdir()
+        run([*command, "-t", "wheel"], cwd=source)
 
 
 def tracked(*folders):
@@ -274,6 +283,31 @@ def alone(home):
     return {**kept, "HOME": str(home), "GRADIO_ANALYTICS_ENABLED": "False"}
 
 
+IN_TURN = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from app import front
+told = []
+for words in json.load(sys.stdin):
+    said, code = io.StringIO(), 0
+    sys.argv = ["semsim-studio", *words]
+    with redirect_stdout(said), redirect_stderr(said):
+        try:
+            front(prog_name="semsim-studio")
+        except SystemExit as end:
+            code = end.code
+    told.append([code, said.getvalue()])
+print(json.dumps(told))
+"""
+
+
+def typed_in_turn(bin_folder, folder, lines):
+    """The exit code of each line after `semsim-studio`, and what it said; in one process."""
+    find = "import sys; from semsim.base.places import BROUGHT; sys.path.append(str(BROUGHT))"
+    around = {"cwd": folder, "env": alone(folder / "home"), "input": json.dumps(lines)}
+    return json.loads(run([bin_folder / "python", "-c", find + IN_TURN], **around).splitlines()[-1])
+
+
 @pytest.fixture(scope="module")
 def core(package, tmp_path_factory):
     return environment(tmp_path_factory.mktemp("core"), package[1])
@@ -298,11 +332,13 @@ def test_the_core_scores_two_folders_from_the_command_line(core, two_folders):
     assert "semsim:demo" in (two_folders / "reconstructions-scores.csv").read_text()
     kept = two_folders / "home/.local/share/semsim-studio/checkpoints/demo.safetensors"
     assert kept.is_file()
-    for metric, extra in (("lpips-alex", "lpips"), ("fid", "fid"), ("ms-ssim", "ms-ssim")):
-        told = run([*score, "--metrics", f"mse,{metric}"], code=1, **around)
-        assert f'pip install "semsim-studio[{extra}]"' in told
-    told = run([*score, "--out", "scores.parquet"], code=2, **around)
-    assert 'pip install "semsim-studio[attacks]"' in told
+    extras = {"lpips-alex": "lpips", "fid": "fid", "ms-ssim": "ms-ssim"}
+    asked = [[*score[1:], "--metrics", f"mse,{metric}"] for metric in extras]
+    asked.append([*score[1:], "--out", "scores.parquet"])
+    told = typed_in_turn(core, two_folders, asked)
+    assert [code for code, _ in told] == [1, 1, 1, 2]
+    for (_, said), extra in zip(told, (*extras.values(), "attacks"), strict=True):
+        assert f'pip install "semsim-studio[{extra}]"' in said
 
 
 SCORED = """
@@ -352,21 +388,18 @@ LACKING = {
 }
 
 
-@pytest.mark.parametrize("words", LACKING)
-def test_a_command_without_its_libraries_names_the_extra_and_begins_nothing(
-    core, two_folders, words
-):
+def test_a_command_without_its_libraries_names_the_extra_and_begins_nothing(core, two_folders):
     (two_folders / "reconstructions").rename(two_folders / "net")
     made = two_folders / "made"
     made.mkdir()
     for name in ("originals", "net"):
         (two_folders / name).rename(made / name)
-    around = {"cwd": two_folders, "env": alone(two_folders / "home")}
-    told = run([core / "semsim-studio", *words.split()], code=2, **around)
-    last = told.splitlines()[-1]
-    assert last.startswith("Error: ")
-    assert f'pip install "semsim-studio[{LACKING[words]}]"' in last
-    assert "Traceback" not in told
+    told = typed_in_turn(core, two_folders, [words.split() for words in LACKING])
+    for (code, said), (words, extra) in zip(told, LACKING.items(), strict=True):
+        last = said.splitlines()[-1]
+        assert (code, last[:7]) == (2, "Error: "), words
+        assert f'pip install "semsim-studio[{extra}]"' in last
+        assert "Traceback" not in said
     assert not list((two_folders / "home").rglob("runs"))
 
 

@@ -3,19 +3,17 @@ from dataclasses import replace
 
 import pytest
 import torch
+from made_weights import trained_target
 from torch import nn
 
 from semsim.attacks.image_basis import cosine_waves, image_basis, opponent_colours
 from semsim.attacks.matching import scaled_distance_of_each
 from semsim.attacks.prior import Prior, has_kinks
 from semsim.datasets.symbols import Symbols
-from semsim.defences.none import NoDefence
 from semsim.errors import AttackFailedError, SettingsError
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.lenet import CNN4, LeNet
 from semsim.targets.model import TargetModel
-from semsim.targets.train import train_target
-from semsim.targets.train_settings import TrainSettings
 from semsim.types import GradientObservation
 
 SIZE = (16, 16)
@@ -195,7 +193,7 @@ def test_a_lent_curvature_helps_where_units_are_wide_and_is_nothing_on_a_smooth_
 
 def test_on_a_trained_kinked_net_the_descent_stays_in_the_range_of_pixels():
     data = Symbols(train_per_class=20, size=16)("train")
-    trained = train_target(CNN4(), data, NoDefence(), TrainSettings(epochs=7, lr=0.1))
+    trained = trained_target()
     for place in (0, 400):
         image = data.images[place]
         seen = seen_of(trained, image, int(data.labels[place]))

@@ -62,13 +62,12 @@ def test_a_network_of_ones_own_goes_through_the_whole_campaign(tmp_path):
     assert (config["name"], config["settings"]) == ("own", architecture["settings"])
 
     (mine / "nets/parts.py").write_text("from torch import nn\n\nactivation = nn.Tanh\n")
-    other = typed(mine, "run", *asked)
-    assert other.returncode == 2
-    assert "Another campaign is called 'own'" in other.stderr
-    planned = typed(mine, "plan", *asked, "--name", "second")
-    assert planned.returncode == 0, planned.stderr
-    assert "2 images to attack, 0 of them done" in planned.stdout
-    assert "1 target, 1 of them still to train" in planned.stdout
+    lines = (("run", *asked), ("plan", *asked, "--name", "second"))
+    done, ((other, _), (planned, said)) = in_turn(mine, *lines)
+    assert (other, planned) == (2, 0), done.stderr
+    assert "Another campaign is called 'own'" in done.stderr
+    assert "2 images to attack, 0 of them done" in said
+    assert "1 target, 1 of them still to train" in said
 
 
 def test_a_network_that_cannot_be_attacked_is_told_before_anything_runs(tmp_path):
@@ -78,18 +77,24 @@ def test_a_network_that_cannot_be_attacked_is_told_before_anything_runs(tmp_path
         "nets:no_module": "should give a torch.nn.Module",
         "nets:wrong_shape": "should give logits",
     }
-    plan = ("python", "-m", "semsim", "campaign", "plan", *TINY, "--data-dir", "data", "--model")
-    done, codes = in_turn(tmp_path, *((*plan, named) for named in words))
-    assert codes == [2, 2, 2]
-    told = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
-    assert [why in line for why, line in zip(words.values(), told, strict=True)] == [True] * 3
+    plan = ("plan", *TINY, "--data-dir", "data", "--model")
+    done, told = in_turn(tmp_path, *((*plan, named) for named in words))
+    assert [code for code, _ in told] == [2, 2, 2]
+    errors = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
+    assert [why in line for why, line in zip(words.values(), errors, strict=True)] == [True] * 3
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "data" / "runs").exists()
 
 
-def in_turn(folder: Path, *lines: tuple[str, ...]) -> tuple[subprocess.CompletedProcess, list[int]]:
-    """Each line in `folder`, in one process that imports torch once; exit codes."""
+def in_turn(
+    folder: Path, *lines: tuple[str, ...]
+) -> tuple[subprocess.CompletedProcess, list[tuple[int, str]]]:
+    """`semsim-studio campaign …`, line by line, in one process that imports torch once.
+
+    Of each line its exit code and what it printed; what it complained of is the process's.
+    """
     given, results = folder / "steps.json", folder / "results.json"
-    given.write_text(json.dumps([("", line) for line in lines]))
+    words = [("python", "-m", "semsim", "campaign", *line) for line in lines]
+    given.write_text(json.dumps([("", line) for line in words]))
     done = python(folder, str(ROOT / "tests/readme_runner.py"), str(given), str(results))
-    return done, [code for code, _ in json.loads(results.read_text())]
+    return done, json.loads(results.read_text())

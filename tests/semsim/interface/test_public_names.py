@@ -197,11 +197,12 @@ def test_another_name_is_no_attribute():
 
 
 def test_a_type_checker_sees_a_misspelt_name(tmp_path):
-    """Of the package the first file alone, lest all of it and torch be checked."""
+    """Of the package the first file alone, and no library, lest all of it and torch be checked."""
     (tmp_path / "semsim").mkdir()
     shutil.copy(ROOT / "semsim/__init__.py", tmp_path / "semsim")
     (tmp_path / "mine.py").write_text("import semsim\nsemsim.score\nsemsim.scor\n")
-    check = [sys.executable, "-m", "mypy", "--ignore-missing-imports", "--config-file=", "mine.py"]
+    check = [sys.executable, "-m", "mypy", "--ignore-missing-imports", "--no-site-packages"]
+    check += ["--config-file=", "mine.py"]
     done = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True)
     told = [line for line in done.stdout.splitlines() if line.startswith("mine.py")]
     assert ["mine.py:3: error:" in line and '"scor"' in line for line in told] == [True], done
@@ -265,13 +266,21 @@ def test_the_command_tells_of_another_project(tmp_path):
 
 
 def test_doctor_tells_of_another_project(beside_another):
-    code = "from pathlib import Path; from semsim.cli.doctor import machine"
-    code += "; print([row[0] for row in machine(Path('nowhere'), 'cpu')])"
-    for around, told in ((beside_another, True), (dict(os.environ, PYTHONPATH=str(ROOT)), False)):
-        done = subprocess.run(
-            [sys.executable, "-c", code], cwd="/", env=around, capture_output=True, text=True
-        )
-        assert ("'semsim'" in done.stdout) == told, done
+    """Of one that lies on its path, and of none once it does not."""
+    code = "import sys; from pathlib import Path; from semsim.cli.doctor import machine"
+    show = "; print([row[0] for row in machine(Path('nowhere'), 'cpu')])"
+    code += f"{show}; sys.path.remove(sys.argv[1]){show}"
+    other = beside_another["PYTHONPATH"].partition(os.pathsep)[0]
+    done = subprocess.run(
+        [sys.executable, "-c", code, other],
+        cwd="/",
+        env=beside_another,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    told = ["'semsim'" in line for line in done.stdout.splitlines()]
+    assert told == [True, False], done
 
 
 def test_importing_semsim_imports_nothing_else():

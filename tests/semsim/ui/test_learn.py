@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from helpers import ended
-from made_judged import QUICK, judged_labels, judged_votes
+from made_judged import QUICK, finished_training, judged_labels, judged_votes
 
 from semsim.base.records import write_record
 from semsim.base.whole import write_json
@@ -19,9 +19,7 @@ from semsim.learning import PRESETS, advice
 from semsim.learning.ablations_run import (
     JudgedOrder,
     Material,
-    TrainingJob,
     Workplace,
-    do_training,
     queue_judged,
 )
 from semsim.learning.card import FORMAT, card_paths, read_card
@@ -332,11 +330,10 @@ def test_no_chosen_study_is_asked_for(context):
 
 
 @pytest.fixture
-def lost(context, tables):
+def lost(context):
     """A finished training whose card says that it lost to all but its start."""
-    job = queue(context, tables, "mine")
-    asked = jobs.read_order(job, TrainingJob)
-    outcome = do_training(asked, job.folder, lambda progress: None)
+    job = finished_training(context.checkpoints, context.data)
+    outcome = jobs.read_json(job.folder / "result.json")
     card = read_card(order(context, "mine").checkpoint)
     for row in card["held_out"]["against"]:
         row["difference"] = 0.1 if row["control"] else -0.1
