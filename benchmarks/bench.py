@@ -69,7 +69,6 @@ PLAN = {
     "few-models": Run(
         command="benchmarks.statistics --only models,difference,ceiling,images", minutes=2
     ),
-    "coverage": Run(command="benchmarks.coverage", minutes=6),
     "attacks": Run(command="benchmarks.attacks --quick --only speed", minutes=3),
     "attacks-many": Run(command="benchmarks.attacks --quick --only many", minutes=6),
     "attacks-at-once": Run(command="benchmarks.attacks --quick --only at-once", minutes=11),
