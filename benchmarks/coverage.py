@@ -43,8 +43,8 @@ RESULTS, PAGE = ROOT / "benchmarks/results/coverage.json", ROOT / "docs/numbers.
 START, END = "<!-- coverage: benchmarks/results/coverage.json -->", "<!-- end of coverage -->"
 WANTED, MOST_ERRORS = 0.93, 0.06
 TYPE_I = "type I error of a difference of AUCs"
-# number, kind of study, originals, whether the interval held the truth (or, of TYPE_I, erred)
-Row = tuple[str, str, int, bool]
+# number, kind of study, originals, whether its interval held the truth (of TYPE_I, erred)
+Row = tuple[str, str, int, bool | None]
 Study = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 

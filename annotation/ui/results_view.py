@@ -250,8 +250,8 @@ def detection(results: Results) -> str:
     heads = ("Whose votes", "“Same” on matches", "“Same” on decoys", "d′ [95%]", "Criterion [95%]")
     note = (
         "d′ is 0 for guessing; a criterion above 0 leans towards “different”. Rates are corrected "
-        "log-linearly (+0.5, +1). *: a rate of 0 or 1, so the interval is that of Gourevitch and "
-        "Galanter, not of resampling. Stratum 0 is the quarter of each model's reconstructions "
+        "log-linearly (+0.5, +1). *: a rate of 0 or 1, so the error is at least that of Gourevitch "
+        "and Galanter. Stratum 0 is the quarter of each model's reconstructions "
         "closest to their originals; a decoy is of the stratum of what it shows."
     )
     return section("Signal detection", grid("Signal detection", heads, rows), note)

@@ -26,7 +26,8 @@ def bonett_wright(rho: float, n: int, z: float = _Z) -> Ends | None:
     Bonett and Wright 2000, "Sample size requirements for estimating Pearson, Kendall and
     Spearman correlations": Fisher's z with variance (1 + ρ²/2) / (n − 3). z: 1.96 gives 95 %.
     Fisher's z of 1 is infinite: the interval of ρ = 1 goes from the lower end of the next ρ below
-    it, of one swap of neighbours, to 1; that of −1 likewise.
+    it, of one swap of neighbours, to 1; so does that of a ρ between both, which takes ties; that of
+    −1 likewise.
     """
     if n < FEWEST:
         return None

@@ -68,7 +68,7 @@ def requested(
         typer.Option(help="Human score to rank by; left out, the one the study's protocol fixed."),
     ] = None,
     bootstraps: Annotated[
-        int, typer.Option(min=1, help="Resamples for intervals.")
+        int, typer.Option(min=1, help="Resamples for ranges.")
     ] = _DEFAULTS.bootstraps,
     permutations: Annotated[
         int, typer.Option(min=1, help="Random permutations, where all of them are too many.")

@@ -1,6 +1,7 @@
 """What to expect of a training before it starts: which preset suits so many votes, and how sure a
 test of so many originals can be."""
 
+from semsim.base.intervals import FEWEST
 from semsim.learning.settings import MIXED
 from semsim.learning.splits import Counts
 from semsim.words import counted
@@ -51,13 +52,19 @@ def expectation(counts: Counts, preset: str, loss: str) -> str:
     usable, n_test = len(counts.training.usable), counts.n_test_originals
     if not usable:
         return ""
-    sure = _SPREAD / max(1, n_test) ** 0.5
     return (
         f"With {counted(usable, 'original')} and {counted(counts.training.n_triplets, 'triplet')} "
         f"there is {_expected(preset, loss, preset_for(counts))}; on "
-        f"{counted(n_test, 'held-out original')} a difference of AUC below about {sure:.2f} cannot "
-        "be told from chance."
+        f"{counted(n_test, 'held-out original')} {_told(n_test)}."
     )
+
+
+def _told(n_test: int) -> str:
+    """Which differences a test of so many originals can tell from chance."""
+    if n_test < FEWEST:
+        return f"no difference can be told from chance, which takes {FEWEST}"
+    sure = _SPREAD / n_test**0.5
+    return f"a difference of AUC below about {sure:.2f} cannot be told from chance"
 
 
 def _expected(preset: str, loss: str, default: str) -> str:

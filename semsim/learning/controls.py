@@ -10,6 +10,7 @@ import pandas as pd
 from semsim.analysis.auc_differences import auc_differences
 from semsim.analysis.evidence import Evidence
 from semsim.analysis.result import AnalysisSettings
+from semsim.base.intervals import FEW
 from semsim.errors import SettingsError, WeightsError
 from semsim.learning.advice import FEW_ORIGINALS
 from semsim.learning.orders import Order, control_path
@@ -218,5 +219,6 @@ def beaten(row: Mapping[str, Any], than: str) -> str:
 
 def _amount(value: float, ends: Sequence[float | None]) -> str:
     low, high = ends
-    between = "" if low is None or high is None else f" [{number(low, 2)}, {number(high, 2)}]"
+    none = low is None or high is None
+    between = f" ({FEW})" if none else f" [{number(low, 2)}, {number(high, 2)}]"
     return f"{f'{value:.2f}' if round(value, 2) else 'less than 0.01'} in AUC{between}"

@@ -216,9 +216,10 @@ def _agreement(analysis: Analysis) -> list[str]:
         "undefined.",
         "Intervals of ρ and τ are at 95 % and over models: the models are a sample of those that "
         "might have been studied. Of ρ: Fisher's z with the variance of Bonett and Wright; where "
-        "|ρ| is 1 the interval of the next ρ, of one swap of neighbours, up to 1. Of τ: every "
-        "value from which the one seen is at most 1.96 standard errors away, with Esscher's "
-        "variance at that value and a correction for continuity. Both need at least "
+        "|ρ| is 1, or with ties above the next ρ, of one swap of neighbours, the interval of that "
+        "one, up to 1. Of τ: every value from which the one seen is at most 1.96 standard errors "
+        "away, with Esscher's variance at that value and a correction for continuity. Both need at "
+        "least "
         f"{FEWEST} models, take models to be independent, and in simulations of normal scores hold "
         "the true value at least 93 % of the time from there on. The file of the table also has "
         f"percentiles of {boots} bootstraps over models, from {FEWEST_BOOTSTRAPPED} models on: "

@@ -257,7 +257,7 @@ def _within_table(found: Deployed, name: str, sign: str, marks: str) -> Table:
         title=f"Does a metric rank a row's pictures as simulated people do? {sign}",
         caption=(
             f"{sign} over the pictures of a row by the share of votes, positive agrees; in "
-            "brackets 95 % of resamples of originals; bold where all of that is above 0. "
+            "brackets the 95 % interval over originals; bold where all of that is above 0. "
             "Where there is no number it says whose values are all the same; a dash for brackets: "
             f"the ranking hangs on too few originals. {marks}"
         ),

@@ -37,6 +37,12 @@ def test_bonett_and_wright_by_hand():
     assert bonett_wright(-0.86, 14) == pytest.approx((-high, -low))
 
 
+def test_with_ties_a_ranking_above_the_next_one_has_the_interval_of_a_perfect_one():
+    """ρ of 1, 2, 2, 4 with 1, 2, 3, 4 is 0.949; one swap of four leaves 0.8."""
+    assert bonett_wright(0.949, 4) == bonett_wright(1.0, 4)
+    assert bonett_wright(0.949, 4)[0] < np.tanh(np.arctanh(0.949) - Z * np.sqrt(1 + 0.949**2 / 2))
+
+
 @pytest.mark.parametrize("n", [4, 5, 8, 14])
 def test_a_perfect_ranking_reaches_down_as_far_as_one_swap(n):
     swapped = np.arange(n)

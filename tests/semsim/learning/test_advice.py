@@ -23,8 +23,11 @@ def test_one_sentence_says_what_to_expect_and_how_sure_the_test_is(tmp_path):
     assert preset_for(counts) == "mixed"
     said = expectation(counts, "mixed", "mixed")
     assert said.startswith("With 4 originals and 16 triplets there is too little")
-    assert "on 4 held-out originals a difference of AUC below about 0.15" in said
+    assert "on 4 held-out originals no difference can be told from chance, which takes 6" in said
     assert said.count(". ") == 0
+    many = count(judged_labels(tmp_path / "many", originals=18), HoldOut(fraction=0.5))
+    told = expectation(many, "mixed", "mixed")
+    assert "on 9 held-out originals a difference of AUC below about 0.10 cannot be told" in told
     undecided = labels.assign(recognisable=True)
     assert expectation(count(undecided, HoldOut()), "mixed", "mixed") == ""
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from semsim.base.intervals import FEW
 from semsim.errors import SettingsError, StopRequestedError
 from semsim.learning.ablations_run import JudgedOrder, Workplace, train_and_judge
 from semsim.learning.card import card_markdown, read_card
@@ -180,7 +181,10 @@ def test_a_log_has_a_line_an_epoch_of_the_control_as_of_the_training(
     [
         ((0.11, 0.02, 0.19), "beats it by 0.11 in AUC [0.02, 0.19]"),
         ((0.05, -0.03, 0.12), "ahead of it by 0.05 in AUC [−0.03, 0.12], which chance could do"),
-        ((0.05, None, None), "ahead of it by 0.05 in AUC, which chance could do"),
+        (
+            (0.05, None, None),
+            f"ahead of it by 0.05 in AUC ({FEW}), which chance could do",
+        ),
         ((-0.16, -0.3, 0.02), "worse than it by 0.16 in AUC [−0.02, 0.30]"),
         ((0.0, -0.1, 0.1), "no better than it"),
         ((0.004, -0.1, 0.1), "no better than it"),
