@@ -41,7 +41,10 @@ SURE = {
 }
 # Of two attacked models, one that learned and one that guesses: how good they were on their test.
 GOOD, GUESSING = (
-    {"accuracy": accuracy, "n_test": 470, "n_classes": 47, "at_chance": at_chance}
+    {
+        **{"accuracy": accuracy, "n_test": 470, "n_classes": 47, "chance": 1 / 47},
+        "at_chance": at_chance,
+    }
     for accuracy, at_chance in ((0.71, False), (0.02, True))
 )
 STRICT = (0.3, 0.5, 0.7, 0.9, 0.95)  # three of five name what they see with a probability of 0.8

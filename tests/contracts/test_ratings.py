@@ -182,7 +182,7 @@ def test_compare_correlates_images_and_models_with_the_mean_rating(analysis):
     pooled = analysis.auc.set_index("scope").loc["pooled"]
     rho = stats.spearmanr(evidence.scores["ssim"], human).statistic
     assert pooled["rho"] == pytest.approx(rho, abs=1e-12)
-    assert pooled["rho_low"] <= rho <= pooled["rho_high"]
+    assert pooled[["rho_low", "rho_high"]].isna().all()  # four originals tell no spread
     yes = verdict(evidence, "mean-rating")
     assert (pooled["n_positive"], pooled["n_negative"]) == ((yes == 1).sum(), (yes == 0).sum())
     means = evidence.images.assign(human=human).groupby("model")["human"].mean()

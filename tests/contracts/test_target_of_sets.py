@@ -107,4 +107,4 @@ def test_both_readers_say_where_the_commonest_class_alone_does_as_well(tmp_path)
     (folder / "run.json").write_text(json.dumps(run))
     told = "92% right: at chance (92%, the commonest class)"
     assert human_sets.read_set(folder).target.text == read_set(folder).target_words == told
-    assert human_sets.read_set(folder).target.guess == run["target"]["chance"] == 0.92
+    assert human_sets.read_set(folder).target.chance == run["target"]["chance"] == 0.92

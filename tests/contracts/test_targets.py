@@ -126,5 +126,7 @@ def test_pictures_that_a_network_cannot_take_are_said_to_be_too_small(network, s
 def test_a_kept_target_that_is_broken_is_named_where_its_facts_are_read(content, tmp_path):
     path = tmp_path / "kept.safetensors"
     path.write_bytes(content)
-    with pytest.raises(WeightsError, match=r"kept\.safetensors cannot be read .*; delete it, and"):
+    with pytest.raises(
+        WeightsError, match=r"kept\.safetensors is not a readable weight file .*\. Delete it, and"
+    ):
         target_facts(path)
