@@ -7,16 +7,14 @@ from pathlib import Path
 
 import torch
 
-from semsim.base.records import write_record
 from semsim.base.whole import write_json
 from semsim.federated.arms import REFERENCE, RESCALED
 from semsim.federated.comparison import carry_out, load
-from semsim.federated.comparison_job import FORMAT, ORDER, TRAINING, FederatedJob, queue_comparison
+from semsim.federated.comparison_job import TRAINING, FederatedJob, queue_comparison
 from semsim.federated.data import FederatedData, of_images
 from semsim.federated.settings import FederatedOrder, FederatedSettings
 from semsim.images import to_uint8
 from semsim.jobs.folders import Job, read_order, run_as_job
-from semsim.jobs.orders import to_record
 from semsim.sets.image import AttackResult, set_images
 from semsim.sets.writer import write_set
 from semsim.types import LabelledImages
@@ -58,7 +56,6 @@ def finished_comparison(data: Path) -> Job:
     job = queue_comparison(TINY, data)
     out, images = read_order(job, FederatedJob).out, load(TINY.data).images
     assert images is not None
-    write_record(out / ORDER, FORMAT, to_record(TINY))
     write_json(out / TRAINING, _made_training())
     for step, arm in enumerate((REFERENCE, RESCALED, *TINY.arms)):
         attacked = images.pick(range(TINY.images))
