@@ -26,7 +26,7 @@ from annotation.votes.rates import rate_table
 from benchmarks.measuring import ROOT, begin, code, judge
 from semsim.analysis.correlation import weighted_kendall, weighted_spearman
 from semsim.analysis.roc import contest_of, originals_of_kinds, pooled_auc
-from semsim.base.intervals import auc_ends, error, fisher, left_out, student
+from semsim.base.intervals import error, fisher, left_out, pairs_ends, student
 
 KINDS = {  # by how much originals differ for people and for the metric, in spreads of the noise
     "nothing": (0.0, 0.0),
@@ -180,7 +180,7 @@ def of_aucs(draws: int) -> Iterator[Row]:
                 found = {scope: pooled_auc(one, weights) for scope, one in contests.items()}
                 for scope, aucs in found.items():
                     units = min(originals_of_kinds(contests[scope]))
-                    ends = auc_ends(aucs[0], error(aucs, units), units)
+                    ends = pairs_ends(aucs[0], error(aucs, units), units)
                     yield f"AUC, {scope}", kind, n, held(ends, true[scope])
                 other = contest_of(second.ravel(), yes, groups["pooled"], original)
                 units, apart = (
