@@ -1,6 +1,6 @@
 """How often each printed 95 % interval over originals holds the true value, in made studies.
 
-python -m benchmarks.coverage [--draws 500] [--only rates,agreement,detection,aucs,pictures]
+python -m benchmarks.coverage [--draws 500] [--only rates,agreement,raw,detection,aucs,pictures]
 
 People and metric see how much of a picture can be made out, each with noise of their own. A kind of
 study says for whom originals differ besides: for nobody, for people, for the metric, for both, or
@@ -26,7 +26,7 @@ from annotation.votes.rates import rate_table
 from benchmarks.measuring import ROOT, begin, code, judge
 from semsim.analysis.correlation import weighted_kendall, weighted_spearman
 from semsim.analysis.roc import contest_of, originals_of_kinds, pooled_auc
-from semsim.base.intervals import auc_ends, error, fisher, left_out, student
+from semsim.base.intervals import error, fisher, left_out, pairs_ends, student
 
 KINDS = {  # by how much originals differ for people and for the metric, in spreads of the noise
     "nothing": (0.0, 0.0),
@@ -84,24 +84,41 @@ def of_rates(draws: int) -> Iterator[Row]:
 
 
 def of_agreement(draws: int) -> Iterator[Row]:
-    """Agreement of five annotators over four models, from the table of Results."""
+    """Agreement beyond chance of five annotators over four models, from the table of Results."""
     for kind in ("nothing", "people"):
         draw = np.random.default_rng(1)
         votes = study_of(MANY, FEW_MODELS, kind, draw)[0]
-        agree = (votes * (votes - 1) + (5 - votes) * (4 - votes)).mean() / 20
-        yes = votes.mean() / ANNOTATORS
+        agree, yes = agreeing(votes).mean(), votes.mean() / ANNOTATORS
         chance = yes**2 + (1 - yes) ** 2
         kappa = (agree - chance) / (1 - chance)  # annotators are alike, so all kinds of κ are
         names = ("Fleiss' κ", "Krippendorff's α", "mean Cohen's κ")
-        truths = {"raw agreement": agree, **dict.fromkeys(names, kappa)}
         for n in ORIGINALS:
             for _ in range(draws):
                 votes = study_of(n, FEW_MODELS, kind, draw)[0]
                 made = ballots_of(_table(votes, draw), draw, bootstraps=1)
                 pairs = [pairs_of(made, Coding.RECOGNISED)]
                 rows = agreement_table(made, pairs).set_index("statistic")
-                for name, truth in truths.items():
-                    yield name, kind, n, held(tuple(rows.loc[name, ["low", "high"]]), truth)
+                for name in names:
+                    yield name, kind, n, held(tuple(rows.loc[name, ["low", "high"]]), kappa)
+
+
+def of_raw_agreement(draws: int) -> Iterator[Row]:
+    """Raw agreement of the same studies: the mean over pictures of the share of agreeing pairs."""
+    for kind in ("nothing", "people"):
+        draw = np.random.default_rng(4)
+        truth = agreeing(study_of(MANY, FEW_MODELS, kind, draw)[0]).mean()
+        for n in ORIGINALS:
+            for _ in range(draws):
+                weights = left_out(n)
+                shares = agreeing(study_of(n, FEW_MODELS, kind, draw)[0]).mean(axis=1)
+                found = weights @ shares / weights.sum(axis=1)
+                ends = pairs_ends(found[0], error(found, n), n)
+                yield "raw agreement", kind, n, held(ends, truth)
+
+
+def agreeing(votes: np.ndarray) -> np.ndarray:
+    """The share of pairs of five votes that agree, as `votes` of them recognise a picture."""
+    return (votes * (votes - 1) + (5 - votes) * (4 - votes)) / 20
 
 
 def _table(votes: np.ndarray, draw: np.random.Generator, **more: object) -> pd.DataFrame:
@@ -180,7 +197,7 @@ def of_aucs(draws: int) -> Iterator[Row]:
                 found = {scope: pooled_auc(one, weights) for scope, one in contests.items()}
                 for scope, aucs in found.items():
                     units = min(originals_of_kinds(contests[scope]))
-                    ends = auc_ends(aucs[0], error(aucs, units), units)
+                    ends = pairs_ends(aucs[0], error(aucs, units), units)
                     yield f"AUC, {scope}", kind, n, held(ends, true[scope])
                 other = contest_of(second.ravel(), yes, groups["pooled"], original)
                 units, apart = (
@@ -234,6 +251,7 @@ def of_pictures(draws: int) -> Iterator[Row]:
 PARTS: dict[str, Callable[[int], Iterator[Row]]] = {
     "rates": of_rates,
     "agreement": of_agreement,
+    "raw": of_raw_agreement,
     "detection": of_detection,
     "aucs": of_aucs,
     "pictures": of_pictures,

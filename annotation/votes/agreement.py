@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from annotation.tasks.kind import NONE, Kind
 from annotation.votes.aggregate import ratings, scale_of
 from annotation.votes.ballots import NO_VOTES, Ballots, ratio
-from semsim.base.intervals import Ends, error, share_ends, student, why_none
+from semsim.base.intervals import Ends, error, pairs_ends, student, why_none
 
 AGREEMENT_COLUMNS = ("coding", "statistic", "n_items", "value", "low", "high", "reason")
 PAIR_COLUMNS = ("coding", "first", "second", "n_items", "value", "low", "high", "reason")
@@ -98,7 +98,7 @@ def agreement_table(ballots: Ballots, pairs: list[Pairs]) -> pd.DataFrame:
     (Fleiss 1971), Krippendorff's α for nominal data (Krippendorff 2004) and the mean of the
     pairwise Cohen's κ (Cohen 1960) set it against chance. Of ratings there are
     raw agreement, α for ordinal data and κ weighted by the square of how far two are apart (Cohen
-    1968). Intervals are `student`, those of raw agreement `share_ends`, over the originals with two
+    1968). Intervals are `student`, those of raw agreement `pairs_ends`, over the originals with two
     votes on an item. Where a value or its interval is missing, `reason` says why.
     """
     rows = [row for one in pairs for row in _rows(ballots, one)]
@@ -116,7 +116,7 @@ def _rows(ballots: Ballots, pairs: Pairs) -> Iterator[tuple[object, ...]]:
     same = missing or (_SAME if len(np.unique(category[shared])) == 1 else "")
     units = int((sums.items > 0).sum())
     row = partial(_row, coding=pairs.coding, n=n, units=units, weights=ballots.weights)
-    yield row("raw agreement", missing, lambda w: _raw(sums, w), ends=share_ends)
+    yield row("raw agreement", missing, lambda w: _raw(sums, w), ends=pairs_ends)
     unequal = same or _why_no_fleiss(votes_of_item)
     if not ordered:
         yield row("Fleiss' κ", unequal, lambda w: _fleiss(sums, w))

@@ -15,7 +15,7 @@ from semsim.analysis.layout import Layout
 from semsim.analysis.measures import sign_of
 from semsim.analysis.picture_ranks import over_originals
 from semsim.analysis.result import AUC_COLUMNS, RHO_COLUMNS
-from semsim.base.intervals import auc_ends, error, fisher
+from semsim.base.intervals import error, fisher, pairs_ends
 from semsim.metrics.base import MetricSpec
 
 _BOTH = "has both images that people recognise and images that they do not"
@@ -54,8 +54,8 @@ def auc_table(
     human: (R,); above one half is recognised, below is not, one half and NaN are left out.
     Above 0.5 agrees with people; ties count a half. "within model" and "within original" are means
     over the models and the originals that have images of both kinds, so that a metric gains
-    nothing by telling models, or originals, apart. Intervals are `auc_ends` over the originals that
-    have the rarer kind.
+    nothing by telling models, or originals, apart. Intervals are `pairs_ends` over the originals
+    that have the rarer kind.
     Of ratings the pooled rows also have Spearman's ρ with the mean rating, in `RHO_COLUMNS`.
     """
     rated = None if evidence.ratings is None else evidence.response.means
@@ -227,7 +227,7 @@ def _numbers(contest: Contest, one_original_each: bool, layout: Layout, why: str
         else pooled_auc(contest, layout.left_out)
     )
     units = min(originals_of_kinds(contest))
-    low, high = auc_ends(draws[0], error(draws, units), units)
+    low, high = pairs_ends(draws[0], error(draws, units), units)
     return {**row, "auc": float(once.mean()), "low": float(low), "high": float(high)}
 
 

@@ -80,15 +80,15 @@ def share_ends(share: np.ndarray, spread: np.ndarray, units: np.ndarray | int) -
     return wilson(share, units * (units + _PRIOR) / (units * effect + _PRIOR), units)
 
 
-def auc_ends(auc: np.ndarray, spread: np.ndarray, units: np.ndarray | int) -> Ends:
-    """(n,) each: `wilson` of an AUC, a share of pairs, in as many trials as its error is worth.
+def pairs_ends(share: np.ndarray, spread: np.ndarray, units: np.ndarray | int) -> Ends:
+    """(n,) each: `wilson` of a share of pairs, as an AUC is, in as many trials as its error says.
 
-    units: of how many originals the rarer kind of image is. Where none of them changes it, as at 0
-    and 1, each is one trial.
+    There are many pairs a unit, so the error is well measured. units: of an AUC the originals with
+    the rarer kind of image. Where none of them changes it, as at 0 and 1, each is one trial.
     """
-    trials = np.full(np.shape(auc), units, dtype=float)
-    np.divide(auc * (1 - auc), spread**2, out=trials, where=np.asarray(spread) > _ZERO)
-    return wilson(auc, trials, units)
+    trials = np.full(np.shape(share), units, dtype=float)
+    np.divide(share * (1 - share), spread**2, out=trials, where=np.asarray(spread) > _ZERO)
+    return wilson(share, trials, units)
 
 
 def wilson(share: np.ndarray, trials: np.ndarray, units: np.ndarray | int) -> Ends:

@@ -219,6 +219,7 @@ def beaten(row: Mapping[str, Any], than: str) -> str:
 
 def _amount(value: float, ends: Sequence[float | None]) -> str:
     low, high = ends
-    none = low is None or high is None
-    between = f" ({FEW})" if none else f" [{number(low, 2)}, {number(high, 2)}]"
+    between = f" ({FEW})"
+    if low is not None and high is not None:
+        between = f" [{number(low, 2)}, {number(high, 2)}]"
     return f"{f'{value:.2f}' if round(value, 2) else 'less than 0.01'} in AUC{between}"

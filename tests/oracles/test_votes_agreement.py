@@ -17,7 +17,7 @@ from annotation.votes.detection import detection_table
 from annotation.votes.rates import rate_table
 from annotation.votes.reliability import model_of
 from semsim.analysis.dawid_skene import dawid_skene
-from semsim.base.intervals import share_ends
+from semsim.base.intervals import pairs_ends, share_ends
 
 SEEDS = range(4)
 CODINGS = list(Coding)
@@ -96,11 +96,11 @@ def test_errors_are_of_the_votes_without_each_original():
     np.testing.assert_allclose(rows["low"][1:], once[1:4] - reach, atol=1e-12)
     np.testing.assert_allclose(rows["high"][1:], once[1:4] + reach, atol=1e-12)
     rates = rate_table(found, 5).sort_values("model")
-    low = [rows["low"][0], *rates["rate_low"], *rates["mean_response_low"]]
-    high = [rows["high"][0], *rates["rate_high"], *rates["mean_response_high"]]
-    of_shares = [0, *range(4, len(once))]
-    expected = share_ends(once[of_shares], spread[of_shares], 15)
-    np.testing.assert_allclose([low, high], expected, atol=1e-9)
+    low = [*rates["rate_low"], *rates["mean_response_low"]]
+    high = [*rates["rate_high"], *rates["mean_response_high"]]
+    np.testing.assert_allclose([low, high], share_ends(once[4:], spread[4:], 15), atol=1e-9)
+    of_pairs = pairs_ends(once[:1], spread[:1], 15)
+    np.testing.assert_allclose([rows["low"][:1], rows["high"][:1]], of_pairs, atol=1e-9)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.6])

@@ -13,7 +13,7 @@ from semsim.analysis.human import human_score
 from semsim.analysis.layout import layout_of
 from semsim.analysis.result import AUC_COLUMNS
 from semsim.analysis.roc import auc_table, contest_of, scale_differs, weighted_auc
-from semsim.base.intervals import auc_ends
+from semsim.base.intervals import pairs_ends
 
 IMAGES = st.lists(
     st.tuples(st.integers(0, 4), st.booleans(), st.integers(0, 2), st.integers(0, 3)), min_size=1
@@ -97,7 +97,7 @@ def test_intervals_are_of_the_images_without_each_original():
             without.append(each[:, 0].mean())
         used = np.isin(group, [one for one in set(group) if len(set(yes[group == one])) == 2])
         units = min(len(set(LAYOUT.original[used & side])) for side in (yes, ~yes))
-        expected = auc_ends(row["auc"], error_of(row["auc"], without, units), units)
+        expected = pairs_ends(row["auc"], error_of(row["auc"], without, units), units)
         assert (row["low"], row["high"]) == pytest.approx(tuple(map(float, expected)))
 
 

@@ -8,10 +8,10 @@ from statsmodels.stats.proportion import proportion_confint
 from semsim.base.intervals import (
     FEW,
     FEWEST,
-    auc_ends,
     error,
     fisher,
     left_out,
+    pairs_ends,
     share_ends,
     student,
     why_none,
@@ -92,12 +92,12 @@ def test_nothing_and_everything_are_not_certain_and_mirror_each_other():
     t2 = stats.t.ppf(0.975, 23) ** 2
     assert (low[0], high[0]) == pytest.approx((0, t2 / (24 + t2)))
     assert (1 - high[1], 1 - low[1]) == pytest.approx((low[0], high[0]))
-    best = auc_ends(np.array([1.0]), np.zeros(1), 24)
+    best = pairs_ends(np.array([1.0]), np.zeros(1), 24)
     assert (best[0][0], best[1][0]) == pytest.approx((1 - high[0], 1))
 
 
 def test_an_auc_counts_as_many_trials_as_its_error_is_worth():
-    ends = auc_ends(np.array(0.8), np.sqrt(np.array(0.8 * 0.2 / 50)), 12)
+    ends = pairs_ends(np.array(0.8), np.sqrt(np.array(0.8 * 0.2 / 50)), 12)
     assert ends == wilson(np.array(0.8), np.array(50.0), 12)
 
 
@@ -109,7 +109,7 @@ def test_fishers_z_keeps_a_correlation_within_its_bounds():
     assert np.isnan(fisher(np.array(1.0), np.array(0.0), 8)).all()
 
 
-@pytest.mark.parametrize("ends", [student, fisher, share_ends, auc_ends])
+@pytest.mark.parametrize("ends", [student, fisher, share_ends, pairs_ends])
 def test_below_six_units_there_is_none(ends):
     value, spread = np.array([0.5, 0.5]), np.array([0.1, 0.1])
     low, high = ends(value, spread, np.array([FEWEST - 1, FEWEST]))
