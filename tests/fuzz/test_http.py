@@ -1,4 +1,4 @@
-"""Requests of all kinds by all kinds of people, none of which breaks the server."""
+"""Thousands of requests of all kinds by all kinds of people, none of which breaks the server."""
 
 import random
 import re
@@ -36,7 +36,7 @@ from annotation.ui.items_data import Filters
 from annotation.web.guard import ANNOTATOR_COOKIE
 from semsim.ui.compare_asked import TABS, Asked
 
-REQUESTS = 1_000  # on each database
+REQUESTS = 2_000  # on each database
 # The fields of forms that routes read by themselves, which their schema does not know.
 FORMS = {
     "/join/{token}": ("name", "password", "link", "PROLIFIC_PID", "STUDY_ID", "participant"),
