@@ -19,7 +19,7 @@ LOCAL   = $(if $(filter 127.0.0.1 localhost ::1,$(HOST)),--local)
 # Else every process that is started would compile the project anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run test test-all test-slow bench check lint types docs demo flower formats pins clean help
+.PHONY: run test test-all test-slow bench check lint types docs demo demo-semsim flower formats pins clean help
 
 help:
 	@grep -E '^# make' Makefile | sed 's/^# //'
@@ -129,6 +129,9 @@ STUDY = "Demo: symbols (simulated votes)"
 
 demo: .venv/run.stamp
 	$(BIN)/semsim-studio demo build
+	$(MAKE) demo-semsim
+
+demo-semsim: .venv/run.stamp
 	rm -rf $(DEMO) checkpoints/demo.*
 	$(BIN)/semsim-studio study create $(STUDY) --simulated --setting title=Symbols \
 		--data-dir $(DEMO) $$(printf -- '--set %s ' data/demo/sets/*)

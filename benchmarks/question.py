@@ -203,7 +203,7 @@ def table(rows: Sequence[Mapping[str, Any]], recogniser: str) -> str:
     """AUCs of every seed, and what it is ahead of, an architecture left out after the other."""
     columns = {
         **{"SemSim": "semsim", "its start": "semsim:semsim.start"},
-        **{"shuffled": "semsim:semsim.shuffled", "MSE": "mse", "PSNR": "psnr", "SSIM": "ssim"},
+        **{"shuffled": "shuffled", "MSE": "mse", "PSNR": "psnr", "SSIM": "ssim"},
         **{"recogniser": recogniser, "one person": "human"},
     }
     parts = []

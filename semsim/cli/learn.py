@@ -26,8 +26,10 @@ from semsim.learning.initial import absolute
 from semsim.learning.leave_out import LeaveOut, judged_words, queue_leave_out, read_materials
 from semsim.learning.orders import Order
 from semsim.learning.pretrain import PretrainSettings, goodness_of_start, pretrain, save_start
+from semsim.learning.shuffles import OF_MIXED, OF_NETWORKS, SHUFFLED
 from semsim.learning.splits import Counts, HoldOut, count, parse_hold_out
-from semsim.metrics.provenance import SHUFFLED, START
+from semsim.learning.told import learned_words
+from semsim.metrics.provenance import START
 from semsim.registry import build, read_plugin
 from semsim.terminal import (
     DATA,
@@ -57,7 +59,8 @@ _Controls = Annotated[
     str,
     typer.Option(
         help=f"{' or '.join(CHOICES)}: start judges the network before it saw a vote, all also "
-        "trains on shuffled votes, which takes as long again."
+        f"trains on shuffled votes, {OF_MIXED} times a mixed one, {OF_NETWORKS} times a network; "
+        "after half an hour of them no further one begins."
     ),
 ]
 _HoldOut = Annotated[
@@ -242,8 +245,8 @@ def promote_command(
 ) -> None:
     """Make a checkpoint the SemSim of this workspace, the one Compare shows first.
 
-    Where its card says that it lost to MSE, PSNR, SSIM or its own start, or does not tell, it asks
-    once more.
+    Where its card says that it lost to MSE, PSNR, SSIM, its own start or its best block, or does
+    not tell, it asks once more.
     """
     with told_errors():
         doubtful = doubt(checkpoints, name)
@@ -300,8 +303,7 @@ def judged_text(outcome: dict[str, Any]) -> str:
     votes = "simulated votes" if outcome["simulated"] else "people's votes"
     stopped = outcome["stopped"]
     lines = [
-        f"Trained on {votes}: {outcome['n_triplets']} triplets of {outcome['n_originals']} "
-        f"originals, {outcome['epochs']} epochs.",
+        f"Trained on {votes}. {learned_words(outcome, outcome['results'])}.",
         *([f"Stopped after epoch {outcome['epochs']}: {stopped}"] if stopped else []),
         *_judged_lines(outcome),
         *(f"Warning: {warning}" for warning in outcome["warnings"]),

@@ -212,7 +212,7 @@ def _names(text: str, resources: Resources) -> list[str]:
 
 
 def _with_controls(name: str, resources: Resources) -> list[str]:
-    """A metric and, of a SemSim, its own start and its training on shuffled votes, if kept."""
+    """A metric and, of a SemSim, its own start and its best single block, if kept."""
     if not name.startswith("semsim:"):
         return [name]
     from semsim.learning.controls import controls_of

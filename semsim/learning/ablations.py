@@ -17,9 +17,10 @@ from semsim.kept.keys import key_of
 from semsim.learning.controls import CLASSIC, check_controls
 from semsim.learning.evaluation import auc_of, semsim_row
 from semsim.learning.settings import MIXED, TrainSettings
+from semsim.learning.shuffles import SHUFFLED
 from semsim.learning.splits import HoldOut, divide
 from semsim.learning.triplets import learnable, take_stock
-from semsim.metrics.provenance import CONTROLS, SHUFFLED, START
+from semsim.metrics.provenance import START
 from semsim.registry import Registry
 
 ALL = "all"  # of the label budget: every original there is
@@ -246,13 +247,13 @@ def summary(rows: Sequence[Mapping[str, Any]], scope: str = "pooled") -> pd.Data
     """One row a value: mean, lowest and highest over seeds of SemSim's AUC and ρ, and the others'.
 
     seeds: how many trainings that is of. failed: how many more there are, which have no numbers.
-    start: the same network before it saw a vote. shuffled: the same training on shuffled votes.
+    start: the same network before it saw a vote. shuffled: the mean over shuffles of the votes.
 
     rows: as `run_arm` returns them. NaN where nothing is defined.
     """
     table = pd.DataFrame([_facts(row, scope) for row in rows])
     grouped = table.groupby("value", sort=False)
-    found = grouped[["n_originals", "auc", "rho", *CONTROLS, *CLASSIC]].mean()
+    found = grouped[["n_originals", "auc", "rho", START, SHUFFLED, *CLASSIC]].mean()
     failed = grouped["failed"].sum()
     found.insert(0, "seeds", grouped.size() - failed)
     found.insert(1, "failed", failed)
@@ -293,12 +294,12 @@ def _text(cell: Any) -> str:
 
 def _facts(row: Mapping[str, Any], scope: str) -> dict[str, Any]:
     if "why" in row:
-        nothing = ("n_originals", "auc", "rho", *CLASSIC, *CONTROLS)
+        nothing = ("n_originals", "auc", "rho", START, SHUFFLED, *CLASSIC)
         return {"value": str(row["value"]), "failed": 1, **dict.fromkeys(nothing, np.nan)}
     judged = row["held_out"]
     aucs = {name: auc_of(judged, name, scope) for name in CLASSIC}
-    own = semsim_row(judged)["metric"]
-    aucs |= {control: auc_of(judged, f"{own}.{control}", scope) for control in CONTROLS}
+    aucs[START] = auc_of(judged, f"{semsim_row(judged)['metric']}.{START}", scope)
+    aucs[SHUFFLED] = auc_of(judged, SHUFFLED, scope)
     numbers = {"auc": auc_of(judged, "semsim", scope), "rho": semsim_row(judged)["rho"], **aucs}
     known = {name: np.nan if value is None else value for name, value in numbers.items()}
     return {"value": str(row["value"]), "failed": 0, "n_originals": row["n_originals"], **known}

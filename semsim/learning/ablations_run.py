@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +23,24 @@ from semsim.learning.ablations import (
     within_budget,
 )
 from semsim.learning.card import NOT_STATED, CardFacts, data_facts, write_card
-from semsim.learning.controls import ALL, check_controls, halves, shuffled_order
-from semsim.learning.evaluation import BASELINES, Judging, check_judgeable, evaluate
+from semsim.learning.controls import ALL, check_controls
+from semsim.learning.evaluation import (
+    BASELINES,
+    Judging,
+    agreement_of,
+    check_judgeable,
+    evaluate,
+)
 from semsim.learning.initial import check_start, check_unseen
 from semsim.learning.orders import STATE_FILE, Facts, Order, require_free
 from semsim.learning.settings import TrainSettings
+from semsim.learning.shuffles import SHUFFLED, how_many, part_of, train_shuffles
 from semsim.learning.splits import HoldOut, Split, divide, hold_out_text
 from semsim.learning.triplets import is_simulated, learnable, take_stock, typed
 from semsim.metrics import Resources, find_metric
-from semsim.metrics.provenance import SHUFFLED, START
+from semsim.metrics.provenance import START
 from semsim.progress import Progress, Report, silent
 from semsim.scores.scoring import read_labels
-from semsim.words import counted
 
 STUDY_KIND = "learn-study"
 ARM_FILE, ARM_FORMAT = "arm.json", "semsim-arm/1"
@@ -67,7 +72,8 @@ class Workplace:
 class JudgedOrder:
     """A training, what is kept to judge it by, and the licence its card states.
 
-    controls: of `semsim.learning.controls.CHOICES`; "all" trains a second time, on shuffled votes.
+    controls: of `semsim.learning.controls.CHOICES`; "all" trains on shuffled votes as well, see
+        `train_shuffles`.
     """
 
     order: Order
@@ -117,14 +123,16 @@ def train_and_judge(
     """
     split = divide(material.labels, asked.hold_out)
     check_unseen(asked.order.settings.weights, split.test)
-    outcome, absent = _trained(asked.order, split.train, folder, asked.controls, report)
-    judging, checkpoint = place.judging(), asked.order.checkpoint
+    judging, checkpoint, votes = place.judging(), asked.order.checkpoint, material.votes
+    sides = Sides(train=split.train, test=split.test, votes=votes)
+    outcome, shuffles = _trained(asked.order, sides, judging, folder, asked.controls, report)
     tell = _after(outcome, report)
     tell("judging held-out reconstructions")
-    judged_by = partial(evaluate, checkpoint, absent=absent)
-    held_out = judged_by(split.test, material.votes, judging, sample="held-out")
+    held_out = evaluate(
+        checkpoint, split.test, votes, judging, sample="held-out", shuffles=shuffles
+    )
     tell("judging what it learned from")
-    in_sample = judged_by(split.train, material.votes, judging, sample="in-sample")
+    in_sample = evaluate(checkpoint, split.train, votes, judging, sample="in-sample")
     facts = CardFacts(
         outcome=outcome,
         split=split_record(split),
@@ -134,31 +142,25 @@ def train_and_judge(
         licence=asked.licence,
     )
     card = write_card(checkpoint, facts)
-    (folder / SHUFFLED / STATE_FILE).unlink(missing_ok=True)  # what else there is goes with the job
     judged = {"split": facts.split, "held_out": held_out, "in_sample": in_sample}
     return {**outcome, **judged, "licence": card["licence"]}
 
 
 def _trained(
-    order: Order, labels: pd.DataFrame, folder: Path, controls: str, report: Report
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """What `learn` returns; of controls "all" the same on shuffled votes comes after it.
-
-    Beside it why a control is not there: one that diverges takes nothing from the training.
-    """
+    order: Order, sides: "Sides", judging: Judging, folder: Path, controls: str, report: Report
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What `learn` returns; of controls "all" the same on shuffled votes, see `train_shuffles`."""
     from semsim.learning.session import learn  # with torch, and only a job needs it
 
-    first, second = halves(report, controls)
-    outcome = learn(order, labels, folder, first)
-    if controls == ALL:
-        minutes = max(1, round(outcome["seconds"] / 60))
-        tell_control = f"as long again, about {counted(minutes, 'minute')}"
-        second(Progress(0, outcome["epochs"], tell_control))
-        try:
-            learn(shuffled_order(order), labels, folder / SHUFFLED, second)
-        except TrainingFailedError as error:
-            return outcome, {SHUFFLED: f"it failed. {error}".removesuffix(".")}
-    return outcome, {}
+    n = how_many(order.settings) if controls == ALL else 0
+    outcome = learn(order, sides.train, folder, part_of(report, 0, n))
+    if not n:
+        return outcome, []
+
+    def judge(checkpoint: Path) -> dict[str, Any]:
+        return agreement_of(checkpoint, sides.test, sides.votes, judging)
+
+    return outcome, train_shuffles(order, sides.train, judge, folder / SHUFFLED, report)
 
 
 def run_study(
@@ -233,14 +235,15 @@ def run_sides(
     order = Order(name="semsim", checkpoints=folder, settings=settings)
     if not (folder / STATE_FILE).exists():  # a checkpoint without a state or numbers is of no use
         order.checkpoint.unlink(missing_ok=True)
-    outcome, absent = _trained(order, sides.train, folder, controls, report)
+    judging = place.judging()
+    outcome, shuffles = _trained(order, sides, judging, folder, controls, report)
     held_out = evaluate(
         order.checkpoint,
         sides.test,
         sides.votes,
-        place.judging(),
+        judging,
         sample="held-out",
-        absent=absent,
+        shuffles=shuffles,
     )
     kept = ("n_originals", "n_triplets", "epochs", "warnings")
     row = {
@@ -249,8 +252,7 @@ def run_sides(
         **{"seconds": time.monotonic() - began, "held_out": held_out},
     }
     write_record(done, ARM_FORMAT, row)
-    for over in (folder, folder / SHUFFLED):
-        (over / STATE_FILE).unlink(missing_ok=True)
+    (folder / STATE_FILE).unlink(missing_ok=True)
     return row
 
 

@@ -13,6 +13,8 @@ from semsim.base.records import read_record, write_record
 from semsim.base.whole import write_text
 from semsim.errors import WeightsError
 from semsim.learning.controls import WHAT, verdict_of
+from semsim.learning.settings import acting
+from semsim.learning.told import learned_words, weights_words
 from semsim.reporting.notation import target_text
 from semsim.weights import sha256_of
 from semsim.words import counted
@@ -98,7 +100,7 @@ def card_of(checkpoint: Path, facts: CardFacts) -> dict[str, Any]:
         "licence": facts.licence,
         "data": dict(facts.data),
         "split": dict(facts.split),
-        "settings": dict(outcome["settings"]),
+        "settings": acting(outcome["settings"]),
         "training": dict(outcome["results"]),
         "warnings": list(outcome["warnings"]),
         "versions": dict(outcome["versions"]),
@@ -129,6 +131,8 @@ def card_markdown(card: Mapping[str, Any]) -> str:
     tools: dict[str, Any] = {
         **{"heads": HEADS, "rows": table_rows, "counted": counted},
         "verdict": verdict_of(card["held_out"]).sentences,
+        "learned": learned_words(card, card["training"]),
+        "weighed": weights_words(card["training"]),
     }
     return str(ModelCard.from_template(front, template_path=str(_TEMPLATE), **tools, **card))
 

@@ -1,7 +1,7 @@
-"""What a SemSim must beat to have learned anything: its own start, and shuffled votes."""
+"""What a SemSim must beat to have learned anything: its start, its best block, shuffled votes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,18 @@ from semsim.analysis.result import AnalysisSettings
 from semsim.base.intervals import FEW
 from semsim.errors import SettingsError, WeightsError
 from semsim.learning.advice import FEW_ORIGINALS
-from semsim.learning.orders import Order, control_path
+from semsim.learning.orders import control_path
 from semsim.learning.settings import MIXED
+from semsim.learning.shuffles import SHUFFLED, SURE
 from semsim.metrics.base import MetricSpec
-from semsim.metrics.provenance import CONTROLS, SHUFFLED, START, Training, read_training
-from semsim.progress import Progress, Report
+from semsim.metrics.provenance import (
+    BLOCK,
+    CONTROLS,
+    START,
+    WEIGHT_OF,
+    Training,
+    read_training,
+)
 from semsim.reporting.notation import number
 from semsim.weights import sha256_of
 from semsim.words import counted
@@ -27,16 +34,24 @@ CHOICES = (ALL, START)
 CLASSIC = ("mse", "psnr", "ssim")
 WHAT = {
     START: "its own start (the same network before it saw a vote)",
+    BLOCK: "the best of its blocks alone",
     SHUFFLED: "the same training on shuffled votes",
 }
 ABSENT = {
     START: "its start was not kept",
-    SHUFFLED: "not run, since it takes as long again",
+    BLOCK: "its best block was not kept",
+    SHUFFLED: "not run, since it takes much longer",
 }
 _TAKEAWAY = {
     START: "Nothing shows that what it tells apart comes from these votes.",
+    BLOCK: "Nothing shows that weighing all of them is worth more than that one.",
     SHUFFLED: "Nothing shows that what people said taught it anything.",
 }
+NO_AUC = "there is no AUC to compare"
+_LEARNED_NOTHING = (
+    "It learned nothing: what it tells apart is what it told apart before any vote. More votes, or "
+    "more originals, may change that."
+)
 
 
 def check_controls(controls: str) -> str:
@@ -46,21 +61,28 @@ def check_controls(controls: str) -> str:
     return controls
 
 
-def shuffled_order(order: Order) -> Order:
-    """The order of the same training on shuffled votes."""
-    return replace(order, control=SHUFFLED, settings=replace(order.settings, shuffled_votes=True))
-
-
 def controls_of(checkpoint: Path) -> tuple[dict[str, Path], dict[str, str]]:
     """The controls beside a checkpoint by name, and why the others are not there.
 
-    Only what belongs to this very checkpoint counts: a start by its hash, a training on shuffled
-    votes by its settings.
+    Only what belongs to this very checkpoint counts: a start by its hash, a block by that of its
+    start and by when it was made. Only what weighs blocks has one.
     """
     own = read_training(checkpoint)
-    paths = {control: control_path(checkpoint, control) for control in CONTROLS}
+    wanted = CONTROLS if is_mixed(own) else (START,)
+    paths = {control: control_path(checkpoint, control) for control in wanted}
     found = {control: path for control, path in paths.items() if _belongs(own, path, control)}
-    return found, {control: why for control, why in ABSENT.items() if control not in found}
+    return found, {control: ABSENT[control] for control in wanted if control not in found}
+
+
+def is_mixed(training: Training) -> bool:
+    """Whether a SemSim weighs blocks, of which one alone may do as well."""
+    return bool(training.settings.get("loss") == MIXED)
+
+
+def block_of(control: Path) -> str:
+    """The name of the block that a control `BLOCK` is."""
+    results = read_training(control).results
+    return next(name.removeprefix(WEIGHT_OF) for name in results if name.startswith(WEIGHT_OF))
 
 
 def _belongs(own: Training, path: Path, control: str) -> bool:
@@ -72,25 +94,8 @@ def _belongs(own: Training, path: Path, control: str) -> bool:
         other = read_training(path)
     except WeightsError:
         return False
-    return other.control == control and other.settings == {**own.settings, "shuffled_votes": True}
-
-
-def halves(report: Report, controls: str) -> tuple[Report, Report]:
-    """What the training and its repetition on shuffled votes report to: two halves of one bar.
-
-    The repetition's curves would mix with the training's, so only its place and words are told.
-    """
-    if controls != ALL:
-        return report, report
-
-    def first(progress: Progress) -> None:
-        report(replace(progress, total=2 * progress.total))
-
-    def second(progress: Progress) -> None:
-        note = f"control, shuffled votes, {progress.note}"
-        report(Progress(progress.total + progress.done, 2 * progress.total, note))
-
-    return first, second
+    kept = (other.control, other.start, other.created)
+    return kept == (control, own.start, own.created)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,10 +115,13 @@ def verdict_of(judged: Mapping[str, Any]) -> Verdict:
 
     A SemSim loses to what tells the same images apart as well or better. Where it is ahead and the
     95 % interval of the difference reaches 0 it has not beaten it, and is said to be ahead only.
+    One that is its own start still has learned nothing, and nothing else is said of it.
     """
     rows = {row["metric"]: row for row in judged["against"] if row["difference"] is not None}
-    counting = [row for name, row in rows.items() if name in CLASSIC or row["control"] == START]
+    counting = [row for name, row in rows.items() if name in CLASSIC or row["control"]]
     lost = tuple(row["title"] for row in counting if row["difference"] <= 0) if counting else None
+    if not judged["moved"]:
+        return Verdict(sentences=(_LEARNED_NOTHING,), lost=lost)
     sentences = []
     classic = [rows[name] for name in CLASSIC if name in rows]
     if classic:
@@ -121,11 +129,43 @@ def verdict_of(judged: Mapping[str, Any]) -> Verdict:
         sentences.append(_of_classic(best, len(classic), judged))
     else:
         sentences.append("It could not be compared with MSE, PSNR or SSIM on these images.")
-    for control in CONTROLS:
+    of_blocks = (BLOCK,) if judged["blocks"] else ()
+    for control in (START, *of_blocks):
         row = next((r for name, r in rows.items() if r["control"] == control), None)
-        why = judged["absent"].get(control, "there is no AUC to compare")
+        why = judged["absent"].get(control, NO_AUC)
         sentences.append(_of_control(control, row) if row else _uncompared(control, why))
+    if of_blocks:
+        sentences.append(_of_blocks(judged["blocks"]))
+    sentences.append(_of_shuffles(judged))
     return Verdict(sentences=tuple(sentences), lost=lost)
+
+
+def _of_blocks(blocks: Mapping[str, Any]) -> str:
+    """Which block that is, and which one the test would have chosen."""
+    chosen, aucs = blocks["chosen"], blocks["auc"]
+    best = max(aucs, key=aucs.__getitem__)
+    at = f"That block is {chosen}, chosen where it learned; its AUC is {aucs[chosen]:.2f}"
+    if best == chosen:
+        return f"{at}, the best of all blocks here, too."
+    return f"{at}. In hindsight {best} is best here, with {aucs[best]:.2f}."
+
+
+def _of_shuffles(judged: Mapping[str, Any]) -> str:
+    """How many shuffles reach it, with the p of a permutation test."""
+    found = judged["shuffled"]
+    if found is None:
+        return _uncompared(SHUFFLED, judged["absent"].get(SHUFFLED, NO_AUC))
+    n, p, reach = found["n"], found["p"], found["reach"]
+    least = ", the least that so many can show" if not reach and p > SURE else ""
+    failed = f"; {found['failed']} more failed" if found["failed"] else ""
+    spread = f"mean {found['mean']:.2f}, {found['low']:.2f} to {found['high']:.2f}"
+    counts = f"{reach or 'none'} of {n} {'reaches' if reach < 2 else 'reach'} its AUC"
+    told = f"{counts} ({counted(n, 'shuffle')}, p = {p:.2g}{least}; {spread}{failed})."
+    if p <= SURE:
+        return f"It beats {WHAT[SHUFFLED]}: {told}"
+    if least:
+        return f"It is ahead of {WHAT[SHUFFLED]}, which chance could do: {told}"
+    return f"It does not beat {WHAT[SHUFFLED]}: {told} {_TAKEAWAY[SHUFFLED]}"
 
 
 def _of_classic(row: Mapping[str, Any], n: int, judged: Mapping[str, Any]) -> str:
@@ -179,7 +219,7 @@ def control_remarks(
     """What to say of a SemSim beside its controls on any images, by pooled AUC.
 
     specs: of all metrics that have scores. A start that was not kept, or has no scores yet, is
-    said; a training on shuffled votes only where there is one.
+    said; a block alone only where there is one. Shuffles are its card's, no single one stands here.
     """
     base, _, reference = own.name.partition("@")
     behind = f"@{reference}" if reference else ""
@@ -194,7 +234,7 @@ def control_remarks(
         if row is not None and row["difference"] is not None:
             said.append(_of_control(control, row))
         elif control == START:
-            lacks = "there is no AUC to compare" if row else "it has no scores here yet"
+            lacks = NO_AUC if row else "it has no scores here yet"
             said.append(_uncompared(control, absent.get(control, lacks)))
     return said
 

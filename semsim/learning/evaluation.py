@@ -24,11 +24,14 @@ from semsim.analysis.result import Analysis, AnalysisSettings
 from semsim.analysis.roc import auc_table
 from semsim.analysis.run import analyse
 from semsim.errors import DataError
-from semsim.learning.controls import controls_of, difference_rows
+from semsim.learning.controls import ABSENT, NO_AUC, block_of, controls_of, difference_rows
+from semsim.learning.shuffles import SHUFFLED, distribution, shuffled_row
+from semsim.learning.triplets import take_stock
 from semsim.metrics import MetricSpec, Resources, find_metric
-from semsim.metrics.provenance import read_training
+from semsim.metrics.provenance import BLOCK, MOVED, read_training
 from semsim.progress import Progress, Report, silent
 from semsim.scores.scoring import ScoreBook, pair_sets_of_labels, score_sets
+from semsim.words import counted
 
 BASELINES = (
     *("mse", "psnr", "ssim", "lpips-alex", "lpips-squeeze"),
@@ -62,19 +65,20 @@ def evaluate(
     judging: Judging,
     *,
     sample: Sample,
-    absent: Mapping[str, str] | None = None,
+    shuffles: Sequence[Mapping[str, Any]] = (),
     report: Report = silent,
 ) -> dict[str, Any]:
     """Judge the SemSim at `checkpoint`, its controls and the other metrics by `labels`.
 
     The verdict is what a SemSim learns, `recognisable` of the labels, by whatever rule they have
-    it. The controls are what `controls_of` finds: the network before it saw a vote, and the same
-    training on shuffled votes.
+    it. The controls are what `controls_of` finds: the network before it saw a vote, and of what
+    weighs blocks the best one alone.
     labels: see `divide`. votes: of these and perhaps of other reconstructions, which are left out;
         of them is what people reach. None where there are none, and then there is no such ceiling.
     sample: "held-out", or "in-sample" for what the SemSim was trained on; written into the result,
         so that nobody takes one for the other.
-    absent: why a control is not there, where somebody knows more than that it is not.
+    shuffles: what the same training reaches on these images from shuffled votes, of
+        `train_shuffles`; none where it was not run.
     Returns what `table_rows` and a model card read, ready for JSON: numbers that are undefined
     are None, with the reason.
     """
@@ -96,18 +100,61 @@ def evaluate(
     analysis = analyse(evidence, [own, *others], settings)
     scored = [spec for spec in analysis.specs if spec.name != own.name]
     against = auc_differences(own, scored, evidence, settings)
+    rows, training = metric_rows(analysis), read_training(checkpoint)
+    shuffled = distribution(shuffles, rows[0]["auc"]["pooled"]["auc"])
+    if shuffled is not None:
+        rows.insert(1 + len(controls), shuffled_row(shuffled, rows[0]))
+    elif sample == "held-out":
+        lacking |= {SHUFFLED: _why_no_shuffles(shuffles)}
     report(Progress(3, 3, "judged"))
     return {
         "sample": sample,
         "simulated": evidence.simulated,
         **_sizes(analysis),
-        "metrics": [*metric_rows(analysis), _human_row(analysis)],
+        "metrics": [*rows, _human_row(analysis)],
         "against": difference_rows(against, controls),
-        "absent": {name: (absent or {}).get(name, why) for name, why in lacking.items()},
-        "loss": read_training(checkpoint).settings["loss"],
+        "shuffled": shuffled,
+        "blocks": _blocks(found[BLOCK], labels) if BLOCK in found else None,
+        "absent": lacking,
+        "moved": training.results.get(MOVED) != 0,
+        "loss": training.settings["loss"],
         "left_out": _left_out([mine, theirs]),
         "notes": list(dict.fromkeys((*evidence.notes, *analysis.notes))),
     }
+
+
+def agreement_of(
+    checkpoint: Path, labels: pd.DataFrame, votes: pd.DataFrame | None, judging: Judging
+) -> dict[str, Any]:
+    """The row of `metric_rows` of the SemSim at `checkpoint` alone, as `evaluate` has it.
+
+    For what is one of many: its scores are kept beside the checkpoint, its intervals are coarse.
+    """
+    own = find_metric(f"semsim:{checkpoint.stem}").spec
+    place = replace(judging.resources, checkpoints=checkpoint.parent)
+    sets = pair_sets_of_labels(labels)
+    scores = score_sets(sets, [own.name], place, checkpoint.parent / "scores").scores
+    told = None if votes is None else _as_counted(votes)
+    evidence = evidence_of(_with_verdict(labels), told, scores, [own])
+    settings = replace(judging.analysis, headline=_VERDICT, bootstraps=2, permutations=2)
+    return metric_rows(analyse(evidence, [own], settings))[0]
+
+
+def _blocks(control: Path, labels: pd.DataFrame) -> dict[str, Any]:
+    """Which block of a mixed SemSim stands beside it, and the pooled AUC of each one alone."""
+    from semsim.learning.mixing import block_aucs
+    from semsim.metrics.network import load_semsim  # with torch, as what trains
+
+    stock = take_stock(labels)
+    originals = (*stock.usable, *stock.only_recognisable, *stock.only_unrecognisable)
+    return {"chosen": block_of(control), "auc": block_aucs(load_semsim(control), originals)}
+
+
+def _why_no_shuffles(shuffles: Sequence[Mapping[str, Any]]) -> str:
+    failed = [row["why"] for row in shuffles if "why" in row]
+    if failed:
+        return f"{counted(len(failed), 'shuffle')} failed. {failed[0]}".removesuffix(".")
+    return NO_AUC if shuffles else ABSENT[SHUFFLED]
 
 
 def _with_verdict(labels: pd.DataFrame) -> pd.DataFrame:

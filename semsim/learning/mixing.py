@@ -1,15 +1,19 @@
 """Fits how much pixels and a network that stays as it is count in what people recognise."""
 
+import copy
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
-from semsim.learning.batches import take
-from semsim.learning.diagnostics import EpochRecord, triplet_distances
+from semsim.learning.batches import load_table, take
+from semsim.learning.diagnostics import EpochRecord, auc, triplet_distances
 from semsim.learning.epoch import Material, embed, validate
 from semsim.learning.settings import TrainSettings
 from semsim.learning.triplets import ImageIndex, JudgedOriginal
+from semsim.metrics.blocks import NAMES
 from semsim.metrics.network import SemSimModel
 
 _BATCH = 256  # images whose blocks are held at once
@@ -89,6 +93,28 @@ def fit(model: SemSimModel, table: Tensor, pairs: np.ndarray, shares: np.ndarray
     if weights.max() > 0:  # else no distance says anything, and the start is left as it was
         model.weights.copy_(torch.from_numpy(weights))
     return float(found.fun / len(shares))
+
+
+def block_aucs(model: SemSimModel, originals: Sequence[JudgedOriginal]) -> dict[str, float]:
+    """The pooled AUC of each block alone, by its name, for the majorities on `originals`.
+
+    Empty where there are no images of both kinds.
+    """
+    index = ImageIndex(originals)
+    pairs, recognisable = index.judged(originals)
+    if not recognisable.any() or recognisable.all():
+        return {}
+    table = load_table(index.paths, model.settings.input_size)
+    gaps = torch.from_numpy(block_distances(model, table, pairs).T)
+    found = {name: auc(gap, recognisable) for name, gap in zip(NAMES, gaps, strict=True)}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def block_alone(start: SemSimModel, block: str) -> SemSimModel:
+    """The mixed SemSim `start` with one block of `NAMES` and no other."""
+    model = copy.deepcopy(start)
+    model.weights *= torch.tensor([float(name == block) for name in NAMES])
+    return model
 
 
 def judged_shares(

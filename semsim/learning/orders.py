@@ -20,21 +20,18 @@ class Order:
     """What to train, and where the outcome goes.
 
     name: the checkpoint's, without suffix. checkpoints: the folder it goes to.
-    study: whose votes it learns from, for people to read. control: of `CONTROLS`, where it makes
-        no SemSim but what the one called `name` is compared with.
+    study: whose votes it learns from, for people to read.
     """
 
     name: str
     checkpoints: Path
     settings: TrainSettings
     study: str = ""
-    control: str = ""
 
     @property
     def checkpoint(self) -> Path:
         """Where the finished weights go."""
-        path = checkpoint_path(self.checkpoints, self.name)
-        return control_path(path, self.control) if self.control else path
+        return checkpoint_path(self.checkpoints, self.name)
 
 
 @dataclass(frozen=True, kw_only=True)

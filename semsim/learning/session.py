@@ -3,6 +3,7 @@
 import hashlib
 import pickle
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,13 +18,22 @@ from semsim.errors import SettingsError, WeightsError
 from semsim.kept.versions import software_versions
 from semsim.learning.diagnostics import EpochRecord
 from semsim.learning.initial import identify, seen_before
+from semsim.learning.mixing import block_alone, block_aucs, judged_shares
 from semsim.learning.orders import STATE_FILE, Order, control_path, require_free
 from semsim.learning.settings import TrainSettings
 from semsim.learning.train import TrainResult, TrainState, train
-from semsim.learning.triplets import COLUMNS, VOTE_COLUMNS, is_simulated
+from semsim.learning.triplets import COLUMNS, VOTE_COLUMNS, ImageIndex, is_simulated
 from semsim.metrics.blocks import NAMES
 from semsim.metrics.network import SemSimModel, load_semsim, save_semsim
-from semsim.metrics.provenance import CONTROLS, START, WEIGHT_OF, Training
+from semsim.metrics.provenance import (
+    BLOCK,
+    CONTROLS,
+    MOVED,
+    N_PAIRS,
+    START,
+    WEIGHT_OF,
+    Training,
+)
 from semsim.progress import Report
 from semsim.weights import content_key, sha256_of
 
@@ -31,6 +41,7 @@ from semsim.weights import content_key, sha256_of
 # belongs, and the hash of that.
 FORMAT = "semsim-training/1"  # of `STATE_FILE`
 START_FILE = "start.safetensors"
+_MOVE = 0.01  # share of the largest weight by which others must differ from it to count as moved
 _FINISHED, _OWN_FILE = "finished.safetensors", "finished.sha256"
 
 # torch.load has no error of its own: a broken file raises whatever its parser trips on.
@@ -54,7 +65,7 @@ def learn(order: Order, labels: pd.DataFrame, folder: Path, report: Report) -> d
     Returns what a result page needs, ready for JSON. Raises `SettingsError` where the name is
     taken, or the order is another than the one begun in `folder`.
     """
-    began = time.monotonic()
+    began, settings = time.monotonic(), order.settings
     folder.mkdir(parents=True, exist_ok=True)
     state_path, start = Path(folder) / STATE_FILE, Path(folder) / START_FILE
     begun = read_state(state_path, order, labels)
@@ -69,14 +80,16 @@ def learn(order: Order, labels: pd.DataFrame, folder: Path, report: Report) -> d
     def keep_start(model: SemSimModel) -> None:
         save_semsim(model, start, _start_of(order))
 
-    outcome = train(
-        labels, order.settings, report=report, resume=begun, save=save, begun=keep_start
-    )
+    outcome = train(labels, settings, report=report, resume=begun, save=save, begun=keep_start)
     training = replace(_training(order, labels, outcome), start=_keep_start(order, start))
-    if outcome.model.settings.mixed:
-        training = replace(
-            training, results={**training.results, **_weights(outcome.model, load_semsim(start))}
-        )
+    before = load_semsim(start)
+    measured = _moves(outcome.model, before)
+    if before.settings.mixed:
+        fitted, _ = judged_shares(ImageIndex(outcome.training), outcome.training, settings.ordering)
+        measured |= {N_PAIRS: float(len(fitted))}
+        if not settings.shuffle:  # what stands beside a SemSim has nothing beside itself
+            _keep_block(order, before, training, block_aucs(before, outcome.training))
+    training = replace(training, results={**training.results, **measured})
     _hand_over(outcome.model, training, order, folder)
     return {
         **asdict(training),
@@ -101,7 +114,7 @@ def _is_own(order: Order, folder: Path) -> bool:
 
     Another of the same name may have been begun and finished while this one was stopped.
     """
-    if order.control or order.checkpoint.parent == folder or not order.checkpoint.exists():
+    if order.checkpoint.parent == folder or not order.checkpoint.exists():
         return True
     own = folder / _OWN_FILE
     return own.exists() and own.read_text() == sha256_of(order.checkpoint)
@@ -173,12 +186,10 @@ def _start_of(order: Order) -> Training:
 
 
 def _keep_start(order: Order, start: Path) -> str:
-    """Put the start beside the checkpoint and return its hash; "" of a control, which has none.
+    """Put the start beside the checkpoint and return its hash.
 
     Controls of an earlier SemSim of the same name must not stand for this one's.
     """
-    if order.control:
-        return ""
     for control in CONTROLS:
         control_path(order.checkpoint, control).unlink(missing_ok=True)
     kept = control_path(order.checkpoint, START)
@@ -186,10 +197,29 @@ def _keep_start(order: Order, start: Path) -> str:
     return sha256_of(kept)
 
 
-def _weights(model: SemSimModel, start: SemSimModel) -> dict[str, float]:
-    """What each block of a mixed SemSim counts, where 1 is what it counted before any vote."""
-    counts = (model.weights / start.weights).tolist()
-    return {f"{WEIGHT_OF}{name}": count for name, count in zip(NAMES, counts, strict=True)}
+def _keep_block(
+    order: Order, start: SemSimModel, training: Training, aucs: Mapping[str, float]
+) -> None:
+    """Put the block that tells the training pictures apart best beside a mixed SemSim, alone."""
+    if aucs:
+        best = max(aucs, key=aucs.__getitem__)
+        alone = replace(training, control=BLOCK, results={f"{WEIGHT_OF}{best}": 1.0})
+        save_semsim(block_alone(start, best), control_path(order.checkpoint, BLOCK), alone)
+
+
+def _moves(model: SemSimModel, start: SemSimModel) -> dict[str, float]:
+    """Whether the votes changed what `model` tells apart, as 1 or 0 under `MOVED`.
+
+    Of a mixed one also what each block counts, where 1 is what it counted before any vote; all
+    alike, they order images as before.
+    """
+    if not model.settings.mixed:
+        both = zip(model.parameters(), start.parameters(), strict=True)
+        return {MOVED: float(any(not torch.equal(*pair) for pair in both))}
+    counts = model.weights / start.weights
+    moved = counts.max() - counts.min() >= _MOVE * counts.max()
+    named = zip(NAMES, counts.tolist(), strict=True)
+    return {MOVED: float(moved), **{f"{WEIGHT_OF}{name}": count for name, count in named}}
 
 
 def _training(order: Order, labels: pd.DataFrame, outcome: TrainResult) -> Training:
@@ -207,7 +237,6 @@ def _training(order: Order, labels: pd.DataFrame, outcome: TrainResult) -> Train
         warnings=list(outcome.warnings),
         results={**last, "n_held_out": float(len(outcome.held_out))},
         stopped=outcome.stopped,
-        control=order.control,
         pixels=seen_before(settings.weights).and_from(labels).record(),
     )
 

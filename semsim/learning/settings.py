@@ -1,6 +1,7 @@
 """What a training of SemSim can be told."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -10,6 +11,11 @@ from semsim.registry import check_settings, setting
 SCRATCH = "scratch"
 IMAGENET = "imagenet"
 MIXED = "mixed"
+# What a fit of weights in one go, with a network that stays as it is, depends on.
+_OF_MIXED = (
+    *("backbone", "weights", "small_stem", "input_size", "loss", "ordering"),
+    *("validation_fraction", "seed"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,8 +109,9 @@ class TrainSettings:
     # Collapsed epochs in a row before it stops; 0: never stops.
     collapse_patience: int = setting(10, least=0)
     mixed_precision: bool = setting(False, "Mixed precision", "bfloat16 in the network; for GPUs.")
-    # The control: what each original's reconstructions were given is dealt out among them anew.
-    shuffled_votes: bool = False
+    # The control: votes are dealt out anew among the reconstructions of each original, the n-th
+    # time; 0 leaves them as they are.
+    shuffle: int = setting(0, least=0)
     seed: int = setting(0, "Seed", "The same seed trains the same SemSim.", least=0)
     device: str = "auto"
 
@@ -136,6 +143,16 @@ class TrainSettings:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         del values["device"]
         return {**values, "lr_drops": list(self.lr_drops)}
+
+
+def acting(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of `TrainSettings.result_settings` that change the weights under their loss."""
+    idle = set() if settings["shuffle"] else {"shuffle"}
+    if settings["loss"] == MIXED:
+        idle |= settings.keys() - {*_OF_MIXED, "shuffle"}
+    if settings["backbone"] == "lenet":  # has one stem, and no batch normalisation
+        idle |= {"small_stem", "batch_norm"}
+    return {name: value for name, value in settings.items() if name not in idle}
 
 
 def _require(holds: bool, name: str, expected: str, got: object) -> None:

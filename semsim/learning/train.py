@@ -140,8 +140,8 @@ def model_settings(settings: TrainSettings) -> ModelSettings:
 
 def _gather(labels: pd.DataFrame, settings: TrainSettings) -> Material:
     usable = learnable(take_stock(labels), settings.ordering)
-    if settings.shuffled_votes:  # those kept for validation too: they may stop the training
-        usable = shuffle_votes(usable, stream(settings, SHUFFLE))
+    if settings.shuffle:  # those kept for validation too: they may stop the training
+        usable = shuffle_votes(usable, stream(settings, SHUFFLE, settings.shuffle))
     training, held_out = split(usable, settings.validation_fraction, stream(settings, SPLIT))
     index = ImageIndex([*training, *held_out])
     material = Material(

@@ -11,12 +11,13 @@ from semsim.errors import WeightsError
 from semsim.weights import read_facts
 
 FORMAT = "semsim-network/1"
-# Networks that are kept beside a SemSim to judge it by, as <name>.<control>, and how each was made.
-START, SHUFFLED = "start", "shuffled"
-CONTROLS = {START: "before any vote", SHUFFLED: "on shuffled votes"}
+# Networks that are kept beside a SemSim to judge it by, as <name>.<control>, and what each is.
+START, BLOCK = "start", "block"
+CONTROLS = {START: "before any vote", BLOCK: "its best single block"}
 
-# Of the `results` of a mixed SemSim: what a block counts, where 1 is before any vote.
-WEIGHT_OF = "weight of "
+# Of the `results` of a mixed SemSim: what a block counts, where 1 is before any vote, and on how
+# many pairs of an original and a reconstruction that was fitted. MOVED: of any, see `learn`.
+WEIGHT_OF, N_PAIRS, MOVED = "weight of ", "n_pairs", "moved"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.controls import verdict_of
 from semsim.learning.evaluation import auc_of, evidence_of, metric_rows, semsim_row
 from semsim.learning.leave_out import judged_words
+from semsim.learning.shuffles import SHUFFLED
 from semsim.metrics import find_metric
 from semsim.metrics.provenance import CONTROLS
 from semsim.progress import Report, silent
@@ -152,6 +153,7 @@ def learned_text(rows: Sequence[Mapping[str, Any]]) -> str:
         own = semsim_row(judged)["metric"]
         named = {one["metric"]: one for one in judged["metrics"]}
         titles = {own: "SemSim", **{f"{own}.{one}": what for one, what in CONTROLS.items()}}
+        titles |= {SHUFFLED: "on shuffled votes, mean"}
         for name, title in titles.items():
             if name in named:
                 sizes = [_size(named[name][sign]) for sign in ("rho", "tau")]

@@ -19,6 +19,7 @@ from semsim.learning.advice import preset_for
 from semsim.learning.card_promoted import doubt, promote, promoted
 from semsim.learning.controls import CHOICES
 from semsim.learning.orders import KIND, Facts, Order, name_of, read_facts
+from semsim.learning.shuffles import OF_MIXED, OF_NETWORKS
 from semsim.learning.splits import (
     KINDS,
     HoldOut,
@@ -138,6 +139,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     choose.click(promote_chosen, ran.chosen, [chosen_one, trainings, sure], **QUIETLY)
     sure.click(promote_surely, ran.chosen, [chosen_one, trainings, sure], **QUIETLY)
     preset.input(take_preset, [preset, *asked], [split, *form.fields], **QUIETLY)
+    form.loss.change(learn_form.shown, form.loss, form.fields, show_progress="hidden", **QUIETLY)
     ran.chosen.change(forget, None, [chosen_one, sure], show_progress="hidden", **QUIETLY)
     ran.begin_with(
         begin,
@@ -231,8 +233,8 @@ def promote_training(
 ) -> tuple[str, bool]:
     """Make the SemSim of a finished training that of the workspace; says so, as HTML.
 
-    Where it lost to MSE, PSNR, SSIM or its own start, only if somebody is sure; else it says to
-    what, and True: it has to be asked once more.
+    Where it lost to MSE, PSNR, SSIM, its own start or its best block, only if somebody is sure;
+    else it says to what, and True: it has to be asked once more.
     """
     job = jobpanel.find(context.data / "jobs", job_id)
     try:
@@ -379,7 +381,8 @@ def _learned_how() -> tuple[Any, ...]:
         value=CHOICES[0],
         label="Compared with",
         info="The network before it saw a vote costs nothing. The same training on shuffled votes "
-        "takes as long again.",
+        f"is done {OF_MIXED} times with mixed, {OF_NETWORKS} times with a network. After half an "
+        "hour no further one begins.",
         elem_id="learn-controls",
     )
     lab.words("start", "shuffled votes")

@@ -10,7 +10,7 @@ import gradio as gr
 from semsim.errors import SettingsError
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.initial import starts
-from semsim.learning.settings import IMAGENET, SCRATCH
+from semsim.learning.settings import IMAGENET, SCRATCH, acting
 from semsim.metrics import BACKBONES
 from semsim.ui import lab
 
@@ -51,10 +51,11 @@ _NO_FILE = [
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """The components of the form; fields: in the order of `FORM`, weights: one of them."""
+    """The components of the form; fields: in the order of `FORM`, weights and loss two of them."""
 
     fields: list[Any]
     weights: Any
+    loss: Any
 
 
 def build(settings: TrainSettings) -> Form:
@@ -68,12 +69,19 @@ def build(settings: TrainSettings) -> Form:
     for name, value in zip(FORM, form_values(settings), strict=True):
         components[name].value = value
         components[name].elem_id = f"learn-{name.replace('_', '-')}"
-    return Form(fields=[components[name] for name in FORM], weights=components["weights"])
+    named = {name: components[name] for name in ("weights", "loss")}
+    return Form(fields=[components[name] for name in FORM], **named)
 
 
 def form_values(settings: TrainSettings) -> list[Any]:
     """The values of the form that mean `settings`, in the order of `FORM`."""
     return [getattr(settings, field) for field in FORM]
+
+
+def shown(loss: str) -> list[Any]:
+    """Updates of the fields, in the order of `FORM`: those that act under `loss` are to be seen."""
+    acts = acting({**TrainSettings().result_settings(), "loss": loss})
+    return [gr.update(visible=name in acts) for name in FORM]
 
 
 def settings_of(preset: str, values: Sequence[Any], checkpoints: Path) -> TrainSettings:

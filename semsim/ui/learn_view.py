@@ -13,9 +13,11 @@ from semsim.learning.controls import verdict_of
 from semsim.learning.diagnostics import last_by_epoch
 from semsim.learning.evaluation import auc_of
 from semsim.learning.orders import Facts
+from semsim.learning.shuffles import SHUFFLED
 from semsim.learning.splits import Counts, HoldOut
+from semsim.learning.told import learned_words, weights_words
 from semsim.learning.triplets import Inventory, JudgedOriginal
-from semsim.metrics.provenance import SHUFFLED, START, WEIGHT_OF
+from semsim.metrics.provenance import START
 from semsim.progress import Progress
 from semsim.ui.curves import Chart, Curve
 from semsim.ui.jobpanel import when
@@ -84,7 +86,8 @@ def result_html(
     address of each that can be taken away.
     """
     parts = [*_validation(result), *_weights(result["results"]), *_judged(result)]
-    return _HTML.result(result, parts, files, _compare_links(result["name"], studies))
+    learned = learned_words(result, result["results"])
+    return _HTML.result(result, learned, parts, files, _compare_links(result["name"], studies))
 
 
 def _judged(result: Mapping[str, Any]) -> list[str]:
@@ -203,17 +206,14 @@ def _validation(result: Mapping[str, Any]) -> list[str]:
 
 def _weights(results: Mapping[str, float]) -> list[str]:
     """How much each block of a mixed SemSim counts; nothing of another's."""
-    found = [
-        f"{key.removeprefix(WEIGHT_OF)} {results[key]:.2f}" for key in results if WEIGHT_OF in key
-    ]
-    return [_HTML.weights(found)] if found else []
+    said = weights_words(results)
+    return [_HTML.weights(said)] if said else []
 
 
 def _training(row: TrainingRow) -> list[str]:
     warned = " ⚠" if row.result.get("warnings") else ""
     judged = row.result.get("held_out")
-    beside = (f"semsim:{row.facts.name}.{control}" for control in (START, SHUFFLED))
-    compared = ("semsim", "mse", "ssim", *beside)
+    compared = ("semsim", "mse", "ssim", f"semsim:{row.facts.name}.{START}", SHUFFLED)
     numbers = [None if judged is None else auc_of(judged, metric) for metric in compared]
     cells = ["" if number is None else f"{number:.2f}" for number in numbers]
     if judged and SHUFFLED in judged["absent"]:

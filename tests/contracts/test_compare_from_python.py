@@ -22,7 +22,7 @@ from semsim.ui import ScienceContext, StudyChoice
 from semsim.ui.compare_data import opened
 
 SETS = sorted((ROOT / "data/demo/sets").iterdir())[:4]
-METRICS = ["mse", "psnr", "ssim", "semsim:demo", "semsim:demo.start", "semsim:demo.shuffled"]
+METRICS = ["mse", "psnr", "ssim", "semsim:demo", "semsim:demo.start", "semsim:demo.block"]
 FEW = AnalysisSettings(bootstraps=20, permutations=99)
 WORDS = ("--bootstraps", 20, "--permutations", 99)
 

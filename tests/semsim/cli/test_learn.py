@@ -74,8 +74,8 @@ def test_a_run_prints_held_out_numbers_and_leaves_a_card(files, tmp_path):
 def test_promote_asks_once_more_where_it_lost(files, tmp_path):
     checkpoints = tmp_path / "checkpoints"
     assert run("run", *files, "--name", "mine", "--controls", "start").exit_code == 0
-    assert not (checkpoints / "mine.shuffled.safetensors").exists()
     card = read_card(checkpoints / "mine.safetensors")
+    assert card["held_out"]["shuffled"] is None
     for row in card["held_out"]["against"]:
         row["difference"] = -0.1 if row["control"] else 0.1
     write_record(card_paths(checkpoints / "mine.safetensors")[1], FORMAT, card)

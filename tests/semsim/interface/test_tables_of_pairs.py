@@ -22,7 +22,7 @@ from semsim.sets.reader import read_set
 SETS = sorted((ROOT / "data" / "demo" / "sets").iterdir())[:2]
 FOLDERS = (SETS[0] / "originals", SETS[0] / "reconstructions")
 NAMES = ["mse", "psnr", "ssim", "psnr-registered", "ssim-registered"]
-DEMO = ["semsim:demo", "semsim:demo.start", "semsim:demo.shuffled"]
+DEMO = ["semsim:demo", "semsim:demo.start", "semsim:demo.block"]
 
 
 SPEC = MetricSpec(name="own", title="Own", higher_means_more_leakage=False, per_image=True)

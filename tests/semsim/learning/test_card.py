@@ -49,6 +49,7 @@ def a_card(licence="CC0-1.0", simulated=True):
         **{"n_images": 1, "n_originals": 2, "n_models": 3, "metrics": [row]},
         **{"left_out": {"lpips": "no weights"}, "notes": ["few models"]},
         **{"sample": "held-out", "loss": "pooled", "against": [], "absent": {}},
+        **{"moved": True, "blocks": None, "shuffled": None},
     }
     return {
         **{"format": "semsim-card/1", "name": "mine", "created": "today", "simulated": simulated},
@@ -59,7 +60,12 @@ def a_card(licence="CC0-1.0", simulated=True):
             **{"n_reconstructions": 7, "n_votes": None, "n_annotators": None},
         },
         "split": {"words": "some", "hold_out": "model", "fraction": 0.25, "seed": 0, "unused": 1},
-        **{"settings": {"epochs": 6}, "training": {}, "warnings": [], "versions": {"torch": "2"}},
+        **{
+            "settings": {"epochs": 6, "loss": "pooled"},
+            "training": {},
+            "warnings": [],
+            "versions": {"torch": "2"},
+        },
         **{"held_out": judged, "in_sample": judged},
     }
 

@@ -78,6 +78,7 @@ def test_a_card_says_what_it_lost_to(checkpoints, aucs, said):
     )
     against = difference_rows(table, {"semsim:mine.start": START})
     judged = {"sample": "held-out", "against": against, "absent": {}, "loss": "mixed"}
+    judged |= {"moved": True, "blocks": None, "shuffled": None}
     card = {"format": FORMAT, "held_out": judged}
     (checkpoints / "mine.card.json").write_text(json.dumps(card))
     assert doubt(checkpoints, "mine").endswith(said)

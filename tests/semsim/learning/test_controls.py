@@ -8,6 +8,7 @@ import torch
 
 from semsim.base.intervals import FEW
 from semsim.errors import SettingsError, StopRequestedError
+from semsim.learning import PRESETS
 from semsim.learning.ablations_run import JudgedOrder, Workplace, train_and_judge
 from semsim.learning.card import card_markdown, read_card
 from semsim.learning.card_promoted import promote
@@ -16,18 +17,18 @@ from semsim.learning.controls import (
     beaten,
     check_controls,
     controls_of,
-    halves,
-    shuffled_order,
     verdict_of,
 )
 from semsim.learning.evaluation import evaluate
 from semsim.learning.initial import starts
 from semsim.learning.orders import Order, control_path
+from semsim.learning.shuffles import SHUFFLED, distribution, part_of, train_shuffles
 from semsim.learning.splits import HoldOut
 from semsim.learning.train import train
+from semsim.metrics.blocks import NAMES
 from semsim.metrics.network import load_semsim
-from semsim.metrics.provenance import SHUFFLED, START, read_training
-from semsim.progress import Progress
+from semsim.metrics.provenance import BLOCK, START, read_training
+from semsim.progress import Progress, silent
 from semsim.terminal import TerminalBar
 
 
@@ -52,25 +53,53 @@ def row(metric, difference, low=None, high=None, control="", other_auc=0.5):
 
 
 def judged(*rows, **absent):
-    return {"sample": "held-out", "loss": "pooled", "against": list(rows), "absent": absent}
+    told = {"moved": True, "blocks": None, "shuffled": None}
+    whole = {"sample": "held-out", "loss": "pooled", "against": list(rows), "absent": absent}
+    return {**whole, **told}
+
+
+def shuffles(*aucs, failed=0):
+    """What so many shuffles reach, as `train_shuffles` has it."""
+    rows = [{"rho": None, "tau": None, "auc": {"pooled": auc}, "seconds": 1.0} for auc in aucs]
+    return rows + [{"why": "The loss became nan.", "seconds": 1.0}] * failed
 
 
 def test_every_evaluation_has_the_start_and_the_shuffled_votes(asked, material, place, tmp_path):
     told = []
     outcome = train_and_judge(asked, material, place, tmp_path / "job", told.append)
-    for sample in ("held_out", "in_sample"):
+    for sample, more in (("held_out", [SHUFFLED]), ("in_sample", [])):
         names = [one["metric"] for one in outcome[sample]["metrics"]]
-        assert names[:3] == ["semsim:mine", "semsim:mine.start", "semsim:mine.shuffled"]
+        assert names == ["semsim:mine", "semsim:mine.start", *more, "mse", "ssim", "human"]
         assert outcome[sample]["absent"] == {}
     card = read_card(asked.order.checkpoint)
     text = card_markdown(card)
     assert "| SemSim (mine, before any vote) |" in text
-    assert "| SemSim (mine, on shuffled votes) |" in text
+    assert "| 5 shuffles of the votes: mean [lowest, highest] |" in text
     for sentence in verdict_of(card["held_out"]).sentences:
         assert f"- {sentence}" in text
     done = [progress.done / progress.total for progress in told if progress.total]
     assert done[-1] == 1
-    assert [one for one in told if "d_plus" in one.values][-1].done == told[0].total / 2
+    assert [one for one in told if "d_plus" in one.values][-1].done == told[0].total / 6
+
+
+def test_every_shuffle_is_another_and_all_are_kept_in_the_card(asked, material, place, tmp_path):
+    train_and_judge(asked, material, place, tmp_path / "job")
+    judged = read_card(asked.order.checkpoint)["held_out"]
+    found = judged["shuffled"]
+    each = [row["auc"]["pooled"] for row in found["each"]]
+    assert (len(each), found["n"], found["failed"]) == (5, 5, 0)
+    assert len(set(map(str, found["each"]))) > 1
+    own = next(row for row in judged["metrics"] if row["metric"] == "semsim:mine")
+    reach = sum(auc >= own["auc"]["pooled"]["auc"] for auc in each)
+    assert found["p"] == pytest.approx((1 + reach) / 6)
+    row = next(row for row in judged["metrics"] if row["metric"] == SHUFFLED)
+    pooled = row["auc"]["pooled"]
+    assert (pooled["low"], pooled["high"]) == (min(each), max(each))
+    assert pooled["auc"] == pytest.approx(sum(each) / 5)
+    assert [path.name for path in place.checkpoints.glob("*.safetensors")] == [
+        "mine.safetensors",
+        "mine.start.safetensors",
+    ]
 
 
 def test_the_start_is_the_network_before_it_saw_a_vote(asked, material, place, tmp_path, quick):
@@ -86,27 +115,31 @@ def test_the_start_is_the_network_before_it_saw_a_vote(asked, material, place, t
     assert not torch.equal(start.state_dict()["body.0.weight"], trained["body.0.weight"])
     facts = read_training(control_path(asked.order.checkpoint, START))
     assert (facts.control, facts.n_triplets, facts.simulated) == (START, 0, False)
-    shuffled = read_training(control_path(asked.order.checkpoint, SHUFFLED))
-    assert shuffled.n_triplets == read_training(asked.order.checkpoint).n_triplets
 
 
 def test_a_stop_in_the_control_is_gone_on_from(asked, material, place, tmp_path):
     def stop(progress):
-        if "control" in progress.note and "loss" in progress.note:
+        if "shuffle 3 of 5, epoch 2" in progress.note and "loss" in progress.note:
             raise StopRequestedError("enough")
 
     with pytest.raises(StopRequestedError):
         train_and_judge(asked, material, place, tmp_path / "job", stop)
     first = load_semsim(asked.order.checkpoint).state_dict()
-    train_and_judge(asked, material, place, tmp_path / "job")
+    done = [tmp_path / "job" / SHUFFLED / f"{number}.json" for number in (1, 2)]
+    before = [path.stat().st_mtime_ns for path in done]
+    told = []
+    found = train_and_judge(asked, material, place, tmp_path / "job", told.append)
+    assert [path.stat().st_mtime_ns for path in done] == before
+    shuffles = [one.note for one in told if "control" in one.note]
+    assert shuffles[0].startswith("control, shuffle 3 of 5")
     whole = replace(asked, order=replace(asked.order, checkpoints=tmp_path / "whole"))
-    train_and_judge(whole, material, place, tmp_path / "other")
-    for control in (START, SHUFFLED):
-        one, other = (
-            load_semsim(control_path(each.order.checkpoint, control)).state_dict()
-            for each in (asked, whole)
-        )
-        assert all(torch.equal(one[name], other[name]) for name in one)
+    other = train_and_judge(whole, material, place, tmp_path / "other")
+    assert found["held_out"]["shuffled"] == other["held_out"]["shuffled"]
+    one, same = (
+        load_semsim(control_path(each.order.checkpoint, START)).state_dict()
+        for each in (asked, whole)
+    )
+    assert all(torch.equal(one[name], same[name]) for name in one)
     again = load_semsim(asked.order.checkpoint).state_dict()
     assert all(torch.equal(first[name], again[name]) for name in first)
 
@@ -115,17 +148,9 @@ def test_what_belongs_to_another_checkpoint_is_no_control(asked, material, place
     train_and_judge(asked, material, place, tmp_path / "job")
     checkpoint = asked.order.checkpoint
     found, absent = controls_of(checkpoint)
-    assert (set(found), absent) == ({START, SHUFFLED}, {})
-    start, shuffled = (control_path(checkpoint, one) for one in (START, SHUFFLED))
-    shuffled.write_bytes(checkpoint.read_bytes())
-    start.write_bytes(checkpoint.read_bytes())
-    assert controls_of(checkpoint) == (
-        {},
-        {
-            START: "its start was not kept",
-            SHUFFLED: "not run, since it takes as long again",
-        },
-    )
+    assert (set(found), absent) == ({START}, {})
+    control_path(checkpoint, START).write_bytes(checkpoint.read_bytes())
+    assert controls_of(checkpoint) == ({}, {START: "its start was not kept"})
 
 
 def test_controls_are_no_semsim_of_their_own(asked, material, place, tmp_path):
@@ -133,21 +158,52 @@ def test_controls_are_no_semsim_of_their_own(asked, material, place, tmp_path):
     assert list(starts(place.checkpoints)) == ["mine.safetensors"]
     with pytest.raises(SettingsError, match="name of a control"):
         promote(place.checkpoints, "mine.start")
-    with pytest.raises(SettingsError, match=r"leave out \.shuffled"):
-        _ = replace(asked.order, name="other.shuffled").checkpoint
+    with pytest.raises(SettingsError, match=r"leave out \.block"):
+        _ = replace(asked.order, name="other.block").checkpoint
 
 
 def test_shuffled_votes_keep_what_the_sampler_counts(labels, quick):
     plain = train(labels, replace(quick, epochs=1))
-    shuffled = train(labels, replace(quick, epochs=1, shuffled_votes=True))
+    shuffled = train(labels, replace(quick, epochs=1, shuffle=1))
+    another = train(labels, replace(quick, epochs=1, shuffle=2))
     assert plain.n_triplets == shuffled.n_triplets
     for one, other in zip(plain.training, shuffled.training, strict=True):
         assert one.key == other.key
         assert len(one.recognisable) == len(other.recognisable)
         assert set(one.images) == set(other.images)
-    assert plain.training != shuffled.training
-    order = Order(name="mine", checkpoints=None, settings=quick)
-    assert shuffled_order(order).settings == replace(quick, shuffled_votes=True)
+    assert len({plain.training, shuffled.training, another.training}) == 3
+
+
+def test_a_mixed_one_stands_beside_the_block_that_was_best_where_it_learned(
+    asked, material, place, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("semsim.learning.shuffles.OF_MIXED", 2)
+    settings = replace(PRESETS["mixed"], device="cpu")
+    mixed = replace(asked, order=replace(asked.order, settings=settings))
+    outcome = train_and_judge(mixed, material, place, tmp_path / "job")
+    kept = control_path(mixed.order.checkpoint, BLOCK)
+    (counts,) = [name for name, one in zip(NAMES, load_semsim(kept).weights, strict=True) if one]
+    seen, unseen = (outcome[side]["blocks"] for side in ("in_sample", "held_out"))
+    assert seen["chosen"] == unseen["chosen"] == counts
+    assert seen["auc"][counts] == max(seen["auc"].values())
+    assert set(unseen["auc"]) == set(NAMES)
+    row = next(
+        one for one in outcome["held_out"]["metrics"] if one["metric"] == "semsim:mine.block"
+    )
+    assert row["auc"]["pooled"]["auc"] == pytest.approx(unseen["auc"][counts])
+    assert outcome["held_out"]["shuffled"]["n"] == 2
+    text = card_markdown(read_card(mixed.order.checkpoint))
+    assert "best of its blocks alone" in text
+    assert f"That block is {counts}, chosen where it learned" in text
+    settings = text.partition("## Settings\n")[2].partition("\n## ")[0]
+    assert {line.split(":")[0] for line in settings.splitlines() if line} == {
+        *("- backbone", "- weights", "- input_size", "- loss", "- ordering"),
+        *("- validation_fraction", "- seed"),
+    }
+    pairs = outcome["in_sample"]["n_decided"]
+    assert f"- Fitted 5 weights on {pairs} pairs of an original and a reconstruction" in text
+    assert "an untrained LeNet of seed 0" in text
+    assert "triplets" not in text.partition("## Verdict")[0]
 
 
 def test_there_is_no_other_choice_of_controls():
@@ -156,12 +212,11 @@ def test_there_is_no_other_choice_of_controls():
         check_controls("none")
 
 
-def test_one_bar_for_both_trainings_and_one_set_of_curves():
+def test_one_bar_for_all_trainings_and_one_set_of_curves():
     told = []
-    first, second = halves(told.append, "all")
-    first(Progress(10, 10, "a", {"loss": 1.0}))
-    second(Progress(5, 10, "b", {"loss": 2.0}))
-    assert [(p.done, p.total) for p in told] == [(10, 20), (15, 20)]
+    part_of(told.append, 0, 3)(Progress(10, 10, "a", {"loss": 1.0}))
+    part_of(told.append, 2, 3)(Progress(5, 10, "b", {"loss": 2.0}))
+    assert [(p.done, p.total) for p in told] == [(10, 40), (25, 40)]
     assert [dict(p.values) for p in told] == [{"loss": 1.0}, {}]
 
 
@@ -173,7 +228,8 @@ def test_a_log_has_a_line_an_epoch_of_the_control_as_of_the_training(
     lines = [line.split("% ")[1] for line in capsys.readouterr().err.splitlines()]
     losses = [line.split(" loss ")[0] for line in lines if " loss " in line]
     epochs = [f"epoch {number} of 3:" for number in (1, 2, 3)]
-    assert losses == [*epochs, *(f"control, shuffled votes, {epoch}" for epoch in epochs)]
+    shuffles = [f"control, shuffle {number} of 5" for number in range(1, 6)]
+    assert losses == [*epochs, *(f"{one}, {epoch}" for one in shuffles for epoch in epochs)]
 
 
 @pytest.mark.parametrize(
@@ -204,15 +260,16 @@ def test_a_semsim_that_beats_all_is_called_that():
                 row("psnr", 0.11, 0.02, 0.19, other_auc=0.7),
             ),
             row("semsim:a.start", 0.2, 0.1, 0.3, START),
-            row("semsim:a.shuffled", 0.3, 0.2, 0.4, SHUFFLED),
         )
+        | {"shuffled": distribution(shuffles(*[0.4] * 20), 0.7)}
     )
     assert found.sentences == (
         "Beats PSNR, the best of MSE, PSNR and SSIM here, by 0.11 in AUC [0.02, 0.19] on 8 "
         "held-out originals.",
         "It beats its own start (the same network before it saw a vote) by 0.20 in AUC "
         "[0.10, 0.30].",
-        "It beats the same training on shuffled votes by 0.30 in AUC [0.20, 0.40].",
+        "It beats the same training on shuffled votes: none of 20 reaches its AUC (20 shuffles, "
+        "p = 0.048; mean 0.40, 0.40 to 0.40).",
     )
     assert found.lost == ()
 
@@ -221,7 +278,7 @@ def test_one_that_does_not_beat_its_start_is_called_that():
     found = verdict_of(
         judged(
             *(row("ssim", -0.16, -0.3, 0.02), row("semsim:a.start", 0.02, -0.1, 0.1, START)),
-            shuffled="not run, since it takes as long again",
+            shuffled="not run, since it takes much longer",
         )
     )
     classic, start, shuffled = found.sentences
@@ -232,10 +289,70 @@ def test_one_that_does_not_beat_its_start_is_called_that():
     assert verdict_of(of_mixed).sentences[0].endswith("or from 50 originals on the preset pooled.")
     assert start.startswith("It does not beat its own start")
     assert "ahead of it by 0.02 in AUC [−0.10, 0.10], which chance could do" in start
-    assert "not run, since it takes as long again" in shuffled
+    assert "not run, since it takes much longer" in shuffled
     assert found.lost == ("SSIM",)
     lost = verdict_of(judged(row("semsim:a.start", -0.02, -0.1, 0.1, START)))
     assert lost.lost == ("SEMSIM:A.START",)
+
+
+@pytest.mark.parametrize(
+    ("others", "p", "words"),
+    [
+        (
+            [0.6] * 19 + [0.7],
+            2 / 21,
+            "1 of 20 reaches its AUC (20 shuffles, p = 0.095; ",
+        ),
+        ([0.8] * 3 + [0.6] * 17, 4 / 21, "3 of 20 reach its AUC (20 shuffles, p = 0.19; "),
+        ([0.6, 0.6, 0.5, 0.6, 0.6], 1 / 6, "which chance could do: none of 5 reaches its AUC"),
+    ],
+)
+def test_no_single_shuffle_decides(others, p, words):
+    """A permutation test: those that reach it, ties among them, and it itself, of all."""
+    found = distribution(shuffles(*others, failed=1), 0.7)
+    assert found["p"] == pytest.approx(p)
+    said = verdict_of(judged(row("mse", 0.2, 0.1, 0.3)) | {"shuffled": found}).sentences[-1]
+    assert words in said
+    assert "1 more failed" in said
+    assert "beats" not in said
+    assert (", the least that so many can show" in said) == (len(others) == 5)
+
+
+def test_shuffles_without_an_auc_say_nothing():
+    assert distribution(shuffles(), 0.7) is None
+    assert distribution(shuffles(failed=2), 0.7) is None
+    assert distribution(shuffles(None, None), 0.7) is None
+    assert distribution(shuffles(0.5), None) is None
+
+
+def test_what_moved_no_weight_has_learned_nothing():
+    ahead = judged(row("ssim", 0.12, 0.01, 0.2), row("semsim:a.start", 0.0, 0.0, 0.0, START))
+    (said,) = verdict_of(ahead | {"moved": False}).sentences
+    assert said.startswith("It learned nothing")
+    assert "0.12" not in said
+    assert verdict_of(ahead | {"moved": False}).lost == ("SEMSIM:A.START",)
+
+
+def test_a_fit_that_moves_no_weight_says_so_on_its_card(
+    asked, material, place, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("semsim.learning.mixing.fit", lambda *given: 0.5)
+    mixed = replace(asked.order, settings=replace(PRESETS["mixed"], device="cpu"))
+    order = replace(asked, order=mixed, controls=START)
+    outcome = train_and_judge(order, material, place, tmp_path / "job")
+    assert [value for name, value in outcome["results"].items() if "weight of" in name] == [1.0] * 5
+    text = card_markdown(read_card(mixed.checkpoint))
+    said = text.partition("## Verdict\n")[2].partition("\n## ")[0].split("\n- ")
+    assert len(said) == 1
+    assert said[0].startswith("- It learned nothing")
+
+
+def test_no_shuffle_begins_after_half_an_hour(asked, material, tmp_path, monkeypatch):
+    """At least one is done, however long it takes."""
+    monkeypatch.setattr("semsim.learning.shuffles.LONG", 0)
+    found = {"rho": 0.1, "tau": 0.1, "auc": {"pooled": {"auc": 0.5}}}
+    rows = train_shuffles(asked.order, material.labels, lambda path: found, tmp_path, silent)
+    assert [row["auc"] for row in rows] == [{"pooled": 0.5}]
 
 
 def test_where_there_is_no_auc_nothing_is_claimed(asked, material, place, tmp_path):

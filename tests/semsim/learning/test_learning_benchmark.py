@@ -13,7 +13,10 @@ def test_a_training_is_judged_beside_both_controls(tmp_path):
     text = judged("LeNet", labels, replace(settings, **quick), tmp_path / "learned")
     rows = [line.split("  ")[0] for line in text.splitlines()]
     assert rows[0].startswith("LeNet: 2 originals held out, 1 epochs")
-    controls = ["SemSim (semsim, before any vote)", "SemSim (semsim, on shuffled votes)"]
+    controls = [
+        "SemSim (semsim, before any vote)",
+        "5 shuffles of the votes: mean [lowest, highest]",
+    ]
     assert rows[2:8] == ["SemSim (semsim)", *controls, "MSE", "PSNR", "SSIM"]
     said = text.splitlines()[-2:]
     assert "its own start" in said[0]

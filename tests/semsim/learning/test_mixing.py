@@ -6,10 +6,21 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.metrics import roc_auc_score
 
 from semsim.errors import SettingsError
 from semsim.learning import PRESETS
-from semsim.learning.mixing import balance, block_distances, fit, judged_shares
+from semsim.learning.batches import load_table
+from semsim.learning.epoch import embed
+from semsim.learning.mixing import (
+    balance,
+    block_alone,
+    block_aucs,
+    block_distances,
+    fit,
+    judged_shares,
+)
+from semsim.learning.settings import acting
 from semsim.learning.train import train
 from semsim.learning.triplets import ImageIndex, learnable, take_stock
 from semsim.metrics.blocks import NAMES
@@ -72,6 +83,39 @@ def test_a_training_changes_the_weights_and_not_the_network(labels):
     gained = (after["weights"] / start["weights"]).numpy()
     assert gained[2:4].max() > gained[:2].max()
     assert record.validation_auc > 0.9
+
+
+def test_settings_that_its_card_leaves_out_change_nothing(labels):
+    every = MIXED.result_settings()
+    idle = set(every) - set(acting(every)) - {"shuffle", "epochs", "patience", "batch_norm"}
+    others = {
+        **{"normalize": True, "margin": 3.0, "mining": "semi-hard", "identity_weight": 0.5},
+        **{"lr": 0.5, "lr_drops": (0.1,), "batch_size": 2, "momentum": 0.1, "nesterov": False},
+        **{"weight_decay": 0.1, "triplets_per_original": 2, "augmentation": "none"},
+        **{"collapse_patience": 1, "mixed_precision": True, "small_stem": False},
+    }
+    assert set(others) == idle
+    plain, changed, seeded = (
+        train(labels, settings).model.state_dict()
+        for settings in (MIXED, replace(MIXED, **others), replace(MIXED, seed=1))
+    )
+    assert all(torch.equal(plain[name], changed[name]) for name in plain)
+    assert not torch.equal(plain["weights"], seeded["weights"])
+
+
+def test_a_block_alone_tells_apart_what_it_tells_apart(labels):
+    """As images by its distance: the AUC of a block is that of a SemSim that has no other."""
+    result = train(labels, MIXED)
+    aucs = block_aucs(result.model, result.training)
+    assert set(aucs) == set(NAMES)
+    alone = block_alone(result.model, "structure")
+    assert (alone.weights > 0).tolist() == [name == "structure" for name in NAMES]
+    index = ImageIndex(result.training)
+    pairs, seen = index.judged(result.training)
+    features = embed(alone, load_table(index.paths, 32), np.unique(pairs))
+    near = -(features[pairs[:, 0]] - features[pairs[:, 1]]).norm(dim=1).numpy()
+    assert aucs["structure"] == pytest.approx(roc_auc_score(seen, near))
+    assert block_aucs(result.model, [replace(o, recognisable=()) for o in result.training]) == {}
 
 
 def test_a_resumed_training_is_over(labels):

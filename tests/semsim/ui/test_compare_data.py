@@ -215,7 +215,7 @@ def test_a_semsim_says_whom_it_learned_from(made_context, simulated, original, r
     ("control", "than", "title"),
     [
         ("start", "its own start", "SemSim (mine, before any vote)"),
-        ("shuffled", "the same training on shuffled votes", "SemSim (mine, on shuffled votes)"),
+        ("block", "the best of its blocks alone", "SemSim (mine, its best single block)"),
     ],
 )
 def test_a_semsim_stands_beside_its_controls(made_context, control, than, title):
@@ -223,20 +223,20 @@ def test_a_semsim_stands_beside_its_controls(made_context, control, than, title)
     torch.manual_seed(0)
     model = SemSimModel(ModelSettings(backbone="lenet"), mean=[0.5] * 3, std=[0.2] * 3)
     facts = {"n_originals": 1, "n_triplets": 1, "simulated": False, "created": ""}
-    bare = Training(**facts, versions={}, settings={}, pixels={"symbols/other": [""]})
+    settings = {"loss": "mixed"} if control == "block" else {}
+    bare = Training(**facts, versions={}, settings=settings, pixels={"symbols/other": [""]})
     mine = context.checkpoints / "mine.safetensors"
-    shuffled = {"shuffled_votes": True} if control == "shuffled" else {}
     kept = control_path(mine, control)
-    save_semsim(model, kept, replace(bare, control=control, settings=shuffled))
+    save_semsim(model, kept, replace(bare, control=control))
     save_semsim(model, mine, replace(bare, start=sha256_of(kept) if control == "start" else ""))
 
     def told(*scored):
         found = fresh(made_context(n_images=2, scored=("mse", "semsim:mine", *scored)), VIEW)
         return found, [note for note in found.analysis.notes if than in note]
 
-    # A training on shuffled votes takes as long again, so that it is not asked for where none is.
+    # A block alone is not asked for where it has no scores.
     unscored = [note.endswith("it has no scores here yet.") for note in told()[1]]
-    assert unscored == {"start": [True], "shuffled": []}[control]
+    assert unscored == {"start": [True], "block": []}[control]
     found, (said,) = told(f"semsim:mine.{control}")
     assert found.spec(f"semsim:mine.{control}").title == title
     assert said.startswith(f"SemSim (mine): It does not beat {than}")

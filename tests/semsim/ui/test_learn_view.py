@@ -31,6 +31,7 @@ SCOPES = {"pooled": {"auc": 0.81, "low": 0.7, "high": 0.9}}
 TEST = {
     **{"n_images": 24, "n_originals": 8, "n_models": 3, "left_out": {"lpips": "no <file>; there"}},
     **{"sample": "held-out", "loss": "pooled", "against": [], "absent": {}},
+    **{"moved": True, "blocks": None, "shuffled": None},
     "metrics": [
         {
             **{"metric": "semsim:mine", "title": "SemSim", "auc": SCOPES},
@@ -54,7 +55,7 @@ RESULT = {
     "epochs": 40,
     "warnings": [],
     "results": {"validation_accuracy": 0.914, "n_held_out": 5.0},
-    "settings": {"patience": 0},
+    "settings": {"patience": 0, "loss": "pooled"},
     **JUDGED,
 }
 
@@ -146,7 +147,7 @@ def test_a_result_says_how_good_it_is_where_it_is_and_what_next():
 
 
 def test_originals_that_chose_the_epoch_are_no_test():
-    html = result_html({**RESULT, "settings": {"patience": 10}}, DEMO)
+    html = result_html({**RESULT, "settings": {"patience": 10, "loss": "pooled"}}, DEMO)
     assert "5 originals by which its last epoch was chosen, so that this is no test, the" in html
     assert "it never saw" not in html
 
@@ -207,7 +208,7 @@ def test_no_training_yet_is_said():
 
 def test_a_control_that_was_not_run_is_told_in_the_list():
     held_out = JUDGED["held_out"]
-    quick = held_out | {"absent": {"shuffled": "not run, as it takes as long again"}}
+    quick = held_out | {"absent": {"shuffled": "not run, since it takes much longer"}}
     assert "not run" in trainings_html([row(result=RESULT | {"held_out": quick})])
     assert "not run" not in trainings_html([row(result=RESULT)])
 
@@ -304,7 +305,8 @@ def test_a_split_says_what_is_missing():
 
 
 def test_a_mixed_one_says_what_counts_and_nothing_of_validation_it_had_none_of():
-    results = {"weight of pixels": 0.5, "weight of network": 2.0}
+    results = {"weight of pixels": 0.5, "weight of network": 1.5, "n_pairs": 31.0}
+    settings = {"loss": "mixed", "backbone": "lenet", "weights": "scratch", "seed": 7}
     judged = {
         "sample": "held-out",
         "metrics": [],
@@ -313,10 +315,14 @@ def test_a_mixed_one_says_what_counts_and_nothing_of_validation_it_had_none_of()
         **dict.fromkeys(SIZES, 3),
     }
     split = {"words": "originals it has not seen"}
-    mixed = {**RESULT, "results": results, "epochs": 1, "split": split}
+    mixed = {**RESULT, "results": results, "settings": settings, "epochs": 1, "split": split}
     html = result_html({**mixed, "held_out": judged, "in_sample": judged}, DEMO)
-    assert "1 is what it counted before any vote: pixels 0.50, network 2.00." in html
-    assert "1 epoch." in html
+    assert "is made of pixels 25% (weight 0.50), network 75% (weight 1.50); before any" in html
+    assert "Fitted 2 weights on 31 pairs" in html
+    assert "an untrained LeNet of seed 7" in html
+    assert "triplet" not in html
+    assert "epoch" not in html
+    assert "Learned from 162 triplets of 19 originals in 40 epochs." in result_html(RESULT, DEMO)
     assert "before any vote" not in result_html(RESULT, DEMO)
 
 
