@@ -165,7 +165,7 @@ def _evidence(models, n_images, simulated, specs):
 def _agreement(spec, n):
     # fmt: off
     row = {
-        "metric": spec.name, "title": spec.title, "n": n, "rho": 0.6703, "tau": 0.4725,
+        "metric": spec.name, "title": spec.title, "mark": "", "n": n, "rho": 0.6703, "tau": 0.4725,
         "abs_rho": 0.6703, "abs_tau": 0.4725, "p_rho": 0.0104, "p_tau": 0.0187, "p_kind": "exact",
         "rho_bw_low": 0.18, "rho_bw_high": 0.89, "tau_score_low": 0.12, "tau_score_high": 0.75,
         "interval_undefined": None, "rho_models_low": 0.2, "rho_models_high": 0.91,

@@ -47,7 +47,13 @@ def agreement_table(
     """
     rows = [agreement_row(people, metric, labels, resamples) for metric in metrics]
     table = pd.DataFrame(rows).reindex(columns=list(AGREEMENT_COLUMNS))
-    return table.sort_values("rho", ascending=False, kind="stable", ignore_index=True)
+    return best_first(table.assign(mark=""))
+
+
+def best_first(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows by ρ, the largest first; those with a mark below all others."""
+    by = [table["mark"].ne(""), -table["rho"].astype(float)]
+    return table.iloc[np.lexsort(by[::-1])].reset_index(drop=True)
 
 
 def agreement_row(

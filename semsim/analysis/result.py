@@ -9,6 +9,7 @@ from semsim.analysis.human import title_of
 from semsim.analysis.measures import PEOPLE
 from semsim.errors import SettingsError
 from semsim.metrics.base import MetricSpec
+from semsim.metrics.provenance import is_control
 
 # One row a model. `human` is the model's mean human score under the headline rule. For every
 # metric there are four more columns: <name>, <name>:low, <name>:high, <name>:n_inf.
@@ -22,10 +23,23 @@ MODEL_COLUMNS = (
 # and `score`, which tables, figures and the terminal print, and `models`, a bootstrap. `images` is
 # no such interval but the range of 95 % of the resamples of originals. `loo` leaves one model out;
 # `loo_undefined` names those without which there is no ranking.
+# `mark` says why a metric is below the others and leads nothing, "" of most.
 # `p_kind` is "exact" or "Monte Carlo". `left_out` counts resamples without a ranking. Each kind
 # has a column that says why it has no ends: `interval_undefined` for `bw` and `score`.
 AGREEMENT_COLUMNS = (
-    *("metric", "title", "n", "rho", "tau", "abs_rho", "abs_tau", "p_rho", "p_tau", "p_kind"),
+    *(
+        "metric",
+        "title",
+        "mark",
+        "n",
+        "rho",
+        "tau",
+        "abs_rho",
+        "abs_tau",
+        "p_rho",
+        "p_tau",
+        "p_kind",
+    ),
     *("rho_bw_low", "rho_bw_high", "tau_score_low", "tau_score_high", "interval_undefined"),
     *("rho_models_low", "rho_models_high"),
     *("tau_models_low", "tau_models_high", "rho_images_low", "rho_images_high"),
@@ -129,6 +143,12 @@ class Analysis:
     disagreement: pd.DataFrame
     matrix: pd.DataFrame
     notes: tuple[str, ...] = ()
+
+    @property
+    def candidates(self) -> pd.DataFrame:
+        """The rows of the agreement of metrics that may lead: no controls, and without a mark."""
+        names, marked = self.agreement["metric"], self.agreement["mark"].ne("")
+        return self.agreement[~marked & ~names.map(is_control).astype(bool)]
 
     @property
     def score_title(self) -> str:

@@ -86,7 +86,11 @@ def requested(
         Path, typer.Option(help="Folder of weight files, where SemSims say what they learned from.")
     ] = CHECKPOINTS,
     unseen_by: Annotated[
-        str, typer.Option(help="Name of a SemSim: only originals that it has not seen count.")
+        str,
+        typer.Option(
+            help="Name of a SemSim: only originals that it has not seen count; all for all; left "
+            "out, those that no SemSim here has seen."
+        ),
     ] = "",
     data_dir: Annotated[
         Path, typer.Option(help="Folder of the studio's data, where scores of your own are kept.")

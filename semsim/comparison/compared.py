@@ -1,24 +1,36 @@
 """Votes and scores of one study, gathered, analysed and told: the one way to a comparison."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from semsim.analysis.evidence import gather
+from semsim.analysis.agreement import best_first
+from semsim.analysis.evidence import Evidence, gather
 from semsim.analysis.result import Analysis, AnalysisSettings
 from semsim.analysis.run import analyse
 from semsim.comparison import list_judges
 from semsim.comparison.foreign import foreign_remarks
 from semsim.comparison.list_judges import Weights
 from semsim.comparison.remarks import metric_remarks, training_remarks
-from semsim.comparison.seen_originals import left_out_remark, seen_by, without
+from semsim.comparison.seen_originals import (
+    ALL,
+    exposed,
+    held_out_remark,
+    left_out_remark,
+    seen_by,
+    seen_by_each,
+    uncounted,
+    without,
+)
 from semsim.comparison.study_tables import StudyTables
 from semsim.errors import DataError, SettingsError
 from semsim.kept.versions import software_versions
 from semsim.metrics import MetricSpec
+from semsim.metrics.learned import Seen
+from semsim.metrics.provenance import original_keys
 from semsim.progress import Report, silent
 from semsim.reporting.agreement_text import agreement_text
 from semsim.reporting.bundle import write_bundle
@@ -53,6 +65,7 @@ class Scored:
 class Compared:
     """How well each metric agrees with people, and where the numbers come from.
 
+    seen: by SemSim, what it learned from of the study's originals, where that is known.
     As text it is what `semsim-studio compare` prints.
 
     >>> import pandas as pd, semsim
@@ -68,6 +81,7 @@ class Compared:
 
     analysis: Analysis
     origin: Origin
+    seen: Mapping[str, Seen] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return agreement_text(self.analysis, self.origin)
@@ -131,32 +145,60 @@ def compared(
     """Judge every metric by how well it agrees with people; its notes say what must be known.
 
     A metric whose network ranked the words of the study's lists is left out, and a note says why.
-    checkpoints: where SemSims say what they learned from. unseen_by: of which only the originals
-    count that it has not seen; "" for all. Raises `SemsimError` where tables do not fit.
+    One that learned from the originals that count, or is of the kind of the simulated voters, has
+    a mark, which its title says wherever it stands, and leads nothing.
+    checkpoints: where SemSims say what they learned from. unseen_by: "" for the originals that no
+    SemSim with scores has seen, where there are any; the name of a SemSim for those that it has not
+    seen; `ALL`. Raises `SemsimError` where tables do not fit.
     """
     titles = {spec.name: spec.title for spec in scored.specs}
     refused = list_judges.refused(scored.weights, study.judges)
     kept = scored.refusing([name for name in refused if name in titles])
-    seen = seen_by(checkpoints, unseen_by, study.listed)
+    scored_names = [str(name) for name in kept.table["metric"].unique()]
+    seen = seen_by_each(checkpoints, scored_names, study.listed)
+    by_one = seen_by(checkpoints, "" if unseen_by == ALL else unseen_by, study.listed)
+    held_out = frozenset[str]() if unseen_by else uncounted(seen)
+    left_out = held_out if by_one is None else by_one.seen | by_one.unknown
     evidence = gather(
-        without(seen, study.votes),
-        without(seen, kept.table),
+        without(left_out, study.votes),
+        without(left_out, kept.table),
         kept.specs,
-        labels=None if study.labels is None else without(seen, study.labels),
+        labels=None if study.labels is None else without(left_out, study.labels),
         name=study.name,
     )
-    analysis = analyse(evidence, kept.specs, settings, report)
+    marks = _marks(kept.specs, evidence, seen)
+    specs = [_with_mark(spec, marks[spec.name]) for spec in kept.specs]
+    analysis = analyse(evidence, specs, settings, report)
+    found = analysis.agreement
+    agreement = best_first(found.assign(mark=found["metric"].map(marks)))
     notes = [
         *(f"{titles[name]} is left out: {why}" for name, why in refused.items() if name in titles),
         *list_judges.unknown(analysis.specs, scored.weights, study.judges),
-        *left_out_remark(unseen_by, seen, analysis),
+        *held_out_remark(held_out, len(set(original_keys(study.listed))), analysis),
+        *left_out_remark(unseen_by, by_one, analysis),
         *training_remarks(analysis, checkpoints),
         *metric_remarks(analysis.specs, scored.facts),
         *foreign_remarks(analysis.specs),
         *study.remarks,
     ]
-    noted = replace(analysis, notes=(*analysis.notes, *notes))
-    return Compared(analysis=noted, origin=_origin(study, noted, scored.weights))
+    noted = replace(analysis, agreement=agreement, notes=(*analysis.notes, *notes))
+    return Compared(analysis=noted, origin=_origin(study, noted, scored.weights), seen=seen)
+
+
+def _marks(
+    specs: Sequence[MetricSpec], evidence: Evidence, seen: Mapping[str, Seen]
+) -> dict[str, str]:
+    """By its name why a metric is no candidate, "" of one that is; see `compared`."""
+    counting = set(original_keys(evidence.images))
+    alike = "same kind as the simulated voters" if evidence.simulated else ""
+    return {
+        spec.name: alike if spec.classifier and alike else exposed(spec, seen, counting)
+        for spec in specs
+    }
+
+
+def _with_mark(spec: MetricSpec, mark: str) -> MetricSpec:
+    return replace(spec, title=f"{spec.title} [{mark}]") if mark else spec
 
 
 def _origin(study: StudyTables, analysis: Analysis, weights: Weights) -> Origin:

@@ -34,7 +34,7 @@ class HowToCompare:
     checkpoints: where SemSims say what they learned from. data: of the studio, where scores of
     one's own metrics are kept. headline: human score to rank by; None for the one the study's
     protocol fixed. higher, lower: metrics that are not known here, by which of their values leak
-    more. unseen_by: a SemSim of which only the originals count that it has not seen; "" for all.
+    more. unseen_by: which originals count, as `compared` says.
     """
 
     checkpoints: Path

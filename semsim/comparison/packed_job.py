@@ -26,7 +26,7 @@ class PackOrder:
     """What is to be written: `REPORT` or `EVERYTHING`, and of which view of which study.
 
     protocol: the human score the study's protocol fixed. rule: the one that is ranked by.
-    importer, unseen_by: "" for none. remarks: as those of `StudyTables`.
+    importer: "" for none. unseen_by: as of `compared`. remarks: as those of `StudyTables`.
     """
 
     what: str

@@ -1,6 +1,6 @@
 """Which originals a SemSim learned from, so that it can be judged by the others."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -8,31 +8,41 @@ import pandas as pd
 
 from semsim.analysis.result import Analysis
 from semsim.errors import DataError, WeightsError
-from semsim.learning.card_promoted import promoted
 from semsim.learning.orders import checkpoint_path
+from semsim.metrics import MetricSpec
 from semsim.metrics.learned import Seen, learned_by
 from semsim.metrics.provenance import checkpoint_of, original_keys, read_training
 from semsim.words import agreeing, counted
 
+ALL = "all"  # in place of the name of a SemSim: every original counts
 
-def unseen(labels: pd.DataFrame | None, checkpoints: Path, names: Iterable[str]) -> dict[str, int]:
-    """Of each SemSim that has seen some of the originals, and not others, how many it has not."""
-    if labels is None:
-        return {}
+
+def seen_by_each(
+    checkpoints: Path, metrics: Iterable[str], listed: pd.DataFrame
+) -> dict[str, Seen]:
+    """Of each SemSim among `metrics`, by its name, what it learned from of the originals `listed`.
+
+    Without those of which no checkpoint here says it.
+    """
     found = {}
-    for name in names:
-        with suppress(WeightsError):  # what cannot be read has no number either
+    for name in dict.fromkeys(filter(None, map(checkpoint_of, metrics))):
+        with suppress(WeightsError):
             training = read_training(checkpoints / f"{name}.safetensors")
-            told = learned_by(training).among(labels)
-            if told.unseen and told.seen:
-                found[name] = len(told.unseen)
+            found[name] = learned_by(training).among(listed)
     return found
 
 
-def usually_unseen_by(labels: pd.DataFrame | None, checkpoints: Path) -> str:
-    """The SemSim of the workspace where it has seen some of the originals and not others, or ""."""
-    own = promoted(checkpoints)
-    return next(iter(unseen(labels, checkpoints, [own] if own else [])), "")
+def uncounted(seen: Mapping[str, Seen]) -> frozenset[str]:
+    """The originals that are left out so that the others are held out for every SemSim.
+
+    seen: by SemSim, as `seen_by_each`. One that has seen all of them holds out none, and counts for
+    nothing here; none is left out either where the others together have seen all.
+    """
+    some = [one for one in seen.values() if one.unseen]
+    if not any(one.seen for one in some):
+        return frozenset()
+    left_out = frozenset[str]().union(*(one.seen | one.unknown for one in some))
+    return left_out if left_out < frozenset().union(*(one.told for one in some)) else frozenset()
 
 
 def seen_by(checkpoints: Path, name: str, listed: pd.DataFrame) -> Seen | None:
@@ -57,17 +67,43 @@ def seen_by(checkpoints: Path, name: str, listed: pd.DataFrame) -> Seen | None:
     return found
 
 
-def without(seen: Seen | None, table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of originals that a SemSim did not learn from; scores of whole sets stay."""
-    if seen is None:
-        return table
-    return table[~original_keys(table).isin(seen.seen | seen.unknown)]
+def without(left_out: frozenset[str], table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of all originals but `left_out`; scores of whole sets stay."""
+    return table[~original_keys(table).isin(left_out)] if left_out else table
+
+
+def exposed(spec: MetricSpec, seen: Mapping[str, Seen], counting: Iterable[str]) -> str:
+    """Why a metric is no candidate on the originals `counting`: it learned from them, or may have.
+
+    seen: by SemSim, as `seen_by_each`. "" for one that did not.
+    """
+    name = checkpoint_of(spec.name)
+    if not name:
+        return ""
+    found = seen[name].among(counting) if name in seen else None
+    if found is None or (found.unknown and not found.seen):
+        return "may be trained on these"
+    n, every = len(found.seen), len(found.told)
+    return "" if not n else f"trained on {'these' if n == every else f'{n} of these {every}'}"
+
+
+def held_out_remark(left_out: frozenset[str], n_originals: int, analysis: Analysis) -> list[str]:
+    """What to say where only those originals count that no SemSim of a table learned from."""
+    if not left_out:
+        return []
+    sets = any(not spec.per_image for spec in analysis.specs)
+    said = [
+        f"Only the {n_originals - len(left_out)} of {counted(n_originals, 'original')} count that "
+        "no SemSim here learned from.",
+        "Metrics of sets have their values from all originals." if sets else "",
+    ]
+    return [" ".join(filter(None, said))]
 
 
 def left_out_remark(name: str, seen: Seen | None, analysis: Analysis) -> list[str]:
-    """What to say where only what the SemSim called `name` has not seen counts; "" for all.
+    """What to say where only what the SemSim called `name` has not seen counts.
 
-    seen: what it has seen of all originals, looked at or not.
+    seen: what it has seen of all originals, looked at or not; None where that is not asked.
     """
     if seen is None:
         return []

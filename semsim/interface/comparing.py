@@ -43,7 +43,8 @@ def compare(
     headline: human score that models are ranked by, of `semsim.analysis.human.RULES`; left out,
         the one the study's protocol fixed, else the majority. higher_leaks, lower_leaks: metrics
         of your own, by which of their values leak more. settings: numbers of resamples and their
-        seed. unseen_by: name of a SemSim; only originals that it has not learned from count.
+        seed. unseen_by: name of a SemSim, and only originals that it has not learned from count;
+        "all" for all; left out, those that no SemSim with scores has learned from, if any.
     checkpoints: folder of weights, where SemSims say what they learned from. data: folder of the
         studio, where scores of one's own are kept for a study.
     How it is judged: rank correlation of what people and what a metric say of models, as Sun et al.

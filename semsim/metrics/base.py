@@ -34,6 +34,7 @@ class MetricSpec:
     libraries: distributions that compute it, besides those every result depends on.
     smallest_side: of an image it can judge, in pixels.
     yes_or_no: each value is 0 or 1, so that the mean over images is a rate.
+    classifier: one of the product's own classifiers computes it, as those are that simulate voters.
     """
 
     name: str
@@ -46,6 +47,7 @@ class MetricSpec:
     libraries: tuple[str, ...] = ()
     smallest_side: int = 1
     yes_or_no: bool = False
+    classifier: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ a table may call a data set by another name, or by none.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -52,6 +52,11 @@ class Seen:
     @property
     def by_name(self) -> frozenset[str]:
         return frozenset(key for key, (_, by_name) in self.told.items() if by_name)
+
+    def among(self, keys: Iterable[str]) -> Seen:
+        """The same of the originals `keys` alone."""
+        told = {key: self.told[key] for key in keys if key in self.told}
+        return Seen(told=told, namesakes=self.namesakes & told.keys())
 
     def _that_are(self, wanted: bool | None) -> frozenset[str]:
         return frozenset(key for key, (seen, _) in self.told.items() if seen is wanted)

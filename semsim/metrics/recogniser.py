@@ -33,6 +33,7 @@ class Recogniser:
             higher_means_more_leakage=True,
             per_image=True,
             yes_or_no=True,
+            classifier=True,
         )
 
     def files(self, resources: Resources) -> tuple[Path, ...]:
@@ -64,6 +65,7 @@ class ClassifierDistance:
             title=f"Fréchet distance ({self.classifier})",
             higher_means_more_leakage=False,
             per_image=False,
+            classifier=True,
         )
 
     def files(self, resources: Resources) -> tuple[Path, ...]:

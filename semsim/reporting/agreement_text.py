@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from semsim.analysis.agreement import best_first
 from semsim.analysis.result import Analysis, Ceiling
 from semsim.reporting.methods import Origin, warnings
 from semsim.reporting.notation import NONE, p_value, reason, with_interval_or_why
@@ -10,8 +11,7 @@ from semsim.terminal import text_table
 
 def agreement_text(analysis: Analysis, origin: Origin) -> str:
     """What a terminal shows: notes, the agreement of every metric, and the human ceiling."""
-    ordered = analysis.agreement.sort_values("rho", ascending=False, kind="stable")
-    rows = [_agreement_line(row) for _, row in ordered.iterrows()]
+    rows = [_agreement_line(row) for _, row in best_first(analysis.agreement).iterrows()]
     header = ["metric", "n", "|ρ|", "|τ|", "ρ [95 %]", "p", "τ [95 %]", "p", ""]
     ceiling = analysis.ceiling
     limit = (

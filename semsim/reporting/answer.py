@@ -35,11 +35,14 @@ class Answer:
 
 
 def answer_of(analysis: Analysis) -> Answer:
-    """What a comparison answers. A SemSim's controls are no candidates; they judge the SemSim."""
-    known = analysis.agreement.dropna(subset=["rho"])
-    table = known[~known["metric"].map(is_control).astype(bool)]
+    """What a comparison answers. A SemSim's controls are no candidates; they judge the SemSim.
+
+    Neither is a metric with a mark: it is named beside, with what its mark says.
+    """
+    table = analysis.candidates.dropna(subset=["rho"])
     simulated = analysis.evidence.simulated
-    beside = [*_who_voted(simulated), *_ceiling_unknown(analysis), *_verdict(analysis, table)]
+    beside = [*_who_voted(simulated), *_behind(analysis), *_ceiling_unknown(analysis)]
+    beside += _verdict(analysis, table)
     if table.empty:
         return Answer(lead=(_nothing(analysis),), beside=tuple(beside))
     top = table[table["rho"] == table["rho"].max()]
@@ -58,6 +61,13 @@ def _who_voted(simulated: bool) -> list[str]:
     return ["A program voted in this study: nothing here is about people."] if simulated else []
 
 
+def _behind(analysis: Analysis) -> list[str]:
+    """The metrics with a mark that would be candidates without it; their titles say the mark."""
+    rows = analysis.agreement.dropna(subset=["rho"])
+    titles = rows["title"][rows["mark"].ne("") & ~rows["metric"].map(is_control).astype(bool)]
+    return [f"Not in the lead: {_some(titles)}."] if len(titles) else []
+
+
 def _ceiling_unknown(analysis: Analysis) -> list[str]:
     why = analysis.ceiling.undefined
     return [f"How well people agree among themselves is not known: {why}."] if why else []
@@ -72,6 +82,8 @@ def _verdict(analysis: Analysis, table: pd.DataFrame) -> list[str]:
 
 
 def _nothing(analysis: Analysis) -> Said:
+    if _behind(analysis):
+        return "No metric can be judged by these votes.", False
     whys = [why for why in map(reason, analysis.agreement["undefined"]) if why]
     if not whys:
         return "No metric has scores yet, so none can be compared with people.", False

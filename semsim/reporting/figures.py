@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
+from semsim.analysis.agreement import best_first
 from semsim.analysis.result import Analysis
 from semsim.errors import UnknownNameError
 from semsim.metrics.base import MetricSpec
@@ -88,6 +89,6 @@ def names_of(analysis: Analysis, spec: MetricSpec) -> list[str]:
 
 
 def by_agreement(analysis: Analysis) -> list[MetricSpec]:
-    """The metrics, the one that agrees best with people first, undefined ones last."""
-    rho = analysis.agreement.set_index("metric")["rho"].fillna(-2.0)
-    return sorted(analysis.specs, key=lambda spec: -float(rho.get(spec.name, -2.0)))
+    """The metrics, the one that agrees best with people first, as `best_first` has them."""
+    names = [*best_first(analysis.agreement)["metric"], *(spec.name for spec in analysis.specs)]
+    return sorted(analysis.specs, key=lambda spec: names.index(spec.name))

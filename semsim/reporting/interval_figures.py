@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from semsim.analysis.agreement import best_first
 from semsim.analysis.human import title_of
 from semsim.analysis.result import Analysis, Ceiling
 from semsim.base.intervals import RULE
@@ -33,8 +34,7 @@ _RULE_COLUMNS = ("human_score", "rho", "low", "high")
 
 def forest(analysis: Analysis) -> Drawn:
     """ρ and τ of every metric with people, best first, against the human ceiling."""
-    rows = analysis.agreement.assign(kind="metric")
-    rows = rows.sort_values("rho", ascending=False, na_position="last", kind="stable")
+    rows = best_first(analysis.agreement).assign(kind="metric")
     frame = pd.DataFrame([*rows[_FOREST].to_dict("records"), _ceiling_row(analysis.ceiling)])
     return Drawn(
         title="Agreement of each metric with people",

@@ -110,11 +110,11 @@ def _possible(
     context: ScienceContext, study_id: str, asked: Asked
 ) -> tuple[Comparison, Asked, str]:
     """What is asked for; by the clean original, and why, where the other cannot be had."""
-    found = opened(context, study_id, asked.rule, asked.reference, asked.unseen_by)
+    found = opened(context, study_id, asked.rule, asked.reference, asked.originals)
     if found.view.reference == USUAL_REFERENCE or found.knows_attacked:
         return found, asked, ""
     asked = replace(asked, reference=USUAL_REFERENCE)
-    found = opened(context, study_id, asked.rule, asked.reference, asked.unseen_by)
+    found = opened(context, study_id, asked.rule, asked.reference, asked.originals)
     return found, asked, compare_view.not_recorded()
 
 
@@ -170,7 +170,7 @@ def _part(context: ScienceContext, asked: Asked, name: str, *, newcomer: bool) -
 
 def _held(context: ScienceContext, study: str, asked: Asked) -> tuple[Comparison, Asked]:
     """What the page shows of a study."""
-    comparison = held(context, study, asked.rule, asked.reference, asked.unseen_by)
+    comparison = held(context, study, asked.rule, asked.reference, asked.originals)
     return _answered(context, comparison, asked)
 
 

@@ -23,7 +23,8 @@ TABS = {
 class Asked:
     """The address of a view, each part "" where it leaves the choice to the page.
 
-    way: which disagreements. model: key of a model. shown: what a tab shows of several things.
+    originals: which count, as `semsim.comparison.compared.compared` says. way: which disagreements.
+    model: key of a model. shown: what a tab shows of several things.
     row: of an image. at: where a list begins. several: ids of studies with a space between.
     """
 
@@ -39,11 +40,6 @@ class Asked:
     row: str = ""
     at: str = ""
     several: str = ""
-
-    @property
-    def unseen_by(self) -> str | None:
-        """Whose unseen originals count: None leaves it to the page, "" is all of them."""
-        return {"": None, "all": ""}.get(self.originals, self.originals)
 
     @property
     def start(self) -> int:

@@ -17,12 +17,12 @@ from semsim.comparison.compared import Scored, compared
 from semsim.comparison.foreign import directions_in, spec_of
 from semsim.comparison.list_judges import refused, weights_at_hand
 from semsim.comparison.own_scores import joined
-from semsim.comparison.seen_originals import unseen, usually_unseen_by
+from semsim.comparison.seen_originals import uncounted
 from semsim.comparison.study_tables import PICTURES, StudyTables, imported_tables
 from semsim.errors import DataError
 from semsim.importers.import_folder import list_imports
 from semsim.metrics import Metric, MetricSpec, Resources, all_metrics, find_metric
-from semsim.metrics.provenance import checkpoint_of, original_keys
+from semsim.metrics.provenance import original_keys
 from semsim.reporting.figures import by_agreement
 from semsim.reporting.gallery import voters
 from semsim.reporting.methods import Origin
@@ -48,7 +48,7 @@ class View:
 
     rule: the human score models are ranked by.
     reference: what reconstructions are measured against, a key of `REFERENCES`.
-    unseen_by: name of a SemSim: only originals that it has not learned from count; "" for all.
+    unseen_by: which originals count, as `semsim.comparison.compared.compared` says.
     """
 
     study: str
@@ -73,8 +73,8 @@ class Comparison:
     unavailable: metrics without their weights, with the reason.
     origin: where the numbers come from, for the report.
     unseen: of each SemSim that learned from some of the study's originals and not from others, how
-        many it has not seen. n_originals: how many there are, looked at or not.
-    usually_unseen_by: whose unseen originals count where nobody has chosen; "" for all.
+        many it has not seen. n_held_out: how many no SemSim has seen where some have seen others, 0
+        where none does. n_originals: how many there are, looked at or not.
     version: of the votes, scores and weights it was made from.
     """
 
@@ -89,8 +89,8 @@ class Comparison:
     origin: Origin
     unavailable: tuple[tuple[MetricSpec, str], ...] = ()
     unseen: Mapping[str, int] = field(default_factory=dict)
+    n_held_out: int = 0
     n_originals: int = 0
-    usually_unseen_by: str = ""
     version: str = ""
 
     @property
@@ -176,13 +176,13 @@ def opened(
     study_id: str,
     rule: str | None = None,
     reference: str | None = None,
-    unseen_by: str | None = None,
+    unseen_by: str = "",
 ) -> Comparison:
     """The comparison of a study by its id as votes and scores are now, all read once.
 
-    rule: None for the one its protocol fixed. reference: None for the clean original. unseen_by:
-    None leaves it to the SemSim of the workspace: what it learned from is left out. Raises
-    `DataError` for a study, or a reference, that there is not, or tables that do not fit together.
+    rule: None for the one its protocol fixed. reference: None for the clean original. unseen_by: as
+    `semsim.comparison.compared.compared` says. Raises `DataError` for a study, or a reference, that
+    there is not, or tables that do not fit together.
     """
     study = _exactly(context, study_id)
     reference = reference or USUAL_REFERENCE
@@ -190,18 +190,17 @@ def opened(
         raise DataError(f"No reference is called {reference!r}. Known: {', '.join(REFERENCES)}.")
     with _reading:
         tables = _tables(context, study)
-        usual = usually_unseen_by(tables.labels, context.checkpoints)
         view = View(
             study=study_id,
             rule=rule or study.headline,
             reference=reference,
-            unseen_by=usual if unseen_by is None else unseen_by,
+            unseen_by=unseen_by,
         )
         version = _version(context, tables)
         found = context.kept.pop(view, None)
         if found is None or (found.version, found.study) != (version, study):
             made = _read(context, study, tables, view, version)
-            found = replace(made, usually_unseen_by=usual, version=version)
+            found = replace(made, version=version)
         context.kept[view] = found
         _forget(context.kept)
         return found
@@ -226,7 +225,7 @@ def held(
     study_id: str,
     rule: str | None = None,
     reference: str | None = None,
-    unseen_by: str | None = None,
+    unseen_by: str = "",
 ) -> Comparison:
     """The comparison as it was last shown; `opened` now if it never was."""
     shown = [
@@ -241,7 +240,7 @@ def held(
         study=study_id,
         rule=rule or last.study.headline,
         reference=reference or USUAL_REFERENCE,
-        unseen_by=last.usually_unseen_by if unseen_by is None else unseen_by,
+        unseen_by=unseen_by,
     )
     return context.kept.get(view) or fresh(context, view)
 
@@ -335,7 +334,7 @@ def _read(
     settings = AnalysisSettings(headline=view.rule)
     made = compared(tables, scored, settings, context.checkpoints, view.unseen_by)
     offered = {name: spec for name, spec in specs.items() if name not in dependent}
-    learned = [name for name in map(checkpoint_of, specs) if name]
+    n_originals = len(set(original_keys(tables.listed)))
     return Comparison(
         study=study,
         view=view,
@@ -347,8 +346,11 @@ def _read(
         analysis=made.analysis,
         origin=made.origin,
         unavailable=tuple((specs[name], why) for name, why in book.unavailable.items()),
-        unseen=unseen(tables.labels, context.checkpoints, learned),
-        n_originals=len(set(original_keys(tables.listed))),
+        unseen={
+            name: len(one.unseen) for name, one in made.seen.items() if one.seen and one.unseen
+        },
+        n_held_out=n_originals - len(left_out) if (left_out := uncounted(made.seen)) else 0,
+        n_originals=n_originals,
     )
 
 

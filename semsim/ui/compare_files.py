@@ -57,7 +57,7 @@ def router(context: ScienceContext) -> APIRouter:
         study: Annotated[list[str], Query()],
         rule: str | None = None,
         reference: str | None = None,
-        unseen_by: str | None = None,
+        unseen_by: str = "",
         metric: str | None = None,
     ) -> Response:
         try:

@@ -1,16 +1,16 @@
 """The tab "How solid" of Compare: what the answer depends on, one question at a time."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from semsim.analysis.human import title_of
+from semsim.analysis.result import Analysis
 from semsim.analysis.roc import scale_differs
 from semsim.errors import SemsimError
-from semsim.metrics.provenance import is_control
 from semsim.reporting import tables
 from semsim.reporting.inline import Mark, axis_of, line
 from semsim.reporting.notation import interval, number, p_value, reason
@@ -52,7 +52,9 @@ def _rules(context: ScienceContext, comparison: Comparison, asked: Asked) -> str
     rules = [str(rule) for rule in dict.fromkeys(analysis.rules["rule"])]
     table = table.reindex(index=list(analysis.agreement["metric"]), columns=rules)
     names = {rule: title_of(analysis.evidence, rule) for rule in rules}
-    said = same_best({names[rule]: table[rule] for rule in rules}, _titles(comparison), "rule")
+    said = same_best(
+        {names[rule]: table[rule] for rule in rules}, _titles(comparison), "rule", _behind(analysis)
+    )
     return _numbers(table.rename(columns=names), comparison, said, names[comparison.view.rule])
 
 
@@ -74,7 +76,12 @@ def _reference(context: ScienceContext, comparison: Comparison, asked: Asked) ->
             return str(HTML.no_reference(asked, REFERENCES[reference], reference))
     table = pd.DataFrame(columns).sort_values("clean", ascending=False)
     names = {name: REFERENCES[name] for name in columns}
-    said = same_best({names[one]: table[one] for one in names}, _titles(comparison), "reference")
+    said = same_best(
+        {names[one]: table[one] for one in names},
+        _titles(comparison),
+        "reference",
+        _behind(comparison.analysis),
+    )
     return _numbers(
         table.rename(columns=names), comparison, said, names.get(comparison.view.reference)
     )
@@ -104,7 +111,9 @@ def _influence(context: ScienceContext, comparison: Comparison, asked: Asked) ->
         )
     heads = ["Metric", _axis_words(axis), "one left out", "least without"]
     heads += [f"without {name}" for name in left]
-    return str(HTML.numbers(Grid(said=without_one(_first(table)), heads=heads, rows=rows)))
+    return str(
+        HTML.numbers(Grid(said=without_one(_first(analysis, table)), heads=heads, rows=rows))
+    )
 
 
 def without_one(row: pd.Series) -> str:
@@ -125,10 +134,17 @@ def without_one(row: pd.Series) -> str:
     return f"{told}: no model carries it."
 
 
-def _first(table: pd.DataFrame) -> pd.Series:
-    """The row of the metric that agrees best; of a control only where there is nothing else."""
-    own = table[~table["metric"].map(is_control)]
+def _first(analysis: Analysis, table: pd.DataFrame) -> pd.Series:
+    """The row of the candidate that agrees best; of another only where there is no candidate."""
+    own = table[table["metric"].isin(analysis.candidates["metric"])]
     return (table if own.empty else own).iloc[0]
+
+
+def _behind(analysis: Analysis) -> frozenset[str]:
+    """Names of the metrics that lead nothing, against any reference."""
+    leading = analysis.agreement["metric"].isin(analysis.candidates["metric"])
+    names = analysis.agreement["metric"][~leading]
+    return frozenset(str(name).partition("@")[0] for name in names)
 
 
 def _differences(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
@@ -178,7 +194,7 @@ def _images(context: ScienceContext, comparison: Comparison, asked: Asked) -> st
         ]
         for _, row in pooled.iterrows()
     ]
-    best = _first(pooled)
+    best = _first(comparison.analysis, pooled)
     within = best["title"] in scale_differs(table)
     share = by_scope.loc[best["metric"], "within original"] if within else best["auc"]
     said = (
@@ -246,14 +262,17 @@ def _numbers(table: pd.DataFrame, comparison: Comparison, said: str, marked: str
     )
 
 
-def same_best(columns: dict[str, pd.Series], titles: dict[str, str], what: str) -> str:
-    """Whether the same metric agrees best in every column, controls aside, in a sentence.
+def same_best(
+    columns: dict[str, pd.Series], titles: dict[str, str], what: str, behind: Collection[str] = ()
+) -> str:
+    """Whether the same metric agrees best in every column, in a sentence.
 
     columns: ρ of each metric, by its name, under each choice. titles: of metrics. what: is chosen.
+    behind: names, without the reference, of those that lead nothing.
     """
     best: dict[str, list[str]] = {}
     for name, rho in columns.items():
-        ranked = rho[[not is_control(str(metric)) for metric in rho.index]].dropna()
+        ranked = rho[[str(one).partition("@")[0] not in behind for one in rho.index]].dropna()
         leading = ranked.index[ranked >= ranked.max() - _SLACK]
         best[name] = [titles.get(str(metric), str(metric)) for metric in leading]
     known = {name: titles for name, titles in best.items() if titles}

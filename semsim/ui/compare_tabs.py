@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from semsim.analysis.agreement import best_first
 from semsim.analysis.evidence import model_key
+from semsim.comparison.seen_originals import ALL
 from semsim.metrics import MetricSpec
 from semsim.metrics.provenance import is_control
 from semsim.reporting import figures, tables
@@ -61,7 +63,7 @@ def answer(context: ScienceContext, comparison: Comparison, asked: Asked) -> str
     """The sentence with the answer, every metric's agreement, and the chosen one beside it."""
     analysis = comparison.analysis
     chosen = comparison.spec(asked.metric)
-    table = analysis.agreement.sort_values("rho", ascending=False, kind="stable")
+    table = best_first(analysis.agreement)
     ceiling = analysis.ceiling
     band = (_float(ceiling.rho_low), _float(ceiling.rho_high))
     axis = axis_of([*table["rho_bw_low"], *table["rho"], band[0]])
@@ -79,14 +81,12 @@ def answer(context: ScienceContext, comparison: Comparison, asked: Asked) -> str
 def _of_which_originals(comparison: Comparison) -> list[str]:
     """That not all originals count, where they do not: other pages have other numbers then."""
     name = comparison.view.unseen_by
-    if not name:
+    if name == ALL or not (name or comparison.n_held_out):
         return []
+    who = f"SemSim ({name}) has not" if name else "no SemSim here has"
     counting = comparison.analysis.evidence.images[["dataset", "image_id"]].drop_duplicates()
     every = counted(comparison.n_originals, "original")
-    return [
-        f"All this is on the {len(counting):,} of {every} that SemSim ({name}) has not seen; "
-        "Results counts all."
-    ]
+    return [f"All this is on the {len(counting):,} of {every} that {who} seen; Results counts all."]
 
 
 def _forest_row(row: pd.Series, axis: tuple[float, float], band: tuple[float, float]) -> object:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from semsim.analysis.human import rules_of, title_of
+from semsim.comparison.seen_originals import ALL
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.reporting.writing import png_address
@@ -94,21 +95,27 @@ def head(comparison: Comparison) -> str:
         (rule, title_of(evidence, rule) + (" (protocol)" if rule == protocol else ""))
         for rule in rules_of(evidence)
     ]
-    originals = []
-    if comparison.unseen or view.unseen_by:
-        every = f"all {comparison.n_originals}, also what a SemSim learned from"
-        left = [
-            (name, f"the {n} SemSim ({name}) has not seen") for name, n in comparison.unseen.items()
-        ]
-        originals = [("all", every), *left]
+    originals = _originals(comparison)
     fixed = title_of(evidence, protocol)
     departs = "" if view.rule == protocol else f"The protocol fixed '{fixed}' before any vote."
-    chosen = (view.rule, view.reference, view.unseen_by or "all")
+    chosen = (view.rule, view.reference, view.unseen_by or originals[0][0])
     simulated = comparison.study.simulated
     offered = {*REFERENCES} if comparison.knows_attacked else {"clean", view.reference}
     against = [(name, words) for name, words in REFERENCES.items() if name in offered]
     study = comparison.study.id
     return str(HTML.head(study, chosen, rules, against, originals, simulated, departs))
+
+
+def _originals(comparison: Comparison) -> list[tuple[str, str]]:
+    """Which originals can be chosen, what the page chooses first."""
+    n, every = comparison.n_held_out, comparison.n_originals
+    held_out = [("", f"the {n} of {every} that no SemSim here has seen")] if n else []
+    left = [
+        (name, f"the {k} SemSim ({name}) has not seen") for name, k in comparison.unseen.items()
+    ]
+    if len(left) == 1 and n:
+        left = []  # the same
+    return [*held_out, (ALL, f"all {every}, also what a SemSim learned from"), *left]
 
 
 def tabs(asked: Asked, chosen: str) -> str:

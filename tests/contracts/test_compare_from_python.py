@@ -109,7 +109,7 @@ def test_python_says_what_the_page_shows(study, frames, tmp_path):
     )
     resources = Resources(checkpoints=context.checkpoints, classifiers=())
     score_sets(pair_sets_of_labels(frames[1]), METRICS, resources, tmp_path / "scores")
-    page = opened(context, made.id, unseen_by="").analysis
+    page = opened(context, made.id).analysis
     names = [spec.name for spec in page.specs]
     assert set(names) == set(METRICS)
     scores = semsim.score(frames[1], names, checkpoints=context.checkpoints)

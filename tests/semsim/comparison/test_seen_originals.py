@@ -10,6 +10,7 @@ from made_weights import make_semsim
 import semsim
 from semsim.analysis.result import AnalysisSettings
 from semsim.campaign.campaign_job import load
+from semsim.comparison.seen_originals import ALL
 from semsim.datasets import DATASETS
 from semsim.errors import DataError
 from semsim.images import write_png
@@ -18,6 +19,7 @@ from semsim.metrics.learned import Learned
 from semsim.metrics.network import save_semsim
 from semsim.metrics.provenance import read_training
 from semsim.registry import read_plugin
+from semsim.reporting.report import report_html
 
 N, LEARNED = 5, 3
 FEW = AnalysisSettings(bootstraps=10, permutations=10)
@@ -55,15 +57,26 @@ def checkpoints(labels, tmp_path):
     return folder
 
 
-def notes(labels, checkpoints, name, *, with_labels=True, unseen_by="", **told):
+def notes(labels, checkpoints, name, *, with_labels=True, unseen_by=ALL, **told):
+    found = judged(labels, checkpoints, name, with_labels=with_labels, unseen_by=unseen_by, **told)
+    ours = [note for note in found.analysis.notes if f"SemSim ({name})" in note]
+    said = " ".join(note for note in ours if "own start" not in note)
+    mark = found.agreement.set_index("metric")["mark"][f"semsim:{name}"]
+    return said.replace(f"SemSim ({name}) [{mark}]", f"SemSim ({name})")
+
+
+def judged(labels, checkpoints, *names, with_labels=True, unseen_by=ALL, **told):
     draw = np.random.default_rng(0)
     images = labels.drop(columns=["original", "reconstruction"]).assign(**told)
     votes = images.merge(pd.DataFrame({"annotator": list("AB")}), how="cross")
     votes = votes.assign(recognised=draw.random(len(votes)) < 0.5)
-    scores = images.assign(metric=f"semsim:{name}", value=draw.random(len(images)))
+    scores = pd.concat(
+        images.assign(metric=metric, value=draw.random(len(images)))
+        for metric in [*(f"semsim:{name}" for name in names), "psnr"]
+    )
     if "dataset" in told:
         votes, scores = (table.drop(columns="dataset") for table in (votes, scores))
-    found = semsim.compare(
+    return semsim.compare(
         votes,
         scores,
         labels if with_labels else None,
@@ -72,8 +85,6 @@ def notes(labels, checkpoints, name, *, with_labels=True, unseen_by="", **told):
         checkpoints=checkpoints,
         data=checkpoints / "none",
     )
-    ours = [note for note in found.analysis.notes if f"SemSim ({name})" in note]
-    return " ".join(note for note in ours if "own start" not in note)
 
 
 def test_the_same_pictures_are_known_by_their_pixels(labels, checkpoints):
@@ -135,3 +146,74 @@ def test_scores_of_a_semsim_whose_checkpoint_is_not_here_tell_nothing(labels, ch
     said = notes(labels(0), checkpoints, "elsewhere")
     unknown = "not known which of these originals it learned from, as no checkpoint here says it."
     assert said == f"SemSim (elsewhere): {unknown}"
+
+
+def images_of(found):
+    return set(found.analysis.evidence.images["image_id"])
+
+
+def test_held_out_originals_count_where_nobody_says_which(labels, checkpoints):
+    table = labels(0)
+    found = judged(table, checkpoints, "new", unseen_by="")
+    assert images_of(found) == set(table["image_id"].unique()[LEARNED:])
+    assert set(found.agreement["mark"]) == {""}
+    assert any(
+        note.startswith("Only the 2 of 5 originals count that no SemSim here learned from.")
+        for note in found.analysis.notes
+    )
+
+
+def test_what_a_semsim_learned_from_is_said_in_its_name_and_puts_it_below_the_others(
+    labels, checkpoints
+):
+    found = judged(labels(0), checkpoints, "new")
+    last = found.agreement.iloc[-1]
+    assert (last["metric"], last["mark"]) == ("semsim:new", "trained on 3 of these 5")
+    assert last["title"] == "SemSim (new) [trained on 3 of these 5]"
+    for told in (str(found), report_html(found.analysis)):
+        assert last["title"] in told
+    assert list(found.analysis.candidates["metric"]) == ["psnr"]
+
+
+def test_where_nothing_is_held_out_all_count_and_what_saw_them_is_marked(labels, checkpoints):
+    table = labels(0)
+    seen = table[table["image_id"].isin(table["image_id"].unique()[:LEARNED])]
+    found = judged(seen, checkpoints, "new", unseen_by="")
+    assert images_of(found) == set(seen["image_id"])
+    marks = found.agreement.set_index("metric")["mark"]
+    assert marks["semsim:new"] == "trained on these"
+    # One that has seen all of them does not keep the other from its held-out originals.
+    facts = read_training(checkpoints / "new.safetensors")
+    record = Learned(pictures={}).and_from(table).record()
+    model = make_semsim(checkpoints / "every.safetensors", simulated=False)
+    save_semsim(model, checkpoints / "every.safetensors", replace(facts, pixels=record))
+    found = judged(table, checkpoints, "new", "every", unseen_by="")
+    assert images_of(found) == set(table["image_id"].unique()[LEARNED:])
+    marks = found.agreement.set_index("metric")["mark"]
+    assert (marks["semsim:new"], marks["semsim:every"]) == ("", "trained on these")
+
+
+def test_one_of_which_nothing_is_known_may_be_trained_on_them(labels, checkpoints):
+    marks = judged(labels(0), checkpoints, "elsewhere", unseen_by="").agreement
+    assert marks.set_index("metric")["mark"]["semsim:elsewhere"] == "may be trained on these"
+
+
+def test_a_classifier_is_of_the_kind_of_simulated_voters(labels, checkpoints):
+    images = labels(0).drop(columns=["original", "reconstruction"])
+    draw = np.random.default_rng(0)
+    votes = images.merge(pd.DataFrame({"annotator": list("AB")}), how="cross")
+    votes = votes.assign(recognised=draw.random(len(votes)) < 0.5)
+    shares = votes.groupby(["model", "image_id"])["recognised"].transform("mean")
+    told = votes.assign(value=shares).drop_duplicates(["model", "image_id"])
+    scores = pd.concat(
+        told[[*images, "value"]].assign(metric=name, value=told["value"] * sign)
+        for name, sign in (("recogniser", 1), ("psnr", -1))
+    )
+    for simulated in (False, True):
+        found = semsim.compare(
+            votes.assign(simulated=simulated), scores, settings=FEW, checkpoints=checkpoints
+        )
+        first, last = found.agreement["metric"]
+        marks = found.agreement.set_index("metric")["mark"]
+        assert (first, last) == (("psnr", "recogniser") if simulated else ("recogniser", "psnr"))
+        assert marks["recogniser"] == ("same kind as the simulated voters" if simulated else "")

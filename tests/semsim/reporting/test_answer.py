@@ -32,7 +32,7 @@ def analysis(rhos, p=None, low=0.2, **changes):
     ]
     return replace(
         full,
-        agreement=pd.DataFrame(rows).assign(rho_bw_high=0.99, undefined=None),
+        agreement=pd.DataFrame(rows).assign(mark="", rho_bw_high=0.99, undefined=None),
         differences=pd.DataFrame(pairs, columns=["metric_a", "metric_b", "difference", "p_holm"]),
         **changes,
     )
@@ -122,7 +122,14 @@ def test_without_a_ceiling_or_a_ranking_the_reason_is_said():
     found = answer_of(analysis({"a": 0.95}, ceiling=Ceiling(undefined="1 annotator")))
     assert "themselves" not in found.text
     assert found.beside == ("How well people agree among themselves is not known: 1 annotator.",)
-    rows = {"metric": "a", "title": "Alpha", "n": 2, "rho": np.nan, "undefined": "2 models"}
+    rows = {
+        "metric": "a",
+        "title": "Alpha",
+        "mark": "",
+        "n": 2,
+        "rho": np.nan,
+        "undefined": "2 models",
+    }
     short = replace(analysis({"a": 0.9}), agreement=pd.DataFrame([rows]))
     assert answer_of(short).text == "No metric can be compared with people yet: 2 models."
     assert answer_of(empty_analysis()).text.startswith("No metric has scores yet")
@@ -136,3 +143,18 @@ def test_a_semsim_is_judged_by_its_controls_which_are_no_candidates():
     assert found.best == "a"
     assert found.beside == ("SemSim (x): It does not beat its own start.",)
     assert remarks_of(analysis(rhos, specs=specs, notes=notes), specs[1]) == []
+
+
+def test_what_has_a_mark_is_named_with_it_and_leads_nothing():
+    found = analysis({"semsim:x": 0.99, "a": 0.9, "b": 0.4})
+    marks = {"semsim:x": "trained on 4 of these 6"}
+    table = found.agreement.assign(mark=found.agreement["metric"].map(marks).fillna(""))
+    table.loc[0, "title"] = "SemSim (x) [trained on 4 of these 6]"
+    found = replace(found, agreement=table)
+    said = answer_of(found)
+    assert said.best == "a"
+    assert "SemSim" not in said.text
+    assert "Not in the lead: SemSim (x) [trained on 4 of these 6]." in said.beside
+    alone = answer_of(replace(found, agreement=table.iloc[:1]))
+    assert alone.text == "No metric can be judged by these votes."
+    assert "Not in the lead: SemSim (x) [trained on 4 of these 6]." in alone.beside

@@ -10,8 +10,9 @@ from made_study import MODELS, make_labels, make_votes, write_import
 from made_weights import make_classifier, make_semsim
 from scipy import stats
 
+from semsim.comparison.seen_originals import ALL
 from semsim.errors import DataError, SettingsError
-from semsim.learning.card_promoted import BUILT_IN, promote
+from semsim.learning.card_promoted import BUILT_IN
 from semsim.learning.orders import control_path
 from semsim.metrics import find_metric
 from semsim.metrics.network import ModelSettings, SemSimModel, save_semsim
@@ -203,7 +204,7 @@ def test_a_semsim_says_whom_it_learned_from(made_context, simulated, original, r
     model = SemSimModel(ModelSettings(backbone="lenet"), mean=[0.5] * 3, std=[0.2] * 3)
     save_semsim(model, context.checkpoints / "mine.safetensors", training)
     again = made_context(n_images=2, scored=("mse", "semsim:mine"))
-    found = fresh(again, VIEW)
+    found = fresh(again, replace(VIEW, unseen_by=ALL))
     title = found.spec("semsim:mine").title
     said = [note for note in found.analysis.notes if note.startswith(f"{title}: ")]
     *others, start = [note.removeprefix(title) for note in said if "resample" not in note]
@@ -243,28 +244,28 @@ def test_a_semsim_stands_beside_its_controls(made_context, control, than, title)
     assert "no better than it" in said  # it is the same network
 
 
-def test_the_workspaces_semsim_is_judged_by_what_it_has_not_seen(made_context):
+def test_a_semsim_is_judged_by_what_it_has_not_seen(made_context):
     context = made_context(n_images=3)
     make_semsim(
         context.checkpoints / f"{BUILT_IN}.safetensors",
         ["symbols/000", "symbols/002", "digits/001"],
         simulated=False,
     )
-    view = opened(context, "1").view
-    assert view.unseen_by == BUILT_IN
     context = made_context(n_images=3, scored=("mse", f"semsim:{BUILT_IN}"))
-    found = fresh(context, view)
+    found = opened(context, "1")
     assert set(found.analysis.evidence.images["image_id"]) == {"001"}
-    assert (found.unseen, found.n_originals) == ({BUILT_IN: 1}, 3)
+    assert (found.unseen, found.n_held_out, found.n_originals) == ({BUILT_IN: 1}, 1, 3)
     assert not [note for note in found.analysis.notes if "in-sample" in note]
     assert any(note.startswith("Only the 1 of 3 originals") for note in found.analysis.notes)
     # All metrics lose the same pictures, and none of their scores.
     for values in found.analysis.evidence.scores.values():
         assert not np.isnan(values).any()
-    every = opened(context, "1", unseen_by="")
+    every = opened(context, "1", unseen_by=ALL)
     assert len(set(every.analysis.evidence.images["image_id"])) == 3
-    said = f"SemSim ({BUILT_IN}): in-sample: it learned from 2 of these 3 originals, going by "
-    assert f"{said}their names." in every.analysis.notes
+    marked = every.spec(f"semsim:{BUILT_IN}").title
+    assert marked == f"SemSim ({BUILT_IN}) [trained on 2 of these 3]"
+    said = f"{marked}: in-sample: it learned from 2 of these 3 originals, going by their names."
+    assert said in every.analysis.notes
 
 
 def test_nothing_is_left_out_for_a_semsim_that_has_seen_all_or_nothing(made_context):
@@ -274,10 +275,13 @@ def test_nothing_is_left_out_for_a_semsim_that_has_seen_all_or_nothing(made_cont
         ["symbols/000", "symbols/001"],
         simulated=False,
     )
-    assert opened(context, "1").view.unseen_by == ""
     make_semsim(context.checkpoints / "other.safetensors", ["digits/000"], simulated=False)
-    promote(context.checkpoints, "other")
-    assert opened(context, "1").view.unseen_by == ""
+    scored = ("mse", f"semsim:{BUILT_IN}", "semsim:other")
+    found = opened(made_context(n_images=2, scored=scored), "1")
+    assert (found.n_held_out, len(set(found.analysis.evidence.images["image_id"]))) == (0, 2)
+    marks = found.analysis.agreement.set_index("metric")["mark"]
+    assert marks[f"semsim:{BUILT_IN}"] == "trained on these"
+    assert marks["semsim:other"] == ""
     with pytest.raises(SettingsError, match="checkpoint"):
         fresh(context, replace(VIEW, unseen_by="../other"))
     with pytest.raises(DataError, match="Choose all originals"):
