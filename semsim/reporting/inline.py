@@ -4,6 +4,7 @@ Their classes (`sv-…`) are styled where they stand: `studio.css`, `report.css`
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -16,6 +17,11 @@ Ends = tuple[float, float]
 _WIDTH, _HEIGHT = 460, 320  # of a plane, in units of its own
 _LEFT, _BOTTOM, _TOP, _RIGHT = 52, 44, 12, 14
 _TICKS = 4
+_BESIDE, _CROWD = 9.0, 60.0  # between points of one place, and the most that all of them take
+_SPREAD = (
+    f'<g class="sv-axes"><text x="{_LEFT + 4}" y="{_TOP + 11}">'
+    "points side by side have one place</text></g>"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +86,7 @@ def _mark(mark: Mark, axis: Ends, y: int) -> str:
 def plane(points: Sequence[Point], x_title: str, y_title: str, title: str, live: bool) -> str:
     """Points in a plane with their intervals; a point that is not finite is not drawn.
 
+    Points of one place stand side by side around it, and the drawing says so.
     live: points can be reached by keys and pressed; what they are called is their label.
     """
     drawn = [one for one in points if math.isfinite(one.x) and math.isfinite(one.y)]
@@ -87,7 +94,10 @@ def plane(points: Sequence[Point], x_title: str, y_title: str, title: str, live:
     y_axis = _around([v for one in drawn for v in (one.y, *one.y_ends) if math.isfinite(v)])
     bars = "".join(_bars(one, x_axis, y_axis) for one in drawn)
     ordered = sorted(drawn, key=lambda one: one.chosen)  # what stands out lies on top
-    dots = "".join(_dot(one, x_axis, y_axis, live) for one in ordered)
+    places = [(_x(one.x, x_axis), _y(one.y, y_axis)) for one in ordered]
+    beside = _side_by_side(places)
+    dots = "".join(_dot(one, x, y, live) for one, (x, y) in zip(ordered, beside, strict=True))
+    dots += _SPREAD if beside != places else ""
     role = 'role="group"' if live else 'role="img"'
     return (
         f'<svg class="sv-plane" viewBox="0 0 {_WIDTH} {_HEIGHT}" {role} '
@@ -96,8 +106,17 @@ def plane(points: Sequence[Point], x_title: str, y_title: str, title: str, live:
     )
 
 
-def _dot(one: Point, x_axis: Ends, y_axis: Ends, live: bool) -> str:
-    x, y = _x(one.x, x_axis), _y(one.y, y_axis)
+def _side_by_side(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The same places, those that are one moved along x, so that each can be seen."""
+    found, sizes, before = [], Counter(places), Counter[tuple[float, float]]()
+    for place in places:
+        aside = before[place] - (sizes[place] - 1) / 2
+        before[place] += 1
+        found.append((round(place[0] + aside * min(_BESIDE, _CROWD / sizes[place]), 1), place[1]))
+    return found
+
+
+def _dot(one: Point, x: float, y: float, live: bool) -> str:
     chosen = ' data-chosen=""' if one.chosen else ""
     if not live:
         return f'<circle class="sv-dot" cx="{x}" cy="{y}" r="6"{chosen}/>'

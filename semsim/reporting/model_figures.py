@@ -33,8 +33,21 @@ _MEASURES = {
 
 def heading(spec: MetricSpec) -> str:
     """A metric's title with its unit and which way leakage lies."""
-    unit = f" ({spec.unit})" if spec.unit else ""
-    return f"{spec.title}{unit} {'↑' if spec.higher_means_more_leakage else '↓'}"
+    return f"{_with_unit(spec)} {'↑' if spec.higher_means_more_leakage else '↓'}"
+
+
+def heading_in_words(spec: MetricSpec) -> str:
+    """A metric's title with its unit and which values are closer to the original."""
+    return f"{_with_unit(spec)}, {closer(spec)}"
+
+
+def _with_unit(spec: MetricSpec) -> str:
+    return f"{spec.title} ({spec.unit})" if spec.unit else spec.title
+
+
+def closer(spec: MetricSpec) -> str:
+    """Which values of a metric are of pictures closer to their originals, in words."""
+    return f"{'higher' if spec.higher_means_more_leakage else 'lower'} is closer"
 
 
 def agreement_words(analysis: Analysis, spec: MetricSpec) -> str:

@@ -25,7 +25,7 @@ from semsim.reporting.gallery import gallery, voters
 from semsim.reporting.glossary import glossary
 from semsim.reporting.inline import Point, plane
 from semsim.reporting.methods import Origin
-from semsim.reporting.model_figures import heading
+from semsim.reporting.model_figures import closer, heading
 from semsim.reporting.notation import number
 from semsim.reporting.tables import BACKBONES, Table, ranks, table
 from semsim.reporting.writing import TEMPLATES, html
@@ -77,7 +77,7 @@ def report_html(analysis: Analysis, origin: Origin | None = None) -> str:
     }
     tools = {
         **{"svg": svg, "html": html, "heading": heading, "number": number, "embedded": _embedded},
-        "people": partial(_people, evidence.ratings),
+        **{"closer": closer, "people": partial(_people, evidence.ratings)},
     }
     return TEMPLATES.get_template("report.html.jinja").render(**content, **tools) + "\n"
 

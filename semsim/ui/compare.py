@@ -24,10 +24,8 @@ from semsim.ui.compare_jobs import (
     scoring_job,
     start_download,
 )
-from semsim.ui.markup import rooted
 
 TITLE = "Compare"
-TAB_COOKIE = "semsim_compare"  # the tab that was chosen last
 _SCRIPT = files_of("semsim.ui") / "static/compare.js"
 _PANELS: dict[str, Callable[[ScienceContext, Comparison, Asked], str]] = {
     "answer": compare_tabs.answer,
@@ -51,13 +49,11 @@ def router(context: ScienceContext) -> APIRouter:
     routes = APIRouter(include_in_schema=False)
 
     def framed(request: Request) -> HTMLResponse:
-        asked, newcomer = _of_request(context, request), _is_newcomer(request)
-        drawn = compare_view.page(body(context, asked, newcomer=newcomer))
-        return _remembering(asked, HTMLResponse(context.framed(TITLE, drawn)))
+        drawn = compare_view.page(body(context, _of_request(context, request)))
+        return HTMLResponse(context.framed(TITLE, drawn))
 
     def part(request: Request, name: str) -> HTMLResponse:
-        asked, newcomer = _of_request(context, request), _is_newcomer(request)
-        return _remembering(asked, HTMLResponse(_part(context, asked, name, newcomer=newcomer)))
+        return HTMLResponse(_part(context, _of_request(context, request), name))
 
     @said
     def act(request: Request, name: str, job: str = "", weights: str = "") -> HTMLResponse:
@@ -73,11 +69,10 @@ def router(context: ScienceContext) -> APIRouter:
     return routes
 
 
-def body(context: ScienceContext, asked: Asked, *, newcomer: bool = False) -> str:
+def body(context: ScienceContext, asked: Asked) -> str:
     """Everything below the heading, as votes and scores are now.
 
     Starts the job that scores the study where scores are missing and nobody has tried yet.
-    newcomer: whether whoever asks has never chosen a tab.
     """
     study = find_study(context, asked.study)
     if study is None:
@@ -94,15 +89,13 @@ def body(context: ScienceContext, asked: Asked, *, newcomer: bool = False) -> st
     if not shown.analysis.specs:
         return compare_view.head(comparison) + compare_view.no_scores(comparison, job)
     old = "" if shown is comparison else compare_view.old_answer(comparison, shown)
-    drawn = panel(context, shown, asked, newcomer=newcomer)
+    drawn = panel(context, shown, asked)
     return compare_view.head(comparison) + status + old + compare_view.panel_place(drawn)
 
 
-def panel(
-    context: ScienceContext, comparison: Comparison, asked: Asked, *, newcomer: bool = False
-) -> str:
+def panel(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     """The tabs, and what the chosen one shows."""
-    tab = asked.tab if asked.tab in TABS else first_tab(comparison, newcomer=newcomer)
+    tab = asked.tab if asked.tab in TABS else first_tab(comparison)
     return compare_view.tabs(asked, tab) + _PANELS[tab](context, comparison, asked)
 
 
@@ -130,28 +123,14 @@ def _answered(
     return found, replace(asked, reference=found.view.reference)
 
 
-def _is_newcomer(request: Request) -> bool:
-    return TAB_COOKIE not in request.cookies
-
-
-def _remembering(asked: Asked, answer: HTMLResponse) -> HTMLResponse:
-    """The answer; whoever chose a tab knows the page from now on."""
-    if asked.tab in TABS:
-        place = rooted(PAGE)
-        answer.set_cookie(
-            TAB_COOKIE, asked.tab, path=place, httponly=True, samesite="lax", max_age=2**25
-        )
-    return answer
-
-
 def _of_request(context: ScienceContext, request: Request) -> Asked:
     asked = asked_in(request.query_params)
     return asked if asked.study else Asked(**{**vars(asked), "study": context.in_hand(request)})
 
 
-def _part(context: ScienceContext, asked: Asked, name: str, *, newcomer: bool) -> str:
+def _part(context: ScienceContext, asked: Asked, name: str) -> str:
     if name == "body":
-        return body(context, asked, newcomer=newcomer)
+        return body(context, asked)
     study = find_study(context, asked.study)
     if study is None:
         return compare_view.no_study()
@@ -163,7 +142,7 @@ def _part(context: ScienceContext, asked: Asked, name: str, *, newcomer: bool) -
         comparison, asked = _held(context, study.id, asked)
         if name in _PARTS:
             return _PARTS[name](context, comparison, asked)
-        return panel(context, comparison, asked, newcomer=newcomer)
+        return panel(context, comparison, asked)
     except SemsimError as error:
         return compare_view.trouble(str(error))
 

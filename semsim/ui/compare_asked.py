@@ -58,16 +58,14 @@ def asked_in(query: Mapping[str, str]) -> Asked:
     return Asked(**{name: value for name, value in query.items() if name in names})
 
 
-def first_tab(comparison: Comparison, *, newcomer: bool) -> str:
-    """Where the page opens: a newcomer with pictures, others with the answer once there is one."""
+def first_tab(comparison: Comparison) -> str:
+    """Where the page opens: with the answer; where there is none, with pictures that differ."""
     analysis = comparison.analysis
     if not comparison.n_votes:  # but labels, of which no disagreement is told
         return "answer"
-    of_images = [spec for spec in analysis.specs if spec.per_image]
     if analysis.agreement["rho"].notna().any():
-        shown = newcomer and comparison.has_images and of_images
-        return "disagreements" if shown else "answer"
+        return "answer"
     # With few votes, or on originals that a SemSim has not seen, there can be none either.
-    each = (disagreements(analysis, spec) for spec in of_images)
+    each = (disagreements(analysis, spec) for spec in analysis.specs if spec.per_image)
     some = any(len(rows) for ways in each for rows in ways.values())
     return "disagreements" if some else "answer"

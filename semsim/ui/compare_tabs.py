@@ -19,7 +19,7 @@ from semsim.reporting.gallery import METRIC_ONLY, PEOPLE_ONLY, Entry, entries, j
 from semsim.reporting.gallery import disagreements as differing
 from semsim.reporting.inline import Mark, Point, axis_of, line, plane, words_of_ends
 from semsim.reporting.methods import SIMULATED, warnings
-from semsim.reporting.model_figures import agreement_words, heading
+from semsim.reporting.model_figures import agreement_words, closer, heading, heading_in_words
 from semsim.reporting.notation import number, rank_text, reason, target_text
 from semsim.ui import ScienceContext
 from semsim.ui.compare_asked import Asked
@@ -160,7 +160,7 @@ def grid(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
         _card(
             comparison,
             entry.row,
-            [("metric", _standing(spec, entry, rows))],
+            [_on_card(spec, _standing(spec, entry, rows))],
         )
         for entry in found
     ]
@@ -174,6 +174,11 @@ def grid(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
             comparison.voters,
         )
     )
+
+
+def _on_card(spec: MetricSpec, words: str) -> tuple[str, str]:
+    """What a card says of a picture's metric, with the way that is closer in words."""
+    return "metric" if spec.yes_or_no else f"metric, {closer(spec)}", words
 
 
 def _standing(spec: MetricSpec, entry: Entry, rows: pd.DataFrame) -> str:
@@ -191,7 +196,7 @@ def pair(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
         return str(HTML.note("This picture is gone. Load the page again."))
     row = int(asked.row)
     values = [
-        (heading(spec), number(comparison.analysis.evidence.scores[spec.name][row]))
+        (heading_in_words(spec), number(comparison.analysis.evidence.scores[spec.name][row]))
         for spec in _ranked(comparison)
         if spec.per_image
     ]
@@ -236,7 +241,7 @@ def pictures(context: ScienceContext, comparison: Comparison, asked: Asked) -> s
         facts = []
         if spec is not None and per_image:
             value = comparison.analysis.evidence.scores[spec.name][row]
-            facts.append(("metric", number(value)))
+            facts.append(_on_card(spec, number(value)))
         cards.append(_card(comparison, int(row), facts, model_named=False))
     target = target_text(rows.iloc[0]) if len(rows) else ""
     pages = {"start": start, "total": len(rows), "step": _PAGE}

@@ -52,6 +52,19 @@ def test_points_of_a_plane_are_in_order_and_infinite_ones_are_left_out():
     assert [("data-chosen" in dot.attrib) for dot in dots] == [False, True]
 
 
+def test_points_of_one_place_stand_side_by_side_around_it_and_that_is_said():
+    places = [(1, 0.1), (2, 0.5), (2, 0.5), (2, 0.5), (3, 0.9)]
+    points = [Point(x=x, y=y, key=str(place)) for place, (x, y) in enumerate(places)]
+    drawn = plane(points, "x", "y", "title", live=True)
+    xs, ys = numbers(drawn, "cx"), numbers(drawn, "cy")
+    assert len(set(zip(xs, ys, strict=True))) == 5
+    assert ys[1] == ys[2] == ys[3]
+    assert xs[2] == (xs[1] + xs[3]) / 2 == pytest.approx((xs[0] + xs[4]) / 2, abs=0.1)
+    assert "points side by side have one place" in drawn
+    alone = plane(points[:2], "x", "y", "title", live=True)
+    assert "side by side" not in alone
+
+
 def test_a_plane_on_paper_has_nothing_to_press():
     drawn = plane([Point(x=1, y=1, key="k", tip="t")], "x", "y", "title", live=False)
     assert "tabindex" not in drawn

@@ -148,7 +148,7 @@ def test_the_old_answer_stays_while_another_reference_is_scored(made_context):
     stop_all(context)
 
 
-def test_a_newcomer_gets_the_pictures_and_whoever_chose_a_tab_the_answer(made_context):
+def test_the_page_opens_on_the_answer(made_context):
     context = made_context(n_images=2)
     client = client_of(context)
 
@@ -156,22 +156,9 @@ def test_a_newcomer_gets_the_pictures_and_whoever_chose_a_tab_the_answer(made_co
         shown = client.get("/studio/compare", params={"study": "1", **asked}).text
         return re.search(r'id="cmp-tab-(\w+)"[^>]*aria-current', shown)[1]
 
-    assert opens_on() == opens_on(metric="psnr") == opens_on(tab="nothing") == "disagreements"
-    part(client, "body")
-    assert opens_on() == "disagreements"
-    part(client, "panel", tab="files")
-    assert opens_on() == opens_on(tab="nothing") == "answer"
+    assert opens_on() == opens_on(metric="psnr") == opens_on(tab="nothing") == "answer"
     assert opens_on(tab="metric") == "metric"
     stop_all(context)
-
-
-def test_a_newcomer_gets_the_answer_where_there_are_no_pictures(small_context):
-    comparison = held(small_context, "1")
-    bare = comparison.analysis.evidence.images.drop(columns=["original"])
-    evidence = replace(comparison.analysis.evidence, images=bare)
-    numbers = replace(comparison, analysis=replace(comparison.analysis, evidence=evidence))
-    assert first_tab(comparison, newcomer=True) == "disagreements"
-    assert first_tab(numbers, newcomer=True) == first_tab(comparison, newcomer=False) == "answer"
 
 
 def test_where_nobody_judged_these_pictures_yet_none_are_said_to_agree(small_context):
@@ -181,7 +168,7 @@ def test_where_nobody_judged_these_pictures_yet_none_are_said_to_agree(small_con
     agreement = analysis.agreement.assign(rho=np.nan)
     few = replace(analysis, agreement=agreement, disagreement=analysis.disagreement.head(0))
     unjudged = replace(comparison, analysis=few)
-    assert first_tab(unjudged, newcomer=True) == first_tab(unjudged, newcomer=False) == "answer"
+    assert first_tab(unjudged) == "answer"
     told = grid(small_context, unjudged, Asked(study="1"))
     assert "has both votes and a value of" in told
     assert "here they agree" not in told
@@ -191,7 +178,7 @@ def test_where_nobody_judged_these_pictures_yet_none_are_said_to_agree(small_con
     told = grid(small_context, agreed, Asked(study="1", metric="psnr"))
     assert "None of 18 pictures that simulated annotators and PSNR have judged: here they" in told
     unranked = replace(agreed, analysis=replace(agreed.analysis, agreement=agreement))
-    assert first_tab(unranked, newcomer=True) == "answer"
+    assert first_tab(unranked) == "answer"
 
 
 def test_choices_have_names_for_people(client):
@@ -252,7 +239,9 @@ def test_disagreements_can_be_filtered_and_looked_at(made_context):
     row = re.search(r'data-row="(\d+)"', own)[1]
     pair = part(client, "pair", row=row)
     assert pair.count("<img") == 2
-    assert "PSNR (dB) ↑" in pair
+    assert "PSNR (dB), higher is closer" in pair
+    assert "MSE, lower is closer" in pair
+    assert "<dt>metric, lower is closer</dt>" in own
     assert "gone" in part(client, "pair", row="999")
 
 
