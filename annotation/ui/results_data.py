@@ -35,7 +35,7 @@ from annotation.votes.quality import (
     none_bias_table,
     repeat_table,
 )
-from annotation.votes.rates import confusion_table, rate_table
+from annotation.votes.rates import confusion_table, rate_table, whole_rate
 from annotation.votes.reliability import Reliability, open_questions, reliability
 from annotation.votes.science import Ceiling, Science
 from annotation.votes.summaries import summary_table
@@ -43,6 +43,8 @@ from annotation.votes.summaries import summary_table
 KEPT = 8  # studies whose results stay in memory
 FEW = 5000  # votes wanted: up to so many, computing takes less than starting a process does
 EXAMPLES = 4  # pictures of a kind
+CLEAR = 0.8  # share of the votes on a picture that say one thing, from which it is clear
+_ROUNDING = 1e-9  # of shares
 POLITE = 10  # so much a process gives way to the server (os.nice)
 State = tuple[int, int]  # of `events_so_far`, or of an import and 0
 
@@ -64,11 +66,12 @@ class Results:
     """A study's results.
 
     n_votes: counted votes on reconstructions, n_items of them with a vote, n_full with all K.
+    rate: share of decided ones that are recognised, with the ends of its interval.
     pairs: pairwise κ of every coding. detection: None but for a pair study. checks, none_bias,
     repeats and carry_over are the tables of `votes.quality`; annotators has a row for everybody
     with votes or trials. lists: what candidate lists tell, None without any. seen, unseen: pictures
-    that people clearly recognised, and such as they clearly did not. became: how many votes have
-    each `VoteStatus`.
+    that people clearly recognised, and such as they clearly did not (`CLEAR`). became: how many
+    votes have each `VoteStatus`.
     """
 
     study: Study
@@ -76,6 +79,7 @@ class Results:
     n_items: int
     n_full: int
     n_people: int
+    rate: tuple[float, float, float]
     rates: pd.DataFrame
     agreement: pd.DataFrame
     pairs: pd.DataFrame
@@ -133,6 +137,7 @@ def results_of(
         n_items=len(items),
         n_full=int((~items["too_few_votes"]).sum()),
         n_people=len(ballots.annotators),
+        rate=whole_rate(ballots, k),
         rates=rate_table(ballots, k),
         agreement=agreement_table(ballots, list(pairs.values())),
         pairs=pd.concat([pair_table(ballots, one) for one in pairs.values()], ignore_index=True),
@@ -157,11 +162,13 @@ def results_of(
 def examples(
     items: pd.DataFrame, pictures: pd.DataFrame, *, recognised: bool
 ) -> tuple[Example, ...]:
-    """At most `EXAMPLES` pictures of different originals on which people are of one mind.
+    """At most `EXAMPLES` decided pictures of different originals that are clear, see `CLEAR`.
 
     items: a `summaries.summary_table`. As far as there are, each is of another class and model.
     """
     alike = items[items["recognisable"].notna() & (items["recognisable"] == recognised)]
+    share = alike["mean_response"] if recognised else 1 - alike["mean_response"]
+    alike = alike[share >= CLEAR - _ROUNDING]
     ordered = alike.sort_values(
         ["mean_response", "n_votes", "item"], ascending=[not recognised, False, True]
     ).merge(pictures[["item", "original", "reconstruction"]], on="item")

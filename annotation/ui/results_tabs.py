@@ -8,7 +8,7 @@ import pandas as pd
 from annotation.domain import StudyStatus, VoteStatus
 from annotation.study.imported import PREFIX
 from annotation.texts import agreeing, counted
-from annotation.ui.results_data import Results
+from annotation.ui.results_data import CLEAR, Results
 from annotation.ui.results_quality import (
     carry_over,
     known_answers,
@@ -37,6 +37,7 @@ from annotation.web.templates import fill
 
 FEWEST_PEOPLE = 3  # from which a matrix of pairs says more than the mean
 MOST_PEOPLE = 25  # up to which it can be read
+NAMED = 4  # models by name; of more the rest is counted
 MANY_AT = 0.005  # shares that are printed alike
 _WORDS_OF = {  # of one vote, of several
     VoteStatus.COUNTED: ("counts", "count"),
@@ -85,19 +86,44 @@ def _what_votes_bring(results: Results) -> list[str]:
 
 
 def answer(results: Results) -> str:
-    """How much is recognised, from which model to which, and what somebody without pictures has."""
+    """How much is recognised, from which model to which, and what somebody without pictures has.
+
+    While votes are missing, how far the study is comes first.
+    """
     if not results.n_decided:
         return ""
-    who = voters(results).capitalize()
-    rate = results.n_recognised / results.n_decided
+    running = results.n_full < results.study.n_reconstructions
+    who = f"So far {voters(results)}" if running else voters(results).capitalize()
+    kind = "decided one" if running else "reconstruction"
     found = (
-        f"{who} recognised {results.n_recognised:,} of "
-        f"{counted(results.n_decided, 'reconstruction')} ({rate:.0%})"
+        f"{who} recognised {results.n_recognised:,} of {counted(results.n_decided, kind)} "
+        f"({percent(*results.rate)})"
     )
     guess = ""
     if results.lists is not None:
         guess = f"; somebody who sees only the lists names {results.lists.most.rate:.0%}"
-    return f"{found}{_span(results)}{guess}."
+    first = f"{_how_far(results)} " if running else ""
+    return f"{first}{found}{_span(results)}{guess}.{_undecided_models(results)}"
+
+
+def _how_far(results: Results) -> str:
+    n, wanted = results.study.n_reconstructions, results.study.spec.votes_per_item
+    return (
+        f"{results.n_votes:,} of {counted(n * wanted, 'vote')}; {n - results.n_decided:,} of "
+        f"{counted(n, 'picture')} undecided."
+    )
+
+
+def _undecided_models(results: Results) -> str:
+    """The models that the numbers say nothing of."""
+    items = results.items
+    decided = set(items["model"][items["recognisable"].notna()])
+    names = [name for name in results.study.models if name not in decided]
+    if not names:
+        return ""
+    more = len(names) - NAMED
+    told = [*map(shown_name, names[:NAMED]), *([f"{more} more"] if more > 0 else [])]
+    return f" No picture is decided of {', '.join(told)}."
 
 
 def _span(results: Results) -> str:
@@ -109,12 +135,14 @@ def _span(results: Results) -> str:
 
 
 def _models_at(results: Results, known: pd.DataFrame, rate: float) -> str:
-    at = known.loc[(known["rate"] - rate).abs() < MANY_AT, "model"].tolist()
+    at = known[(known["rate"] - rate).abs() < MANY_AT]
     if len(at) > 1:
         return f"{rate:.0%} of {counted(len(at), 'model')}"
-    test = results.study.target_of(at[0])
+    only = at.iloc[0]
+    test = results.study.target_of(only["model"])
     right = f" (its target is {test.text})" if test.accuracy is not None else ""
-    return f"{rate:.0%} of {shown_name(at[0])}{right}"
+    share = percent(rate, only["rate_low"], only["rate_high"])
+    return f"{share} of {shown_name(only['model'])}{right}"
 
 
 def controls(results: Results) -> list[str]:
@@ -159,7 +187,9 @@ def share(results: Results) -> str:
         ]
         return _missing(results, "Too few votes to say what is recognised.", lines)
     pictures = fill(
-        "results_share.html", study=results.study.id, seen=results.seen, unseen=results.unseen
+        "results_share.html",
+        **{"study": results.study.id, "seen": results.seen, "unseen": results.unseen},
+        clear=CLEAR,
     )
     more = fill("results_more.html", title="What was taken for what", body=confusions(results))
     told = fill("results_remarks.html", lines=[*controls(results), *remarks(results)])

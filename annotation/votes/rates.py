@@ -78,6 +78,19 @@ def rate_table(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
     return ordered[[*RATE_COLUMNS, *(() if by == "rate" else RATING_COLUMNS)]]
 
 
+def whole_rate(ballots: Ballots, votes_per_item: int) -> tuple[float, float, float]:
+    """The share of decided items of all models whose verdict is recognised, and its interval."""
+    if not len(ballots.votes):
+        return np.nan, np.nan, np.nan
+    items = _items(ballots, votes_per_item).assign(model="")
+    decided, names = items[items["recognised"].notna()], np.array([""])
+    verdicts = decided["recognised"].astype(float)
+    draws = _means(ballots, decided, verdicts, names, ballots.weights)
+    n = _n_originals(decided, names)
+    low, high = share_ends(draws[0], error(draws, n), n)
+    return float(draws[0, 0]), float(low[0]), float(high[0])
+
+
 def _items(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
     """One row an item: original, model, share of votes that recognised it, rating, verdict."""
     first = ballots.votes.iloc[ballots.first]
