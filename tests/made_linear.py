@@ -59,7 +59,7 @@ def leak(model, image, label=1):
     )
 
 
-# By what their equations leave open: nothing, the second layer's input, the image.
+# By what their equations hide: nothing, the second layer's input, the image.
 CLOSED = [(3, 6, 1, 0), (3, 9, 1, 0)]
 SECOND_OPEN = [(3, 6, 1, 0), (3, 3, 2, 0)]
 FIRST_OPEN = [(3, 1, 1, 0), (3, 6, 1, 0)]

@@ -40,7 +40,7 @@ class Prior(Together):
     """Match gradients in cosine waves of opponent colours, scaled as in natural images.
 
     The unknown is the coefficients of `image_basis.ImageBasis`, started next to the grey image,
-    so that what the gradient leaves open stays as smooth and as grey as photographs are.
+    so that what the gradient does not determine stays as smooth and as grey as photographs are.
 
     activation: "smooth" models get L-BFGS, "kinked" ones (ReLU, max pooling) Adam; "auto" looks
     at the model. steps: iterations of L-BFGS; Adam takes twice as many. lr, tv: of Adam only: first

@@ -36,8 +36,8 @@ def leak_figure(index: SecurityIndex, name: str) -> Drawn:
         title=f"Where {name} leaks: {stated(index)}",
         caption=(
             "For each convolution the values of its input that weights and gradient determine "
-            "(rank U), and those that they leave open (n − rank U). On the right its part of c(M), "
-            "which counts early layers more."
+            "(rank U), and those hidden from the attacker (n − rank U). On the right its part of "
+            "c(M), which counts early layers more."
         ),
         frame=frame,
         paint=_paint,

@@ -16,11 +16,12 @@ from semsim.ui.audit_form import COLUMNS, LARGEST, SIZE, layers_of, rows_of, sha
 from semsim.ui.jobpanel import QUIETLY, alert_html
 
 _FIRST = 1
-_LOOKING = '<p class="st-lead">Working out what this network leaves open …</p>'
+_LOOKING = '<p class="st-lead">Working out what this network hides from the attacker …</p>'
 _OWN = "own layers"
 _INTRO = (
     "How much of a picture does a network's architecture alone give away to layer-wise "
-    "inversion? [[c(M)]] counts what the weights and one gradient leave open: 0 is nothing."
+    "inversion? [[c(M)]] counts what the weights and one gradient hide from the attacker: at 0 "
+    "nothing is hidden."
 )
 
 

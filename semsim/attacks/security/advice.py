@@ -20,7 +20,7 @@ class TryOut:
     """One change of one convolution.
 
     place: its number, from 1. value: c(M) with the change. hidden: how many values of the image
-    itself the first convolution then leaves open.
+    itself the first convolution then hides from the attacker.
     """
 
     place: int
@@ -67,8 +67,9 @@ def advice(index: SecurityIndex, notes: Sequence[str] = ()) -> list[str]:
 
 
 _LIMIT = (
-    "c(M) says what linear equations leave open, layer by layer. It is no proof of privacy: an "
-    "attack that knows what pictures look like, such as copa-prior, fills in much of what is open."
+    "c(M) says what linear equations hide from the attacker, layer by layer. It is no proof of "
+    "privacy: an attack that knows what pictures look like, such as copa-prior, guesses much of "
+    "what is hidden."
 )
 
 
@@ -97,7 +98,7 @@ def _verdict(index: SecurityIndex, hindered: bool) -> Iterator[str]:
     yield (
         f"c(M) is {signed(index.value)}{most}: the image cannot be solved for layer by layer. Most "
         f"is hidden by convolution {worst.place}, where {worst.hidden:,} of {worst.unknowns:,} "
-        f"values ({worst.hidden / worst.unknowns:.0%}) stay open."
+        f"values ({worst.hidden / worst.unknowns:.0%}) stay hidden from the attacker."
     )
 
 

@@ -107,7 +107,7 @@ class LayerSecurity:
 
     @property
     def hidden(self) -> int:
-        """n − rank U: how many values of the input the equations leave open."""
+        """n − rank U: how many values of the input the equations hide from the attacker."""
         return self.unknowns - self.rank
 
     @property

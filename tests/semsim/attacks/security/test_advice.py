@@ -16,7 +16,7 @@ def test_the_network_that_leaks_everything_is_told_so():
     said = words(CNN3[3])
     assert "c(M) is 0" in said
     assert "gets the image back exactly" in said
-    assert "stay open" not in said
+    assert "hidden from the attacker" not in said
     assert "no proof of privacy" in said
 
 
@@ -38,9 +38,12 @@ def test_nothing_is_promised_where_something_stands_in_the_way():
 
 
 def test_the_layer_that_hides_most_is_named_with_its_numbers():
-    assert "convolution 1, where 1,470 of 3,072 values (48%) stay open" in words(CNN3[2])
+    assert (
+        "convolution 1, where 1,470 of 3,072 values (48%) stay hidden from the attacker"
+        in words(CNN3[2])
+    )
     said = words(CNN3[1])
-    assert "convolution 2, where 4,533 of 5,400 values (84%) stay open" in said
+    assert "convolution 2, where 4,533 of 5,400 values (84%) stay hidden from the attacker" in said
     assert "Convolution 1 hides nothing: it makes 5,400 values of 3,072" in said
     assert "Beware" in said
 
