@@ -39,7 +39,10 @@ COST = {
     "sent": 4096,
     "returned": 128,
 }
-GUESSES = {"grey_ssim": 0.2, "grey_psnr": 12.0, "mean_ssim": 0.3, "mean_psnr": 15.0, "chance": 0.1}
+GUESSES = {
+    **{"grey_ssim": 0.2, "grey_psnr": 12.0, "mean_ssim": 0.3, "mean_psnr": 15.0, "chance": 0.1},
+    **{"recogniser": 0.95, "recogniser_grey": 0.1},
+}
 
 
 def row(defence, clearer, ssim=0.4, psnr=12.0, **changes):
@@ -82,7 +85,7 @@ def finished_sweep(data):
     folders = [folder for _, _, folder in planned_sets(plan, data)]
     result = {
         "summary": [row("none", 9, 0.6, 20.0), row("single", 2, 0.25, 16.0, valid=False)],
-        "baselines": {**GUESSES, "recogniser": 0.9},
+        "baselines": GUESSES,
         "costs": [COST, {**COST, "defence": "single"}],
         "sets": [str(written(folder.parent, folder.name)) for folder in folders],
     }

@@ -150,6 +150,10 @@ class Analysis:
         names, marked = self.agreement["metric"], self.agreement["mark"].ne("")
         return self.agreement[~marked & ~names.map(is_control).astype(bool)]
 
+    def of_candidates(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The rows of a table, with the column metric, that are of `candidates`."""
+        return table[table["metric"].isin(self.candidates["metric"])]
+
     @property
     def score_title(self) -> str:
         """What people call the human score that models are ranked by."""

@@ -101,6 +101,8 @@ def do_campaign(order: CampaignOrder, folder: Path, report: Report) -> dict[str,
     from semsim.campaign import runner, work  # takes a second, and only a job needs it
     from semsim.grid.machines import connect
     from semsim.judges.apply import judge_new
+    from semsim.metrics import Resources
+    from semsim.scores.reference import recognition
 
     del folder
     if order.imports is not None:
@@ -115,6 +117,8 @@ def do_campaign(order: CampaignOrder, folder: Path, report: Report) -> dict[str,
     how = how if known is None else replace(how, estimate=known)
     with connect(order.scheduler, order.workers, needs=work.__name__) as client:
         outcome = runner.run_plan(plan, order.data, client, how, report)
+    resources = Resources(checkpoints=order.checkpoints, device=order.device)
+    outcome["recognition"] = recognition({one: Path(one) for one in outcome["sets"]}, resources)
     if judge is None:
         return outcome
     read = judge_new(judge, [Path(one) for one in outcome["sets"]])

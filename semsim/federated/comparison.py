@@ -46,8 +46,10 @@ from semsim.federated.settings import FederatedOrder
 from semsim.federated.verdict import ArmScore, scores_in, sentence, summary
 from semsim.federated.views import received, received_noise, sent
 from semsim.jobs import folders as jobs
+from semsim.metrics import Resources
 from semsim.progress import Progress, Report, one_step, silent
 from semsim.registry import build, read_plugin
+from semsim.scores.reference import recognition
 from semsim.sets.image import picture_bytes
 from semsim.types import LabelledImages
 
@@ -189,7 +191,8 @@ def carry_out(order: FederatedOrder, out: Path, report: Report = silent) -> dict
             write_arm(out / "sets" / arm, study, study.attack(arm, total.within))
     total.end()
     scores = scores_in(out, arms)
-    return {**result, "leak": _leak_record(scores)}
+    named = recognition({arm: out / "sets" / arm for arm in arms}, Resources())
+    return {**result, "leak": {**_leak_record(scores), "recognition": named}}
 
 
 def compared(order: FederatedOrder, data: FederatedData, report: Report = silent) -> dict[str, Any]:

@@ -152,7 +152,7 @@ def _of_study(analysis: Analysis) -> pd.DataFrame:
         dataset=" + ".join(sorted(analysis.models["dataset"].unique())),
         rule=analysis.settings.headline,
     )
-    leading = table["metric"].isin(analysis.candidates["metric"])
+    leading = table.index.isin(analysis.of_candidates(table).index)
     for name, kind in (("rho", "bw"), ("tau", "score")):
         table[f"{name}_low"] = table[f"{name}_{kind}_low"]
         table[f"{name}_high"] = table[f"{name}_{kind}_high"]
@@ -198,7 +198,7 @@ def _agreement(analysis: Analysis) -> Table:
         "τ, one model left out": lambda row: _one_left_out(row, "tau"),
     }
     shown = _cells(frame, cells)
-    best = _best(analysis, frame, shown, {"|ρ|": "rho", "|τ|": "tau"}, above=0)
+    best = _best(analysis.of_candidates(frame), shown, {"|ρ|": "rho", "|τ|": "tau"}, above=0)
     return Table(
         name="agreement",
         title="Agreement of each metric with people",
@@ -303,7 +303,7 @@ def _auc(analysis: Analysis) -> Table:
     best = {
         spot
         for _, part in frame.groupby("scope", sort=False)
-        for spot in _best(analysis, part, shown, {"AUC [95 %]": "auc"})
+        for spot in _best(analysis.of_candidates(part), shown, {"AUC [95 %]": "auc"})
     }
     return Table(
         name="auc",
@@ -473,18 +473,13 @@ def _cells(frame: pd.DataFrame, cells: Cells) -> pd.DataFrame:
 
 
 def _best(
-    analysis: Analysis,
-    frame: pd.DataFrame,
-    cells: pd.DataFrame,
-    columns: Mapping[str, str],
-    above: float = -np.inf,
+    frame: pd.DataFrame, cells: pd.DataFrame, columns: Mapping[str, str], above: float = -np.inf
 ) -> frozenset[tuple[int, int]]:
-    """Where the largest raw value of a candidate stands in each column of `cells`; ties are all.
+    """Where the largest raw value of each column of `cells` stands; ties are all best.
 
     None is where even that is not above `above`.
     """
     spots = set()
-    frame = frame[frame["metric"].isin(analysis.candidates["metric"])]
     for shown, raw in columns.items():
         values, place = frame[raw].astype(float), list(cells.columns).index(shown)
         best = values.index[(values == values.max()) & (values > above)]

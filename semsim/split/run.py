@@ -5,7 +5,7 @@ What is finished is taken from the data folder, so that an interrupted run goes 
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -276,7 +276,10 @@ class Run:
             class_names=self._names(),
         )
         means["chance"] = chance_of(self.data[1].labels.tolist(), len(self.data[1].classes))
-        return {**means, "recogniser": float(recognised(self.classifier, originals).mean())}
+        grey = replace(originals, reconstructions=torch.full_like(originals.originals, 0.5))
+        for name, pairs in (("recogniser", originals), ("recogniser_grey", grey)):
+            means[name] = float(recognised(self.classifier, pairs).mean())
+        return means
 
     def key(self, network: str, defence: str, seed: int) -> str:
         """Of a trained system."""

@@ -21,7 +21,7 @@ _OWN = "own layers"
 _INTRO = (
     "How much of a picture does a network's architecture alone give away to layer-wise "
     "inversion? [[c(M)]] counts what the weights and one gradient hide from the attacker: at 0 "
-    "nothing is hidden."
+    "nothing is hidden. What can be recognised shows only an attack: press Attack an example."
 )
 
 

@@ -15,6 +15,8 @@ from semsim.attacks.security.index import Layer, Shape, shapes_of
 from semsim.attacks.security.network import network_of
 from semsim.datasets.symbols import Symbols
 from semsim.errors import AttackFailedError, SettingsError
+from semsim.metrics import Resources
+from semsim.scores.reference import names_rightly
 from semsim.targets.lenet import start_uniform
 from semsim.targets.model import TargetModel
 from semsim.types import GradientObservation, Reconstruction
@@ -65,12 +67,28 @@ def attacked_example(layers: Sequence[Layer], input_shape: Shape) -> str:
         error = float((inversion.image.clamp(0, 1) - image).square().mean())
         pictures.append((f"{name}: {_psnr(error)}", kept.image))
         words.append(_fit(name, kept))
+    words.insert(0, _recognised(data.classes[int(data.labels[0])], pictures))
     grey = float((0.5 - image).square().mean())
     words.append(
         f"Weights drawn at random, Tanh between the layers. A grey picture has {_psnr(grey)}; an "
         "attack that does not beat it has found nothing."
     )
     return example_html(pictures, " ".join(words))
+
+
+def _recognised(shown: str, pictures: Sequence[tuple[str, Tensor]]) -> str:
+    """Which pictures a reference classifier names rightly, also the private one and a grey one.
+
+    shown: what the private image shows. pictures: it comes first.
+    """
+    private = pictures[0][1]
+    names = [name.partition(":")[0] for name, _ in pictures] + ["a grey picture"]
+    every = torch.stack([*(one.float() for _, one in pictures), torch.full_like(private, 0.5)])
+    right = names_rightly(Resources(), shown, every)
+    if right is None:
+        return f"What can be recognised is not known: no classifier here knows {shown!r}."
+    told = [f"{name} {'yes' if yes else 'no'}" for name, yes in zip(names, right, strict=True)]
+    return f"Does a reference classifier recognise it? {', '.join(told)}."
 
 
 def _model(layers: tuple[Layer, ...]) -> TargetModel:

@@ -136,7 +136,7 @@ def without_one(row: pd.Series) -> str:
 
 def _first(analysis: Analysis, table: pd.DataFrame) -> pd.Series:
     """The row of the candidate that agrees best; of another only where there is no candidate."""
-    own = table[table["metric"].isin(analysis.candidates["metric"])]
+    own = analysis.of_candidates(table)
     return (table if own.empty else own).iloc[0]
 
 

@@ -21,7 +21,13 @@ ALWAYS = (REFERENCE, RESCALED)  # with which the others are compared
 _USUAL = tuple(
     arm for arm in ARMS if arm in {*ALWAYS, *(c.item for c in plain_words.ARM_CHOICES if c.usual)}
 )
-FIRST_LOOK = FederatedOrder(rounds=10, images=3, arms=(*ALWAYS, "server-pbpfl", "links-stripped"))
+FIRST_LOOK = FederatedOrder(
+    rounds=50,
+    lr=0.02,
+    images=3,
+    attack_round=400,  # of three clients with a picture each: by then LeNet names 9 digits of 10
+    arms=(*ALWAYS, "server-pbpfl", "links-stripped"),
+)
 CARDS = (
     ("See it work", "Does the server see less? Does whoever listens on both links?", FIRST_LOOK),
     (

@@ -17,6 +17,7 @@ from semsim.federated.summary import (
     strength,
     training_words,
 )
+from semsim.sets.recognition import STATISTIC, recognised_words
 from semsim.ui import lab_cards
 from semsim.ui.curves import Chart, Curve, svg
 from semsim.ui.lab_sets import METHOD as EACH
@@ -39,10 +40,10 @@ _STANDING = {
     **dict.fromkeys(("unclear", "too weak", "failed", "reference"), "open"),
 }
 _SAID = {
-    "kept": "Masks keep most of them from {} against this attack.",
-    "less": "Less comes back for {}, but of most pictures more than a guess.",
-    "sees": "Masks do not keep them from {}.",
-    "open": "Whether they keep them from {} is open.",
+    "kept": "Masks keep most below that for {} against this attack.",
+    "less": "It is less for {}, but of most pictures more than a guess.",
+    "sees": "Masks change nothing of it for {}.",
+    "open": "Whether masks change it for {} is not known.",
 }
 # Colour and dash: schemes that agree lie on each other, so that the upper one is dashed.
 _LINES = {
@@ -104,7 +105,9 @@ def verdict_html(leak: Mapping[str, Any], steps: Sequence[Step]) -> str:
     """The answer in a sentence, and what is clearer than a guess, party by party; "" until then."""
     if not leak.get("summary"):
         return ""
-    lead = verdict_words(leak["scores"]) if "scores" in leak else leak["summary"][0]
+    lead = leak["summary"][0]
+    if "scores" in leak:
+        lead = verdict_words(leak["scores"], leak["recognition"])
     return verdict_of(lead, steps, METHOD if steps else "")
 
 
@@ -115,19 +118,21 @@ def result_html(leak: Mapping[str, Any], steps: Sequence[Step]) -> str:
     return lab_cards.made_html(_HTML.summary(leak["summary"]), [one.folder for one in steps])
 
 
-def verdict_words(scores: Sequence[Mapping[str, Any]]) -> str:
-    """From whom masks keep the pictures; each party counts by the arm that shows it most.
+def verdict_words(scores: Sequence[Mapping[str, Any]], named: Mapping[str, Any]) -> str:
+    """What can be recognised, then the statistic; each party counts by the arm that shows it most.
 
+    named: as `semsim.scores.reference.recognition`.
     Where the attack does not get most pictures back from plain training, nothing is said.
     """
     known = {score["arm"]: score for score in scores}
     plain = max((known[arm] for arm in (REFERENCE, RESCALED) if arm in known), key=strength)
     count = count_of(plain)
-    figures = f"what came back is {count.words} (SSIM {likeness(plain['ssim'])})"
+    figures = f"{count.words} (SSIM {likeness(plain['ssim'])})"
+    lead = recognised_words(named, [plain["arm"]], " of plain training")
     if not count.comes_back:
         return (
-            f"The attack failed on plain training too: {figures}. Nothing can be said of masks. "
-            "Take a stronger attack, or another network."
+            f"{lead} {STATISTIC}the attack failed on plain training too; what came back is "
+            f"{figures}. Nothing can be said of masks. Take a stronger attack, or another network."
         )
     found: dict[str, list[str]] = {}
     for party, arms in PARTIES.items():
@@ -136,7 +141,7 @@ def verdict_words(scores: Sequence[Mapping[str, Any]]) -> str:
             best = max(judged, key=strength)
             told = f"{party[0].lower()}{party[1:]} ({best['clearer']} of {best['images']})"
             found.setdefault(_STANDING[best["verdict"]], []).append(told)
-    parts = [f"Plain training gives pictures away: {figures}."]
+    parts = [lead, f"{STATISTIC}what came back of plain training is {figures}."]
     parts += [words.format(listed(found[key])) for key, words in _SAID.items() if key in found]
     return " ".join(parts)
 

@@ -28,8 +28,7 @@ METHOD = (
     "Clearer: clearly nearer to the picture that was attacked than a plain picture and than the "
     "mean of the other originals; or told apart from the other originals by its shapes alone, as "
     "negatives, outlines and wrong colours are (by luck, one of a set is). A failed attack "
-    "counts as not clearer; pictures come back where more than half are. What people recognise "
-    "takes a study."
+    "counts as not clearer. What people recognise takes a study."
 )
 
 

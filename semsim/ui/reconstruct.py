@@ -104,11 +104,12 @@ def draw(context: ScienceContext, job: Job) -> list[Any]:
     if state in jobs.LIVE:
         now = reconstruct_view.steps_html(under_attack(context, _read(context, job), views))
     done = state is JobState.DONE
+    result = jobs.result(job) if done else {}
     return [
         now + reconstruct_view.strip_html(views),
         reconstruct_view.sets_html(views),
-        reconstruct_view.verdict_html(views),
-        reconstruct_view.result_html(jobs.result(job)) if done else "",
+        reconstruct_view.verdict_html(views, result.get("recognition")),
+        reconstruct_view.result_html(result) if done else "",
     ]
 
 

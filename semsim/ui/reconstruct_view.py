@@ -9,6 +9,7 @@ from semsim.grid.sights import STEPS
 from semsim.images import png_of
 from semsim.reporting.writing import png_address
 from semsim.sets.control import Count
+from semsim.sets.recognition import STATISTIC, recognised_words
 from semsim.ui import lab_cards
 from semsim.ui.jobpanel import words_for_seconds
 from semsim.ui.lab_sets import METHOD, chip, verdict_row
@@ -102,17 +103,21 @@ def pages(images: Mapping[str, Pictures]) -> int:
     return max(-(-len(one.names) // ROWS) for one in images.values())
 
 
-def verdict_html(views: Sequence[SetView]) -> str:
-    """On how many pictures the attacks got more than a guess, in all and by model."""
+def verdict_html(views: Sequence[SetView], named: Mapping[str, Any] | None) -> str:
+    """What can be recognised, then the statistic, in all and by model.
+
+    named: as `semsim.scores.reference.recognition`, None until the campaign is done.
+    """
     if not _count(views).over:
         return ""
     rows = [verdict_row(view.planned.model, _target_words(view), _count([view])) for view in views]
-    return str(_LAB.verdict(verdict_words(views), METHOD, rows))
+    words = f"{_recognised(named)} {verdict_words(views)}"
+    return str(_LAB.verdict(words, METHOD, rows))
 
 
 def verdict_words(views: Sequence[SetView]) -> str:
-    """The answer in a sentence, and what follows where the undefended models gave nothing away."""
-    first = f"What came back is {_count(views).words}."
+    """The statistic in a sentence, and what follows where nothing came of undefended models."""
+    first = f"{STATISTIC}what came back is {_count(views).words}."
     plain = [view for view in views if view.planned.target.plan.defence.name == "none"]
     mine = _count(plain)
     if len(plain) < len(views) and mine.over and not mine.comes_back:
@@ -121,6 +126,10 @@ def verdict_words(views: Sequence[SetView]) -> str:
             "attacks fail there too, and nothing can be said of a defence."
         )
     return first
+
+
+def _recognised(named: Mapping[str, Any] | None) -> str:
+    return recognised_words(named, [] if named is None else named["sets"])
 
 
 def result_html(result: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from semsim.sets.recognition import STATISTIC
 from semsim.split.plan import ARMS
 from semsim.split.summary import (
     count_of,
@@ -66,13 +67,35 @@ def answer_words(result: Mapping[str, Any]) -> str:
 
     result: see `semsim.split.run.run_split`.
     """
-    summary = result["summary"]
-    said = (unlearned_words(summary, result["baselines"]), verdict_words(summary))
+    summary, known = result["summary"], result["baselines"]
+    said = (unlearned_words(summary, known), _recognised(summary, known), verdict_words(summary))
     return " ".join(filter(None, said))
 
 
+def _recognised(summary: Sequence[Mapping[str, Any]], known: Mapping[str, float]) -> str:
+    """What a classifier of the same pictures recognises, defence by defence, and its controls."""
+    best = _strongest(summary)
+    plain = {network: row for (network, name), row in best.items() if name == "none"}
+    parts = [
+        f"{row['recognised']:.0%} {_where(key, plain)}"
+        for key, row in best.items()
+        if not pd.isna(row["recognised"])
+    ]
+    if not parts:
+        return ""
+    return (
+        f"Of what came back a classifier of the same pictures recognises {listed(parts)} (its "
+        f"controls: {known['recogniser_grey']:.0%} of grey pictures, {known['recogniser']:.0%} of "
+        "the originals)."
+    )
+
+
+def _where(key: tuple[str, str], plain: Mapping[str, Any]) -> str:
+    return "without a defence" if key[1] == "none" else f"under {_called(key, plain)}"
+
+
 def verdict_words(summary: Sequence[Mapping[str, Any]]) -> str:
-    """The answer in a sentence: what comes back without a defence, and which defence hides it.
+    """The statistic in sentences: what is clearer than a guess without a defence, and with one.
 
     A defence counts by the strongest attack that a server can make, over all runs. Where no attack
     gets most pictures back from the undefended system, nothing is said of defences.
@@ -83,12 +106,12 @@ def verdict_words(summary: Sequence[Mapping[str, Any]]) -> str:
         return "The undefended system was not attacked: nothing can be said of a defence."
     if failed := [row for row in plain.values() if not count_of(row).comes_back]:
         return (
-            f"The attacks failed on the undefended system: what came back is "
+            f"{STATISTIC}the attacks failed on the undefended system; what came back is "
             f"{count_of(failed[0]).words} ({_figures(failed[0])}). Nothing can be said of a "
             "defence."
         )
     first = next(iter(plain.values()))
-    parts = [f"Without a defence pictures come back: {count_of(first).words} ({_figures(first)})."]
+    parts = [f"{STATISTIC}without a defence it is {count_of(first).words} ({_figures(first)})."]
     others = {key: row for key, row in best.items() if key[1] != "none"}
     told = {
         shows: [
@@ -99,9 +122,9 @@ def verdict_words(summary: Sequence[Mapping[str, Any]]) -> str:
         for shows in (False, True)
     }
     if told[False]:
-        parts.append(f"No attack gets most of them back under {listed(told[False])}.")
+        parts.append(f"No attack is clearer on most of them under {listed(told[False])}.")
     if told[True]:
-        parts.append(f"They still come back under {listed(told[True])}.")
+        parts.append(f"Most are still clearer under {listed(told[True])}.")
     unfit = dict.fromkeys(str(row["defence"]) for row in summary if not row["valid"])
     if unfit:
         parts.append(f"{listed(list(unfit))} cannot be judged: too much accuracy is lost.")

@@ -21,6 +21,7 @@ from semsim.federated.networks import drawn_network
 from semsim.federated.settings import FederatedOrder
 from semsim.jobs import folders as jobs
 from semsim.sets.control import Count
+from semsim.sets.recognition import STATISTIC
 from semsim.ui import federated, federated_form, federated_view, lab_frame
 from semsim.ui.settings_form import Given, settings_of
 
@@ -130,7 +131,8 @@ def test_a_finished_comparison_is_drawn(tmp_path: Path) -> None:
     assert "eavesdropper on the uplink alone: no protection" in result
     assert "Make a study of these" in result
     assert "Plain training" in verdict or "plain training" in verdict
-    assert "what came back is clearer than a guess" in verdict
+    assert "What can be recognised is not known: no classifier here knows" in verdict
+    assert "clearer than a guess" in verdict
     assert "of 2</span>" in verdict  # clearer than a guess, set by set
     assert "A client finds γ" in training
     assert training.count("<polyline") == 2  # with masks and without
@@ -159,6 +161,10 @@ def score(arm: str, clearer: int, verdict: str, ssim: float = 0.4) -> dict[str, 
 
 
 def test_the_verdict_names_who_is_kept_from_pictures() -> None:
+    named = {
+        "why": "",
+        "sets": {REFERENCE: {"recognised": 1, "grey": 0, "originals": 5, "over": 5}},
+    }
     words = federated_view.verdict_words(
         [
             score(REFERENCE, 4, "reference"),
@@ -167,14 +173,17 @@ def test_the_verdict_names_who_is_kept_from_pictures() -> None:
             score("links-stripped", 4, "as much"),  # the strongest counts
             score("uplink-closed-form", 5, "as much"),
             score("client-own-mask", 0, "failed", math.nan),
-        ]
+        ],
+        named,
     )
-    first = "Plain training gives pictures away: what came back is"
-    assert words.startswith(f"{first} {Count(4, 0, 5).words} (SSIM 0.40).")
-    assert "Masks keep most of them from the server (1 of 5) against this attack." in words
+    lead = "A reference classifier recognises of plain training 1 of 5 pictures (its controls: "
+    assert words.startswith(f"{lead}0 of as many grey ones, 5 of the originals). {STATISTIC}")
+    assert f"plain training is {Count(4, 0, 5).words} (SSIM 0.40)." in words
+    assert "gives pictures away" not in words
+    assert "Masks keep most below that for the server (1 of 5) against this attack." in words
     both = "an eavesdropper on both links (4 of 5) and an eavesdropper on the uplink alone (5 of 5)"
-    assert f"Masks do not keep them from {both}." in words
-    assert "Whether they keep them from another client (0 of 5) is open." in words
+    assert f"Masks change nothing of it for {both}." in words
+    assert "Whether masks change it for another client (0 of 5) is not known." in words
 
 
 @pytest.mark.parametrize(("clearer", "ssim"), [(0, 0.39), (2, 0.6), (0, math.nan)])
@@ -183,9 +192,11 @@ def test_where_plain_training_gives_nothing_away_nothing_is_said_of_masks(
 ) -> None:
     """However high the SSIM is of what came back."""
     words = federated_view.verdict_words(
-        [score(REFERENCE, clearer, "reference", ssim), score("server-pbpfl", 0, "too weak")]
+        [score(REFERENCE, clearer, "reference", ssim), score("server-pbpfl", 0, "too weak")],
+        {"why": "no classifier here knows these classes.", "sets": {}},
     )
-    assert words.startswith("The attack failed on plain training too")
+    assert words.startswith("What can be recognised is not known: no classifier here knows these")
+    assert f"{STATISTIC}the attack failed on plain training too" in words
     assert Count(clearer, 0, 5).words in words
     assert "Nothing can be said of masks" in words
     assert "keep" not in words

@@ -207,15 +207,20 @@ def test_the_verdict_counts_what_is_clearer_than_a_guess(finished):
         flipped, cells=tuple(replace(cell, shown=Shown(True, True)) for cell in flipped.cells)
     )
     bare = replace(plain, cells=tuple(replace(cell, shown=NOTHING) for cell in plain.cells))
-    words = reconstruct_view.verdict_html([bare, better])
+    sets = [{"recognised": 1, "grey": 1, "originals": 3, "over": 3}] * 2
+    named = {"why": "", "sets": dict(enumerate(sets))}
+    words = reconstruct_view.verdict_html([bare, better], named)
+    lead = "A reference classifier recognises 2 of 6 pictures (its controls: 2 of as many grey ones"
+    assert f'<p class="st-lead">{lead}, 6 of the originals). A statistic' in words
+    assert "judged at the end" in reconstruct_view.verdict_html([bare, better], None)
     assert Count(3, 0, 6).words in words
     assert "nothing can be said of a defence" in words
     assert "on 0 of 3 only" in words
     good = replace(plain, cells=better.cells)
-    assert "nothing can be said" not in reconstruct_view.verdict_html([good, bare])
+    assert "nothing can be said" not in reconstruct_view.verdict_html([good, bare], named)
     waiting = replace(plain, cells=tuple(
         replace(cell, state=CellState.WAITING) for cell in plain.cells))  # fmt: skip
-    assert reconstruct_view.verdict_html([waiting]) == ""
+    assert reconstruct_view.verdict_html([waiting], None) == ""
 
 
 def test_a_picture_that_blew_up_is_flagged(finished):

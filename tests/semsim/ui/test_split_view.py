@@ -8,6 +8,7 @@ from semsim.jobs.folders import JobState
 from semsim.sets.control import NOTHING, Count, Shown
 from semsim.sets.format import RUN
 from semsim.sets.reader import read_set
+from semsim.sets.recognition import STATISTIC
 from semsim.ui import lab_sets, pictures_data, split_view
 
 
@@ -94,10 +95,10 @@ def test_the_verdict_says_from_what_the_server_still_gets_pictures():
     ]
     words = split_view.verdict_words(rows)
     assert words.startswith(
-        f"Without a defence pictures come back: {Count(9, 0, 10).words} (SSIM 0.40, PSNR 12.0 dB)."
+        f"{STATISTIC}without a defence it is {Count(9, 0, 10).words} (SSIM 0.40, PSNR 12.0 dB)."
     )
-    assert "most of them back under ensembler (1 of 10; SSIM 0.20, PSNR 12.0 dB)." in words
-    assert "They still come back under single (6 of 10;" in words
+    assert "clearer on most of them under ensembler (1 of 10; SSIM 0.20, PSNR 12.0 dB)." in words
+    assert "Most are still clearer under single (6 of 10;" in words
     assert "dr-single cannot be judged" in words
     assert "needs 3 runs" not in words
     assert "needs 3 runs" in split_view.verdict_words([row("none", 9, n=2)])
@@ -111,17 +112,26 @@ def test_a_network_that_learned_little_is_said_before_the_answer(right, warned):
         "baselines": GUESSES,
     }
     words = split_view.answer_words(result)
-    answer = split_view.verdict_words(result["summary"])
-    assert words.endswith(answer)
-    assert (words != answer) == warned
+    assert words.endswith(split_view.verdict_words(result["summary"]))
+    assert words.startswith("Not trained enough to be judged") == warned
     assert (f"the undefended network has {right:.0%} right (chance 10%)" in words) == warned
+
+
+def test_what_a_classifier_recognises_leads_with_its_controls():
+    rows = [row("none", 9) | {"recognised": 0.6}, row("single", 6) | {"recognised": 0.25}]
+    words = split_view.answer_words({"summary": rows, "baselines": GUESSES})
+    assert words.startswith(
+        "Of what came back a classifier of the same pictures recognises 60% without a defence and "
+        "25% under single (its controls: 10% of grey pictures, 95% of the originals). "
+    )
+    assert words.endswith(split_view.verdict_words(rows))
 
 
 @pytest.mark.parametrize("clearer", [0, 5])
 def test_an_attack_that_fails_on_the_undefended_system_says_nothing_of_a_defence(clearer):
     """However high its SSIM is: it must beat the guesses on most pictures."""
     words = split_view.verdict_words([row("none", clearer, 0.6, 20.0), row("single", 0)])
-    assert words.startswith("The attacks failed on the undefended system")
+    assert words.startswith(f"{STATISTIC}the attacks failed on the undefended system")
     assert Count(clearer, 0, 10).words in words
     assert words.endswith("Nothing can be said of a defence.")
     assert "nothing can be said" in split_view.verdict_words([row("single", 9)])
@@ -129,10 +139,10 @@ def test_an_attack_that_fails_on_the_undefended_system_says_nothing_of_a_defence
 
 def test_a_defence_counts_by_the_strongest_attack_a_server_can_make():
     rows = [row("none", 9), row("single", 0, 0.5), row("single", 8, attack="adaptive-aligned")]
-    assert "still come back under single" in split_view.verdict_words(rows)
+    assert "still clearer under single" in split_view.verdict_words(rows)
     for unable in ({"attack": "oracle"}, {"attack": "one-body", "choice": "best SSIM"}):
         rows[2] = row("single", 8, **unable)
-        assert "most of them back under single" in split_view.verdict_words(rows)
+        assert "clearer on most of them under single" in split_view.verdict_words(rows)
 
 
 def test_small_pictures_are_judged_without_ssim():

@@ -1,0 +1,55 @@
+"""What a reference classifier recognises in what came back, in numbers and words, without torch.
+
+It is the lead of every verdict of the lab. That a picture is clearer than a guess is a statistic,
+`semsim.sets.control`, and says nothing of what can be made out.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from semsim.words import counted
+
+NOT_YET = "What can be recognised is judged at the end."
+STATISTIC = "A statistic, which says nothing of what can be made out: "
+
+
+class Recognised(NamedTuple):
+    """Of `over` pictures how many a reference classifier names rightly; failed attacks show none.
+
+    grey, originals: its controls, of as many grey pictures and of the originals themselves.
+    """
+
+    recognised: int
+    grey: int
+    originals: int
+    over: int
+
+    @classmethod
+    def of(cls, sets: Iterable[Mapping[str, int]]) -> "Recognised":
+        """The sum over sets, as `semsim.scores.reference.recognition` has them."""
+        kept = list(sets)
+        return cls(*(sum(one[name] for one in kept) for name in cls._fields))
+
+    @property
+    def words(self) -> str:
+        """The count and its controls, to end a sentence."""
+        return (
+            f"{self.recognised} of {counted(self.over, 'picture')} (its controls: {self.grey} of "
+            f"as many grey ones, {self.originals} of the originals)"
+        )
+
+
+def recognised_words(found: Mapping[str, Any] | None, names: Iterable[str], where: str = "") -> str:
+    """The lead: how many pictures a reference classifier recognises, or why nobody knows.
+
+    found: as `semsim.scores.reference.recognition`, None while it is not there yet. names: of the
+    sets that count. where: which pictures they are, with a space in front.
+    """
+    if found is None:
+        return NOT_YET
+    if found["why"]:
+        return f"What can be recognised is not known: {found['why']}"
+    sets = [found["sets"][name] for name in names if name in found["sets"]]
+    if not sets:
+        return "What can be recognised is not known: nothing came back."
+    return f"A reference classifier recognises{where} {Recognised.of(sets).words}."

@@ -1,0 +1,55 @@
+"""What a reference classifier recognises, with the demo's own: its sets are of its classes."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from semsim.base.places import DEMO
+from semsim.images import read_image
+from semsim.metrics import Resources
+from semsim.scores.reference import names_rightly, recognition
+from semsim.sets.reader import read_set, set_folders
+from semsim.sets.recognition import NOT_YET, recognised_words
+
+
+@pytest.fixture
+def resources(tmp_path: Path) -> Resources:
+    return Resources(checkpoints=tmp_path)  # so that the demo's recogniser is the only one
+
+
+@pytest.fixture(scope="module")
+def folder() -> Path:
+    return set_folders([DEMO / "sets"])[0]
+
+
+def test_the_originals_are_recognised_and_grey_pictures_are_not(
+    folder: Path, resources: Resources
+) -> None:
+    found = recognition({"one": folder}, resources)
+    assert (found["classifier"], found["why"]) == ("recogniser", "")
+    (counts,) = found["sets"].values()
+    assert counts["over"] == len(read_set(folder).manifest)
+    assert max(counts["recognised"], counts["grey"]) < counts["originals"] <= counts["over"]
+    assert counts["originals"] > 0.9 * counts["over"]
+    assert counts["grey"] < 0.2 * counts["over"]
+    words = recognised_words(found, ["one"])
+    assert words.startswith(f"A reference classifier recognises {counts['recognised']} of ")
+
+
+def test_where_no_classifier_fits_that_is_said(folder: Path, resources: Resources) -> None:
+    found = recognition({"one": folder}, replace(resources, classifiers=()))
+    assert found["sets"] == {}
+    words = recognised_words(found, ["one"])
+    assert words.startswith("What can be recognised is not known: no classifier here knows these")
+    assert "judge train" in words
+    assert recognised_words(None, ["one"]) == NOT_YET
+
+
+def test_a_single_picture_is_named_or_not(folder: Path, resources: Resources) -> None:
+    pair = read_set(folder).pairs.iloc[0]
+    original = read_image(Path(pair["original"]))
+    pictures = torch.stack([original, torch.full_like(original, 0.5)])
+    assert names_rightly(resources, pair["class_name"], pictures) == [True, False]
+    assert names_rightly(resources, "no such class", pictures) is None
