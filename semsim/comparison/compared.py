@@ -45,13 +45,15 @@ class Scored:
     """The scores to compare, columns `semsim.analysis.evidence.SCORE_COLUMNS`.
 
     specs: of their metrics, in the order tables shall have. weights: of each metric of which it is
-    known, the SHA-256 of its files. facts: as of a `ScoreBook`, where there is one.
+    known, the SHA-256 of its files. facts: as of a `ScoreBook`, where there is one. awaited: names
+    of metrics whose scores are still to come: what SemSims learned from is left out already.
     """
 
     table: pd.DataFrame
     specs: Sequence[MetricSpec]
     weights: Weights
     facts: pd.DataFrame | None = None
+    awaited: tuple[str, ...] = ()
 
     def refusing(self, names: Sequence[str]) -> "Scored":
         """The same without the metrics `names`."""
@@ -154,8 +156,8 @@ def compared(
     titles = {spec.name: spec.title for spec in scored.specs}
     refused = list_judges.refused(scored.weights, study.judges)
     kept = scored.refusing([name for name in refused if name in titles])
-    scored_names = [str(name) for name in kept.table["metric"].unique()]
-    seen = seen_by_each(checkpoints, scored_names, study.listed)
+    names = (*map(str, kept.table["metric"].unique()), *kept.awaited)
+    seen = seen_by_each(checkpoints, names, study.listed)
     by_one = seen_by(checkpoints, "" if unseen_by == ALL else unseen_by, study.listed)
     held_out = frozenset[str]() if unseen_by else uncounted(seen)
     left_out = held_out if by_one is None else by_one.seen | by_one.unknown

@@ -43,7 +43,10 @@ def pack_files(tables: StudyTables, scored: Scored) -> dict[str, pd.DataFrame | 
     """What the job needs in its folder beside its order."""
     found = {"votes": tables.votes, "labels": tables.labels, "facts": scored.facts}
     frames = {f"{name}.parquet": table for name, table in found.items() if table is not None}
-    order = {"metrics": [spec.name for spec in scored.specs], "weights": scored.weights}
+    order = {
+        "metrics": [spec.name for spec in scored.specs],
+        **{"weights": scored.weights, "awaited": scored.awaited},
+    }
     return {**frames, "scores.parquet": scored.table, "metrics.json": order}
 
 
@@ -71,6 +74,7 @@ def do_packed(order: PackOrder, folder: Path, report: Report) -> dict[str, str]:
         table=scores,
         specs=[specs[name] for name in kept["metrics"]],
         weights=kept["weights"],
+        awaited=tuple(kept["awaited"]),
         facts=facts,
     )
     settings = AnalysisSettings(headline=order.rule)

@@ -330,6 +330,7 @@ def _read(
         specs=[specs[name] for name in names],
         weights=weights,
         facts=book.facts,
+        awaited=tuple(sorted(partial)),
     ).refusing([name for name in names if name in partial])
     settings = AnalysisSettings(headline=view.rule)
     made = compared(tables, scored, settings, context.checkpoints, view.unseen_by)

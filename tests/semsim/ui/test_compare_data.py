@@ -251,8 +251,13 @@ def test_a_semsim_is_judged_by_what_it_has_not_seen(made_context):
         ["symbols/000", "symbols/002", "digits/001"],
         simulated=False,
     )
+    awaiting = opened(made_context(n_images=3, scored=("mse",)), "1")
     context = made_context(n_images=3, scored=("mse", f"semsim:{BUILT_IN}"))
     found = opened(context, "1")
+    # The numbers of the others do not jump when its scores come.
+    rho = [one.analysis.agreement.set_index("metric")["rho"]["mse"] for one in (awaiting, found)]
+    assert rho[0] == pytest.approx(rho[1], nan_ok=True)
+    assert awaiting.n_held_out == found.n_held_out == 1
     assert set(found.analysis.evidence.images["image_id"]) == {"001"}
     assert (found.unseen, found.n_held_out, found.n_originals) == ({BUILT_IN: 1}, 1, 3)
     assert not [note for note in found.analysis.notes if "in-sample" in note]
