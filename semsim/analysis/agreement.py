@@ -52,8 +52,8 @@ def agreement_table(
 
 def best_first(table: pd.DataFrame) -> pd.DataFrame:
     """The rows by ρ, the largest first; those with a mark below all others."""
-    by = [table["mark"].ne(""), -table["rho"].astype(float)]
-    return table.iloc[np.lexsort(by[::-1])].reset_index(drop=True)
+    marked, rho = table["mark"].ne("").to_numpy(), table["rho"].to_numpy(dtype=float)
+    return table.iloc[np.lexsort((-rho, marked))].reset_index(drop=True)
 
 
 def agreement_row(

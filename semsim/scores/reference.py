@@ -106,6 +106,6 @@ def _why_none(looked: Sequence[_Looked], best: int, over: int) -> str:
     classes = list(dict.fromkeys(name for one in looked for name in one.classes))
     few = ", ".join(classes[:3]) + ("…" if len(classes) > 3 else "")
     return (
-        f"no classifier here knows these classes ({few}). Make a study, or train one with "
-        "`semsim-studio judge train`."
+        f"no classifier here knows these classes ({few}). Make a study, or train one: "
+        "semsim-studio judge train."
     )

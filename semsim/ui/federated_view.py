@@ -105,10 +105,10 @@ def verdict_html(leak: Mapping[str, Any], steps: Sequence[Step]) -> str:
     """The answer in a sentence, and what is clearer than a guess, party by party; "" until then."""
     if not leak.get("summary"):
         return ""
-    lead = leak["summary"][0]
+    said: Sequence[str] = leak["summary"][:1]
     if "scores" in leak:
-        lead = verdict_words(leak["scores"], leak["recognition"])
-    return verdict_of(lead, steps, METHOD if steps else "")
+        said = verdict_words(leak["scores"], leak["recognition"])
+    return verdict_of(said, steps, METHOD if steps else "")
 
 
 def result_html(leak: Mapping[str, Any], steps: Sequence[Step]) -> str:
@@ -118,7 +118,7 @@ def result_html(leak: Mapping[str, Any], steps: Sequence[Step]) -> str:
     return lab_cards.made_html(_HTML.summary(leak["summary"]), [one.folder for one in steps])
 
 
-def verdict_words(scores: Sequence[Mapping[str, Any]], named: Mapping[str, Any]) -> str:
+def verdict_words(scores: Sequence[Mapping[str, Any]], named: Mapping[str, Any]) -> tuple[str, str]:
     """What can be recognised, then the statistic; each party counts by the arm that shows it most.
 
     named: as `semsim.scores.reference.recognition`.
@@ -130,9 +130,9 @@ def verdict_words(scores: Sequence[Mapping[str, Any]], named: Mapping[str, Any])
     figures = f"{count.words} (SSIM {likeness(plain['ssim'])})"
     lead = recognised_words(named, [plain["arm"]], " of plain training")
     if not count.comes_back:
-        return (
-            f"{lead} {STATISTIC}the attack failed on plain training too; what came back is "
-            f"{figures}. Nothing can be said of masks. Take a stronger attack, or another network."
+        return lead, (
+            f"{STATISTIC}the attack failed on plain training too; what came back is {figures}. "
+            "Nothing can be said of masks. Take a stronger attack, or another network."
         )
     found: dict[str, list[str]] = {}
     for party, arms in PARTIES.items():
@@ -141,9 +141,9 @@ def verdict_words(scores: Sequence[Mapping[str, Any]], named: Mapping[str, Any])
             best = max(judged, key=strength)
             told = f"{party[0].lower()}{party[1:]} ({best['clearer']} of {best['images']})"
             found.setdefault(_STANDING[best["verdict"]], []).append(told)
-    parts = [lead, f"{STATISTIC}what came back of plain training is {figures}."]
+    parts = [f"{STATISTIC}what came back of plain training is {figures}."]
     parts += [words.format(listed(found[key])) for key, words in _SAID.items() if key in found]
-    return " ".join(parts)
+    return lead, " ".join(parts)
 
 
 def figures(score: Mapping[str, Any] | None) -> tuple[str, ...]:

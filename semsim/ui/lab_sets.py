@@ -75,14 +75,14 @@ def strip_html(steps: Sequence[Step]) -> str:
     return str(_LAB.pairs(shown)) if shown else ""
 
 
-def verdict_html(sentence: str, steps: Sequence[Step], method: str) -> str:
-    """The answer in words, how it was judged, and set by set what is clearer than a guess."""
+def verdict_html(said: Sequence[str], steps: Sequence[Step], method: str) -> str:
+    """The lead and what follows, how it was judged, and by set what is clearer than a guess."""
     rows = [
         verdict_row(one.name, one.target, Count.of(shown_in(one.folder)))
         for one in steps
         if one.state is DONE
     ]
-    return str(_LAB.verdict(sentence, method, rows))
+    return str(_LAB.verdict(said, method, rows))
 
 
 def verdict_row(name: str, target: str, count: Count) -> tuple[str, str, str, str]:

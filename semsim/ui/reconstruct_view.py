@@ -111,8 +111,8 @@ def verdict_html(views: Sequence[SetView], named: Mapping[str, Any] | None) -> s
     if not _count(views).over:
         return ""
     rows = [verdict_row(view.planned.model, _target_words(view), _count([view])) for view in views]
-    words = f"{_recognised(named)} {verdict_words(views)}"
-    return str(_LAB.verdict(words, METHOD, rows))
+    said = (_recognised(named), verdict_words(views))
+    return str(_LAB.verdict(said, METHOD, rows))
 
 
 def verdict_words(views: Sequence[SetView]) -> str:

@@ -84,10 +84,10 @@ def draw(context: ScienceContext, job: Job) -> list[Any]:
     if state is not JobState.DONE:
         return [*begun, "", "", lab_sets.line_up_html(steps)]
     result = jobs.result(job)
-    sentence = split_view.answer_words(result)
+    said = split_view.answer_words(result)
     return [
         *begun,
-        lab_sets.verdict_html(sentence, steps, lab_sets.METHOD),
+        lab_sets.verdict_html(said, steps, lab_sets.METHOD),
         split_view.result_html(result),
         lab_sets.line_up_html(steps),
     ]

@@ -62,14 +62,14 @@ def result_html(result: Mapping[str, Any]) -> str:
     return lab_cards.made_html(inside, result["sets"])
 
 
-def answer_words(result: Mapping[str, Any]) -> str:
+def answer_words(result: Mapping[str, Any]) -> tuple[str, ...]:
     """The answer of a finished experiment, after a warning where its networks learned too little.
 
     result: see `semsim.split.run.run_split`.
     """
     summary, known = result["summary"], result["baselines"]
     said = (unlearned_words(summary, known), _recognised(summary, known), verdict_words(summary))
-    return " ".join(filter(None, said))
+    return tuple(filter(None, said))
 
 
 def _recognised(summary: Sequence[Mapping[str, Any]], known: Mapping[str, float]) -> str:

@@ -121,7 +121,7 @@ def test_an_example_is_attacked(page):
     assert html.count("data:image/png;base64") == 3
     assert "COPA-prior: PSNR" in html
     assert "A grey picture has PSNR" in html
-    named = "recognise it? the private image yes, R-GAP (yes|no), COPA-prior (yes|no), a grey"
+    named = r"recognise it\? the private image yes, R-GAP (yes|no), COPA-prior (yes|no), a grey"
     assert re.search(named, html)
     for name in ("R-GAP", "COPA-prior"):
         said = f"{name}: equation residual {NUMBER}, gradient distance {NUMBER} .a grey picture's:"

@@ -211,7 +211,7 @@ def test_the_verdict_counts_what_is_clearer_than_a_guess(finished):
     named = {"why": "", "sets": dict(enumerate(sets))}
     words = reconstruct_view.verdict_html([bare, better], named)
     lead = "A reference classifier recognises 2 of 6 pictures (its controls: 2 of as many grey ones"
-    assert f'<p class="st-lead">{lead}, 6 of the originals). A statistic' in words
+    assert f'<p class="st-lead">{lead}, 6 of the originals).</p><p>A statistic' in words
     assert "judged at the end" in reconstruct_view.verdict_html([bare, better], None)
     assert Count(3, 0, 6).words in words
     assert "nothing can be said of a defence" in words
