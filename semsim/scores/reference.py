@@ -59,10 +59,15 @@ class _Looked:
         rows = found.manifest[found.manifest["original"].notna()]
         self.over = len(found.manifest)
         self.classes = rows["class_name"].astype(str).tolist()
-        self.originals = read_images([folder / path for path in rows["original"]])
+        self.originals = _read([folder / path for path in rows["original"]])
         done = found.pairs
         self.done_classes = done["class_name"].astype(str).tolist()
-        self.pictures = read_images([Path(path) for path in done["reconstruction"]])
+        self.pictures = _read([Path(path) for path in done["reconstruction"]])
+
+
+def _read(paths: Sequence[Path]) -> Tensor:
+    """(N, 3, H, W); of no paths, as where every attack failed, no pictures."""
+    return read_images(paths) if paths else torch.empty(0, 3, 1, 1)
 
 
 def _classifiers(resources: Resources) -> Iterable[tuple[str, Classifier]]:

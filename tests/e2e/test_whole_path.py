@@ -214,7 +214,7 @@ def train(chromium: Browser, studio: Studio) -> None:
 def compare(chromium: Browser, studio: Studio, labels: pd.DataFrame, study) -> None:
     """The page's numbers are those scipy and scikit-image give on the exported data."""
     page = chromium.new_page()
-    page.goto(f"{studio.url}/studio/compare?study={study.id}&tab=answer")
+    page.goto(f"{studio.url}/studio/compare?study={study.id}&tab=answer&originals=all")
     # Scored by itself; the answer comes without a reload.
     expect(page.locator("#cmp-forest tbody")).to_contain_text("e2e")
     rows = read_rows(page.locator("#cmp-forest"))

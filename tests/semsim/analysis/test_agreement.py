@@ -129,7 +129,7 @@ def test_best_first_and_undefined_last_without_numbers():
     table = agreement_table(PEOPLE, [flat, worst, METRIC], LABELS, DRAWN)
     assert table["metric"].tolist() == ["psnr", "worst", "flat"]
     assert table.loc[2, "undefined"] == "metric: the same value for every model"
-    numbers = set(AGREEMENT_COLUMNS) - {"metric", "title", "n", "undefined"}
+    numbers = set(AGREEMENT_COLUMNS) - {"metric", "title", "n", "undefined", "mark"}
     assert table.loc[2, list(numbers)].isna().all()
 
 

@@ -128,7 +128,8 @@ def test_the_exit_code_tells_all_some_or_none(strategies, code, scheduler, tmp_p
     asked += [word for one in strategies for word in ("--strategy", one)]
     asked += ["--attack", "invgrad:steps=3", "--images", "1", "--train", "epochs=2"]
     words = ["run", *asked, "--data-dir", str(tmp_path), "--scheduler", scheduler]
-    assert typed(*words, "--device", "cpu").exit_code == code
+    done = typed(*words, "--device", "cpu")
+    assert done.exit_code == code, done.output
 
 
 def test_what_was_not_computed_is_said_with_its_reason():
