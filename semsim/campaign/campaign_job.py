@@ -99,6 +99,7 @@ def name_of(job: Job) -> str:
 def do_campaign(order: CampaignOrder, folder: Path, report: Report) -> dict[str, Any]:
     """Carry out a job's order; what is finished lies in the data folder, not in `folder`."""
     from semsim.campaign import runner, work  # takes a second, and only a job needs it
+    from semsim.device import pick_device
     from semsim.grid.machines import connect
     from semsim.judges.apply import judge_new
     from semsim.metrics import Resources
@@ -117,7 +118,7 @@ def do_campaign(order: CampaignOrder, folder: Path, report: Report) -> dict[str,
     how = how if known is None else replace(how, estimate=known)
     with connect(order.scheduler, order.workers, needs=work.__name__) as client:
         outcome = runner.run_plan(plan, order.data, client, how, report)
-    resources = Resources(checkpoints=order.checkpoints, device=order.device)
+    resources = Resources(checkpoints=order.checkpoints, device=pick_device(order.device))
     outcome["recognition"] = recognition({one: Path(one) for one in outcome["sets"]}, resources)
     if judge is None:
         return outcome
