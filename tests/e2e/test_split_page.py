@@ -31,7 +31,9 @@ def test_an_experiment_is_chosen_run_and_looked_at(phone: Page) -> None:
     expect(strip).to_have_count(2 * 8)
     assert strip.nth(1).evaluate("image => image.decode().then(() => image.naturalWidth)") == 12
     phone.get_by_role("tab", name="Results").click()
-    expect(phone.locator("#split-verdict .st-lead")).to_contain_text("defence")
+    # Two numbers stand in one paragraph each: what can be judged first, then the statistic.
+    expect(phone.locator("#split-verdict .st-lead")).to_contain_text("Not trained enough")
+    expect(phone.locator("#split-verdict")).to_contain_text("without a defence")
     expect(phone.locator("#split-result")).to_contain_text("Without any feature")
     expect(phone.get_by_role("link", name="Make a study of these")).to_be_visible()
     expect(phone.locator("#split-grid img").nth(2)).to_be_visible()
