@@ -61,7 +61,7 @@ def study_of(n: int, models: np.ndarray, kind: str, draw: np.random.Generator) -
 
 
 def held(ends: tuple[object, object], truth: float) -> bool | None:
-    """Whether the interval holds the truth; None where there is no interval."""
+    """Return whether the interval holds the truth; None where there is no interval."""
     low, high = (float(np.asarray(end)) for end in ends)
     return None if np.isnan(low) else bool(low <= truth <= high)
 

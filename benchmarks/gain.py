@@ -15,8 +15,8 @@ from functools import partial
 from itertools import product
 from statistics import mean, stdev
 
+import numpy as np
 import torch
-from scipy.stats import t as student
 
 from benchmarks.attacks import FAST, QUALITY, against, observed, psnr, rng
 from benchmarks.claims import Claim, keep
@@ -24,6 +24,7 @@ from benchmarks.measuring import begin
 from semsim.attacks import Attack, run_many
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.prior import Prior
+from semsim.base.intervals import student
 from semsim.datasets.folder import Folder
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
@@ -79,9 +80,9 @@ def compared(
 
 def _claim(values: Sequence[float]) -> Claim:
     """The mean of values in dB, with Student's interval."""
-    half = float(student.ppf(0.975, len(values) - 1)) * stdev(values) / len(values) ** 0.5
-    middle = mean(values)
-    return Claim(middle, middle - half, middle + half, f"{len(values)} pictures")
+    n, middle = len(values), mean(values)
+    low, high = map(float, student(np.array(middle), np.array(stdev(values) / n**0.5), n))
+    return Claim(middle, low, high, f"{n} pictures")
 
 
 def main() -> None:
@@ -113,7 +114,7 @@ def main() -> None:
     for name, make in nets.items():
         model = make()
         found = compared(model, tuning, held_out)
-        if name.endswith("trained") and not name.endswith("untrained"):
+        if not name.endswith("untrained"):
             found["right"] = Claim(accuracy(model, test), n=f"{len(test)} pictures")
         key = name.replace(", ", ".").replace(" ", "-")
         claims.update({f"{key}.{what}": one for what, one in found.items()})

@@ -146,7 +146,7 @@ def _row(
 
 
 def _why(end: np.ndarray, units: int, spread: np.ndarray) -> str:
-    """Why there is no interval, "" where there is one."""
+    """Return why there is no interval, "" where there is one."""
     return (why_none(units, float(spread)) or "") if np.isnan(end) else ""
 
 

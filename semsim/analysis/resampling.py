@@ -61,7 +61,7 @@ def resample(layout: Layout, bootstraps: int, permutations: int, seed: int) -> R
 
 
 def interval(draws: np.ndarray) -> tuple[float, float]:
-    """What holds 95 % of (B,) resampled statistics; NaN stands for "none".
+    """Return what holds 95 % of (B,) resampled statistics; NaN stands for "none".
 
     Resamples without a number are left out; where less than half have one, both ends are NaN.
     """

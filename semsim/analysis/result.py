@@ -27,19 +27,8 @@ MODEL_COLUMNS = (
 # `p_kind` is "exact" or "Monte Carlo". `left_out` counts resamples without a ranking. Each kind
 # has a column that says why it has no ends: `interval_undefined` for `bw` and `score`.
 AGREEMENT_COLUMNS = (
-    *(
-        "metric",
-        "title",
-        "mark",
-        "n",
-        "rho",
-        "tau",
-        "abs_rho",
-        "abs_tau",
-        "p_rho",
-        "p_tau",
-        "p_kind",
-    ),
+    *("metric", "title", "mark", "n", "rho", "tau"),
+    *("abs_rho", "abs_tau", "p_rho", "p_tau", "p_kind"),
     *("rho_bw_low", "rho_bw_high", "tau_score_low", "tau_score_high", "interval_undefined"),
     *("rho_models_low", "rho_models_high"),
     *("tau_models_low", "tau_models_high", "rho_images_low", "rho_images_high"),

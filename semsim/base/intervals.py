@@ -2,7 +2,7 @@
 
 What people say of pictures of one original goes together, so originals are the units, not pictures
 or votes. The jackknife over them needs no random numbers, and Student's t stands for how badly few
-of them tell their own spread. `python -m benchmarks.statistics` measures how often each printed
+of them tell their own spread. `python -m benchmarks.coverage` measures how often each printed
 interval holds the true value.
 """
 
@@ -121,7 +121,7 @@ def _t(units: np.ndarray | int) -> np.ndarray:
 
 
 def why_none(units: int, spread: float) -> str | None:
-    """Why `student` and `fisher` have no ends, or None where they have."""
+    """Return why `student` and `fisher` have no ends, or None where they have."""
     if units < FEWEST:
         return FEW
     if np.isnan(spread):

@@ -28,7 +28,7 @@ def write_record(path: Path, form: str, content: Mapping[str, Any], *, sort: boo
 
 
 def read_record(path: Path, form: str, raises: type[UserError]) -> dict[str, Any]:
-    """What `write_record` was given; `raises` as of `read_object` and `check_format`."""
+    """Return what `write_record` was given; `raises` as of `read_object` and `check_format`."""
     record = read_object(path, raises)
     check_format(record.pop("format", None), form, path, raises)
     return record

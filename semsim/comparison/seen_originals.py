@@ -101,7 +101,7 @@ def held_out_remark(left_out: frozenset[str], n_originals: int, analysis: Analys
 
 
 def left_out_remark(name: str, seen: Seen | None, analysis: Analysis) -> list[str]:
-    """What to say where only what the SemSim called `name` has not seen counts.
+    """Return what to say where only what the SemSim called `name` has not seen counts.
 
     seen: what it has seen of all originals, looked at or not; None where that is not asked.
     """

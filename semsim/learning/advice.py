@@ -60,7 +60,7 @@ def expectation(counts: Counts, preset: str, loss: str) -> str:
 
 
 def _told(n_test: int) -> str:
-    """Which differences a test of so many originals can tell from chance."""
+    """Return which differences a test of so many originals can tell from chance."""
     if n_test < FEWEST:
         return f"no difference can be told from chance, which takes {FEWEST}"
     sure = _SPREAD / n_test**0.5

@@ -75,7 +75,7 @@ def controls_of(checkpoint: Path) -> tuple[dict[str, Path], dict[str, str]]:
 
 
 def is_mixed(training: Training) -> bool:
-    """Whether a SemSim weighs blocks, of which one alone may do as well."""
+    """Return whether a SemSim weighs blocks, of which one alone may do as well."""
     return bool(training.settings.get("loss") == MIXED)
 
 
@@ -141,7 +141,7 @@ def verdict_of(judged: Mapping[str, Any]) -> Verdict:
 
 
 def _of_blocks(blocks: Mapping[str, Any]) -> str:
-    """Which block that is, and which one the test would have chosen."""
+    """Return which block that is, and which one the test would have chosen."""
     chosen, aucs = blocks["chosen"], blocks["auc"]
     best = max(aucs, key=aucs.__getitem__)
     at = f"That block is {chosen}, chosen where it learned; its AUC is {aucs[chosen]:.2f}"
@@ -151,7 +151,7 @@ def _of_blocks(blocks: Mapping[str, Any]) -> str:
 
 
 def _of_shuffles(judged: Mapping[str, Any]) -> str:
-    """How many shuffles reach it, with the p of a permutation test."""
+    """Return how many shuffles reach it, with the p of a permutation test."""
     found = judged["shuffled"]
     if found is None:
         return _uncompared(SHUFFLED, judged["absent"].get(SHUFFLED, NO_AUC))

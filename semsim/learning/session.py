@@ -208,7 +208,7 @@ def _keep_block(
 
 
 def _moves(model: SemSimModel, start: SemSimModel) -> dict[str, float]:
-    """Whether the votes changed what `model` tells apart, as 1 or 0 under `MOVED`.
+    """Return whether the votes changed what `model` tells apart, as 1 or 0 under `MOVED`.
 
     Of a mixed one also what each block counts, where 1 is what it counted before any vote; all
     alike, they order images as before.

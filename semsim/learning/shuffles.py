@@ -26,7 +26,7 @@ _TIE = 1e-9
 
 
 def how_many(settings: TrainSettings) -> int:
-    """How many shuffles stand beside a training where they do not take too long."""
+    """Return how many shuffles stand beside a training where they do not take too long."""
     return OF_MIXED if settings.loss == MIXED else OF_NETWORKS
 
 
@@ -81,7 +81,7 @@ def _shuffle(
 
 
 def part_of(report: Report, number: int, n: int) -> Report:
-    """What the training (number 0) or one of its `n` shuffles reports to, as one bar.
+    """Return what the training (number 0) or one of its `n` shuffles reports to, as one bar.
 
     The curves of shuffles would mix with the training's, so only their places and words are told.
     """

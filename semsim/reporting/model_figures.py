@@ -46,7 +46,7 @@ def _with_unit(spec: MetricSpec) -> str:
 
 
 def closer(spec: MetricSpec) -> str:
-    """Which values of a metric are of pictures closer to their originals, in words."""
+    """Return which values of a metric are of pictures closer to their originals, in words."""
     return f"{'higher' if spec.higher_means_more_leakage else 'lower'} is closer"
 
 

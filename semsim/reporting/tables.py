@@ -322,7 +322,7 @@ def _auc(analysis: Analysis) -> Table:
 
 
 def scale_note(auc: pd.DataFrame) -> str:
-    """Which metrics are to be read within originals, "" where none is."""
+    """Return which metrics are to be read within originals, "" where none is."""
     titles = scale_differs(auc)
     if not titles:
         return ""

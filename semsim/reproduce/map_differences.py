@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.correlation import weighted_spearman
+from semsim.analysis.resampling import interval as holding
 from semsim.metrics import MetricSpec
 from semsim.reporting.notation import interval, number
 from semsim.reporting.tables import Table
@@ -54,8 +55,7 @@ def differences(
     for other in ranked[1:]:
         best = ranked[0]
         apart = found[best] - found[other]
-        low, high = np.nanquantile(apart[1:], [0.025, 0.975])
-        rows.append([best, titles[best], other, titles[other], apart[0], low, high])
+        rows.append([best, titles[best], other, titles[other], apart[0], *holding(apart[1:])])
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 

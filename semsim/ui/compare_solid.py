@@ -265,7 +265,7 @@ def _numbers(table: pd.DataFrame, comparison: Comparison, said: str, marked: str
 def same_best(
     columns: dict[str, pd.Series], titles: dict[str, str], what: str, behind: Collection[str] = ()
 ) -> str:
-    """Whether the same metric agrees best in every column, in a sentence.
+    """Return whether the same metric agrees best in every column, in a sentence.
 
     columns: ρ of each metric, by its name, under each choice. titles: of metrics. what: is chosen.
     behind: names, without the reference, of those that lead nothing.

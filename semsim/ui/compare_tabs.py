@@ -177,7 +177,7 @@ def grid(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
 
 
 def _on_card(spec: MetricSpec, words: str) -> tuple[str, str]:
-    """What a card says of a picture's metric, with the way that is closer in words."""
+    """Return what a card says of a picture's metric, with the way that is closer in words."""
     return "metric" if spec.yes_or_no else f"metric, {closer(spec)}", words
 
 

@@ -107,7 +107,7 @@ def head(comparison: Comparison) -> str:
 
 
 def _originals(comparison: Comparison) -> list[tuple[str, str]]:
-    """Which originals can be chosen, what the page chooses first."""
+    """Return which originals can be chosen, what the page chooses first."""
     n, every = comparison.n_held_out, comparison.n_originals
     held_out = [("", f"the {n} of {every} that no SemSim here has seen")] if n else []
     left = [

@@ -104,7 +104,7 @@ def pages(images: Mapping[str, Pictures]) -> int:
 
 
 def verdict_html(views: Sequence[SetView], named: Mapping[str, Any] | None) -> str:
-    """What can be recognised, then the statistic, in all and by model.
+    """Return what can be recognised, then the statistic, in all and by model.
 
     named: as `semsim.scores.reference.recognition`, None until the campaign is done.
     """
