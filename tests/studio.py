@@ -47,14 +47,14 @@ COPIES.set_forkserver_preload(["app", *_LATE])
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """A headless Chromium."""
+    """Open a headless Chromium, whose pages do not move: what moves takes a core from the rest."""
     path = needed("Chromium")  # none is downloaded
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=list(CHROMIUM_FLAGS))
         opened = chromium.new_context
 
         def patient(**settings: Any) -> BrowserContext:
-            context = opened(**settings)
+            context = opened(reduced_motion="reduce", **settings)
             context.set_default_timeout(LONG)
             return context
 

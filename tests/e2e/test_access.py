@@ -1,10 +1,10 @@
-"""Every page by the rules of WCAG 2.2 AA that a machine can check, in every look, and as it fits.
+"""Every page by the rules of WCAG 2.2 AA that a machine can check, and as it fits.
 
 So is what opens on it: menus, dialogs, explained words, the drawer; and nothing jumps meanwhile.
 """
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import pytest
@@ -27,9 +27,7 @@ from e2e.rules import (
     LOOKS,
     MOST_SHIFT,
     SHIFT,
-    TELEPHONE,
     USUAL,
-    Look,
     broken_rules,
     put_on,
     sticking_out,
@@ -109,20 +107,11 @@ def scores_once_wrong(page: Page) -> None:
 
 
 class Step(NamedTuple):
-    """What must be on a page before it is judged, and what is done for that.
-
-    looks: those in which the rules are asked for; whether all fits is asked in every one.
-    """
+    """What must be on a page before it is judged, and what is done for that."""
 
     shows: str
     does: Does = lambda page: None
     name: str = ""
-    looks: Sequence[Look] = JUDGED
-
-
-def over(shows: str, does: Does, name: str) -> Step:
-    """What is opened on a page that was judged in every look: light and dark, wide and narrow."""
-    return Step(shows, does, name, (USUAL, TELEPHONE))
 
 
 class Walk(NamedTuple):
@@ -169,7 +158,7 @@ def lab(name: str, address: str, result: str) -> Walk:
     return walk(
         address,
         Step(f"#{name}-plan"),
-        over(f"{form} .lab-plugin", unfolded(f"{form} {opener}"), "Plan, unfolded"),
+        Step(f"{form} .lab-plugin", unfolded(f"{form} {opener}"), "Plan, unfolded"),
         Step(f"#{name}-sets td", pressed(RUNNING.format(name)), "Running"),
         Step(result, unfolded(RESULTS_TAB.format(name)), "Results"),
     )
@@ -180,18 +169,18 @@ WALKS = (
     walk(
         "/studio/overview",
         Step(".ov-bars"),
-        over("#amend", pressed(".ov-protocol > summary", "summary:has-text('Target')"), "Protocol"),
-        over("#given select", chosen("Change a setting", "view"), "a setting"),
-        over("details[open] [download]", pressed(".ov-menu summary"), "Export"),
-        over("[data-act=delete]", pressed(MENU), "More"),
-        over("#rename[open]", pressed("[data-act=rename]"), "Rename"),
-        over("#st-asked", pressed("#rename [type=button]", MENU, "[data-act=delete]"), "Delete"),
+        Step("#amend", pressed(".ov-protocol > summary", "summary:has-text('Target')"), "Protocol"),
+        Step("#given select", chosen("Change a setting", "view"), "a setting"),
+        Step("details[open] [download]", pressed(".ov-menu summary"), "Export"),
+        Step("[data-act=delete]", pressed(MENU), "More"),
+        Step("#rename[open]", pressed("[data-act=rename]"), "Rename"),
+        Step("#st-asked", pressed("#rename [type=button]", MENU, "[data-act=delete]"), "Delete"),
     ),
     walk(
         "/studio/new",
         Step(".nw-set"),
         *(
-            over(
+            Step(
                 f"[data-of={shows}]",
                 pressed(f"[data-go={step}]", f"section:not([hidden]) summary:has-text('{title}')"),
                 title,
@@ -215,12 +204,12 @@ WALKS = (
     walk(
         "/studio/pictures?own=own",
         Step("[data-delete]", pressed(".pic-name"), "an own set"),
-        over("#st-asked", pressed("[data-delete]"), "Delete"),
+        Step("#st-asked", pressed("[data-delete]"), "Delete"),
     ),
     walk(
         "/studio/pictures/plan/{plan}",
         Step(".pic-found img"),
-        over("#st-asked", pressed("[data-discard]"), "Discard"),
+        Step("#st-asked", pressed("[data-discard]"), "Discard"),
     ),
     plain("/studio/pictures/plan/{refused}", "[data-adds=originals]"),
     walk(
@@ -238,16 +227,16 @@ WALKS = (
         PEOPLE,
         Step("#people-table .st-pick"),
         Step("#person-head h2", named(ONE), ONE),
-        over("#person-effect table", named("Exclude…"), "Exclude"),
+        Step("#person-effect table", named("Exclude…"), "Exclude"),
         Step("#person-erase", named("Cancel", "Erase…"), "Erase"),
-        over("#st-asked", named("Erase for good…"), "Erase for good"),
+        Step("#st-asked", named("Erase for good…"), "Erase for good"),
     ),
     walk(
         RESULTS,
         Step(".rs-pictures img"),
-        over(".rs-files li a", pressed(".rs-files summary"), "tables"),
+        Step(".rs-files li a", pressed(".rs-files summary"), "tables"),
         Step(".rs-heat", pressed(".rs-tabs a:has-text('Agreement')"), "Agreement"),
-        over(".st-bubble", pressed(".st-more"), "a word"),
+        Step(".st-bubble", pressed(".st-more"), "a word"),
         Step("[data-tab=people] .st-table", pressed(".rs-tabs a:has-text('People')"), "People"),
         Step("[data-tab=checks] .rs-columns", pressed(".rs-tabs a:has-text('Checks')"), "Checks"),
         Step(
@@ -267,7 +256,7 @@ WALKS = (
     walk(
         "/studio/train",
         Step("#learn-curves svg"),
-        over("#learn-result details[open] td", unfolded(), "One training, unfolded"),
+        Step("#learn-result details[open] td", unfolded(), "One training, unfolded"),
         Step("#learn-stock .prose > *", named("New"), "New"),
         Step("#learn-trainings td", named("Running and done"), "Running and done"),
         Step("#study-start", named("What it depends on"), "What it depends on"),
@@ -275,9 +264,9 @@ WALKS = (
     walk(
         "/studio/compare?study={study}&tab=answer",
         Step("#cmp-forest"),
-        over(".st-bubble", pressed(".st-more"), "a word"),
+        Step(".st-bubble", pressed(".st-more"), "a word"),
         Step("#cmp-grid figure", pressed("#cmp-tab-disagreements"), "Disagreements"),
-        over("#cmp-pair[open] table", pressed(".cmp-look"), "a pair"),
+        Step("#cmp-pair[open] table", pressed(".cmp-look"), "a pair"),
         Step(
             "#cmp-pictures",
             pressed("#cmp-pair button:has-text('Close')", "#cmp-tab-metric"),
@@ -288,7 +277,7 @@ WALKS = (
         Step("#cmp-drawn .cmp-line", pressed("#cmp-way-originals"), "Originals"),
         Step("#cmp-solid-rules[aria-current]", pressed("#cmp-tab-solid"), "How solid"),
         Step("#cmp-made", pressed("#cmp-tab-files"), "Files"),
-        over(".cmp-reasons", pressed("summary:has-text('Metrics without')"), "why not"),
+        Step(".cmp-reasons", pressed("summary:has-text('Metrics without')"), "why not"),
     ),
     plain("/studio/help", ".st-words"),
     plain("/studio/nope", "h1"),
@@ -297,7 +286,7 @@ WALKS = (
     walk(
         "/label",
         Step(".sl-pictures img"),
-        over(".sl-change[open]", pressed(".sl-help-open", ".sl-change summary"), "help"),
+        Step(".sl-change[open]", pressed(".sl-help-open", ".sl-change summary"), "help"),
     ),
     nothing("/studio/", ".st-steps"),
     nothing("/studio/overview"),
@@ -362,7 +351,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Begun]:
 @pytest.fixture(scope="module")
 def context(chromium: Browser) -> Iterator[BrowserContext]:
     """One for all pages: Gradio's files are fetched once."""
-    with chromium.new_context(reduced_motion="reduce") as opened:
+    with chromium.new_context() as opened:
         opened.add_init_script(SHIFT)
         yield opened
 
@@ -398,12 +387,12 @@ def misplaced(page: Page) -> Iterator[str]:
         yield f"the head of the page is {off} pixels from where all are"
 
 
-def broken(page: Page, step: Step) -> Iterator[str]:
+def broken(page: Page) -> Iterator[str]:
     """What a page breaks in any look; it is in the usual one before and afterwards."""
     yield from misplaced(page)
     for look in LOOKS:
         put_on(page, look)
-        found = [*sticking_out(page), *(broken_rules(page) if look in step.looks else [])]
+        found = [*sticking_out(page), *(broken_rules(page) if look in JUDGED else [])]
         yield from (f"{look.width} {look.colours}: {told}" for told in found)
     put_on(page, USUAL)
 
@@ -424,5 +413,5 @@ def test_a_page_stands_still_fits_and_breaks_no_rule(
         except (AssertionError, Error) as error:
             found.append(f"{step.name or 'loaded'}: {error}")
             break
-        found += [f"{step.name or 'loaded'}: {told}" for told in broken(page, step)]
+        found += [f"{step.name or 'loaded'}: {told}" for told in broken(page)]
     assert not found, "\n".join(found)

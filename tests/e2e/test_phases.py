@@ -272,7 +272,7 @@ def test_no_page_on_the_way_breaks_a_rule_or_is_too_wide(
 ) -> None:
     study = new_study(**FULL)
     size = NARROW if look == "dark" else {"width": 683, "height": 384}  # 1366 × 768 at 200 %
-    opened = chromium.new_context(viewport=size, color_scheme=look, reduced_motion="reduce")
+    opened = chromium.new_context(viewport=size, color_scheme=look)
     page = opened.new_page()
     page.goto(f"{server.url}/join/{study.token}?participant=Ada")
     is_well(page)
