@@ -1,4 +1,4 @@
-"""How often each printed 95 % interval over originals holds the true value, in made studies.
+"""Coverage of each printed 95 % interval over originals, in made studies.
 
 python -m benchmarks.coverage [--draws 500] [--only rates,agreement,raw,detection,aucs,pictures]
 

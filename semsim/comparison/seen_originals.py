@@ -76,7 +76,7 @@ def without(left_out: frozenset[str], table: pd.DataFrame) -> pd.DataFrame:
 
 
 def exposed(spec: MetricSpec, seen: Mapping[str, Seen], counting: Iterable[str]) -> str:
-    """Why a metric is no candidate on the originals `counting`: it learned from them, or may have.
+    """Return why a metric is no candidate on the originals `counting`: it learned from them.
 
     seen: by SemSim, as `seen_by_each`. "" for one that did not.
     """
@@ -91,7 +91,7 @@ def exposed(spec: MetricSpec, seen: Mapping[str, Seen], counting: Iterable[str])
 
 
 def held_out_remark(left_out: frozenset[str], n_originals: int, analysis: Analysis) -> list[str]:
-    """What to say where only those originals count that no SemSim of a table learned from."""
+    """Return the remark where only originals count that no SemSim of a table learned from."""
     if not left_out:
         return []
     sets = any(not spec.per_image for spec in analysis.specs)
