@@ -122,7 +122,7 @@ bench: .venv/test.stamp .venv/bench.stamp
 docs: .venv/test.stamp
 	$(BIN)/python -m mkdocs build --strict
 
-# The study of simulated votes as the studio makes it, a SemSim that learns from two thirds of it, and
+# The study of simulated votes as the studio makes it, a SemSim that learns from half of its originals, and
 # the first picture of the README: four cases of the rest.
 DEMO = data/demo-build/study
 STUDY = "Demo: symbols (simulated votes)"

@@ -11,12 +11,17 @@ from typing import Any
 import pandas as pd
 
 import semsim
+from benchmarks import coverage
 from benchmarks.claims import Claim
 from benchmarks.measuring import ROOT
 from semsim.base.places import PROGRAM
 from semsim.metrics import METRICS, MetricSpec, find_metric
+from semsim.reporting.writing import markdown
+from semsim.reproduce.everything_table import Map, tables
 from semsim.reproduce.map_differences import differences
 
+# Of the tables of a map those that docs/map.md shows.
+ON_THE_PAGE = ("people-cnn4", "controls", "agreement", "differences", "reasons")
 # Not part of the project; docs/how-to/published.md says where it comes from.
 PUBLISHED = ROOT.parent / "shared" / "data" / "semsim_cifar100_labels.csv"
 
@@ -35,7 +40,39 @@ def demo() -> dict[str, Claim]:
     }
     for row in held_out["against"]:
         found[f"ahead.{_short(row['metric'])}"] = Claim(row["difference"], *_ends(row), n)
+    shuffled = held_out["shuffled"]
+    of = f"{shuffled['n']} shuffles"
+    found["shuffled.reach"] = Claim(shuffled["reach"], n=of)
+    found["shuffled.p"] = Claim(shuffled["p"], n=of)
     return found
+
+
+def demo_sets() -> dict[str, Claim]:
+    """Return how many attacks of the built-in sets failed, and the targets that learned least."""
+    runs = [
+        json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted((ROOT / "data/demo/sets").glob("*/run.json"))
+    ]
+    ok, failed = (sum(run[name] for run in runs) for name in ("n_ok", "n_failed"))
+    rates, stages = {}, set()
+    for run in runs:
+        activation, strategy = run["model"].removeprefix("cnn4:activation=").split("/")[:2]
+        rates[activation, strategy] = run["target"]["training"]["test_accuracy"]
+        if (activation, strategy) == ("silu", "none"):
+            stages.add(round(100 * run["target"]["accuracy"]))
+    columns = [f"{name} at the end | best on the way" for name in ("SiLU", "ReLU")]
+    lines = [f"| test pictures right, % | {' | '.join(columns)} |", "| --- " * 5 + "|"]
+    for strategy in ("3-1-7", "43-18-18", "hybrid"):
+        each = [rates[activation, strategy] for activation in ("silu", "relu")]
+        cells = [f"{100 * one:.0f}" for rate in each for one in (rate[-1], max(rate))]
+        lines.append(f"| `{strategy}` | {' | '.join(cells)} |")
+    return {
+        "attacks": Claim(ok + failed),
+        "failed": Claim(failed),
+        "pictures": Claim(ok),
+        "stages": Claim(", ".join(map(str, sorted(stages)))),
+        "table": Claim(lines),
+    }
 
 
 def published() -> dict[str, Claim]:
@@ -65,15 +102,49 @@ def published() -> dict[str, Claim]:
 def map_() -> dict[str, Claim]:
     """Return each metric's ρ over the cells of docs/map.csv, and how far the best is ahead."""
     found = {}
-    for row in pd.read_csv(ROOT / "docs/map-agreement.csv").to_dict("records"):
-        over_cells, over_originals = (
-            (row[f"rho_{one}_low"], row[f"rho_{one}_high"]) for one in ("bw", "images")
-        )
-        found[f"rho.{row['metric']}"] = Claim(row["rho"], *over_cells, f"{row['n']} cells")
-        found[f"originals.{row['metric']}"] = Claim(row["rho"], *over_originals, "12 originals")
-    for row in differences(*cells_of_the_map()).to_dict("records"):
+    agreement = pd.read_csv(ROOT / "docs/map-agreement.csv")
+    for row in agreement.to_dict("records"):
+        ends = row["rho_bw_low"], row["rho_bw_high"]
+        found[f"rho.{row['metric']}"] = Claim(row["rho"], *ends, f"{row['n']} cells")
+    cells, specs = cells_of_the_map()
+    for one in tables(Map(cells, agreement, specs, {})):
+        if one.name in ON_THE_PAGE:
+            lines = [line for line in markdown(one).splitlines() if line.startswith("|")]
+            found[f"table.{one.name}"] = Claim(lines)
+    found |= _of_cells(cells)
+    for row in differences(cells, specs).to_dict("records"):
         found[f"ahead.{row['other']}"] = Claim(row["difference"], *_ends(row), "112 cells")
     return found
+
+
+def _of_cells(cells: pd.DataFrame) -> dict[str, Claim]:
+    """Return each cell's share of votes and PSNR, least and most of groups, and the controls'."""
+    attacked = cells[cells["status"] != "control"]
+    groups = {
+        "dp-sgd": attacked[attacked["strategy"] == "dp-sgd"],
+        "algebra": attacked[attacked["attack"].isin(["rgap", "copa"])],
+        "dlg": attacked[attacked["attack"].isin(["dlg", "idlg"])],
+    }
+    named = {"grey": "a grey picture", "original": "the original itself"}
+    rows = {f"{row['strategy']}.{row['attack']}": row for row in attacked.to_dict("records")}
+    rows |= {
+        f"control.{name}": cells[cells["attack"] == attack].iloc[0].to_dict()
+        for name, attack in named.items()
+    }
+    found = {}
+    for key, row in rows.items():
+        found[f"votes.{key}"] = Claim(row["people"], n=f"{row['n_ok']} pictures")
+        if key != "control.original":  # of which PSNR is endless
+            found[f"psnr.{key}"] = Claim(row["psnr"], n=f"{row['n_ok']} pictures")
+        if row["status"] != "control":
+            found[f"right.{row['strategy']}"] = Claim(row["target_accuracy"], n="470 pictures")
+    for name, group in groups.items():
+        for short, column in (("votes", "people"), ("psnr", "psnr")):
+            values = group[column]
+            found[f"{short}.least.{name}"] = Claim(values.min(), n=f"{len(group)} cells")
+            found[f"{short}.most.{name}"] = Claim(values.max(), n=f"{len(group)} cells")
+    epsilon = float(groups["dp-sgd"]["target_epsilon"].iloc[0])
+    return {**found, "epsilon.dp-sgd": Claim(epsilon)}
 
 
 def cells_of_the_map() -> tuple[pd.DataFrame, tuple[MetricSpec, ...]]:
@@ -86,7 +157,9 @@ def cells_of_the_map() -> tuple[pd.DataFrame, tuple[MetricSpec, ...]]:
 
 MAKERS: Mapping[str, tuple[str, Callable[[], dict[str, Claim]]]] = {
     "demo": ("make demo", demo),
+    "demo-sets": ("make demo", demo_sets),
     "published": (f"{PROGRAM} compare data/imports/paper --headline RULE", published),
+    "coverage": (coverage.COMMAND, coverage.table),
     "map": (f"{PROGRAM} reproduce everything", map_),
 }
 

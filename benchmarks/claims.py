@@ -7,16 +7,20 @@ command and its commit. A page shows one of them between two comments, which no 
 
     <!--=published released.psnr.rho .2f[]-->0.67 [0.16, 0.90]<!--/-->
 
-NAME, KEY and how it is written: a number's format, `s` of a sentence; `[]` behind it adds the
-interval in brackets, `to` shows only the interval. Without `--check` the pages are written, with it
-the ones that differ are named and the exit code is 1. `--make` first computes cheap results anew.
+NAME, KEY and how it is written: a number's format, `s` of a sentence, `table` of a whole table;
+`[]` behind a format adds the interval in brackets, `to` shows only the interval. Without `--check`
+the pages are written, with it the ones that differ are named and the exit code is 1. `--make` first
+computes cheap results anew.
+
+A file marked `measured` was not written by its command, which takes hours, or a machine that is not
+here: it has the figures as somebody read them off, each with the commit that brought it to a page.
 """
 
 import argparse
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -33,19 +37,21 @@ PAGES = ("README.md", "CONTRIBUTING.md", "data/demo/README.md", "benchmarks/READ
 class Claim:
     """A result.
 
-    value: a number, or a sentence. low, high: ends of its 95 % interval. n: how many units it rests
-    on, and of which kind, such as "4 originals".
+    value: a number, a sentence, or the lines of a table. low, high: ends of its 95 % interval. n:
+    how many units it rests on, and of which kind, such as "4 originals". commit: of one that was
+    measured before its command kept it, the commit that brought it to a page.
     """
 
-    value: float | str
+    value: float | str | list[str]
     low: float | None = None
     high: float | None = None
     n: str = ""
+    commit: str = ""
 
 
 def keep(name: str, command: str, claims: Mapping[str, Claim], folder: Path = RESULTS) -> None:
     """Write what a command found to `folder`/NAME.json; the same claims keep their commit."""
-    values = {key: asdict(one) for key, one in claims.items()}
+    values = {key: _known(one) for key, one in claims.items()}
     path = folder / f"{name}.json"
     if path.exists() and _read(path)["values"] == json.loads(json.dumps(values)):
         return
@@ -70,17 +76,22 @@ def filled(text: str, folder: Path = RESULTS) -> str:
     return SHOWN.sub(put, text)
 
 
-def shown_on(paths: Iterable[Path]) -> set[tuple[str, str]]:
-    """Return the (name, key) of each result that pages show."""
-    return {found[:2] for path in paths for found in SHOWN.findall(path.read_text("utf-8"))}
+def kept(name: str, folder: Path = RESULTS) -> dict[str, Claim]:
+    """Return the results of `folder`/NAME.json by their keys; none where there is no such file."""
+    path = folder / f"{name}.json"
+    values = _read(path)["values"] if path.exists() else {}
+    return {key: Claim(**one) for key, one in values.items()}
+
+
+def _known(claim: Claim) -> dict[str, Any]:
+    return {name: one for name, one in asdict(claim).items() if one not in (None, "")}
 
 
 def _claim(folder: Path, name: str, key: str) -> Claim:
-    path = folder / f"{name}.json"
-    values = _read(path)["values"] if path.exists() else {}
-    if key not in values:
-        raise LookupError(f"{path.name} has no {key!r}; it has {', '.join(values) or 'nothing'}.")
-    return Claim(**values[key])
+    claims = kept(name, folder)
+    if key not in claims:
+        raise LookupError(f"{name}.json has no {key!r}; it has {', '.join(claims) or 'nothing'}.")
+    return claims[key]
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -89,6 +100,10 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _written(claim: Claim, form: str) -> str:
+    if isinstance(claim.value, list) != (form == "table"):
+        raise LookupError(f"A page asks for {form!r} of {claim}.")
+    if isinstance(claim.value, list):
+        return "\n".join(["\n", *claim.value, "\n"])
     spec, how = re.fullmatch(r"(.*?)(\[\]|to)?", form).groups()  # type: ignore[union-attr]
     if how and (claim.low is None or claim.high is None):
         raise LookupError(f"A page asks for an interval, and {claim} has none.")

@@ -1,19 +1,19 @@
-"""How often each printed 95 % interval over originals holds the true value, in made studies.
+"""Coverage of each printed 95 % interval over originals, in made studies.
 
 python -m benchmarks.coverage [--draws 500] [--only rates,agreement,raw,detection,aucs,pictures]
 
 People and metric see how much of a picture can be made out, each with noise of their own. A kind of
 study says for whom originals differ besides: for nobody, for people, for the metric, for both, or
 for the metric strongly, whose distances of different originals then cannot be compared. The true
-value is that of the same kind of study with endless originals. Writes results/coverage.json, and
-the table of `docs/numbers.md` between its markers.
+value is that of the same kind of study with endless originals. What a part finds is kept in
+results/coverage-PART.json, the table of `docs/numbers.md` in results/coverage.json; `python -m
+benchmarks.claims` writes the page.
 """
 
 import argparse
-import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -23,10 +23,11 @@ from annotation.votes.agreement import Coding, agreement_table, pairs_of
 from annotation.votes.ballots import ballots_of
 from annotation.votes.detection import DETECTION_KINDS, detection_table
 from annotation.votes.rates import rate_table
-from benchmarks.measuring import ROOT, begin, code, judge
+from benchmarks.claims import Claim, keep, kept
+from benchmarks.measuring import begin, judge
 from semsim.analysis.correlation import weighted_kendall, weighted_spearman
 from semsim.analysis.roc import contest_of, originals_of_kinds, pooled_auc
-from semsim.base.intervals import error, fisher, left_out, pairs_ends, student
+from semsim.base.intervals import error, fisher, left_out, pairs_ends, student, wilson
 
 KINDS = {  # by how much originals differ for people and for the metric, in spreads of the noise
     "nothing": (0.0, 0.0),
@@ -39,8 +40,7 @@ ORIGINALS = (6, 8, 12, 24, 60)
 MODELS = np.linspace(-1.5, 1.5, 14)
 FEW_MODELS = np.array([-3.0, -1.0, 0.0, 1.5])  # a rate of few, of some, of half and of many
 ANNOTATORS, MANY = 5, 40_000  # originals that stand for endless ones
-RESULTS, PAGE = ROOT / "benchmarks/results/coverage.json", ROOT / "docs/numbers.md"
-START, END = "<!-- coverage: benchmarks/results/coverage.json -->", "<!-- end of coverage -->"
+COMMAND = "python -m benchmarks.coverage"
 WANTED, MOST_ERRORS = 0.93, 0.06
 TYPE_I = "type I error of a difference of AUCs"
 # number, kind of study, originals, whether its interval held the truth (of TYPE_I, erred)
@@ -258,53 +258,40 @@ PARTS: dict[str, Callable[[int], Iterator[Row]]] = {
 }
 
 
-def measure(part: str, draws: int) -> list[dict[str, object]]:
-    """A record a number, kind of study and count of originals, as results/coverage.json has it."""
-    hits: dict[tuple[str, str, int], list[bool | None]] = defaultdict(list)
+def measure(part: str, draws: int) -> dict[str, Claim]:
+    """Return how often each number's interval held the truth, by "number / kind / originals"."""
+    hits: dict[str, list[bool]] = defaultdict(list)
+    asked: Counter[str] = Counter()
     for name, kind, n, hit in PARTS[part](draws):
-        hits[name, kind, n].append(hit)
-    records = []
-    for (name, kind, n), all_of in hits.items():
-        told = [hit for hit in all_of if hit is not None]
-        if len(told) < len(all_of) / 2:
-            continue  # mostly it has no interval, so there is nothing to hold
-        value = float(np.mean(told))
-        spread = float(np.sqrt(max(value * (1 - value), 1e-4) / len(told)))
-        records.append(
-            {
-                **{"part": part, "number": name, "kind": kind, "originals": n},
-                **{"value": round(value, 4), "error": round(spread, 4), "n": len(told)},
-            }
-        )
-    return records
+        key = f"{name} / {kind} / {n}"
+        asked[key] += 1
+        hits[key] += [] if hit is None else [hit]
+    # What mostly has no interval has nothing that could hold.
+    return {key: _held(hits[key]) for key in asked if 2 * len(hits[key]) >= asked[key]}
 
 
-def table_of(records: list[dict[str, object]]) -> str:
-    """The table of `docs/numbers.md`: of each number the least coverage of all kinds of study."""
-    frame = pd.DataFrame(records)
-    rows = []
-    for name, part in frame.groupby("number", sort=False):
-        worst = part.groupby("originals")["value"].agg("max" if name == TYPE_I else "min")
-        cells = [f"{worst[n]:.3f}" if n in worst else "–" for n in ORIGINALS]
-        mean = part["value"].mean()
-        rows.append(f"| {name} | {' | '.join(cells)} | {mean:.3f} |")
+def _held(hits: list[bool]) -> Claim:
+    n = len(hits)
+    value = round(float(np.mean(hits)), 4)
+    low, high = (round(float(end), 4) for end in wilson(np.array(value), np.array(n), n))
+    return Claim(value, low, high, f"{n} studies")
+
+
+def table() -> dict[str, Claim]:
+    """Return the table of `docs/numbers.md`: of each number the least coverage of all kinds."""
+    found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for part in PARTS:
+        for key, one in kept(f"coverage-{part}").items():
+            number, _, originals = key.split(" / ")
+            found[number][int(originals)].append(float(str(one.value)))
     head = f"| number | {' | '.join(map(str, ORIGINALS))} originals | mean |"
-    return "\n".join([head, "| --- " * (len(ORIGINALS) + 2) + "|", *rows])
-
-
-def write(records: list[dict[str, object]], command: str) -> None:
-    """Write the records of the parts that ran beside those of the others, and the page's table."""
-    kept = json.loads(RESULTS.read_text(encoding="utf-8"))["rows"] if RESULTS.exists() else []
-    ran = {record["part"] for record in records}
-    made = {"command": command, "commit": code(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
-    rows = [row for row in kept if row["part"] not in ran] + [{**row, **made} for row in records]
-    rows.sort(key=lambda row: list(PARTS).index(row["part"]))
-    RESULTS.parent.mkdir(exist_ok=True)
-    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
-    RESULTS.write_text(f'{{"rows": [\n{lines}\n]}}\n', encoding="utf-8")
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
-    after = rest.partition(END)[2]
-    PAGE.write_text(f"{before}{START}\n\n{table_of(rows)}\n\n{END}{after}", encoding="utf-8")
+    lines = [head, "| --- " * (len(ORIGINALS) + 2) + "|"]
+    for number, by_originals in found.items():
+        worst = max if number == TYPE_I else min
+        cells = [f"{worst(by_originals[n]):.3f}" if n in by_originals else "–" for n in ORIGINALS]
+        mean = np.mean(list(chain.from_iterable(by_originals.values())))
+        lines.append(f"| {number} | {' | '.join(cells)} | {mean:.3f} |")
+    return {"table": Claim(lines)}
 
 
 def main() -> None:
@@ -314,13 +301,13 @@ def main() -> None:
     asked = parser.parse_args()
     begin()
     for part in asked.only.split(","):
-        records = measure(part, asked.draws)
-        for row in records:
-            is_error = row["number"] == TYPE_I
-            value = float(str(row["value"]))
-            said = judge(value, most=MOST_ERRORS) if is_error else judge(value, least=WANTED)
-            print(f"{row['number']:36} {row['kind']:22} {row['originals']:3} {value:.3f} {said}")
-        write(records, f"python -m benchmarks.coverage --draws {asked.draws} --only {part}")
+        found = measure(part, asked.draws)
+        for key, one in found.items():
+            value = float(str(one.value))
+            said = judge(value, most=MOST_ERRORS) if TYPE_I in key else judge(value, least=WANTED)
+            print(f"{key:60} {value:.3f} {said}")
+        keep(f"coverage-{part}", f"{COMMAND} --draws {asked.draws} --only {part}", found)
+    keep("coverage", COMMAND, table())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How far `prior` is ahead of Inverting Gradients, each at its best weight of total variation.
+"""The lead of `prior` over Inverting Gradients, each at its best weight of total variation.
 
 python -m benchmarks.gain [--images FOLDER] [--tuned-on 4] [--held-out 8] [--epochs 12] [--lr 0.02]
 

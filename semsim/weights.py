@@ -178,7 +178,7 @@ def read_facts(path: Path, form: str, called: str = "") -> dict[str, Any]:
 
 
 def holds(path: Path, form: str) -> bool:
-    """Whether `write_tensors` wrote the file as `form`, whatever its number, which is read next."""
+    """Return whether `write_tensors` wrote the file as `form`, whatever its number."""
     try:
         kind = _metadata(path).get("format", "").partition("/")[0]
     except (SafetensorError, OSError):  # half written, or not ours

@@ -64,19 +64,17 @@ def router(context: StudyContext, lab: Lab) -> APIRouter:
 
 
 def _told(cases: dict[str, Any]) -> dict[str, Any]:
-    """The same with metrics as pairs of name and value, and what those asked made of each."""
+    """Return the same with how many of those asked recognised each."""
     told = [_case(one) for one in cases.get("cases", [])]
     return {**cases, "cases": told, "simulated": any(one["simulated"] for one in told)}
 
 
 def _case(case: dict[str, Any]) -> dict[str, Any]:
-    lines = [part for line in case["metrics"].splitlines() for part in line.split(" · ")]
-    values = [tuple(line.rsplit(" ", 1)) for line in lines]
     people = case["people"].removeprefix("recognised by ")
     yes, of = map(int, people.removesuffix(" simulated").split(" of "))
     simulated = people.endswith(" simulated")
     side = "open" if simulated else "leaked" if 2 * yes > of else "private"
-    found = {"values": values, "yes": yes, "of": of, "simulated": simulated, "side": side}
+    found = {"yes": yes, "of": of, "simulated": simulated, "side": side}
     return {"target": "", **case, **found}
 
 

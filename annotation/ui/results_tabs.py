@@ -86,7 +86,7 @@ def _what_votes_bring(results: Results) -> list[str]:
 
 
 def answer(results: Results) -> str:
-    """How much is recognised, from which model to which, and what somebody without pictures has.
+    """Return the lead: how much is recognised, of which models, and what a blind guesser has.
 
     While votes are missing, how far the study is comes first.
     """

@@ -1,4 +1,4 @@
-"""What outlives a process is written under one number, its format, and only that one is read.
+"""Records that outlive a process: each is written with its format's number, and read by it.
 
 A record is a JSON object with its format as its first entry; a file of tensors has it among its
 facts. What is kept under a key has the format in the key, so that another is not found.

@@ -14,6 +14,7 @@ from semsim.cli.options import settings_of, taking
 from semsim.errors import SettingsError
 from semsim.federated.arms import ARMS
 from semsim.federated.comparison_job import FederatedJob, do_comparison
+from semsim.federated.leak_answer import answer_words
 from semsim.federated.own_table import own_table_text
 from semsim.federated.settings import FederatedOrder, FederatedSettings
 from semsim.federated.summary import cost_table, curve_table, leak_table, rows_of, training_words
@@ -81,12 +82,12 @@ def compare(
 
 
 def told(result: dict[str, Any]) -> str:
-    """A result as text for a terminal."""
+    """Return a result as text for a terminal: what leaks first, then training and cost."""
     training, leak = result["training"], result["leak"]
-    parts = [curve_table(training), training_words(training), cost_table(training)]
+    parts = ["\n".join(leak.get("summary", []))]
     if leak.get("scores"):
-        parts.append(leak_table(leak))
-    parts.append("\n".join(leak.get("summary", [])))
+        parts = [*answer_words(leak["scores"], leak["recognition"]), leak_table(leak), *parts]
+    parts += [curve_table(training), training_words(training), cost_table(training)]
     return "\n\n".join(part for part in parts if part)
 
 

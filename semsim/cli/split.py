@@ -13,8 +13,9 @@ from semsim.cli.options import changes_of, given, taking
 from semsim.jobs.folders import read_job
 from semsim.split.cuts import grid, write_cuts
 from semsim.split.plan import PRESETS, SplitPlace, SplitPlan
+from semsim.split.split_answer import answer_words
 from semsim.split.split_job import SplitJob, plan_in, queue_split
-from semsim.split.summary import cost_text, guess_lines, summary_text
+from semsim.split.summary import cost_text, guess_words, summary_text
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.terminal import DATA, DataOption, DeviceOption, Json, say
 from semsim.weights import CHECKPOINTS
@@ -163,10 +164,11 @@ def study_command(
 
 
 def outcome_text(outcome: dict[str, Any]) -> str:
-    """The table of an experiment, what comes without any feature, what defences cost."""
+    """Return the answer, the table, what comes without any feature, what defences cost."""
     costs = [cost_text(cost) for cost in outcome["costs"]]
     table = summary_text(pd.DataFrame(outcome["summary"]))
-    return "\n".join([table, "", *guess_lines(outcome), *costs, *outcome["sets"]])
+    lines = [*answer_words(outcome), "", table, "", guess_words(outcome["baselines"])]
+    return "\n".join([*lines, *costs, *outcome["sets"]])
 
 
 def outcome_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from semsim.sets.control import GUESS, Count, judged_set
 from semsim.sets.reader import read_set, set_folders
 from semsim.terminal import Json, show, text_table, told_errors
 
-_HEAD = ["set", "clearer than a guess", "nearer", "told apart", "comes back"]
+_HEAD = ["set", "clearer than a guess", "nearer", "told apart", "most are clearer"]
 
 
 def verdict(

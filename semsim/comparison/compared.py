@@ -158,7 +158,7 @@ def compared(
     kept = scored.refusing([name for name in refused if name in titles])
     names = (*map(str, kept.table["metric"].unique()), *kept.awaited)
     seen = seen_by_each(checkpoints, names, study.listed)
-    by_one = seen_by(checkpoints, "" if unseen_by == ALL else unseen_by, study.listed)
+    by_one = seen_by(checkpoints, "" if unseen_by == ALL else unseen_by, study.listed, seen)
     held_out = frozenset[str]() if unseen_by else uncounted(seen)
     left_out = held_out if by_one is None else by_one.seen | by_one.unknown
     evidence = gather(

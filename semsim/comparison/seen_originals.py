@@ -45,19 +45,22 @@ def uncounted(seen: Mapping[str, Seen]) -> frozenset[str]:
     return left_out if left_out < frozenset().union(*(one.told for one in some)) else frozenset()
 
 
-def seen_by(checkpoints: Path, name: str, listed: pd.DataFrame) -> Seen | None:
-    """What the SemSim called `name` learned from of the originals in `listed`; None for no name.
+def seen_by(
+    checkpoints: Path, name: str, listed: pd.DataFrame, known: Mapping[str, Seen]
+) -> Seen | None:
+    """Return what the SemSim called `name` learned from of the originals `listed`; None for "".
 
+    known: as `seen_by_each` has it, of SemSims whose checkpoints need not be read again.
     Raises `DataError` where its file cannot be read or nothing tells of any that it did not learn
     from it, `SettingsError` for a name that is none.
     """
     if not name:
         return None
     try:
-        training = read_training(checkpoint_path(checkpoints, name))
+        path = checkpoint_path(checkpoints, name)
+        found = known.get(name) or learned_by(read_training(path)).among(listed)
     except WeightsError as error:
         raise DataError(f"{error} Choose all originals.") from error
-    found = learned_by(training).among(listed)
     if found.unknown and not found.unseen:
         raise DataError(
             f"It is not known which of these originals SemSim ({name}) learned from: no table says "
@@ -73,7 +76,7 @@ def without(left_out: frozenset[str], table: pd.DataFrame) -> pd.DataFrame:
 
 
 def exposed(spec: MetricSpec, seen: Mapping[str, Seen], counting: Iterable[str]) -> str:
-    """Why a metric is no candidate on the originals `counting`: it learned from them, or may have.
+    """Return why a metric is no candidate on the originals `counting`: it learned from them.
 
     seen: by SemSim, as `seen_by_each`. "" for one that did not.
     """
@@ -88,7 +91,7 @@ def exposed(spec: MetricSpec, seen: Mapping[str, Seen], counting: Iterable[str])
 
 
 def held_out_remark(left_out: frozenset[str], n_originals: int, analysis: Analysis) -> list[str]:
-    """What to say where only those originals count that no SemSim of a table learned from."""
+    """Return the remark where only originals count that no SemSim of a table learned from."""
     if not left_out:
         return []
     sets = any(not spec.per_image for spec in analysis.specs)

@@ -11,6 +11,7 @@ What is there already is not computed again, so that an interrupted run goes on.
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,17 +50,18 @@ from semsim.jobs import folders as jobs
 from semsim.metrics import Resources
 from semsim.progress import Progress, Report, one_step, silent
 from semsim.registry import build, read_plugin
-from semsim.scores.reference import recognition
+from semsim.scores.reference import learned_from, recognition
 from semsim.sets.image import picture_bytes
 from semsim.types import LabelledImages
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """Data to train on, and, unless it is a table, its training images."""
+    """Data to train on, and, unless it is a table, its images for training and for tests."""
 
     data: FederatedData
     images: LabelledImages | None
+    held_out: LabelledImages | None = None
 
 
 def load(text: str, coding: Mapping[str, Any] | None = None) -> Loaded:
@@ -72,8 +74,8 @@ def load(text: str, coding: Mapping[str, Any] | None = None) -> Loaded:
         return Loaded(data=of_table(text.strip()), images=None)
     plugin = read_plugin(DATASETS, text)
     dataset = build(DATASETS, plugin.name, plugin.settings)
-    images = dataset("train")
-    return Loaded(data=of_images(images, dataset("test")), images=images)
+    images, held_out = dataset("train"), dataset("test")
+    return Loaded(data=of_images(images, held_out), images=images, held_out=held_out)
 
 
 def check_settings(order: FederatedOrder) -> None:
@@ -189,10 +191,17 @@ def carry_out(order: FederatedOrder, out: Path, report: Report = silent) -> dict
         total.arm(arm)
         if not (out / "sets" / arm / "run.json").exists():
             write_arm(out / "sets" / arm, study, study.attack(arm, total.within))
-    total.end()
     scores = scores_in(out, arms)
-    named = recognition({arm: out / "sets" / arm for arm in arms}, Resources())
+    named = _recognition({arm: out / "sets" / arm for arm in arms}, loaded)
+    total.end()
     return {**result, "leak": {**_leak_record(scores), "recognition": named}}
+
+
+def _recognition(folders: Mapping[str, Path], loaded: Loaded) -> dict[str, Any]:
+    """Ask a classifier at hand, or one that learns here from test pictures, which no client has."""
+    if loaded.held_out is None or loaded.images is None:
+        return recognition(folders, Resources())
+    return recognition(folders, Resources(), partial(learned_from, loaded.held_out, loaded.images))
 
 
 def compared(order: FederatedOrder, data: FederatedData, report: Report = silent) -> dict[str, Any]:

@@ -66,14 +66,14 @@ class ArmScore:
 WORDS = {
     "reference": "the yardstick, what a server learns without PBPFL",
     "identical": "no protection, this party works with FedAvg's own gradient",
-    "as much": "no protection, at least as much comes back as at FedAvg's server",
-    "less": "some protection, less comes back, but of most pictures more than a guess",
-    "little": "protection from this attack, of some pictures only more comes back than a guess",
-    "nothing": "protection from this attack, of no picture more comes back than a guess",
+    "as much": "no protection, SSIM at least as high as at FedAvg's server",
+    "less": "some protection, lower SSIM, but most pictures are clearer than a guess",
+    "little": "protection from this attack, only some pictures are clearer than a guess",
+    "nothing": "protection from this attack, no picture is clearer than a guess",
     "unclear": "cannot be told apart from FedAvg's server, nor shown to leak as much",
     "too weak": (
-        "unknown, the attack is too weak, FedAvg's server gets no more than a guess of most "
-        "pictures either"
+        "unknown, the attack is too weak, most pictures of FedAvg's server are no clearer than a "
+        "guess either"
     ),
     "failed": "unknown, every attack failed",
 }

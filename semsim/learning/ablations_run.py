@@ -149,7 +149,7 @@ def train_and_judge(
 def _trained(
     order: Order, sides: "Sides", judging: Judging, folder: Path, controls: str, report: Report
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What `learn` returns; of controls "all" the same on shuffled votes, see `train_shuffles`."""
+    """Return what `learn` does; of controls "all" also `train_shuffles` of the same."""
     from semsim.learning.session import learn  # with torch, and only a job needs it
 
     n = how_many(order.settings) if controls == ALL else 0

@@ -1,4 +1,4 @@
-"""What a SemSim must beat to have learned anything: its start, its best block, shuffled votes."""
+"""A SemSim's controls, which it must beat: its start, its best block, shuffled votes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

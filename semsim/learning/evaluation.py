@@ -141,7 +141,7 @@ def agreement_of(
 
 
 def _blocks(control: Path, labels: pd.DataFrame) -> dict[str, Any]:
-    """Which block of a mixed SemSim stands beside it, and the pooled AUC of each one alone."""
+    """Return a mixed SemSim's block that stands beside it, and the pooled AUC of each alone."""
     from semsim.learning.mixing import block_aucs
     from semsim.metrics.network import load_semsim  # with torch, as what trains
 

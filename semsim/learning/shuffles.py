@@ -97,7 +97,7 @@ def part_of(report: Report, number: int, n: int) -> Report:
 
 
 def distribution(rows: Sequence[Mapping[str, Any]], own: float | None) -> dict[str, Any] | None:
-    """What shuffles reach beside `own`, the pooled AUC of the training itself; ready for JSON.
+    """Return what shuffles reach beside `own`, the training's pooled AUC; ready for JSON.
 
     rows: of `train_shuffles`. p: of a permutation test, (1 + those that reach `own`) / (1 + all).
     None where none of them, or the training, has an AUC.

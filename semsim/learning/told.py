@@ -1,4 +1,4 @@
-"""What a SemSim was made from, in words for a card, a page and a terminal."""
+"""The origin of a SemSim, in words for a card, a page and a terminal."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,7 +29,7 @@ def learned_words(made: Mapping[str, Any], results: Mapping[str, float]) -> str:
 
 
 def weights_of(results: Mapping[str, float]) -> dict[str, float]:
-    """What each block of a mixed SemSim counts by its name, 1 being what it did before any vote."""
+    """Return each block's weight in a mixed SemSim by name, 1 being that before any vote."""
     return {
         name.removeprefix(WEIGHT_OF): value
         for name, value in results.items()

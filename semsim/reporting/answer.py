@@ -35,7 +35,7 @@ class Answer:
 
 
 def answer_of(analysis: Analysis) -> Answer:
-    """What a comparison answers. A SemSim's controls are no candidates; they judge the SemSim.
+    """Return a comparison's answer. A SemSim's controls are no candidates; they judge the SemSim.
 
     Neither is a metric with a mark: it is named beside, with what its mark says.
     """

@@ -15,6 +15,7 @@ from semsim.metrics.base import MetricSpec
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn
 from semsim.reporting.gallery import Entry, four_cases, voters, way_words
+from semsim.reporting.model_figures import closer
 from semsim.reporting.notation import number
 
 if TYPE_CHECKING:
@@ -65,7 +66,6 @@ def _row(analysis: Analysis, way: str, entry: Entry, shown: Sequence[MetricSpec]
     said = recognised_by(evidence, analysis.settings.headline)
     yes, votes = (int(counts[entry.row]) for counts in vote_counts(said))
     who = " simulated" if evidence.simulated else ""
-    values = [f"{spec.title} {number(_value(analysis, spec, entry.row), 2)}" for spec in shown]
     return {
         "way": way_words(way, shown[0].title, simulated=evidence.simulated),
         "image_id": entry.image_id,
@@ -74,9 +74,10 @@ def _row(analysis: Analysis, way: str, entry: Entry, shown: Sequence[MetricSpec]
         "original": entry.original,
         "reconstruction": entry.reconstruction,
         "people": f"recognised by {yes} of {votes}{who}",
-        "metrics": "\n".join(
-            " · ".join(values[start : start + 2]) for start in range(0, len(values), 2)
-        ),
+        "metrics": [
+            (spec.title, number(_value(analysis, spec, entry.row), 2), closer(spec))
+            for spec in shown
+        ],
     }
 
 
@@ -105,11 +106,13 @@ def _paint_case(part: Any, row: pd.Series, head: str) -> None:
     for one, which in zip(axes, ("original", "reconstruction"), strict=True):
         _picture(one, row[which])
         one.set_title(which, fontsize=canvas.SMALL, color=canvas.INK, loc="left")
+    values = [f"{title} {value}" for title, value, _ in row["metrics"]]
     part.suptitle(head, fontsize=canvas.TEXT + 1, color=canvas.INK)
     part.supxlabel(
         "\n".join(
             [
-                *(row["people"], row["metrics"]),
+                row["people"],
+                *(" · ".join(values[start : start + 2]) for start in range(0, len(values), 2)),
                 *wrap(row["model"], _LETTERS)[:2],
                 *wrap(row["target"] and f"target {row['target']}", _LETTERS),
             ]

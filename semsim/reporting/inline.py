@@ -4,7 +4,6 @@ Their classes (`sv-…`) are styled where they stand: `studio.css`, `report.css`
 """
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -18,9 +17,10 @@ _WIDTH, _HEIGHT = 460, 320  # of a plane, in units of its own
 _LEFT, _BOTTOM, _TOP, _RIGHT = 52, 44, 12, 14
 _TICKS = 4
 _BESIDE, _CROWD = 9.0, 60.0  # between points of one place, and the most that all of them take
+_CLOUD = 100  # points: of more only those of one place are moved, as near ones show how dense it is
 _SPREAD = (
     f'<g class="sv-axes"><text x="{_LEFT + 4}" y="{_TOP + 11}">'
-    "points side by side have one place</text></g>"
+    "points side by side have one place, or nearly</text></g>"
 )
 
 
@@ -86,7 +86,7 @@ def _mark(mark: Mark, axis: Ends, y: int) -> str:
 def plane(points: Sequence[Point], x_title: str, y_title: str, title: str, live: bool) -> str:
     """Points in a plane with their intervals; a point that is not finite is not drawn.
 
-    Points of one place stand side by side around it, and the drawing says so.
+    Points that would hide each other stand side by side around their place; the drawing says so.
     live: points can be reached by keys and pressed; what they are called is their label.
     """
     drawn = [one for one in points if math.isfinite(one.x) and math.isfinite(one.y)]
@@ -107,12 +107,21 @@ def plane(points: Sequence[Point], x_title: str, y_title: str, title: str, live:
 
 
 def _side_by_side(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The same places, those that are one moved along x, so that each can be seen."""
-    found, sizes, before = [], Counter(places), Counter[tuple[float, float]]()
-    for place in places:
-        aside = before[place] - (sizes[place] - 1) / 2
-        before[place] += 1
-        found.append((round(place[0] + aside * min(_BESIDE, _CROWD / sizes[place]), 1), place[1]))
+    """Return the places, those that hide each other moved along x, so that each can be seen."""
+    near = _BESIDE if len(places) <= _CLOUD else 0.0
+    found, groups = list(places), list[list[int]]()  # groups: each around its first place
+    for one, place in sorted(enumerate(places), key=lambda each: each[1]):
+        around = (group for group in groups if math.dist(places[group[0]], place) <= near)
+        group = next(around, None)
+        if group is None:
+            groups.append([one])
+        else:
+            group.append(one)
+    for group in groups:
+        middle = sum(places[one][0] for one in group) / len(group)
+        for step, one in enumerate(group):
+            aside = (step - (len(group) - 1) / 2) * min(_BESIDE, _CROWD / len(group))
+            found[one] = (round(middle + aside, 1), places[one][1])
     return found
 
 

@@ -1,4 +1,4 @@
-"""How far the best metric of the map is ahead of each other, its rows and columns drawn anew.
+"""The lead of the map's best metric over each other one, rows and columns drawn anew.
 
 Cells of one attack, and of one target, are not independent: a sample of the map is a sample of its
 attacks and of its targets. As a two-way cluster bootstrap (Owen 2007, "The pigeonhole bootstrap").

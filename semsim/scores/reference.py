@@ -1,29 +1,43 @@
-"""What a reference classifier recognises in reconstruction sets, beside its controls."""
+"""Recognition by a reference classifier, beside its controls, in reconstruction sets."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from semsim.defences.none import NoDefence
 from semsim.errors import WeightsError
 from semsim.images import read_images
 from semsim.metrics import Pairs, Resources, all_metrics
 from semsim.metrics.classifier import Classifier, load_classifier, recognised
 from semsim.sets.reader import read_set
+from semsim.targets.convnet import SmallCNN
+from semsim.targets.train import accuracy, train_target
+from semsim.targets.train_settings import TrainSettings
+from semsim.types import LabelledImages
 
 FITS = 0.5  # share of the originals that a classifier must name to be a reference
+RECOGNISER, RECOGNISER_TRAIN = SmallCNN(width=12), TrainSettings(epochs=10, lr=0.05)
 _FAMILY = "recogniser"
+_OF_FEW = replace(RECOGNISER_TRAIN, epochs=30)  # a test split has fewer pictures
 
 
-def recognition(folders: Mapping[str, Path], resources: Resources) -> dict[str, Any]:
-    """What the classifier at hand that names most originals recognises in each of these sets.
+def recognition(
+    folders: Mapping[str, Path],
+    resources: Resources,
+    made: Callable[[], tuple[Classifier, float]] | None = None,
+) -> dict[str, Any]:
+    """Count what the classifier at hand that names most originals recognises in each of these sets.
 
-    folders: of the sets, by a name each.
+    folders: of the sets, by a name each. made: makes a classifier where none at hand fits, with the
+    share that it names rightly of pictures it did not learn from.
     Returns, ready for JSON, its name as `classifier`; `sets`, by their names, with the numbers of a
-    `semsim.sets.recognition.Recognised`; and `why` there is none, "" where there is one.
+    `semsim.sets.recognition.Recognised`; `right`, the share of one that was made, else None; and
+    `why` there is none, "" where there is one.
     """
     looked = [_Looked(name, folder) for name, folder in folders.items()]
     found = [
@@ -32,14 +46,28 @@ def recognition(folders: Mapping[str, Path], resources: Resources) -> dict[str, 
         if (sets := _counts(classifier, looked))
     ]
     best, name, sets = max(found, key=lambda one: one[0], default=(0, "", {}))
-    over = sum(one["over"] for one in sets.values())
-    if not found or best < FITS * over:
-        return {"classifier": "", "sets": {}, "why": _why_none(looked, best, over)}
-    return {"classifier": name, "sets": sets, "why": ""}
+    over, right = sum(one["over"] for one in sets.values()), None
+    if made is not None and (not found or best < FITS * over):
+        classifier, right = made()
+        name, sets = "made", _counts(classifier, looked)
+        best, over = (sum(one[key] for one in sets.values()) for key in ("originals", "over"))
+    if not sets or best < FITS * over:
+        why = _why_none(looked, best, over)
+        return {"classifier": "", "sets": {}, "right": right, "why": why}
+    return {"classifier": name, "sets": sets, "right": right, "why": ""}
+
+
+def learned_from(images: LabelledImages, others: LabelledImages) -> tuple[Classifier, float]:
+    """Train a small classifier on `images`; return it and the share that it names of `others`.
+
+    Both: (N, 3, H, W) in [0, 1], of the same classes. `images` must be none that was attacked.
+    """
+    model = train_target(RECOGNISER, images, NoDefence(), _OF_FEW)
+    return Classifier(module=model.eval(), device="cpu", size=model.size), accuracy(model, others)
 
 
 def names_rightly(resources: Resources, class_name: str, pictures: Tensor) -> list[bool] | None:
-    """Whether the first classifier that knows a class names it in each of (N, 3, H, W) in [0, 1].
+    """Return of (N, 3, H, W) in [0, 1] whether the first classifier that knows a class names it.
 
     None where none knows it.
     """

@@ -1,4 +1,4 @@
-"""What a reference classifier recognises in what came back, in numbers and words, without torch.
+"""Numbers and words of what a reference classifier recognises in what came back, without torch.
 
 It is the lead of every verdict of the lab. That a picture is clearer than a guess is a statistic,
 `semsim.sets.control`, and says nothing of what can be made out.
@@ -40,7 +40,7 @@ class Recognised(NamedTuple):
 
 
 def recognised_words(found: Mapping[str, Any] | None, names: Iterable[str], where: str = "") -> str:
-    """The lead: how many pictures a reference classifier recognises, or why nobody knows.
+    """Return the lead: how many pictures a reference classifier recognises, or why nobody knows.
 
     found: as `semsim.scores.reference.recognition`, None while it is not there yet. names: of the
     sets that count. where: which pictures they are, with a space in front.
@@ -52,4 +52,6 @@ def recognised_words(found: Mapping[str, Any] | None, names: Iterable[str], wher
     sets = [found["sets"][name] for name in names if name in found["sets"]]
     if not sets:
         return "What can be recognised is not known: nothing came back."
-    return f"A reference classifier recognises{where} {Recognised.of(sets).words}."
+    right = found["right"]
+    made = "" if right is None else f" that learned other pictures here ({right:.0%} right)"
+    return f"A reference classifier{made} recognises{where} {Recognised.of(sets).words}."

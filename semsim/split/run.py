@@ -23,6 +23,7 @@ from semsim.metrics import Pairs, Resources, find_metric
 from semsim.metrics.classifier import Classifier, load_classifier, recognised
 from semsim.progress import Progress, Report, silent
 from semsim.registry import plain
+from semsim.scores.reference import RECOGNISER, RECOGNISER_TRAIN
 from semsim.sets.control import Count, judged
 from semsim.split import experiment
 from semsim.split.defences import stage_of
@@ -49,14 +50,11 @@ from semsim.split.train_settings import ShadowAttack
 from semsim.split.training import Bench
 from semsim.targets.chance import chance_of, facts_of_test
 from semsim.targets.checkpoint import images_digest
-from semsim.targets.convnet import SmallCNN
 from semsim.targets.model import save_target
 from semsim.targets.train import accuracy, train_target
-from semsim.targets.train_settings import TrainSettings
 from semsim.types import LabelledImages
 
 _TIMED = 20  # classifications of one image of which the median time is told
-RECOGNISER, RECOGNISER_TRAIN = SmallCNN(width=12), TrainSettings(epochs=10, lr=0.05)
 _TRAINING, _ATTACKS = 0.3, 0.65  # shares of the progress of several workers
 _System = tuple[str, str, int]  # network, defence, seed
 

@@ -197,19 +197,23 @@ def unlearned_words(rows: Sequence[Mapping[Any, Any]], known: Mapping[str, float
     )
 
 
-def guess_lines(outcome: Mapping[str, Any]) -> list[str]:
-    """What comes without any feature, and `unlearned_words` if any: read before a verdict.
-
-    outcome: see `semsim.split.run.run_split`.
-    """
-    known = outcome["baselines"]
-    guesses = (
+def guess_words(known: Mapping[str, float]) -> str:
+    """Return what comes without any feature; known: an experiment's baselines."""
+    return (
         f"Without any feature: a grey image has SSIM {known['grey_ssim']:.3f} and PSNR "
         f"{known['grey_psnr']:.2f} dB, the mean public image {known['mean_ssim']:.3f} and "
         f"{known['mean_psnr']:.2f} dB."
     )
+
+
+def guess_lines(outcome: Mapping[str, Any]) -> list[str]:
+    """Return `guess_words`, and `unlearned_words` if any: read before a verdict.
+
+    outcome: see `semsim.split.run.run_split`.
+    """
+    known = outcome["baselines"]
     warning = unlearned_words(outcome["summary"], known)
-    return [guesses, warning] if warning else [guesses]
+    return [guess_words(known), *filter(None, [warning])]
 
 
 def summary_text(table: pd.DataFrame) -> str:

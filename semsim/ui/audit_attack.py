@@ -77,7 +77,7 @@ def attacked_example(layers: Sequence[Layer], input_shape: Shape) -> str:
 
 
 def _recognised(shown: str, pictures: Sequence[tuple[str, Tensor]]) -> str:
-    """Which pictures a reference classifier names rightly, also the private one and a grey one.
+    """Return which pictures a reference classifier names, also the private one and a grey one.
 
     shown: what the private image shows. pictures: it comes first.
     """

@@ -59,7 +59,7 @@ def asked_in(query: Mapping[str, str]) -> Asked:
 
 
 def first_tab(comparison: Comparison) -> str:
-    """Where the page opens: with the answer; where there is none, with pictures that differ."""
+    """Return the tab that opens first: the answer, or, without one, pictures that differ."""
     analysis = comparison.analysis
     if not comparison.n_votes:  # but labels, of which no disagreement is told
         return "answer"

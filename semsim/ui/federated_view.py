@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from semsim.federated.arms import PARTIES, REFERENCE, RESCALED
+from semsim.federated.leak_answer import answer_words
 from semsim.federated.summary import (
     COST_COLUMNS,
     COST_TITLES,
     cost_ratios,
-    count_of,
     cpu_seconds,
     decibels,
     likeness,
-    strength,
     training_words,
 )
-from semsim.sets.recognition import STATISTIC, recognised_words
 from semsim.ui import lab_cards
 from semsim.ui.curves import Chart, Curve, svg
 from semsim.ui.lab_sets import METHOD as EACH
 from semsim.ui.lab_sets import Step
 from semsim.ui.lab_sets import verdict_html as verdict_of
 from semsim.ui.markup import pieces
-from semsim.words import counted, listed
+from semsim.words import counted
 
 if TYPE_CHECKING:
     from semsim.federated.comparison import FederatedOutlook
@@ -32,19 +29,6 @@ if TYPE_CHECKING:
 
 _HTML = pieces("federated.html")
 METHOD = f"{EACH} Each party counts by the way of looking that gets most back."
-# Of a verdict, what it means for the party.
-_STANDING = {
-    **dict.fromkeys(("identical", "as much"), "sees"),
-    "less": "less",
-    **dict.fromkeys(("little", "nothing"), "kept"),
-    **dict.fromkeys(("unclear", "too weak", "failed", "reference"), "open"),
-}
-_SAID = {
-    "kept": "Masks keep most below that for {} against this attack.",
-    "less": "It is less for {}, but of most pictures more than a guess.",
-    "sees": "Masks change nothing of it for {}.",
-    "open": "Whether masks change it for {} is not known.",
-}
 # Colour and dash: schemes that agree lie on each other, so that the upper one is dashed.
 _LINES = {
     "FedAvg": ("leaked", False),
@@ -107,7 +91,7 @@ def verdict_html(leak: Mapping[str, Any], steps: Sequence[Step]) -> str:
         return ""
     said: Sequence[str] = leak["summary"][:1]
     if "scores" in leak:
-        said = verdict_words(leak["scores"], leak["recognition"])
+        said = answer_words(leak["scores"], leak["recognition"])
     return verdict_of(said, steps, METHOD if steps else "")
 
 
@@ -116,34 +100,6 @@ def result_html(leak: Mapping[str, Any], steps: Sequence[Step]) -> str:
     if not leak.get("summary"):
         return ""
     return lab_cards.made_html(_HTML.summary(leak["summary"]), [one.folder for one in steps])
-
-
-def verdict_words(scores: Sequence[Mapping[str, Any]], named: Mapping[str, Any]) -> tuple[str, str]:
-    """What can be recognised, then the statistic; each party counts by the arm that shows it most.
-
-    named: as `semsim.scores.reference.recognition`.
-    Where the attack does not get most pictures back from plain training, nothing is said.
-    """
-    known = {score["arm"]: score for score in scores}
-    plain = max((known[arm] for arm in (REFERENCE, RESCALED) if arm in known), key=strength)
-    count = count_of(plain)
-    figures = f"{count.words} (SSIM {likeness(plain['ssim'])})"
-    lead = recognised_words(named, [plain["arm"]], " of plain training")
-    if not count.comes_back:
-        return lead, (
-            f"{STATISTIC}the attack failed on plain training too; what came back is {figures}. "
-            "Nothing can be said of masks. Take a stronger attack, or another network."
-        )
-    found: dict[str, list[str]] = {}
-    for party, arms in PARTIES.items():
-        judged = [known[arm] for arm in arms if arm in known]
-        if judged:
-            best = max(judged, key=strength)
-            told = f"{party[0].lower()}{party[1:]} ({best['clearer']} of {best['images']})"
-            found.setdefault(_STANDING[best["verdict"]], []).append(told)
-    parts = [f"{STATISTIC}what came back of plain training is {figures}."]
-    parts += [words.format(listed(found[key])) for key, words in _SAID.items() if key in found]
-    return lead, " ".join(parts)
 
 
 def figures(score: Mapping[str, Any] | None) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.split.plan import RUNS, SplitPlace, SplitPlan
+from semsim.split.split_answer import answer_words
 from semsim.split.split_job import KIND, like, plan_of
 from semsim.ui import ScienceContext, jobpanel, lab_frame, lab_sets, split_form, split_view
 from semsim.ui.jobpanel import last_words
@@ -84,7 +85,7 @@ def draw(context: ScienceContext, job: Job) -> list[Any]:
     if state is not JobState.DONE:
         return [*begun, "", "", lab_sets.line_up_html(steps)]
     result = jobs.result(job)
-    said = split_view.answer_words(result)
+    said = answer_words(result)
     return [
         *begun,
         lab_sets.verdict_html(said, steps, lab_sets.METHOD),

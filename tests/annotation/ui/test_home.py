@@ -20,7 +20,10 @@ CASE = {
     "original": "data:image/png;base64,AAAA",
     "reconstruction": "data:image/png;base64,BBBB",
     "people": "recognised by 3 of 5 simulated",
-    "metrics": "PSNR 9.55 · SSIM 0.18\nSemSim (demo) 1.95",
+    "metrics": [
+        ["PSNR", "9.55", "higher is closer"],
+        ["SemSim (demo)", "1.95", "lower is closer"],
+    ],
 }
 TOLD = {"title": "Four cases: simulated annotators", "caption": "Left; the rule.", "cases": [CASE]}
 LIVE = SimpleNamespace(words="Training one", share=0.41, left="", address="/studio/train")
@@ -63,7 +66,8 @@ def test_a_case_says_what_people_and_metrics_said_and_on_which_side_it_is(visit)
     assert 'class="st-private">2 of 5</span>' in text
     assert 'class="st-leaked">3 of 5</span>' in text
     assert "Warm: it leaked" in text
-    assert all(one in text for one in ("<dd>9.55</dd>", "<dt>SemSim (demo)</dt>", "<dd>1.95</dd>"))
+    assert "<dt>PSNR, higher is closer</dt><dd>9.55</dd>" in text
+    assert "<dt>SemSim (demo), lower is closer</dt><dd>1.95</dd>" in text
     assert "&lt;it&gt;" in text
     assert "imulated" not in text
 

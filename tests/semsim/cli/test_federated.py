@@ -1,6 +1,7 @@
 """`semsim-studio federated`: what it prints, keeps and refuses."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from typer.testing import CliRunner
 from semsim.cli.federated import chosen_arms
 from semsim.cli.main import app
 from semsim.federated.arms import ARMS
+from semsim.sets.recognition import STATISTIC
 
 TINY = [
     *("federated", "--dataset", "symbols:train_per_class=1,test_per_class=1,size=16"),
@@ -22,6 +24,9 @@ def test_a_comparison_is_told_and_kept(tmp_path: Path):
     assert done.exit_code == 0, done.output
     for words in ("FedAvg", "numbers up", "first layer solved", "A client finds γ"):
         assert words in done.output
+    lead = re.search(r"A reference classifier .*recognises of plain training", done.output)
+    assert lead, done.output
+    assert lead.start() < done.output.index(STATISTIC) < done.output.index("numbers up")
     kept = json.loads((tmp_path / "out" / "result.json").read_text())
     assert kept["order"]["network"] == "mlp-3"
     assert (tmp_path / "out" / "sets" / "uplink-closed-form" / "manifest.parquet").exists()

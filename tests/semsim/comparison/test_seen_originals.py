@@ -10,6 +10,7 @@ from made_weights import make_semsim
 import semsim
 from semsim.analysis.result import AnalysisSettings
 from semsim.campaign.campaign_job import load
+from semsim.comparison import seen_originals
 from semsim.comparison.seen_originals import ALL
 from semsim.datasets import DATASETS
 from semsim.errors import DataError
@@ -96,6 +97,16 @@ def test_the_same_pictures_are_known_by_their_pixels(labels, checkpoints):
     )
     with pytest.raises(DataError, match="votes on 3 of 5 originals in the test, which"):
         check_unseen(str(checkpoints / "new.safetensors"), labels(0))
+
+
+def test_a_checkpoint_is_read_once_whatever_is_asked_of_it(labels, checkpoints, monkeypatch):
+    read = []
+    monkeypatch.setattr(
+        seen_originals, "read_training", lambda path: read.append(path.stem) or read_training(path)
+    )
+    judged(labels(0), checkpoints, "new", unseen_by="new")
+    judged(labels(0), checkpoints, "named", unseen_by="new")  # which has no scores there
+    assert read == ["new", "named", "new"]
 
 
 def test_pictures_of_a_data_set_by_another_name_are_known_too(labels, checkpoints):

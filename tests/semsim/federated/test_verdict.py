@@ -137,7 +137,7 @@ def test_a_party_counts_by_its_strongest_attack():
         ORIGINALS,
     )
     assert summary(scores) == [
-        "An eavesdropper on both links: no protection, at least as much comes back as at FedAvg's "
+        "An eavesdropper on both links: no protection, SSIM at least as high as at FedAvg's "
         f"server ({Count(3, 0, 3).words}; SSIM 1.00, +0.00 ± 0.00 from FedAvg's server's)."
     ]
 

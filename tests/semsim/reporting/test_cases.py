@@ -48,8 +48,9 @@ def test_each_case_stands_with_what_everybody_says(pictured, tmp_path):
         said = table_of(evidence.recognised)[entry.row]
         yes, votes = int((said == 1).sum()), int((said >= 0).sum())
         assert row.people.startswith(f"recognised by {yes} of {votes}")
-        assert row.metrics.count(MSE.title) == 1
-        assert PSNR.title in row.metrics
+        ways = [(title, way) for title, _, way in row.metrics]
+        assert ways.count((MSE.title, "lower is closer")) == 1
+        assert (PSNR.title, "higher is closer") in ways
         assert "the metric" not in row.way
     for width, across in ((183.0, 4), (89.0, 2)):
         path = tmp_path / f"{across}.png"

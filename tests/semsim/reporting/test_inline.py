@@ -65,6 +65,24 @@ def test_points_of_one_place_stand_side_by_side_around_it_and_that_is_said():
     assert "side by side" not in alone
 
 
+def test_points_that_hide_each_other_stand_side_by_side_in_their_order():
+    ends = [Point(x=0, y=0), Point(x=10, y=1)]
+    near = [Point(x=5.05, y=0.51), Point(x=5, y=0.5)]
+    xs = numbers(plane([*ends, *near], "x", "y", "title", live=True), "cx")
+    assert xs[2] - xs[3] == pytest.approx(9)  # units of the drawing, in which a dot is 14 wide
+    assert (xs[2] + xs[3]) / 2 == pytest.approx((xs[0] + xs[1]) / 2, abs=2)
+    apart = [Point(x=5, y=0.5), Point(x=6, y=0.5)]
+    xs = numbers(plane([*ends, *apart], "x", "y", "title", live=True), "cx")
+    assert xs[3] - xs[2] == pytest.approx((xs[1] - xs[0]) / 10, abs=0.1)
+
+
+def test_near_points_of_a_cloud_stay_where_they_are_and_those_of_one_place_do_not():
+    cloud = [Point(x=place / 200, y=place / 200) for place in range(200)]
+    drawn = plane(cloud, "x", "y", "title", live=True)
+    assert "side by side" not in drawn
+    assert "side by side" in plane([*cloud, cloud[50]], "x", "y", "title", live=True)
+
+
 def test_a_plane_on_paper_has_nothing_to_press():
     drawn = plane([Point(x=1, y=1, key="k", tip="t")], "x", "y", "title", live=False)
     assert "tabindex" not in drawn

@@ -1,15 +1,17 @@
 """What a reference classifier recognises, with the demo's own: its sets are of its classes."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 
 from semsim.base.places import DEMO
+from semsim.datasets.symbols import Symbols
 from semsim.images import read_image
 from semsim.metrics import Resources
-from semsim.scores.reference import names_rightly, recognition
+from semsim.scores.reference import learned_from, names_rightly, recognition
 from semsim.sets.reader import read_set, set_folders
 from semsim.sets.recognition import NOT_YET, recognised_words
 
@@ -45,6 +47,38 @@ def test_where_no_classifier_fits_that_is_said(folder: Path, resources: Resource
     assert words.startswith("What can be recognised is not known: no classifier here knows these")
     assert "judge train" in words
     assert recognised_words(None, ["one"]) == NOT_YET
+
+
+def test_where_no_classifier_fits_one_is_made_and_its_share_is_told(
+    folder: Path, resources: Resources
+) -> None:
+    symbols = Symbols(train_per_class=20, test_per_class=4)
+    few = [one for one in range(len(symbols("train"))) if one % 4]
+    alone = replace(resources, classifiers=())
+    found = recognition(
+        {"one": folder}, alone, partial(learned_from, symbols("train").pick(few), symbols("test"))
+    )
+    (counts,) = found["sets"].values()
+    assert counts["grey"] <= 2 < counts["originals"]
+    assert 0.5 < found["right"] <= 1
+    said = recognised_words(found, ["one"])
+    assert said.startswith(
+        f"A reference classifier that learned other pictures here ({found['right']:.0%} right) "
+    )
+    at_hand = recognition({"one": folder}, resources, lambda: pytest.fail("one at hand fits"))
+    assert (at_hand["classifier"], at_hand["right"]) == ("recogniser", None)
+
+
+def test_one_that_was_made_and_names_too_few_is_no_reference(
+    folder: Path, resources: Resources
+) -> None:
+    symbols = Symbols(train_per_class=1, test_per_class=1)
+    grey = symbols("train")
+    grey = replace(grey, images=torch.full_like(grey.images, 0.5))
+    alone = replace(resources, classifiers=())
+    found = recognition({"one": folder}, alone, partial(learned_from, grey, grey))
+    assert found["sets"] == {}
+    assert "originals only" in recognised_words(found, ["one"])
 
 
 def test_a_single_picture_is_named_or_not(folder: Path, resources: Resources) -> None:

@@ -17,12 +17,13 @@ from semsim.federated.arms import REFERENCE, RESCALED
 from semsim.federated.attacks import has_linear_start
 from semsim.federated.comparison import carry_out, load
 from semsim.federated.comparison_job import FederatedJob, queue_comparison
+from semsim.federated.leak_answer import answer_words
 from semsim.federated.networks import drawn_network
 from semsim.federated.settings import FederatedOrder
 from semsim.jobs import folders as jobs
 from semsim.sets.control import Count
 from semsim.sets.recognition import STATISTIC
-from semsim.ui import federated, federated_form, federated_view, lab_frame
+from semsim.ui import federated, federated_form, lab_frame
 from semsim.ui.settings_form import Given, settings_of
 
 
@@ -163,9 +164,10 @@ def score(arm: str, clearer: int, verdict: str, ssim: float = 0.4) -> dict[str, 
 def test_the_verdict_names_who_is_kept_from_pictures() -> None:
     named = {
         "why": "",
+        "right": None,
         "sets": {REFERENCE: {"recognised": 1, "grey": 0, "originals": 5, "over": 5}},
     }
-    first, words = federated_view.verdict_words(
+    first, words = answer_words(
         [
             score(REFERENCE, 4, "reference"),
             score("server-pbpfl", 1, "little"),
@@ -192,9 +194,9 @@ def test_where_plain_training_gives_nothing_away_nothing_is_said_of_masks(
     clearer: int, ssim: float
 ) -> None:
     """However high the SSIM is of what came back."""
-    first, words = federated_view.verdict_words(
+    first, words = answer_words(
         [score(REFERENCE, clearer, "reference", ssim), score("server-pbpfl", 0, "too weak")],
-        {"why": "no classifier here knows these classes.", "sets": {}},
+        {"why": "no classifier here knows these classes.", "right": None, "sets": {}},
     )
     assert first == "What can be recognised is not known: no classifier here knows these classes."
     assert words.startswith(f"{STATISTIC}the attack failed on plain training too")

@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 
 from semsim.errors import SettingsError
 from semsim.learning import PRESETS
-from semsim.ui.learn_form import FORM, build, form_values, settings_of, starts_offered
+from semsim.ui.learn_form import FORM, build, form_values, settings_of, shown, starts_offered
 
 
 def form(**changes):
@@ -34,6 +34,16 @@ def test_every_field_has_a_label_an_id_and_the_value_it_was_given():
     assert all(field.label for field in fields)
     assert [field.elem_id for field in fields] == [f"learn-{n.replace('_', '-')}" for n in FORM]
     assert [field.value for field in fields] == form_values(PRESETS["pooled"])
+
+
+def test_a_loss_shows_the_fields_that_act_under_it():
+    def fields(loss):
+        return {name for name, one in zip(FORM, shown(loss), strict=True) if one["visible"]}
+
+    assert fields("triplet") == fields("pooled") == fields("contrastive") == set(FORM)
+    idle = {"epochs", "lr", "batch_size", "margin", "triplets_per_original", "augmentation"}
+    assert not idle & fields("mixed")
+    assert {"loss", "backbone", "weights", "ordering", "seed"} < fields("mixed")
 
 
 def test_an_empty_field_is_named(tmp_path):

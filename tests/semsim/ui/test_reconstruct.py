@@ -208,7 +208,7 @@ def test_the_verdict_counts_what_is_clearer_than_a_guess(finished):
     )
     bare = replace(plain, cells=tuple(replace(cell, shown=NOTHING) for cell in plain.cells))
     sets = [{"recognised": 1, "grey": 1, "originals": 3, "over": 3}] * 2
-    named = {"why": "", "sets": dict(enumerate(sets))}
+    named = {"why": "", "right": None, "sets": dict(enumerate(sets))}
     words = reconstruct_view.verdict_html([bare, better], named)
     lead = "A reference classifier recognises 2 of 6 pictures (its controls: 2 of as many grey ones"
     assert f'<p class="st-lead">{lead}, 6 of the originals).</p><p>A statistic' in words
