@@ -34,7 +34,7 @@ def answer_words(scores: Sequence[Mapping[str, Any]], named: Mapping[str, Any]) 
     plain = max((known[arm] for arm in (REFERENCE, RESCALED) if arm in known), key=strength)
     count = count_of(plain)
     figures = f"{count.words} (SSIM {likeness(plain['ssim'])})"
-    lead = recognised_words(named, [plain["arm"]], " of plain training")
+    lead = recognised_words(named, [plain["arm"]], " from plain training")
     if not count.comes_back:
         return lead, (
             f"{STATISTIC}the attack failed on plain training too; what came back is {figures}. "
@@ -47,6 +47,6 @@ def answer_words(scores: Sequence[Mapping[str, Any]], named: Mapping[str, Any]) 
             best = max(judged, key=strength)
             told = f"{party[0].lower()}{party[1:]} ({best['clearer']} of {best['images']})"
             found.setdefault(_STANDING[best["verdict"]], []).append(told)
-    parts = [f"{STATISTIC}what came back of plain training is {figures}."]
+    parts = [f"{STATISTIC}what came back from plain training is {figures}."]
     parts += [words.format(listed(found[key])) for key, words in _SAID.items() if key in found]
     return lead, " ".join(parts)

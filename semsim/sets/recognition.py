@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 from semsim.words import counted
 
-NOT_YET = "What can be recognised is judged at the end."
-STATISTIC = "A statistic, which says nothing of what can be made out: "
+NOT_YET = "Recognition is judged when all attacks are done."
+STATISTIC = "Statistic, not recognition: "
 
 
 class Recognised(NamedTuple):
-    """Of `over` pictures how many a reference classifier names rightly; failed attacks show none.
+    """Count the pictures that a reference classifier names rightly; failed attacks show none.
 
-    grey, originals: its controls, of as many grey pictures and of the originals themselves.
+    over: the pictures. grey, originals: its controls, of as many grey pictures and the originals.
     """
 
     recognised: int
@@ -30,12 +30,14 @@ class Recognised(NamedTuple):
         kept = list(sets)
         return cls(*(sum(one[name] for one in kept) for name in cls._fields))
 
-    @property
-    def words(self) -> str:
-        """The count and its controls, to end a sentence."""
+    def words(self, where: str = "") -> str:
+        """Return the count and its controls, to end a sentence.
+
+        where: which pictures they are, with a space in front.
+        """
         return (
-            f"{self.recognised} of {counted(self.over, 'picture')} (its controls: {self.grey} of "
-            f"as many grey ones, {self.originals} of the originals)"
+            f"{self.recognised} of {counted(self.over, 'picture')}{where} (controls: {self.grey} "
+            f"of {self.over} grey pictures, {self.originals} of {self.over} originals)"
         )
 
 
@@ -54,4 +56,4 @@ def recognised_words(found: Mapping[str, Any] | None, names: Iterable[str], wher
         return "What can be recognised is not known: nothing came back."
     right = found["right"]
     made = "" if right is None else f" that learned other pictures here ({right:.0%} right)"
-    return f"A reference classifier{made} recognises{where} {Recognised.of(sets).words}."
+    return f"A reference classifier{made} recognises {Recognised.of(sets).words(where)}."

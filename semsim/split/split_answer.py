@@ -28,16 +28,15 @@ def _recognised(summary: Sequence[Mapping[str, Any]], known: Mapping[str, float]
     best = _strongest(summary)
     plain = {network: row for (network, name), row in best.items() if name == "none"}
     parts = [
-        f"{row['recognised']:.0%} {_where(key, plain)}"
+        f"{row['recognised']:.0%} of pictures {_where(key, plain)}"
         for key, row in best.items()
         if not pd.isna(row["recognised"])
     ]
     if not parts:
         return ""
     return (
-        f"Of what came back a classifier of the same pictures recognises {listed(parts)} (its "
-        f"controls: {known['recogniser_grey']:.0%} of grey pictures, {known['recogniser']:.0%} of "
-        "the originals)."
+        f"A reference classifier recognises {listed(parts)} (controls: "
+        f"{known['recogniser_grey']:.0%} of grey pictures, {known['recogniser']:.0%} of originals)."
     )
 
 

@@ -24,7 +24,7 @@ def test_a_comparison_is_told_and_kept(tmp_path: Path):
     assert done.exit_code == 0, done.output
     for words in ("FedAvg", "numbers up", "first layer solved", "A client finds γ"):
         assert words in done.output
-    lead = re.search(r"A reference classifier .*recognises of plain training", done.output)
+    lead = re.search(r"A reference classifier .*recognises .* from plain training", done.output)
     assert lead, done.output
     assert lead.start() < done.output.index(STATISTIC) < done.output.index("numbers up")
     kept = json.loads((tmp_path / "out" / "result.json").read_text())

@@ -27,7 +27,7 @@ def test_a_run_prints_its_table_and_a_job_is_carried_out_again_from_its_file(tmp
     lead, statistic, table, guesses = (
         done.output.index(words)
         for words in (
-            "a classifier of the same pictures recognises",
+            "A reference classifier recognises",
             STATISTIC,
             "small:width=2  none",
             "Without any feature",

@@ -31,6 +31,7 @@ from semsim.jobs.folders import run_as_job
 from semsim.reporting.writing import png_address
 from semsim.sets.control import NOTHING, Count, Shown
 from semsim.sets.reader import read_set
+from semsim.sets.recognition import NOT_YET, STATISTIC
 from semsim.ui import (
     federated,
     lab,
@@ -210,9 +211,9 @@ def test_the_verdict_counts_what_is_clearer_than_a_guess(finished):
     sets = [{"recognised": 1, "grey": 1, "originals": 3, "over": 3}] * 2
     named = {"why": "", "right": None, "sets": dict(enumerate(sets))}
     words = reconstruct_view.verdict_html([bare, better], named)
-    lead = "A reference classifier recognises 2 of 6 pictures (its controls: 2 of as many grey ones"
-    assert f'<p class="st-lead">{lead}, 6 of the originals).</p><p>A statistic' in words
-    assert "judged at the end" in reconstruct_view.verdict_html([bare, better], None)
+    lead = "A reference classifier recognises 2 of 6 pictures (controls: 2 of 6 grey pictures"
+    assert f'<p class="st-lead">{lead}, 6 of 6 originals).</p><p>{STATISTIC}' in words
+    assert NOT_YET in reconstruct_view.verdict_html([bare, better], None)
     assert Count(3, 0, 6).words in words
     assert "nothing can be said of a defence" in words
     assert "on 0 of 3 only" in words

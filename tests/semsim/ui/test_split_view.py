@@ -122,8 +122,8 @@ def test_what_a_classifier_recognises_leads_with_its_controls():
     rows = [row("none", 9) | {"recognised": 0.6}, row("single", 6) | {"recognised": 0.25}]
     lead, rest = answer_words({"summary": rows, "baselines": GUESSES})
     assert lead == (
-        "Of what came back a classifier of the same pictures recognises 60% without a defence and "
-        "25% under single (its controls: 10% of grey pictures, 95% of the originals)."
+        "A reference classifier recognises 60% of pictures without a defence and 25% of pictures "
+        "under single (controls: 10% of grey pictures, 95% of originals)."
     )
     assert rest == verdict_words(rows)
 
