@@ -17,17 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from semsim.datasets.folder import HIDDEN
+from semsim.base.alike import alike
+from semsim.base.folders import files_below, is_hidden, shown
+from semsim.base.table_files import ENDINGS
 from semsim.errors import DataError
 from semsim.images import SUFFIXES, is_image_file
-from semsim.importers.file_names import files_below
 from semsim.importers.findings import Unread
 from semsim.progress import Progress, Report
 from semsim.words import counted
 
 MOST_PICTURES = 20_000
 MOST_BYTES = 4 * 1000**3  # of all files as they lie on the disk
-READ = {*SUFFIXES, ".csv", ".tsv", ".parquet", ".json", ".txt", ".pkl", ".pickle"}
+READ = {*SUFFIXES, *ENDINGS, ".json", ".txt", ".pkl", ".pickle"}
 _MOST_ENTRIES = 2 * MOST_PICTURES
 _PUT_OFF = 100 * 1000**2  # bytes up to which no archive is a bomb
 _SHRINKS = 200  # times; neither pictures nor tables become smaller than that
@@ -88,7 +89,7 @@ def unpack(archive: Path, report: Report) -> Unpacked:
 
 def check_folder(folder: Path) -> None:
     """`DataError` where a folder holds more pictures, or more bytes, than are imported at once."""
-    files = [path for path in files_below(folder) if path.is_file()]
+    files = [path for path in files_below(folder).paths if path.is_file()]
     _check(
         folder.name,
         sum(is_image_file(path) for path in files),
@@ -107,9 +108,7 @@ def inner(folder: Path) -> Path:
 
 def _shown(folder: Path) -> list[Path]:
     """What lies in a folder, hidden files apart; nothing of a file."""
-    if not folder.is_dir():
-        return []
-    return [path for path in folder.iterdir() if not path.name.startswith(HIDDEN)]
+    return shown(folder) if folder.is_dir() else []
 
 
 def _wanted(opened: zipfile.ZipFile, archive: Path) -> tuple[list[_Entry], list[Unread]]:
@@ -123,7 +122,7 @@ def _wanted(opened: zipfile.ZipFile, archive: Path) -> tuple[list[_Entry], list[
     unread = []
     for info in infos:
         place = _place(info, archive)
-        if any(part.startswith(HIDDEN) for part in place.parts):
+        if is_hidden(place):
             continue
         why = _why_unread(place, entries)
         if why:
@@ -141,7 +140,7 @@ def _wanted(opened: zipfile.ZipFile, archive: Path) -> tuple[list[_Entry], list[
 
 
 def _key(place: PurePosixPath) -> str:
-    return place.as_posix().lower()  # some file systems ignore case
+    return alike(place.as_posix())  # some file systems ignore case, or how letters are composed
 
 
 def _why_unread(place: PurePosixPath, entries: Mapping[str, _Entry]) -> str:

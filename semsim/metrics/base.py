@@ -249,6 +249,8 @@ def _joined(parts: list[Pairs]) -> Pairs:
 
     if len(parts) == 1:
         return parts[0]
+    if len({part.originals.shape[1:] for part in parts}) > 1:
+        raise DataError("It needs pictures of one size. Score those of each size by themselves.")
     names = [part.class_names for part in parts]
     known = [name for of_part in names if of_part is not None for name in of_part]
     return Pairs(

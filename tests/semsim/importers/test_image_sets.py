@@ -93,7 +93,7 @@ def test_each_model_has_a_size_of_its_own(pair, tmp_path, draw):
     assert found.lost == (f"Nothing of enlarged can be used: {why}.",)
     odd = find([pair("a"), pair("b"), large("c", "one")])
     assert [str(one) for one in odd.unread] == [
-        "image c of one: it is 8×8 but most of its model are 6×6"
+        "image c of one: it is 8×8; a set has one size, here 6×6"
     ]
     assert odd.sets[0].pairs[2].original is None
 

@@ -186,7 +186,7 @@ def test_a_zip_of_as_much_as_is_imported_at_once_is_not_too_large(tmp_path):
 def test_a_folder_of_one_picture_or_one_byte_more_is_refused_before_any_is_opened(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("semsim.importers.image_sets.open_picture", None)
+    monkeypatch.setattr("semsim.importers.image_sets.look", None)
     many, large = tmp_path / "many", tmp_path / "large"
     (many / "net").mkdir(parents=True)
     for number in range(archives.MOST_PICTURES + 1):

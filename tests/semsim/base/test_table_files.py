@@ -2,8 +2,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from semsim.base.table_files import read_texts
 from semsim.errors import DataError
-from semsim.importers.text_table import read_text_table
+
+
+def read_table(path):
+    return read_texts(path, DataError)
 
 
 def csv(tmp_path, text, encoding="utf-8"):
@@ -14,7 +18,7 @@ def csv(tmp_path, text, encoding="utf-8"):
 
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
 def test_cells_are_text_and_rows_know_their_line(tmp_path, mark):
-    found = read_text_table(csv(tmp_path, f"a{mark}b\n007{mark} x y \n\n{mark}NA\n"))
+    found = read_table(csv(tmp_path, f"a{mark}b\n007{mark} x y \n\n{mark}NA\n"))
     assert found.cells.to_dict("index") == {
         "line 2": {"a": "007", "b": "x y"},
         "line 4": {"a": None, "b": "NA"},
@@ -23,7 +27,7 @@ def test_cells_are_text_and_rows_know_their_line(tmp_path, mark):
 
 
 def test_rows_of_another_length_are_left_out_and_named(tmp_path):
-    found = read_text_table(csv(tmp_path, "a,b\n1,2\n3\n4,5,6\n"))
+    found = read_table(csv(tmp_path, "a,b\n1,2\n3\n4,5,6\n"))
     assert found.cells["a"].tolist() == ["1"]
     assert [str(one) for one in found.unread] == [
         "votes.csv line 3: has 1 cell, the header has 2",
@@ -36,14 +40,14 @@ def test_parquet_is_read_as_csv_would_be(tmp_path):
     pd.DataFrame(
         {"id": [3.0, np.nan], "p": [0.25, 9.93685], "t": [True, None], "s": ["x", ""]}
     ).to_parquet(path)
-    assert read_text_table(path).cells.to_dict("index") == {
+    assert read_table(path).cells.to_dict("index") == {
         "row 1": {"id": "3", "p": "0.25", "t": "True", "s": "x"},
         "row 2": {"id": None, "p": "9.93685", "t": None, "s": None},
     }
 
 
 def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path):
-    assert list(read_text_table(csv(tmp_path, "a\n1\n", "utf-8-sig")).cells) == ["a"]
+    assert list(read_table(csv(tmp_path, "a\n1\n", "utf-8-sig")).cells) == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -57,17 +61,17 @@ def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path):
 )
 def test_tables_without_names_or_rows_are_refused(tmp_path, text, message):
     with pytest.raises(DataError, match=message):
-        read_text_table(csv(tmp_path, text))
+        read_table(csv(tmp_path, text))
 
 
 def test_other_encodings_and_files_are_refused(tmp_path):
     with pytest.raises(DataError, match="not a readable table"):
-        read_text_table(csv(tmp_path, "a\né\n", "latin-1"))
-    with pytest.raises(DataError, match="should end in"):
-        read_text_table(tmp_path / "votes.xlsx")
+        read_table(csv(tmp_path, "a\n\x81\n", "latin-1"))
+    with pytest.raises(DataError, match=r"should be a table: CSV .*Excel"):
+        read_table(tmp_path / "votes.ods")
     (tmp_path / "x.parquet").write_bytes(b"PAR1 broken")
     with pytest.raises(DataError, match="not a readable table"):
-        read_text_table(tmp_path / "x.parquet")
+        read_table(tmp_path / "x.parquet")
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -76,33 +80,33 @@ def test_other_encodings_and_files_are_refused(tmp_path):
     [("MOST_ROWS", "more than 3 rows.*cut the table"), ("MOST_CELLS", "more than 3 cells")],
 )
 def test_a_table_too_large_for_the_memory_is_refused(tmp_path, monkeypatch, ending, limit, why):
-    monkeypatch.setattr(f"semsim.importers.text_table.{limit}", 3)
+    monkeypatch.setattr(f"semsim.base.table_files.{limit}", 3)
     table, path = pd.DataFrame({"a": list("wxyz")}), tmp_path / f"x.{ending}"
     getattr(table, f"to_{ending}")(path, index=False)
     with pytest.raises(DataError, match=f"x.{ending} has {why}"):
-        read_text_table(path)
+        read_table(path)
     getattr(table[: 3 if limit == "MOST_ROWS" else 2], f"to_{ending}")(path, index=False)
-    assert read_text_table(path).cells["a"].tolist()[:2] == ["w", "x"]
+    assert read_table(path).cells["a"].tolist()[:2] == ["w", "x"]
 
 
 def test_no_more_of_a_long_table_is_read_than_is_taken(tmp_path, monkeypatch):
-    monkeypatch.setattr("semsim.importers.text_table.MOST_ROWS", 3)
+    monkeypatch.setattr("semsim.base.table_files.MOST_ROWS", 3)
     broken = "a\n" + "1\n" * 4 + '"never closed'
     with pytest.raises(DataError, match="more than 3 rows"):
-        read_text_table(csv(tmp_path, broken))
-    monkeypatch.setattr("semsim.importers.text_table.MOST_CELLS", 8)
+        read_table(csv(tmp_path, broken))
+    monkeypatch.setattr("semsim.base.table_files.MOST_CELLS", 8)
     with pytest.raises(DataError, match="more than 8 cells"):
-        read_text_table(csv(tmp_path, "a\n" + "," * 9))
+        read_table(csv(tmp_path, "a\n" + "," * 9))
 
 
 def test_lists_in_cells_are_refused(tmp_path):
     pd.DataFrame({"a": [[1, 2]]}).to_parquet(tmp_path / "x.parquet")
     with pytest.raises(DataError, match="holds ndarray"):
-        read_text_table(tmp_path / "x.parquet")
+        read_table(tmp_path / "x.parquet")
 
 
 def test_absent_columns_are_named_beside_those_there_are(tmp_path):
-    table = read_text_table(csv(tmp_path, "a,b\n1,2\n"))
+    table = read_table(csv(tmp_path, "a,b\n1,2\n"))
     with pytest.raises(DataError, match=r"lacks the columns c, d. It has: a, b"):
         table.columns("a", "c", "d")
 
@@ -112,7 +116,7 @@ def test_what_a_parquet_file_says_often_is_held_once(tmp_path):
     table = pd.DataFrame({"a": [long] * 999 + [None], "b": [f" {n} " for n in range(1000)]})
     table["c"] = [f"{n % 127}" for n in range(1000)]
     table.set_axis([*range(1, 1000), 0]).to_parquet(tmp_path / "x.parquet")
-    cells = read_text_table(tmp_path / "x.parquet").cells
+    cells = read_table(tmp_path / "x.parquet").cells
     assert list(cells) == ["a", "b", "c"]
     assert cells["a"][:-1].tolist() == [long] * 999
     assert len({id(one) for one in cells["a"][:-1]}) == 1
@@ -124,6 +128,6 @@ def test_what_a_parquet_file_says_often_is_held_once(tmp_path):
 def test_a_parquet_file_that_would_become_too_large_is_refused(tmp_path, monkeypatch):
     pd.DataFrame({"a": ["x" * 999 + str(n) for n in range(999)]}).to_parquet(tmp_path / "x.parquet")
     assert (tmp_path / "x.parquet").stat().st_size < 100_000
-    monkeypatch.setattr("semsim.importers.text_table.MOST_BYTES", 100_000)
+    monkeypatch.setattr("semsim.base.table_files.MOST_BYTES", 100_000)
     with pytest.raises(DataError, match=r"more than 100,000 bytes, unpacked\. So many"):
-        read_text_table(tmp_path / "x.parquet")
+        read_table(tmp_path / "x.parquet")
