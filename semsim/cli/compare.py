@@ -24,7 +24,7 @@ from semsim.errors import DataError
 from semsim.kept.extras import arrow
 from semsim.reporting.canvas import DOUBLE, SINGLE
 from semsim.reporting.report import report_html
-from semsim.scores.scoring import BOOK_COLUMNS
+from semsim.scores.scoring import BOOK_COLUMNS, TEXTS
 from semsim.terminal import DATA, STDOUT, Json, TerminalBar, check_folder, say, show
 from semsim.weights import CHECKPOINTS
 
@@ -34,10 +34,6 @@ _FEWER = (
     "compare fewer metrics at a time."
 )
 _DEFAULTS = AnalysisSettings()
-_TEXTS = (
-    *("study", "dataset", "attack", "model", "metric", "image_id", "class_name", "annotator"),
-    *("answer", "weights", LEAKS),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,6 +182,6 @@ def read_table(
     path = resolved(path)
     if path.suffix.lower() == ".parquet":
         arrow()
-    read = partial(read_frame, path, DataError, texts=_TEXTS, most=MOST_ROWS, advice=_FEWER)
+    read = partial(read_frame, path, DataError, texts=TEXTS, most=MOST_ROWS, advice=_FEWER)
     found = read(columns=columns)
     return found if where is None or where in found else read()

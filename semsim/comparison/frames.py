@@ -126,7 +126,7 @@ def _told(
             f"The table of {what} lacks the column {key}, and {model} has several: {found}. Add "
             f"the column {key} to the {what}."
         )
-    return models.map(pairs.set_index("model")[key]).fillna(UNKNOWN)
+    return models.map(pairs.set_index("model")[key]).astype(object).fillna(UNKNOWN)
 
 
 def _with_recognised(votes: pd.DataFrame, labels: pd.DataFrame | None) -> pd.DataFrame:

@@ -2,12 +2,14 @@
 
 import hashlib
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from semsim.base.alike import alike, written
 from semsim.datasets.folder import class_names
 from semsim.errors import DataError
 from semsim.images import Sight, look, notes_on
@@ -19,6 +21,7 @@ from semsim.sets.writer import picture_format, write_set
 from semsim.weights import sha256_of
 
 EVERY = 100  # images between two reports
+_LONGEST = 200  # bytes of a folder's name; disks have room for 255
 Size = tuple[int, int]
 # What each folder of a set holds.
 _ONE = {"originals": "original", "reconstructions": "reconstruction", "attacked": "attacked"}
@@ -199,15 +202,21 @@ def _folder_names(models: Iterable[str]) -> dict[str, str]:
     names = {model: slug(model) for model in models}
     taken: dict[str, str] = {}
     for model, name in names.items():
-        other = taken.setdefault(name.lower(), model)  # some file systems ignore case
+        other = taken.setdefault(alike(name), model)  # some file systems ignore case
         if other != model:
             raise DataError(f"Models {other!r} and {model!r} would share a folder; rename one.")
     return names
 
 
 def slug(text: str) -> str:
-    """`text` as the name of a folder: letters, digits and _ + - . only, the rest as _."""
-    return re.sub(r"[^A-Za-z0-9_+.-]+", "_", text).lstrip(".") or "_"
+    """`text` as the name of a folder: letters of any script, digits and _ + - . only, else _."""
+    kept = "".join(one if _in_a_name(one) else " " for one in written(text))
+    name = re.sub(" +", "_", kept).lstrip(".").encode()[:_LONGEST]
+    return name.decode(errors="ignore") or "_"
+
+
+def _in_a_name(sign: str) -> bool:
+    return sign.isalnum() or sign in "_+.-" or unicodedata.category(sign).startswith("M")
 
 
 def copy_set(found: FoundSet, folder: Path, name: str, record: Mapping[str, Any]) -> None:

@@ -1,8 +1,10 @@
+import zipfile
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from semsim.base.table_files import read_texts
+from semsim.base.table_files import read_frame, read_texts, truth
 from semsim.errors import DataError
 
 
@@ -131,3 +133,111 @@ def test_a_parquet_file_that_would_become_too_large_is_refused(tmp_path, monkeyp
     monkeypatch.setattr("semsim.base.table_files.MOST_BYTES", 100_000)
     with pytest.raises(DataError, match=r"more than 100,000 bytes, unpacked\. So many"):
         read_table(tmp_path / "x.parquet")
+
+
+TIDY = {"model": ["a", "b"], "id": ["007", "008"], "psnr": ["30.5", "9.25"]}
+
+
+def sheet(path, rows, *, inline=False):
+    """An Excel file with the texts and numbers of `rows` on its first sheet, and a second one."""
+    words = [cell for row in rows for cell in row if isinstance(cell, str)]
+
+    def cell(place, value):
+        at = f'r="{chr(65 + place[1])}{place[0] + 1}"'
+        if value is None:
+            return ""
+        if isinstance(value, bool):
+            return f'<c {at} t="b"><v>{value:d}</v></c>'
+        if not isinstance(value, str):
+            return f"<c {at}><v>{value}</v></c>"
+        if inline:
+            return f'<c {at} t="inlineStr"><is><t>{value}</t></is></c>'
+        return f'<c {at} t="s"><v>{words.index(value)}</v></c>'
+
+    main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    links = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    lines = [
+        f'<row r="{n + 1}">{"".join(cell((n, k), value) for k, value in enumerate(row))}</row>'
+        for n, row in enumerate(rows)
+    ]
+    with zipfile.ZipFile(path, "w") as book:
+        book.writestr(
+            "xl/workbook.xml",
+            f'<workbook {main} xmlns:r="{links}"><sheets><sheet name="votes" r:id="r2"/>'
+            f'<sheet name="notes" r:id="r1"/></sheets></workbook>',
+        )
+        book.writestr(
+            "xl/_rels/workbook.xml.rels",
+            '<Relationships><Relationship Id="r1" Target="worksheets/sheet1.xml"/>'
+            '<Relationship Id="r2" Target="worksheets/sheet2.xml"/></Relationships>',
+        )
+        shared = "".join(f"<si><r><t>{w[:1]}</t></r><r><t>{w[1:]}</t></r></si>" for w in words)
+        book.writestr("xl/sharedStrings.xml", f"<sst {main}>{shared}</sst>")
+        for number, body in (("1", ""), ("2", "".join(lines))):
+            book.writestr(
+                f"xl/worksheets/sheet{number}.xml",
+                f"<worksheet {main}><sheetData>{body}</sheetData></worksheet>",
+            )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("model,id,psnr\na,007,30.5\nb,008,9.25\n", "utf-8"),
+        ("model;id;psnr\na;007;30,5\nb;008;9,25\n", "utf-8-sig"),
+        ("sep=;\nmodel;id;psnr\na;007;30,5\nb;008;9,25\n", "utf-8"),
+        ("model\tid\tpsnr\r\na\t007\t30.5\r\nb\t008\t9.25\r\n", "utf-16"),
+        ("model\tid\tpsnr\na\t007\t30,5\nb\t008\t9,25\n", "utf-16-be"),
+        ("\n model , id\u00a0,psnr,,\na ,007, 30.5,,\n,,,,\nb,008,9.25,,\n,,,,\n", "utf-8"),
+    ],
+)
+def test_a_table_is_the_same_however_it_is_written(tmp_path, text, encoding):
+    table = read_table(csv(tmp_path, text, encoding))
+    assert table.cells.to_dict("list") == TIDY
+    assert (table.unread, table.remarks) == ((), ())
+    if not text.startswith("\n"):
+        frame = read_frame(tmp_path / "votes.csv", DataError, texts=("model", "id"))
+        assert frame.to_dict("list") == {**TIDY, "psnr": [30.5, 9.25]}
+
+
+def test_letters_of_old_windows_are_read_and_it_is_said(tmp_path):
+    table = read_table(csv(tmp_path, "name\nÄnne – é\n", "cp1252"))
+    assert table.cells["name"].tolist() == ["Änne – é"]
+    assert "not UTF-8 and was read as Latin-1" in table.remarks[0]
+
+
+def test_a_comma_is_a_decimal_one_only_where_no_point_is(tmp_path):
+    table = read_table(csv(tmp_path, "a;b\n1,5;2.5\n"))
+    assert table.cells.to_dict("list") == {"a": ["1,5"], "b": ["2.5"]}
+
+
+@pytest.mark.parametrize("inline", [True, False])
+def test_an_excel_sheet_is_read_as_csv(tmp_path, inline):
+    rows = [["model", "id", "psnr", "seen"], ["a", "007", 30.5, True], [None] * 4]
+    rows += [["b", "008", 9.25, False]]
+    table = read_table(sheet(tmp_path / "t.xlsx", rows, inline=inline))
+    assert table.cells.to_dict("list") == {**TIDY, "seen": ["true", "false"]}
+    assert table.cells.index.tolist() == ["row 2", "row 4"]
+    assert table.remarks == ("Of the 2 sheets of t.xlsx the first was read.",)
+    frame = read_frame(tmp_path / "t.xlsx", DataError, texts=("id",))
+    assert frame["psnr"].tolist() == [30.5, 9.25]
+    assert frame["id"].tolist() == ["007", "008"]
+
+
+def test_what_is_called_a_sheet_and_is_none_is_refused(tmp_path):
+    (tmp_path / "t.xlsx").write_bytes(b"PK")
+    with pytest.raises(DataError, match=r"not a readable table .* Save it as CSV"):
+        read_table(tmp_path / "t.xlsx")
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        *(("Yes", True), ("ja ", True), ("WAHR", True), (1, True), ("1.0", True), (True, True)),
+        *(("no", False), ("Nein", False), (0.0, False), ("faux", False)),
+        *(("perhaps", None), ("2", None), (None, None), ("", None)),
+    ],
+)
+def test_yes_and_no_in_words_and_numbers(cell, said):
+    assert truth(cell) is said

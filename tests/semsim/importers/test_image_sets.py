@@ -187,7 +187,9 @@ def test_labels_point_to_where_the_images_will_be(pair, tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("a/b c", "a_b_c"), ("..", "_"), (".x", "x"), ("rec__3+4", "rec__3+4")],
+    [("a/b c", "a_b_c"), ("..", "_"), (".x", "x"), ("rec__3+4", "rec__3+4")]
+    + [(name, name) for name in ("模型一", "μοντέλο", "модель", "हिन्दी", "نموذج")]
+    + [("Ku\u0308che", "K\u00fcche"), ("型" * 90, "型" * 66)],
 )
 def test_slugs_are_names_of_folders(text, expected):
     assert slug(text) == expected
