@@ -198,7 +198,7 @@ def _from_text(content: Path | str, path: Path, wrong: type[UserError]) -> TextT
     return replace(table, remarks=(form.remark,) if form.remark else ())
 
 
-def _from_sheet(path: Path, _: Path, wrong: type[UserError]) -> TextTable:
+def _from_sheet(_: Path | str, path: Path, wrong: type[UserError]) -> TextTable:
     """The first sheet of an Excel file (ECMA-376, part 1, 18.3 and 18.4)."""
     with zipfile.ZipFile(path) as book:
         size = sum(one.file_size for one in book.infolist())
@@ -310,7 +310,7 @@ def check_size(
         raise wrong(f"{path} has more than {most:,} {what}. {advice}")
 
 
-def _from_parquet(path: Path, _: Path, wrong: type[UserError]) -> TextTable:
+def _from_parquet(_: Path | str, path: Path, wrong: type[UserError]) -> TextTable:
     parquet = _parquet()
     with parquet.ParquetFile(path) as file:
         found = file.metadata
@@ -467,7 +467,7 @@ def _tidy(
     if not isinstance(table.index, pd.RangeIndex):  # pandas makes what is too much an index
         raise wrong(f"{path}: a row has more cells than the header; quote cells with separators.")
     table = table.rename(columns=lambda name: written(str(name)))
-    empty = [name for name in table if name.startswith("Unnamed: ") and table[name].isna().all()]
+    empty = [n for n in table if str(n).startswith("Unnamed: ") and table[n].isna().all()]
     table = table.drop(columns=empty)
     for name in (name for name in table if is_string_dtype(table[name]) and name in texts):
         words = {word: _cell(word, False) for word in table[name].dropna().unique()}

@@ -66,8 +66,8 @@ def read_class_table(path: Path) -> dict[str, str]:
     twice = rows["image_id"][rows["image_id"].duplicated()]
     if len(twice):
         raise DataError(f"{path} gives image {twice.iloc[0]} two classes.")
-    names = class_names(rows["class_name"])
-    return dict(zip(rows["image_id"], rows["class_name"].map(names), strict=True))
+    kinds = class_names(rows["class_name"])
+    return dict(zip(rows["image_id"], rows["class_name"].map(kinds), strict=True))
 
 
 def check_classes(path: Path) -> None:
