@@ -11,7 +11,7 @@ import io
 import logging
 import re
 import zipfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -167,7 +167,7 @@ def read_texts(content: Path | str, wrong: type[UserError], name: str = "The tex
     """
     path = content if isinstance(content, Path) else Path(name)
     ending = ".csv" if isinstance(content, str) else path.suffix.lower()
-    readers = dict.fromkeys((*ENDINGS, ".txt"), _from_text)
+    readers: dict[str, _Reader] = dict.fromkeys((*ENDINGS, ".txt"), _from_text)
     readers |= {".parquet": _from_parquet, ".xlsx": _from_sheet}
     if ending not in readers:
         raise wrong(f"{path} should be a table: {READ}.")
@@ -180,6 +180,9 @@ def read_texts(content: Path | str, wrong: type[UserError], name: str = "The tex
     if table.cells.empty and not table.unread:
         raise wrong(f"{path} holds no row.")
     return table
+
+
+_Reader = Callable[[Path | str, Path, type[UserError]], TextTable]
 
 
 def _from_text(content: Path | str, path: Path, wrong: type[UserError]) -> TextTable:
