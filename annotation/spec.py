@@ -10,6 +10,7 @@ from annotation.tasks import KINDS
 from annotation.tasks.kind import Kind
 from annotation.tasks.wording import PLAIN, Wording, flaws
 from annotation.texts import flaw_of_class
+from semsim.base.alike import alike
 
 _UNTITLED = PLAIN("label.untitled")
 MAX_LIST_SIZE = 20  # one key each on the 4 × 5 block of the keyboard
@@ -444,7 +445,7 @@ class StudySpec:
         if not all(isinstance(one, str) for pair in pairs for one in pair):
             yield True, f"Shown names of classes are texts by class; got {self.class_names!r}."
             return
-        shown = [name.strip().casefold() for name in self.class_names.values()]
+        shown = [alike(name) for name in self.class_names.values()]
         yield (
             len(set(shown)) < len(shown),
             "Two classes are shown under the same name; nobody could tell them apart.",

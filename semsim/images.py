@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from PIL import Image
 
-from semsim.base.picture_files import opaque, opened_picture
+from semsim.base.folders import is_hidden
+from semsim.base.picture_files import is_turned, opaque, opened_picture
 from semsim.base.picture_files import upright as upright
 from semsim.errors import DataError, PictureError, SettingsError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+# Pictures that nobody would miss unless they are named.
+_UNREAD_KINDS = {
+    *(".gif", ".jfif", ".jpe", ".apng", ".avif", ".heic", ".heif", ".jp2", ".jxl", ".svg", ".tga"),
+    *(".psd", ".ico", ".exr", ".hdr", ".dng", ".cr2", ".nef", ".eps", ".pbm", ".pnm", ".dib"),
+}
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".webp", ".tif", ".tiff"}
 
 
@@ -48,6 +54,52 @@ def read_pixels(path: Path, size: tuple[int, int] | None = None) -> np.ndarray:
 def read_image(path: Path, size: tuple[int, int] | None = None) -> Tensor:
     """The image at `path` as (3, H, W) float32 in [0, 1], read as `read_pixels` does."""
     return from_uint8(read_pixels(path, size))
+
+
+class Sight(NamedTuple):
+    """What an image is.
+
+    size: (H, W), as it is read. turned: whether its camera says so. frames: whether it has several.
+    """
+
+    size: tuple[int, int]
+    turned: bool
+    frames: bool
+
+
+def look(path: Path) -> Sight:
+    """What the image at `path` is, opened as `read_pixels` does; raises as that does."""
+    with open_picture(path) as file:
+        check_opaque(path, file)
+        frames, turned = bool(getattr(file, "is_animated", False)), is_turned(file)
+        picture = upright(file)  # a file that was cut off shows only here
+        return Sight((picture.height, picture.width), turned, frames)
+
+
+def notes_on(pairs: Mapping[str, Sequence[Sight]]) -> list[str]:
+    """Sentences on pairs, by name, that have more than a frame, or are turned on one side only."""
+    moving = [name for name, pair in pairs.items() if any(one.frames for one in pair)]
+    turned = [name for name, pair in pairs.items() if len({one.turned for one in pair}) > 1]
+    notes = []
+    if moving:
+        notes.append(f"More than one frame or page, of which the first counts: {_few(moving)}.")
+    if turned:
+        notes.append(
+            f"One picture of a pair was turned as its camera says (EXIF), the other was not: "
+            f"{_few(turned)}. Save both upright and without that entry if they do not fit."
+        )
+    return notes
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def why_unread(path: Path) -> str:
+    """Why a picture is of no kind that is read, behind its name; "" for others and no pictures."""
+    if path.suffix.lower() not in _UNREAD_KINDS or is_hidden(PurePath(path.name)):
+        return ""
+    return f"is a picture of a kind that is not read ({path.suffix}): save it as PNG."
 
 
 def read_images(paths: Sequence[Path], size: tuple[int, int] | None = None) -> Tensor:
@@ -98,7 +150,7 @@ def write_png(image: Tensor, path: Path) -> None:
 
 def is_image_file(path: Path) -> bool:
     """Whether the name of `path` ends like an image's and is not hidden."""
-    return path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
+    return path.suffix.lower() in SUFFIXES and not is_hidden(PurePath(path.name))
 
 
 def size_words(image: Tensor) -> str:

@@ -16,6 +16,7 @@ from pandas.api.types import is_datetime64_any_dtype, pandas_dtype
 
 from annotation.errors import StudyError
 from annotation.formats import spreadsheet
+from semsim.base.table_files import as_pandas, form_of, read_texts
 
 TRUTH = {"True": True, "False": False, True: True, False: False}
 
@@ -53,13 +54,15 @@ def _plain(column: pd.Series) -> list[Any]:
 
 
 def read_table(path: Path, types: Mapping[str, str]) -> pd.DataFrame:
-    """The table in a .csv, .jsonl or .parquet file, columns of `types` having those types.
+    """The table in a .csv, .tsv, .xlsx, .jsonl or .parquet file, with columns of these types.
 
     Further columns come along as text where the file does not say what they are. Raises
     `StudyError` for a file that cannot be read, lacks a column or holds what its type does not.
     """
     readers: dict[str, Callable[[Path], pd.DataFrame]] = {
         ".csv": _read_csv,
+        ".tsv": _read_csv,
+        ".xlsx": lambda sheet: read_texts(sheet, StudyError).cells.reset_index(drop=True),
         ".jsonl": partial(_read_jsonl, columns=types),
         ".parquet": pd.read_parquet,
     }
@@ -83,9 +86,8 @@ def read_table(path: Path, types: Mapping[str, str]) -> pd.DataFrame:
 
 def _read_csv(path: Path) -> pd.DataFrame:
     # Everything as text: what a class is called, 007 or NA, is nobody's to interpret.
-    table = pd.read_csv(
-        path, dtype="str", keep_default_na=False, na_values=[""], encoding="utf-8-sig"
-    )
+    how = as_pandas(form_of(path))
+    table = pd.read_csv(path, dtype="str", keep_default_na=False, na_values=[""], **how)
     if not isinstance(table.index, pd.RangeIndex):  # pandas makes what is too much an index
         raise ValueError("its rows have more cells than its header")
     return spreadsheet.restore(table)

@@ -28,7 +28,9 @@ from annotation.study.manifests import read_manifest
 from annotation.study.protocols import problems_of
 from annotation.study.sets import SetFolder, SetImage, read_set
 from annotation.tasks import KINDS
+from annotation.tasks.kind import NONE
 from annotation.texts import flaw, flaw_of_class
+from semsim.base.alike import alike, called, partners
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -234,6 +236,7 @@ def _plan(
     spec: StudySpec, folders: Sequence[SetFolder], reading: _Reading, gold: Sequence[Gold]
 ) -> StudyPlan:
     originals = list(reading.originals.values())
+    gold = _meant(gold, spec, folders, reading)
     aside = quality.set_aside(spec, originals, gold)
     material = quality.Material(
         originals=originals,
@@ -255,6 +258,21 @@ def _plan(
     judges = sorted({one.judge for one in folders if one.judge and plan.spec.kind.lists})
     targets = {folder.model: folder.target for folder in folders}
     return replace(plan, targets=targets, judges=tuple(judges))
+
+
+def _meant(
+    gold: Sequence[Gold], spec: StudySpec, folders: Sequence[SetFolder], reading: _Reading
+) -> list[Gold]:
+    """Gold items whose models, ids and answers are written as the sets write them."""
+    known: dict[str, set[str]] = {
+        "model": {folder.model for folder in folders},
+        "image_id": {*reading.originals},
+        "answer": {*folders[0].classes, *spec.kind.offered(())},
+    }
+    for what, names in known.items():
+        meant = partners((getattr(row, what) for row in gold), names)
+        gold = [replace(r, **{what: meant.get(getattr(r, what), getattr(r, what))}) for r in gold]
+    return list(gold)
 
 
 def _notes_on_lists(plan: StudyPlan) -> tuple[str, ...]:
@@ -374,14 +392,16 @@ def _unnamed(spec: StudySpec, classes: Sequence[str]) -> list[str]:
 
 
 def _alike(spec: StudySpec, classes: Sequence[str]) -> Iterator[str]:
-    """Classes that people could not tell apart on a list; case tells, but not of given names."""
-    shown = {one: " ".join(spec.wording.class_name(one).split()) for one in dict.fromkeys(classes)}
+    """Classes that people could not tell from another on a list, or from the answer "none"."""
+    shown = {one: spec.wording.class_name(one) for one in dict.fromkeys(classes)}
+    none = [spec.wording("label.none"), *(key.label for key in spec.wording.keys(spec.kind))]
     groups: dict[str, list[str]] = {}
     for name, words in shown.items() if spec.kind.lists else ():
-        groups.setdefault(words.casefold(), []).append(name)
+        groups.setdefault(alike(words), []).append(name)
+        if called([NONE, *none], [words]) and not called([NONE], [name]):
+            yield f"shows the class {name!r} as {words!r}, which is an answer; rename the class."
     for names in groups.values():
-        differ = len({shown[name] for name in names}) == len(names)
-        if len(names) > 1 and not (differ and spec.class_names.keys().isdisjoint(names)):
+        if len(names) > 1:
             yield (
                 f"has classes that people read as the same word, {shown[names[0]]!r}: "
                 f"{', '.join(map(repr, names))}. Give them other shown names (class_names)."

@@ -14,11 +14,13 @@ from annotation.errors import StudyError
 from annotation.formats.plain import read_table
 from annotation.study.sets import SetFolder, SetImage, place_below
 from annotation.texts import flaw, flaw_of_class
+from semsim.base.alike import written
 
 PATHS = ("original", "reconstruction")
 NAMES = ("model", "dataset", "attack", "image_id", "class_name")
 COLUMNS = (*NAMES, *PATHS)
 ATTACKED = "attacked"
+_TIDY = ("model", "dataset", "attack", "image_id")  # two forms of a class are told, not joined
 
 Row = Mapping[Any, Any]
 
@@ -43,7 +45,7 @@ def read_manifest(path: Path) -> Manifest:
         table[ATTACKED] = table[ATTACKED].astype("str")
     rows = _Rows(path=path)
     for row in table.astype(object).where(table.notna(), None).to_dict("records"):
-        rows.add(row)
+        rows.add({**row, **{name: written(row[name]) for name in _TIDY if row[name]}})
     if not rows.n_rows:
         rows.problems.append(f"{path} has no row.")
     return Manifest(

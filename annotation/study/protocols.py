@@ -15,6 +15,7 @@ from annotation.domain import Study
 from annotation.errors import StudyError
 from annotation.spec import HeadlineRule, StudySpec
 from annotation.store import Store, reading, studies
+from semsim.base.alike import alike
 
 LEAST_LEASE = 60  # seconds: a page renews a reservation every 30
 _SHORT_LEASE = (
@@ -107,7 +108,7 @@ def _alike(spec: StudySpec) -> Iterator[str]:
         asked = say.question(kind, one)
         told[f"Two options of “{asked.text}”"] = [words for _, words in asked.options]
     for what, words in told.items():
-        if len({" ".join(one.split()).casefold() for one in words}) < len(words):
+        if len({alike(one) for one in words}) < len(words):
             yield f"{what} have the same words; nobody could tell them apart."
 
 

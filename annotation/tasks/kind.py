@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
-NONE = "none"  # the answer "I do not see any of these"
+from semsim.base import alike
+
+NONE = alike.NONE
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from annotation.tasks.kind import NONE, Key, Kind, Question
+from semsim.base.alike import alike, called
 
 _CHECK = (
     Question(
@@ -109,7 +110,7 @@ class Recognition(Kind):
 
     def recognised(self, true_class: str, answer: str) -> bool:
         """Whether the true class was named."""
-        return answer == true_class
+        return alike(answer) == alike(true_class)
 
     def expected(self, class_name: str, *, differs: bool, clear: bool = True) -> str:
         """The class itself."""
@@ -119,8 +120,8 @@ class Recognition(Kind):
     def problems(self, classes: Sequence[str]) -> list[str]:
         """A class called as an answer is, and too few classes to choose from."""
         problems = []
-        if NONE in classes:
-            problems.append(f"has a class called {NONE!r}, which is an answer; rename the class.")
+        if name := called([NONE], classes):
+            problems.append(f"has a class called {name!r}, which is an answer; rename the class.")
         if len(classes) == 1:
             problems.append(
                 f"has only the class {classes[0]!r}; there is nothing to choose from. Import it "

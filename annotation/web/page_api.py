@@ -32,7 +32,7 @@ from annotation.study import passage as phases
 from annotation.tasks.wording import PLAIN
 from annotation.texts import UNFIT, is_fit
 from annotation.web.guard import ANNOTATOR_COOKIE, SIGNED_OUT
-from annotation.web.recruiting import Recruit, code_address, recruit_of
+from annotation.web.recruiting import Recruit, code_address, placeholder_in, recruit_of
 from annotation.web.root_path import rooted
 from annotation.web.templates import page
 
@@ -76,6 +76,8 @@ class Pages:
             about = study.study_by_token(self.store, token)
         except errors.NotFoundError:
             return _no_such_study()
+        if unfilled := placeholder_in(request.query_params):
+            return _unfilled(about, unfilled)
         recruit = recruit_of(request.query_params)
         if recruit is not None:
             return _join_page(about, recruit)
@@ -91,6 +93,8 @@ class Pages:
         except errors.NotFoundError:
             return _no_such_study()
         about, recruit = invited.study, recruit_of(form)
+        if unfilled := placeholder_in(form):
+            return _unfilled(about, unfilled)
         name = recruit.pseudonym if recruit else form.get("name", "")
         address = place_of(request.client.host if request.client else "")
         ids, password = recruit.ids if recruit else None, form.get("password") or None
@@ -271,6 +275,11 @@ def _let_in(request: Request, signed_in: SignedIn) -> Response:
 
 def _asks_for_link(error: Exception, form: Mapping[str, str]) -> bool:
     return isinstance(error, errors.NameTakenError) or bool(form.get("link"))
+
+
+def _unfilled(about: Study, unfilled: str) -> Response:
+    say = about.spec.wording
+    return _message(400, say("error.unfilled_title"), say("error.unfilled", what=unfilled))
 
 
 def _join_page(

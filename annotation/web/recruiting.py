@@ -1,5 +1,6 @@
 """People sent by a recruiting service: what the address they come by says about them."""
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import quote
@@ -14,6 +15,9 @@ _PARAMETERS = {
     "hitId": False,
     "participant": True,
 }
+# Of {{%ID%}}, ${ID}, [ID], <ID>, %ID%: none of them is in an id.
+_UNFILLED = re.compile(r"[{}\[\]<>$%]")
+_WORDS = {"undefined", "null", "nan", "id", "your_id", "worker_id", "participant_id"}
 LONGEST = 80  # characters of an id; services use about 30
 
 
@@ -22,6 +26,19 @@ class Recruit(NamedTuple):
 
     pseudonym: str
     ids: dict[str, str]
+
+
+def placeholder_in(parameters: Mapping[str, str]) -> str:
+    """The parameter that a service was to fill in and did not, with what is there; "" for none.
+
+    Everybody who comes by such a link would be one person.
+    """
+    for name in (name for name in _PARAMETERS if name in parameters):
+        value = parameters[name].strip()
+        bare = value.strip("_@#:-").casefold()
+        if not value or _UNFILLED.search(value) or bare in ({name.casefold()} | _WORDS):
+            return f"{name}={value}"
+    return ""
 
 
 def recruit_of(parameters: Mapping[str, str]) -> Recruit | None:

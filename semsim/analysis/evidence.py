@@ -1,6 +1,6 @@
 """What people said and what metrics say of the same reconstructions, as arrays in step."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.said import Said
+from semsim.base.alike import NONE, alike, partners
+from semsim.base.table_files import truth
 from semsim.errors import DataError
 from semsim.metrics.base import MetricSpec
 from semsim.words import agreeing, counted
@@ -15,7 +17,7 @@ from semsim.words import agreeing, counted
 MODEL_KEY = ["dataset", "attack", "model"]
 IMAGE_KEY = [*MODEL_KEY, "image_id"]
 GIVEN = "human:"  # begins the columns of labels that came with the data
-NONE_ANSWER = "none"
+NONE_ANSWER = NONE
 ORIGINAL_ANSWER = "original_answer"  # column of votes: what most people call their original
 RATED = ("rating_levels", "rating_threshold")  # columns of votes whose answers are ratings
 _VOTE_COLUMNS = (*IMAGE_KEY, "annotator", "answer", "recognised")
@@ -139,7 +141,7 @@ def gather(
         images=images,
         annotators=annotators,
         recognised=recognised,
-        none=recognised.of(counted["answer"].isin([NONE_ANSWER]).to_numpy()[order]),
+        none=recognised.of((_alike(counted["answer"]) == NONE_ANSWER).to_numpy()[order]),
         votes_per_item=k,
         given={} if known is None else _given(known, places),
         scores=of_images,
@@ -168,21 +170,33 @@ def short_labels(images: pd.DataFrame) -> dict[str, str]:
 def _counted(votes: pd.DataFrame) -> pd.DataFrame:
     """The counted votes on reconstructions, their keys as strings."""
     check_columns(votes, _VOTE_COLUMNS, "votes")
-    kept = votes
+    kept = votes.assign(row=np.arange(1, len(votes) + 1))
     for column, value in (("status", "counted"), ("kind", "reconstruction")):
         if column in kept:
             kept = kept[kept[column] == value]
     kept = keyed(kept, [*IMAGE_KEY, "annotator"], "votes")
-    try:
-        said = kept["recognised"].astype("boolean")
-    except (TypeError, ValueError) as error:
-        raise DataError(f"Votes: recognised must be true or false; {error}.") from None
+    answers = kept["recognised"].astype(object)
+    said = answers.map({one: truth(one) for one in answers.unique()}).astype("boolean")
+    if len(wrong := answers[said.isna() & answers.notna()]):
+        raise DataError(
+            f"Votes: recognised must be true or false, yes or no, 1 or 0; got {wrong.iloc[0]!r} in "
+            f"row {kept['row'][wrong.index[0]]}. Write one of these there."
+        )
     if said.isna().any():
         silent = counted(int(said.isna().sum()), "counted vote does", "counted votes do")
         raise DataError(f"{silent} not say whether it recognised.")
     kept["recognised"] = said.astype(float)
-    _refuse_twice(kept, [*IMAGE_KEY, "annotator"], "counted votes")
-    return kept
+    key = [*IMAGE_KEY, "annotator"]
+    kept = kept.drop_duplicates([*key, "answer", "recognised"])
+    twice = kept[kept.duplicated(key, keep=False)].sort_values([*key, "row"])
+    if len(twice):
+        one, two = twice.iloc[0], twice.iloc[1]
+        said_by = [f"{r['answer'] or bool(r['recognised'])!r} (row {r['row']})" for r in (one, two)]
+        raise DataError(
+            f"{one['annotator']} gave image {one['image_id']} of {one['model']} two answers: "
+            f"{said_by[0]} and {said_by[1]}. Keep the right one."
+        )
+    return kept.drop(columns="row").reset_index(drop=True)
 
 
 def keyed(table: pd.DataFrame, keys: list[str], what: str) -> pd.DataFrame:
@@ -196,16 +210,32 @@ def keyed(table: pd.DataFrame, keys: list[str], what: str) -> pd.DataFrame:
             n = int(table[key].isna().sum())
             rows, have = agreeing(n, "row", "rows"), agreeing(n, "has", "have")
             raise DataError(f"{n:,} {rows} of the {what} {have} no {key}.")
-    return table.assign(**{key: _text(table[key]) for key in keys}).reset_index(drop=True)
+    return table.assign(**{key: as_words(table[key]) for key in keys}).reset_index(drop=True)
 
 
-def _text(keys: pd.Series) -> pd.Series:
+def as_words(keys: pd.Series) -> pd.Series:
     """Keys as strings; whole numbers that a missing value beside them made 7.0 are 7 again."""
     if isinstance(keys.dtype, pd.CategoricalDtype):  # millions of rows, a few names
-        return keys.cat.rename_categories(list(_text(keys.cat.categories.to_series())))
+        return keys.cat.rename_categories(list(as_words(keys.cat.categories.to_series())))
     if pd.api.types.is_float_dtype(keys) and (keys % 1 == 0).all():
         return keys.astype("int64").astype(str)
     return keys.astype(str)
+
+
+def words_in(table: pd.DataFrame, key: str) -> list[str]:
+    """Return the different keys in a column, each once; none without the column."""
+    return list(as_words(table[key].dropna().drop_duplicates())) if key in table else []
+
+
+def in_words_of(table: pd.DataFrame, known: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Return `table` with keys written as in `known`, by column, where they are the same word."""
+    for key, names in known.items():
+        meant = partners(words_in(table, key), set(names))
+        renamed = {one: two for one, two in meant.items() if one != two}
+        if renamed:
+            words = as_words(table[key].astype(object).dropna()).reindex(table.index)
+            table = table.assign(**{key: words.replace(renamed)})
+    return table
 
 
 def check_columns(table: pd.DataFrame, columns: Iterable[str], what: str) -> None:
@@ -264,8 +294,14 @@ def _as_named(votes: pd.DataFrame, order: np.ndarray, recognised: Said) -> Said 
     if ORIGINAL_ANSWER not in votes:
         return None
     answer, name = (votes[column].astype(object) for column in ("answer", ORIGINAL_ANSWER))
-    same = (answer == name).astype(float).mask(name.isna())
+    same = (_alike(answer) == _alike(name)).astype(float).mask(name.isna())
     return recognised.of(same.to_numpy()[order])
+
+
+def _alike(words: pd.Series) -> pd.Series:
+    """What words have in common where they are the same; "" for a missing one."""
+    known = {word: alike(str(word)) for word in words.dropna().unique()}
+    return words.astype(object).map(known).astype(object).fillna("")
 
 
 def _answers(
@@ -312,13 +348,19 @@ def _given(labels: pd.DataFrame, places: pd.MultiIndex) -> dict[str, np.ndarray]
     for column in (str(column) for column in labels if str(column).startswith(GIVEN)):
         values = np.full(len(places), np.nan)
         try:
-            values[rows] = pd.to_numeric(labels[column].astype("object")).astype(float)
+            cells = labels[column].astype("object").map(_share, na_action="ignore")
+            values[rows] = pd.to_numeric(cells).astype(float)
         except (TypeError, ValueError) as error:
             raise DataError(f"Labels: {column} must be true, false or a number; {error}.") from None
         if (values < 0).any() or (values > 1).any():
             raise DataError(f"Labels: {column} must lie in [0, 1].")
         given[column.removeprefix(GIVEN)] = values
     return given
+
+
+def _share(cell: Any) -> Any:
+    said = truth(cell)
+    return cell if said is None else float(said)
 
 
 def _scored(
@@ -361,7 +403,8 @@ def _check_kind(own: pd.DataFrame, spec: MetricSpec) -> None:
 def _image_scores(
     own: pd.DataFrame, spec: MetricSpec, places: pd.MultiIndex
 ) -> tuple[np.ndarray, list[str]]:
-    own = own.assign(image_id=_text(own["image_id"]))
+    own = own.assign(image_id=as_words(own["image_id"]))
+    own = own.drop_duplicates([*IMAGE_KEY, "value"])
     _refuse_twice(own, IMAGE_KEY, f"scores of {spec.title}")
     rows = places.get_indexer(pd.MultiIndex.from_frame(own[IMAGE_KEY]))
     values = np.full(len(places), np.nan)

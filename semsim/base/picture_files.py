@@ -14,6 +14,7 @@ LIMIT = "SEMSIM_MAX_MEGAPIXELS"  # environment variable: the largest picture tha
 USUAL_LIMIT = 50.0
 # Their headers hold their size. An icon, for one, holds a picture of another, decoded when opened.
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
+_ORIENTATION = 0x0112  # of EXIF: 1 is upright
 # Of 8 bits a channel. Of others PIL cuts off what is above 255: 16 bits of grey become white.
 _MODES = {"1", "L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr"}
 
@@ -78,6 +79,13 @@ def opaque(path: Path, file: Image.Image, broken: type[UserError]) -> None:
     """
     if file.has_transparency_data and np.asarray(file.convert("RGBA"))[..., 3].min() < 255:
         raise broken(f"{path} is partly transparent; save it without that.")
+
+
+def is_turned(file: Image.Image) -> bool:
+    """Return whether the open picture's camera says that it was held otherwise (EXIF)."""
+    with suppress(Exception):  # of a camera's notes that nobody can read
+        return file.getexif().get(_ORIENTATION, 1) in range(2, 9)
+    return False
 
 
 def upright(file: Image.Image) -> Image.Image:

@@ -5,27 +5,26 @@ Exit codes: 0 when the comparison was made, 2 when it could not be.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pandas as pd
 import typer
-from pandas.api.types import is_string_dtype, union_categoricals
 
 from semsim.analysis.evidence import LEAKS
 from semsim.analysis.result import AnalysisSettings
 from semsim.base.places import resolved
+from semsim.base.table_files import read_frame
 from semsim.cli.options import taking
 from semsim.comparison.compared import Compared, check_report
 from semsim.comparison.frames import HowToCompare, compared_frames, whole_study
 from semsim.comparison.study_tables import StudyTables, imported_tables
 from semsim.errors import DataError
-from semsim.importers.text_table import ESCAPED
-from semsim.kept.extras import parquet
-from semsim.kept.table_size import check_size
+from semsim.kept.extras import arrow
 from semsim.reporting.canvas import DOUBLE, SINGLE
 from semsim.reporting.report import report_html
-from semsim.scores.scoring import BOOK_COLUMNS
+from semsim.scores.scoring import BOOK_COLUMNS, TEXTS
 from semsim.terminal import DATA, STDOUT, Json, TerminalBar, check_folder, say, show
 from semsim.weights import CHECKPOINTS
 
@@ -34,12 +33,7 @@ _FEWER = (
     "More would take more than 1.6 GB of memory. Keep the scores of images that people judged, or "
     "compare fewer metrics at a time."
 )
-_CHUNK = 500_000  # rows of a CSV whose texts are held as such
 _DEFAULTS = AnalysisSettings()
-_TEXTS = (
-    *("study", "dataset", "attack", "model", "metric", "image_id", "class_name", "annotator"),
-    *("answer", "weights", LEAKS),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +48,11 @@ class Request:
 
 def requested(
     votes: Annotated[
-        Path, typer.Argument(help="Votes (Parquet or CSV), or the folder of an import.")
+        Path, typer.Argument(help="Votes (Parquet, CSV or Excel), or the folder of an import.")
     ],
     scores: Annotated[
-        Path | None, typer.Argument(help="Scores (Parquet or CSV); an import may have its own.")
+        Path | None,
+        typer.Argument(help="Scores, likewise; an import may have its own."),
     ] = None,
     labels: Annotated[
         Path | None,
@@ -92,6 +87,9 @@ def requested(
             "out, those that no SemSim here has seen."
         ),
     ] = "",
+    match_ids: Annotated[
+        bool, typer.Option("--match-ids", help="Take 7 or 7.png for 007 where nothing else fits.")
+    ] = False,
     data_dir: Annotated[
         Path, typer.Option(help="Folder of the studio's data, where scores of your own are kept.")
     ] = DATA,
@@ -109,6 +107,7 @@ def requested(
             higher=tuple(higher_leaks or ()),
             lower=tuple(lower_leaks or ()),
             unseen_by=unseen_by,
+            match_ids=match_ids,
         ),
     )
 
@@ -174,74 +173,15 @@ def _study(request: Request, scores: pd.DataFrame | None) -> StudyTables:
 def read_table(
     path: Path, columns: Sequence[str] | None = None, where: str | None = None
 ) -> pd.DataFrame:
-    """A table of Parquet or CSV; ids and names stay texts.
+    """A table of Parquet, CSV or Excel; ids and names stay texts.
 
-    columns: those wanted, of which the table may lack some; texts among them come as categories,
-    which take a tenth of the memory. None for all. where: a column without which it is all of them
-    after all. Raises `DataError` where it is not readable or has more than `MOST_ROWS` rows.
+    columns: those wanted, of which the table may lack some. None for all. where: a column without
+    which it is all of them after all. Raises `DataError` where it is not readable or has more than
+    `MOST_ROWS` rows.
     """
     path = resolved(path)
-    try:
-        if path.suffix not in _READERS:
-            raise DataError(f"{path} should be a table ending in .parquet or .csv.")
-        names, read = _READERS[path.suffix]
-        table = read(path, columns if where is None or where in names(path) else None)
-    except (OSError, ValueError) as error:  # parsing errors of pandas and pyarrow are ValueErrors
-        raise DataError(f"{path} is not a readable table ({error}).") from error
-    check_size(path, len(table), MOST_ROWS, "rows", _FEWER)
-    return table
-
-
-def _restored(table: pd.DataFrame) -> pd.DataFrame:
-    """Texts without the apostrophe of `ESCAPED`."""
-    texts = [name for name in table if name in _TEXTS and is_string_dtype(table[name])]
-    return table.assign(
-        **{name: table[name].str.replace(ESCAPED, "", regex=True) for name in texts}
-    )
-
-
-def _names_in_csv(path: Path) -> list[str]:
-    return [str(name) for name in pd.read_csv(path, nrows=0)]
-
-
-def _read_csv(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
-    # Only an empty cell is missing: a model may be called "None" and an image "007".
-    told: dict[str, Any] = {"keep_default_na": False, "na_values": [""], "nrows": MOST_ROWS + 1}
-    told["dtype"] = dict.fromkeys(_TEXTS, str)
-    if columns is None:
-        return _restored(pd.read_csv(path, **told))
-    with pd.read_csv(path, usecols=lambda name: name in columns, chunksize=_CHUNK, **told) as read:
-        # A chunk after the other: read as categories, "007" among the names would become a 7.
-        parts = [
-            _restored(part).astype(dict.fromkeys({*part} & {*_TEXTS}, "category")) for part in read
-        ]
-    return pd.DataFrame(
-        {
-            name: union_categoricals([part[name] for part in parts])
-            if name in _TEXTS
-            else pd.concat([part[name] for part in parts], ignore_index=True)
-            for name in parts[0]
-        }
-    )
-
-
-def _names_in_parquet(path: Path) -> list[str]:
-    return list(parquet().read_schema(path).names)
-
-
-def _read_parquet(path: Path, columns: Sequence[str] | None) -> pd.DataFrame:
-    pq = parquet()
-    with pq.ParquetFile(path) as file:
-        check_size(path, file.metadata.num_rows, MOST_ROWS, "rows", _FEWER)
-    if columns is None:
-        return pd.read_parquet(path)
-    wanted = [name for name in columns if name in _names_in_parquet(path)]
-    return pq.read_table(path, columns=wanted, read_dictionary=[*_TEXTS]).to_pandas(
-        ignore_metadata=True, self_destruct=True
-    )
-
-
-_READERS = {
-    ".parquet": (_names_in_parquet, _read_parquet),
-    ".csv": (_names_in_csv, _read_csv),
-}
+    if path.suffix.lower() == ".parquet":
+        arrow()
+    read = partial(read_frame, path, DataError, texts=TEXTS, most=MOST_ROWS, advice=_FEWER)
+    found = read(columns=columns)
+    return found if where is None or where in found else read()

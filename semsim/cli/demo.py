@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from semsim.base.folders import shown
 from semsim.base.places import DEMO
 from semsim.campaign.demo import build_demo
 from semsim.campaign.demo_plan import DemoSettings
@@ -33,7 +34,7 @@ def demo_jury(
 ) -> None:
     """Train the five simulated annotators and write what each sees into the sets."""
     with told_errors():
-        folders = sets or sorted((DEMO / "sets").iterdir())
+        folders = sets or shown(DEMO / "sets")
         for folder in folders:  # before the jury trains for minutes
             read_set(folder)
         with TerminalBar(unit="juror") as bar:

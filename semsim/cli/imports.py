@@ -5,7 +5,6 @@ could be done. With --dry-run the same, and nothing is written.
 """
 
 import inspect
-import re
 from collections.abc import Callable
 from dataclasses import Field, fields
 from pathlib import Path
@@ -94,7 +93,7 @@ def _judge_of(name: str, checkpoints: Path, plan: ImportPlan) -> Path | None:
 
 
 def _checked(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9 ._+-]*", name):
+    if slug(name) != name.replace(" ", "_") or not name[:1].isalnum():
         raise SettingsError(
             f"An import's name is that of a folder: letters, digits, spaces and . _ + - only, "
             f"the first a letter or digit; got {name!r}."

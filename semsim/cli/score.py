@@ -162,6 +162,8 @@ def _score_folders(
     else:
         rows = [{"metric": name, **record} for name, record in records.items()]
         show(rows, _record_table(records), as_json)
+    for note in found.notes:
+        say(f"Note: {note}")
     for problem in found.problems:
         say(f"Left out: {problem}")
     unavailable = _say_unavailable(

@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from semsim.analysis.evidence import IMAGE_KEY, MODEL_KEY, check_columns, keyed
+from semsim.analysis.evidence import (
+    IMAGE_KEY,
+    MODEL_KEY,
+    as_words,
+    check_columns,
+    in_words_of,
+    keyed,
+    words_in,
+)
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.run import DEFAULTS
 from semsim.comparison.compared import Compared, Scored, compared
@@ -18,6 +26,7 @@ from semsim.comparison.list_judges import weights_stated
 from semsim.comparison.own_scores import joined
 from semsim.comparison.study_tables import StudyTables
 from semsim.errors import DataError, SettingsError
+from semsim.importers.class_names import for_images
 from semsim.importers.findings import first_problem
 from semsim.importers.vote_rows import Sieve, counted_votes
 from semsim.metrics import is_known
@@ -25,6 +34,8 @@ from semsim.metrics.learned import UNKNOWN
 from semsim.progress import Report, silent
 from semsim.scores.scoring import WEIGHTS, weights_words
 from semsim.words import counted
+
+_ZEROS = "If a spreadsheet took leading zeros away (7 for 007), add --match-ids."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +45,8 @@ class HowToCompare:
     checkpoints: where SemSims say what they learned from. data: of the studio, where scores of
     one's own metrics are kept. headline: human score to rank by; None for the one the study's
     protocol fixed. higher, lower: metrics that are not known here, by which of their values leak
-    more. unseen_by: which originals count, as `compared` says.
+    more. unseen_by: which originals count, as `compared` says. match_ids: whether 7 is 007 and
+    7.png where nothing else may be meant, as spreadsheets take zeros away.
     """
 
     checkpoints: Path
@@ -44,6 +56,7 @@ class HowToCompare:
     higher: tuple[str, ...] = ()
     lower: tuple[str, ...] = ()
     unseen_by: str = ""
+    match_ids: bool = False
 
 
 def whole_study(
@@ -73,7 +86,7 @@ def compared_frames(
     Raises `SemsimError` where tables do not fit.
     """
     foreign = (*how.higher, *how.lower)
-    given = None if scores is None else _long(scores, study, foreign)
+    given = None if scores is None else _as_judged(_long(scores, study, foreign), study, how)
     whole = joined(study, how.data)
     if scores is not None:
         whole = replace(whole, remarks=(*whole.remarks, *_unread(scores, foreign)))
@@ -113,7 +126,7 @@ def _told(
             f"The table of {what} lacks the column {key}, and {model} has several: {found}. Add "
             f"the column {key} to the {what}."
         )
-    return models.map(pairs.set_index("model")[key]).fillna(UNKNOWN)
+    return models.map(pairs.set_index("model")[key]).astype(object).fillna(UNKNOWN)
 
 
 def _with_recognised(votes: pd.DataFrame, labels: pd.DataFrame | None) -> pd.DataFrame:
@@ -139,6 +152,26 @@ def _long(scores: pd.DataFrame, study: StudyTables, foreign: Sequence[str]) -> p
         scores = _melted(scores, study, foreign)
     known = [one for one in (study.labels, study.votes) if one is not None]
     return _filled(scores, known, "scores")
+
+
+def _as_judged(scores: pd.DataFrame, study: StudyTables, how: HowToCompare) -> pd.DataFrame:
+    """Scores whose models and ids are written as in the study; `DataError` where none is in it."""
+    known = {key: words_in(study.listed, key) for key in IMAGE_KEY}
+    if how.match_ids and "image_id" in scores:
+        names = words_in(scores, "image_id")
+        meant = for_images(dict(zip(names, names, strict=True)), known["image_id"])
+        ids = {one: two for two, one in meant.items()}
+        scores = scores.assign(image_id=as_words(scores["image_id"]).map(ids))
+    scores = in_words_of(scores, known)
+    for key in ("image_id", *reversed(MODEL_KEY)):
+        mine = words_in(scores, key)
+        if mine and known[key] and not set(mine) & set(known[key]):
+            raise DataError(
+                f"No {key} of the scores is one of the votes: the scores have, for example, "
+                f"{mine[0]!r}, the votes {known[key][0]!r}. "
+                f"{_ZEROS if key == 'image_id' else 'Write them alike in both tables.'}"
+            )
+    return scores
 
 
 def _unread(scores: pd.DataFrame, foreign: Sequence[str]) -> list[str]:

@@ -18,14 +18,21 @@ from pathlib import Path
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from semsim.analysis.evidence import IMAGE_KEY, LEAKS, MODEL_KEY, SCORE_COLUMNS
+from semsim.analysis.evidence import (
+    IMAGE_KEY,
+    LEAKS,
+    MODEL_KEY,
+    SCORE_COLUMNS,
+    in_words_of,
+    words_in,
+)
 from semsim.analysis.result import check_metric_name
 from semsim.base.records import check_format
+from semsim.base.table_files import TextTable, read_texts
 from semsim.base.whole import whole
 from semsim.comparison.study_tables import StudyTables
 from semsim.errors import DataError, SettingsError
 from semsim.importers.table import score_columns
-from semsim.importers.text_table import TextTable, read_text_table
 from semsim.kept.extras import arrow
 from semsim.kept.keys import key_of
 from semsim.metrics import is_known
@@ -85,7 +92,7 @@ def read_own(path: Path, columns: Mapping[str, Column]) -> pd.DataFrame:
         _check_name(metric)
         if column.leaks not in ("higher", "lower"):
             raise SettingsError(f"Say of {metric} whether higher or lower values leak more.")
-    table = read_text_table(path)
+    table = read_texts(path, DataError)
     table.columns(*_PICTURE, *(column.name for column in columns.values()))
     problems = [str(one) for one in table.unread] + _keyless(table)
     parts = []
@@ -96,6 +103,7 @@ def read_own(path: Path, columns: Mapping[str, Column]) -> pd.DataFrame:
         parts.append(part.assign(metric=metric, leaks=column.leaks))
     _refuse(path, problems)
     found = pd.concat(parts, ignore_index=True)
+    found = found.drop_duplicates([*IMAGE_KEY, "metric", "value"], ignore_index=True)
     _refuse_twice(path, found)
     if found.empty:
         raise DataError(f"{path.name} has no score in it.")
@@ -224,6 +232,7 @@ def fitted(own: pd.DataFrame, listed: pd.DataFrame) -> tuple[pd.DataFrame, tuple
     alone does not say which of several is meant.
     """
     known = listed[IMAGE_KEY].astype(str).drop_duplicates()
+    own = in_words_of(own, {key: words_in(known, key) for key in IMAGE_KEY})
     said = [own[key].notna() for key in MODEL_KEY[:2]]
     parts = [_placed(rows, known) for _, rows in own.groupby(["metric", *said], sort=False)]
     found = pd.concat(parts or [own])[list(COLUMNS)]

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from semsim.base.folders import shown
 from semsim.datasets.on_disk import (
     ROOT,
     Entry,
@@ -63,7 +64,7 @@ class Caltech101:
     def __call__(self, split: str) -> LabelledImages:
         """The split "train" or "test"; `DataError` where the files are missing."""
         check_ready(self, "caltech101", split)
-        folders = [path for path in sorted(self.folder.iterdir()) if path.is_dir()]
+        folders = [path for path in shown(self.folder) if path.is_dir()]
         names = [path.name for path in folders if path.name != _NO_CLASS][: self.classes]
         entries = [
             entry for label, name in enumerate(names) for entry in self._of(label, name, split)
@@ -71,7 +72,7 @@ class Caltech101:
         return assemble("caltech101", names, entries, size=self.size, per_class=self.per_class)
 
     def _of(self, label: int, name: str, split: str) -> list[Entry]:
-        paths = sorted(path for path in (self.folder / name).iterdir() if is_image_file(path))
+        paths = [path for path in shown(self.folder / name) if is_image_file(path)]
         chosen = balanced_split(len(paths), self.test_per_class, split, (self.seed, label))
         return [
             Entry(path=paths[place], label=label, id=f"{name}-{paths[place].stem}")

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from semsim.base.alike import NONE, called, firsts, written
+from semsim.base.folders import shown, splits_in
 from semsim.datasets.on_disk import check_split
 from semsim.errors import DataError, SettingsError
 from semsim.images import is_image_file, read_images
@@ -15,7 +17,6 @@ from semsim.registry import check_settings, setting
 from semsim.types import LabelledImages
 
 SPLITS = ("train", "test")  # folders that are no classes, where both are there
-HIDDEN = (".", "__MACOSX")  # begins the names of what file managers leave; never data
 LONGEST = 200  # bytes of an image's id; a file's name has 255, and more than the id goes into it
 MISNAMED = "its name is not UTF-8; rename it"
 
@@ -24,7 +25,8 @@ MISNAMED = "its name is not UTF-8; rename it"
 class Folder:
     """Images under `root`, one folder a class, resized to `size` × `size`.
 
-    With folders `train` and `test` below `root` these are the splits. Otherwise `test_share` of
+    With folders `train` and `test` below `root` these are the splits, also where they are called
+    otherwise (`semsim.base.folders.splits_in`). Otherwise `test_share` of
     the images go to the test split, chosen by a hash of each image's path, so that adding images
     moves none of the others.
 
@@ -79,14 +81,15 @@ class Folder:
         root = Path(self.root)
         paths = self.paths(split)
         _check_names(root)
-        classes = _class_names(root)
+        names = class_names(sorted({path.parent.name for path in _all_images(root)}))
+        classes = tuple(sorted(set(names.values())))
         images = read_images(paths, (self.size, self.size))
         return LabelledImages(
             dataset=root.resolve().name,
             classes=classes,
             ids=tuple(_image_id(path, root) for path in paths),
             images=images,
-            labels=torch.tensor([classes.index(path.parent.name) for path in paths]),
+            labels=torch.tensor([classes.index(names[path.parent.name]) for path in paths]),
         )
 
     def paths(self, split: str) -> list[Path]:
@@ -94,10 +97,10 @@ class Folder:
         root = Path(self.root)
         if not root.is_dir():
             raise DataError(f"No folder {root}. Expected <root>/<class>/<image>.")
-        if has_splits(root):
-            paths = _images_below(root / split)
+        if splits := splits_in(root):
+            paths = _images_below(splits[split])
             if not paths:
-                raise DataError(f"No images in {root}/{split}/<class>/.")
+                raise DataError(f"No images in {splits[split]}/<class>/.")
             return paths
         there = _images_below(root)
         paths = [
@@ -114,20 +117,13 @@ class Folder:
         return paths
 
 
-def has_splits(root: Path) -> bool:
-    """Whether the folders in `root` are splits and not classes."""
-    return all((root / split).is_dir() for split in SPLITS)
-
-
 def _images_below(root: Path) -> list[Path]:
-    every = (path for path in root.glob("*/*") if not path.parent.name.startswith(HIDDEN))
-    return sorted(path for path in every if is_image_file(path))
+    return [path for path in shown(root, "*/*") if is_image_file(path)]
 
 
 def _all_images(root: Path) -> list[Path]:
     """Those of both splits."""
-    tops = [root / split for split in SPLITS] if has_splits(root) else [root]
-    return [path for top in tops for path in _images_below(top)]
+    return [path for top in splits_in(root).values() or [root] for path in _images_below(top)]
 
 
 def _size_and_time(path: Path) -> tuple[int, int]:
@@ -138,9 +134,17 @@ def _size_and_time(path: Path) -> tuple[int, int]:
     return stat.st_size, stat.st_mtime_ns
 
 
-def _class_names(root: Path) -> tuple[str, ...]:
-    """Class folders that hold an image, over both splits, so that indices agree."""
-    return tuple(sorted({path.parent.name for path in _all_images(root)}))
+def class_names(names: Iterable[str], *none: str) -> dict[str, str]:
+    """The class that each name means, which may be written otherwise (`semsim.base.alike`).
+
+    none: other words for the answer "none". Raises `DataError` for a class that is called so.
+    """
+    found = firsts(names)
+    if name := called([NONE, *none], found):
+        raise DataError(
+            f"A class is called {name!r}, as the answer that means none of these: rename the class."
+        )
+    return found
 
 
 def is_utf8(path: Path) -> bool:
@@ -174,8 +178,8 @@ def _check_names(root: Path) -> None:
 def namesakes(paths: Iterable[Path], root: Path) -> dict[Path, Path]:
     """Each image below `root` that has the id of one before it, and that one."""
     known: dict[str, Path] = {}
-    firsts = {path: known.setdefault(_image_id(path, root), path) for path in paths}
-    return {path: first for path, first in firsts.items() if first != path}
+    first = {path: known.setdefault(written(_image_id(path, root)), path) for path in paths}
+    return {path: other for path, other in first.items() if other != path}
 
 
 def _image_id(path: Path, root: Path) -> str:

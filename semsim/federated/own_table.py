@@ -4,7 +4,6 @@ What one party makes of the words in its table has to be what another makes of t
 coding can be handed on: which categories each column has, and what the target's unit is.
 """
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from semsim.base.table_files import as_pandas, form_of, read_frame, read_texts
 from semsim.errors import DataError, SettingsError
 from semsim.images import is_image_file, read_images
 
@@ -84,23 +84,26 @@ def _frame(path: Path, as_words: bool = False) -> pd.DataFrame:
     """
     if not path.is_file():
         raise DataError(f"There is no table {path}.")
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            head = file.readline()
-            parted = max(",;\t", key=lambda sign: len(next(csv.reader([head], delimiter=sign), [])))
-        found = pd.read_csv(
-            path,
-            sep=parted,
-            skipinitialspace=True,
-            encoding="utf-8-sig",
-            dtype=str if as_words else None,
-            low_memory=False,  # else a long column may be numbers here and words there
-        )
-    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise DataError(f"{path} is not a CSV table in UTF-8: {error}") from error
+    if path.suffix.lower() in (".xlsx", ".parquet"):
+        found = read_texts(path, DataError).cells if as_words else read_frame(path, DataError)
+    else:
+        found = _csv(path, as_words)
     if len(found) < _FEWEST:
         raise DataError(f"{path} has {len(found)} rows; {_FEWEST} or more are needed.")
     return found
+
+
+def _csv(path: Path, as_words: bool) -> pd.DataFrame:
+    try:
+        return pd.read_csv(
+            path,
+            skipinitialspace=True,
+            dtype=str if as_words else None,
+            low_memory=False,  # else a long column may be numbers here and words there
+            **as_pandas(form_of(path)),
+        )
+    except (OSError, ValueError) as error:  # parsing errors of pandas are ValueErrors
+        raise DataError(f"{path} is not a readable CSV table ({error}).") from error
 
 
 def _is_number(column: pd.Series) -> bool:

@@ -22,14 +22,15 @@ from typing import Any
 import pandas as pd
 
 from semsim.analysis.evidence import NONE_ANSWER
+from semsim.base.folders import Files, files_below
+from semsim.base.table_files import ENDINGS, in_text, read_texts
 from semsim.datasets.folder import MISNAMED, is_utf8
 from semsim.errors import DataError
 from semsim.importers.class_names import CLASS_LIST, class_name, read_class_names
-from semsim.importers.file_names import below, files_below, hidden_note, id_and_label
+from semsim.importers.file_names import below, hidden_note, id_and_label
 from semsim.importers.findings import Findings, Unread, first_problem
 from semsim.importers.human_tables import votes_found
 from semsim.importers.pickles import PickledArray, load_plain
-from semsim.importers.text_table import in_text, read_text_table
 from semsim.importers.vote_rows import Sieve, counted_votes, named
 from semsim.progress import Progress, Report, silent
 from semsim.registry import setting
@@ -53,11 +54,10 @@ class AnnotatorFiles:
         """The votes in the files."""
         names = read_class_names(self.classes)
         read = _Answers(model=self.model, names=names)
-        files = [source] if source.is_file() else _files(source)
-        shown = [path for path in files if not path.name.startswith(".")]
-        for done, path in enumerate(shown, start=1):
+        files, hidden = _files(source)
+        for done, path in enumerate(files, start=1):
             read.file(path, source if source.is_dir() else source.parent)
-            report(Progress(done, len(shown), "reading files"))
+            report(Progress(done, len(files), "reading files"))
         if not read.rows:
             raise DataError(
                 f"{source} holds no answer that can be read.{first_problem(read.unread)}"
@@ -69,13 +69,15 @@ class AnnotatorFiles:
             headline=self.headline,
             votes_per_item=self.votes_per_item,
         )
-        return replace(found, notes=(*found.notes, *hidden_note(len(files) - len(shown))))
+        return replace(found, notes=(*found.notes, *hidden_note(hidden)))
 
 
-def _files(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        raise DataError(f"{folder} is neither a file nor a folder.")
-    return files_below(folder)
+def _files(source: Path) -> Files:
+    if source.is_file():
+        return Files([source], 0)
+    if not source.is_dir():
+        raise DataError(f"{source} is neither a file nor a folder.")
+    return files_below(source)
 
 
 class _Answers:
@@ -94,7 +96,7 @@ class _Answers:
             self.unread.append(Unread(where, MISNAMED))
             return
         readers: dict[str, Callable[[Path, str], None]] = {
-            ".csv": self._person,
+            **dict.fromkeys(ENDINGS, self._person),
             ".json": lambda file, place: self._mapping(_read_json(file), file, place),
             ".pkl": lambda file, place: self._mapping(load_plain(file), file, place),
             ".pickle": lambda file, place: self._mapping(load_plain(file), file, place),
@@ -110,7 +112,7 @@ class _Answers:
             self.unread.append(Unread(where, str(error)))
 
     def _person(self, path: Path, where: str) -> None:
-        table = read_text_table(path)
+        table = read_texts(path, DataError)
         rows = table.columns("image", "answer")
         self.unread += table.unread
         for place, image, answer in zip(rows.index, *(rows[c] for c in rows), strict=True):

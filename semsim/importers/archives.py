@@ -1,33 +1,39 @@
-"""A zip is unpacked into a folder that goes with whoever holds it; what could do harm is refused.
+"""Zips and tars are unpacked into a folder that goes with whoever holds it; no harm is taken in.
 
 Nothing in an archive is believed: its entries are counted while they are unpacked, and written
 below the folder only.
 """
 
+import gzip
+import lzma
 import re
 import shutil
 import stat
+import tarfile
 import tempfile
 import unicodedata
 import weakref
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from functools import partial
+from pathlib import Path, PurePath, PurePosixPath
 from typing import IO
 
-from semsim.datasets.folder import HIDDEN
+from semsim.base.alike import alike
+from semsim.base.folders import files_below, is_hidden, shown
+from semsim.base.table_files import ENDINGS
 from semsim.errors import DataError
 from semsim.images import SUFFIXES, is_image_file
-from semsim.importers.file_names import files_below
 from semsim.importers.findings import Unread
 from semsim.progress import Progress, Report
 from semsim.words import counted
 
 MOST_PICTURES = 20_000
 MOST_BYTES = 4 * 1000**3  # of all files as they lie on the disk
-READ = {*SUFFIXES, ".csv", ".tsv", ".parquet", ".json", ".txt", ".pkl", ".pickle"}
+READ = {*SUFFIXES, *ENDINGS, ".json", ".txt", ".pkl", ".pickle"}
 _MOST_ENTRIES = 2 * MOST_PICTURES
 _PUT_OFF = 100 * 1000**2  # bytes up to which no archive is a bomb
 _SHRINKS = 200  # times; neither pictures nor tables become smaller than that
@@ -35,8 +41,20 @@ _CHUNK = 1 << 20
 _IN_PARTS = "Import a part of them at a time."
 _NO_KIND = "no kind of file that is read"
 _LONGEST = 255  # bytes of a name on most disks
-_ENCRYPTED = 1  # bit of an entry's flags
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+_ENCRYPTED, _UTF8 = 1, 0x800  # bits of an entry's flags
+_TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz", ".tbz2", ".tar.xz", ".txz", ".tar.lzma")
+_OTHERS = (".7z", ".rar", ".zst", ".lz", ".lz4", ".lzh", ".cab", ".z", ".iso", ".dmg", ".gz", ".xz")
+_BROKEN = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    lzma.LZMAError,
+    gzip.BadGzipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+)
 
 
 class Unpacked:
@@ -51,44 +69,132 @@ class Unpacked:
         self._gone = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Member:
+    """A file in an archive. leads: whether it is a link, or no file at all."""
+
+    name: str
+    size: int
+    leads: bool
+    encrypted: bool
+    opened: Callable[[], IO[bytes]]
+
+
 @dataclass(frozen=True)
 class _Entry:
     """What is to be unpacked, and where to below the folder."""
 
-    info: zipfile.ZipInfo
+    info: _Member
     place: PurePosixPath
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file is a zip, whatever it is called, or is called one, whatever it is."""
-    return path.is_file() and (path.suffix.lower() == ".zip" or zipfile.is_zipfile(path))
+    """Whether a file is an archive, whatever it is called, or is called one, whatever it is."""
+    if not path.is_file() or path.suffix.lower() in ENDINGS:  # Excel's files are zips as well
+        return False
+    return _is_called(path) or zipfile.is_zipfile(path)
 
 
 def is_broken(path: Path) -> bool:
-    """Whether a file is called a zip and is none."""
-    return is_archive(path) and not zipfile.is_zipfile(path)
+    """Whether a file is called an archive and is none."""
+    return is_archive(path) and not zipfile.is_zipfile(path) and not _is_tar(path)
+
+
+def _is_called(path: PurePath) -> bool:
+    return path.name.lower().endswith((".zip", *_TARS, *_OTHERS))
+
+
+def _is_tar(path: Path) -> bool:
+    return path.name.lower().endswith(_TARS) and tarfile.is_tarfile(path)
 
 
 def unpack(archive: Path, report: Report) -> Unpacked:
-    """The files of a zip that importers read; `DataError` for one that is refused or broken."""
+    """The files that importers read in an archive; `DataError` where it is refused or broken."""
+    called = archive.name.lower()
+    if called.endswith(_OTHERS) and not called.endswith(_TARS):
+        raise DataError(
+            f"{archive.name} is an archive of a kind that is not read. Unpack it first, then "
+            "import the folder, or pack it as a zip."
+        )
     try:
-        with zipfile.ZipFile(archive) as opened:
-            entries, unread = _wanted(opened, archive)
+        with _tar_members(archive) if _is_tar(archive) else _zip_members(archive) as members:
+            entries, unread = _wanted(members, archive)
             found, left = Unpacked(), MOST_BYTES
             for done, one in enumerate(entries, start=1):
-                left -= _unpack(opened, one, found.folder, left)
+                left -= _unpack(one, found.folder, left)
                 report(Progress(done, len(entries), "unpacking"))
     except _BROKEN as error:
         raise DataError(
-            f"{archive.name} is not a readable zip ({error}): pack it again."
+            f"{archive.name} is not a readable archive ({error}): pack it again, as a zip."
         ) from error
     found.unread = tuple(unread)
     return found
 
 
+@contextmanager
+def _zip_members(archive: Path) -> Iterator[list[_Member]]:
+    with zipfile.ZipFile(archive) as opened:
+        yield [
+            _Member(
+                name=_zip_name(info),
+                size=info.file_size,
+                leads=stat.S_ISLNK(info.external_attr >> 16),
+                encrypted=bool(info.flag_bits & _ENCRYPTED),
+                opened=partial(opened.open, info),
+            )
+            for info in opened.infolist()
+            if not info.is_dir()
+        ]
+
+
+def _zip_name(info: zipfile.ZipInfo) -> str:
+    """The name of an entry; some programs write UTF-8 without saying so."""
+    if info.flag_bits & _UTF8:
+        return info.filename
+    try:
+        return info.filename.encode("cp437").decode("utf-8")
+    except UnicodeError:
+        return info.filename
+
+
+@contextmanager
+def _tar_members(archive: Path) -> Iterator[list[_Member]]:
+    """As of a zip; no more is unpacked to list them than may be imported at once."""
+    with tarfile.open(archive) as opened:
+        members, size = [], 0
+        for info in opened:
+            if info.isdir():
+                continue
+            size += info.size
+            _check(archive.name, 0, size)
+            opener = partial(_tar_file, opened, info)
+            leads = not info.isreg()
+            one = _Member(
+                name=info.name, size=info.size, leads=leads, encrypted=False, opened=opener
+            )
+            members.append(one)
+            _check_entries(archive, len(members))
+        yield members
+
+
+def _tar_file(opened: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
+    file = opened.extractfile(info)
+    if file is None:
+        raise ValueError(f"{info.name} is no file")
+    return file
+
+
+def _check_entries(archive: Path, n: int) -> None:
+    if n > _MOST_ENTRIES:
+        raise DataError(
+            f"{archive.name} holds {n:,} files; at most {_MOST_ENTRIES:,} are imported at once. "
+            f"{_IN_PARTS}"
+        )
+
+
 def check_folder(folder: Path) -> None:
     """`DataError` where a folder holds more pictures, or more bytes, than are imported at once."""
-    files = [path for path in files_below(folder) if path.is_file()]
+    files = [path for path in files_below(folder).paths if path.is_file()]
     _check(
         folder.name,
         sum(is_image_file(path) for path in files),
@@ -107,23 +213,16 @@ def inner(folder: Path) -> Path:
 
 def _shown(folder: Path) -> list[Path]:
     """What lies in a folder, hidden files apart; nothing of a file."""
-    if not folder.is_dir():
-        return []
-    return [path for path in folder.iterdir() if not path.name.startswith(HIDDEN)]
+    return shown(folder) if folder.is_dir() else []
 
 
-def _wanted(opened: zipfile.ZipFile, archive: Path) -> tuple[list[_Entry], list[Unread]]:
-    infos = [info for info in opened.infolist() if not info.is_dir()]
-    if len(infos) > _MOST_ENTRIES:
-        raise DataError(
-            f"{archive.name} holds {len(infos):,} files; at most {_MOST_ENTRIES:,} are imported at "
-            f"once. {_IN_PARTS}"
-        )
+def _wanted(infos: Sequence[_Member], archive: Path) -> tuple[list[_Entry], list[Unread]]:
+    _check_entries(archive, len(infos))
     entries: dict[str, _Entry] = {}
     unread = []
     for info in infos:
         place = _place(info, archive)
-        if any(part.startswith(HIDDEN) for part in place.parts):
+        if is_hidden(place):
             continue
         why = _why_unread(place, entries)
         if why:
@@ -141,12 +240,12 @@ def _wanted(opened: zipfile.ZipFile, archive: Path) -> tuple[list[_Entry], list[
 
 
 def _key(place: PurePosixPath) -> str:
-    return place.as_posix().lower()  # some file systems ignore case
+    return alike(place.as_posix())  # some file systems ignore case, or how letters are composed
 
 
 def _why_unread(place: PurePosixPath, entries: Mapping[str, _Entry]) -> str:
     """Why a file is left in its archive, of which `entries` are taken; "" where it is taken."""
-    if place.suffix.lower() == ".zip":
+    if _is_called(place):
         return "an archive in the archive: unpack it first"
     if place.suffix.lower() not in READ:
         return _NO_KIND
@@ -159,19 +258,19 @@ def _why_unread(place: PurePosixPath, entries: Mapping[str, _Entry]) -> str:
     return ""
 
 
-def _place(info: zipfile.ZipInfo, archive: Path) -> PurePosixPath:
-    place = PurePosixPath(info.filename.replace("\\", "/"))
-    drive = re.match("[A-Za-z]:", info.filename)
+def _place(info: _Member, archive: Path) -> PurePosixPath:
+    place = PurePosixPath(info.name.replace("\\", "/"))
+    drive = re.match("[A-Za-z]:", info.name)
     strange = drive or place.is_absolute() or ".." in place.parts or not place.name
-    if strange or stat.S_ISLNK(info.external_attr >> 16):
-        raise DataError(f"{archive.name} holds {info.filename!r}, which leads out of it. Refused.")
-    if info.flag_bits & _ENCRYPTED:
+    if strange or info.leads:
+        raise DataError(f"{archive.name} holds {info.name!r}, which leads out of it. Refused.")
+    if info.encrypted:
         raise DataError(f"{archive.name} is encrypted. Unpack it, then import the folder.")
     return place
 
 
 def _check_bomb(entries: list[_Entry], archive: Path) -> None:
-    size = sum(one.info.file_size for one in entries)
+    size = sum(one.info.size for one in entries)
     packed = archive.stat().st_size
     if size > max(_PUT_OFF, _SHRINKS * packed):
         raise DataError(
@@ -197,15 +296,15 @@ def _check(name: str, pictures: int, size: int) -> None:
         )
 
 
-def _unpack(opened: zipfile.ZipFile, one: _Entry, folder: Path, left: int) -> int:
+def _unpack(one: _Entry, folder: Path, left: int) -> int:
     """How many bytes were written; `DataError` where that is more than the entry says."""
     target = folder / one.place
     target.parent.mkdir(parents=True, exist_ok=True)
     written = 0
-    with opened.open(one.info) as source, target.open("xb") as out:
+    with one.info.opened() as source, target.open("xb") as out:
         for chunk in _chunks(source):
             written += len(chunk)
-            if written > min(left, one.info.file_size):
+            if written > min(left, one.info.size):
                 raise DataError(f"{one.place} is larger than the archive says. Refused.")
             out.write(chunk)
     return written

@@ -1,18 +1,20 @@
 """Pictures that nobody has attacked yet: a folder a class, or train and test with these in them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from semsim.datasets.folder import SPLITS, Folder, has_splits, namesakes
+from semsim.base.folders import splits_in
+from semsim.datasets.folder import SPLITS, Folder, class_names, namesakes
 from semsim.errors import DataError
+from semsim.images import Sight, notes_on
 from semsim.importers.file_names import Tree, below, image_name
 from semsim.importers.findings import Findings, FoundPictures, first_problem
-from semsim.importers.image_sets import Size, sides, sizes_of
+from semsim.importers.image_sets import Size, looked_at, sides, sizes_in
 from semsim.importers.variant_folders import ORIGINALS, RECONSTRUCTIONS, parted
 from semsim.progress import Report, silent
-from semsim.words import counted
+from semsim.words import counted, listed
 
 _LEAST = 2  # classes: with one there is nothing to tell apart
 # Behind a name; others that an importer knows, as real, may be of any picture.
@@ -28,12 +30,14 @@ class ClassFolders:
         tree = Tree(root=source)
         files = [path for folder in _classes(tree) for path in tree.images_in(folder)]
         _check_unattacked(files, source)
-        sizes = sizes_of(_of_own_ids(files, tree), report)
+        sights = looked_at(_of_own_ids(files, tree), report)
+        sizes = sizes_in(sights)
         for path, size in sizes.items():
             if isinstance(size, str):
                 tree.leave_out(size, path)
         known = {path: size for path, size in sizes.items() if not isinstance(size, str)}
-        classes = tuple(sorted({path.parent.name for path in known}))
+        names = class_names(sorted({path.parent.name for path in known}))
+        classes = tuple(sorted(set(names.values())))
         if len(classes) < _LEAST:
             raise DataError(
                 f"{source} holds pictures of {counted(len(classes), 'class', 'classes')} in "
@@ -44,16 +48,21 @@ class ClassFolders:
         counts = {"pictures": len(known), "classes": len(classes)}
         pictures = FoundPictures(root=source, paths=tuple(known), classes=classes)
         found = Findings(pictures=pictures, counts=counts, unread=())
-        return tree.told(found, _parts_note(parts, source), *_sizes_note({*known.values()}))
+        notes = [_parts_note(parts, source), *_same_note(names), *_sizes_note({*known.values()})]
+        notes += notes_on(
+            {below(p, source): [s] for p, s in sights.items() if isinstance(s, Sight)}
+        )
+        return tree.told(found, *notes)
 
 
 def _classes(tree: Tree) -> list[Path]:
     """The folders of classes; `DataError` where one is named as originals or what came of them."""
     tops = tree.top()
-    if has_splits(tree.root):
-        beside = [path for path in tops if path.name not in SPLITS]
-        tree.leave_out("beside train and test", *beside)
-        inner = [Tree(root=tree.root / split) for split in SPLITS]
+    if splits := splits_in(tree.root):
+        beside = [path for path in tops if path not in splits.values()]
+        called = " and ".join(path.name for path in splits.values())
+        tree.leave_out(f"beside {called}", *beside)
+        inner = [Tree(root=path) for path in splits.values()]
         return [folder for one in inner for folder in _below(one, tree)]
     taken = [path.name for path in tops if path.name.lower() in {*ORIGINALS, *RECONSTRUCTIONS}]
     if taken:
@@ -100,8 +109,17 @@ def _part(source: Path, split: str, known: dict[Path, Size]) -> int:
 def _parts_note(parts: dict[str, int], source: Path) -> str:
     train, test = (counted(parts[split], "picture") for split in SPLITS)
     usual = f", unless you choose another share than {Folder().test_share:g}"
-    share = "" if has_splits(source) else usual
+    share = "" if splits_in(source) else usual
     return f"{train} to train targets on; {test} to test them on and to attack{share}."
+
+
+def _same_note(names: Mapping[str, str]) -> list[str]:
+    """Folders that are one class, as their names are the same word."""
+    folders: dict[str, list[str]] = {}
+    for folder, name in names.items():
+        folders.setdefault(name, []).append(folder)
+    told = [f"{' and '.join(one)} are one class" for one in folders.values() if one[1:]]
+    return [f"{listed(told)}: their names are the same word."] if told else []
 
 
 def _sizes_note(sizes: set[Size]) -> list[str]:

@@ -4,9 +4,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePath
 
+from semsim.base.alike import alike
+from semsim.base.table_files import ENDINGS, read_texts
+from semsim.datasets.folder import class_names
 from semsim.errors import DataError
 from semsim.images import SUFFIXES
-from semsim.importers.text_table import TABLES, read_text_table
 
 UNKNOWN = "unknown"
 CLASS_LIST = "Text file of class names, one a line, from class 0 on."  # of the setting `classes`
@@ -20,7 +22,7 @@ def read_class_names(path: Path | None) -> tuple[str, ...]:
     if path is None:
         return ()
     names = read_lines(path)
-    if not names or "" in names or len(set(names)) < len(names):
+    if not names or "" in names or len(set(class_names(names).values())) < len(names):
         raise DataError(f"{path} should hold one class a line, each once, none of them empty.")
     return names
 
@@ -52,7 +54,7 @@ def read_class_table(path: Path) -> dict[str, str]:
     Letters of their names may be large. Raises `DataError` for an absent column, a row without a
     value, and an image with two classes.
     """
-    table = read_text_table(path)
+    table = read_texts(path, DataError)
     lower = {str(name).lower(): name for name in table.cells}
     names = {lower[name]: name for name in ("image_id", "class_name") if name in lower}
     table = replace(table, cells=table.cells.rename(columns=names))
@@ -64,13 +66,14 @@ def read_class_table(path: Path) -> dict[str, str]:
     twice = rows["image_id"][rows["image_id"].duplicated()]
     if len(twice):
         raise DataError(f"{path} gives image {twice.iloc[0]} two classes.")
-    return dict(zip(rows["image_id"], rows["class_name"], strict=True))
+    kinds = class_names(rows["class_name"])
+    return dict(zip(rows["image_id"], rows["class_name"].map(kinds), strict=True))
 
 
 def check_classes(path: Path) -> None:
     """`DataError` where `path` is neither a table of classes nor a list of their names."""
     try:
-        if path.suffix.lower() in TABLES:
+        if path.suffix.lower() in ENDINGS:
             read_class_table(path)
         else:
             read_class_names(path)
@@ -97,4 +100,4 @@ def for_images(classes: Mapping[str, str], ids: Collection[str]) -> dict[str, st
 def _roughly(name: str) -> str:
     path = PurePath(name)
     stem = path.stem if path.suffix.lower() in SUFFIXES else name
-    return stem.lstrip("0") if stem.isdecimal() else stem.lower()
+    return stem.lstrip("0") if stem.isdecimal() else alike(stem)

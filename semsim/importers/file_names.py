@@ -1,11 +1,12 @@
 """The grammar of image names in published trees, and what has been read of a tree."""
 
-import os
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from semsim.datasets.folder import HIDDEN, MISNAMED, in_utf8, is_utf8
+from semsim.base.alike import written
+from semsim.base.folders import shown
+from semsim.datasets.folder import MISNAMED, in_utf8, is_utf8
 from semsim.errors import DataError
 from semsim.images import is_image_file
 from semsim.importers.findings import Findings, Unread
@@ -37,7 +38,7 @@ def image_name(path: Path) -> ImageName | None:
         return None
     model = found["model"]
     return ImageName(
-        image_id=found["id"],
+        image_id=written(found["id"]),
         label=int(found["label"]),
         is_original=found["ori"] is not None,
         model_index=None if model is None else int(model),
@@ -46,7 +47,7 @@ def image_name(path: Path) -> ImageName | None:
 
 def id_and_label(stem: str) -> tuple[str, int | None]:
     """The id, and the class number where there is one, of `<id>[_<label>][_ori|_rec|_gt]`."""
-    base = re.sub(r"_(ori|rec|gt)$", "", stem)
+    base = re.sub(r"_(ori|rec|gt)$", "", written(stem))
     image_id, _, label = base.rpartition("_")
     return (image_id, int(label)) if image_id and label.isdecimal() else (base, None)
 
@@ -69,37 +70,16 @@ def listing(folder: Path) -> Listing:
     """What lies in `folder`, in order of name; `DataError` where there is no such folder."""
     if not folder.is_dir():
         raise DataError(f"{folder} is not a folder.")
-    entries = sorted(folder.iterdir())
-    shown = [path for path in entries if not path.name.startswith(HIDDEN)]
-    named = [path for path in shown if is_utf8(Path(path.name))]
+    entries = shown(folder)
+    named = [path for path in entries if is_utf8(Path(path.name))]
     files = [path for path in named if not path.is_dir()]
     return Listing(
         images=tuple(path for path in files if is_image_file(path)),
         folders=tuple(path for path in named if path.is_dir()),
         others=tuple(path for path in files if not is_image_file(path)),
-        misnamed=tuple(path for path in shown if not is_utf8(Path(path.name))),
-        hidden=len(entries) - len(shown),
+        misnamed=tuple(path for path in entries if not is_utf8(Path(path.name))),
+        hidden=sum(1 for _ in folder.iterdir()) - len(entries),
     )
-
-
-def files_below(folder: Path) -> list[Path]:
-    """Every file below `folder`, in order, also of folders that are links.
-
-    A link that leads nowhere, or back to a folder it lies in, comes as it is.
-    """
-    found: list[Path] = []
-    for above, folders, files in os.walk(folder, followlinks=True):
-        back = [name for name in folders if _leads_back(Path(above, name))]
-        folders[:] = [name for name in folders if name not in back]
-        found += [Path(above, name) for name in (*files, *back)]
-    return sorted(found)
-
-
-def _leads_back(path: Path) -> bool:
-    if not path.is_symlink():
-        return False
-    target = path.resolve()
-    return any(one.resolve().is_relative_to(target) for one in path.absolute().parents)
 
 
 def digest_of(path: Path) -> str:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Protocol
 
 import pandas as pd
 
+from semsim.base.table_files import Unread as Unread
 from semsim.errors import DataError
 from semsim.progress import Report
 from semsim.words import counted
@@ -14,17 +15,6 @@ from semsim.words import counted
 FORMAT = "semsim-import/1"
 _SHOWN = 5  # classes named of a set
 MOST_PAIRS = 200_000  # also those that lack a picture: each is told
-
-
-@dataclass(frozen=True)
-class Unread:
-    """A file, row or image that is left out: where it is, and why."""
-
-    where: str
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.why}"
 
 
 def check_crossed(models: int, pairs: int) -> None:

@@ -213,11 +213,12 @@ def votes_found(
     votes = vote_table(kept.rows, name=name, headline=headline, k=k)
     known = real[IMAGE_KEY].drop_duplicates() if facts is None else facts
     tables = tables_of_votes(votes, known, scores, name=name, headline=headline)
+    taken = () if k == votes_per_item else (f"Votes per image taken as {k}, the most one has.",)
     return Findings(
         tables=tables,
         counts={**_counts(real, tables.labels), **_not_counted(kept.rows, real)},
         unread=kept.unread,
-        notes=() if k == votes_per_item else (f"Votes per image taken as {k}, the most one has.",),
+        notes=(*kept.notes, *taken),
     )
 
 

@@ -2,14 +2,17 @@
 
 import hashlib
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from semsim.base.alike import alike, written
+from semsim.datasets.folder import class_names
 from semsim.errors import DataError
-from semsim.images import check_opaque, open_picture, upright
+from semsim.images import Sight, look, notes_on
 from semsim.importers.findings import Findings, FoundSet, Pair, Unread, first_problem
 from semsim.kept.versions import software_versions
 from semsim.progress import Progress, Report
@@ -18,6 +21,7 @@ from semsim.sets.writer import picture_format, write_set
 from semsim.weights import sha256_of
 
 EVERY = 100  # images between two reports
+_LONGEST = 200  # bytes of a folder's name; disks have room for 255
 Size = tuple[int, int]
 # What each folder of a set holds.
 _ONE = {"originals": "original", "reconstructions": "reconstruction", "attacked": "attacked"}
@@ -58,10 +62,13 @@ def sets_of(
 
     A set has one size; two may differ. A pair that cannot be judged stays in its set without a
     reconstruction: an image is missing, broken, of more than 8 bits a channel or partly
-    transparent, of another size than its original, or than most of its model. A model of which
-    no pair is left is no set, but among the lost.
+    transparent, of another size than its original, or than the set, whose size is the commonest. A
+    model of which no pair is left is no set, but among the lost.
     """
-    sizes = sizes_of((path for pair in pairs for path in _files(pair).values()), report)
+    names = class_names([*classes, *(pair.class_name for pair in pairs)])
+    pairs = [replace(pair, class_name=names[pair.class_name]) for pair in pairs]
+    sights = looked_at((path for pair in pairs for path in _files(pair).values()), report)
+    sizes = sizes_in(sights)
     usual = _usual(pairs, sizes)
     checked = [_checked(pair, sizes, usual.get(pair.model)) for pair in pairs]
     unread = tuple(
@@ -80,13 +87,26 @@ def sets_of(
             model=model,
             dataset=dataset,
             attack=attack,
-            classes=classes,
+            classes=tuple(dict.fromkeys(names[one] for one in classes)),
             size=usual[model],
             pairs=tuple(sorted(of_model[model], key=lambda pair: pair.image_id)),
         )
         for model in models
     )
-    return Findings(sets=sets, counts=_counts(sets), unread=unread, lost=_lost(checked, models))
+    return Findings(
+        sets=sets,
+        counts=_counts(sets),
+        unread=unread,
+        notes=tuple(_notes(checked, sights)),
+        lost=_lost(checked, models),
+    )
+
+
+def _notes(pairs: Iterable[Pair], sights: Mapping[Path, Sight | str]) -> list[str]:
+    """`notes_on` the pairs that can be used."""
+    whole = {f"image {p.image_id} of {p.model}": _files(p).values() for p in pairs if not p.error}
+    seen = {name: [sights[path] for path in files] for name, files in whole.items()}
+    return notes_on({n: [one for one in s if isinstance(one, Sight)] for n, s in seen.items()})
 
 
 def _lost(checked: Sequence[Pair], models: Sequence[str]) -> tuple[str, ...]:
@@ -108,23 +128,25 @@ def _usual(pairs: Sequence[Pair], sizes: Mapping[Path, Size | str]) -> dict[str,
     return {model: counts.most_common(1)[0][0] for model, counts in found.items()}
 
 
-def sizes_of(paths: Iterable[Path], report: Report) -> dict[Path, Size | str]:
-    """(H, W) of every picture, each looked at once, or why it cannot be used."""
+def sizes_in(sights: Mapping[Path, Sight | str]) -> dict[Path, Size | str]:
+    """(H, W) of every picture, or why it cannot be used."""
+    return {path: one if isinstance(one, str) else one.size for path, one in sights.items()}
+
+
+def looked_at(paths: Iterable[Path], report: Report) -> dict[Path, Sight | str]:
+    """What every picture is, each looked at once, or why it cannot be used."""
     files = dict.fromkeys(paths)
-    sizes: dict[Path, Size | str] = {}
+    sights: dict[Path, Sight | str] = {}
     for done, path in enumerate(files, start=1):
-        sizes[path] = _size(path)
+        sights[path] = _sight(path)
         if done % EVERY == 0 or done == len(files):
             report(Progress(done, len(files), "looking at images"))
-    return sizes
+    return sights
 
 
-def _size(path: Path) -> Size | str:
+def _sight(path: Path) -> Sight | str:
     try:
-        with open_picture(path) as file:
-            check_opaque(path, file)
-            picture = upright(file)  # a file that was cut off shows only here
-            return picture.height, picture.width
+        return look(path)
     except DataError as error:
         return str(error)
 
@@ -166,7 +188,7 @@ def _of_another_size(found: Mapping[str, Size], usual: Size | None) -> str:
         sizes = ", ".join(f"{_ONE[kind]} {sides(size)}" for kind, size in found.items())
         return f"its pictures are of different sizes: {sizes}"
     if usual is not None and found["originals"] != usual:
-        return f"it is {sides(found['originals'])} but most of its model are {sides(usual)}"
+        return f"it is {sides(found['originals'])}; a set has one size, here {sides(usual)}"
     return ""
 
 
@@ -180,15 +202,21 @@ def _folder_names(models: Iterable[str]) -> dict[str, str]:
     names = {model: slug(model) for model in models}
     taken: dict[str, str] = {}
     for model, name in names.items():
-        other = taken.setdefault(name.lower(), model)  # some file systems ignore case
+        other = taken.setdefault(alike(name), model)  # some file systems ignore case
         if other != model:
             raise DataError(f"Models {other!r} and {model!r} would share a folder; rename one.")
     return names
 
 
 def slug(text: str) -> str:
-    """`text` as the name of a folder: letters, digits and _ + - . only, the rest as _."""
-    return re.sub(r"[^A-Za-z0-9_+.-]+", "_", text).lstrip(".") or "_"
+    """`text` as the name of a folder: letters of any script, digits and _ + - . only, else _."""
+    kept = "".join(one if _in_a_name(one) else " " for one in written(text))
+    name = re.sub(" +", "_", kept).lstrip(".").encode()[:_LONGEST]
+    return name.decode(errors="ignore") or "_"
+
+
+def _in_a_name(sign: str) -> bool:
+    return sign.isalnum() or sign in "_+.-" or unicodedata.category(sign).startswith("M")
 
 
 def copy_set(found: FoundSet, folder: Path, name: str, record: Mapping[str, Any]) -> None:

@@ -15,14 +15,13 @@ import pandas as pd
 
 from semsim.analysis.evidence import GIVEN, IMAGE_KEY, LEAKS, NONE_ANSWER, SCORE_COLUMNS
 from semsim.analysis.result import check_metric_name
+from semsim.base.alike import alike
+from semsim.base.table_files import TextTable, in_text, read_texts, same_words, truth
 from semsim.errors import DataError, SettingsError
 from semsim.importers.class_names import CLASS_LIST, read_class_names
 from semsim.importers.findings import Findings, Unread
 from semsim.importers.human_tables import NAMED_TYPES, RATED_TYPES, VOTE_TYPES, votes_found
-from semsim.importers.text_table import TextTable, in_text, read_text_table
 from semsim.importers.vote_rows import (
-    NO,
-    YES,
     Row,
     Sieve,
     counted_votes,
@@ -70,7 +69,9 @@ class Table:
     def __call__(self, source: Path, name: str, report: Report = silent) -> Findings:
         """The votes of the table, and the labels and scores its settings name."""
         given, (scored, leaks) = _assignments("given", self.given), score_columns(self.scores)
-        table = read_text_table(source)
+        table = read_texts(source, DataError)
+        keys = (self.model, self.annotator, "dataset", "attack")
+        table = replace(table, cells=same_words(table.cells, keys))
         table.columns(self.model, self.image_id, *given.values(), *(c for c, _ in scored.values()))
         constant = _constants(table)
         rows, blank = self._wide(table) if self.annotators else (self._long(table), 0)
@@ -98,12 +99,12 @@ class Table:
             found,
             counts={**found.counts, **self._flagged(table)},
             unread=(*table.unread, *found.unread, *unclear, *unscored),
-            notes=(*found.notes, *empty),
+            notes=(*table.remarks, *found.notes, *empty),
         )
 
     def _flagged(self, table: TextTable) -> dict[str, int]:
         names = _names(self.flags)
-        return {name: int(table.columns(name)[name].map(in_text).isin(YES).sum()) for name in names}
+        return {name: sum(map(bool, table.columns(name)[name].map(truth))) for name in names}
 
     def _long(self, table: TextTable) -> pd.DataFrame:
         columns = {
@@ -146,7 +147,8 @@ class Table:
             rows[name] = rows[name].fillna(otherwise) if name in rows else otherwise
         rows = with_text(rows)
         if "answer" in rows:
-            rows["answer"] = rows["answer"].replace({in_text(self.none): NONE_ANSWER})
+            said = rows["answer"].fillna("").map(alike)
+            rows["answer"] = rows["answer"].mask(said == alike(self.none), NONE_ANSWER)
         sieve = _parsed(Sieve(rows=rows))
         if "class_name" in rows:
             sieve = with_names(sieve, "class_name", classes, ())
@@ -244,7 +246,7 @@ def _parsed(sieve: Sieve) -> Sieve:
         "rating_threshold": _numbers,
         "client_ts": _times,
         "server_ts": _times,
-        "simulated": lambda cells: cells.str.lower().map({"true": True, "false": False}),
+        "simulated": lambda cells: cells.map(truth),
     }
     for column, parse in parsers.items():
         if column in sieve.rows:
@@ -336,9 +338,9 @@ def _number(text: str) -> float:
 
 def _share(text: str) -> float:
     """A label as a number in [0, 1]; raises `ValueError` for another."""
-    word = text.lower()
-    if word in YES | NO:
-        return float(word in YES)
-    if not 0 <= float(word) <= 1:
+    said = truth(text)
+    if said is not None:
+        return float(said)
+    if not 0 <= float(text) <= 1:
         raise ValueError(text)
-    return float(word)
+    return float(text)

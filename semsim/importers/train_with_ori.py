@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from semsim.base.table_files import read_texts, truth
 from semsim.errors import DataError
 from semsim.importers.class_names import (
     CLASS_LIST,
@@ -29,8 +30,6 @@ from semsim.importers.file_names import Tree, below, image_name
 from semsim.importers.findings import Findings, Pair, check_crossed, first_problem
 from semsim.importers.human_tables import tables_of_labels
 from semsim.importers.image_sets import find_sets, labelled_paths
-from semsim.importers.text_table import read_text_table
-from semsim.importers.vote_rows import YES
 from semsim.progress import Report, silent
 from semsim.registry import setting
 from semsim.words import counted
@@ -86,8 +85,8 @@ def _beside(root: Path, name: str) -> Path | None:
 def _is_simulated(root: Path) -> bool:
     """Whether an export of a study says that programs voted."""
     ids = _beside(root, "ids.csv")
-    cells = pd.DataFrame() if ids is None else read_text_table(ids).cells
-    return "simulated" in cells and bool(cells["simulated"].str.lower().isin(YES).any())
+    cells = pd.DataFrame() if ids is None else read_texts(ids, DataError).cells
+    return "simulated" in cells and any(map(truth, cells["simulated"]))
 
 
 @dataclass(kw_only=True)

@@ -18,7 +18,6 @@ from pathlib import Path, PurePosixPath
 from semsim.base.records import read_record, write_record
 from semsim.errors import DataError
 from semsim.importers.archives import MOST_BYTES
-from semsim.importers.image_sets import slug
 
 MOST_PIECE = 1000 * 1000  # bytes; a server in front takes requests of 1 MiB
 # A folder comes as one archive, of which the names of the files are a part.
@@ -65,7 +64,7 @@ class Upload:
     @property
     def file(self) -> Path:
         """Where what has come lies."""
-        return self.folder / "file" / slug(self.name)
+        return self.folder / "file" / re.sub(r"[^A-Za-z0-9_+.-]+", "_", self.name).lstrip(".")
 
     @property
     def have(self) -> int:

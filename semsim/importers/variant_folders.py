@@ -15,11 +15,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from semsim.attacks import ATTACKS
-from semsim.datasets.folder import HIDDEN, MISNAMED, is_utf8
+from semsim.base.alike import alike, partners, written
+from semsim.base.folders import files_below
+from semsim.base.table_files import ENDINGS
+from semsim.datasets.folder import MISNAMED, is_utf8
 from semsim.errors import DataError
 from semsim.images import is_image_file
 from semsim.importers.class_names import UNKNOWN, all_classes, for_images, read_class_table
-from semsim.importers.file_names import Tree, below, digest_of, files_below
+from semsim.importers.file_names import Tree, below, digest_of
 from semsim.importers.findings import Findings, Pair, Unread, check_crossed, first_problem
 from semsim.importers.image_sets import sets_of, slug, with_a_set
 from semsim.progress import Report, silent
@@ -136,9 +139,15 @@ def _read(source: Path, called: str, name: str) -> _Variants:
     _take_apart(tree, apart)
     if not tree.originals:
         raise DataError(_without_originals(source, called))
-    classes = {name for files in tree.originals.values() for name in files if name}
+    classes = {alike(name) for files in tree.originals.values() for name in files if name}
     for folders, path in rest:
         _take_variant(tree, folders, classes, path)
+    originals = {name for _, name in tree.originals}
+    for files in (*tree.variants.values(), *tree.attacked.values()):
+        meant = partners(files, originals)
+        renamed = {meant.get(name, name): path for name, path in files.items()}
+        files.clear()
+        files.update(renamed)
     if not any(tree.variants.values()):
         raise DataError(f"{source} holds originals and nothing else.")
     return tree
@@ -147,16 +156,16 @@ def _read(source: Path, called: str, name: str) -> _Variants:
 def _pictures(tree: _Variants) -> dict[Path, Folders]:
     """The folders of every picture below the root; what is none is left out."""
     found = {}
-    for path in files_below(tree.root):
+    there = files_below(tree.root)
+    tree.hidden += there.hidden
+    for path in there.paths:
         inner = path.relative_to(tree.root)
-        if any(part.startswith(HIDDEN) for part in inner.parts):
-            tree.hidden += 1
-        elif not is_utf8(inner):
+        if not is_utf8(inner):
             tree.leave_out(MISNAMED, path)
         elif is_image_file(path):
-            found[path] = inner.parts[:-1]
+            found[path] = tuple(map(written, inner.parts[:-1]))
         else:
-            beside = len(inner.parts) == 1 and path.suffix in (".csv", ".parquet")
+            beside = len(inner.parts) == 1 and path.suffix.lower() in ENDINGS
             tree.tables += [path] if beside else []
             tree.leave_out("not an image file", path)
     return found
@@ -214,6 +223,7 @@ def _take_apart(tree: _Variants, folder: Path | None) -> None:
 
 def parted(stem: str) -> tuple[str, str]:
     """The name in a file's name, and the word behind it that says what the picture is."""
+    stem = written(stem)
     found = _STEM.fullmatch(stem)
     role = (found["role"] or "").lower() if found else ""
     return (found["name"], role) if found and role in (*ORIGINALS, *RECONSTRUCTIONS) else (stem, "")
@@ -231,7 +241,7 @@ def _take_original(tree: _Variants, scope: Folders, kind: str, name: str, path: 
 
 
 def _take_variant(tree: _Variants, folders: Folders, classes: set[str], path: Path) -> None:
-    inner = folders[:-1] if len(folders) > 1 and folders[-1] in classes else folders
+    inner = folders[:-1] if len(folders) > 1 and alike(folders[-1]) in classes else folders
     variant = _plain(inner) or inner[-1:]
     name, role = parted(path.stem)
     files = tree.variants.setdefault(variant, {})

@@ -1,18 +1,19 @@
 """From rows that say what somebody answered to votes that can be counted."""
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
-from semsim.analysis.evidence import IMAGE_KEY, NONE_ANSWER, ORIGINAL_ANSWER
+from semsim.analysis.evidence import IMAGE_KEY, MODEL_KEY, NONE_ANSWER, ORIGINAL_ANSWER
+from semsim.base.alike import firsts, partners
+from semsim.base.table_files import in_text, same_words, truth
+from semsim.datasets.folder import class_names
 from semsim.errors import DataError
 from semsim.importers.findings import Unread, first_problem
-from semsim.importers.text_table import in_text
+from semsim.words import counted
 
-YES = {"true", "1", "yes"}  # however it is written
-NO = {"false", "0", "no"}
 SAME, DIFFERENT = "same", "different"
 Row = dict[Hashable, Any]
 _ORIGINAL_KEY = ["dataset", "image_id"]
@@ -28,6 +29,7 @@ class Sieve:
 
     rows: pd.DataFrame
     unread: tuple[Unread, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def without(self, wrong: pd.Series, why: str | Callable[[Row], str]) -> "Sieve":
         """Leave the `wrong` rows out; `why` is one reason, or says it for a row."""
@@ -35,11 +37,11 @@ class Sieve:
             Unread(row["where"], why if isinstance(why, str) else why(row))
             for row in self.rows[wrong].to_dict("records")
         )
-        return Sieve(rows=self.rows[~wrong], unread=(*self.unread, *left))
+        return replace(self, rows=self.rows[~wrong], unread=(*self.unread, *left))
 
     def replacing(self, column: str, values: pd.Series) -> "Sieve":
         """The same rows with other `values` in a column."""
-        return Sieve(rows=self.rows.assign(**{column: values}), unread=self.unread)
+        return replace(self, rows=self.rows.assign(**{column: values}))
 
     def having(self, columns: Sequence[str]) -> "Sieve":
         """Leave out the rows that lack a value in one of `columns`."""
@@ -56,15 +58,17 @@ def named(cell: str | None, classes: Sequence[str]) -> str | None:
     """
     if cell is None or not classes:
         return cell
-    if cell in classes:
-        return cell
+    if meant := partners([cell], set(classes)):
+        return meant[cell]
     return classes[int(cell)] if cell.isdecimal() and int(cell) < len(classes) else None
 
 
 def with_names(sieve: Sieve, column: str, classes: Sequence[str], keep: Sequence[str]) -> Sieve:
     """Classes in `column` by name; those the list does not have are left out. `keep` stays."""
     cells = sieve.rows[column]
-    names = cells.map(lambda cell: cell if cell in keep else named(in_text(cell), classes))
+    kept = partners(cells.dropna().unique(), set(keep))
+    words = {c: kept.get(c) or named(in_text(c), classes) for c in cells.dropna().unique()}
+    names = cells.map(words)
     known = sieve.without(
         cells.notna() & names.isna(),
         lambda row: f"{column} {row[column]} is not in the list of classes",
@@ -85,24 +89,60 @@ def counted_votes(sieve: Sieve) -> Sieve:
 
     Classes and answers are compared as text. Where `recognised` is absent or missing it is whether
     the answer is the true class, or "same".
-    Of an original that is said to show two classes nothing is kept, and neither is of an
-    annotator's two counted votes on one image: which one is right is not for us to say. Raises
-    `DataError` where no vote is left.
+    Of an original that is said to show two classes nothing is kept, and neither is of two answers
+    of an annotator on one image: which one is right is not for us to say. The same answer in two
+    rows is one vote. Raises `DataError` where no vote is left, and for a class called "none".
     """
     columns = dict.fromkeys([*sieve.rows, "class_name", "answer", "recognised"])
     rows = with_text(sieve.rows.reindex(columns=list(columns)))
-    complete = Sieve(rows=rows, unread=sieve.unread)
+    complete = replace(sieve, rows=_in_one_form(rows))
     kept = _one_class(complete.having([*IMAGE_KEY, "annotator"]))
     kept = _with_recognised(kept)
-    real = kept.rows[is_counted(kept.rows)]
-    twice = real.index[real.duplicated([*IMAGE_KEY, "annotator"], keep=False)]
-    kept = kept.without(
-        pd.Series(kept.rows.index.isin(twice), kept.rows.index),
-        "the annotator has several votes on this image",
-    )
+    kept = _once(kept)
     if kept.rows.empty:
         raise DataError(f"No vote can be read.{first_problem(kept.unread)}")
     return kept
+
+
+def _in_one_form(rows: pd.DataFrame) -> pd.DataFrame:
+    """Words that are the same in the form that comes first, of a class in that of the class."""
+    class_names(rows["class_name"][is_counted(rows)].dropna().unique())
+    said = [rows[name].dropna().astype(str).unique() for name in _SAID if name in rows]
+    words = firsts([NONE_ANSWER, SAME, DIFFERENT, *(word for column in said for word in column)])
+    told = {name: [words.get(cell) for cell in rows[name]] for name in _SAID if name in rows}
+    same = {name: pd.Series(cells, rows.index, object) for name, cells in told.items()}
+    return same_words(rows.assign(**same), (*MODEL_KEY, "annotator"))
+
+
+def _once(sieve: Sieve) -> Sieve:
+    """Each annotator's one vote on an image; rows with different answers name each other."""
+    real = sieve.rows[is_counted(sieve.rows)]
+    key, said = [*IMAGE_KEY, "annotator"], ["answer", "recognised"]
+    again = real.index[real.duplicated([*key, *said])]
+    left = real.drop(index=again)
+    several = left[left.duplicated(key, keep=False)]
+    groups = several.groupby(key)
+    told = {
+        place: "; ".join(f"{row['where']} says {_words(row)}" for row in rows.to_dict("records"))
+        for _, rows in groups
+        for place in rows.index
+    }
+    rows = sieve.rows.drop(index=again).assign(others=pd.Series(told, dtype=object))
+    noted = replace(sieve, rows=rows, notes=(*sieve.notes, *_again_note(len(again))))
+    found = noted.without(
+        rows["others"].notna(),
+        lambda row: f"{row['annotator']} gave this image different answers: {row['others']}",
+    )
+    return replace(found, rows=found.rows.drop(columns="others"))
+
+
+def _words(row: Row) -> str:
+    return repr(row["answer"]) if row["answer"] else f"recognised {bool(row['recognised'])}"
+
+
+def _again_note(n: int) -> tuple[str, ...]:
+    rows = counted(n, "row repeats a vote", "rows repeat votes")
+    return (f"{rows} of the same person on the same picture, which counts once.",) if n else ()
 
 
 def is_counted(rows: pd.DataFrame) -> pd.Series:
@@ -129,11 +169,8 @@ def _one_class(sieve: Sieve) -> Sieve:
 
 def _with_recognised(sieve: Sieve) -> Sieve:
     rows = sieve.rows
-    words = rows["recognised"].map(lambda cell: (cell or "").lower())
-    verdict = pd.Series(pd.NA, index=rows.index, dtype="boolean")
-    verdict[words.isin(YES)] = True
-    verdict[words.isin(NO)] = False
-    answered = (words == "") & _decides(rows)
+    verdict = rows["recognised"].map(truth).astype("boolean")
+    answered = rows["recognised"].isna() & _decides(rows)
     right = (rows["answer"] == SAME) | (rows["answer"] == rows["class_name"])
     verdict[answered] = right[answered]
     known = sieve.without(verdict.isna(), _why_unknown)

@@ -17,6 +17,7 @@ from semsim.base.records import read_record, write_record
 from semsim.errors import WeightsError
 from semsim.learning.card import FORMAT as CARD_FORMAT
 from semsim.learning.card import card_markdown, read_card
+from semsim.metrics.base import within
 from semsim.metrics.network import (
     ModelSettings,
     SemSimModel,
@@ -86,6 +87,7 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
         """
         if not torch.compiler.is_compiling():
             check_judged(originals, reconstructions)
+            originals, reconstructions = within(originals), within(reconstructions)
         first, second = (self._features(images) for images in (originals, reconstructions))
         return torch.linalg.vector_norm(first - second, dim=1)
 

@@ -217,13 +217,15 @@ def _of_two(
     if isinstance(first, Tensor) and isinstance(second, Tensor):
         images = Pairs(originals=first, reconstructions=second)
         rows = pd.DataFrame({"image_id": [str(place) for place in range(len(images))]})
-        return pair_scores(rows, lambda reference: _clean(images, reference), metrics, resources)
+        return pair_scores(rows, lambda reference: [_clean(images, reference)], metrics, resources)
     if isinstance(first, Tensor) or isinstance(second, Tensor):
         raise DataError("Give two tensors or two folders, not one of each.")
     found = match_folders(Path(first), Path(second))
     if found.problems:
         shown = " ".join(found.problems[:3])
         warnings.warn(f"{len(found.problems)} left out: {shown}", stacklevel=3)
+    for note in found.notes:
+        warnings.warn(note, stacklevel=3)
     return folder_scores(found, metrics, resources, report)
 
 

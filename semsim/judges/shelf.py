@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from semsim.base.folders import shown
 from semsim.errors import DataError, WeightsError
 from semsim.kept.names import checked_name
 from semsim.metrics.recogniser import JUDGES
@@ -36,7 +37,7 @@ def judges(checkpoints: Path) -> dict[str, dict[str, Any]]:
 
 
 def _files(checkpoints: Path) -> list[Path]:
-    return sorted((Path(checkpoints) / JUDGES).glob("*.safetensors"))
+    return shown(Path(checkpoints) / JUDGES, "*.safetensors")
 
 
 def _facts(path: Path) -> dict[str, Any]:

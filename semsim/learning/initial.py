@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError
 
+from semsim.base.folders import shown
 from semsim.errors import DataError, WeightsError
 from semsim.learning.settings import IMAGENET, SCRATCH
 from semsim.metrics.learned import Learned, learned_by
@@ -129,7 +130,7 @@ def starts(folder: Path) -> dict[str, str]:
     """Files of weights in `folder` by name, with what each says of itself, such as its network."""
     files = (
         path
-        for path in sorted(Path(folder).glob("*"))
+        for path in shown(Path(folder))
         if path.suffix in _SUFFIXES and not control_in(path.stem)
     )
     return {path.name: _says(path) for path in files}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from semsim.base.folders import shown
 from semsim.errors import UnknownNameError
 from semsim.metrics.base import (
     Judge,
@@ -138,7 +139,7 @@ def all_metrics(resources: Resources) -> dict[str, Metric]:
             (resources.checkpoints, _FAMILIES_OF),
             (resources.checkpoints / JUDGES, {CLASSIFIER: ("fd", "recogniser")}),
         )
-        for path in sorted(folder.glob("*.safetensors"))
+        for path in shown(folder, "*.safetensors")
         for form, own in families.items()
         if holds(path, form)
         for family in own

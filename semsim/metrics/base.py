@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Reference = Literal["clean", "attacked"]
+ROUNDING = 1e-3  # by which sums of floats may leave [0, 1]
 PART = 256  # pairs in memory at once; a multiple of every batch, so that parts change no number
 
 
@@ -74,7 +75,8 @@ class Resources:
 class Pairs:
     """Originals and their reconstructions, image by image.
 
-    originals, reconstructions: (N, 3, H, W) float32 RGB in [0, 1], checked on creation.
+    originals, reconstructions: (N, 3, H, W) float32 RGB in [0, 1], checked on creation; what
+        rounding left at most `ROUNDING` outside is clamped.
     class_names: what each original shows, or None where nobody said.
     """
 
@@ -84,6 +86,8 @@ class Pairs:
 
     def __post_init__(self) -> None:
         check_pairs(self.originals, self.reconstructions)
+        for side in ("originals", "reconstructions"):
+            object.__setattr__(self, side, within(getattr(self, side)))
         if self.class_names is not None and len(self.class_names) != len(self):
             raise DataError(f"{len(self)} images came with {len(self.class_names)} class names.")
 
@@ -165,6 +169,17 @@ def settings_of(metric: Metric) -> dict[str, Any]:
     return dict(asdict(metric)) if is_dataclass(metric) else {}
 
 
+def within(images: Tensor) -> Tensor:
+    """Images of any shape with what rounding left outside of [0, 1] put on its border.
+
+    The same tensor where nothing is outside; bytes are left alone.
+    """
+    if not images.is_floating_point() or not images.numel():
+        return images
+    low, high = (float(bound) for bound in images.detach().aminmax())
+    return images if low >= 0 and high <= 1 else images.clamp(0, 1)
+
+
 def check_pairs(
     originals: Tensor,
     reconstructions: Tensor,
@@ -194,8 +209,8 @@ def check_pairs(
         if not images.is_floating_point():
             continue
         low, high = (float(bound) for bound in images.detach().aminmax())
-        if not (low >= 0 and high <= 1):  # negated, so that NaN is refused too
-            raise DataError(f"{name} must lie in [0, 1]; got values from {low:g} to {high:g}.")
+        if not (low >= -ROUNDING and high <= 1 + ROUNDING):  # negated, so that NaN is refused too
+            raise DataError(f"{name} must lie in [0, 1]; got values from {low!r} to {high!r}.")
     compared = 2 if sizes_may_differ else 4
     if originals.shape[:compared] != reconstructions.shape[:compared]:
         raise DataError(
@@ -249,6 +264,8 @@ def _joined(parts: list[Pairs]) -> Pairs:
 
     if len(parts) == 1:
         return parts[0]
+    if len({part.originals.shape[1:] for part in parts}) > 1:
+        raise DataError("It needs pictures of one size. Score those of each size by themselves.")
     names = [part.class_names for part in parts]
     known = [name for of_part in names if of_part is not None for name in of_part]
     return Pairs(

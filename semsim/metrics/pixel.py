@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsim.metrics.base import Judge, MetricSpec, Resources, Scores, check_pairs
+from semsim.metrics.base import Judge, MetricSpec, Resources, Scores, check_pairs, within
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -102,7 +102,7 @@ def _chunks(
         dtypes=("uint8", "float32", "float64"),
     )
     n = max(1, size // originals[0].numel())
-    both = (images.detach().cpu().split(n) for images in (originals, reconstructions))
+    both = (within(images).detach().cpu().split(n) for images in (originals, reconstructions))
     return ((a.numpy(), b.numpy()) for a, b in zip(*both, strict=True))
 
 

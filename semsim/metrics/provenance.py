@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from semsim.base.folders import shown
 from semsim.errors import WeightsError
 from semsim.weights import read_facts
 
@@ -51,7 +52,7 @@ class Training:
 
 def semsims(checkpoints: Path) -> list[str]:
     """Names of the SemSims in the folder `checkpoints`, their controls left out."""
-    names = sorted(path.stem for path in checkpoints.glob("*.safetensors"))
+    names = [path.stem for path in shown(checkpoints, "*.safetensors")]
     return [name for name in names if not control_in(name)]
 
 

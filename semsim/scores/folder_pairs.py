@@ -1,6 +1,7 @@
 """Pairs of images that belong to no set: two folders, matched name by name, and their scores."""
 
 import functools
+import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,9 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from semsim.base.alike import partners, written
+from semsim.base.folders import files_below
 from semsim.base.places import resolved
 from semsim.errors import DataError, WeightsError
-from semsim.images import is_image_file, read_image
+from semsim.images import Sight, is_image_file, look, notes_on, why_unread
 from semsim.metrics import Metric, Pairs, Reference, Resources, summarise
 from semsim.metrics.base import judged
 from semsim.progress import Progress, Report, silent
@@ -27,29 +30,36 @@ class FolderPairs:
 
     pairs: one row a pair that can be judged, columns as `scoring.PAIR_COLUMNS`; the class
         is the name of the image's own folder, None for an image at the top; attacked is None.
-    problems: a sentence for every file that was left out, naming it.
+        Those of one size follow each other. sizes: how many there are of each.
+    problems: a sentence for every file that was left out, naming it. notes: sentences on what was
+        done to pictures that are in.
     """
 
     pairs: pd.DataFrame
     problems: tuple[str, ...]
+    sizes: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def match_folders(originals: Path, reconstructions: Path) -> FolderPairs:
     """Pair the images of two folders by path below the folder, without the suffix.
 
-    Left out, and named: images without a partner, two files of one name, broken images, pairs of
-    two sizes, pairs of another size than most. Raises `DataError` where nothing is left.
+    Names that are the same word are one name, hidden files are none. Left out, and named: images
+    without a partner, two files of one name, broken images, kinds that are not read, pairs of two
+    sizes. Raises `DataError` where nothing is left.
     """
     left, problems = _images(resolved(originals))
     right, more = _images(resolved(reconstructions))
     problems += more
+    meant = partners(right, left)
+    right = {meant.get(name, name): path for name, path in right.items()}
     problems += [f"{left[name]} has no reconstruction." for name in left if name not in right]
     problems += [f"{right[name]} has no original." for name in right if name not in left]
-    both = sorted(set(left) & set(right))
-    sizes = {name: _size_of_pair(left[name], right[name]) for name in both}
-    problems += [size for size in sizes.values() if isinstance(size, str)]
-    kept, odd = _of_usual_size({n: s for n, s in sizes.items() if not isinstance(s, str)}, right)
-    problems += odd
+    pairs = {name: (left[name], right[name]) for name in sorted(set(left) & set(right))}
+    looked = {name: _looked(*of_name) for name, of_name in pairs.items()}
+    problems += [found for found in looked.values() if isinstance(found, str)]
+    sights = {name: found for name, found in looked.items() if not isinstance(found, str)}
+    kept = sorted(sights, key=lambda name: (sights[name][0].size, name))
     if not kept:
         listed = "\n".join(f"  {problem}" for problem in problems[:_SHOWN])
         raise DataError(f"No pair of images in {originals} and {reconstructions}:\n{listed}")
@@ -57,29 +67,43 @@ def match_folders(originals: Path, reconstructions: Path) -> FolderPairs:
     table = pd.DataFrame(rows, columns=list(PAIR_COLUMNS)).astype(
         {"class_name": object, "attacked": object}
     )
-    return FolderPairs(pairs=table, problems=tuple(problems))
+    counts = Counter(sights[name][0].size for name in kept)
+    return FolderPairs(
+        pairs=table,
+        problems=tuple(problems),
+        sizes=tuple(counts[size] for size in sorted(counts)),
+        notes=tuple(notes_on({name: sights[name] for name in sorted(kept)})),
+    )
 
 
 def folder_scores(
     found: FolderPairs, metrics: Sequence[Metric], resources: Resources, report: Report = silent
 ) -> pd.DataFrame:
     """`pair_scores` of two folders; `attrs` has, as `left_out`, the problems of the folders."""
-    pairs = functools.cache(lambda reference: read_pairs(referenced(found.pairs, reference)))
+    ends = list(itertools.accumulate(found.sizes))
+
+    @functools.cache
+    def pairs(reference: Reference) -> list[Pairs]:
+        rows = referenced(found.pairs, reference)
+        return [read_pairs(rows[end - n : end]) for n, end in zip(found.sizes, ends, strict=True)]
+
     table = pair_scores(referenced(found.pairs, "clean"), pairs, metrics, resources, report)
-    table.attrs["left_out"] = list(found.problems)
+    records = table.attrs | {"left_out": list(found.problems)}
+    table = table.sort_values("image_id", ignore_index=True)
+    table.attrs = records
     return table
 
 
 def pair_scores(
     rows: pd.DataFrame,
-    pairs: Callable[[Reference], Pairs],
+    pairs: Callable[[Reference], Sequence[Pairs]],
     metrics: Sequence[Metric],
     resources: Resources,
     report: Report = silent,
 ) -> pd.DataFrame:
     """`rows`, one a pair, with one more column a metric of images.
 
-    pairs: the images of the rows, as each reference makes them.
+    pairs: the images of the rows in their order, of one size each, as each reference makes them.
     `attrs` of the table, which Parquet keeps: for every metric its summary and what made it, or
     the reason why it is unavailable; metrics of sets have only that.
     """
@@ -94,19 +118,19 @@ def pair_scores(
 
 
 def _column(
-    metric: Metric, pairs: Callable[[Reference], Pairs], resources: Resources
+    metric: Metric, pairs: Callable[[Reference], Sequence[Pairs]], resources: Resources
 ) -> tuple[np.ndarray | None, dict[str, Any]]:
     """A metric's values and their record; no values, and the reason, where it is unavailable."""
     try:
         given = pairs(metric.spec.reference)
-        scores = judged(metric.prepare(resources), [given], metric.spec)
+        scores = judged(metric.prepare(resources), given, metric.spec)
         summary = summarise(scores.values)
     except (WeightsError, DataError) as error:
         return None, {"unavailable": str(error)}
     record = {
         "mean": summary.mean,
         "sd": summary.sd,
-        "n": len(given),
+        "n": sum(map(len, given)),
         "n_inf": summary.n_inf,
         "standard_error": scores.standard_error,
         "notes": list(scores.notes),
@@ -120,12 +144,16 @@ def _images(folder: Path) -> tuple[dict[str, Path], list[str]]:
     if not folder.is_dir():
         raise DataError(f"{folder} is not a folder.")
     found: dict[str, list[Path]] = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and is_image_file(path):
-            found.setdefault(path.relative_to(folder).with_suffix("").as_posix(), []).append(path)
+    problems = []
+    for path in filter(Path.is_file, files_below(folder).paths):
+        if is_image_file(path):
+            name = written(path.relative_to(folder).with_suffix("").as_posix())
+            found.setdefault(name, []).append(path)
+        elif why := why_unread(path):
+            problems.append(f"{path} {why}")
     if not found:
-        raise DataError(f"{folder} holds no image.")
-    problems = [
+        raise DataError(f"{folder} holds no image. {' '.join(problems[:_SHOWN])}".rstrip())
+    problems += [
         f"{' and '.join(path.name for path in paths)} in {paths[0].parent} have one name."
         for paths in found.values()
         if len(paths) > 1
@@ -133,31 +161,16 @@ def _images(folder: Path) -> tuple[dict[str, Path], list[str]]:
     return {name: paths[0] for name, paths in found.items() if len(paths) == 1}, problems
 
 
-def _size_of_pair(original: Path, reconstruction: Path) -> tuple[int, int] | str:
-    """(H, W) of both images, or what is wrong with them."""
+def _looked(original: Path, reconstruction: Path) -> tuple[Sight, Sight] | str:
+    """What both images are, or what is wrong with them."""
     try:
-        sizes = [tuple(read_image(path).shape[1:]) for path in (original, reconstruction)]
+        one, two = look(original), look(reconstruction)
     except DataError as error:
         return str(error)
-    (height, width), other = sizes
-    if sizes[0] != other:
-        return f"{original} is {width}×{height} but {reconstruction} is {other[1]}×{other[0]}."
-    return height, width
-
-
-def _of_usual_size(
-    sizes: dict[str, tuple[int, int]], images: dict[str, Path]
-) -> tuple[list[str], list[str]]:
-    """The names of the commonest size, and a sentence for each of the others."""
-    if not sizes:
-        return [], []
-    usual, _ = Counter(sizes.values()).most_common(1)[0]
-    odd = [
-        f"{images[name]} is {width}×{height} but most are {usual[1]}×{usual[0]}."
-        for name, (height, width) in sizes.items()
-        if (height, width) != usual
-    ]
-    return [name for name, size in sizes.items() if size == usual], odd
+    if one.size != two.size:
+        sides = [f"{width}×{height}" for height, width in (one.size, two.size)]
+        return f"{original} is {sides[0]} but {reconstruction} is {sides[1]}."
+    return one, two
 
 
 def _class(name: str) -> str | None:

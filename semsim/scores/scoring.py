@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.evidence import SCORE_COLUMNS
+from semsim.analysis.evidence import LEAKS, SCORE_COLUMNS
+from semsim.base.table_files import read_frame
 from semsim.base.whole import whole
 from semsim.device import cores, keep_freed_memory
 from semsim.errors import DataError, PictureError, WeightsError
@@ -42,6 +43,11 @@ from semsim.weights import sha256_of
 if TYPE_CHECKING:
     from torch import Tensor
 
+# Columns of tables that stay texts, whatever they look like.
+TEXTS = (
+    *("study", "dataset", "attack", "model", "metric", "image_id", "class_name", "annotator"),
+    *("answer", "weights", LEAKS),
+)
 FORMAT = "semsim-scores/2"  # part of every key: raise it where the same images get other values
 WEIGHTS = "weights"
 FACT_COLUMNS = ("dataset", "attack", "model", "metric", "n", "standard_error", "notes")
@@ -268,15 +274,12 @@ def _read_part(pairs: pd.DataFrame, originals: Callable[[tuple[Path, ...]], Tens
 
 
 def read_labels(path: Path, what: str = "labels") -> pd.DataFrame:
-    """The labels, or votes, in a Parquet file; `DataError` where there are none to be read."""
-    arrow()
-    try:
-        return pd.read_parquet(path)
-    except FileNotFoundError:
-        raise DataError(f"No {what} at {path}. Export them from a study.") from None
-    except (OSError, ValueError) as error:
-        why = f"{path} is not a readable Parquet file ({error}); export the {what} as one."
-        raise DataError(why) from error
+    """The labels, or votes, in a table; `DataError` where there are none to be read."""
+    if not path.is_file():
+        raise DataError(f"No {what} at {path}. Export them from a study.")
+    if path.suffix.lower() == ".parquet":
+        arrow()
+    return read_frame(path, DataError, texts=TEXTS)
 
 
 def score_key(metric: Metric, images: str, resources: Resources) -> str:

@@ -13,6 +13,7 @@ import pandas as pd
 from semsim.analysis.evidence import MODEL_KEY, model_key
 from semsim.analysis.human import recognised_by, response_by, verdict
 from semsim.analysis.result import Analysis, AnalysisSettings
+from semsim.base.folders import shown
 from semsim.comparison.compared import Scored, compared
 from semsim.comparison.foreign import directions_in, spec_of
 from semsim.comparison.list_judges import refused, weights_at_hand
@@ -277,7 +278,7 @@ def _version(context: ScienceContext, tables: StudyTables) -> str:
     scores = context.data / "scores"
     if scores.is_dir():  # a score once written stays as it is, so a new one changes the folder
         digest.update(str(scores.stat().st_mtime_ns).encode())
-    for path in sorted(context.checkpoints.glob("*")):
+    for path in shown(context.checkpoints):
         digest.update(f"{path.name} {path.stat().st_mtime_ns} {path.stat().st_size}".encode())
     return digest.hexdigest()
 

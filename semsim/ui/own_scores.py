@@ -8,17 +8,17 @@ import pandas as pd
 from fastapi import APIRouter, Body, Request
 from fastapi.responses import HTMLResponse
 
+from semsim.base.table_files import ENDINGS, read_texts
 from semsim.comparison.own_scores import Column, fitted, keep_own, kept_of, read_own, remove_own
 from semsim.errors import DataError, SemsimError
 from semsim.importers import uploads
-from semsim.importers.text_table import read_text_table
 from semsim.ui import ScienceContext, StudyChoice
 from semsim.ui.answers import said
 from semsim.ui.markup import pieces
 from semsim.words import counted
 
 HOME = "/studio/pictures/scores"
-KINDS = (".csv", ".tsv", ".txt", ".parquet")
+KINDS = (*ENDINGS, ".txt")
 MOST = 20 * 1000**2  # bytes of a table that the server reads while somebody waits
 _KEYS = ("dataset", "attack", "model", "image_id", "class_name")
 _HTML = pieces("own_scores.html")
@@ -120,7 +120,7 @@ def _table(context: ScienceContext, upload: str) -> uploads.Upload:
 
 def _columns(path: Path) -> list[dict[str, Any]]:
     """The columns of a table that may be scores: those that hold numbers, and what they hold."""
-    table = read_text_table(path)
+    table = read_texts(path, DataError)
     table.columns("model", "image_id")
     found = []
     for name in table.cells:

@@ -74,7 +74,7 @@ def test_any_table_survives(rows, ending, tmp_path):
     ("name", "content", "message"),
     [
         ("gone.csv", None, "is missing"),
-        ("a.xlsx", "", r"should end in .csv, .jsonl, .parquet; got '.xlsx'"),
+        ("a.ods", "", r"should end in .csv, .tsv, .xlsx, .jsonl, .parquet; got '.ods'"),
         ("a.parquet", "text", "cannot be read"),
         ("a.csv", "", "cannot be read"),
         ("a.csv", "other\n1\n", "lacks the columns n; it has other"),

@@ -261,9 +261,26 @@ def test_classes_that_people_read_as_one_word_are_refused(
     assert examine(replace(spec, task=Task.PAIR), [folder]).problems == ()  # no word is shown
 
 
-def test_letters_that_differ_in_case_are_two_words(tmp_path):
-    folder = write_set(tmp_path / "a", labels="aAbB", classes=tuple("aAbB"))
-    assert examine(SPEC, [folder]).problems == ()
+@pytest.mark.parametrize("same", ["CAT", "cat\u00a0", "c\u200bat"])
+def test_two_forms_of_one_word_are_refused_unless_they_are_shown_otherwise(tmp_path, same):
+    folder = write_set(tmp_path / "a", classes=("cat", same, "dog"), labels=("cat", same, "dog"))
+    assert any("read as the same word" in one for one in examine(SPEC, [folder]).problems)
+    spec = replace(SPEC, class_names={same: "big cat"})
+    assert not any("same word" in one for one in examine(spec, [folder]).problems)
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        *(("None", {}), (" NONE ", {}), ("none of these", {})),
+        ("Keines davon", {"texts": {"label.none": "keines davon"}}),
+        ("cat", {"class_names": {"cat": "None"}}),
+    ],
+)
+def test_a_class_that_reads_as_the_answer_none_is_refused(tmp_path, name, more):
+    folder = write_set(tmp_path / "a", classes=(name, "dog", "bird"), labels=(name, "dog", "bird"))
+    found = examine(replace(SPEC, **more), [folder]).problems
+    assert any("which is an answer; rename the class" in one for one in found)
 
 
 def test_simulated_annotators_need_a_jury(store, tmp_path, images):

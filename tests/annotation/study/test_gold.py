@@ -34,9 +34,9 @@ def test_what_is_copied_from_a_spreadsheet_may_hold_commas():
     ("content", "words"),
     [
         (None, "is missing"),
-        ("", "cannot be read"),
-        ("model,answer\n", "lacks the columns image_id"),
-        ("model,image_id,answer\na,cat, grey,cat\n", "more fields than its header"),
+        ("", "holds no row"),
+        ("model,answer\na,cat\n", "lacks the columns image_id"),
+        ("model,image_id,answer\na,cat, grey,cat\n", "line 2: has 4 cells.*quote cells"),
     ],
 )
 def test_what_is_no_such_table(tmp_path, content, words):
@@ -45,3 +45,10 @@ def test_what_is_no_such_table(tmp_path, content, words):
         path.write_text(content)
     with pytest.raises(StudyError, match=words):
         read_gold(path)
+
+
+def test_a_gold_table_may_come_out_of_a_spreadsheet(tmp_path):
+    path = tmp_path / "gold.csv"
+    path.write_text("sep=;\nmodel;image_id;answer\na ;007; cat\n", encoding="utf-16")
+    (row,) = read_gold(path)
+    assert (row.model, row.image_id, row.answer) == ("a", "007", "cat")

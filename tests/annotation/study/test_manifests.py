@@ -113,7 +113,7 @@ def test_no_row_is_a_problem(tmp_path):
     ("name", "content", "message"),
     [
         ("m.csv", "model,dataset\na,b\n", "lacks the columns attack, image_id"),
-        ("m.txt", "", "should end in .csv, .jsonl, .parquet"),
+        ("m.txt", "", "should end in .csv, .tsv, .xlsx, .jsonl, .parquet"),
         ("m.jsonl", "{", "cannot be read"),
         ("gone.csv", None, "is missing"),
     ],

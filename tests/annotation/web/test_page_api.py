@@ -583,3 +583,15 @@ def test_a_study_is_held_in_its_own_words(app, store, make_study):
     taken = TestClient(app).post(f"/join/{study.token}", data={"name": "mia"})
     assert "Mia gibt es schon." in taken.text
     assert "Abgemeldet" in browser.post("/sign-out").text
+
+
+@pytest.mark.parametrize("left", ["{{%PROLIFIC_PID%}}", "[ID]", ""])
+def test_a_link_with_an_unfilled_placeholder_lets_nobody_in(app, store, make_study, left):
+    study, sent, client = make_study(), {"PROLIFIC_PID": left}, TestClient(app)
+    for reply in (
+        client.get(f"/join/{study.token}", params=sent),
+        client.post(f"/join/{study.token}", data=sent),
+    ):
+        assert reply.status_code == 400
+        assert "left a placeholder in it" in reply.text
+    assert store.read(lambda tx: tx.query(AnnotatorRow).count()) == 0

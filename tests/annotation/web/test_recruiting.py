@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.web.recruiting import code_address, recruit_of
+from annotation.web.recruiting import code_address, placeholder_in, recruit_of
 
 PROLIFIC = {"PROLIFIC_PID": "5f1e", "STUDY_ID": "60aa", "SESSION_ID": "61bb"}
 TURK = {"workerId": "A2", "assignmentId": "3X", "hitId": "3H"}
@@ -27,3 +27,20 @@ def test_who_is_not_named_comes_by_the_usual_page(parameters):
 def test_the_code_is_put_into_the_address_where_it_belongs():
     assert code_address("https://a.b/c?cc={code}", "X Y&Z") == "https://a.b/c?cc=X%20Y%26Z"
     assert code_address("https://a.b/c", "X") == "https://a.b/c"
+
+
+@pytest.mark.parametrize("name", ["PROLIFIC_PID", "workerId", "participant", "SESSION_ID"])
+@pytest.mark.parametrize(
+    "left",
+    [
+        *("{{%PROLIFIC_PID%}}", "${e://Field/PROLIFIC_PID}", "[PROLIFIC_PID]", "%ID%", "", "  "),
+        *("<id>", "{id}", "__WORKER_ID__", "undefined", "NULL", "$id"),
+    ],
+)
+def test_a_placeholder_that_nobody_filled_in_is_found(name, left):
+    assert placeholder_in({**TURK, name: left}) == f"{name}={left.strip()}"
+
+
+@pytest.mark.parametrize("parameters", [{}, PROLIFIC, TURK, {"participant": "P 7"}, {"x": "[y]"}])
+def test_ids_are_no_placeholders(parameters):
+    assert placeholder_in(parameters) == ""

@@ -150,10 +150,22 @@ SCORES = scores_of({("psnr", "m"): {"1": 5.0}})
         (VOTES.drop(columns=["answer", "model"]), SCORES, "votes lacks the columns model, answer"),
         (VOTES, SCORES.drop(columns="value"), "scores lacks the columns value"),
         (VOTES.assign(model=[None, "m"]), SCORES, "1 row of the votes has no model"),
-        (VOTES.assign(recognised=["yes", "no"]), SCORES, "must be true or false"),
+        (
+            VOTES.assign(recognised=["yes", "perhaps"]),
+            SCORES,
+            "1 or 0; got 'perhaps' in row 2",
+        ),
         (VOTES.assign(recognised=[pd.NA, True]), SCORES, "1 counted vote does not say"),
-        (VOTES.assign(annotator="p0"), SCORES, "image_id 1, annotator p0"),
-        (VOTES, pd.concat([SCORES, SCORES]), "Two scores of PSNR are of the same dataset d"),
+        (
+            VOTES.assign(annotator="p0"),
+            SCORES,
+            "p0 gave .* 'cat' .row 1. and 'dog' .row 2.",
+        ),
+        (
+            VOTES,
+            pd.concat([SCORES, SCORES.assign(value=6.0)]),
+            "Two scores of PSNR are of the",
+        ),
         (VOTES, SCORES.assign(image_id=None), "PSNR: every score has an image_id; got 1"),
         (VOTES, SCORES.assign(metric="fid"), "FID: no score has an image_id; got 1 of 1"),
         (VOTES, SCORES.assign(value="high"), "value must be a number"),
@@ -186,3 +198,19 @@ def test_models_are_called_by_data_set_and_attack_only_where_there_are_several()
     several = pd.concat([images, images.assign(dataset="e")])
     assert short_labels(several)["e\na\nb"] == "b · e"
     assert model_key(images.iloc[0]) == "d\na\nb"
+
+
+def test_rows_that_were_sent_twice_count_once():
+    once, twice = (gather(pd.concat([VOTES] * n), pd.concat([SCORES] * n), ()) for n in (1, 2))
+    assert twice.recognised.counts.tolist() == once.recognised.counts.tolist() == [2]
+
+
+@pytest.mark.parametrize("words", [("yes", "no"), ("Ja", "NEIN "), (1, 0), ("1", "0.0")])
+def test_recognised_may_be_said_in_words_or_numbers(words):
+    said = gather(VOTES.assign(recognised=list(words)), SCORES, ())
+    assert said.recognised.values.tolist() == [1.0, 0.0]
+
+
+def test_none_is_none_however_it_is_written():
+    votes = VOTES.assign(answer=["cat", " None"])
+    assert gather(votes, SCORES, ()).none.values.tolist() == [0.0, 1.0]

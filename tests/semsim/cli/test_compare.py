@@ -334,3 +334,53 @@ def test_an_import_without_scores_asks_for_them(released, tmp_path):
     assert "without scores" in done.stderr
     given = run("compare", alone, released / "scores.parquet", *FEW)
     assert given.exit_code == 0, given.output
+
+
+def one_study(votes_ids, scores_ids):
+    votes = pd.DataFrame(
+        [(m, i, who) for m in "abcd" for i in range(3) for who in ("Ann", "Bob")],
+        columns=["model", "image_id", "annotator"],
+    )
+    votes["recognised"] = votes["image_id"] < votes["model"].map("dcba".index)
+    scores = votes[["model", "image_id"]].drop_duplicates()
+    scores = scores.assign(psnr=scores["model"].map({"a": 30.0, "b": 24, "c": 22, "d": 9}))
+    return (
+        votes.assign(image_id=votes["image_id"].map(votes_ids)),
+        scores.assign(image_id=scores["image_id"].map(scores_ids)),
+    )
+
+
+def test_tables_with_nothing_in_common_are_refused_and_zeros_are_matched_if_wanted(tmp_path):
+    tables = one_study("{:03}".format, str)
+    files = [tmp_path / "v.csv", tmp_path / "s.csv"]
+    for table, path in zip(tables, files, strict=True):
+        table.to_csv(path, index=False)
+    done = run("compare", *files, *FEW)
+    assert done.exit_code == 2
+    assert "for example, '0', the votes '000'" in done.stderr
+    assert "add --match-ids" in done.stderr
+    done = run("compare", *files, *FEW, "--match-ids")
+    assert done.exit_code == 0
+    assert "PSNR    4  1.0000" in done.stdout
+
+
+def test_models_that_no_vote_is_of_are_refused(tmp_path):
+    votes, scores = one_study(str, str)
+    files = [tmp_path / "v.csv", tmp_path / "s.csv"]
+    votes.to_csv(files[0], index=False)
+    scores.assign(model="net-" + scores["model"]).to_csv(files[1], index=False)
+    done = run("compare", *files, *FEW)
+    assert done.exit_code == 2
+    assert "No model of the scores is one of the votes" in done.stderr
+
+
+@pytest.mark.parametrize("how", [{"sep": ";", "decimal": ","}, {"sep": "\t", "encoding": "utf-16"}])
+def test_votes_and_scores_may_come_out_of_a_spreadsheet(tmp_path, how):
+    votes, scores = one_study(str, str)
+    votes["recognised"] = votes["recognised"].map({True: "ja", False: "nein"})
+    votes.assign(model=" " + votes["model"]).to_csv(tmp_path / "v.csv", index=False, **how)
+    scores.assign(model=scores["model"] + "\u00a0", psnr=scores["psnr"] + 0.5).to_csv(
+        tmp_path / "s.csv", index=False, **how
+    )
+    done = run("compare", tmp_path / "v.csv", tmp_path / "s.csv", *FEW)
+    assert "PSNR    4  1.0000" in done.stdout

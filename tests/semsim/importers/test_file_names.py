@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from semsim.errors import DataError
-from semsim.importers.file_names import Tree, below, files_below, id_and_label, image_name, listing
+from semsim.importers.file_names import Tree, below, id_and_label, image_name, listing
 
 
 @pytest.mark.parametrize(
@@ -78,20 +78,6 @@ def test_no_folder_is_an_error(tmp_path):
 def test_paths_elsewhere_are_named_whole():
     assert below(Path("/a/b"), Path("/a")) == "b"
     assert below(Path("/x/b"), Path("/a")) == "/x/b"
-
-
-def test_files_below_links_are_found_once_a_way_and_without_end(tmp_path, draw):
-    for name in "ab":
-        draw(tmp_path / f"tree/{name}/1.png")
-    (tmp_path / "tree/a/to-b").symlink_to(tmp_path / "tree/b")
-    (tmp_path / "tree/b/to-a").symlink_to(tmp_path / "tree/a")
-    (tmp_path / "tree/up").symlink_to(tmp_path)
-    (tmp_path / "tree/gone").symlink_to(tmp_path / "nothing")
-    assert [below(path, tmp_path / "tree") for path in files_below(tmp_path / "tree")] == [
-        *("a/1.png", "a/to-b/1.png", "a/to-b/to-a"),
-        *("b/1.png", "b/to-a/1.png", "b/to-a/to-b"),
-        *("gone", "up"),
-    ]
 
 
 def test_what_macs_leave_is_hidden_and_a_misnamed_file_is_told(tmp_path, draw):

@@ -93,7 +93,7 @@ def test_each_model_has_a_size_of_its_own(pair, tmp_path, draw):
     assert found.lost == (f"Nothing of enlarged can be used: {why}.",)
     odd = find([pair("a"), pair("b"), large("c", "one")])
     assert [str(one) for one in odd.unread] == [
-        "image c of one: it is 8×8 but most of its model are 6×6"
+        "image c of one: it is 8×8; a set has one size, here 6×6"
     ]
     assert odd.sets[0].pairs[2].original is None
 
@@ -187,7 +187,9 @@ def test_labels_point_to_where_the_images_will_be(pair, tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("a/b c", "a_b_c"), ("..", "_"), (".x", "x"), ("rec__3+4", "rec__3+4")],
+    [("a/b c", "a_b_c"), ("..", "_"), (".x", "x"), ("rec__3+4", "rec__3+4")]
+    + [(name, name) for name in ("模型一", "μοντέλο", "модель", "हिन्दी", "نموذج")]
+    + [("Ku\u0308che", "K\u00fcche"), ("型" * 90, "型" * 66)],
 )
 def test_slugs_are_names_of_folders(text, expected):
     assert slug(text) == expected

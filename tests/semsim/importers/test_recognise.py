@@ -3,6 +3,7 @@
 import gc
 import json
 import stat
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -186,7 +187,7 @@ def test_a_zip_of_as_much_as_is_imported_at_once_is_not_too_large(tmp_path):
 def test_a_folder_of_one_picture_or_one_byte_more_is_refused_before_any_is_opened(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("semsim.importers.image_sets.open_picture", None)
+    monkeypatch.setattr("semsim.importers.image_sets.look", None)
     many, large = tmp_path / "many", tmp_path / "large"
     (many / "net").mkdir(parents=True)
     for number in range(archives.MOST_PICTURES + 1):
@@ -235,10 +236,10 @@ def test_links_encryption_and_broken_archives_are_refused(tmp_path):
         archive.writestr("1.png", b"x" * 100)
     whole = path.read_bytes()
     path.write_bytes(whole.replace(b"x" * 100, b"y" * 100))  # its checksum is of another content
-    with pytest.raises(DataError, match="not a readable zip"):
+    with pytest.raises(DataError, match="not a readable archive"):
         plan_import(AUTO, path, "n")
     path.write_bytes(whole[:-30])  # cut off on the way
-    with pytest.raises(DataError, match=r"bad\.zip is not a readable zip .* pack it again"):
+    with pytest.raises(DataError, match=r"bad\.zip is not a readable archive .* pack it again"):
         plan_import(AUTO, path, "n")
     flags = bytearray(whole)
     flags[whole.index(b"PK\x01\x02") + 8] |= 1
@@ -325,3 +326,51 @@ def test_a_colon_in_a_name_leads_nowhere_and_a_drive_does(drop, tmp_path):
     path = zipped(drop, tmp_path / "drop.zip", wrap="C:")
     with pytest.raises(DataError, match="leads out of it"):
         plan_import(AUTO, path, "n")
+
+
+@pytest.mark.parametrize("ending", ["tar", "tar.gz", "tgz", "tar.xz", "tar.bz2"])
+def test_a_tar_is_read_as_its_folder_is(tmp_path, draw, ending):
+    for folder in ("originals", "m1"):
+        draw(tmp_path / f"s/{folder}/1.png")
+    mode = {"tar": "w", "tgz": "w:gz"}.get(ending, f"w:{ending[4:]}")
+    with tarfile.open(tmp_path / f"s.{ending}", mode) as packed:
+        packed.add(tmp_path / "s", "s")
+    plan = plan_import(AUTO, tmp_path / f"s.{ending}", "s", {})
+    assert [one.model for one in plan.found.sets] == ["m1"]
+    assert plan.complete
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
+@pytest.mark.parametrize("name", ["a/1.png"])
+def test_a_tar_that_leads_elsewhere_is_refused(tmp_path, kind, name):
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.linkname = kind, "/etc/passwd"
+    with tarfile.open(tmp_path / "s.tar", "w") as packed:
+        packed.addfile(entry)
+    with pytest.raises(DataError, match=r"leads out of it. Refused"):
+        plan_import(AUTO, tmp_path / "s.tar", "s", {})
+
+
+@pytest.mark.parametrize("name", ["../1.png", "/tmp/1.png"])
+def test_a_tar_with_a_path_out_of_it_is_refused(tmp_path, name):
+    with tarfile.open(tmp_path / "s.tgz", "w:gz") as packed:
+        packed.addfile(tarfile.TarInfo(name))
+    with pytest.raises(DataError, match=r"leads out of it. Refused"):
+        plan_import(AUTO, tmp_path / "s.tgz", "s", {})
+    assert not list(tmp_path.glob("*.png"))
+
+
+@pytest.mark.parametrize("name", ["s.7z", "s.RAR", "s.tar.zst", "votes.csv.gz"])
+def test_other_archives_are_to_be_unpacked_first(tmp_path, name):
+    (tmp_path / name).write_bytes(b"?" * 100)
+    with pytest.raises(DataError, match=f"{name} is an archive of a kind .* Unpack it first"):
+        plan_import(AUTO, tmp_path / name, "s", {})
+
+
+def test_a_zip_whose_names_are_composed_otherwise_is_matched(tmp_path, draw):
+    draw(tmp_path / "a.png")
+    with zipfile.ZipFile(tmp_path / "s.zip", "w") as packed:
+        for folder, name in (("originals", "\u00e9"), ("m1", "E\u0301")):
+            packed.write(tmp_path / "a.png", f"{folder}/{name}.png")
+    plan = plan_import(AUTO, tmp_path / "s.zip", "s", {})
+    assert (plan.found.counts["reconstructions"], plan.complete) == (1, True)

@@ -122,3 +122,30 @@ def test_classes_that_are_not_in_the_list_are_left_out():
     sieve = with_names(votes(("A", "0"), ("B", "7"), ("C", "none")), "answer", CLASSES, ("none",))
     assert sieve.rows["answer"].tolist() == ["cat", "none"]
     assert left_out(sieve) == {"row 1": "answer 7 is not in the list of classes"}
+
+
+def test_a_row_that_was_sent_twice_is_one_vote():
+    found = counted_votes(votes(("A", "cat"), ("B", "dog"), ("A", "Cat ")))
+    assert found.rows["annotator"].tolist() == ["A", "B"]
+    assert found.unread == ()
+    assert found.notes == (
+        "1 row repeats a vote of the same person on the same picture, which counts once.",
+    )
+
+
+def test_two_answers_of_one_person_are_named_with_both_rows():
+    found = counted_votes(votes(("A", "cat"), ("B", "cat"), ("A", "dog")))
+    assert found.rows["annotator"].tolist() == ["B"]
+    why = "A gave this image different answers: row 0 says 'cat'; row 2 says 'dog'"
+    assert left_out(found) == {"row 0": why, "row 2": why}
+
+
+def test_an_answer_is_right_however_it_is_written():
+    found = counted_votes(votes(("A", "CAT"), ("B", "cat\u00a0"), ("C", "cats")))
+    assert found.rows["recognised"].tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("name", ["none", "None", " NONE"])
+def test_a_class_called_none_is_refused(name):
+    with pytest.raises(DataError, match="as the answer that means none of these: rename the class"):
+        counted_votes(votes(("A", "cat", {"class_name": name})))

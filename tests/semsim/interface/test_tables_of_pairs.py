@@ -221,3 +221,12 @@ def test_an_image_without_a_partner_is_left_out_with_a_warning(tmp_path):
         found = semsim.score((tmp_path / "a", tmp_path / "b"), ["mse"])
     assert found["mse"].tolist() == [0, 0]
     assert len(found.attrs["left_out"]) == 1
+
+
+def test_what_rounding_left_outside_is_clamped_and_more_is_told_with_its_digits():
+    grey = torch.full((1, 3, 16, 16), 0.5)
+    above = torch.full((1, 3, 16, 16), 1.0)
+    table = semsim.score((grey, above + 1e-4), ["mse"])
+    assert table["mse"].tolist() == [0.25]
+    with pytest.raises(DataError, match=r"got values from 1\.00999\d* to 1\.00999\d*"):
+        semsim.score((grey, above + 0.01), ["mse"])

@@ -149,7 +149,7 @@ def test_labels_that_cannot_be_read_are_named(tmp_path):
     with pytest.raises(DataError, match=r"No labels at .*a\.parquet"):
         read_labels(tmp_path / "a.parquet")
     (tmp_path / "a.parquet").write_text("text")
-    with pytest.raises(DataError, match="not a readable Parquet"):
+    with pytest.raises(DataError, match="not a readable table"):
         read_labels(tmp_path / "a.parquet")
 
 

@@ -129,7 +129,7 @@ def test_what_is_too_large_to_be_read_while_somebody_waits_is_refused(client, ta
 
 def test_a_short_file_that_holds_more_rows_than_are_taken_is_refused(client, table, monkeypatch):
     came = upload(client, table.to_csv(index=False))
-    monkeypatch.setattr("semsim.importers.text_table.MOST_ROWS", len(table) - 1)
+    monkeypatch.setattr("semsim.base.table_files.MOST_ROWS", len(table) - 1)
     shown = client.get(f"{HOME}?study=1&upload={came}")
     assert shown.status_code == 200
     assert f"more than {len(table) - 1} rows" in shown.text

@@ -258,7 +258,7 @@ def test_a_drop_that_nobody_reads_says_why_and_asks_for_originals(client, tmp_pa
 def test_a_broken_zip_is_not_said_to_lack_anything(client):
     look = looked(client, sent(client, b"PK no zip", "broken.zip"))
     shown = page(client, f"{HOME}/plan/{look}")
-    assert "broken.zip is not a readable zip" in shown.text
+    assert "broken.zip is not a readable archive" in shown.text
     assert "The originals lie elsewhere?" not in shown.text
     assert "What do the pictures show?" not in shown.text
     assert "Could not be read: broken" in page(client, HOME).text

@@ -1,0 +1,243 @@
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from semsim.base.table_files import read_frame, read_texts, truth
+from semsim.errors import DataError
+
+
+def read_table(path):
+    return read_texts(path, DataError)
+
+
+def csv(tmp_path, text, encoding="utf-8"):
+    path = tmp_path / "votes.csv"
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_cells_are_text_and_rows_know_their_line(tmp_path, mark):
+    found = read_table(csv(tmp_path, f"a{mark}b\n007{mark} x y \n\n{mark}NA\n"))
+    assert found.cells.to_dict("index") == {
+        "line 2": {"a": "007", "b": "x y"},
+        "line 4": {"a": None, "b": "NA"},
+    }
+    assert found.unread == ()
+
+
+def test_rows_of_another_length_are_left_out_and_named(tmp_path):
+    found = read_table(csv(tmp_path, "a,b\n1,2\n3\n4,5,6\n"))
+    assert found.cells["a"].tolist() == ["1"]
+    assert [str(one) for one in found.unread] == [
+        "votes.csv line 3: has 1 cell, the header has 2",
+        "votes.csv line 4: has 3 cells, the header has 2",
+    ]
+
+
+def test_parquet_is_read_as_csv_would_be(tmp_path):
+    path = tmp_path / "votes.parquet"
+    pd.DataFrame(
+        {"id": [3.0, np.nan], "p": [0.25, 9.93685], "t": [True, None], "s": ["x", ""]}
+    ).to_parquet(path)
+    assert read_table(path).cells.to_dict("index") == {
+        "row 1": {"id": "3", "p": "0.25", "t": "True", "s": "x"},
+        "row 2": {"id": None, "p": "9.93685", "t": None, "s": None},
+    }
+
+
+def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path):
+    assert list(read_table(csv(tmp_path, "a\n1\n", "utf-8-sig")).cells) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no row"),
+        ("a,b\n", "holds no row"),
+        ("a,a\n1,2\n", "need a name each"),
+        ('a\n"1\n', "not a readable table"),
+    ],
+)
+def test_tables_without_names_or_rows_are_refused(tmp_path, text, message):
+    with pytest.raises(DataError, match=message):
+        read_table(csv(tmp_path, text))
+
+
+def test_other_encodings_and_files_are_refused(tmp_path):
+    with pytest.raises(DataError, match="not a readable table"):
+        read_table(csv(tmp_path, "a\n\x81\n", "latin-1"))
+    with pytest.raises(DataError, match=r"should be a table: CSV .*Excel"):
+        read_table(tmp_path / "votes.ods")
+    (tmp_path / "x.parquet").write_bytes(b"PAR1 broken")
+    with pytest.raises(DataError, match="not a readable table"):
+        read_table(tmp_path / "x.parquet")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("limit", "why"),
+    [("MOST_ROWS", "more than 3 rows.*cut the table"), ("MOST_CELLS", "more than 3 cells")],
+)
+def test_a_table_too_large_for_the_memory_is_refused(tmp_path, monkeypatch, ending, limit, why):
+    monkeypatch.setattr(f"semsim.base.table_files.{limit}", 3)
+    table, path = pd.DataFrame({"a": list("wxyz")}), tmp_path / f"x.{ending}"
+    getattr(table, f"to_{ending}")(path, index=False)
+    with pytest.raises(DataError, match=f"x.{ending} has {why}"):
+        read_table(path)
+    getattr(table[: 3 if limit == "MOST_ROWS" else 2], f"to_{ending}")(path, index=False)
+    assert read_table(path).cells["a"].tolist()[:2] == ["w", "x"]
+
+
+def test_no_more_of_a_long_table_is_read_than_is_taken(tmp_path, monkeypatch):
+    monkeypatch.setattr("semsim.base.table_files.MOST_ROWS", 3)
+    broken = "a\n" + "1\n" * 4 + '"never closed'
+    with pytest.raises(DataError, match="more than 3 rows"):
+        read_table(csv(tmp_path, broken))
+    monkeypatch.setattr("semsim.base.table_files.MOST_CELLS", 8)
+    with pytest.raises(DataError, match="more than 8 cells"):
+        read_table(csv(tmp_path, "a\n" + "," * 9))
+
+
+def test_lists_in_cells_are_refused(tmp_path):
+    pd.DataFrame({"a": [[1, 2]]}).to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(DataError, match="holds ndarray"):
+        read_table(tmp_path / "x.parquet")
+
+
+def test_absent_columns_are_named_beside_those_there_are(tmp_path):
+    table = read_table(csv(tmp_path, "a,b\n1,2\n"))
+    with pytest.raises(DataError, match=r"lacks the columns c, d. It has: a, b"):
+        table.columns("a", "c", "d")
+
+
+def test_what_a_parquet_file_says_often_is_held_once(tmp_path):
+    long = "i" * 20_000
+    table = pd.DataFrame({"a": [long] * 999 + [None], "b": [f" {n} " for n in range(1000)]})
+    table["c"] = [f"{n % 127}" for n in range(1000)]
+    table.set_axis([*range(1, 1000), 0]).to_parquet(tmp_path / "x.parquet")
+    cells = read_table(tmp_path / "x.parquet").cells
+    assert list(cells) == ["a", "b", "c"]
+    assert cells["a"][:-1].tolist() == [long] * 999
+    assert len({id(one) for one in cells["a"][:-1]}) == 1
+    assert cells["a"].iloc[-1] is None
+    assert cells["b"].tolist() == [str(n) for n in range(1000)]
+    assert cells["c"].tolist() == [str(n % 127) for n in range(1000)]
+
+
+def test_a_parquet_file_that_would_become_too_large_is_refused(tmp_path, monkeypatch):
+    pd.DataFrame({"a": ["x" * 999 + str(n) for n in range(999)]}).to_parquet(tmp_path / "x.parquet")
+    assert (tmp_path / "x.parquet").stat().st_size < 100_000
+    monkeypatch.setattr("semsim.base.table_files.MOST_BYTES", 100_000)
+    with pytest.raises(DataError, match=r"more than 100,000 bytes, unpacked\. So many"):
+        read_table(tmp_path / "x.parquet")
+
+
+TIDY = {"model": ["a", "b"], "id": ["007", "008"], "psnr": ["30.5", "9.25"]}
+
+
+def sheet(path, rows, *, inline=False):
+    """An Excel file with the texts and numbers of `rows` on its first sheet, and a second one."""
+    words = [cell for row in rows for cell in row if isinstance(cell, str)]
+
+    def cell(place, value):
+        at = f'r="{chr(65 + place[1])}{place[0] + 1}"'
+        if value is None:
+            return ""
+        if isinstance(value, bool):
+            return f'<c {at} t="b"><v>{value:d}</v></c>'
+        if not isinstance(value, str):
+            return f"<c {at}><v>{value}</v></c>"
+        if inline:
+            return f'<c {at} t="inlineStr"><is><t>{value}</t></is></c>'
+        return f'<c {at} t="s"><v>{words.index(value)}</v></c>'
+
+    main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    links = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    lines = [
+        f'<row r="{n + 1}">{"".join(cell((n, k), value) for k, value in enumerate(row))}</row>'
+        for n, row in enumerate(rows)
+    ]
+    with zipfile.ZipFile(path, "w") as book:
+        book.writestr(
+            "xl/workbook.xml",
+            f'<workbook {main} xmlns:r="{links}"><sheets><sheet name="votes" r:id="r2"/>'
+            f'<sheet name="notes" r:id="r1"/></sheets></workbook>',
+        )
+        book.writestr(
+            "xl/_rels/workbook.xml.rels",
+            '<Relationships><Relationship Id="r1" Target="worksheets/sheet1.xml"/>'
+            '<Relationship Id="r2" Target="worksheets/sheet2.xml"/></Relationships>',
+        )
+        shared = "".join(f"<si><r><t>{w[:1]}</t></r><r><t>{w[1:]}</t></r></si>" for w in words)
+        book.writestr("xl/sharedStrings.xml", f"<sst {main}>{shared}</sst>")
+        for number, body in (("1", ""), ("2", "".join(lines))):
+            book.writestr(
+                f"xl/worksheets/sheet{number}.xml",
+                f"<worksheet {main}><sheetData>{body}</sheetData></worksheet>",
+            )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("model,id,psnr\na,007,30.5\nb,008,9.25\n", "utf-8"),
+        ("model;id;psnr\na;007;30,5\nb;008;9,25\n", "utf-8-sig"),
+        ("sep=;\nmodel;id;psnr\na;007;30,5\nb;008;9,25\n", "utf-8"),
+        ("model\tid\tpsnr\r\na\t007\t30.5\r\nb\t008\t9.25\r\n", "utf-16"),
+        ("model\tid\tpsnr\na\t007\t30,5\nb\t008\t9,25\n", "utf-16-be"),
+        ("\n model , id\u00a0,psnr,,\na ,007, 30.5,,\n,,,,\nb,008,9.25,,\n,,,,\n", "utf-8"),
+    ],
+)
+def test_a_table_is_the_same_however_it_is_written(tmp_path, text, encoding):
+    table = read_table(csv(tmp_path, text, encoding))
+    assert table.cells.to_dict("list") == TIDY
+    assert (table.unread, table.remarks) == ((), ())
+    if not text.startswith("\n"):
+        frame = read_frame(tmp_path / "votes.csv", DataError, texts=("model", "id"))
+        assert frame.to_dict("list") == {**TIDY, "psnr": [30.5, 9.25]}
+
+
+def test_letters_of_old_windows_are_read_and_it_is_said(tmp_path):
+    table = read_table(csv(tmp_path, "name\nÄnne – é\n", "cp1252"))
+    assert table.cells["name"].tolist() == ["Änne – é"]
+    assert "not UTF-8 and was read as Latin-1" in table.remarks[0]
+
+
+def test_a_comma_is_a_decimal_one_only_where_no_point_is(tmp_path):
+    table = read_table(csv(tmp_path, "a;b\n1,5;2.5\n"))
+    assert table.cells.to_dict("list") == {"a": ["1,5"], "b": ["2.5"]}
+
+
+@pytest.mark.parametrize("inline", [True, False])
+def test_an_excel_sheet_is_read_as_csv(tmp_path, inline):
+    rows = [["model", "id", "psnr", "seen"], ["a", "007", 30.5, True], [None] * 4]
+    rows += [["b", "008", 9.25, False]]
+    table = read_table(sheet(tmp_path / "t.xlsx", rows, inline=inline))
+    assert table.cells.to_dict("list") == {**TIDY, "seen": ["true", "false"]}
+    assert table.cells.index.tolist() == ["row 2", "row 4"]
+    assert table.remarks == ("Of the 2 sheets of t.xlsx the first was read.",)
+    frame = read_frame(tmp_path / "t.xlsx", DataError, texts=("id",))
+    assert frame["psnr"].tolist() == [30.5, 9.25]
+    assert frame["id"].tolist() == ["007", "008"]
+
+
+def test_what_is_called_a_sheet_and_is_none_is_refused(tmp_path):
+    (tmp_path / "t.xlsx").write_bytes(b"PK")
+    with pytest.raises(DataError, match=r"not a readable table .* Save it as CSV"):
+        read_table(tmp_path / "t.xlsx")
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        *(("Yes", True), ("ja ", True), ("WAHR", True), (1, True), ("1.0", True), (True, True)),
+        *(("no", False), ("Nein", False), (0.0, False), ("faux", False)),
+        *(("perhaps", None), ("2", None), (None, None), ("", None)),
+    ],
+)
+def test_yes_and_no_in_words_and_numbers(cell, said):
+    assert truth(cell) is said
