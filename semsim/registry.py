@@ -4,8 +4,9 @@ Written as text, as in `invgrad:fast,steps=200`, it is a name with the settings 
 """
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from difflib import get_close_matches
 from functools import cache
 from pkgutil import resolve_name
 from types import NoneType
@@ -16,6 +17,18 @@ from semsim.errors import SettingsError, UnknownNameError
 T = TypeVar("T")
 Registered = Mapping[str, Any]
 _WORDS = {"true": True, "false": False}
+
+
+def unknown(kind: str, name: str, known: Iterable[str], more: str = "") -> str:
+    """Return the sentence on a `name` that no `kind` has, the nearest of `known` first.
+
+    >>> unknown("metric", "pnsr", ["mse", "psnr"])
+    "No metric is called 'pnsr'. Did you mean psnr? Known: mse, psnr."
+    """
+    names = list(known)
+    near = " or ".join(get_close_matches(str(name), names))
+    meant = f" Did you mean {near}?" if near else ""
+    return f"No {kind} is called {name!r}.{meant} Known: {', '.join(names) or 'none'}{more}."
 
 
 class Registry(Mapping[str, T], Generic[T]):
@@ -33,8 +46,7 @@ class Registry(Mapping[str, T], Generic[T]):
         try:
             found = self._entries[name]
         except KeyError:
-            known = ", ".join(sorted(self._entries))
-            raise UnknownNameError(f"No {self.kind} is called {name!r}. Known: {known}.") from None
+            raise UnknownNameError(unknown(self.kind, name, sorted(self._entries))) from None
         return resolve_name(found) if isinstance(found, str) else found
 
     def __contains__(self, name: object) -> bool:

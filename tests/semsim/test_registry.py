@@ -23,7 +23,7 @@ def test_builds_with_defaults_and_with_settings():
 def test_a_wrong_name_lists_the_right_ones():
     with pytest.raises(UnknownNameError) as caught:
         build(REGISTRY, "nosie")
-    assert str(caught.value) == "No toy is called 'nosie'. Known: noise."
+    assert str(caught.value) == "No toy is called 'nosie'. Did you mean noise? Known: noise."
 
 
 def test_a_wrong_setting_lists_the_right_ones():
