@@ -145,6 +145,7 @@ class JudgeOfParts(Protocol):
         ...
 
 
+@runtime_checkable
 class Metric(Protocol):
     """What makes a judge of pairs; one of the registry is its settings, a frozen dataclass."""
 

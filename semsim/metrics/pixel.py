@@ -80,10 +80,9 @@ def decibels(errors: np.ndarray) -> np.ndarray:
 
 
 def psnr_scores(values: np.ndarray, equal: str = "equal their original") -> Scores:
-    """`values`, (N,) in dB, with a note on how many are infinite, which are `equal`, in words."""
-    identical = int(np.isinf(values).sum())
-    note = f"{identical} of {len(values)} reconstructions {equal}: PSNR is infinite"
-    return Scores(values=values, notes=(note,) if identical else ())
+    """Return `values`, (N,) in dB, with a note where some are infinite, which are `equal`."""
+    note = f"PSNR is infinite where reconstructions {equal}"
+    return Scores(values=values, notes=(note,) if np.isinf(values).any() else ())
 
 
 def exact_chunks(
