@@ -14,7 +14,7 @@ from semsim.attacks.per_sample import parameter_gradients
 from semsim.campaign.cell import attacked
 from semsim.defences.strategies import read_strategy
 from semsim.device import exact_device, pick_device
-from semsim.errors import AttackFailedError, DataError, UnknownNameError
+from semsim.errors import AttackFailedError, DataError
 from semsim.metrics.base import checked_images, described
 from semsim.progress import Report, silent
 from semsim.registry import unknown
@@ -95,7 +95,7 @@ def _share(network: nn.Module, shared: str | Sequence[str] | None) -> None:
     ]
     for name in names:
         if name not in (*known, ALL):
-            raise UnknownNameError(unknown("parameter or module of the model", name, known))
+            raise unknown("parameter or module of the model", name, known)
     for name, one in network.named_parameters():
         inside = any(each == ALL or f"{name}.".startswith(f"{each}.") for each in names)
         one.requires_grad_(inside and one.is_floating_point())
