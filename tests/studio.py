@@ -46,11 +46,11 @@ COPIES.set_forkserver_preload(["app", *_LATE])
 
 
 @contextmanager
-def browser() -> Iterator[Browser]:
-    """A headless Chromium."""
+def browser(*more: str) -> Iterator[Browser]:
+    """A headless Chromium, with `more` flags."""
     path = needed("Chromium")  # none is downloaded
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=list(CHROMIUM_FLAGS))
+        chromium = playwright.chromium.launch(executable_path=path, args=[*CHROMIUM_FLAGS, *more])
         opened = chromium.new_context
 
         def patient(**settings: Any) -> BrowserContext:
