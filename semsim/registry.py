@@ -19,7 +19,7 @@ Registered = Mapping[str, Any]
 _WORDS = {"true": True, "false": False}
 
 
-def unknown(kind: str, name: str, known: Iterable[str], more: str = "") -> UnknownNameError:
+def unknown(kind: str, name: object, known: Iterable[str], more: str = "") -> UnknownNameError:
     """Return the error on a `name` that no `kind` has, the nearest of `known` first.
 
     >>> str(unknown("metric", "pnsr", ["mse", "psnr"]))
@@ -30,7 +30,7 @@ def unknown(kind: str, name: str, known: Iterable[str], more: str = "") -> Unkno
     return UnknownNameError(f"{told}Known: {', '.join(names) or 'none'}{more}.")
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: object, known: Iterable[str]) -> str:
     """Return " Did you mean …?" with those of `known` that `name` may be a slip for, or ""."""
     names, typed = list(known), str(name).lower()
     longer = [one for one in names if typed and one.lower().startswith(typed)][:3]

@@ -1,8 +1,9 @@
 """`semsim.attack`: what one gradient of any torch classifier gives away of one image."""
 
 import copy
+import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -160,7 +161,8 @@ def attack(
     # One that was made in inference mode takes no part in gradients; its copy does.
     image = checked_images("image", image, ()).detach().clone()
     tool, shield = read_attack(attack), read_strategy(defence)
-    made = Classifier(model, *_normalisation(len(image), mean, std), shared)
+    by = (_per_channel("mean", mean, image), _per_channel("std", std, image))
+    made = Classifier(model, *by, shared)
     place = pick_device(device)
     made = made.to(exact_device(place) if made.mean.dtype == torch.float64 else place)
     classes = _classes(made, image)
@@ -180,16 +182,14 @@ def attack(
     return replace(found, image=found.image.detach().cpu(), seen_parameters=share)
 
 
-def _normalisation(
-    channels: int, *given: Sequence[float] | None
-) -> Iterator[Sequence[float] | Tensor]:
-    """Mean and standard deviation, one value a channel; 0 and 1 where they are left out."""
-    for name, values, plain in zip(("mean", "std"), given, (0.0, 1.0), strict=True):
-        found = torch.tensor([plain]) if values is None else torch.as_tensor(values).flatten()
-        good = found.isfinite() & ((found > 0) | (name == "mean"))
-        if len(found) not in (1, channels) or not good.all():
-            raise DataError(f"{name} must be {channels} numbers, std above 0; got {values!r}.")
-        yield found
+def _per_channel(name: str, given: Sequence[float] | None, image: Tensor) -> Sequence[float]:
+    """Mean or standard deviation, one value a channel; 0 or 1 where it is left out."""
+    usual = [float(name == "std")]
+    found = usual if given is None else torch.as_tensor(given).flatten().tolist()
+    good = all(map(math.isfinite, found)) and (name == "mean" or min(found, default=0) > 0)
+    if len(found) not in (1, len(image)) or not good:
+        raise DataError(f"{name} must be {len(image)} numbers, std above 0; got {given!r}.")
+    return found
 
 
 def _class(label: Any, classes: int) -> int:

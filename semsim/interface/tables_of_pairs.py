@@ -131,7 +131,7 @@ class _Own:
 
 def score(
     pairs: PairsGiven,
-    metrics: Sequence[Named] = ("mse", "psnr", "ssim"),
+    metrics: Named | Sequence[Named] = ("mse", "psnr", "ssim"),
     *,
     checkpoints: Folder = CHECKPOINTS,
     device: str = "auto",
@@ -166,7 +166,9 @@ def score(
     1        1  0.25
     """
     resources = Resources(checkpoints=Path(checkpoints), device=pick_device(device))
-    wanted = [_metric(one) for one in (metrics if isinstance(metrics, list | tuple) else [metrics])]
+    if isinstance(metrics, str) or not isinstance(metrics, Sequence):
+        metrics = [metrics]
+    wanted = [_metric(one) for one in metrics]
     for metric in wanted:
         metric.files(resources)  # what is missing is told before anything is computed
     sets = _sets(pairs)
