@@ -6,6 +6,7 @@
 # make bench  makes the tables of benchmarks/README.md again and goes on where it ended (ARGS='--only startup', ARGS=--list)
 # make docs   builds docs/ into site/, strictly
 # make pins   compiles the requirements from the ranges of pyproject.toml (ARGS=--upgrade: newest)
+# make space  lays a folder for a Hugging Face Space (DIR=…), with torch for the CPU
 # make formats sets up .venv/formats, with the libraries that read the exports
 PYTHON ?= python3
 HOST   ?= 127.0.0.1
@@ -19,7 +20,7 @@ LOCAL   = $(if $(filter 127.0.0.1 localhost ::1,$(HOST)),--local)
 # Else every process that is started would compile the project anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run test test-all test-slow bench check lint types docs demo demo-semsim flower formats pins clean help
+.PHONY: space run test test-all test-slow bench check lint types docs demo demo-semsim flower formats pins clean help
 
 help:
 	@grep -E '^# make' Makefile | sed 's/^# //'
@@ -63,6 +64,19 @@ flower formats: %: .venv/%.stamp
 
 run: .venv/run.stamp
 	$(BIN)/semsim-studio serve $(LOCAL) --host $(HOST) --port $(PORT) $(ARGS)
+
+# Old modules go, what git keeps in the folder stays.
+space:
+	@test -n "$(DIR)" || { echo "Name the folder: make space DIR=../my-space"; exit 1; }
+	mkdir -p "$(DIR)"
+	rm -rf "$(DIR)/semsim" "$(DIR)/annotation" "$(DIR)/data"
+	tar -c --exclude=__pycache__ app.py semsim annotation data/demo LICENSE checkpoints/manifest.json checkpoints/demo.* | tar -x -C "$(DIR)"
+	cp deploy/space/space.py "$(DIR)/space.py"
+	cp deploy/space/gitattributes "$(DIR)/.gitattributes"
+	sed "s/GRADIO/$$(sed -n 's/^gradio==//p' requirements.txt)/" deploy/space/README.md > "$(DIR)/README.md"
+	{ echo "--extra-index-url https://download.pytorch.org/whl/cpu"; \
+		sed -E 's/^(torch|torchvision)==.*/&+cpu/' requirements.txt; } > "$(DIR)/requirements.txt"
+	@echo "Push $(DIR) as it is: hf upload OWNER/NAME $(DIR) --repo-type space"
 
 lint: .venv/test.stamp
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 """What a researcher decides before a study starts: the settings its protocol is made of."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -12,6 +13,7 @@ from annotation.tasks.wording import PLAIN, Wording, flaws
 from annotation.texts import flaw_of_class
 from semsim.base.alike import alike
 
+_SITE = re.compile(r"https://(\*\.)?[A-Za-z0-9.-]+(:\d+)?")
 _UNTITLED = PLAIN("label.untitled")
 MAX_LIST_SIZE = 20  # one key each on the 4 × 5 block of the keyboard
 
@@ -268,6 +270,13 @@ class StudySpec:
         "", "Completion address", "Where people go on to at the end; {code} stands for the code."
     )
 
+    framed_by: str = setting(
+        "",
+        "Sites that may frame it",
+        "Sites, spaces between, that may show the study inside a page of theirs, such as "
+        "https://worker.mturk.com. Empty: none may, and only the link works.",
+    )
+
     # In which words (annotation.tasks.wording)
     texts: Mapping[str, str] = field(
         default_factory=dict,
@@ -412,6 +421,11 @@ class StudySpec:
             (
                 bool(self.completion_url) and not self.completion_url.startswith("https://"),
                 f"The completion address must start with https://; got {self.completion_url!r}.",
+            ),
+            (
+                not all(map(_SITE.fullmatch, self.framed_by.split())),
+                "Sites that may frame the study are addresses such as https://worker.mturk.com, "
+                f"spaces between; got {self.framed_by!r}.",
             ),
         )
 

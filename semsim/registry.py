@@ -4,8 +4,9 @@ Written as text, as in `invgrad:fast,steps=200`, it is a name with the settings 
 """
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from difflib import get_close_matches
 from functools import cache
 from pkgutil import resolve_name
 from types import NoneType
@@ -16,6 +17,25 @@ from semsim.errors import SettingsError, UnknownNameError
 T = TypeVar("T")
 Registered = Mapping[str, Any]
 _WORDS = {"true": True, "false": False}
+
+
+def unknown(kind: str, name: object, known: Iterable[str], more: str = "") -> UnknownNameError:
+    """Return the error on a `name` that no `kind` has, the nearest of `known` first.
+
+    >>> str(unknown("metric", "pnsr", ["mse", "psnr"]))
+    "No metric is called 'pnsr'. Did you mean psnr? Known: mse, psnr."
+    """
+    names = list(known)
+    told = f"No {kind} is called {name!r}.{nearest(name, names)} "
+    return UnknownNameError(f"{told}Known: {', '.join(names) or 'none'}{more}.")
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """Return " Did you mean …?" with those of `known` that `name` may be a slip for, or ""."""
+    names, typed = list(known), str(name).lower()
+    longer = [one for one in names if typed and one.lower().startswith(typed)][:3]
+    near = " or ".join(longer or get_close_matches(typed, names))
+    return f" Did you mean {near}?" if near else ""
 
 
 class Registry(Mapping[str, T], Generic[T]):
@@ -33,8 +53,7 @@ class Registry(Mapping[str, T], Generic[T]):
         try:
             found = self._entries[name]
         except KeyError:
-            known = ", ".join(sorted(self._entries))
-            raise UnknownNameError(f"No {self.kind} is called {name!r}. Known: {known}.") from None
+            raise unknown(self.kind, name, sorted(self._entries)) from None
         return resolve_name(found) if isinstance(found, str) else found
 
     def __contains__(self, name: object) -> bool:
@@ -138,12 +157,18 @@ def build(registry: Mapping[str, Any], name: str, settings: Mapping[str, Any] | 
     plugin = registry[name]
     settings = dict(settings or {})
     known = [f.name for f in fields(plugin)]
-    unknown = sorted(set(settings) - set(known))
-    if unknown:
-        raise SettingsError(f"{name!r} has no setting {unknown[0]!r}. It has: {', '.join(known)}.")
+    odd = sorted(set(settings) - set(known))
+    if odd:
+        raise _no_setting(name, odd[0], known)
     made = plugin(**settings)
     check_settings(made)
     return made
+
+
+def _no_setting(name: str, key: str, known: Iterable[str]) -> SettingsError:
+    return SettingsError(
+        f"{name!r} has no setting {key!r}.{nearest(key, known)} It has: {', '.join(known)}."
+    )
 
 
 def read_plugin(
@@ -221,7 +246,8 @@ def _preset(name: str, chosen: str, presets: Mapping[str, Registered]) -> dict[s
     if chosen not in presets:
         known = ", ".join(presets) or "none"
         raise SettingsError(
-            f"{name!r} has no preset {chosen!r}. Presets: {known}. Settings are key=value."
+            f"{name!r} has no preset {chosen!r}.{nearest(chosen, presets)} Presets: {known}. "
+            "Settings are key=value."
         )
     return dict(presets[chosen])
 
@@ -229,7 +255,7 @@ def _preset(name: str, chosen: str, presets: Mapping[str, Registered]) -> dict[s
 def _value(plugin: Any, name: str, key: str, text: str) -> Any:
     known: dict[str, Field] = {field.name: field for field in fields(plugin)}
     if key not in known:
-        raise SettingsError(f"{name!r} has no setting {key!r}. It has: {', '.join(known)}.")
+        raise _no_setting(name, key, known)
     default = known[key].default
     given = _literal(text)
     if default is None:

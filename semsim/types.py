@@ -193,6 +193,8 @@ class Reconstruction:
         before it was used, and which `image` undoes; None where the attack does not estimate it.
     blown_up: whether the solution, before it was clamped, was farther from grey than any picture.
     solver: which of its solvers gave `image`, where the attack has several; else "".
+    seen_parameters: share of the model's parameters whose gradient the attacker saw, in [0, 1];
+        None where it was not counted.
     """
 
     image: Tensor
@@ -202,6 +204,7 @@ class Reconstruction:
     shift: tuple[int, int] | None = None
     blown_up: bool = False
     solver: str = ""
+    seen_parameters: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

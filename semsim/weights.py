@@ -22,8 +22,9 @@ from semsim.base.places import BROUGHT
 from semsim.base.places import CHECKPOINTS as CHECKPOINTS
 from semsim.base.records import check_format, read_record
 from semsim.base.whole import whole, write_bytes
-from semsim.errors import UnknownNameError, WeightsError
+from semsim.errors import WeightsError
 from semsim.progress import Progress, Report, silent
+from semsim.registry import unknown
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -79,8 +80,7 @@ def weight_file(name: str, checkpoints: Path = CHECKPOINTS) -> WeightFile:
     """The manifest entry called `name`; `UnknownNameError` names the others on a miss."""
     manifest = read_manifest(checkpoints)
     if name not in manifest:
-        known = ", ".join(sorted(manifest))
-        raise UnknownNameError(f"No weight file is called {name!r}. Known: {known}.")
+        raise unknown("weight file", name, sorted(manifest))
     return manifest[name]
 
 

@@ -46,11 +46,14 @@ COPIES.set_forkserver_preload(["app", *_LATE])
 
 
 @contextmanager
-def browser() -> Iterator[Browser]:
-    """Open a headless Chromium, whose pages do not move: what moves takes a core from the rest."""
+def browser(*more: str) -> Iterator[Browser]:
+    """Open a headless Chromium, with `more` flags, whose pages do not move.
+
+    What moves takes a core from the rest.
+    """
     path = needed("Chromium")  # none is downloaded
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=list(CHROMIUM_FLAGS))
+        chromium = playwright.chromium.launch(executable_path=path, args=[*CHROMIUM_FLAGS, *more])
         opened = chromium.new_context
 
         def patient(**settings: Any) -> BrowserContext:

@@ -41,6 +41,7 @@ AMENDABLE = frozenset(
         "check_attempts",
         "completion_code",
         "completion_url",
+        "framed_by",
         "texts",
         "view",
         "image_scale",

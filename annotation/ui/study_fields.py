@@ -165,6 +165,7 @@ _MORE: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "check_attempts",
             "completion_code",
             "completion_url",
+            "framed_by",
         ),
     },
 }

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, Form, HTTPException, Request, Response
 from fastapi.responses import RedirectResponse
@@ -40,11 +41,16 @@ from annotation.errors import (
 )
 from annotation.store import Store, password_tries
 from annotation.texts import fit
+from annotation.web.framing import keep
 from annotation.web.guard import LOGIN, is_same_origin, why_foreign
 from annotation.web.root_path import rooted
 from annotation.web.templates import page
 
 HOME = "/studio/"
+NO_COOKIES = (
+    "If you have just signed in, this browser keeps no cookies of this site. Allow them, in a "
+    "private window too, and sign in again."
+)
 # Wrong passwords of one address under all names together; what it asks for costs much.
 ADDRESS_FREE, ADDRESS_LONGEST, ADDRESS_CROWD = 20, 2.0, 20
 ADDRESS_KNOWN_SECONDS = 180 * 24 * 3600.0  # from the last time somebody signed in from it
@@ -120,7 +126,8 @@ class _Accounts:
         goes_to = own_path(next)
         if self._account(request) is not None:
             return RedirectResponse(rooted(goes_to), 303)
-        return page("login.html", goes_to=goes_to, name="", problem="")
+        again = urlsplit(request.headers.get("referer", "")).path == rooted(LOGIN)
+        return page("login.html", goes_to=goes_to, name="", problem=NO_COOKIES if again else "")
 
     async def login(
         self, request: Request, name: Text = "", password: Text = "", next: Text = HOME
@@ -323,15 +330,8 @@ def _key(name: str, address: str) -> str:
 
 def _signed_in(request: Request, session: Session, goes_to: str) -> Response:
     response = RedirectResponse(rooted(goes_to), 303)
-    response.set_cookie(
-        ACCOUNT_COOKIE,
-        session.token,
-        max_age=int(LONGEST_SESSION.total_seconds()),  # the server ends it earlier if unused
-        path=rooted("/"),
-        httponly=True,
-        samesite="lax",
-        secure=request.url.scheme == "https",
-    )
+    lasts = int(LONGEST_SESSION.total_seconds())  # the server ends it earlier if unused
+    keep(response, request, ACCOUNT_COOKIE, session.token, lasts)
     return response
 
 

@@ -39,6 +39,7 @@ from annotation.study import passage as phases
 from annotation.study.labelling import MOST_ITEMS
 from annotation.texts import LONGEST_ANSWER, fit, fit_json, sendable
 from annotation.web import downloads, label_page
+from annotation.web.framing import framable
 from annotation.web.guard import (
     ANNOTATOR_COOKIE,
     SIGN_OUT,
@@ -254,7 +255,8 @@ class _Annotators:
             return RedirectResponse(rooted(SIGNED_OUT), 303)
         if annotator.step not in (*AT_WORK, Step.DONE):
             return RedirectResponse(rooted(BEGIN), 303)
-        return label_page.page(self._about(annotator))
+        sites = study.get_study(self.store, annotator.study_id).spec.framed_by
+        return framable(label_page.page(self._about(annotator)), sites)
 
     def worker(self) -> Response:
         """The script that shows the page without a network; it may do so for /label only."""

@@ -16,7 +16,7 @@ from annotation.domain import Study, StudyProgress
 from annotation.store import Store
 from annotation.study import labelling
 from annotation.web import this_process
-from annotation.web.root_path import rooted
+from annotation.web.framing import keep
 from annotation.web.templates import fill, page
 
 STUDY_COOKIE = "studio_study"
@@ -120,10 +120,7 @@ def router(context: FrameContext) -> APIRouter:
         answer = HTMLResponse(_side_bar(context, request, chosen, at))
         answer.headers[this_process.HEADER] = this_process.name()
         if chosen and request.query_params.get("study") == chosen:
-            place = rooted("/studio")
-            answer.set_cookie(
-                STUDY_COOKIE, chosen, path=place, httponly=True, samesite="lax", max_age=2**25
-            )
+            keep(answer, request, STUDY_COOKIE, chosen, 2**25, path="/studio")
         return answer
 
     def glossary_page() -> Response:

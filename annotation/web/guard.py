@@ -17,7 +17,7 @@ from annotation.accounts.access import ACCOUNT_COOKIE, LOOPBACK, Who
 from annotation.domain import Annotator
 from annotation.errors import AnnotationError
 from annotation.texts import is_fit, sendable
-from annotation.web import this_process
+from annotation.web import framing, this_process
 from annotation.web.framed import trouble
 from annotation.web.root_path import bare, rooted
 from annotation.web.templates import page
@@ -289,7 +289,9 @@ def _with_headers(send: Send, headers: Mapping[str, str]) -> Send:
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             found = MutableHeaders(scope=message)
+            own = found.get(framing.POLICY, "")
             found.update(headers)
+            found[framing.POLICY] = framing.ancestors(headers[framing.POLICY], own)
             if found.get("content-type", "").startswith("text/html"):
                 found["Cache-Control"] = "no-store"  # nobody goes back to it once signed out
         await send(message)

@@ -31,6 +31,7 @@ from annotation.study import labelling as study
 from annotation.study import passage as phases
 from annotation.tasks.wording import PLAIN
 from annotation.texts import UNFIT, is_fit
+from annotation.web.framing import framable, keep
 from annotation.web.guard import ANNOTATOR_COOKIE, SIGNED_OUT
 from annotation.web.recruiting import Recruit, code_address, placeholder_in, recruit_of
 from annotation.web.root_path import rooted
@@ -120,7 +121,7 @@ class Pages:
             problem, taken = about.spec.wording.told(error), _asks_for_link(error, form)
             status = _REFUSED.get(type(error), 403)
             return _join_page(about, recruit, status, name=name, problem=problem, taken=taken)
-        return _let_in(request, signed_in)
+        return _let_in(request, signed_in, about.spec.framed_by)
 
     @asynccontextmanager
     async def _let_through(self) -> AsyncIterator[None]:
@@ -148,7 +149,8 @@ class Pages:
         except errors.SignInError as error:
             return _message(404, PLAIN("error.link_title"), str(error))
         study.sign_out(self.store, request.cookies.get(ANNOTATOR_COOKIE, ""))
-        return _let_in(request, signed_in)
+        about = study.get_study(self.store, signed_in.annotator.study_id)
+        return _let_in(request, signed_in, about.spec.framed_by)
 
     def sign_out(self, request: Request) -> Response:
         """Say how to come back, this once; nothing of theirs stays in this browser."""
@@ -161,7 +163,9 @@ class Pages:
             link = link_of(study.new_link(self.store, annotator))
             study.sign_out(self.store, token)
             base = str(request.base_url).rstrip("/")
-            response = page("signed_out.html", say=say, name=annotator.name, link=base + link)
+            response = page(
+                "signed_out.html", say=say, name=annotator.name, link=base + link, site=""
+            )
         response.delete_cookie(ANNOTATOR_COOKIE, path=rooted("/"))
         response.headers["Clear-Site-Data"] = '"cache"'
         return response
@@ -170,8 +174,9 @@ class Pages:
         """Where the page that said how to come back is asked for again."""
         return RedirectResponse(rooted(SIGNED_OUT), 303)
 
-    def signed_out(self) -> Response:
-        return page("signed_out.html", say=PLAIN, link="", name="")
+    def signed_out(self, request: Request) -> Response:
+        site = request.url.hostname
+        return page("signed_out.html", say=PLAIN, link="", name="", site=site)
 
     def begin(self, request: Request) -> Response:
         """The page of the step somebody is at, or the way to where they belong."""
@@ -259,17 +264,10 @@ def link_of(secret: str) -> str:
     return f"{ME}/{secret}"
 
 
-def _let_in(request: Request, signed_in: SignedIn) -> Response:
+def _let_in(request: Request, signed_in: SignedIn, sites: str) -> Response:
     response = RedirectResponse(rooted(_place_of(signed_in.annotator)), 303)
-    response.set_cookie(
-        ANNOTATOR_COOKIE,
-        signed_in.session_token,
-        max_age=int(SESSION_LASTS.total_seconds()),
-        path=rooted("/"),
-        httponly=True,
-        samesite="lax",
-        secure=request.url.scheme == "https",
-    )
+    lasts = int(SESSION_LASTS.total_seconds())
+    keep(response, request, ANNOTATOR_COOKIE, signed_in.session_token, lasts, sites=sites)
     return response
 
 
@@ -287,7 +285,8 @@ def _join_page(
 ) -> Response:
     given = {"signed_in_as": None, "name": "", "problem": "", "taken": False, **values}
     say = about.spec.wording
-    return page("join.html", status, study=about, say=say, recruit=recruit, **given)
+    shown = page("join.html", status, study=about, say=say, recruit=recruit, **given)
+    return framable(shown, about.spec.framed_by)
 
 
 def _step_page(
@@ -296,7 +295,8 @@ def _step_page(
     """A page of the study, with the place of `step` on the way."""
     where = place(about.spec, step) if step else None
     say = about.spec.wording
-    return page(template, status, study=about, say=say, where=where, step=step, **values)
+    shown = page(template, status, study=about, say=say, where=where, step=step, **values)
+    return framable(shown, about.spec.framed_by)
 
 
 def _no_such_study() -> Response:

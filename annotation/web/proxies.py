@@ -15,6 +15,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from annotation.web.root_path import ROOT_PATH, Below, root_path, rooted
 
 log = logging.getLogger(__name__)
+PUBLIC_HOST = "SEMSIM_PUBLIC_HOST"  # what a trusted web server is asked for, whatever it says
 _HOST = b"x-forwarded-host"
 
 
@@ -45,6 +46,7 @@ class Proxies:
 def _with_host(scope: Scope) -> Scope:
     """The request with the host that the web server in front was asked for, if it says so."""
     named = [value for name, value in scope["headers"] if name.lower() == _HOST]
+    named += [one.encode() for one in (os.environ.get(PUBLIC_HOST),) if one]
     if not named:
         return scope
     others = [one for one in scope["headers"] if one[0].lower() not in (b"host", _HOST)]

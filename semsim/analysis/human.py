@@ -8,7 +8,8 @@ import numpy as np
 from semsim.analysis.dawid_skene import dawid_skene
 from semsim.analysis.evidence import Evidence
 from semsim.analysis.said import Said
-from semsim.errors import DataError, UnknownNameError
+from semsim.errors import DataError
+from semsim.registry import unknown
 from semsim.words import counted
 
 AS_NAMED = "as-original-named"
@@ -46,8 +47,7 @@ def judged(evidence: Evidence, rule: str) -> HumanScore:
         return _explained(evidence.given[rule], "no image has this label")
     rules = rules_of_votes(evidence)
     if rule not in rules:
-        known = ", ".join(rules_of(evidence))
-        raise UnknownNameError(f"No human score is called {rule!r}. Known: {known}.")
+        raise unknown("human score", rule, rules_of(evidence))
     return rules[rule].score(evidence)
 
 

@@ -337,9 +337,14 @@ def _node(model: nn.Module, node: fx.Node) -> _Made | None:
 
 def _layer(layer: nn.Module) -> _Made | None:
     make = _LAYERS.get(type(layer))
-    if make is None or not _is_known(layer) or _does_more(layer):
+    if make is None or not _is_known(layer) or _does_more(layer) or _is_partly_shared(layer):
         return None
     return (lambda x: make(layer, x)), list(layer.parameters(recurse=False))
+
+
+def _is_partly_shared(layer: nn.Module) -> bool:
+    """Whether its weight or bias is a buffer: nobody shares its gradient."""
+    return bool({"weight", "bias"} & dict(layer.named_buffers(recurse=False)).keys())
 
 
 def _does_more(layer: nn.Module) -> bool:

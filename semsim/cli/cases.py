@@ -8,9 +8,9 @@ import typer
 from semsim.base.records import CASES, write_record
 from semsim.cli.compare import Request, judge, requested
 from semsim.cli.options import taking
-from semsim.errors import UnknownNameError
 from semsim.metrics import MetricSpec
 from semsim.metrics.provenance import control_in
+from semsim.registry import unknown
 from semsim.reporting.canvas import DOUBLE, SINGLE, Drawn
 from semsim.reporting.cases import case_figure
 from semsim.reporting.export import check_picture, write_picture
@@ -36,8 +36,7 @@ def cases(
     analysis = judge(request).analysis
     per_image: dict[str, MetricSpec] = {one.name: one for one in analysis.specs if one.per_image}
     if metric not in per_image:
-        known = ", ".join(per_image) or "none"
-        raise UnknownNameError(f"The scores have no metric of images called {metric!r}: {known}.")
+        raise unknown("metric of images in the scores", metric, per_image)
     others = [spec for name, spec in per_image.items() if not control_in(name.partition("@")[0])]
     figure = case_figure(analysis, per_image[metric], others)
     write_picture(figure, out, "--out", dpi=150, width_mm=width)

@@ -3,9 +3,7 @@
 Exit codes: 0 when the comparison was made, 2 when it could not be.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,25 +12,17 @@ import typer
 
 from semsim.analysis.evidence import LEAKS
 from semsim.analysis.result import AnalysisSettings
-from semsim.base.places import resolved
-from semsim.base.table_files import read_frame
 from semsim.cli.options import taking
 from semsim.comparison.compared import Compared, check_report
 from semsim.comparison.frames import HowToCompare, compared_frames, whole_study
 from semsim.comparison.study_tables import StudyTables, imported_tables
-from semsim.errors import DataError
-from semsim.kept.extras import arrow
+from semsim.comparison.table_files import read_table
 from semsim.reporting.canvas import DOUBLE, SINGLE
 from semsim.reporting.report import report_html
-from semsim.scores.scoring import BOOK_COLUMNS, TEXTS
+from semsim.scores.scoring import BOOK_COLUMNS
 from semsim.terminal import DATA, STDOUT, Json, TerminalBar, check_folder, say, show
 from semsim.weights import CHECKPOINTS
 
-MOST_ROWS = 10_000_000  # of a table; so many scores take 1.6 GB
-_FEWER = (
-    "More would take more than 1.6 GB of memory. Keep the scores of images that people judged, or "
-    "compare fewer metrics at a time."
-)
 _DEFAULTS = AnalysisSettings()
 
 
@@ -168,20 +158,3 @@ def _study(request: Request, scores: pd.DataFrame | None) -> StudyTables:
         return whole_study(read_table(request.votes), scores, labels)
     found = imported_tables(request.votes)
     return found if labels is None else replace(found, labels=labels)
-
-
-def read_table(
-    path: Path, columns: Sequence[str] | None = None, where: str | None = None
-) -> pd.DataFrame:
-    """A table of Parquet, CSV or Excel; ids and names stay texts.
-
-    columns: those wanted, of which the table may lack some. None for all. where: a column without
-    which it is all of them after all. Raises `DataError` where it is not readable or has more than
-    `MOST_ROWS` rows.
-    """
-    path = resolved(path)
-    if path.suffix.lower() == ".parquet":
-        arrow()
-    read = partial(read_frame, path, DataError, texts=TEXTS, most=MOST_ROWS, advice=_FEWER)
-    found = read(columns=columns)
-    return found if where is None or where in found else read()

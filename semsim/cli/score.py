@@ -73,7 +73,7 @@ def score(
         Path | None,
         typer.Option(
             help="File to write, .parquet or .csv; - is CSV on standard output. For two folders "
-            "the default is <reconstructions>-scores.parquet, beside it; .csv without pyarrow."
+            "the default is <reconstructions>-scores.parquet here; .csv without pyarrow."
         ),
     ] = None,
     scores: Annotated[
@@ -151,10 +151,9 @@ def _score_folders(
     found = match_folders(originals, reconstructions)
     ending = "parquet" if find_spec("pyarrow") else "csv"
     metrics = [find_metric(name) for name in names]
-    with TerminalBar(unit="metric") as bar:
+    with TerminalBar(unit="pair") as bar:
         table = folder_scores(found, metrics, resources, bar)
-    own = reconstructions.resolve()  # what comes with the product is never written into
-    target = out or (own.parent if own.exists() else Path()) / f"{own.name}-scores.{ending}"
+    target = out or Path(f"{reconstructions.resolve().name}-scores.{ending}")
     write_table(table, target)
     records = table.attrs["metrics"]
     if target == STDOUT:

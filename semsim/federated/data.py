@@ -10,10 +10,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from semsim.errors import DataError, SettingsError, UnknownNameError
+from semsim.errors import DataError, SettingsError
 from semsim.federated import TABLES
 from semsim.federated.own_table import OwnTable
 from semsim.federated.settings import FederatedSettings, generator
+from semsim.registry import unknown
 from semsim.targets.train import deviations
 from semsim.types import LabelledImages
 
@@ -142,7 +143,7 @@ def _table(name: str) -> tuple[Tensor, Tensor]:
     from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
     if name not in TABLES:
-        raise UnknownNameError(f"No table is called {name!r}. Known: {', '.join(TABLES)}.")
+        raise unknown("table", name, TABLES)
     if name == "digit-values":
         digits = load_digits()
         grey = torch.as_tensor(digits.images, dtype=torch.float64)[:, None] / 16

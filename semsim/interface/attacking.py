@@ -1,18 +1,24 @@
 """`semsim.attack`: what one gradient of any torch classifier gives away of one image."""
 
 import copy
+import math
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from semsim.attacks.as_text import read_attack
+from semsim.attacks.per_sample import parameter_gradients
 from semsim.campaign.cell import attacked
 from semsim.defences.strategies import read_strategy
 from semsim.device import exact_device, pick_device
 from semsim.errors import AttackFailedError, DataError
+from semsim.metrics.base import checked_images, described
 from semsim.progress import Report, silent
+from semsim.registry import unknown
 from semsim.targets.layers import (
     OVERWRITES,
     idle_parameters,
@@ -22,22 +28,31 @@ from semsim.targets.layers import (
 )
 from semsim.types import Reconstruction
 
+ALL = "all"  # of the parameters are shared
+
 
 class Classifier(nn.Module):
     """A copy of any torch classifier as attacks need it; the original is left alone.
 
-    network: normalised images to logits. mean, std: one value a channel.
+    network: normalised images to logits. mean, std: one value a channel. shared: as for `attack`.
     """
 
     mean: Tensor
     std: Tensor
 
-    def __init__(self, network: nn.Module, mean: Sequence[float], std: Sequence[float]) -> None:
+    def __init__(
+        self,
+        network: nn.Module,
+        mean: Sequence[float],
+        std: Sequence[float],
+        shared: str | Sequence[str] | None,
+    ) -> None:
         super().__init__()
         self.network = _ready(network)
+        _share(self.network, shared)
         kind = next(self.network.parameters()).dtype
-        self.register_buffer("mean", torch.tensor(mean, dtype=kind).view(1, -1, 1, 1))
-        self.register_buffer("std", torch.tensor(std, dtype=kind).view(1, -1, 1, 1))
+        self.register_buffer("mean", torch.as_tensor(mean, dtype=kind).view(1, -1, 1, 1))
+        self.register_buffer("std", torch.as_tensor(std, dtype=kind).view(1, -1, 1, 1))
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits (N, classes) of images (N, C, H, W) in [0, 1]."""
@@ -46,9 +61,10 @@ class Classifier(nn.Module):
         return logits
 
     def keep_idle(self, logits: Tensor) -> None:
-        """Make buffers of the parameters that logits, (N, classes), of this do not depend on.
+        """Make buffers of frozen parameters and of those that do not change logits, (N, classes).
 
-        Nobody has a gradient of them to share, as of the auxiliary heads of an Inception.
+        Nobody has a gradient of them to share, as of the auxiliary heads of an Inception. Raises
+        `DataError` where none is left.
         """
         for name in idle_parameters(self, logits):
             place, _, last = name.rpartition(".")
@@ -56,20 +72,52 @@ class Classifier(nn.Module):
             value = getattr(module, last).detach()
             delattr(module, last)
             module.register_buffer(last, value)
+        if not _count(self):
+            raise DataError(
+                "No parameter of the model is shared, so there is no gradient to attack: all that "
+                'the logits depend on are frozen. Name some, as shared="all" or shared=["head"].'
+            )
+
+
+def _count(network: nn.Module) -> int:
+    return sum(one.numel() for one in network.parameters())
+
+
+def _share(network: nn.Module, shared: str | Sequence[str] | None) -> None:
+    """Freeze all parameters of `network` but those that `shared` names; as they are for None."""
+    if shared is None:
+        return
+    names = [shared] if isinstance(shared, str) else list(shared)
+    known = [name for name, _ in network.named_parameters()]
+    known += [
+        name
+        for name, part in network.named_modules()
+        if name and next(part.parameters(), None) is not None
+    ]
+    for name in names:
+        if name not in (*known, ALL):
+            raise unknown("parameter or module of the model", name, known)
+    for name, one in network.named_parameters():
+        inside = any(each == ALL or f"{name}.".startswith(f"{each}.") for each in names)
+        one.requires_grad_(inside and one.is_floating_point())
 
 
 def _ready(network: nn.Module) -> nn.Module:
     """A copy that can be differentiated twice, in eval mode; `DataError` where none can be made."""
+    if not isinstance(network, nn.Module):
+        raise DataError(f"model must be a torch.nn.Module; got {described(network)}.")
     try:
-        made = twice_differentiable(copy.deepcopy(network)).requires_grad_(True).eval()
-        kinds = {one.dtype for one in made.parameters()}
+        made = twice_differentiable(copy.deepcopy(network)).eval()
+        count, kinds = _count(made), {one.dtype for one in made.parameters()}
     except (RuntimeError, ValueError, TypeError) as error:
         raise DataError(f"The model cannot be copied to be attacked: {error}") from error
-    if not kinds:
+    if not count:
         raise DataError("The model has no parameter, so there is no gradient to attack.")
     return made.float() if kinds & {torch.float16, torch.bfloat16} else made
 
 
+@torch.inference_mode(False)
+@torch.enable_grad()
 def attack(
     model: nn.Module,
     image: Tensor,
@@ -77,6 +125,7 @@ def attack(
     attack: str = "invgrad",
     *,
     defence: str = "none",
+    shared: str | Sequence[str] | None = None,
     mean: Sequence[float] | None = None,
     std: Sequence[float] | None = None,
     seed: int = 0,
@@ -86,19 +135,22 @@ def attack(
     """The image an eavesdropper gets back from the gradient of one private image.
 
     model: any torch classifier, (N, C, H, W) to logits (N, classes); a copy is put into eval mode,
-    in float32 where it is in half precision, and the model left alone. image: (C, H, W) float32 in
-    [0, 1]. label: its class index.
+    in float32 where it is in half precision, and the model left alone. image: (C, H, W) float32 or
+    half precision in [0, 1]. label: its class index, a whole number.
     attack: as on the command line, `invgrad`, `invgrad:fast,steps=200`, `prior`, … . defence: what
     the participant does to its images and gradient, as `crop-flip` or `gradient-noise:std=0.01`.
+    shared: names of the parameters whose gradient is seen, or of modules for all of theirs, or
+    "all"; left out, those with `requires_grad`. Of these, those count that the logits depend on.
     mean, std: one value a channel, by which images are normalised for the model; left out, it
     normalises itself. seed: of the defence and the attack's start. device: "auto", "cpu", "cuda",
     "mps"; where that has no float64, a model of it is on the CPU.
-    What is attacked is the gradient of all parameters that the logits depend on.
-    Returns a `semsim.types.Reconstruction`: `image` (C, H, W) in [0, 1] on the CPU, and the
-    attack's own distance beside that of a grey image; which paper an attack is from, its class in
-    `semsim.attacks` says. Raises `DataError` for another image or
-    label, `SettingsError` and `UnknownNameError` for an attack or defence that there is not,
-    `AttackFailedError` where the attack diverged.
+    It computes gradients under `torch.no_grad` and `torch.inference_mode` as well.
+    Returns a `semsim.types.Reconstruction`: `image` (C, H, W) in [0, 1] on the CPU, the attack's
+    own distance beside that of a grey image, and `seen_parameters`, the share of the model's
+    parameters whose gradient was seen; which paper an attack is from, its class in
+    `semsim.attacks` says. Raises `DataError` for another image or label, and where nothing is
+    shared or its gradient is 0; `SettingsError` and `UnknownNameError` for an attack, defence or
+    parameter that there is not, `AttackFailedError` where the attack diverged.
 
     >>> import torch, semsim
     >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 8 * 8, 4))
@@ -106,18 +158,19 @@ def attack(
     >>> found.image.shape
     torch.Size([3, 8, 8])
     """
-    _check(image)
+    # One that was made in inference mode takes no part in gradients; its copy does.
+    image = checked_images("image", image, ()).detach().clone()
     tool, shield = read_attack(attack), read_strategy(defence)
-    channels = len(image)
-    made = Classifier(model, mean or (0.0,) * channels, std or (1.0,) * channels)
+    by = (_per_channel("mean", mean, image), _per_channel("std", std, image))
+    made = Classifier(model, *by, shared)
     place = pick_device(device)
     made = made.to(exact_device(place) if made.mean.dtype == torch.float64 else place)
     classes = _classes(made, image)
     if overwrites_what_is_read(model, (image[None].to(made.mean) - made.mean) / made.std):
         raise DataError(f"A layer of the model {OVERWRITES}")
-    if not 0 <= label < classes:
-        raise DataError(f"label must be 0 to {classes - 1}, a class of the model; got {label}.")
+    label = _class(label, classes)
     try:
+        _check_gradient(made, image, label)
         ((_, found),) = attacked(made, [image], [label], shield, tool, [seed], report)
     except RuntimeError as error:
         if "is not implemented" not in str(error):
@@ -125,15 +178,48 @@ def attack(
         raise DataError(f"The model cannot be differentiated twice, as it must: {error}") from error
     if isinstance(found, AttackFailedError):
         raise found
-    return replace(found, image=found.image.detach().cpu())
+    share = _count(made) / _count(model)
+    return replace(found, image=found.image.detach().cpu(), seen_parameters=share)
 
 
-def _check(image: Tensor) -> None:
-    if not isinstance(image, Tensor) or image.ndim != 3 or image.dtype != torch.float32:
-        raise DataError("image must be a torch tensor (C, H, W), float32 in [0, 1].")
-    low, high = (float(bound) for bound in image.detach().aminmax())
-    if not (low >= 0 and high <= 1):
-        raise DataError(f"image must lie in [0, 1]; got values from {low:g} to {high:g}.")
+def _per_channel(name: str, given: Sequence[float] | None, image: Tensor) -> Sequence[float]:
+    """Mean or standard deviation, one value a channel; 0 or 1 where it is left out."""
+    usual = [float(name == "std")]
+    found = usual if given is None else torch.as_tensor(given).flatten().tolist()
+    good = all(map(math.isfinite, found)) and (name == "mean" or min(found, default=0) > 0)
+    if len(found) not in (1, len(image)) or not good:
+        raise DataError(f"{name} must be {len(image)} numbers, std above 0; got {given!r}.")
+    return found
+
+
+def _class(label: Any, classes: int) -> int:
+    """The class index that `label` is; `DataError` for what is no whole number or no class."""
+    no_number = isinstance(label, bool) or str(getattr(label, "dtype", "")).endswith("bool")
+    try:
+        index = -1 if no_number else operator.index(label)
+    except (TypeError, ValueError):
+        index = -1
+    if not 0 <= index < classes:
+        raise DataError(
+            f"label must be a whole number from 0 to {classes - 1}, a class of the model; got "
+            f"{described(label)}."
+        )
+    return index
+
+
+def _check_gradient(model: Classifier, image: Tensor, label: int) -> None:
+    """`DataError` where the gradient that is shared gives nothing to attack."""
+    place = model.mean.device
+    seen = parameter_gradients(
+        model, image[None].to(model.mean), torch.tensor([label], device=place)
+    )
+    if not all(bool(one.isfinite().all()) for one in seen):
+        raise DataError("The gradient of this image is not finite: look at the model's weights.")
+    if not any(bool(one.any()) for one in seen):
+        raise DataError(
+            "The gradient of this image is 0, so there is nothing to attack: the model is sure of "
+            "its class, or no layer before the shared parameters lets anything through."
+        )
 
 
 def _classes(model: Classifier, image: Tensor) -> int:
@@ -143,5 +229,11 @@ def _classes(model: Classifier, image: Tensor) -> int:
         raise DataError(f"The model cannot take an image {tuple(image.shape)}: {error}") from error
     if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != 1:
         raise DataError("The model must give logits, (N, classes), of images (N, C, H, W).")
+    if logits.shape[1] == 1:
+        raise DataError(
+            "The model gives one logit, and the gradient of its cross-entropy is 0: there is "
+            "nothing to attack. Give it two classes: torch.cat([-logit, logit], 1) / 2 has the "
+            "same binary cross-entropy."
+        )
     model.keep_idle(logits)
     return logits.shape[1]

@@ -9,6 +9,9 @@ from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.run import DEFAULTS
 from semsim.comparison.compared import Compared
 from semsim.comparison.frames import HowToCompare, compared_frames, whole_study
+from semsim.comparison.table_files import read_table
+from semsim.errors import DataError
+from semsim.metrics.base import described
 from semsim.progress import Report, silent
 from semsim.terminal import DATA
 from semsim.weights import CHECKPOINTS
@@ -17,9 +20,9 @@ Folder = str | Path
 
 
 def compare(
-    votes: pd.DataFrame,
-    scores: pd.DataFrame,
-    labels: pd.DataFrame | None = None,
+    votes: pd.DataFrame | Folder,
+    scores: pd.DataFrame | Folder,
+    labels: pd.DataFrame | Folder | None = None,
     *,
     headline: str | None = None,
     higher_leaks: Sequence[str] = (),
@@ -32,6 +35,7 @@ def compare(
 ) -> Compared:
     """Judge every metric by how well it ranks models as people do; as `semsim-studio compare`.
 
+    Each table is a frame, or a file that the command reads.
     votes: one row a vote, as a study exports them. At least the columns model, image_id, annotator
         and recognised (true or false); or answer in its place, which recognises where it is the
         true class, in the column class_name of the votes or labels. dataset and attack are needed
@@ -64,6 +68,8 @@ def compare(
       metric  n  rho
     0   psnr  4  1.0
     """
+    votes, scores = _table(votes), _table(scores)
+    labels = None if labels is None else _table(labels)
     how = HowToCompare(
         checkpoints=Path(checkpoints),
         data=Path(data),
@@ -74,3 +80,11 @@ def compare(
         unseen_by=unseen_by,
     )
     return compared_frames(whole_study(votes, scores, labels), scores, how, report)
+
+
+def _table(given: pd.DataFrame | Folder) -> pd.DataFrame:
+    if isinstance(given, str | Path):
+        return read_table(Path(given))
+    if not isinstance(given, pd.DataFrame):
+        raise DataError(f"Give each table as a pandas frame or a path; got {described(given)}.")
+    return given

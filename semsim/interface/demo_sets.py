@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from semsim.base.places import DEMO, demo_sets
-from semsim.errors import UnknownNameError
+from semsim.registry import unknown
 
 
 def demo(name: str = "") -> Path:
@@ -19,5 +19,5 @@ def demo(name: str = "") -> Path:
     """
     sets = demo_sets()
     if name and name not in sets:
-        raise UnknownNameError(f"The demo has no set {name!r}. It has: {', '.join(sets)}.")
+        raise unknown("set of the demo", name, sets)
     return sets[name] if name else DEMO

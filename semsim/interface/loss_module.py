@@ -35,7 +35,7 @@ class SemSimLoss(nn.Module):
     def forward(self, reconstructions: Tensor, originals: Tensor) -> Tensor:
         """A number, or (N,) with reduction "none"; 0 or more, differentiable in both.
 
-        reconstructions, originals: (N, 3, H, W) float32 or float64 in [0, 1], as after a sigmoid.
+        reconstructions, originals: (N, 3, H, W) floats in [0, 1], as after a sigmoid.
         Raises `DataError` for anything else.
         """
         distances: Tensor = self.metric(originals, reconstructions)

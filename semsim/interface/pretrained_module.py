@@ -17,11 +17,10 @@ from semsim.base.records import read_record, write_record
 from semsim.errors import WeightsError
 from semsim.learning.card import FORMAT as CARD_FORMAT
 from semsim.learning.card import card_markdown, read_card
-from semsim.metrics.base import within
 from semsim.metrics.network import (
     ModelSettings,
     SemSimModel,
-    check_judged,
+    checked_judged,
     load_semsim,
     save_semsim,
 )
@@ -75,7 +74,7 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
     def forward(self, originals: Tensor, reconstructions: Tensor) -> Tensor:
         """The distance of each pair, (N,), 0 or more, on the device of the module; differentiable.
 
-        originals, reconstructions: (N, 3, H, W) float32 or float64 in [0, 1]; H and W may differ
+        originals, reconstructions: (N, 3, H, W) floats in [0, 1]; H and W may differ
         between the two. Raises `DataError` for anything else; a traced or exported one checks
         nothing.
 
@@ -86,8 +85,7 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
         tensor([0., 0.])
         """
         if not torch.compiler.is_compiling():
-            check_judged(originals, reconstructions)
-            originals, reconstructions = within(originals), within(reconstructions)
+            originals, reconstructions = checked_judged(originals, reconstructions)
         first, second = (self._features(images) for images in (originals, reconstructions))
         return torch.linalg.vector_norm(first - second, dim=1)
 

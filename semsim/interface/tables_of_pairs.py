@@ -4,12 +4,14 @@ import hashlib
 import json
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import InitVar, asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import torch
 from torch import Tensor
 
 from semsim.base.places import resolved
@@ -18,6 +20,7 @@ from semsim.errors import DataError
 from semsim.interface.pretrained_module import SemSim
 from semsim.metrics import Judge, Metric, MetricSpec, Pairs, Reference, Resources, is_known
 from semsim.metrics import find_metric as metric_called
+from semsim.metrics.base import Scores, described
 from semsim.metrics.semsim import SemSimDistance, semsim_judge
 from semsim.progress import Report, silent
 from semsim.scores.folder_pairs import folder_scores, match_folders, pair_scores
@@ -33,7 +36,8 @@ from semsim.sets.format import RUN
 from semsim.weights import CHECKPOINTS
 
 Folder = str | Path
-Named = str | SemSim | Metric
+Function = Callable[[Tensor, Tensor], Any]
+Named = str | SemSim | Metric | Function
 PairsGiven = tuple[Tensor, Tensor] | tuple[Folder, Folder] | pd.DataFrame | Folder | list[Folder]
 
 
@@ -62,6 +66,45 @@ class GivenSemSim:
         return semsim_judge(self._network)  # type: ignore[attr-defined]
 
 
+class _Given:
+    """A function of originals and reconstructions, (N, 3, H, W), to (N,) as a metric."""
+
+    def __init__(self, of: Function, name: str, higher_leaks: bool) -> None:
+        self.of = of
+        self.spec = MetricSpec(
+            name=name, title=name, higher_means_more_leakage=higher_leaks, per_image=True
+        )
+
+    def files(self, resources: Resources) -> tuple[Path, ...]:
+        return ()
+
+    def prepare(self, resources: Resources) -> Judge:
+        return self._judge
+
+    @torch.no_grad()
+    def _judge(self, pairs: Pairs) -> Scores:
+        found = self.of(pairs.originals, pairs.reconstructions)
+        return Scores(values=np.asarray(found.cpu() if isinstance(found, Tensor) else found))
+
+
+def _pair_by_pair(metric: Any, name: str) -> Function:
+    """A metric of torchmetrics as a function; a copy is updated, with one pair at a time."""
+    alone = metric.clone()
+
+    def values(originals: Tensor, reconstructions: Tensor) -> list[float]:
+        found = []
+        for pair in zip(reconstructions.split(1), originals.split(1), strict=True):
+            alone.reset()
+            try:
+                alone.update(*(images.to(alone.device) for images in pair))
+                found.append(float(alone.compute()))
+            except (TypeError, ValueError, RuntimeError) as error:
+                raise DataError(f"{name} gives no number for one pair: {error}") from error
+        return found
+
+    return values
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Own:
     """A metric that is not the registry's, for one call: no key tells its code of today.
@@ -88,7 +131,7 @@ class _Own:
 
 def score(
     pairs: PairsGiven,
-    metrics: Sequence[Named] = ("mse", "psnr", "ssim"),
+    metrics: Named | Sequence[Named] = ("mse", "psnr", "ssim"),
     *,
     checkpoints: Folder = CHECKPOINTS,
     device: str = "auto",
@@ -103,11 +146,14 @@ def score(
         One reconstruction set, a list of them, or a frame with the columns dataset, attack, model,
         image_id, class_name, original and reconstruction (paths): the table has one row an image
         and metric, columns `semsim.scores.scoring.BOOK_COLUMNS`.
-    metrics: names as `score --help` lists them, a `SemSim`, or any object with `spec`, `files` and
-        `prepare` as `semsim.metrics.Metric` has them.
+    metrics: names as `score --help` lists them, a `SemSim`, a metric of torchmetrics that takes
+        reconstructions and originals; a function of originals and reconstructions, (N, 3, H, W),
+        to (N,), with the attributes `name` and `higher_leaks`; or an object with `spec`, `files`
+        and `prepare` as `semsim.metrics.Metric` has them.
     checkpoints: folder of weights. device: "auto", "cpu", "cuda", … . kept: folder where scores of
     sets are kept, so that none is computed twice; not those of a metric of your own, whose code
-    may have changed since.
+    may have changed since. report: called for each part of two tensors or folders, for each metric
+    of a set.
     Two folders: images without a partner are left out with a warning. Of metrics of sets, `attrs`
     of the table has the value, under "metrics". Raises `UnknownNameError` for a name no metric has,
     `WeightsError` where weights are missing, `DataError` for images that cannot be judged.
@@ -120,7 +166,9 @@ def score(
     1        1  0.25
     """
     resources = Resources(checkpoints=Path(checkpoints), device=pick_device(device))
-    wanted = [_metric(one) for one in ([metrics] if isinstance(metrics, str) else metrics)]
+    if isinstance(metrics, str) or not isinstance(metrics, Sequence):
+        metrics = [metrics]
+    wanted = [_metric(one) for one in metrics]
     for metric in wanted:
         metric.files(resources)  # what is missing is told before anything is computed
     sets = _sets(pairs)
@@ -138,7 +186,19 @@ def _metric(named: Named) -> Metric:
         return metric_called(named)
     if isinstance(named, SemSim):
         return GivenSemSim(name=named.name, sha256=_digest(named), module=named)
-    return named
+    made = not isinstance(named, type)
+    if made and isinstance(named, Metric):
+        return named
+    of_torchmetrics = all(hasattr(named, part) for part in ("update", "compute", "reset", "clone"))
+    name = getattr(named, "name", type(named).__name__ if of_torchmetrics else None)
+    higher = getattr(named, "higher_is_better" if of_torchmetrics else "higher_leaks", None)
+    if made and callable(named) and isinstance(name, str) and isinstance(higher, bool):
+        return _Given(_pair_by_pair(named, name) if of_torchmetrics else named, name, higher)
+    raise DataError(
+        "A metric must be a name, a SemSim, a metric of torchmetrics with higher_is_better, or a "
+        "function of originals and reconstructions to (N,) with the attributes name, a text, and "
+        f"higher_leaks, true or false; got {described(named)}."
+    )
 
 
 def _digest(module: SemSim) -> str:
@@ -155,6 +215,9 @@ def _sets(pairs: PairsGiven) -> list[PairSet] | None:
         return pair_sets_of_labels(pairs)
     if isinstance(pairs, str | Path):
         return pair_sets_of_folders([Path(pairs)])
+    for one in pairs:
+        if not isinstance(one, Tensor | str | Path):
+            raise DataError(f"Give torch tensors or folders; got {described(one)}.")
     folders = [resolved(one) for one in pairs if not isinstance(one, Tensor)]
     if len(folders) < len(pairs):
         return None
@@ -217,7 +280,9 @@ def _of_two(
     if isinstance(first, Tensor) and isinstance(second, Tensor):
         images = Pairs(originals=first, reconstructions=second)
         rows = pd.DataFrame({"image_id": [str(place) for place in range(len(images))]})
-        return pair_scores(rows, lambda reference: [_clean(images, reference)], metrics, resources)
+        return pair_scores(
+            rows, lambda reference: [_clean(images, reference)], metrics, resources, report
+        )
     if isinstance(first, Tensor) or isinstance(second, Tensor):
         raise DataError("Give two tensors or two folders, not one of each.")
     found = match_folders(Path(first), Path(second))

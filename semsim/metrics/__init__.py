@@ -39,7 +39,7 @@ from semsim.metrics.reference import SUFFIX, AgainstAttacked
 from semsim.metrics.registered import PsnrRegistered, SsimRegistered
 from semsim.metrics.semsim import SemSimDistance
 from semsim.metrics.structural import Ssim
-from semsim.registry import Registry
+from semsim.registry import Registry, unknown
 from semsim.targets.chance import CLASSIFIER
 from semsim.weights import holds
 
@@ -104,10 +104,8 @@ def find_metric(name: str) -> Metric:
     elif checkpoint and family in FAMILIES:
         metric = FAMILIES[family](checkpoint)
     else:
-        known = ", ".join([*METRICS, *(f"{family}:<checkpoint>" for family in FAMILIES)])
-        raise UnknownNameError(
-            f"No metric is called {name!r}. Known: {known}; and each with {SUFFIX}."
-        )
+        known = [*METRICS, *(f"{family}:<checkpoint>" for family in FAMILIES)]
+        raise unknown("metric", name, known, f"; and each with {SUFFIX}")
     return metric if plain == name else AgainstAttacked(metric=metric)
 
 

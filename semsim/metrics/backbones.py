@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from semsim.errors import SettingsError, UnknownNameError
 from semsim.metrics import BACKBONES
+from semsim.registry import unknown
 
 if TYPE_CHECKING:
     from torchvision.models import ResNet
@@ -102,10 +103,8 @@ def _named(name: str) -> nn.Module:
     from torchvision.models import get_model  # slow to import, often not needed
 
     if not _torchvision_has(name):
-        raise UnknownNameError(
-            f"No backbone is called {name!r}. Known: {', '.join(sorted(BACKBONES))}, every "
-            "classifier of torchvision by its name there, and timm:<name>."
-        )
+        others = ", every classifier of torchvision by its name there, and timm:<name>"
+        raise unknown("backbone", name, sorted(BACKBONES), others)
     network: nn.Module = get_model(name, weights=None)
     if hasattr(network, "aux_logits"):
         # In training they would come beside the features.

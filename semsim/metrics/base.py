@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Reference = Literal["clean", "attacked"]
-ROUNDING = 1e-3  # by which sums of floats may leave [0, 1]
+ROUNDING = 1e-3  # by which values may leave [0, 1]; they are clamped
 PART = 256  # pairs in memory at once; a multiple of every batch, so that parts change no number
 
 
@@ -75,8 +75,7 @@ class Resources:
 class Pairs:
     """Originals and their reconstructions, image by image.
 
-    originals, reconstructions: (N, 3, H, W) float32 RGB in [0, 1], checked on creation; what
-        rounding left at most `ROUNDING` outside is clamped.
+    originals, reconstructions: (N, 3, H, W) RGB in [0, 1], float32 after `checked_pairs`.
     class_names: what each original shows, or None where nobody said.
     """
 
@@ -85,9 +84,9 @@ class Pairs:
     class_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        check_pairs(self.originals, self.reconstructions)
-        for side in ("originals", "reconstructions"):
-            object.__setattr__(self, side, within(getattr(self, side)))
+        both = checked_pairs(self.originals, self.reconstructions)
+        for name, images in zip(("originals", "reconstructions"), both, strict=True):
+            object.__setattr__(self, name, images)
         if self.class_names is not None and len(self.class_names) != len(self):
             raise DataError(f"{len(self)} images came with {len(self.class_names)} class names.")
 
@@ -146,6 +145,7 @@ class JudgeOfParts(Protocol):
         ...
 
 
+@runtime_checkable
 class Metric(Protocol):
     """What makes a judge of pairs; one of the registry is its settings, a frozen dataclass."""
 
@@ -169,54 +169,72 @@ def settings_of(metric: Metric) -> dict[str, Any]:
     return dict(asdict(metric)) if is_dataclass(metric) else {}
 
 
-def within(images: Tensor) -> Tensor:
-    """Images of any shape with what rounding left outside of [0, 1] put on its border.
-
-    The same tensor where nothing is outside; bytes are left alone.
-    """
-    if not images.is_floating_point() or not images.numel():
-        return images
-    low, high = (float(bound) for bound in images.detach().aminmax())
-    return images if low >= 0 and high <= 1 else images.clamp(0, 1)
-
-
-def check_pairs(
+def checked_pairs(
     originals: Tensor,
     reconstructions: Tensor,
     *,
     channels: tuple[int, ...] = (3,),
     dtypes: tuple[str, ...] = ("float32",),
     sizes_may_differ: bool = False,
-) -> None:
-    """Raise `DataError` unless both are (N, C, H, W) of one shape, N ≥ 1, floats in [0, 1].
+) -> tuple[Tensor, Tensor]:
+    """Return both as `checked_images`; `DataError` unless they are of one shape.
 
     sizes_may_differ: H and W need not be those of the other.
     """
+    first = checked_images("originals", originals, channels, dtypes)
+    second = checked_images("reconstructions", reconstructions, channels, dtypes)
+    compared = 2 if sizes_may_differ else 4
+    if first.shape[:compared] != second.shape[:compared]:
+        raise DataError(
+            f"originals and reconstructions must pair image by image; got {described(originals)} "
+            f"and {described(reconstructions)}."
+        )
+    return first, second
+
+
+def checked_images(
+    name: str, images: Tensor, channels: tuple[int, ...], dtypes: tuple[str, ...] = ("float32",)
+) -> Tensor:
+    """Return `images` with half precision as float32 and values clamped that rounding moved.
+
+    Raises `DataError` unless they are (N, C, H, W), N ≥ 1, of a dtype in `dtypes`, floats within
+    `ROUNDING` of [0, 1]. name: of the argument, for the message. channels: () for one (C, H, W).
+    """
     import torch  # what a metric says of itself needs none
 
-    for name, images in (("originals", originals), ("reconstructions", reconstructions)):
-        if not isinstance(images, torch.Tensor):
-            raise DataError(
-                f"{name} must be a torch tensor; got {type(images).__name__}. "
-                "torch.from_numpy makes one of a numpy array."
-            )
-        if images.ndim != 4 or images.shape[1] not in channels or 0 in images.shape:
-            allowed = " or ".join(map(str, channels))
-            raise DataError(f"{name} must be (N, {allowed}, H, W); got {tuple(images.shape)}.")
-        if str(images.dtype).removeprefix("torch.") not in dtypes:
-            allowed = " or ".join(d if d == "uint8" else f"{d} in [0, 1]" for d in dtypes)
-            raise DataError(f"{name} must be {allowed}; got {images.dtype}.")
-        if not images.is_floating_point():
-            continue
-        low, high = (float(bound) for bound in images.detach().aminmax())
-        if not (low >= -ROUNDING and high <= 1 + ROUNDING):  # negated, so that NaN is refused too
-            raise DataError(f"{name} must lie in [0, 1]; got values from {low!r} to {high!r}.")
-    compared = 2 if sizes_may_differ else 4
-    if originals.shape[:compared] != reconstructions.shape[:compared]:
+    if not isinstance(images, torch.Tensor):
         raise DataError(
-            f"Originals are {tuple(originals.shape)} but reconstructions "
-            f"{tuple(reconstructions.shape)}; they must pair image by image."
+            f"{name} must be a torch tensor; got {described(images)}. "
+            "torch.from_numpy makes one of a numpy array."
         )
+    shape = f"(N, {' or '.join(map(str, channels))}, H, W)" if channels else "(C, H, W)"
+    fits = images.ndim == 4 and images.shape[1] in channels if channels else images.ndim == 3
+    if not fits or 0 in images.shape:
+        raise DataError(f"{name} must be {shape}; got {described(images)}.")
+    taken = images.float() if images.dtype in (torch.float16, torch.bfloat16) else images
+    if str(taken.dtype).removeprefix("torch.") not in dtypes:
+        allowed = " or ".join(d if d == "uint8" else f"{d} in [0, 1]" for d in dtypes)
+        raise DataError(f"{name} must be {allowed}; got {described(images)}.")
+    if not taken.is_floating_point():
+        return taken
+    low, high = (float(bound) for bound in taken.detach().aminmax())
+    if not (low >= -ROUNDING and high <= 1 + ROUNDING):  # negated, so that NaN is refused too
+        raise DataError(f"{name} must lie in [0, 1]; got {described(images)}.")
+    return taken if low >= 0 and high <= 1 else taken.clamp(0, 1)
+
+
+def described(value: Any) -> str:
+    """Return dtype, shape and range of an array or tensor, or else type and value, in words."""
+    if not hasattr(value, "dtype") or not hasattr(value, "shape"):
+        return f"{type(value).__name__} {value!r:.60}"
+    found = f"{value.dtype} {tuple(value.shape)}"
+    if type(value).__name__ != "Tensor":
+        found = f"{type(value).__name__} of {found}"
+    try:
+        low, high = float(value.min()), float(value.max())
+    except (RuntimeError, TypeError, ValueError):  # empty, or without an order
+        return found
+    return f"{found}, values from {low:.7g} to {high:.7g}"
 
 
 def check_side(images: Tensor, spec: MetricSpec, why: str) -> None:
@@ -228,7 +246,7 @@ def check_side(images: Tensor, spec: MetricSpec, why: str) -> None:
     if side < spec.smallest_side:
         raise DataError(
             f"{spec.title} needs images of at least {spec.smallest_side} pixels a side ({why}); "
-            f"got {images.shape[3]}×{images.shape[2]}."
+            f"got {images.shape[3]}×{images.shape[2]}: {described(images)}."
         )
 
 

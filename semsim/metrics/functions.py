@@ -1,4 +1,7 @@
-"""Metrics as functions: tensors in, tensor out, the numbers of `semsim-studio score`."""
+"""Metrics as functions: tensors in, tensor out, the numbers of `semsim-studio score`.
+
+Images in half precision count as float32; values that rounding moved out of [0, 1] are clamped.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 def mse(originals: Tensor, reconstructions: Tensor) -> Tensor:
     """Mean squared error of each pair, over channels and pixels; 0 where they are equal.
 
-    originals, reconstructions: (N, 1 or 3, H, W), uint8, or float32 or float64 in [0, 1].
+    originals, reconstructions: (N, 1 or 3, H, W), uint8, or floats in [0, 1].
     Returns (N,) float64 in [0, 1] on the device of the originals, without a gradient. Raises
     `DataError` for other images.
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from semsim.errors import SettingsError, WeightsError
 from semsim.metrics.backbones import make_backbone
-from semsim.metrics.base import check_pairs
+from semsim.metrics.base import checked_pairs
 from semsim.metrics.blocks import NAMES, mixed, pixel_blocks
 from semsim.metrics.provenance import FORMAT, Training, read_config
 from semsim.weights import write_tensors
@@ -94,20 +94,21 @@ def semsim_distance(
     originals, reconstructions: (N, 3, H, W) in [0, 1]; H and W may differ between the two.
     of_originals: gives f(x) of originals, as `semsim_features` does, where that is known already.
     The model is used in eval mode and left as it was. Raises `DataError` for anything else than
-    float32 or float64 tensors in [0, 1] of these shapes.
+    float tensors in [0, 1] of these shapes.
     """
-    check_judged(originals, reconstructions)
+    originals, reconstructions = checked_judged(originals, reconstructions)
     features = partial(semsim_features, model, batch_size=batch_size)
     first = (of_originals or features)(originals)
     return torch.linalg.vector_norm(first - features(reconstructions), dim=1)
 
 
-def check_judged(originals: Tensor, reconstructions: Tensor) -> None:
-    """Raise `DataError` unless a SemSim can judge both: N pairs (N, 3, H, W) of floats in [0, 1].
+def checked_judged(originals: Tensor, reconstructions: Tensor) -> tuple[Tensor, Tensor]:
+    """Return both as `checked_pairs`, (N, 3, H, W) of floats in [0, 1]; `DataError` for others.
 
     H and W may differ between the two, as each is resized.
     """
-    check_pairs(originals, reconstructions, dtypes=("float32", "float64"), sizes_may_differ=True)
+    kinds = ("float32", "float64")
+    return checked_pairs(originals, reconstructions, dtypes=kinds, sizes_may_differ=True)
 
 
 def semsim_features(model: SemSimModel, images: Tensor, batch_size: int = 256) -> Tensor:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsim.metrics.base import Judge, MetricSpec, Resources, Scores, check_pairs, within
+from semsim.metrics.base import Judge, MetricSpec, Resources, Scores, checked_pairs
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -57,7 +57,7 @@ class Psnr:
 def mse(originals: Tensor, reconstructions: Tensor) -> np.ndarray:
     """Mean squared error over channels and pixels of each pair.
 
-    originals, reconstructions: (N, 1 or 3, H, W), uint8, or float32 or float64 in [0, 1].
+    originals, reconstructions: (N, 1 or 3, H, W), uint8, or floats in [0, 1].
     Returns (N,) float64 in [0, 1], for bytes too: on 0…255 it would be 255² times as large.
     """
     parts = _chunks(originals, reconstructions)
@@ -70,15 +70,19 @@ def psnr(originals: Tensor, reconstructions: Tensor) -> np.ndarray:
     originals, reconstructions: as for `mse`. Returns (N,) float64 in dB, +inf for identical
     images.
     """
-    with np.errstate(divide="ignore"):  # of identical images
-        return -10 * np.log10(mse(originals, reconstructions))
+    return decibels(mse(originals, reconstructions))
+
+
+def decibels(errors: np.ndarray) -> np.ndarray:
+    """Return the PSNR of mean squared errors, (N,) in [0, 1], in dB; +inf where one is 0."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(0 - 10 * np.log10(errors))  # from 0, as the negative of 0 is −0
 
 
 def psnr_scores(values: np.ndarray, equal: str = "equal their original") -> Scores:
-    """`values`, (N,) in dB, with a note on how many are infinite, which are `equal`, in words."""
-    identical = int(np.isinf(values).sum())
-    note = f"{identical} of {len(values)} reconstructions {equal}: PSNR is infinite"
-    return Scores(values=values, notes=(note,) if identical else ())
+    """Return `values`, (N,) in dB, with a note where some are infinite, which are `equal`."""
+    note = f"PSNR is infinite where reconstructions {equal}"
+    return Scores(values=values, notes=(note,) if np.isinf(values).any() else ())
 
 
 def exact_chunks(
@@ -95,14 +99,14 @@ def exact_chunks(
 def _chunks(
     originals: Tensor, reconstructions: Tensor, size: int = _CHUNK
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    check_pairs(
+    taken = checked_pairs(
         originals,
         reconstructions,
         channels=(1, 3),
         dtypes=("uint8", "float32", "float64"),
     )
-    n = max(1, size // originals[0].numel())
-    both = (within(images).detach().cpu().split(n) for images in (originals, reconstructions))
+    n = max(1, size // taken[0][0].numel())
+    both = (images.detach().cpu().split(n) for images in taken)
     return ((a.numpy(), b.numpy()) for a, b in zip(*both, strict=True))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from semsim.errors import SettingsError
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, check_side
-from semsim.metrics.pixel import exact_chunks, psnr_scores
+from semsim.metrics.pixel import decibels, exact_chunks, psnr_scores
 from semsim.metrics.windows import (
     GAUSSIAN,
     Crop,
@@ -125,8 +125,7 @@ def psnr_registered(
     parts = exact_chunks(originals, reconstructions, _CHUNK)
     metric = PsnrRegistered(shift=shift, flip=flip)
     check_side(originals, metric.spec, "half of a shifted image must still overlap")
-    with np.errstate(divide="ignore"):  # of identical images
-        return -10 * np.log10(np.concatenate([_least_mse(a, b, shift, flip) for a, b in parts]))
+    return decibels(np.concatenate([_least_mse(a, b, shift, flip) for a, b in parts]))
 
 
 def ssim_registered(

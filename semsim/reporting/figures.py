@@ -8,6 +8,7 @@ from semsim.analysis.agreement import best_first
 from semsim.analysis.result import Analysis
 from semsim.errors import UnknownNameError
 from semsim.metrics.base import MetricSpec
+from semsim.registry import unknown
 from semsim.reporting.canvas import Drawn, marked_as_simulated
 from semsim.reporting.image_figures import images, matrix
 from semsim.reporting.interval_figures import auc, forest, rules
@@ -45,11 +46,10 @@ def _found(analysis: Analysis, name: str, metric: str | None) -> Drawn:
     if name in _OF_STUDY:
         return replace(_OF_STUDY[name](analysis), name=name)
     if name not in _OF_METRIC:
-        raise UnknownNameError(f"No figure is called {name!r}. Known: {', '.join(NAMES)}.")
+        raise unknown("figure", name, NAMES)
     specs = {spec.name: spec for spec in analysis.specs}
     if metric not in specs:
-        known = ", ".join(specs) or "none, as nothing has scores"
-        raise UnknownNameError(f"No metric of this analysis is called {metric!r}. Known: {known}.")
+        raise unknown("metric of this analysis", metric, specs)
     if name not in names_of(analysis, specs[metric]):
         raise UnknownNameError(f"{specs[metric].title} gives no value to a single image.")
     return replace(_OF_METRIC[name](analysis, specs[metric]), name=name, metric=metric)

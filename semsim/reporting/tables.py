@@ -10,7 +10,7 @@ from semsim.analysis.human import title_of
 from semsim.analysis.result import Analysis
 from semsim.analysis.roc import scale_differs
 from semsim.base.intervals import RULE
-from semsim.errors import UnknownNameError
+from semsim.registry import unknown
 from semsim.reporting.canvas import SIMULATED
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import (
@@ -64,7 +64,7 @@ def tables(analysis: Analysis) -> tuple[Table, ...]:
 def table(analysis: Analysis, name: str) -> Table:
     """The table `name` of an analysis; raises `UnknownNameError` that names the others."""
     if name not in _TABLES:
-        raise UnknownNameError(f"No table is called {name!r}. Known: {', '.join(_TABLES)}.")
+        raise unknown("table", name, _TABLES)
     return _marked(_TABLES[name](analysis), [analysis])
 
 

@@ -3,8 +3,8 @@
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -105,25 +105,32 @@ def pair_scores(
 
     pairs: the images of the rows in their order, of one size each, as each reference makes them.
     `attrs` of the table, which Parquet keeps: for every metric its summary and what made it, or
-    the reason why it is unavailable; metrics of sets have only that.
+    the reason why it is unavailable; metrics of sets have only that. `report` is called for each
+    part of the pairs, of which it counts every one once a metric.
     """
     table, records = rows.copy(), {}
-    for step, metric in enumerate(metrics, start=1):
-        column, records[metric.spec.name] = _column(metric, pairs, resources)
+    for step, metric in enumerate(metrics):
+        steps = Progress(step * len(rows), len(metrics) * len(rows), metric.spec.title)
+        column, records[metric.spec.name] = _column(metric, pairs, resources, report, steps)
         if column is not None and metric.spec.per_image:
             table[metric.spec.name] = column
-        report(Progress(step, len(metrics), metric.spec.title))
+        report(replace(steps, done=steps.done + len(rows)))
     table.attrs = {"format": FORMAT, "metrics": records, "left_out": []}
     return table
 
 
 def _column(
-    metric: Metric, pairs: Callable[[Reference], Sequence[Pairs]], resources: Resources
+    metric: Metric,
+    pairs: Callable[[Reference], Sequence[Pairs]],
+    resources: Resources,
+    report: Report,
+    steps: Progress,
 ) -> tuple[np.ndarray | None, dict[str, Any]]:
     """A metric's values and their record; no values, and the reason, where it is unavailable."""
     try:
         given = pairs(metric.spec.reference)
-        scores = judged(metric.prepare(resources), given, metric.spec)
+        parts = itertools.chain.from_iterable(one.parts() for one in given)
+        scores = judged(metric.prepare(resources), _told(parts, report, steps), metric.spec)
         summary = summarise(scores.values)
     except (WeightsError, DataError) as error:
         return None, {"unavailable": str(error)}
@@ -137,6 +144,15 @@ def _column(
         **provenance(metric, resources),
     }
     return scores.values, record
+
+
+def _told(parts: Iterable[Pairs], report: Report, steps: Progress) -> Iterator[Pairs]:
+    """The parts, each reported before it is judged; `steps` were done before them."""
+    done = steps.done
+    for part in parts:
+        report(replace(steps, done=done))
+        yield part
+        done += len(part)
 
 
 def _images(folder: Path) -> tuple[dict[str, Path], list[str]]:

@@ -94,7 +94,9 @@ def idle_parameters(network: nn.Module, logits: torch.Tensor) -> list[str]:
     """Parameters that `logits`, (N, classes), do not depend on or that are frozen, by name."""
     named = list(network.named_parameters())
     frozen = [name for name, one in named if not one.requires_grad]
-    if frozen or not logits.requires_grad:
-        return frozen or [name for name, _ in named]
-    found = torch.autograd.grad(logits.sum(), [one for _, one in named], allow_unused=True)
-    return [name for (name, _), gradient in zip(named, found, strict=True) if gradient is None]
+    if not logits.requires_grad:
+        return [name for name, _ in named]
+    learned = [(name, one) for name, one in named if one.requires_grad]
+    found = torch.autograd.grad(logits.sum(), [one for _, one in learned], allow_unused=True)
+    unused = [name for (name, _), one in zip(learned, found, strict=True) if one is None]
+    return frozen + unused

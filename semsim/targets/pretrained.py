@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from semsim.errors import SettingsError, UnknownNameError, WeightsError
-from semsim.registry import setting
+from semsim.errors import SettingsError, WeightsError
+from semsim.registry import setting, unknown
 from semsim.targets.layers import feature_count, twice_differentiable
 from semsim.weights import CHECKPOINTS
 
@@ -102,8 +102,8 @@ def _headless(name: str, size: tuple[int, int]) -> nn.Module:
     from torchvision import models  # slow to import, seldom needed
 
     if name not in models.list_models(module=models):
-        known = ", ".join(models.list_models(module=models))
-        raise UnknownNameError(f"torchvision has no classifier {name!r}. Known: {known}.")
+        known = models.list_models(module=models)
+        raise unknown("classifier of torchvision", name, known)
     options = dict(_AUXILIARY.get(name, {}))
     if name.startswith("vit_") and size[0] == size[1]:
         options["image_size"] = size[0]
@@ -145,10 +145,8 @@ def _weights_of(model: str) -> Mapping[str, Any]:
 
 def _check_weights(model: str, name: str) -> None:
     if name and name not in _weights_of(model):
-        names = ", ".join(_weights_of(model))
-        raise UnknownNameError(
-            f"torchvision's {model!r} has no weights {name!r} to start from. Known: {names}."
-        )
+        kind = f"set of weights of torchvision's {model}"
+        raise unknown(kind, name, _weights_of(model))
 
 
 def _weights(model: str, name: str) -> Mapping[str, Tensor]:

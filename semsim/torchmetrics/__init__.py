@@ -45,7 +45,7 @@ class SemSim(Metric):
         self.add_state("count", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
 
     def update(self, reconstructions: Tensor, originals: Tensor) -> None:
-        """Take in a batch; (N, 3, H, W) float32 or float64 in [0, 1], `DataError` for others."""
+        """Take in a batch; (N, 3, H, W) floats in [0, 1], `DataError` for others."""
         distances: Tensor = self.metric(originals, reconstructions)
         self.total = self.total + in_float64(distances).sum().to(self.total)
         self.count = self.count + len(distances)

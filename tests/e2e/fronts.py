@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from helpers import ROOT, until
 from programs import needed
@@ -18,8 +19,10 @@ STICKY = "    hash $cookie_semsim_account$cookie_semsim_session consistent;\n"
 
 
 @contextmanager
-def nginx(folder: Path, ports: Sequence[int], without: str = "") -> Iterator[str]:
-    """The studio's address behind nginx with deploy/nginx.conf, but for the line `without`.
+def nginx(
+    folder: Path, ports: Sequence[int], other: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[str]:
+    """The studio's address behind nginx with deploy/nginx.conf, but for what is `other` in it.
 
     ports: of the processes. The certificate is of its own making.
     """
@@ -40,7 +43,7 @@ def nginx(folder: Path, ports: Sequence[int], without: str = "") -> Iterator[str
             f"/etc/ssl/private/{NAME}.key": str(key),
             f"/etc/ssl/certs/{NAME}.pem": str(certificate),
             "listen 443": f"listen 127.0.0.1:{port}",
-            **({without: ""} if without else {}),
+            **other,
         }
         text = rewritten("nginx.conf", here, ports)
         config.write_text(f"{begin}events {{}}\nhttp {{\naccess_log off;\n{own}{text}}}\n")

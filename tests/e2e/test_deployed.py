@@ -233,7 +233,7 @@ def test_both_are_well_and_say_so_through_the_web_server(either, servers):
 
 def test_without_stickiness_a_page_says_so_and_loses_no_event(servers, tmp_path, signed_in):
     with (
-        nginx(tmp_path, servers[0], without=STICKY) as address,
+        nginx(tmp_path, servers[0], {STICKY: ""}) as address,
         signed_in(address, "/studio/audit") as page,
     ):
         said = page.locator("#studio-other")

@@ -502,6 +502,42 @@ def test_it_fits_a_phone_and_answers_to_touch(chromium, server, store, new_study
     context.close()
 
 
+def test_a_double_tap_counts_once(page, server, store, new_study) -> None:
+    study = new_study()
+    join(page, server, study)
+    cat, star = (page.get_by_role("button", name=name) for name in ("Cat", "star"))
+    cat.dblclick()
+    star.click()  # another button soon after is another answer
+    expect(page.locator(".sl-count")).to_contain_text("2 of")
+    page.get_by_role("button", name="Undo").dblclick()
+    expect(page.locator(".sl-count")).to_contain_text("1 of")
+    saved(page)
+    assert answers(store, study) == ["Cat"]
+
+
+def test_taps_that_are_apart_count_each(page, server, store, new_study) -> None:
+    study = new_study()
+    join(page, server, study)
+    cat = page.get_by_role("button", name="Cat")
+    for _ in range(2):
+        began = page.evaluate("performance.now()")
+        until(lambda began=began: page.evaluate("performance.now()") > began + 300)
+        cat.click()
+    saved(page)
+    assert answers(store, study) == ["Cat"] * 2
+
+
+def test_a_browser_that_translates_leaves_the_words_of_answers(page, server, new_study) -> None:
+    """Somebody who reads another word answers another question."""
+    study = new_study()
+    join(page, server, study)
+    for kept in (".sl-answers button:visible", ".sl-was", ".sl-told", ".sl-changes", "dl"):
+        marked = page.locator(kept).evaluate_all("all => all.map((one) => one.translate)")
+        assert marked
+        assert not any(marked)
+    assert page.locator(".sl-question").evaluate("one => one.translate")
+
+
 def test_the_help_opens_with_a_key_and_keys_can_be_switched_off(
     page, server, store, new_study
 ) -> None:

@@ -24,6 +24,7 @@ const AWAY_MS = 600000; // without a sign of anybody: what is held here comes fr
 const SIGNS = ["keydown", "pointerdown", "pointermove", "wheel", "focus"];
 const CALM_MS = 4000; // the first pictures go first
 const USUAL_MS = 3000; // an item, as far as one can expect of anybody
+const DOUBLE_TAP_MS = 300; // in which a second tap on a button is none of its own
 const BETWEEN_MS = 400; // what an answer takes beyond looking
 const BEGIN = rooted("/begin"); // the page of whoever is not at work
 const HERE = new Set(["practice", "main", "done"]); // steps that this page is for
@@ -44,6 +45,7 @@ class SemsimLabeller extends HTMLElement {
   #changing = null; // the answer whose new key is awaited
   #noticeHidden = false;
   #uncertain = false; // whether `done` is a guess
+  #tapped = null; // the button that was pressed last, and when
   #seen = Date.now(); // when somebody was last here
 
   connectedCallback() {
@@ -177,7 +179,11 @@ class SemsimLabeller extends HTMLElement {
       this.#update();
     });
     const on = (selector, handler) => this.#view.$(selector).addEventListener("click", handler);
-    on(".sl-undo", ({ detail }) => this.#undo(detail > 0));
+    on(".sl-undo", (event) => {
+      if (event.detail > 0 && this.#isSecondTap(event)) return;
+      this.#tapped = [event.currentTarget, event.timeStamp];
+      this.#undo(event.detail > 0);
+    });
     on(".sl-help-open", () => this.#help());
     on(".sl-own-link", () => showLink(this.#view, this.#study.key));
     this.#view.$(".sl-help").addEventListener("close", () => this.#closedHelp());
@@ -347,6 +353,7 @@ class SemsimLabeller extends HTMLElement {
     if (!this.#shown || this.#shown !== this.#feed.current || answer === undefined) return;
     if (this.#isFirst) return;
     const pointed = event.type === "click" && event.detail > 0;
+    if (pointed && this.#isSecondTap(event)) return;
     const reason = this.#view.reasonOf(code) ?? null;
     const { rt_ms, hidden_ms, blur_ms } = this.#clock.read(event.timeStamp);
     // No time at all: the picture was not even painted.
@@ -376,6 +383,7 @@ class SemsimLabeller extends HTMLElement {
       },
     };
     this.#pace.note(event.timeStamp);
+    if (pointed) this.#tapped = [event.currentTarget, event.timeStamp];
     this.#was = null;
     this.#done += 1;
     // Before it is sent: the reply may not find the feedback closed.
@@ -386,6 +394,11 @@ class SemsimLabeller extends HTMLElement {
     // A later Space must not press the button that was clicked.
     if (pointed) this.#view.focus();
     this.#update();
+  }
+
+  #isSecondTap({ currentTarget, timeStamp }) {
+    const [button, at] = this.#tapped ?? [];
+    return button === currentTarget && timeStamp - at < DOUBLE_TAP_MS;
   }
 
   #remember(step) {

@@ -29,14 +29,14 @@ const TEMPLATE = `
 <div class="sl-work">
   <div class="sl-stage" tabindex="-1">
     <div class="sl-pictures"></div>
-    <p class="sl-was" aria-live="polite"></p>
+    <p class="sl-was" translate="no" aria-live="polite"></p>
   </div>
   <div class="sl-panel">
     <p class="sl-banner" hidden></p>
     <h2 class="sl-question"></h2>
     <div class="sl-answers" role="group" data-label="label.answers"></div>
     <div class="sl-feedback" hidden>
-      <p class="sl-told" role="status" aria-live="polite"></p>
+      <p class="sl-told" translate="no" role="status" aria-live="polite"></p>
       <button type="button" class="sl-go-on" aria-keyshortcuts="Enter" data-say="label.practice_go"></button>
     </div>
     <p class="sl-hint"></p>
@@ -68,10 +68,10 @@ const TEMPLATE = `
   <h3 data-say="label.rules"></h3>
   <ul class="sl-rules"></ul>
   <h3 data-say="label.keys"></h3>
-  <dl></dl>
+  <dl translate="no"></dl>
   <details class="sl-change"><summary data-say="label.change"></summary>
     <p data-say="label.change_why"></p>
-    <div class="sl-changes" role="group" data-label="label.change_answers"></div>
+    <div class="sl-changes" translate="no" role="group" data-label="label.change_answers"></div>
     <p class="sl-changed" role="status" aria-live="polite"></p>
     <button type="button" class="sl-reset" data-say="label.change_reset"></button>
   </details>
@@ -191,6 +191,7 @@ export class View {
     const button = document.createElement("button");
     button.type = "button";
     button.dataset.code = code;
+    button.translate = false; // the words of answers stay what they are
     button.innerHTML = "<kbd></kbd><span></span>";
     button.addEventListener("click", (event) => onAnswer(code, event));
     this.#buttons.set(code, button);

@@ -119,6 +119,14 @@ def test_signing_in_ends_the_session_this_browser_had(visit, ada, store):
     assert accounts.who(store, before, datetime.now(UTC)) is None
 
 
+def test_who_signs_in_without_cookies_is_told_why_it_did_not_work(visit, ada):
+    browser = visit()
+    plain = browser.get("/login")
+    assert "keeps no cookies" not in plain.text
+    again = browser.get("/login", headers={"referer": f"{browser.base_url}/login?next=/studio/"})
+    assert "this browser keeps no cookies of this site" in again.text
+
+
 def test_a_refused_sign_in_is_logged_without_whose_it_was(visit, ada, caplog):
     caplog.set_level(logging.INFO, "annotation")
     login(visit(), "Ada", WRONG)

@@ -14,6 +14,7 @@ from annotation.account_domain import Account, Role
 from annotation.accounts.access import ACCOUNT_COOKIE
 from annotation.domain import Annotator, AnnotatorStatus, Step
 from annotation.errors import StoreError
+from annotation.web.framing import FRAMED_BY
 from annotation.web.guard import ANNOTATOR_COOKIE, SMALL_BODY, STUDIO_BODY, Guard, is_same_origin
 from annotation.web.this_process import HEADER, name
 
@@ -380,6 +381,18 @@ def test_every_answer_carries_the_protective_headers(path):
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["referrer-policy"] == "same-origin"
     assert headers["cross-origin-resource-policy"] == "same-origin"
+
+
+def test_a_server_may_be_framed_by_sites_that_its_environment_names(monkeypatch):
+    """As a Space is, whose pages stand inside those of its service."""
+    monkeypatch.setenv(FRAMED_BY, "https://huggingface.co")
+    for path, allowed in (
+        ("/studio/preview", "'self' https://huggingface.co"),
+        ("/label", "https"),
+    ):
+        policy = client("administrator").get(path).headers["content-security-policy"]
+        assert policy.rpartition("frame-ancestors ")[2].startswith(allowed)
+        assert "'none'" not in policy.rpartition("frame-ancestors ")[2]
 
 
 def test_scripts_are_asked_for_anew_after_an_update():

@@ -13,13 +13,14 @@ from study_factory import questions_for
 
 from annotation.accounts.attempts import Clock
 from annotation.domain import Step, StudyStatus
-from annotation.errors import StoreError
+from annotation.errors import StoreError, StudyError
 from annotation.store.tables import AnnotatorRow, EventRow, PersonalLinkRow
 from annotation.study import labelling as studies
 from annotation.study.exports import export_votes
 from annotation.study.participants import erase, exclude, let_in, pause
 from annotation.study.passage import completion_code_of
 from annotation.web.api import router
+from annotation.web.guard import Guard
 
 PID = {"PROLIFIC_PID": "5f1e", "STUDY_ID": "60aa", "SESSION_ID": "61bb"}
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -595,3 +596,55 @@ def test_a_link_with_an_unfilled_placeholder_lets_nobody_in(app, store, make_stu
         assert reply.status_code == 400
         assert "left a placeholder in it" in reply.text
     assert store.read(lambda tx: tx.query(AnnotatorRow).count()) == 0
+
+
+def test_a_browser_that_keeps_no_cookies_is_told_so_and_not_sent_in_a_circle(app, make_study):
+    """The link that it is asked to open again would bring it here again."""
+    browser = TestClient(app, base_url="https://lab.example.org", follow_redirects=False)
+    arrived = browser.post(f"/join/{make_study().token}", data={"name": "Ada"})
+    while arrived.status_code == 303:
+        browser.cookies.clear()
+        arrived = browser.get(arrived.headers["location"])
+    assert arrived.url.path == "/signed-out"
+    assert "keeps no cookies of this site" in arrived.text
+    assert "Allow cookies of lab.example.org" in arrived.text
+
+
+SITES = "https://worker.mturk.com https://*.example.org:8443"
+
+
+def test_only_the_sites_that_a_study_names_may_frame_its_pages(app, make_study):
+    guarded = Guard(app, lambda token: None, lambda token: token or None)
+    for sites, allowed in (("", "'none'"), (SITES, SITES)):
+        study = make_study(name=f"Framed by {sites}", framed_by=sites, consent="Voluntary.")
+        browser = TestClient(guarded, base_url="https://lab.example.org", follow_redirects=False)
+        pages = [browser.get(f"/join/{study.token}")]
+        arrived = browser.post(f"/join/{study.token}", data={"name": "Ada"})
+        pages += [browser.get("/begin")]
+        for form in (CONSENT, {"step": "instructions"}):
+            browser.post("/begin", data=form)
+        pages += [browser.get("/label")]
+        policies = [one.headers["content-security-policy"] for one in pages]
+        assert [one.status_code for one in pages] == [200] * 3
+        assert {one.rpartition("frame-ancestors ")[2] for one in policies} == {allowed}
+        assert all(one.startswith("default-src 'self'; ") for one in policies)
+        cookie = arrived.headers["set-cookie"]
+        assert ("SameSite=none" in cookie) == ("Partitioned" in cookie) == bool(sites)
+        assert ("SameSite=lax" in cookie) == (not sites)
+        assert "Secure" in cookie
+
+
+def test_without_tls_a_cookie_stays_on_the_site(app, make_study):
+    """A browser takes none for a frame there, and would refuse it everywhere."""
+    browser = TestClient(app, base_url="http://lab.example.org", follow_redirects=False)
+    arrived = browser.post(f"/join/{make_study(framed_by=SITES).token}", data={"name": "Ada"})
+    assert "SameSite=lax" in arrived.headers["set-cookie"]
+    assert "Partitioned" not in arrived.headers["set-cookie"]
+
+
+@pytest.mark.parametrize(
+    "wrong", ["http://a.org", "a.org", "https://a.org/x", "https://a.org;x", "*"]
+)
+def test_a_site_that_may_frame_is_an_https_address(make_study, wrong):
+    with pytest.raises(StudyError, match=r"such as https://worker\.mturk\.com.*got"):
+        make_study(framed_by=f"https://worker.mturk.com {wrong}")

@@ -1,5 +1,6 @@
 """`semsim.attack` on any classifier, and as a campaign does it."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -30,14 +31,16 @@ def network():
 
 
 def test_any_classifier_gives_a_picture_and_is_left_alone():
-    model = network().train().requires_grad_(False)
+    model = network().train()
+    model[0].requires_grad_(False)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     found = semsim.attack(model, image(), 3, FAST, device="cpu")
     assert found.image.shape == (3, 16, 16)
     assert 0 <= found.image.min() <= found.image.max() <= 1
     assert model.training
     assert model[2].inplace
-    assert not any(weight.requires_grad for weight in model.parameters())
+    learns = [weight.requires_grad for weight in model.parameters()]
+    assert learns == [False, False, True, True, True, True]
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
 
 
@@ -192,6 +195,10 @@ def test_the_same_seed_gives_the_same_picture():
         ({"image": image() * 2}, DataError),
         ({"image": torch.rand(3, 9, 9)}, DataError),
         ({"label": 5}, DataError),
+        ({"mean": (0.5, 0.5)}, DataError),
+        ({"std": (1, 0, 1)}, DataError),
+        ({"model": torch.relu}, DataError),
+        ({"shared": "nonsense"}, UnknownNameError),
         ({"attack": "nonsense"}, UnknownNameError),
         ({"attack": "invgrad:steps=many"}, SettingsError),
         ({"defence": "nonsense"}, UnknownNameError),
@@ -201,3 +208,183 @@ def test_what_cannot_be_attacked_is_told(wrong, error):
     asked = {"model": network(), "image": image(), "label": 0, "attack": FAST, "device": "cpu"}
     with pytest.raises(error):
         semsim.attack(**{**asked, **wrong})
+
+
+class Adapted(nn.Module):
+    """A frozen layer with a small one beside it that learns, as in LoRA."""
+
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(3 * 16 * 16, 8), nn.Linear(8, 5)
+        self.down, self.up = nn.Linear(3 * 16 * 16, 2, bias=False), nn.Linear(2, 8, bias=False)
+        self.body.requires_grad_(False)
+        self.head.requires_grad_(False)
+
+    def forward(self, images):
+        flat = images.flatten(1)
+        return self.head(torch.tanh(self.body(flat) + self.up(self.down(flat))))
+
+
+class Sequenced(nn.Module):
+    """A recurrent layer over the rows, frozen, before a head that learns."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows, self.head = nn.LSTM(48, 8, batch_first=True), nn.Linear(8, 5)
+        self.rows.requires_grad_(False)
+
+    def forward(self, images):
+        return self.head(self.rows(images.transpose(1, 2).flatten(2))[0][:, -1])
+
+
+def without(*names):
+    """A network of which the layers at these places are frozen."""
+    made = network()
+    for name in names:
+        made[int(name)].requires_grad_(False)
+    return made
+
+
+def attention_without_its_rows():
+    made = Attentive()
+    made.rows.requires_grad_(False)
+    made.look.requires_grad_(False)
+    return made
+
+
+def only_biases():
+    made = network()
+    for name, one in made.named_parameters():
+        one.requires_grad_(name.endswith("bias"))
+    return made
+
+
+PARTLY = {
+    "a head": lambda: without("0", "1"),
+    "a body": lambda: without("4"),
+    "biases": only_biases,
+    "an adapter": Adapted,
+    "a head behind a recurrent layer": Sequenced,
+    "a head behind attention": attention_without_its_rows,
+}
+
+
+@pytest.mark.parametrize("attack", [FAST, "invgrad:restarts=2,steps=2", "prior:steps=2"])
+@pytest.mark.parametrize("kind", PARTLY)
+def test_only_what_learns_is_shared(kind, attack):
+    """What is frozen stays with everybody: its gradient changes neither picture nor distance."""
+    torch.manual_seed(0)
+    model = PARTLY[kind]()
+    found = semsim.attack(model, image(), 3, attack, device="cpu")
+    sizes = [(one.numel(), one.requires_grad) for one in model.parameters()]
+    seen = sum(size for size, learns in sizes if learns) / sum(size for size, _ in sizes)
+    assert 0 < seen < 1
+    assert found.seen_parameters == pytest.approx(seen, abs=1e-12)
+    named = [name for name, one in model.named_parameters() if one.requires_grad]
+    model.requires_grad_(True)
+    same = semsim.attack(model, image(), 3, attack, shared=named, device="cpu")
+    assert torch.equal(same.image, found.image)
+    whole = semsim.attack(model, image(), 3, attack, shared="all", device="cpu")
+    assert whole.seen_parameters == 1
+    assert whole.grey_residual != found.grey_residual
+
+
+def test_the_distance_is_that_of_the_gradients_that_are_shared():
+    """Of a head alone: the angle between its own gradients for the picture and for grey."""
+    model = without("0", "1").eval()
+    slopes = []
+    for seen in (image(), torch.full((3, 16, 16), 0.5)):
+        loss = nn.functional.cross_entropy(model(seen[None]), torch.tensor([3]))
+        slopes.append(
+            torch.cat([g.flatten() for g in torch.autograd.grad(loss, model[4].parameters())])
+        )
+    expected = 1 - nn.functional.cosine_similarity(*slopes, dim=0).item()
+    found = semsim.attack(model, image(), 3, FAST, device="cpu")
+    assert found.grey_residual == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_module_is_named_for_all_its_parameters():
+    asked = {"label": 3, "attack": FAST, "device": "cpu"}
+    one, both = (
+        semsim.attack(network(), image(), shared=named, **asked)
+        for named in ("4", ["4.weight", "4.bias"])
+    )
+    assert one.seen_parameters == both.seen_parameters < 1
+    assert torch.equal(one.image, both.image)
+
+
+@pytest.mark.parametrize("asked", [{"shared": []}, {"model": network().requires_grad_(False)}])
+def test_where_nothing_is_shared_nothing_is_attacked(asked):
+    with pytest.raises(DataError, match=r"No parameter of the model is shared.*shared="):
+        semsim.attack(**{"model": network(), "image": image(), "label": 3, **asked})
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_gradients_are_computed_whatever_mode_it_is_called_in(mode):
+    found = semsim.attack(network(), image(), 3, FAST, device="cpu")
+    with mode():
+        inside = semsim.attack(network(), image(), 3, FAST, device="cpu")
+        assert not torch.is_grad_enabled()
+    assert torch.equal(inside.image, found.image)
+    assert not inside.image.is_inference()
+
+
+@pytest.mark.parametrize("label", [1.0, True, None, "cat", np.True_, torch.tensor(True), [1]])
+def test_a_label_is_a_whole_number(label):
+    with pytest.raises(DataError, match=r"label must be a whole number from 0 to 4.*got"):
+        semsim.attack(network(), image(), label, FAST, device="cpu")
+
+
+def test_a_whole_number_may_come_from_numpy_or_torch():
+    asked = {"attack": FAST, "device": "cpu"}
+    one, *others = (
+        semsim.attack(network(), image(), label, **asked).image
+        for label in (3, np.int64(3), torch.tensor(3))
+    )
+    assert all(torch.equal(one, other) for other in others)
+
+
+def test_one_logit_and_a_gradient_of_0_are_refused_before_the_first_step():
+    told = []
+    asked = {"attack": FAST, "device": "cpu", "report": told.append}
+    one = nn.Sequential(nn.Flatten(), nn.Linear(3 * 16 * 16, 1))
+    dead = nn.Sequential(nn.Flatten(), nn.Linear(3 * 16 * 16, 4), nn.ReLU(), nn.Linear(4, 5))
+    nn.init.constant_(dead[1].bias, -1e3)
+    broken = network()
+    nn.init.constant_(broken[4].weight, torch.nan)
+    for model, why in ((one, "one logit"), (dead, "is 0"), (broken, "not finite")):
+        with pytest.raises(DataError, match=f"gradient.*{why}|{why}.*gradient"):
+            semsim.attack(model, image(), 0, shared="1" if model is dead else None, **asked)
+    assert told == []
+
+
+def test_two_logits_of_one_have_its_binary_cross_entropy():
+    """What the refusal of one logit advises."""
+    logit = torch.linspace(-3, 3, 7)[:, None]
+    two = torch.cat([-logit, logit], 1) / 2
+    for label in (0, 1):
+        expected = nn.functional.binary_cross_entropy_with_logits(
+            logit[:, 0], torch.full((7,), float(label)), reduction="none"
+        )
+        found = nn.functional.cross_entropy(two, torch.full((7,), label), reduction="none")
+        assert torch.allclose(found, expected)
+
+
+def test_an_image_in_half_precision_counts_as_float32():
+    found = semsim.attack(network(), image().half(), 3, FAST, device="cpu")
+    same = semsim.attack(network(), image().half().float(), 3, FAST, device="cpu")
+    assert torch.equal(found.image, same.image)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ((image() * 255).byte(), r"torch.uint8 \(3, 16, 16\), values from 0 to 254"),
+        (image().numpy(), r"ndarray of float32 \(3, 16, 16\), values from 0\.0"),
+        (image()[None], r"torch.float32 \(1, 3, 16, 16\), values from"),
+        (image() * 2, r"torch.float32 \(3, 16, 16\), values from 0\.\d+ to 1\.\d+"),
+    ],
+)
+def test_the_refusal_of_an_image_names_what_came(wrong, words):
+    with pytest.raises(DataError, match=f"image must .*; got {words}"):
+        semsim.attack(network(), wrong, 3, FAST, device="cpu")

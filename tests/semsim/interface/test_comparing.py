@@ -134,3 +134,28 @@ def test_a_model_that_several_attacks_share_needs_the_attack(tables, tmp_path):
     nobody_voted = both[(both["model"] == "net/0") | (both["attack"] == "a")]
     others = votes[votes["model"] != "net/0"].drop(columns="attack")
     assert compared(tmp_path, others, nobody_voted).agreement["n"].tolist() == [4]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_tables_may_be_files(tables, tmp_path, ending):
+    files = [tmp_path / f"{name}.{ending}" for name in ("votes", "scores")]
+    for table, file in zip(tables, files, strict=True):
+        table.to_csv(file, index=False) if ending == "csv" else table.to_parquet(file, index=False)
+    whole = compared(tmp_path, *tables)
+    same(compared(tmp_path, *map(str, files)), whole)
+    same(compared(tmp_path, files[0], tables[1]), whole)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ("gone.csv", "gone.csv is not a readable table"),
+        ([1, 2], r"pandas frame or a path; got list \[1, 2\]"),
+    ],
+)
+def test_what_is_no_table_is_told(tables, tmp_path, wrong, words):
+    for given in ((wrong, tables[1]), (tables[0], wrong)):
+        with pytest.raises(DataError, match=words):
+            compared(tmp_path, *given)
+    with pytest.raises(DataError, match=words):
+        compared(tmp_path, *tables, labels=wrong)

@@ -1,0 +1,36 @@
+"""Tables of votes, scores and labels in files, as `compare` takes them."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+
+from semsim.base.places import resolved
+from semsim.base.table_files import read_frame
+from semsim.errors import DataError
+from semsim.kept.extras import arrow
+from semsim.scores.scoring import TEXTS
+
+MOST_ROWS = 10_000_000  # of a table; so many scores take 1.6 GB
+_FEWER = (
+    "More would take more than 1.6 GB of memory. Keep the scores of images that people judged, or "
+    "compare fewer metrics at a time."
+)
+
+
+def read_table(
+    path: Path, columns: Sequence[str] | None = None, where: str | None = None
+) -> pd.DataFrame:
+    """Read a table of Parquet, CSV or Excel; ids and names stay texts.
+
+    columns: those wanted, of which the table may lack some. None for all. where: a column without
+    which it is all of them after all. Raises `DataError` where it is not readable or has more than
+    `MOST_ROWS` rows.
+    """
+    path = resolved(path)
+    if path.suffix.lower() == ".parquet":
+        arrow()
+    read = partial(read_frame, path, DataError, texts=TEXTS, most=MOST_ROWS, advice=_FEWER)
+    found = read(columns=columns)
+    return found if where is None or where in found else read()
