@@ -9,6 +9,7 @@
     <root>/<id>/stop            present when a stop was asked for
     <root>/<id>/pid.json        the process that runs it, or ran it last
     <root>/<id>/log.txt         what that process printed
+    <root>/<id>/.lock           held by whoever gives the job a process, so that it gets one
 
 So a page, a second page and a restarted server all see the same job, and none of them owns it.
 `root` is everywhere the folder that holds the jobs, `<data-dir>/jobs`.
@@ -23,7 +24,7 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -32,6 +33,7 @@ from typing import IO, Any, TypeVar
 
 import pandas as pd
 import psutil
+from filelock import FileLock, Timeout
 
 from semsim.base.places import checkout
 from semsim.base.records import read_object, read_record, write_record
@@ -57,7 +59,7 @@ ORDER_FILE = "order.json"
 T = TypeVar("T")
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,99}")
 _FILE_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]*")
-_starting = threading.Lock()  # two clicks on Start at once are one start
+_WAIT = 10.0  # seconds for somebody else to have given a job its process
 
 
 class JobState(Enum):
@@ -206,7 +208,7 @@ def foremost(root: Path, kind: str) -> Job | None:
 
 def start(job: Job) -> None:
     """Run the job in a process of its own, which outlives this one; `JobError` if it runs."""
-    with _starting:
+    with _alone(job):
         if state(job) is not JobState.QUEUED:
             raise JobError(f"{job.title!r} is {state(job).value}; only a queued job can start.")
         _spawn(job)
@@ -217,7 +219,7 @@ def resume(job: Job) -> None:
 
     Raises `JobError` when the job runs or is done.
     """
-    with _starting:
+    with _alone(job):
         now = state(job)
         if now in {JobState.RUNNING, JobState.DONE}:
             raise JobError(f"{job.title!r} is {now.value}; there is nothing to resume.")
@@ -356,7 +358,8 @@ def run_as_job(
     """
     folder = Path(folder).resolve()
     job = read_job(folder)
-    _claim(job)
+    with _alone(job):
+        _claim(job)
     try:
         with open(folder / "progress.jsonl", "a+b") as file:
             outcome = work(_Reporter(folder, file, also))
@@ -393,6 +396,16 @@ class _Reporter:
         self._also(progress)
         if self._stop.exists():
             raise StopRequestedError("A stop was asked for.")
+
+
+@contextlib.contextmanager
+def _alone(job: Job) -> Iterator[None]:
+    """Nobody else, in this process, another or on another server, gives the job a process."""
+    try:
+        with FileLock(job.folder / ".lock", timeout=_WAIT):
+            yield
+    except Timeout as error:
+        raise JobError(f"{job.title!r} is being started by somebody else. Try again.") from error
 
 
 def _spawn(job: Job) -> None:

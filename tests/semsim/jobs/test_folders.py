@@ -1,6 +1,7 @@
 """Jobs as real processes: each ends in another way, and the folder alone tells which."""
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -292,6 +293,34 @@ def test_only_one_process_has_a_job(make):
     with pytest.raises(JobError, match="already runs"):
         jobs.run_as_job(job.folder, lambda report: {})
     assert jobs.state(job) is JobState.RUNNING
+
+
+def test_servers_that_resume_one_job_at_once_give_it_one_process(make):
+    job = make("wait")
+    process = multiprocessing.get_context("fork")
+    write_json(job.folder / "pid.json", {**owner_now(os.getpid()), "started": 0.0})  # lost
+    gate, told = process.Barrier(8), process.SimpleQueue()
+
+    def server():
+        gate.wait()
+        try:
+            jobs.resume(job)
+            told.put("")
+        except JobError as error:
+            told.put(str(error))
+
+    servers = [process.Process(target=server) for _ in range(8)]
+    for one in servers:
+        one.start()
+    answers = [told.get() for _ in servers]
+    assert answers.count("") == 1
+    assert sum("is running" in one for one in answers) == 7
+    works(job)
+    (job.folder / "enough").touch()
+    assert ends(job) is JobState.DONE
+    assert jobs.log_tail(job).count("begins at") == 1
+    for one in servers:
+        one.join()
 
 
 def test_work_in_this_process_leaves_the_same_folder(make):
