@@ -9,6 +9,7 @@ import contextlib
 import logging
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,7 +43,8 @@ class Door:
     """Who is connected, and who was shown out.
 
     most: connections in all, at which the one that has been silent longest goes for each that
-        comes. most_each: of one address; None where a web server in front is the address of all.
+        comes. most_each: likewise, of one address; None where a web server in front is the address
+        of all.
     silent: as `SILENT`.
     """
 
@@ -63,13 +65,19 @@ class Door:
         """Whether one more may come from an address, for which another may have to go."""
         if self.most_each is not None and self.open[address] >= self.most_each:
             self.note(f"more than {self.most_each:,} from one address")
-            return False
+            return self._make_room(one for one in self.waiting if one.address == address)
         if self.open.total() >= self.most:
             self.note(f"{self.most:,} were open")
-            if not self.waiting:
-                return False
-            next(iter(self.waiting)).end()
+            return self._make_room(iter(self.waiting))
         return True
+
+    @staticmethod
+    def _make_room(waiting: "Iterator[Connection]") -> bool:
+        """End the first of `waiting`; whether there is one."""
+        longest = next(waiting, None)
+        if longest is not None:
+            longest.end()
+        return longest is not None
 
     def note(self, why: str) -> None:
         """Count a connection that is closed, and log a first one of a minute."""
@@ -126,11 +134,7 @@ class Connection(HttpToolsProtocol):
         """Make room for another."""
         super().connection_lost(exc)
         self._stop_waiting()
-        if self._counted:
-            self._counted = False
-            self.door.open[self.address] -= 1
-            if not self.door.open[self.address]:
-                del self.door.open[self.address]
+        self._leave()
 
     def on_response_complete(self) -> None:
         """Wait for the next request; uvicorn closes a connection on which nothing of one comes."""
@@ -138,9 +142,17 @@ class Connection(HttpToolsProtocol):
         self._stop_waiting()
 
     def end(self) -> None:
-        """Close it without an answer."""
+        """Close it without an answer, and count it no more."""
         self._stop_waiting()
+        self._leave()
         self.transport.abort()
+
+    def _leave(self) -> None:
+        if self._counted:
+            self._counted = False
+            self.door.open[self.address] -= 1
+            if not self.door.open[self.address]:
+                del self.door.open[self.address]
 
     def _wait(self) -> None:
         self.door.waiting[self] = None

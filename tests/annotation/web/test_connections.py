@@ -100,17 +100,28 @@ def test_whoever_asks_is_answered_while_more_are_silent_than_may_be_open(port):
         assert "20 were open" in door.told()
 
 
-def test_an_address_gets_its_share_and_no_more(port):
+def test_an_address_gets_its_share_of_those_that_ask_and_no_more(port):
     door = Door(most_each=3, silent=LONG)
     with serving(port, door) as url, ExitStack() as stack:
-        sending(stack, port, b"G", n=3)
+        silent = sending(stack, port, b"G", n=3)
         until(lambda: door.open.total() == 3)
-        (late,) = sending(stack, port, b"")
-        assert is_closed(late)
+        assert httpx.get(url, timeout=limit(10)).text == "0"
+        assert is_closed(silent[0])  # the one that had been silent longest
+        sending(stack, port, b"G", n=30)
+        until(lambda: door.closed.total() >= 30)  # of 34, one of which has left by itself
+        assert door.open.total() == 3
+        assert "from one address" in door.told()
+    until(lambda: not door.open)
+
+
+def test_an_address_whose_connections_are_all_at_work_gets_no_further_one(port):
+    door = Door(most_each=2, silent=LONG)
+    with serving(port, door) as url, ExitStack() as stack:
+        for client in [stack.enter_context(httpx.Client(timeout=limit(10))) for _ in range(2)]:
+            assert client.get(url).text == "0"  # and is kept for the next request
+        until(lambda: not door.waiting)
         with pytest.raises(httpx.TransportError):
             httpx.get(url, timeout=limit(10))
-        assert "from one address" in door.told()
-    assert not door.open
 
 
 def test_connections_that_are_used_again_and_bodies_in_parts_stay(port):
