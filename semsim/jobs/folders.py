@@ -402,7 +402,7 @@ class _Reporter:
 def _alone(job: Job) -> Iterator[None]:
     """Nobody else, in this process, another or on another server, gives the job a process."""
     try:
-        with FileLock(job.folder / ".lock", timeout=_WAIT):
+        with FileLock(job.folder / ".lock", timeout=_WAIT, is_singleton=True):
             yield
     except Timeout as error:
         raise JobError(f"{job.title!r} is being started by somebody else. Try again.") from error
