@@ -15,12 +15,12 @@ from pandas.api.types import is_string_dtype, union_categoricals
 from semsim.analysis.evidence import LEAKS
 from semsim.analysis.result import AnalysisSettings
 from semsim.base.places import resolved
+from semsim.base.spreadsheet import restored
 from semsim.cli.options import taking
 from semsim.comparison.compared import Compared, check_report
 from semsim.comparison.frames import HowToCompare, compared_frames, whole_study
 from semsim.comparison.study_tables import StudyTables, imported_tables
 from semsim.errors import DataError
-from semsim.importers.text_table import ESCAPED
 from semsim.kept.extras import parquet
 from semsim.kept.table_size import check_size
 from semsim.reporting.canvas import DOUBLE, SINGLE
@@ -193,11 +193,9 @@ def read_table(
 
 
 def _restored(table: pd.DataFrame) -> pd.DataFrame:
-    """Texts without the apostrophe of `ESCAPED`."""
+    """Texts without the apostrophes that keep spreadsheets from running them."""
     texts = [name for name in table if name in _TEXTS and is_string_dtype(table[name])]
-    return table.assign(
-        **{name: table[name].str.replace(ESCAPED, "", regex=True) for name in texts}
-    )
+    return table.assign(**{name: table[name].map(restored, na_action="ignore") for name in texts})
 
 
 def _names_in_csv(path: Path) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from semsim.base.spreadsheet import restored
 from semsim.errors import DataError
 from semsim.importers.findings import Unread
 from semsim.kept.extras import arrow, parquet
@@ -24,8 +25,6 @@ _FEWER = (
     "are needed, or cut the table into several files and import one after the other."
 )
 _DELIMITERS = ",;\t"
-# The apostrophe by which a study's CSV says that a cell is no formula.
-ESCAPED = re.compile("^'(?='*[=+\\-@\t\r\n＝＋－＠])")
 _WHOLE = re.compile(r"(-?[0-9]+)\.0+")
 
 
@@ -88,7 +87,7 @@ def _read_csv(path: Path) -> TextTable:
     _check_header(path, header)
     whole = [(line, row) for line, row in numbered if len(row) == len(header)]
     cells = pd.DataFrame(
-        [[ESCAPED.sub("", cell).strip() or None for cell in row] for _, row in whole],
+        [[restored(cell).strip() or None for cell in row] for _, row in whole],
         columns=header,
         index=pd.Index([f"line {line}" for line, _ in whole], dtype=object),
         dtype=object,
