@@ -45,6 +45,7 @@ from semsim.jobs.progress_log import (
     ProgressWriter,
     TimedProgress,
     read_end,
+    read_first,
     read_progress,
     read_recent,
     seconds_left,
@@ -309,7 +310,7 @@ def seconds_taken(job: Job) -> float | None:
     owner, path = _owner(job.folder), job.folder / "result.json"
     if owner is None or not path.exists():
         return None
-    first = next(iter(history(job)), None)
+    first = read_first(job.folder / "progress.jsonl")
     if first is not None and first.at < owner["started"] - SAME:
         return None
     asked = datetime.fromisoformat(job.created).timestamp()

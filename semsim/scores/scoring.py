@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.evidence import SCORE_COLUMNS
+from semsim.base.records import guarded
 from semsim.base.whole import whole
 from semsim.device import cores, keep_freed_memory
 from semsim.errors import DataError, PictureError, WeightsError
@@ -270,13 +271,12 @@ def _read_part(pairs: pd.DataFrame, originals: Callable[[tuple[Path, ...]], Tens
 def read_labels(path: Path, what: str = "labels") -> pd.DataFrame:
     """The labels, or votes, in a Parquet file; `DataError` where there are none to be read."""
     arrow()
-    try:
+    if not Path(path).exists():
+        raise DataError(f"No {what} at {path}. Export them from a study.")
+    with guarded(
+        path, DataError, f"is not a readable Parquet file ({{}}); export the {what} as one."
+    ):
         return pd.read_parquet(path)
-    except FileNotFoundError:
-        raise DataError(f"No {what} at {path}. Export them from a study.") from None
-    except (OSError, ValueError) as error:
-        why = f"{path} is not a readable Parquet file ({error}); export the {what} as one."
-        raise DataError(why) from error
 
 
 def score_key(metric: Metric, images: str, resources: Resources) -> str:
@@ -434,12 +434,11 @@ def _judge(metric: Metric, resources: Resources) -> Callable[[], Judge]:
 
 
 def _read(path: Path) -> pd.DataFrame | None:
-    pa = arrow()
+    arrow()
     try:
-        return pd.read_parquet(path)
-    except FileNotFoundError:
-        return None
-    except pa.ArrowInvalid:  # a full disk cut it short: computed again
+        with guarded(path, DataError):
+            return pd.read_parquet(path)
+    except DataError:  # none, or a full disk cut it short: computed again
         return None
 
 

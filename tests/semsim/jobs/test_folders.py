@@ -460,3 +460,12 @@ def test_a_clock_set_an_hour_back_or_forth_loses_no_running_job(make):
 def test_a_file_of_a_job_cannot_leave_its_folder(tmp_path):
     with pytest.raises(JobError, match="plain file name"):
         jobs.create(tmp_path, kind="k", title="t", files={"../x.json": {}})
+
+
+def test_how_long_a_job_took_is_known_without_reading_all_that_it_reported(make, monkeypatch):
+    job = make("done")
+    jobs.run_as_job(job.folder, lambda report: report(Progress(1, 1)) or {})
+    line = (job.folder / "progress.jsonl").read_text()
+    (job.folder / "progress.jsonl").write_text(line * 50_000)
+    monkeypatch.setattr(jobs, "read_progress", lambda path: pytest.fail("all of it was read"))
+    assert jobs.seconds_taken(job) is not None
