@@ -215,7 +215,8 @@ def download(name: str, checkpoints: Path = CHECKPOINTS, report: Report = silent
 def _torch_home() -> Path:
     """Where torch keeps what it has fetched, without importing it."""
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
-    return Path(os.environ.get("TORCH_HOME", f"{cache}/torch")).expanduser()
+    # Not `Path.expanduser`, which raises for a user whom the system does not know.
+    return Path(os.path.expanduser(os.environ.get("TORCH_HOME", f"{cache}/torch")))
 
 
 def _entry(name: str, entry: Mapping[str, Any], path: Path) -> WeightFile:
