@@ -14,6 +14,7 @@ from semsim.base.console import say as say
 from semsim.base.console import show as show
 from semsim.base.console import told_errors as told_errors
 from semsim.base.places import DATA as DATA
+from semsim.base.whole import whole
 from semsim.errors import DataError, SettingsError
 from semsim.kept.extras import arrow
 from semsim.progress import Progress, Report, silent
@@ -71,11 +72,11 @@ def write_table(table: "pd.DataFrame", out: Path) -> None:
         table.to_csv(sys.stdout, index=False)
         return
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        if out.suffix == ".csv":
-            table.to_csv(out, index=False)
-        else:
-            table.to_parquet(out, index=False)
+        with whole(out) as part:  # on a full disk nothing, or the older one, is there
+            if out.suffix == ".csv":
+                table.to_csv(part, index=False)
+            else:
+                table.to_parquet(part, index=False)
     except OSError as error:
         raise DataError(f"{out} cannot be written ({error}). Choose another --out.") from error
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 
 from semsim.base.places import BROUGHT
 from semsim.base.places import CHECKPOINTS as CHECKPOINTS
-from semsim.base.records import check_format, read_record
+from semsim.base.records import check_format, guarded, read_record
 from semsim.base.whole import whole, write_bytes
 from semsim.errors import WeightsError
 from semsim.progress import Progress, Report, silent
@@ -167,21 +167,18 @@ def read_facts(path: Path, form: str, called: str = "") -> dict[str, Any]:
     Raises `WeightsError` for a file that is missing, broken or of another format.
     """
     name = called or path
-    try:
+    with guarded(name, WeightsError, "is not a readable weight file ({})."):
         metadata = _metadata(path)
         check_format(metadata.get("format"), form, name, WeightsError)
         return dict(json.loads(metadata["config"]))
-    except (SafetensorError, OSError) as error:
-        raise WeightsError(f"{name} is not a readable weight file ({error}).") from error
-    except (KeyError, ValueError, TypeError) as error:
-        raise WeightsError(f"{name} has no readable settings ({error}).") from error
 
 
 def holds(path: Path, form: str) -> bool:
     """Return whether `write_tensors` wrote the file as `form`, whatever its number."""
     try:
-        kind = _metadata(path).get("format", "").partition("/")[0]
-    except (SafetensorError, OSError):  # half written, or not ours
+        with guarded(path, WeightsError):
+            kind = _metadata(path).get("format", "").partition("/")[0]
+    except WeightsError:  # half written, or not ours
         return False
     return kind == form.partition("/")[0]
 
@@ -218,7 +215,8 @@ def download(name: str, checkpoints: Path = CHECKPOINTS, report: Report = silent
 def _torch_home() -> Path:
     """Where torch keeps what it has fetched, without importing it."""
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
-    return Path(os.environ.get("TORCH_HOME", f"{cache}/torch")).expanduser()
+    # Not `Path.expanduser`, which raises for a user whom the system does not know.
+    return Path(os.path.expanduser(os.environ.get("TORCH_HOME", f"{cache}/torch")))
 
 
 def _entry(name: str, entry: Mapping[str, Any], path: Path) -> WeightFile:

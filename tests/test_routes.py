@@ -219,3 +219,24 @@ def test_an_event_runs_under_the_name_of_the_account(product, store):
     assert browser.get("/studio/gradio_api/user").json() == "Bo"
     assert browser.get("/studio/config").json()["username"] == "Bo"
     assert browser.get("/admin").status_code == 403
+
+
+HALF = b'{"email": "\\ud800"}'
+NO_EVENT = b'{"data": [], "fn_index": 99999, "session_hash": "\\ud800"}'
+STRANGE = [
+    *(("POST", f"/studio/gradio_api/{part}", HALF) for part in ("reset", "cancel", "queue/join")),
+    *(("POST", f"/studio/gradio_api/run/{part}", NO_EVENT) for part in ("predict", "x")),
+    *(("GET", f"/studio/{part}/{'a' * 3000}", b"") for part in ("static", "assets")),
+    ("GET", f"/static/{'a' * 3000}", b""),
+    ("POST", "/studio/gradio_api/queue/join", b'{"data": 7, "fn_index": []}'),
+    ("POST", "/studio/gradio_api/reset", b"[]"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), STRANGE)
+def test_what_no_page_sends_is_refused_and_breaks_nothing(product, store, method, path, body):
+    browser = TestClient(product, raise_server_exceptions=False, follow_redirects=False)
+    browser.cookies.set("semsim_account", made_session(store, "Bo"))
+    kind = {"content-type": "application/json"} if body else {}
+    reply = browser.request(method, path, content=body, headers=kind)
+    assert 400 <= reply.status_code < 500

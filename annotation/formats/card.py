@@ -2,6 +2,7 @@
 
 from annotation.domain import Study
 from annotation.formats.study_data import StudyData
+from semsim.base.markdown import in_markdown
 
 SIMULATED = (
     "**Simulated votes: no person answered.** They come from a jury of five networks and say "
@@ -17,7 +18,7 @@ def card(data: StudyData, contents: str) -> str:
     study = data.study
     top = [SIMULATED, ""] if study.spec.simulated else []
     facts = [f"- {name}: {value}" for name, value in _facts(data)]
-    return "\n".join([*top, f"# {one_line(study.name)}", "", *facts, "", contents.strip(), ""])
+    return "\n".join([*top, f"# {in_markdown(study.name)}", "", *facts, "", contents.strip(), ""])
 
 
 def one_line(text: str) -> str:
@@ -29,8 +30,8 @@ def _facts(data: StudyData) -> list[tuple[str, str]]:
     study, verdicts = data.study, data.labels["recognisable"]
     counts = verdicts.value_counts()
     return [
-        ("Question", "; ".join((study.task.value, *map(one_line, study.kind.terms)))),
-        ("Data set", one_line(study.dataset)),
+        ("Question", "; ".join((study.task.value, *map(in_markdown, study.kind.terms)))),
+        ("Data set", in_markdown(study.dataset)),
         ("Target models", "; ".join(_model(study, model) for model in study.models)),
         ("Reconstructions", f"{len(verdicts)} of {data.labels['image_id'].nunique()} originals"),
         ("Left out because the attack failed", str(study.n_failed)),
@@ -40,7 +41,7 @@ def _facts(data: StudyData) -> list[tuple[str, str]]:
         (f"Unrecognisable by {study.kind.decides}", str(counts.get(False, 0))),
         (f"No {study.kind.decides} (yet)", str(int(verdicts.isna().sum()))),
         ("Headline score", study.spec.headline.value),
-        *((("Candidate lists", " ".join(data.lists)),) if data.lists else ()),
+        *((("Candidate lists", in_markdown(" ".join(data.lists))),) if data.lists else ()),
         ("Annotators", _annotators(study)),
         ("Protocol (SHA-256)", study.protocol),
     ]
@@ -49,7 +50,7 @@ def _facts(data: StudyData) -> list[tuple[str, str]]:
 def _model(study: Study, model: str) -> str:
     """A model, and how good it was at its own task where that is known."""
     test = study.target(model)
-    return one_line(model) + ("" if test.accuracy is None else f": {test.text}")
+    return in_markdown(model) + ("" if test.accuracy is None else f": {test.text}")
 
 
 def _annotators(study: Study) -> str:

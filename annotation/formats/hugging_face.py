@@ -54,7 +54,7 @@ def write_hugging_face(data: StudyData, folder: Path) -> str:
     table = with_images(table, list(NAMES), folder / "train").rename(columns=NAMES)
     table = table.assign(votes=_votes_of(data, table["item"]))
     write_jsonl(table, folder / "train" / "metadata.jsonl")
-    licence = NOT_TOLD if data.licence == UNKNOWN else TOLD.format(data.licence)
+    licence = NOT_TOLD if data.licence == UNKNOWN else TOLD.format(data.licence.replace("`", "'"))
     text = f"{_front_matter(data)}\n{card(data, ABOUT.format(licence))}"
     (folder / "README.md").write_text(text, encoding="utf-8")
     return counted(len(table), "reconstruction")

@@ -17,6 +17,7 @@ from typing import Any
 
 from sqlalchemy import (
     BindParameter,
+    ColumnElement,
     Row,
     Text,
     and_,
@@ -138,6 +139,9 @@ _BEGUN = {
 # A page asks for its two hundred items again and again, and says that it is still there: their
 # reservations are written anew only once this part of them has passed.
 EXTENDED_AFTER = 1 / 20
+# By how much more than a lease one may end after now: servers have clocks of their own, and a
+# writer waits for its turn (`turns.LONGEST`).
+CLOCKS_DIFFER = timedelta(seconds=60)
 # A lease is over once its end has passed, so that of a released one lies just before now.
 MOMENT = timedelta(microseconds=1)
 _REFUSED = {  # by the name of the error
@@ -310,6 +314,25 @@ def task_items(tx: Session, items: Sequence[str], until: datetime) -> list[TaskI
 def classes_in(written: str | None) -> tuple[str, ...]:
     """The classes that `SHOWN` gives of an item; none where it offers none."""
     return () if written is None else tuple(map(sys.intern, json.loads(written)))
+
+
+def end_ahead(tx: Session, annotator: Annotator, now: datetime) -> None:
+    """End the leases of `ahead` in the study of `annotator`."""
+    lock_slots(tx, ahead(tx, annotator, now))
+    ends = update(SLOT).where(*_ahead(tx, annotator, now)).values(lease_until=now - MOMENT)
+    tx.connection().execute(ends)
+
+
+def ahead(tx: Session, annotator: Annotator, now: datetime) -> Sequence[str]:
+    """Items with a lease that ends later than one given now: a clock had run ahead."""
+    where = _ahead(tx, annotator, now)
+    return tx.scalars(select(SLOT.c.stimulus_id).where(*where).distinct()).all()
+
+
+def _ahead(tx: Session, annotator: Annotator, now: datetime) -> tuple[ColumnElement[bool], ...]:
+    lasts = timedelta(seconds=settings_of(study_row(tx, annotator)).lease_seconds)
+    mine = SLOT.c.study_id == annotator.study_id, SLOT.c.state == LEASED
+    return *mine, SLOT.c.lease_until > now + lasts + CLOCKS_DIFFER
 
 
 def has_held(tx: Session, annotator: Annotator, item: str) -> bool:

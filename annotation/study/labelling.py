@@ -276,9 +276,19 @@ def next_items(
         lease = partial(claims.lease, tab=tab, wanted=wanted, n=n, now=now, last_try=last_try)
         reserve = partial(_reserve, lease, annotator=annotator, tab=tab, n=n, now=now)
         items = store.write(reserve, yields=True)  # answers go first
-        if items or not wanted:
+        if items:
             return items
+        if not wanted and not (attempt == 0 and _free_ahead(store, annotator, now)):
+            return []
     return []
+
+
+def _free_ahead(store: Store, annotator: Annotator, now: datetime) -> bool:
+    """Whether leases of a clock that ran ahead held items, and do no more."""
+    if not store.read(lambda tx: slots.ahead(tx, annotator, now)):
+        return False
+    store.write(lambda tx: slots.end_ahead(tx, annotator, now))
+    return True
 
 
 def _reserve(

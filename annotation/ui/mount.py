@@ -1,5 +1,7 @@
 """The web application: routes, static files, and pages in one frame."""
 
+import errno
+import logging
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
@@ -11,10 +13,14 @@ from fastapi.middleware.cors import CORSMiddleware
 from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
+from gradio.routes import App
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from annotation.accounts.access import Who, required, user_name
 from annotation.images import Shelf
 from annotation.store import Store
+from annotation.texts import UNFIT
 from annotation.ui import STATIC, STATIC_URL
 from annotation.ui.theme import mount_settings
 from annotation.web import account_api, frame, watching
@@ -22,6 +28,7 @@ from annotation.web.api import invalid, researcher_router, router
 from annotation.web.framed import Framed, trouble
 from annotation.web.root_path import bare, rooted
 
+log = logging.getLogger(__name__)
 BROKEN = "Something broke in the studio itself. Its log says what it was."
 SMALLEST_PACKED = 1000  # bytes; below, packing costs more than it saves
 
@@ -57,9 +64,7 @@ def web_app(
     running, imports, words: what the frame shows, as `frame.FrameContext` has it.
     """
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    # The usual answer repeats what came, which not every encoding can say.
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(Exception, _broken)
+    _answer_errors(app)
     latency = watching.Latency()
     app.add_middleware(Framed)
     # With a CORS rule in front, Gradio's own stands down; its would let any site read answers.
@@ -78,6 +83,30 @@ def web_app(
     app.add_api_route("/favicon.ico", lambda: FileResponse(STATIC / "icon.svg"), methods=["GET"])
     app.add_api_route("/", lambda: RedirectResponse(rooted("/studio/")), methods=["GET"])
     return app
+
+
+def _answer_errors(app: Starlette) -> None:
+    """Let an application answer what goes wrong as the studio does; a mounted one has its own."""
+    # The usual answer repeats what came, which not every encoding can say.
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(UnicodeEncodeError, _unfit)
+    app.add_exception_handler(OSError, _no_file)
+    app.add_exception_handler(Exception, _broken)
+
+
+async def _unfit(_: Request, __: Exception) -> JSONResponse:
+    return JSONResponse({"error": f"{UNFIT}."}, 422)
+
+
+async def _not_ours(request: Request, error: Exception) -> JSONResponse:
+    log.info("Gradio refused a request for %s.", type(error).__name__, exc_info=error)
+    return JSONResponse({"error": "No page asks for this. Load the page again."}, 422)
+
+
+async def _no_file(_: Request, error: Exception) -> JSONResponse:
+    if cast(OSError, error).errno != errno.ENAMETOOLONG:
+        raise error
+    return JSONResponse({"error": "Not found."}, 404)
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
@@ -110,3 +139,8 @@ def mount(app: FastAPI, path: str, pages: Sequence[Page], who: Who | None = None
         warnings.filterwarnings("ignore", message="SSR mode is not supported")
         given = {"root_path": rooted(path), **mount_settings()}
         gr.mount_gradio_app(app, demo, path=path, auth_dependency=checked, **given)
+    for route in app.routes:
+        if isinstance(route, Mount) and isinstance(route.app, App):
+            _answer_errors(route.app)
+            for kind in (LookupError, TypeError, ValueError):  # as it looks up what was sent
+                route.app.add_exception_handler(kind, _not_ours)

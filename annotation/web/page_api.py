@@ -10,8 +10,9 @@ from functools import partial
 from typing import Annotated, Any
 
 from anyio import CapacityLimiter, move_on_after, sleep, to_thread
-from fastapi import Depends, Request, Response
+from fastapi import Depends, HTTPException, Request, Response
 from fastapi.responses import RedirectResponse
+from starlette.requests import ClientDisconnect
 
 from annotation import errors
 from annotation.accounts.attempts import Attempts, TooManyError, place_of
@@ -50,9 +51,14 @@ _REFUSED = {TooManyError: 429, errors.NameTakenError: 409}  # others: 403
 async def _fields(request: Request) -> dict[str, str]:
     """The texts a form sent, by field; each page has fields of its own.
 
-    Raises `UnfitError` for a text that no database can hold.
+    Raises `UnfitError` for a text that no database can hold. Of a body that broke off there is
+    nobody left to answer.
     """
-    form = {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
+    try:
+        sent = await request.form()
+    except ClientDisconnect:
+        raise HTTPException(400, "The request broke off.") from None
+    form = {name: value for name, value in sent.items() if isinstance(value, str)}
     if not all(map(is_fit, (*form, *form.values()))):
         raise errors.UnfitError(f"{UNFIT} in every field.")
     return form

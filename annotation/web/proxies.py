@@ -12,6 +12,7 @@ import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from annotation.web import connections
 from annotation.web.root_path import ROOT_PATH, Below, root_path, rooted
 
 log = logging.getLogger(__name__)
@@ -116,6 +117,7 @@ def serve(app: ASGIApp, host: str, port: int, trusted: Sequence[str]) -> None:
             log_config=None,  # as all others log, see `logs`
             log_level="warning",
             proxy_headers=False,
+            **connections.settings(behind_proxy=bool(trusted)),
         )
     )
     log.info("The server starts at %s:%d.", host, port)

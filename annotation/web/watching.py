@@ -1,7 +1,7 @@
 """For programs that watch the server: whether it is well, and how much it does.
 
-`/health` says yes (200) or what is wrong (503) to anybody, and nothing else. `/metrics` counts in
-Prometheus' text format, for administrators and whoever knows the token, see
+`/health` says yes (200) or what is wrong (503) to anybody, and whether connections were closed.
+`/metrics` counts in Prometheus' text format, for administrators and whoever knows the token, see
 https://prometheus.io/docs/instrumenting/exposition_formats/.
 """
 
@@ -23,6 +23,7 @@ from annotation.errors import AnnotationError
 from annotation.images import Shelf, answers, here
 from annotation.store import Store
 from annotation.store.counts import counts, is_current
+from annotation.web.connections import DOOR
 from annotation.web.root_path import bare
 
 TOKEN = "SEMSIM_METRICS_TOKEN"  # the environment variable; on a command line all could read it
@@ -84,6 +85,8 @@ def router(
     def health() -> Response:
         wrong = dict(_problems(store, images))
         told = {what: wrong.get(what, "ok") for what in PROBED}
+        # No failing of the server: anybody could bring it about.
+        told["connections"] = DOOR.told()
         answer = {"status": "failing" if wrong else "ok", **told}
         return JSONResponse(answer, 503 if wrong else 200, {"Cache-Control": "no-store"})
 
@@ -140,6 +143,8 @@ def _of_store(store: Store) -> Iterator[str]:
     yield from (f'semsim_votes{{status="{one}"}} {n}' for one, n in sorted(votes.items()))
     yield from _head("semsim_claims", "gauge", "Pictures handed out and not answered yet.")
     yield f"semsim_claims {claims}"
+    yield from _head("semsim_connections", "gauge", "Connections to this process.")
+    yield f"semsim_connections {DOOR.open.total()}"
 
 
 def _of_jobs(n: int) -> Iterator[str]:

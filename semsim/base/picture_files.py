@@ -32,6 +32,8 @@ def opened_picture(
             wrong with the pixels within the block.
         setting: the error for a value of `LIMIT` that is no number above 0.
     """
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe has no end
+        raise broken(f"{path} is not a readable image: it is no file.")
     try:
         with Image.open(path, formats=FORMATS) as file:
             _check_size(path, *file.size, broken, setting)

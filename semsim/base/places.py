@@ -31,7 +31,7 @@ def home() -> Path:
     """The folder that holds `data` and `checkpoints`; it need not be there yet."""
     named = os.environ.get("SEMSIM_HOME")
     if named:
-        return Path(named).expanduser().absolute()
+        return Path(os.path.expanduser(named)).absolute()
     return checkout() or platformdirs.user_data_path(PROGRAM, appauthor=False)
 
 

@@ -5,7 +5,9 @@ facts. What is kept under a key has the format in the key, so that another is no
 """
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from semsim.base.whole import write_json
 # The formats of what more than one part of the product knows.
 RECONSTRUCTION_SET, CASES = "semsim-reconstruction-set/1", "semsim-cases/1"
 _SHOWN = 40  # signs of what came instead
+_LONGEST = 500  # signs of what a parser says
 
 
 def as_record(form: str, content: Mapping[str, Any]) -> dict[str, Any]:
@@ -36,15 +39,34 @@ def read_record(path: Path, form: str, raises: type[UserError]) -> dict[str, Any
 
 def read_object(path: Path, raises: type[UserError]) -> dict[str, Any]:
     """The object in a JSON file; `raises` where it is missing, broken or something else."""
-    try:
+    if not path.exists():
+        raise raises(f"There is no {path.name} in {path.parent}.")
+    with guarded(path, raises):
         content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise raises(f"There is no {path.name} in {path.parent}.") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise raises(f"{path} cannot be read: {error}.") from error
     if not isinstance(content, dict):
         raise raises(f"{path} holds a {type(content).__name__}; expected an object.")
     return content
+
+
+@contextmanager
+def guarded(
+    path: Path | str, raises: type[UserError], told: str = "cannot be read: {}."
+) -> Iterator[None]:
+    """Raise `raises` for whatever reading the file at `path` within the block trips on.
+
+    A file may come from anybody, and parsers have no error of their own: one raises what it meets.
+    What is no file, such as a pipe, which has no end, is not read. told: what is wrong with the
+    file and what to do about it, with the reason at {}.
+    """
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise raises(f"{path} {told.replace('{}', 'it is no file')}")
+    try:
+        yield
+    except raises:
+        raise
+    except Exception as error:
+        why = str(error)[:_LONGEST] or type(error).__name__
+        raise raises(f"{path} {told.replace('{}', why)}") from error
 
 
 def check_format(found: object, form: str, where: object, raises: type[UserError]) -> None:

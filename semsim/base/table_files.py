@@ -24,6 +24,7 @@ from pandas.api.types import is_string_dtype, union_categoricals
 
 from semsim.base import UserError
 from semsim.base.alike import alike, firsts, written
+from semsim.base.spreadsheet import restored
 
 MOST_ROWS = 1_000_000  # and
 MOST_CELLS = 5_000_000  # of a table of texts, every one of which becomes an object
@@ -33,8 +34,6 @@ READ = "CSV (.csv, .tsv, .txt), Excel (.xlsx) or Parquet (.parquet)"
 YES = {*("1", "true", "yes", "y", "t", "ja", "j", "wahr", "oui", "vrai", "si", "sí", "verdadero")}
 YES |= {"vero", "sim", "да", "是"}
 NO = {*("0", "false", "no", "n", "f", "nein", "falsch", "non", "faux", "falso", "não", "нет", "否")}
-# The apostrophe by which a study's CSV says that a cell is no formula.
-ESCAPED = re.compile("^'(?='*[=+\\-@\t\r\n＝＋－＠])")
 _FEWER = (
     "So many are not taken in at once, as they would fill the memory. Keep only the columns that "
     "are needed, or cut the table into several files and import one after the other."
@@ -298,7 +297,7 @@ def _other_length(n: int, header: int) -> str:
 
 
 def _cell(text: str, commas: bool) -> str | None:
-    tidy = written(ESCAPED.sub("", text))
+    tidy = written(restored(text))
     return (tidy.replace(",", ".") if commas and _COMMA.fullmatch(tidy) else tidy) or None
 
 
@@ -466,7 +465,7 @@ def as_pandas(form: Form) -> dict[str, Any]:
 def _tidy(
     path: Path, wrong: type[UserError], table: pd.DataFrame, texts: Collection[str]
 ) -> pd.DataFrame:
-    """Texts without blanks around them and without the apostrophe of `ESCAPED`."""
+    """Texts without blanks around them and without the apostrophes of `escaped`."""
     if not isinstance(table.index, pd.RangeIndex):  # pandas makes what is too much an index
         raise wrong(f"{path}: a row has more cells than the header; quote cells with separators.")
     table = table.rename(columns=lambda name: written(str(name)))

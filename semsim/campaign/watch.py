@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from semsim.base.records import read_record, write_record
+from semsim.base.records import guarded, read_record, write_record
 from semsim.base.whole import write_json
 from semsim.campaign.plan import Campaign
 from semsim.errors import JobError, SettingsError
 from semsim.grid.sights import STEPS, Strip
 from semsim.jobs.folders import read_json
 from semsim.jobs.orders import from_record, to_record
-from semsim.kept.pieces import BROKEN
 
 CAMPAIGN, FORMAT = "campaign.json", "semsim-campaign/1"
 _LIVE, _SEEN = "live.json", "seen.json"
@@ -83,7 +82,7 @@ class RunFolder:
 
     def seen(self) -> Seen | None:
         """What `show` wrote last; None where nothing is seen, or the file does not say it."""
-        with contextlib.suppress(JobError, *BROKEN):
+        with contextlib.suppress(JobError), guarded(self.path / _SEEN, JobError):
             found = read_json(self.path / _SEEN)
             steps = [(float(share), _png(text)) for share, text in found["steps"]]
             shares = [share for share, _ in steps]

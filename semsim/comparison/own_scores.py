@@ -27,7 +27,7 @@ from semsim.analysis.evidence import (
     words_in,
 )
 from semsim.analysis.result import check_metric_name
-from semsim.base.records import check_format
+from semsim.base.records import check_format, guarded
 from semsim.base.table_files import TextTable, read_texts
 from semsim.base.whole import whole
 from semsim.comparison.study_tables import StudyTables
@@ -210,7 +210,8 @@ def joined(study: StudyTables, data: Path, study_id: str = "") -> StudyTables:
     study_id: "" where only the name is known that it has in its tables. Its remarks say how many
     scores are of pictures that the study does not have. Raises `DataError` as `fitted`.
     """
-    own = _together(_mine(data, _names([study_id, study.title])))
+    mine, broken = _mine_and_broken(data, _names([study_id, study.title]))
+    own, study = _together(mine), replace(study, remarks=(*study.remarks, *broken))
     if own.empty:
         return study
     fitting, remarks = fitted(own, study.listed)
@@ -280,14 +281,27 @@ def _alone(data: Path) -> Iterator[None]:
         ) from error
 
 
-def _tables(data: Path) -> dict[Path, pd.DataFrame]:
-    """Every table that is kept, the oldest first."""
+def _tables(data: Path) -> tuple[dict[Path, pd.DataFrame], tuple[str, ...]]:
+    """Every table that is kept, the oldest first, and what is said of those nobody can read."""
     paths = sorted(_folder(data).glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns)
     # A reader of Parquet opens a path twice, and another may replace the file in between.
-    tables = {path: pd.read_parquet(io.BytesIO(path.read_bytes())) for path in paths}
-    for path, table in tables.items():
+    contents = {path: path.read_bytes() for path in paths if path.is_file()}
+    tables, broken = {}, []
+    for path, content in contents.items():
+        try:
+            tables[path] = _table(path, content)
+        except DataError as error:  # one file takes nothing from the others
+            broken.append(f"Left out of the scores of your own: {error}")
+    return tables, tuple(broken)
+
+
+def _table(path: Path, content: bytes) -> pd.DataFrame:
+    with guarded(path, DataError, "cannot be read ({}); remove it, and add its scores anew."):
+        table = pd.read_parquet(io.BytesIO(content))
         check_format(table.attrs.get("format"), FORMAT, path, DataError)
-    return tables
+        found = table.astype({"metric": str, LEAKS: str, "value": float})[list(COLUMNS)]
+        found.attrs = {_STUDY: [*map(str, table.attrs[_STUDY])]}
+        return found
 
 
 def _said_of(table: pd.DataFrame) -> list[str]:
@@ -296,20 +310,26 @@ def _said_of(table: pd.DataFrame) -> list[str]:
 
 
 def _mine(data: Path, names: list[str]) -> dict[Path, pd.DataFrame]:
-    """The tables of a study: by its id, and by a name those that say no id.
+    return _mine_and_broken(data, names)[0]
+
+
+def _mine_and_broken(
+    data: Path, names: list[str]
+) -> tuple[dict[Path, pd.DataFrame], tuple[str, ...]]:
+    """The tables of a study: by its id, and by a name those that say no id; and as `_tables`.
 
     A single word that is no id is a name, and finds the tables of every study that is called so.
     """
     try:
-        tables = _tables(data)
+        tables, broken = _tables(data)
     except FileNotFoundError:  # another has just taken its place, and is there
-        tables = _tables(data)
+        tables, broken = _tables(data)
     said = {path: _said_of(table) for path, table in tables.items()}
     of_id = [path for path, its in said.items() if its[1:] and its[:1] == names[:1]]
     found = [path for path, its in said.items() if set(its) & set(names)]
     if of_id or len(names) > 1:  # the id is known
         found = [path for path in found if path in of_id or len(said[path]) == 1]
-    return {path: tables[path] for path in found}
+    return {path: tables[path] for path in found}, broken
 
 
 def _together(mine: Mapping[Path, pd.DataFrame]) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from semsim.analysis.result import AnalysisSettings
+from semsim.base.records import guarded
 from semsim.comparison.compared import Scored, compared
 from semsim.comparison.foreign import specs_of
 from semsim.comparison.study_tables import StudyTables
@@ -99,4 +100,5 @@ def told(outcome: Mapping[str, str]) -> str:
 
 
 def _read(path: Path) -> pd.DataFrame | None:
-    return pd.read_parquet(path) if path.exists() else None
+    with guarded(path, DataError):
+        return pd.read_parquet(path) if path.exists() else None

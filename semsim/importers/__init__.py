@@ -59,10 +59,12 @@ def plan_import(
     name: str,
     settings: Mapping[str, Any] | None = None,
     report: Report = silent,
+    room: Path | None = None,
 ) -> ImportPlan:
     """What importing `source` would write, and what it would leave out; writes nothing.
 
-    kind: of `IMPORTERS`, or `AUTO`, which tries them all; `settings` replace its own. Raises
+    kind: of `IMPORTERS`, or `AUTO`, which tries them all; `settings` replace its own. room: the
+    folder in which an archive is unpacked; None for that of temporary files. Raises
     `UnknownNameError` for another kind, `SettingsError` for a setting it does not have, `DataError`
     where nothing can be imported.
     """
@@ -73,7 +75,7 @@ def plan_import(
         if setting not in known:
             raise SettingsError(f"{kind!r} has no setting {setting!r}. It has: {', '.join(known)}.")
     if isinstance(importer, Recognise):
-        return recognise(IMPORTERS, source, name, settings or {}, report)
+        return recognise(IMPORTERS, source, name, settings or {}, report, room)
     chosen = replace(importer, **(settings or {}))
     try:
         if not source.exists():

@@ -16,11 +16,13 @@ import weakref
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO
+
+from filelock import FileLock, Timeout
 
 from semsim.base.alike import alike
 from semsim.base.folders import files_below, is_hidden, shown
@@ -40,7 +42,8 @@ _SHRINKS = 200  # times; neither pictures nor tables become smaller than that
 _CHUNK = 1 << 20
 _IN_PARTS = "Import a part of them at a time."
 _NO_KIND = "no kind of file that is read"
-_LONGEST = 255  # bytes of a name on most disks
+_LONGEST, _DEEPEST = 255, 3000  # bytes of a name, and of all names of a path, on most disks
+_PREFIX = "semsim-unpacked-"
 _ENCRYPTED, _UTF8 = 1, 0x800  # bits of an entry's flags
 _TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz", ".tbz2", ".tar.xz", ".txz", ".tar.lzma")
 _OTHERS = (".7z", ".rar", ".zst", ".lz", ".lz4", ".lzh", ".cab", ".z", ".iso", ".dmg", ".gz", ".xz")
@@ -58,15 +61,40 @@ _BROKEN = (
 
 
 class Unpacked:
-    """A folder with what was unpacked, deleted when nothing refers to this any more.
+    """A folder below `room` with what was unpacked, deleted when nothing refers to this any more.
 
-    unread: entries that were not unpacked.
+    unread: entries that were not unpacked. Whoever unpacks has a lock beside the folder, which the
+    system lets go of where the process is killed.
     """
 
-    def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="semsim-import-"))
+    def __init__(self, room: Path) -> None:
+        room.mkdir(parents=True, exist_ok=True)
+        sweep(room)
+        self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=room))
         self.unread: tuple[Unread, ...] = ()
-        self._gone = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        lock = _lock_of(self.folder)
+        lock.acquire()
+        self._gone = weakref.finalize(self, _remove, self.folder, lock)
+
+
+def sweep(room: Path) -> None:
+    """Delete what was unpacked below `room` by processes that were killed."""
+    for folder in room.glob(f"{_PREFIX}*/"):
+        lock = _lock_of(folder)
+        with suppress(Timeout):
+            lock.acquire(timeout=0)
+            _remove(folder, lock)
+
+
+def _lock_of(folder: Path) -> FileLock:
+    # Not of a thread: whichever lets go of the last reference deletes the folder.
+    return FileLock(folder.with_name(f"{folder.name}.lock"), thread_local=False)
+
+
+def _remove(folder: Path, lock: FileLock) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    lock.release()
+    Path(lock.lock_file).unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,8 +136,12 @@ def _is_tar(path: Path) -> bool:
     return path.name.lower().endswith(_TARS) and tarfile.is_tarfile(path)
 
 
-def unpack(archive: Path, report: Report) -> Unpacked:
-    """The files that importers read in an archive; `DataError` where it is refused or broken."""
+def unpack(archive: Path, report: Report, room: Path | None = None) -> Unpacked:
+    """The files that importers read in an archive; `DataError` where it is refused or broken.
+
+    room: where they are unpacked; None for the system's folder of temporary files.
+    """
+    room = room or Path(tempfile.gettempdir())
     called = archive.name.lower()
     if called.endswith(_OTHERS) and not called.endswith(_TARS):
         raise DataError(
@@ -119,7 +151,8 @@ def unpack(archive: Path, report: Report) -> Unpacked:
     try:
         with _tar_members(archive) if _is_tar(archive) else _zip_members(archive) as members:
             entries, unread = _wanted(members, archive)
-            found, left = Unpacked(), MOST_BYTES
+            _check_room(entries, archive, room)
+            found, left = Unpacked(room), MOST_BYTES
             for done, one in enumerate(entries, start=1):
                 left -= _unpack(one, found.folder, left)
                 report(Progress(done, len(entries), "unpacking"))
@@ -253,6 +286,8 @@ def _why_unread(place: PurePosixPath, entries: Mapping[str, _Entry]) -> str:
         return "the archive has two files of this name"
     if max(len(part.encode("utf-8", "surrogatepass")) for part in place.parts) > _LONGEST:
         return "its name is too long for a disk here: shorten it"
+    if len(str(place).encode("utf-8", "surrogatepass")) > _DEEPEST:
+        return "its folders lie too deep for a disk here: shorten their names"
     if any(unicodedata.category(letter) == "Cc" for letter in str(place)):
         return "its name holds a control character, such as a line break: rename it"
     return ""
@@ -279,7 +314,11 @@ def _check_bomb(entries: list[_Entry], archive: Path) -> None:
         )
     pictures = sum(one.place.suffix.lower() in SUFFIXES for one in entries)
     _check(archive.name, pictures, size)
-    free = shutil.disk_usage(tempfile.gettempdir()).free
+
+
+def _check_room(entries: list[_Entry], archive: Path, room: Path) -> None:
+    size = sum(one.info.size for one in entries)
+    free = shutil.disk_usage(next(one for one in (room, *room.parents) if one.exists())).free
     if size > free:
         raise DataError(f"{archive.name} needs {size:,} bytes to be unpacked; {free:,} are free.")
 

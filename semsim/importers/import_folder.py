@@ -20,7 +20,7 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.base.records import read_record, write_record
+from semsim.base.records import guarded, read_record, write_record
 from semsim.base.whole import whole_folders
 from semsim.errors import DataError, SettingsError
 from semsim.importers.findings import FORMAT, FoundPictures, HumanTables, ImportPlan
@@ -314,8 +314,6 @@ def _read_record(folder: Path, needed: Sequence[str]) -> dict[str, Any]:
 
 
 def _read_table(path: Path) -> pd.DataFrame:
-    pa = arrow()
-    try:
+    arrow()
+    with guarded(path, DataError, "is not a readable table ({})."):
         return pd.read_parquet(path)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise DataError(f"{path} is not a readable table ({error}).") from error

@@ -28,7 +28,9 @@ from semsim.sets.strip import SHOWN, spread, strip
 
 LOOK, KEEP = "look", "import"  # kinds of jobs
 _MOST_REASONS, _MOST_EACH = 40, 8  # told of what is left out
-_MOST_CLASSES = 60
+_PLAN = {"name", "counts", "sets", "human", "notes", "left_out", "reasons", "refusals"}
+_SET = {"folder", "model", "dataset", "attack", "size", "pairs", "lacking", "attacked", "unnamed"}
+_SET |= {"classes", "shown", "said"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +69,9 @@ class ImportOrder(Place):
 
 def queue_look(order: ImportOrder, root: Path) -> Job:
     """The job that looks at a source; not yet started."""
+    for one in order.uploads:
+        with suppress(uploads.NoUploadError):
+            uploads.hold(uploads.find(order.spool, one))
     return jobs.create(root, kind=LOOK, title=f"Look at {order.name}", order=order.resolved())
 
 
@@ -94,13 +99,17 @@ def order_of(job: Job) -> ImportOrder:
 
 def do_look(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
     """The plan as `told`, with a strip of each set in `folder`; nothing is kept."""
-    plan = plan_import(AUTO, order.source, order.name, order.settings, report)
+    plan = _planned(order, report)
     for place, found in enumerate(plan.found.sets):
         write_bytes(strip_path(folder, place), strip([_files(p) for p in _shown(found)]))
     if plan.found.pictures is not None:
         shown = _shown_pictures(plan.found.pictures)
         write_bytes(strip_path(folder, 0), strip([*zip(shown[::2], shown[1::2], strict=False)]))
     return told(plan)
+
+
+def _planned(order: ImportOrder, report: Report) -> ImportPlan:
+    return plan_import(AUTO, order.source, order.name, order.settings, report, order.spool)
 
 
 def strip_path(folder: Path, place: int) -> Path:
@@ -116,7 +125,7 @@ def do_keep(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
 
     What was written before the job was cut off stays, and the judge goes on.
     """
-    plan = plan_import(AUTO, order.source, order.name, order.settings, report)
+    plan = _planned(order, report)
     places = places_of(order.name, order.data)
     made = kept_already(plan, places) or carry_out(plan, places, report)
     sets = [places.sets / found.folder for found in plan.found.sets]
@@ -170,6 +179,19 @@ def told(plan: ImportPlan) -> dict[str, Any]:
         "reasons": _reasons(plan.found.unread),
         "refusals": dict(plan.refusals),
     }
+
+
+def plan_of(look: Job) -> dict[str, Any]:
+    """The plan that a look has left, as `told` made it; `DataError` where it has left another."""
+    plan = jobs.result(look)
+    sets = plan.get("sets")
+    if not (
+        plan.keys() >= _PLAN
+        and isinstance(sets, list)
+        and all(isinstance(one, dict) and one.keys() >= _SET for one in sets)
+    ):
+        raise DataError(f"{look.folder} holds no plan that can be read. Look again.")
+    return plan
 
 
 def _set_told(found: FoundSet) -> dict[str, Any]:
@@ -230,13 +252,10 @@ def _why(one: Unread) -> str:
 def tasks_for(plan: Mapping[str, Any]) -> dict[str, str]:
     """Why a task cannot be asked about what a plan has found, by task; "" where it can.
 
-    plan: as `told` makes it. Raises `DataError` for a plan of another version.
+    plan: as `told` makes it.
     """
-    try:
-        classes = {name for one in plan["sets"] for name in one["classes"]} - {UNKNOWN}
-        unnamed = sum(one["unnamed"] for one in plan["sets"])
-    except (KeyError, TypeError) as error:
-        raise DataError(f"This plan cannot be read ({error!r}). Look again.") from error
+    classes = {name for one in plan["sets"] for name in one["classes"]} - {UNKNOWN}
+    unnamed = sum(one["unnamed"] for one in plan["sets"])
     few = "" if len(classes) > 1 else "it takes the classes of the pictures, two at least"
     some = f"{unnamed} pictures have no class" if unnamed else ""
     return {"recognition": few or some, "pair": "", "rating": ""}

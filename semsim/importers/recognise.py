@@ -62,15 +62,17 @@ def recognise(
     name: str,
     settings: Mapping[str, Any],
     report: Report = silent,
+    room: Path | None = None,
 ) -> ImportPlan:
     """The plan of the importer that leaves least of `source` out, and why no other was taken.
 
-    settings: go to every importer that has them. Raises `DataError` with the reasons of all where
-    none reads it, and where it is too large, encrypted, broken, or an archive made to do harm.
+    settings: go to every importer that has them. room: where an archive is unpacked. Raises
+    `DataError` with the reasons of all where none reads it, and where it is too large, encrypted,
+    broken, or an archive made to do harm.
     """
-    at = _opened(source, report)
+    at = _opened(source, report, room)
     apart = settings.get("originals")
-    clean = None if apart is None else _opened(apart.resolve(), report)
+    clean = None if apart is None else _opened(apart.resolve(), report, room)
     given = {**settings, **({} if clean is None else {"originals": clean.path})}
     tried: list[_Tried] = []
     refusals: dict[str, str] = {}
@@ -119,7 +121,7 @@ def _with(importer: Importer, settings: Mapping[str, Any]) -> Importer:
     )
 
 
-def _opened(source: Path, report: Report) -> _Source:
+def _opened(source: Path, report: Report, room: Path | None) -> _Source:
     if not source.exists():
         raise DataError(f"There is nothing at {source}.")
     if source.is_dir():
@@ -127,7 +129,7 @@ def _opened(source: Path, report: Report) -> _Source:
         return _Source(path=inner(source))
     if not is_archive(source):
         return _Source(path=source)
-    held = unpack(source, report)
+    held = unpack(source, report, room)
     files = [path for path in held.folder.rglob("*") if path.is_file()]
     alone = len(files) == 1 and not is_image_file(files[0])
     return _Source(path=files[0] if alone else inner(held.folder), held=held, unread=held.unread)

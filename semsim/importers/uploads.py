@@ -2,6 +2,7 @@
 
     <root>/<id>/upload.json    its name, how long it will be, and by what its sender knows it again
     <root>/<id>/file/<name>    what has come so far
+    <root>/<id>/held           present when somebody has looked at it, and may keep it
 
 A piece says where it begins. One that came before is not written again and one that leaves a gap
 is refused, so that a sender who lost the connection asks how much is there and goes on from it.
@@ -12,6 +13,7 @@ import secrets
 import shutil
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -24,11 +26,14 @@ MOST_PIECE = 1000 * 1000  # bytes; a server in front takes requests of 1 MiB
 MOST_UPLOAD = MOST_BYTES + MOST_BYTES // 50
 MOST_HELD = 2 * MOST_UPLOAD  # bytes of all uploads together
 LEFT = 24 * 3600.0  # seconds after which nobody comes back for an upload
+HELD = 30 * LEFT  # and for one that was looked at, however the clock is set meanwhile
 FORMAT = "semsim-upload/1"
 _ABOUT = "upload.json"
 _ID = re.compile(r"[0-9a-f]{32}")
 _KEY = re.compile(r"[0-9A-Za-z._-]{0,80}")
+_MARK = "held"
 _writing = threading.Lock()  # two pages may send the same file
+_came: dict[str, float] = {}  # by id, when this process had a piece, by a clock that nobody sets
 
 
 class NoUploadError(DataError):
@@ -85,8 +90,9 @@ def folder_of(data: Path) -> Path:
 def begin(root: Path, name: str, size: int, key: str = "") -> Upload:
     """A new upload below `root`, or the one of the same key, name and size that was cut off.
 
-    Uploads that nobody came back for go first. Raises `TooLargeError` where it would be more than
-    is taken or than the disk holds, `DataError` for a name or a key that is none.
+    Uploads that nobody came back for go first. Only bytes that came take room. Raises
+    `TooLargeError` where it would be more than is taken or than the disk holds, `DataError` for a
+    name or a key that is none.
     """
     _check(name, size, key)
     sweep(root)
@@ -94,12 +100,7 @@ def begin(root: Path, name: str, size: int, key: str = "") -> Upload:
     for one in found:
         if key and (one.key, one.name, one.size) == (key, name, size):
             return one
-    held = sum(one.size for one in found)
-    if held + size > MOST_HELD:
-        raise TooLargeError(
-            f"{len(found)} other uploads of {held:,} bytes wait to be kept; with {name} that would "
-            f"be more than {MOST_HELD:,} bytes. Keep or discard one of them first."
-        )
+    _check_room(found, name, size)
     root.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(root).free
     if 2 * size > free:  # an archive is unpacked
@@ -111,6 +112,15 @@ def begin(root: Path, name: str, size: int, key: str = "") -> Upload:
     made.file.touch()
     write_record(made.folder / _ABOUT, FORMAT, {"name": name, "size": size, "key": key})
     return made
+
+
+def _check_room(others: Sequence[Upload], name: str, size: int) -> None:
+    held = sum(one.have for one in others)
+    if held + size > MOST_HELD:
+        raise TooLargeError(
+            f"Other uploads have brought {held:,} bytes; with {name} that would be more than "
+            f"{MOST_HELD:,}. Keep or discard one of them on the page Pictures first."
+        )
 
 
 def _check(name: str, size: int, key: str) -> None:
@@ -160,7 +170,9 @@ def append(root: Path, upload_id: str, at: int, piece: bytes) -> Upload:
             )
         if at > have:
             raise GapError(at, have)
+        _came[one.id] = time.monotonic()
         if end > have:
+            _check_room(uploads(root), one.name, end - have)
             with one.file.open("ab") as file:
                 file.write(piece[have - at :])
         return one
@@ -183,11 +195,21 @@ def uploads(root: Path) -> list[Upload]:
     return found
 
 
-def sweep(root: Path, age: float = LEFT) -> None:
-    """Delete the uploads that nothing has happened to for `age` seconds."""
-    now = time.time()
+def hold(one: Upload) -> None:
+    """Keep an upload for `HELD` seconds: somebody looks at what is in it."""
+    (one.folder / _MARK).touch()
+
+
+def is_held(one: Upload) -> bool:
+    """Whether somebody has looked at an upload."""
+    return (one.folder / _MARK).exists()
+
+
+def sweep(root: Path) -> None:
+    """Delete the uploads that nothing has happened to for `LEFT` seconds, held ones for `HELD`."""
+    now, ticks = time.time(), time.monotonic()
     for folder in root.glob("*"):
-        if _ID.fullmatch(folder.name):
+        if _ID.fullmatch(folder.name) and ticks - _came.get(folder.name, -LEFT) >= LEFT:
             touched = [path.stat().st_mtime for path in (folder, *folder.glob("file/*"))]
-            if now - max(touched) > age:
+            if now - max(touched) > (HELD if (folder / _MARK).exists() else LEFT):
                 shutil.rmtree(folder, ignore_errors=True)

@@ -8,18 +8,18 @@ from typing import Any, Self
 import torch
 from huggingface_hub import ModelCard, ModelCardData, PyTorchModelHubMixin, hf_hub_download
 from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from semsim.base.places import BROUGHT, CHECKPOINTS
-from semsim.base.records import read_record, write_record
+from semsim.base.records import guarded, read_record, write_record
 from semsim.errors import WeightsError
 from semsim.learning.card import FORMAT as CARD_FORMAT
 from semsim.learning.card import card_markdown, read_card
 from semsim.metrics.network import (
     ModelSettings,
     SemSimModel,
+    check_usable,
     checked_judged,
     load_semsim,
     save_semsim,
@@ -219,15 +219,12 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
             )
             return Path(found)
 
-        made = cls(**settings)
-        try:
-            read_facts(file(WEIGHTS), FORMAT)
-            weights = load_file(file(WEIGHTS))
-            made.network.load_state_dict(weights, strict=True)
-        except (SafetensorError, OSError, RuntimeError) as error:
-            raise WeightsError(f"{model_id} holds no SemSim that can be used: {error}") from error
-        if not all(bool(w.isfinite().all()) for w in weights.values() if w.is_floating_point()):
-            raise WeightsError(f"{model_id} has weights that are not finite.")
+        weights = file(WEIGHTS)
+        with guarded(weights, WeightsError, "holds no SemSim that can be used: {}"):
+            made = cls(**settings)
+            read_facts(weights, FORMAT)
+            made.network.load_state_dict(load_file(weights), strict=True)
+        check_usable(made.network, model_id)
         made.card = _card_in(file)
         return made
 

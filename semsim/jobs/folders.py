@@ -9,6 +9,7 @@
     <root>/<id>/stop            present when a stop was asked for
     <root>/<id>/pid.json        the process that runs it, or ran it last
     <root>/<id>/log.txt         what that process printed
+    <root>/<id>/.lock           held by whoever gives the job a process, so that it gets one
 
 So a page, a second page and a restarted server all see the same job, and none of them owns it.
 `root` is everywhere the folder that holds the jobs, `<data-dir>/jobs`.
@@ -23,7 +24,7 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -32,6 +33,7 @@ from typing import IO, Any, TypeVar
 
 import pandas as pd
 import psutil
+from filelock import FileLock, Timeout
 
 from semsim.base.places import checkout
 from semsim.base.records import read_object, read_record, write_record
@@ -43,6 +45,7 @@ from semsim.jobs.progress_log import (
     ProgressWriter,
     TimedProgress,
     read_end,
+    read_first,
     read_progress,
     read_recent,
     seconds_left,
@@ -57,7 +60,7 @@ ORDER_FILE = "order.json"
 T = TypeVar("T")
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,99}")
 _FILE_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]*")
-_starting = threading.Lock()  # two clicks on Start at once are one start
+_WAIT = 10.0  # seconds for somebody else to have given a job its process
 
 
 class JobState(Enum):
@@ -206,7 +209,7 @@ def foremost(root: Path, kind: str) -> Job | None:
 
 def start(job: Job) -> None:
     """Run the job in a process of its own, which outlives this one; `JobError` if it runs."""
-    with _starting:
+    with _alone(job):
         if state(job) is not JobState.QUEUED:
             raise JobError(f"{job.title!r} is {state(job).value}; only a queued job can start.")
         _spawn(job)
@@ -217,7 +220,7 @@ def resume(job: Job) -> None:
 
     Raises `JobError` when the job runs or is done.
     """
-    with _starting:
+    with _alone(job):
         now = state(job)
         if now in {JobState.RUNNING, JobState.DONE}:
             raise JobError(f"{job.title!r} is {now.value}; there is nothing to resume.")
@@ -307,7 +310,7 @@ def seconds_taken(job: Job) -> float | None:
     owner, path = _owner(job.folder), job.folder / "result.json"
     if owner is None or not path.exists():
         return None
-    first = next(iter(history(job)), None)
+    first = read_first(job.folder / "progress.jsonl")
     if first is not None and first.at < owner["started"] - SAME:
         return None
     asked = datetime.fromisoformat(job.created).timestamp()
@@ -356,7 +359,8 @@ def run_as_job(
     """
     folder = Path(folder).resolve()
     job = read_job(folder)
-    _claim(job)
+    with _alone(job):
+        _claim(job)
     try:
         with open(folder / "progress.jsonl", "a+b") as file:
             outcome = work(_Reporter(folder, file, also))
@@ -393,6 +397,16 @@ class _Reporter:
         self._also(progress)
         if self._stop.exists():
             raise StopRequestedError("A stop was asked for.")
+
+
+@contextlib.contextmanager
+def _alone(job: Job) -> Iterator[None]:
+    """Nobody else, in this process, another or on another server, gives the job a process."""
+    try:
+        with FileLock(job.folder / ".lock", timeout=_WAIT, is_singleton=True):
+            yield
+    except Timeout as error:
+        raise JobError(f"{job.title!r} is being started by somebody else. Try again.") from error
 
 
 def _spawn(job: Job) -> None:

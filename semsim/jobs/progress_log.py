@@ -67,6 +67,16 @@ def read_progress(path: Path) -> list[TimedProgress]:
     return _parse(read_end(path, None))
 
 
+def read_first(path: Path) -> TimedProgress | None:
+    """The oldest report in the file at `path`, whose beginning alone is read; None without one."""
+    try:
+        with open(path, "rb") as file:
+            found = _parse(file.read(_RECENT).decode("utf-8", errors="replace"))
+    except FileNotFoundError:
+        return None
+    return found[0] if found else None
+
+
 def read_recent(path: Path) -> list[TimedProgress]:
     """The reports at the end of the file at `path`: enough to know where it is and its pace."""
     return _parse(read_end(path, _RECENT))

@@ -1,15 +1,13 @@
 """Results kept under the key of what decides them: one that is there is not computed again."""
 
-import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from semsim.base.records import guarded
 from semsim.errors import DataError
 
 T = TypeVar("T")
-# What numpy, pandas and zipfile raise of a file that is cut short, empty or something else.
-BROKEN = (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile)
 
 
 class Pieces(Generic[T]):
@@ -48,12 +46,10 @@ class Pieces(Generic[T]):
 
     def read(self, key: str) -> T:
         """The kept piece; `DataError` where it is missing or broken."""
-        try:
+        with guarded(
+            self.path(key), DataError, "cannot be read ({}); delete it, and it is made again."
+        ):
             return self._read(self.path(key))
-        except BROKEN as error:
-            raise DataError(
-                f"{self.path(key)} cannot be read ({error}); delete it, and it is made again."
-            ) from error
 
     def forget(self, key: str) -> None:
         """The piece will be computed again."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from semsim.analysis.evidence import TARGET
+from semsim.base.markdown import all_in_markdown, in_markdown
 from semsim.base.places import files_of
 from semsim.base.records import read_record, write_record
 from semsim.base.whole import write_text
@@ -131,10 +132,13 @@ def card_markdown(card: Mapping[str, Any]) -> str:
     tools: dict[str, Any] = {
         **{"heads": HEADS, "rows": table_rows, "counted": counted},
         "verdict": verdict_of(card["held_out"]).sentences,
-        "learned": learned_words(card, card["training"]),
+        "learned": in_markdown(learned_words(card, card["training"])),
         "weighed": weights_words(card["training"]),
     }
-    return str(ModelCard.from_template(front, template_path=str(_TEMPLATE), **tools, **card))
+    names = {key: all_in_markdown(card[key]) for key in ("study", "warnings")}
+    data = {key: all_in_markdown(one) for key, one in card["data"].items()}
+    shown = {**card, **names, "data": data}
+    return str(ModelCard.from_template(front, template_path=str(_TEMPLATE), **tools, **shown))
 
 
 def _licence(words: str) -> dict[str, Any]:

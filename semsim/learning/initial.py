@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pickle
+import logging
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from safetensors import SafetensorError
-
 from semsim.base.folders import shown
+from semsim.base.records import guarded
 from semsim.errors import DataError, WeightsError
 from semsim.learning.settings import IMAGENET, SCRATCH
 from semsim.metrics.learned import Learned, learned_by
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from semsim.learning.settings import TrainSettings
     from semsim.metrics.network import SemSimModel
 
+log = logging.getLogger(__name__)
 START = "semsim-start/1"  # of the files that `learn pretrain` writes
 _OF_SEMSIM = {"mean", "std"}  # beside the network in a SemSim checkpoint
 _SUFFIXES = (".safetensors", ".pth")
@@ -127,13 +127,22 @@ def absolute(weights: str) -> str:
 
 
 def starts(folder: Path) -> dict[str, str]:
-    """Files of weights in `folder` by name, with what each says of itself, such as its network."""
+    """Files of weights in `folder` by name, with what each says of itself, such as its network.
+
+    One of ours that cannot be read is left out and named in the log.
+    """
     files = (
         path
         for path in shown(Path(folder))
         if path.suffix in _SUFFIXES and not control_in(path.stem)
     )
-    return {path.name: _says(path) for path in files}
+    found = {}
+    for path in files:
+        try:
+            found[path.name] = _says(path)
+        except WeightsError as error:
+            log.warning("Weights are left out: %s", error)
+    return found
 
 
 def start_facts(path: Path) -> dict[str, Any] | None:
@@ -147,15 +156,16 @@ def _mark(facts: Mapping[str, Any]) -> str:
 
 
 def _says(path: Path) -> str:
-    try:
+    if not holds(path, START) and not holds(path, FORMAT):
+        return "network not stated"
+    with guarded(path, WeightsError):
         facts = start_facts(path)
         if facts is not None:
             words = f"classifier of {facts['dataset']}{_mark(facts)}"
             return f"{facts['settings']['backbone']}, {words}"
         training = read_training(path)
-    except WeightsError:
-        return "network not stated"
-    return f"{training.settings['backbone']}, SemSim of {training.study or 'no named study'}"
+        network = training.settings.get("backbone", "network not stated")
+        return f"{network}, SemSim of {training.study or 'no named study'}"
 
 
 def _imagenet(backbone: str) -> Any:
@@ -170,17 +180,12 @@ def _read(backbone: str, weights: str) -> Mapping[str, Tensor]:
     import torch
     from safetensors.torch import load_file
 
-    try:
+    with guarded(weights, WeightsError):
         if weights == IMAGENET:
             return dict(_imagenet(backbone).get_state_dict(progress=False, check_hash=True))
         if weights.endswith(".safetensors"):
             return load_file(weights)
         return dict(torch.load(weights, weights_only=True, map_location="cpu"))
-    except (
-        *(SafetensorError, OSError, RuntimeError, pickle.UnpicklingError),
-        *(EOFError, LookupError, TypeError, ValueError, AttributeError),
-    ) as error:
-        raise WeightsError(f"The weights {weights!r} cannot be read: {error}") from error
 
 
 def _put(model: SemSimModel, state: Mapping[str, Tensor], source: str) -> None:

@@ -1,7 +1,6 @@
 """A training as the command line and the page run it: labels in, a checkpoint out, resumable."""
 
 import hashlib
-import pickle
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -12,7 +11,7 @@ from typing import Any
 import pandas as pd
 import torch
 
-from semsim.base.records import check_format
+from semsim.base.records import check_format, guarded
 from semsim.base.whole import whole, write_bytes
 from semsim.errors import SettingsError, WeightsError
 from semsim.kept.versions import software_versions
@@ -43,18 +42,6 @@ FORMAT = "semsim-training/1"  # of `STATE_FILE`
 START_FILE = "start.safetensors"
 _MOVE = 0.01  # share of the largest weight by which others must differ from it to count as moved
 _FINISHED, _OWN_FILE = "finished.safetensors", "finished.sha256"
-
-# torch.load has no error of its own: a broken file raises whatever its parser trips on.
-_BROKEN = (
-    pickle.UnpicklingError,
-    RuntimeError,
-    OSError,
-    EOFError,
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-)
 
 
 def learn(order: Order, labels: pd.DataFrame, folder: Path, report: Report) -> dict[str, Any]:
@@ -142,7 +129,7 @@ def read_state(path: Path, order: Order, labels: pd.DataFrame) -> TrainState | N
     """
     if not path.exists():
         return None
-    try:
+    with guarded(path, WeightsError, "cannot be resumed from ({}); start again."):
         content = torch.load(path, weights_only=True, map_location="cpu")
         check_format(content.get("format"), FORMAT, path, WeightsError)
         kept, of = content["settings"], content["labels"]
@@ -152,8 +139,6 @@ def read_state(path: Path, order: Order, labels: pd.DataFrame) -> TrainState | N
             records=tuple(EpochRecord(**record) for record in content["records"]),
             best=content["best"],
         )
-    except _BROKEN as error:
-        raise WeightsError(f"{path} cannot be resumed from ({error}); start again.") from error
     wanted = order.settings.result_settings()
     changed = [name for name in wanted if wanted[name] != kept.get(name)]
     if changed:

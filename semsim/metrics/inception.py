@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from semsim.base.records import guarded
 from semsim.errors import WeightsError
 from semsim.kept.extras import need
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches
@@ -152,7 +153,8 @@ def inception_features(path: Path, device: torch.device | str) -> Features:
 
     # torch-fidelity unpickles whatever the file holds; it gets only what a safe load let through.
     checked = io.BytesIO()
-    torch.save(torch.load(path, map_location="cpu", weights_only=True), checked)
+    with guarded(path, WeightsError):
+        torch.save(torch.load(path, map_location="cpu", weights_only=True), checked)
     checked.seek(0)
     try:
         with torch.random.fork_rng(devices=[]):

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from semsim.errors import SettingsError, WeightsError
+from semsim.base.records import guarded
+from semsim.errors import WeightsError
 from semsim.metrics.backbones import make_backbone
 from semsim.metrics.base import checked_pairs
 from semsim.metrics.blocks import NAMES, mixed, pixel_blocks
@@ -144,17 +145,22 @@ def load_semsim(path: Path) -> SemSimModel:
     not fit its settings or are not finite.
     """
     config = read_config(path)
-    try:
-        with safe_open(str(path), framework="pt") as file:
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    with guarded(path, WeightsError, "holds no SemSim that can be used: {}"):
+        weights = load_file(path)
         settings = ModelSettings(**config["settings"])
         model = SemSimModel(settings, mean=config["mean"], std=config["std"])
         model.load_state_dict(weights, strict=True)
-    except (SafetensorError, OSError, KeyError, TypeError, RuntimeError, SettingsError) as error:
-        raise WeightsError(f"{path} holds no SemSim that can be used: {error}") from error
-    if not all(bool(w.isfinite().all()) for w in weights.values() if w.is_floating_point()):
-        raise WeightsError(f"{path} has weights that are not finite; train it again.")
+    check_usable(model, path)
     return model.eval()
+
+
+def check_usable(model: SemSimModel, path: object) -> None:
+    """Raise `WeightsError` where numbers of a model read from `path` are none to compute with."""
+    weights = model.state_dict().values()
+    if not all(bool(w.isfinite().all()) for w in weights if w.is_floating_point()):
+        raise WeightsError(f"{path} has weights that are not finite; train it again.")
+    if not bool((model.std > 0).all()):
+        raise WeightsError(f"{path} has a spread of 0 or less in its channels; train it again.")
 
 
 def _embed(model: SemSimModel, images: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from semsim.base.places import files_of
+from semsim.base.records import guarded
 from semsim.errors import WeightsError
 from semsim.kept.extras import need
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches, check_side
@@ -133,7 +134,8 @@ def _buffers(model: nn.Module) -> dict[str, Tensor]:
 def _read(path: Path) -> dict[str, Tensor]:
     import torch
 
-    weights = torch.load(path, map_location="cpu", weights_only=True)
+    with guarded(path, WeightsError):
+        weights = torch.load(path, map_location="cpu", weights_only=True)
     if not isinstance(weights, dict):
         raise WeightsError(f"{path} holds a {type(weights).__name__}; expected a state dict.")
     return weights

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from semsim.base.folders import shown
+from semsim.base.records import guarded
 from semsim.errors import WeightsError
 from semsim.weights import read_facts
 
@@ -86,10 +87,11 @@ def _learned(metric: str) -> str:
 
 def read_training(path: Path) -> Training:
     """Where the checkpoint at `path` comes from, without loading its weights."""
-    try:
-        return Training(**read_config(path)["training"])
-    except (KeyError, TypeError) as error:
-        raise WeightsError(f"{path} does not say how it was trained ({error}).") from error
+    with guarded(path, WeightsError, "does not say how it was trained ({})."):
+        found = Training(**read_config(path)["training"])
+        if not all(isinstance(one, Mapping) for one in (found.settings, found.pixels)):
+            raise TypeError("settings and pixels are no objects")
+        return found
 
 
 def read_config(path: Path) -> dict[str, Any]:

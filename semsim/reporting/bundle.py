@@ -8,6 +8,7 @@
 import json
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from semsim.analysis.result import Analysis
 from semsim.errors import DataError
@@ -32,7 +33,7 @@ def write_bundle(
     width_mm: float = canvas.DOUBLE,
     report: Report = silent,
 ) -> Path:
-    """Write everything about an analysis into `folder` and return it.
+    """Write everything about an analysis into `folder`, all or nothing, and return it.
 
     overwrite: replace an older bundle there; other files in the folder are left alone.
     width_mm: of the figures; 89 is one column of a journal, 183 two.
@@ -40,35 +41,44 @@ def write_bundle(
     """
     origin = origin or Origin()
     try:
-        _clear(folder, overwrite)
+        _check_free(folder, overwrite)
+        folder.parent.mkdir(parents=True, exist_ok=True)
         drawn = figures(analysis)
-        for step, figure in enumerate(drawn):
-            report(Progress(step, len(drawn) + 1, figure.title))
-            _write_figure(figure, folder / "figures", width_mm)
-        for table in tables(analysis):
-            _write_table(table, folder / "tables")
-        report(Progress(len(drawn), len(drawn) + 1, "report"))
-        record = settings_record(analysis, origin)
-        _write(folder / "settings.json", json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-        _write(folder / "report.html", report_html(analysis, origin))
+        with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as made:
+            part = Path(made)
+            for name in ("tables", "figures"):
+                (part / name).mkdir()
+            for step, figure in enumerate(drawn):
+                report(Progress(step, len(drawn) + 1, figure.title))
+                _write_figure(figure, part / "figures", width_mm)
+            for table in tables(analysis):
+                _write_table(table, part / "tables")
+            report(Progress(len(drawn), len(drawn) + 1, "report"))
+            record = json.dumps(settings_record(analysis, origin), indent=1, ensure_ascii=False)
+            _write(part / "settings.json", record + "\n")
+            _write(part / "report.html", report_html(analysis, origin))
+            _replace(folder, part)
     except OSError as error:
         raise DataError(f"{folder} cannot be written ({error}). Choose another folder.") from error
     report(Progress(len(drawn) + 1, len(drawn) + 1, "done"))
     return folder
 
 
-def _clear(folder: Path, overwrite: bool) -> None:
-    """Make the folder, without the files of an older bundle where those may be replaced."""
+def _check_free(folder: Path, overwrite: bool) -> None:
     if folder.exists() and any(folder.iterdir()) and not overwrite:
         raise DataError(f"{folder} is not empty. Choose another folder, or ask to overwrite it.")
+
+
+def _replace(folder: Path, part: Path) -> None:
+    """Put what is in `part` into the folder, in the place of an older bundle."""
+    folder.mkdir(exist_ok=True)
     for name in _OURS:
         old = folder / name
         if old.is_dir():
             shutil.rmtree(old)
         else:
             old.unlink(missing_ok=True)
-    for name in ("tables", "figures"):
-        (folder / name).mkdir(parents=True)
+        (part / name).rename(old)
 
 
 def _write_figure(figure: Drawn, folder: Path, width_mm: float) -> None:

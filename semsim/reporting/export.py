@@ -4,9 +4,11 @@ import hashlib
 import io
 import re
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -29,6 +31,14 @@ _COMPRESSION = 3  # of PNGs: of the usual 6 the time is three halves, and the fi
 _NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 
+@contextmanager
+def _writing(**settings: Any) -> Iterator[None]:
+    """Draw and write in the block; names of models stand as they are, also with two $ in them."""
+    always = {"svg.hashsalt": _SALT, "text.parse_math": False}
+    with _WRITING, matplotlib().rc_context({**always, **settings}):
+        yield
+
+
 def svg(figure: Drawn, live: bool, width_mm: float = canvas.DOUBLE) -> str:
     """The figure as SVG.
 
@@ -43,14 +53,13 @@ def svg(figure: Drawn, live: bool, width_mm: float = canvas.DOUBLE) -> str:
 
 def png(figure: Drawn, dpi: int = 300, width_mm: float = canvas.DOUBLE) -> bytes:
     """The figure on white as PNG with `dpi` dots an inch."""
-    with _WRITING:
+    with _writing():
         return _png_of(figure.draw(width_mm), dpi)
 
 
 def svg_and_png(figure: Drawn, width_mm: float = canvas.DOUBLE) -> tuple[str, bytes]:
     """Both files of a figure, laid out once: much less work than `svg` and `png` one by one."""
-    settings = {"svg.fonttype": "path", "svg.hashsalt": _SALT}
-    with _WRITING, matplotlib().rc_context(settings):
+    with _writing(**{"svg.fonttype": "path"}):
         drawing = figure.draw(width_mm)
         text = _svg_of(drawing, on_white=True)
         drawing.set_layout_engine("none")  # everything stands where the SVG has it
@@ -92,8 +101,7 @@ def write_picture(
 
 
 def _write_svg(figure: Drawn, width_mm: float, *, text: str, on_white: bool) -> str:
-    settings = {"svg.fonttype": text, "svg.hashsalt": _SALT}
-    with _WRITING, matplotlib().rc_context(settings):
+    with _writing(**{"svg.fonttype": text}):
         return _svg_of(figure.draw(width_mm), on_white)
 
 

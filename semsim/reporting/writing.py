@@ -8,7 +8,9 @@ import jinja2
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from semsim.base.markdown import in_markdown
 from semsim.base.places import files_of
+from semsim.base.spreadsheet import escaped
 from semsim.reporting.tables import Table
 
 
@@ -34,8 +36,6 @@ _LATEX = {
     **{"ε": r"$\varepsilon$", "δ": r"$\delta$"},
     **{"↑": r"$\uparrow$", "↓": r"$\downarrow$", "…": r"\dots{}", "≥": r"$\geq$"},
 }
-_FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # some spreadsheets take the full-width forms alike
-_MARKDOWN = {letter: f"\\{letter}" for letter in "\\|*_`[]<>#"}
 
 
 def png_address(content: bytes) -> str:
@@ -83,17 +83,17 @@ def latex(table: Table) -> str:
 
 def markdown(table: Table) -> str:
     """A table in Markdown with its title above and its caption below; the best in bold."""
-    head = [_markdown(str(name)) or " " for name in table.cells.columns]
+    head = [in_markdown(str(name)) or " " for name in table.cells.columns]
     lines = [
         [
-            f"**{_markdown(text)}**" if (i, j) in table.best else _markdown(text)
+            f"**{in_markdown(text)}**" if (i, j) in table.best else in_markdown(text)
             for j, text in enumerate(line)
         ]
         for i, line in enumerate(table.cells.to_numpy())
     ]
     rule = [":--", *["--:"] * (len(head) - 1)]
     rows = "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *lines])
-    return f"**{_markdown(table.title)}**\n\n{rows}\n\n{_markdown(table.caption)}\n"
+    return f"**{in_markdown(table.title)}**\n\n{rows}\n\n{in_markdown(table.caption)}\n"
 
 
 def html(table: Table) -> str:
@@ -102,12 +102,8 @@ def html(table: Table) -> str:
 
 
 def _safe(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    return escaped(value) if isinstance(value, str) else value
 
 
 def _latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in text)
-
-
-def _markdown(text: str) -> str:
-    return "".join(_MARKDOWN.get(letter, letter) for letter in text)

@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.evidence import LEAKS, SCORE_COLUMNS
+from semsim.base.records import guarded
 from semsim.base.table_files import read_frame
 from semsim.base.whole import whole
 from semsim.device import cores, keep_freed_memory
@@ -437,12 +438,11 @@ def _judge(metric: Metric, resources: Resources) -> Callable[[], Judge]:
 
 
 def _read(path: Path) -> pd.DataFrame | None:
-    pa = arrow()
+    arrow()
     try:
-        return pd.read_parquet(path)
-    except FileNotFoundError:
-        return None
-    except pa.ArrowInvalid:  # a full disk cut it short: computed again
+        with guarded(path, DataError):
+            return pd.read_parquet(path)
+    except DataError:  # none, or a full disk cut it short: computed again
         return None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from semsim.base.places import resolved
-from semsim.base.records import RECONSTRUCTION_SET, read_record
+from semsim.base.records import RECONSTRUCTION_SET, guarded, read_record
 from semsim.errors import DataError
 from semsim.kept.extras import arrow
 from semsim.sets.format import ATTACKED, COLUMNS, MANIFEST, PICTURES, RUN
@@ -61,11 +61,9 @@ def read_set(folder: Path) -> ReconstructionSet:
             told = f" It holds {len(within)} of them, as {within[0]}: name one." if within else ""
             raise DataError(f"{folder} is not a reconstruction set: {name} is missing.{told}")
     run = _read_run(folder / RUN)
-    pa = arrow()
-    try:
+    arrow()
+    with guarded(folder / MANIFEST, DataError):
         manifest = pd.read_parquet(folder / MANIFEST)
-    except (ValueError, OSError, pa.ArrowException) as error:
-        raise DataError(f"{folder}/manifest.parquet cannot be read: {error}") from error
     missing = set(COLUMNS) - set(manifest.columns)
     if missing:
         raise DataError(

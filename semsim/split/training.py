@@ -1,7 +1,6 @@
 """One resumable loop for everything that is trained in split inference, attacks too."""
 
 import math
-import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from semsim.base.records import guarded
 from semsim.base.whole import whole
 from semsim.errors import SettingsError, WeightsError
 from semsim.progress import Progress, Report, silent
@@ -19,8 +19,6 @@ from semsim.targets.train import batches_of
 
 Loss = Callable[[Tensor, Tensor], Tensor]  # inputs (N, …), labels (N, …) → a number
 _WARM_UP = 0.3  # share of the steps in which the step size rises, as in torch's OneCycleLR
-# torch.load has no error of its own: a broken file raises whatever its parser trips on.
-_BROKEN = (pickle.UnpicklingError, RuntimeError, OSError, EOFError, LookupError, TypeError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,11 +162,8 @@ def write_tensors(path: Path, content: dict[str, Any]) -> None:
 
 def read_tensors(path: Path) -> dict[str, Any]:
     """What `write_tensors` kept; `WeightsError` where it is broken."""
-    try:
-        content: dict[str, Any] = torch.load(path, weights_only=True, map_location="cpu")
-    except _BROKEN as error:
-        raise WeightsError(f"{path} cannot be read ({error}); remove it.") from error
-    return content
+    with guarded(path, WeightsError, "cannot be read ({}); remove it."):
+        return dict(torch.load(path, weights_only=True, map_location="cpu"))
 
 
 def _mark(stage: Stage) -> str:

@@ -9,7 +9,8 @@ from pathlib import Path
 from safetensors.torch import load_file
 from torch import Tensor
 
-from semsim.errors import CheckpointError
+from semsim.base.records import guarded
+from semsim.errors import CheckpointError, WeightsError
 from semsim.types import LabelledImages
 from semsim.weights import read_facts, write_tensors
 
@@ -51,19 +52,20 @@ def read_state(path: Path, training: str) -> TrainState | None:
     if not path.exists():
         return None
     facts = read_facts(path, FORMAT)
-    if facts["training"] != training:
-        raise CheckpointError(
-            f"{path} belongs to a training with other settings or images. Resume it with its own, "
-            "or remove it."
+    with guarded(path, WeightsError, "cannot be read ({}); remove it to begin again."):
+        if facts["training"] != training:
+            raise CheckpointError(
+                f"{path} belongs to a training with other settings or images. Resume it with its "
+                "own, or remove it."
+            )
+        tensors = load_file(path)
+        return TrainState(
+            epoch=int(facts["epoch"]),
+            lr=float(facts["lr"]),
+            model=_below(tensors, "model/"),
+            momentum=_below(tensors, "momentum/"),
+            rng=tensors["rng"],
         )
-    tensors = load_file(path)
-    return TrainState(
-        epoch=facts["epoch"],
-        lr=facts["lr"],
-        model=_below(tensors, "model/"),
-        momentum=_below(tensors, "momentum/"),
-        rng=tensors["rng"],
-    )
 
 
 def images_digest(data: LabelledImages) -> str:

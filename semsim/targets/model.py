@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from semsim.base.records import guarded
 from semsim.errors import SettingsError, WeightsError
 from semsim.registry import build
 from semsim.targets.chance import CLASSIFIER
@@ -116,12 +117,13 @@ def load_target(path: Path, called: str = "") -> TargetModel:
     if not Path(path).is_file():
         raise WeightsError(f"No classifier at {path}. `semsim-studio demo build` makes one.")
     config = read_facts(path, CLASSIFIER, called)
-    model = TargetModel(
-        build(NETWORKS, config["name"], config["settings"]),
-        config["classes"],
-        mean=config["mean"],
-        std=config["std"],
-        size=tuple(config["size"]),
-    )
-    model.load_state_dict(load_file(str(path)), strict=True)
+    with guarded(called or path, WeightsError):
+        model = TargetModel(
+            build(NETWORKS, config["name"], config["settings"]),
+            config["classes"],
+            mean=config["mean"],
+            std=config["std"],
+            size=tuple(config["size"]),
+        )
+        model.load_state_dict(load_file(str(path)), strict=True)
     return model.eval()

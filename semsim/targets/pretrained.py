@@ -1,6 +1,5 @@
 """Any classifier of torchvision by its name, freshly started or with torchvision's weights."""
 
-import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from semsim.base.records import guarded
 from semsim.errors import SettingsError, WeightsError
 from semsim.registry import setting, unknown
 from semsim.targets.layers import feature_count, twice_differentiable
@@ -22,8 +22,6 @@ _AUXILIARY: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "inception_v3": {"aux_logits": False, "init_weights": True},
     }
 )
-# torch.load has no error of its own: a broken file raises whatever its parser trips on.
-_BROKEN = (OSError, RuntimeError, EOFError, LookupError, ValueError, pickle.UnpicklingError)
 
 
 _NO_TARGETS = ("squeezenet1_0", "squeezenet1_1")  # they end in a convolution
@@ -153,12 +151,8 @@ def _weights(model: str, name: str) -> Mapping[str, Tensor]:
     _check_weights(model, name)
     entry = _weights_of(model)[name]
     path = CHECKPOINTS / Path(entry.url).name
-    try:
+    told = f"could not be had ({{}}). Fetch it from {entry.url} and put it in {CHECKPOINTS}."
+    with guarded(path, WeightsError, told):
         if path.is_file():
-            return torch.load(path, map_location="cpu", weights_only=True)
-        return entry.get_state_dict(check_hash=True, map_location="cpu")
-    except _BROKEN as error:
-        raise WeightsError(
-            f"{path.name} could not be had ({error}). Fetch it from {entry.url} and put it in "
-            f"{CHECKPOINTS}."
-        ) from error
+            return dict(torch.load(path, map_location="cpu", weights_only=True))
+        return dict(entry.get_state_dict(check_hash=True, map_location="cpu"))

@@ -15,13 +15,14 @@ from fastapi import APIRouter, Body
 from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from semsim.errors import DataError, JobError, SemsimError
-from semsim.importers import uploads
+from semsim.importers import archives, uploads
 from semsim.importers.class_names import check_classes
 from semsim.importers.import_job import (
     KEEP,
     LOOK,
     ImportOrder,
     order_of,
+    plan_of,
     queue_keep,
     queue_look,
     strip_path,
@@ -44,7 +45,8 @@ Text = Annotated[str, Body(embed=True)]
 def router(context: ScienceContext) -> APIRouter:
     """The page and everything it asks for."""
     routes = APIRouter(include_in_schema=False)
-    uploads.sweep(uploads.folder_of(context.data))
+    for sweep in (uploads.sweep, archives.sweep):
+        sweep(uploads.folder_of(context.data))
     for add in (_add_pages, _add_pictures, _add_uploads, _add_plan, _add_sets):
         add(routes, context)
     own_scores.add_routes(routes, context)
@@ -75,8 +77,14 @@ def _add_pages(routes: APIRouter, context: ScienceContext) -> None:
     ) -> HTMLResponse:
         wanted = Wanted(dataset=dataset, model=model, attack=attack, own=own)
         waiting = [(job, order_of(job)) for job in _waiting(_root(context))]
+        sending = [
+            one
+            for one in uploads.uploads(uploads.folder_of(context.data))
+            if not uploads.is_held(one)
+        ]
         return _page(
-            context, lambda: pictures_view.home(context, wanted, page, waiting, (kept, task))
+            context,
+            lambda: pictures_view.home(context, wanted, page, waiting, (kept, task), sending),
         )
 
     @routes.get(HOME + "/plan/{job_id}")
@@ -167,7 +175,7 @@ def _add_plan(routes: APIRouter, context: ScienceContext) -> None:
     ) -> dict[str, str]:
         job = _job(context, look, LOOK)
         _refuse_kept(job, _root(context))
-        plan = jobs.result(job)
+        plan = plan_of(job)
         classes = tuple(tuple(one["classes"]) for one in plan["sets"])
         asked = replace(
             order_of(job),

@@ -12,7 +12,8 @@ from semsim.importers import uploads
 from semsim.importers.archives import READ, is_broken
 from semsim.importers.class_names import UNKNOWN
 from semsim.importers.import_folder import places_of
-from semsim.importers.import_job import KEEP, ImportOrder, order_of, tasks_for
+from semsim.importers.import_job import KEEP, ImportOrder, order_of, plan_of, tasks_for
+from semsim.importers.uploads import Upload
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.ui import ScienceContext, pictures_data
@@ -57,10 +58,12 @@ def home(
     page: int,
     waiting: Sequence[tuple[Job, ImportOrder]],
     kept: tuple[str, str],
+    sending: Sequence[Upload] = (),
 ) -> str:
     """What is there, a page of it, and where one's own pictures come in.
 
-    waiting: looks that nobody has kept yet. kept: name and task of what was kept just now.
+    waiting: looks that nobody has kept yet. sending: uploads that nobody has looked at. kept: name
+    and task of what was kept just now.
     """
     every, brought = pictures_data.shelf(context), pictures_data.brought(context)
     chosen = [one for one in every if wanted.wants(one)]
@@ -79,6 +82,7 @@ def home(
             last,
             _kept(every, brought, *kept),
             brought,
+            [(one.id, one.name, f"{one.have / 1e6:,.1f}", one.size / 1e6) for one in sending],
         )
     )
 
@@ -206,7 +210,7 @@ def plan(context: ScienceContext, job: Job) -> str:
             )
         )
     check_files(job)
-    found = jobs.result(job)
+    found = plan_of(job)
     tasks = tasks_for(found)
     return str(
         _HTML.plan(
@@ -251,7 +255,7 @@ def check_files(look: Job) -> None:
         return
     own = {*order_of(look).uploads}
     kept = [
-        jobs.result(job)["kept"]
+        jobs.result(job).get("kept", "something else")
         for job in jobs.list_jobs(look.folder.parent, KEEP)
         if jobs.state(job) is JobState.DONE and own & {*order_of(job).uploads}
     ]

@@ -225,3 +225,28 @@ def test_reading_changes_nothing(store):
     progress(store, study.id)
     progress_of(store, anna)
     assert store.read(lambda tx: reports.vote_rows(tx, study)) == before
+
+
+# ------------------------------------------------------------------ clocks
+
+
+def test_what_was_reserved_by_a_clock_that_ran_ahead_is_not_kept_from_others(store):
+    study = make_study(store, 6, Task.RECOGNITION, votes_per_item=1)
+    anna, ben = joined(store, study, "Anna", "Ben")
+    held = next_items(store, anna, "tab", 6, START + timedelta(days=1))
+    assert len(held) == 6
+    assert {one.item for one in next_items(store, ben, "tab", 6, START)} == {
+        one.item for one in held
+    }
+    kept = vote(store, ben, answer_to(held[0].item), START)
+    check(store, study, {kept.id})
+
+
+def test_a_reservation_is_kept_through_the_seconds_by_which_two_servers_differ(store):
+    study = make_study(store, 6, Task.RECOGNITION, votes_per_item=1)
+    anna, ben = joined(store, study, "Anna", "Ben")
+    held = next_items(store, anna, "tab", 6, START + timedelta(seconds=30))
+    assert next_items(store, ben, "tab", 6, START) == []
+    assert {one.item for one in next_items(store, anna, "tab", 6, START)} == {
+        one.item for one in held
+    }

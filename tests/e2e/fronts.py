@@ -56,10 +56,13 @@ def caddy(folder: Path, ports: Sequence[int]) -> Iterator[str]:
     """The same behind Caddy with deploy/Caddyfile and a certificate that Caddy signs itself."""
     config = folder / "Caddyfile"
     command = [needed("Caddy"), "run", "--config", str(config)]
-    begin = "{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n}\n"
+    options = "{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n\tservers {"
     with reserved_port() as port:
-        here = {f"{NAME} {{\n": f"https://127.0.0.1:{port} {{\n\ttls internal\n"}
-        config.write_text(begin + rewritten("Caddyfile", here, ports), encoding="utf-8")
+        here = {
+            f"{NAME} {{\n": f"https://127.0.0.1:{port} {{\n\ttls internal\n",
+            "{\n\tservers {": options,
+        }
+        config.write_text(rewritten("Caddyfile", here, ports), encoding="utf-8")
         with _running(command, folder, port):
             yield f"https://127.0.0.1:{port}/semsim"
 

@@ -1,7 +1,11 @@
 """What a log gets of reports: a line a stage, whole, and never one a step."""
 
+import pandas as pd
+import pytest
+
+from semsim.errors import DataError
 from semsim.progress import Progress
-from semsim.terminal import TerminalBar, text_table
+from semsim.terminal import TerminalBar, text_table, write_table
 
 
 def test_a_log_gets_the_last_note_of_each_stage(capsys):
@@ -30,3 +34,16 @@ def test_a_log_keeps_where_the_work_broke(capsys):
 
 def test_columns_of_a_table_are_in_line():
     assert text_table(["a", "long"], [["wide", "1"]]) == "a     long\nwide  1"
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_table_that_cannot_be_finished_leaves_no_file(tmp_path, monkeypatch, ending):
+    def full(_, path, **__):
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    for name in ("to_csv", "to_parquet"):
+        monkeypatch.setattr(pd.DataFrame, name, full)
+    with pytest.raises(DataError, match="No space left"):
+        write_table(pd.DataFrame({"a": [1]}), tmp_path / f"t.{ending}")
+    assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@ import hashlib
 import http.server
 import json
 import os
+import pwd
 import threading
 from functools import partial
 from pathlib import Path
@@ -229,3 +230,10 @@ def test_what_a_network_has_twice_is_written_under_both_names(tmp_path):
     write_tensors(tmp_path / "tied.safetensors", tensors, "made/1", {})
     found = load_file(tmp_path / "tied.safetensors")
     assert all(torch.equal(found[name], value) for name, value in tensors.items())
+
+
+def test_a_user_whom_the_system_does_not_know_is_told_where_weights_were_looked_for(monkeypatch):
+    for name in ("HOME", "TORCH_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)  # as the system of nobody it knows
+    assert search_folders()[1].parts[-2:] == ("hub", "checkpoints")

@@ -118,7 +118,7 @@ function scores(form) {
 async function act(button, path, json, told, then = HOME) {
   button.disabled = true;
   try {
-    await ask(path, { json });
+    await ask(path, json ? { json } : { method: "DELETE" });
     window.studio.tellNext(told);
     go(then);
   } catch (problem) {
@@ -151,6 +151,9 @@ for (const button of document.querySelectorAll("[data-discard]")) {
     if (!(await window.studio.ask({ title: "Discard these files?", text, yes: "Discard them" }))) return;
     act(button, "/discard", { look: button.dataset.discard }, "Discarded: nothing of it is kept.");
   };
+}
+for (const button of document.querySelectorAll("[data-forget]")) {
+  button.onclick = () => act(button, `/uploads/${button.dataset.forget}`, null, "Discarded: nothing of it is kept.");
 }
 for (const form of document.querySelectorAll("[data-scores]")) scores(form);
 for (const button of document.querySelectorAll("[data-remove]")) {

@@ -1,5 +1,6 @@
 """What every format promises, and what writing one does to the disk."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,6 +113,16 @@ def test_a_place_that_cannot_be_written_is_explained(data, out):
     (out / "file").touch()
     with pytest.raises(AnnotationError, match="could not be written"):
         export(data, out / "file" / "a.csv")
+
+
+@pytest.mark.parametrize("form", ["hf", "triplets", "label-studio", "train-with-ori"])
+def test_names_in_a_card_are_no_markup(data, out, form):
+    name = "<img src=x onerror=alert(1)> [a](javascript:b) \n# c"
+    export(replace(data, study=replace(data.study, name=name, dataset=name)), out / "new", form)
+    card = (out / "new/README.md").read_text()
+    shown = card.partition("\n---\n")[2] or card  # the front matter is no Markdown
+    assert re.search(r"(?<!\\)<img|(?<!\\)\[a", shown) is None
+    assert shown.count(r"\<img src=x onerror=alert(1)\> \[a\](javascript:b) \# c") == 2
 
 
 def test_the_card_tells_the_facts(data, out):

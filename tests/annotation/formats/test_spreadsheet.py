@@ -1,5 +1,8 @@
 """Nothing that a spreadsheet would run gets out, and everything comes back as it was."""
 
+import csv
+import io
+
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -7,8 +10,8 @@ from hypothesis import strategies as st
 
 from annotation.formats.spreadsheet import escape, restore
 
-RISKY = ("=", "+", "-", "@", "\t", "\r")
-TEXTS = st.lists(st.text(alphabet="=+-@\t\r\n'1.e a", max_size=6) | st.text(max_size=4))
+RISKY = ("=", "+", "-", "@", "＝")
+TEXTS = st.lists(st.text(alphabet="=+-@\t\r\n';\"1.e a", max_size=8) | st.text(max_size=4))
 
 
 def column(texts):
@@ -22,8 +25,13 @@ def column(texts):
         ("+cmd", "'+cmd"),
         ("-cmd|' /C calc'!A0", "'-cmd|' /C calc'!A0"),
         ("@SUM(A1)", "'@SUM(A1)"),
-        ("\t=1", "'\t=1"),
-        ("\r=1", "'\r=1"),
+        ("\t=1", "'\t'=1"),
+        ("\r=1", "'\r'=1"),
+        ("x;=1", "x;'=1"),
+        ("x;;@a;-b", "x;;'@a;'-b"),
+        ('x;"=1"', 'x;\'"=1"'),
+        ("'\"=1", "''\"=1"),
+        ("x; y=1", "x; y=1"),
         ("'=1", "''=1"),
         ("-1", "-1"),
         ("+2.5e-3", "+2.5e-3"),
@@ -43,11 +51,15 @@ def test_reading_takes_off_exactly_what_writing_put_on(texts):
     pd.testing.assert_frame_equal(restore(escape(table)), table)
 
 
-@given(TEXTS)
-def test_no_cell_that_starts_like_a_formula_is_left_but_numbers(texts):
-    for text in escape(column(texts))["text"]:
-        if text.startswith(RISKY):
-            float(text)
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@given(texts=TEXTS)
+def test_wherever_a_spreadsheet_splits_no_cell_is_a_formula_but_numbers(texts, separator):
+    written = escape(column(["x", *texts]).assign(second="y")[["second", "text"]])
+    lines = written.to_csv(index=False, lineterminator="\r\n")
+    for row in csv.reader(io.StringIO(lines, newline=""), delimiter=separator):
+        for cell in row:
+            if cell.startswith(RISKY):
+                float(cell)
 
 
 def test_numbers_and_what_is_missing_are_not_touched():

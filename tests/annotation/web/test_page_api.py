@@ -1,5 +1,6 @@
 """The pages annotators go through, over a real store: joining, every step, the end."""
 
+import asyncio
 import re
 import threading
 from collections import Counter
@@ -72,6 +73,31 @@ def test_a_plain_study_begins_with_the_pictures(join, make_study):
     assert browser.arrived.headers["location"] == "/label"
     assert browser.get("/begin").headers["location"] == "/label"
     assert browser.get("/done").headers["location"] == "/label"
+
+
+@pytest.mark.parametrize("path", ["/join/{}", "/begin"])
+def test_a_body_that_breaks_off_is_no_error_of_the_server(app, make_study, path):
+    came = iter(
+        [
+            {"type": "http.request", "body": b"name=A", "more_body": True},
+            {"type": "http.disconnect"},
+        ]
+    )
+    sent = []
+
+    async def receive():
+        return next(came)
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {
+        **{"type": "http", "method": "POST", "path": path.format(make_study().token)},
+        **{"query_string": b"", "root_path": "", "scheme": "http", "http_version": "1.1"},
+        "headers": [(b"content-type", b"application/x-www-form-urlencoded")],
+    }
+    asyncio.run(app(scope, receive, send))
+    assert sent[0]["status"] == 400
 
 
 def test_guesses_at_the_same_moment_are_counted_like_others(store, images, make_study):

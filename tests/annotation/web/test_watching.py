@@ -38,7 +38,8 @@ def told(client, **headers):
 
 def test_a_server_that_is_well_says_so_to_anybody(store, tmp_path):
     reply = browser(store, tmp_path, local=False).get("/health")
-    parts = dict.fromkeys(("status", "database", "migrations", "pictures", "disk"), "ok")
+    names = ("status", "database", "migrations", "pictures", "disk", "connections")
+    parts = dict.fromkeys(names, "ok")
     assert (reply.status_code, reply.json()) == (200, parts)
 
 
@@ -103,7 +104,8 @@ def test_every_metric_says_what_it_is_before_its_numbers(store, tmp_path):
             ending = r"(_bucket|_sum|_count)" if kind == "histogram" else ""
             assert re.match(rf"{name}{ending}[ {{]", line), line
     assert set(map(tuple, said.values())) == {("HELP", "TYPE")}
-    assert {*said} == {"semsim_votes", "semsim_claims", "semsim_jobs", "semsim_response_seconds"}
+    whats = ("votes", "claims", "connections", "jobs", "response_seconds")
+    assert {*said} == {f"semsim_{what}" for what in whats}
 
 
 def test_what_is_asked_for_makes_no_new_series(store, tmp_path):

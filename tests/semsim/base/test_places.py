@@ -101,7 +101,7 @@ def test_the_demo_names_its_sets():
     folders = sorted((ROOT / "data/demo/sets").iterdir())
     assert demo() == ROOT / "data/demo"
     assert sorted(places.demo_sets().values()) == folders
-    with pytest.raises(UnknownNameError, match=r"called 'silu'. Did you mean silu-.*Known: .*silu-none-invgrad"):
+    with pytest.raises(UnknownNameError, match=r"called 'silu'. Did you mean silu-"):
         demo("silu")
 
 

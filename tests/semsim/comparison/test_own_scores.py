@@ -304,3 +304,20 @@ def test_columns_of_any_name_can_be_chosen(table):
     for metric, leaks in (("edges", "up"), ("", "lower"), ("a:b", "lower"), ("x" * 61, "lower")):
         with pytest.raises(SettingsError):
             read_own(path, {metric: Column(name="a=b:c,d", leaks=leaks)})
+
+
+@pytest.mark.parametrize("content", [b"PAR1 broken", b"", b"PAR1" * 9, "other"])
+def test_a_broken_file_among_the_scores_is_left_out_by_name(tmp_path, content):
+    keep_own(tmp_path, STUDY, of("mine"))
+    bad = tmp_path / "scores/own/bad.parquet"
+    if content == "other":
+        pd.DataFrame({"a": [1]}).to_parquet(bad)
+    else:
+        bad.write_bytes(content)
+    assert metrics_of(tmp_path, *STUDY) == ["mine"]
+    labels = pd.DataFrame(rows(dataset="d", attack="a"))
+    votes = labels.assign(annotator="x")
+    study = joined(StudyTables(votes=votes, labels=labels, name="Cats"), tmp_path, "id-1")
+    assert any("bad.parquet" in one and "Left out" in one for one in study.remarks)
+    keep_own(tmp_path, STUDY, of("further"))
+    assert metrics_of(tmp_path, *STUDY) == ["further", "mine"]

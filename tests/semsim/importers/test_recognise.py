@@ -3,11 +3,14 @@
 import gc
 import json
 import stat
+import subprocess
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from helpers import ROOT
 from typer.testing import CliRunner
 
 from semsim.cli.imports import app
@@ -102,6 +105,37 @@ def test_what_was_unpacked_goes_with_the_plan(drop, tmp_path):
     del plan
     gc.collect()
     assert not folder.exists()
+
+
+def test_what_a_killed_import_unpacked_goes_with_the_next_and_of_a_living_one_stays(drop, tmp_path):
+    source, room = zipped(drop, tmp_path / "drop.zip"), tmp_path / "data/uploads"
+    program = (
+        "import os, sys; from pathlib import Path; from semsim.importers.archives import unpack;"
+        "held = unpack(Path(sys.argv[1]), print, Path(sys.argv[2]));"
+        "print(held.folder, flush=True);"
+        "os.kill(os.getpid(), 9)"
+    )
+    command = [sys.executable, "-c", program, str(source), str(room)]
+    killed = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    left = Path(killed.stdout.splitlines()[-1])
+    assert left.parent == room
+    assert any(left.iterdir())
+    held = archives.unpack(source, silent, room)
+    assert not left.exists()
+    archives.sweep(room)  # as at the start of a second server
+    assert any(held.folder.iterdir())
+    del held
+    gc.collect()
+    assert list(room.iterdir()) == []
+
+
+def test_a_path_that_no_disk_takes_is_left_out_by_name(drop, tmp_path):
+    path = zipped(drop, tmp_path / "drop.zip")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("/".join(["deep" * 20] * 60) + "/cat.png", b"x")
+    plan = plan_import(AUTO, path, "mine")
+    assert any("too deep" in one.why and one.where.endswith("cat.png") for one in plan.found.unread)
+    assert plan.found.sets
 
 
 def test_where_nobody_reads_it_every_importer_says_why(tmp_path):

@@ -80,13 +80,25 @@ def test_an_empty_file_is_no_upload(root, size):
     assert not root.exists()
 
 
-def test_all_uploads_together_are_bounded(root, monkeypatch):
+def test_what_was_only_announced_takes_no_room_from_others(root):
+    for _ in range(3):
+        uploads.begin(root, "large.zip", uploads.MOST_UPLOAD)
+    one = uploads.begin(root, "small.zip", 6)
+    assert uploads.append(root, one.id, 0, b"abcdef").whole
+
+
+def test_the_bytes_of_all_uploads_together_are_bounded(root, monkeypatch):
     monkeypatch.setattr(uploads, "MOST_HELD", 10)
-    first = uploads.begin(root, "a.zip", 6)
-    with pytest.raises(TooLargeError, match="other uploads"):
-        uploads.begin(root, "b.zip", 6)
+    first, second = (uploads.begin(root, name, 6) for name in ("a.zip", "b.zip"))
+    uploads.append(root, first.id, 0, b"abcdef")
+    with pytest.raises(TooLargeError, match="discard one of them"):
+        uploads.begin(root, "c.zip", 6)
+    uploads.append(root, second.id, 0, b"abcd")
+    with pytest.raises(TooLargeError, match="discard one of them"):
+        uploads.append(root, second.id, 4, b"e")
+    assert uploads.find(root, second.id).have == 4
     uploads.remove(root, first.id)
-    uploads.begin(root, "b.zip", 6)
+    assert uploads.append(root, second.id, 4, b"ef").whole
 
 
 def test_an_upload_the_disk_cannot_hold_is_refused(root, monkeypatch):
@@ -123,3 +135,18 @@ def test_what_nobody_came_back_for_goes_after_a_day(root):
         os.utime(path, (past, past))
     uploads.sweep(root)
     assert {path.name for path in root.iterdir()} == {young.id, "not-an-upload"}
+
+
+def test_a_clock_a_day_ahead_takes_nothing_that_somebody_looks_at_or_sends(root, monkeypatch):
+    looked, sent, left = (uploads.begin(root, f"{name}.zip", 6) for name in "abc")
+    uploads.hold(looked)
+    uploads.append(root, sent.id, 0, b"a")
+    now = time.time()
+    monkeypatch.setattr(uploads.time, "time", lambda: now + 25 * 3600)
+    uploads.begin(root, "d.zip", 6)
+    there = {one.id for one in uploads.uploads(root)}
+    assert {looked.id, sent.id} <= there
+    assert left.id not in there
+    monkeypatch.setattr(uploads.time, "time", lambda: now + uploads.HELD + 3600)
+    uploads.sweep(root)
+    assert looked.id not in {one.id for one in uploads.uploads(root)}  # not for ever

@@ -1,6 +1,7 @@
 """Jobs as real processes: each ends in another way, and the folder alone tells which."""
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -294,6 +295,34 @@ def test_only_one_process_has_a_job(make):
     assert jobs.state(job) is JobState.RUNNING
 
 
+def test_servers_that_resume_one_job_at_once_give_it_one_process(make):
+    job = make("wait")
+    process = multiprocessing.get_context("fork")
+    write_json(job.folder / "pid.json", {**owner_now(os.getpid()), "started": 0.0})  # lost
+    gate, told = process.Barrier(8), process.SimpleQueue()
+
+    def server():
+        gate.wait()
+        try:
+            jobs.resume(job)
+            told.put("")
+        except JobError as error:
+            told.put(str(error))
+
+    servers = [process.Process(target=server) for _ in range(8)]
+    for one in servers:
+        one.start()
+    answers = [told.get() for _ in servers]
+    assert answers.count("") == 1
+    assert sum("is running" in one for one in answers) == 7
+    works(job)
+    (job.folder / "enough").touch()
+    assert ends(job) is JobState.DONE
+    assert jobs.log_tail(job).count("begins at") == 1
+    for one in servers:
+        one.join()
+
+
 def test_work_in_this_process_leaves_the_same_folder(make):
     seen = []
     job = make("done")
@@ -431,3 +460,12 @@ def test_a_clock_set_an_hour_back_or_forth_loses_no_running_job(make):
 def test_a_file_of_a_job_cannot_leave_its_folder(tmp_path):
     with pytest.raises(JobError, match="plain file name"):
         jobs.create(tmp_path, kind="k", title="t", files={"../x.json": {}})
+
+
+def test_how_long_a_job_took_is_known_without_reading_all_that_it_reported(make, monkeypatch):
+    job = make("done")
+    jobs.run_as_job(job.folder, lambda report: report(Progress(1, 1)) or {})
+    line = (job.folder / "progress.jsonl").read_text()
+    (job.folder / "progress.jsonl").write_text(line * 50_000)
+    monkeypatch.setattr(jobs, "read_progress", lambda path: pytest.fail("all of it was read"))
+    assert jobs.seconds_taken(job) is not None

@@ -6,7 +6,10 @@ from made_analysis import SPECS, TESTED, TESTS, made_analysis, with_targets
 from PIL import Image
 
 from semsim.errors import DataError
+from semsim.reporting import bundle as bundles
+from semsim.reporting import canvas
 from semsim.reporting.bundle import write_bundle
+from semsim.reporting.export import png, svg
 from semsim.reporting.figures import figures
 from semsim.reporting.report import report_html
 from semsim.reporting.tables import tables
@@ -68,3 +71,36 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match=r"file.*another folder"):
         write_bundle(SMALL, tmp_path / "file" / "folder")
+
+
+@pytest.mark.parametrize("name", [r"$\\foo$", "cost $5_$", r"$$\\catcode$$", "a $b$ c"])
+def test_a_name_that_looks_like_a_formula_is_drawn_as_it_is(name):
+    def paint(frame, width):
+        figure = canvas.blank(width, 30)
+        axes = figure.add_subplot()
+        axes.plot([0, 1], [0, 1], label=name)
+        canvas.rows_axis(axes, [name])
+        canvas.label(axes, x=name, y=name, title=name)
+        canvas.note(axes, 0, 0, name)
+        canvas.legend(figure, axes, width)
+        return figure
+
+    frame = pd.DataFrame({"model": [name]})
+    drawn = canvas.Drawn(title=name, caption=name, frame=frame, paint=paint)
+    assert png(drawn)
+    assert svg(drawn, live=True).count(name) >= 6
+
+
+def test_a_bundle_that_cannot_be_finished_leaves_nothing_and_keeps_the_older(tmp_path, monkeypatch):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/report.html").write_text("old")
+
+    def fails(*_):
+        raise DataError("no report")
+
+    monkeypatch.setattr(bundles, "report_html", fails)
+    for overwrite, folder in ((True, "out"), (False, "new")):
+        with pytest.raises(DataError, match="no report"):
+            write_bundle(SMALL, tmp_path / folder, overwrite=overwrite)
+    assert [path.name for path in tmp_path.rglob("*")] == ["out", "report.html"]
+    assert (tmp_path / "out/report.html").read_text() == "old"

@@ -525,3 +525,25 @@ def test_a_set_that_cannot_be_read_says_why(client, context):
     broken.mkdir(parents=True)
     (broken / "run.json").write_text("{")
     assert "manifest.parquet is missing" in page(client, HOME).text
+
+
+def test_uploads_under_way_are_listed_and_can_be_discarded(client, drop):
+    begun = {"name": "large <b>.zip", "size": 4_000_000_000}
+    first = client.post(f"{HOME}/uploads", json=begun).json()["id"]
+    looked(client, sent(client, drop, name="whole.zip"))
+    shown = page(client, HOME).text
+    assert "large <b>.zip , 0.0 of 4,000.0 MB came" in shown
+    assert "Under way, or broken off: whole" not in shown  # it has a plan, listed by itself
+    assert client.delete(f"{HOME}/uploads/{first}").status_code == 200
+    assert "large" not in page(client, HOME).text
+
+
+@pytest.mark.parametrize("left", ["{}", '{"sets": 7}', '{"sets": [{}], "name": "x"}'])
+def test_a_look_that_left_no_plan_is_no_plan_to_keep(client, context, drop, left):
+    look = looked(client, sent(client, drop))
+    (context.data / "jobs" / look / "result.json").write_text(left)
+    reply = client.post(f"{HOME}/keep", json={"look": look, "name": "mine"})
+    assert reply.status_code == 422
+    assert "Look again" in reply.json()["error"]
+    assert "Look again" in page(client, f"{HOME}/plan/{look}", 404).text
+    assert client.get(HOME).status_code == 200
