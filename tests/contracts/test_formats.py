@@ -41,6 +41,12 @@ def below(name, reader):
     return lambda folder: reader(folder / name)
 
 
+def own_table(data):
+    """Read the table of own scores as pages do, which name a bad one and go on."""
+    path = data / "scores/own/a.parquet"
+    return own_scores._table(path, path.read_bytes())
+
+
 WEIGHT_FILE = partial(below, "a.safetensors")
 # A format, the file that says it, and who reads that from its folder.
 READ = [
@@ -65,7 +71,7 @@ READ = [
         orders.STATE_FILE,
         lambda folder: session.read_state(folder / orders.STATE_FILE, None, None),
     ),
-    (own_scores.FORMAT, "scores/own/a.parquet", lambda data: own_scores.kept_of(data, ["a"])),
+    (own_scores.FORMAT, "scores/own/a.parquet", own_table),
     (provenance.FORMAT, "a.safetensors", WEIGHT_FILE(load_semsim)),
     (chance.CLASSIFIER, "a.safetensors", WEIGHT_FILE(load_target)),
     (chance.CLASSIFIER, "a.safetensors", WEIGHT_FILE(chance.target_facts)),
