@@ -47,6 +47,7 @@ _PREFIX = "semsim-unpacked-"
 _ENCRYPTED, _UTF8 = 1, 0x800  # bits of an entry's flags
 _TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz", ".tbz2", ".tar.xz", ".txz", ".tar.lzma")
 _OTHERS = (".7z", ".rar", ".zst", ".lz", ".lz4", ".lzh", ".cab", ".z", ".iso", ".dmg", ".gz", ".xz")
+_OTHERS += (".zipx", ".z01", ".001", ".bz2", ".arj", ".ace", ".wim")
 _BROKEN = (
     zipfile.BadZipFile,
     tarfile.TarError,
@@ -120,20 +121,16 @@ def is_archive(path: Path) -> bool:
     """Whether a file is an archive, whatever it is called, or is called one, whatever it is."""
     if not path.is_file() or path.suffix.lower() in ENDINGS:  # Excel's files are zips as well
         return False
-    return _is_called(path) or zipfile.is_zipfile(path)
+    return _is_called(path) or zipfile.is_zipfile(path) or tarfile.is_tarfile(path)
 
 
 def is_broken(path: Path) -> bool:
     """Whether a file is called an archive and is none."""
-    return is_archive(path) and not zipfile.is_zipfile(path) and not _is_tar(path)
+    return is_archive(path) and not zipfile.is_zipfile(path) and not tarfile.is_tarfile(path)
 
 
 def _is_called(path: PurePath) -> bool:
     return path.name.lower().endswith((".zip", *_TARS, *_OTHERS))
-
-
-def _is_tar(path: Path) -> bool:
-    return path.name.lower().endswith(_TARS) and tarfile.is_tarfile(path)
 
 
 def unpack(archive: Path, report: Report, room: Path | None = None) -> Unpacked:
@@ -149,7 +146,8 @@ def unpack(archive: Path, report: Report, room: Path | None = None) -> Unpacked:
             "import the folder, or pack it as a zip."
         )
     try:
-        with _tar_members(archive) if _is_tar(archive) else _zip_members(archive) as members:
+        tar = tarfile.is_tarfile(archive) and not zipfile.is_zipfile(archive)
+        with _tar_members(archive) if tar else _zip_members(archive) as members:
             entries, unread = _wanted(members, archive)
             _check_room(entries, archive, room)
             found, left = Unpacked(room), MOST_BYTES
