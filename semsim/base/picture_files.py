@@ -126,8 +126,8 @@ def notes_on(pairs: Mapping[str, Sequence[Sight]]) -> list[str]:
         notes.append(f"More than one frame or page, of which the first counts: {_few(moving)}.")
     if turned:
         notes.append(
-            f"One picture of a pair was turned as its camera says (EXIF), the other was not: "
-            f"{_few(turned)}. Save both upright and without that entry if they do not fit."
+            "One picture of a pair was turned as its camera says (EXIF), the other not or "
+            f"otherwise: {_few(turned)}. Save both upright and without that entry if they do not fit."
         )
     return notes
 

@@ -121,16 +121,23 @@ def is_archive(path: Path) -> bool:
     """Whether a file is an archive, whatever it is called, or is called one, whatever it is."""
     if not path.is_file() or path.suffix.lower() in ENDINGS:  # Excel's files are zips as well
         return False
-    return _is_called(path) or zipfile.is_zipfile(path) or tarfile.is_tarfile(path)
+    return _is_called(path) or zipfile.is_zipfile(path) or _is_tar(path)
 
 
 def is_broken(path: Path) -> bool:
     """Whether a file is called an archive and is none."""
-    return is_archive(path) and not zipfile.is_zipfile(path) and not tarfile.is_tarfile(path)
+    return is_archive(path) and not zipfile.is_zipfile(path) and not _is_tar(path)
 
 
 def _is_called(path: PurePath) -> bool:
     return path.name.lower().endswith((".zip", *_TARS, *_OTHERS))
+
+
+def _is_tar(path: Path) -> bool:
+    try:
+        return tarfile.is_tarfile(path)
+    except _BROKEN:  # a gzip that was cut off
+        return False
 
 
 def unpack(archive: Path, report: Report, room: Path | None = None) -> Unpacked:
@@ -146,7 +153,7 @@ def unpack(archive: Path, report: Report, room: Path | None = None) -> Unpacked:
             "import the folder, or pack it as a zip."
         )
     try:
-        tar = tarfile.is_tarfile(archive) and not zipfile.is_zipfile(archive)
+        tar = _is_tar(archive) and not zipfile.is_zipfile(archive)
         with _tar_members(archive) if tar else _zip_members(archive) as members:
             entries, unread = _wanted(members, archive)
             _check_room(entries, archive, room)

@@ -1,6 +1,7 @@
 """A folder, a zip or a table of any known layout, recognised, shown and kept."""
 
 import gc
+import gzip
 import json
 import stat
 import subprocess
@@ -424,3 +425,10 @@ def test_an_archive_of_nothing_but_an_archive_says_so(tmp_path):
         packed.writestr("inner.zip", b"PK")
     with pytest.raises(DataError, match=r"inner.zip: an archive in the archive: unpack it first"):
         plan_import(AUTO, tmp_path / "s.zip", "s", {})
+
+
+@pytest.mark.parametrize("name", ["s.tgz", "s.bin"])
+def test_a_packed_tar_that_was_cut_off_is_no_traceback(tmp_path, name):
+    (tmp_path / name).write_bytes(gzip.compress(b"x" * 100)[:-9])
+    with pytest.raises(DataError, match=r"not a readable archive|No importer reads"):
+        plan_import(AUTO, tmp_path / name, "s", {})
