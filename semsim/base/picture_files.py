@@ -127,7 +127,7 @@ def notes_on(pairs: Mapping[str, Sequence[Sight]]) -> list[str]:
     if turned:
         notes.append(
             "One picture of a pair was turned as its camera says (EXIF), the other not or "
-            f"otherwise: {_few(turned)}. Save both upright and without that entry if they do not fit."
+            f"otherwise: {_few(turned)}. If they do not fit, save both upright without that entry."
         )
     return notes
 
