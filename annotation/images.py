@@ -10,7 +10,7 @@ from PIL import Image
 
 from annotation.errors import StudyError
 from annotation.kept.remote import Remote
-from semsim.base.picture_files import opaque, opened_picture, upright
+from semsim.base.picture_files import Sight, read_picture
 from semsim.base.whole import whole
 
 Shelf = Path | Remote  # where studies keep their images: a folder, or an address others share
@@ -44,13 +44,14 @@ def shelf(address: str, data: Path, *, write: bool = False) -> Shelf:
 
 
 def read_pixels(path: Path) -> np.ndarray:
-    """The image at `path` as (H, W, 3) uint8; raises `StudyError` as `opened_picture` does.
+    """The image at `path` as (H, W, 3) uint8; raises as `read_seen`."""
+    return read_seen(path)[0]
 
-    So it does for one that is partly transparent.
-    """
-    with opened_picture(path, StudyError, StudyError) as image:
-        opaque(path, image, StudyError)
-        return np.asarray(upright(image))
+
+def read_seen(path: Path) -> tuple[np.ndarray, Sight]:
+    """The image at `path` as (H, W, 3) uint8, and what it is; `StudyError` as `read_picture`."""
+    picture, sight = read_picture(path, StudyError, StudyError)
+    return np.asarray(picture), sight
 
 
 def encode(pixels: np.ndarray) -> bytes:

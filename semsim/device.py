@@ -34,7 +34,7 @@ def pick_device(name: str = "auto") -> torch.device:
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError, TypeError) as error:
         raise SettingsError(f"Device {name!r} cannot be used here: {error}") from error
     return device
 

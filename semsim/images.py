@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
 
 from semsim.base.folders import is_hidden
-from semsim.base.picture_files import is_turned, opaque, opened_picture
+from semsim.base.picture_files import Sight, opened_picture, read_picture
 from semsim.base.picture_files import upright as upright
 from semsim.errors import DataError, PictureError, SettingsError
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # Pictures that nobody would miss unless they are named.
 _UNREAD_KINDS = {
     *(".gif", ".jfif", ".jpe", ".apng", ".avif", ".heic", ".heif", ".jp2", ".jxl", ".svg", ".tga"),
+    *(".pjpeg", ".pjp", ".pcx", ".qoi", ".pam", ".pfm", ".xcf", ".raw", ".arw", ".cr3", ".npy"),
     *(".psd", ".ico", ".exr", ".hdr", ".dng", ".cr2", ".nef", ".eps", ".pbm", ".pnm", ".dib"),
 }
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".webp", ".tif", ".tiff"}
@@ -32,20 +33,13 @@ def open_picture(path: Path) -> AbstractContextManager[Image.Image]:
     return opened_picture(path, PictureError, SettingsError)
 
 
-def check_opaque(path: Path, file: Image.Image) -> None:
-    """Raise `PictureError` if the open image at `path` is partly transparent."""
-    opaque(path, file, PictureError)
-
-
 def read_pixels(path: Path, size: tuple[int, int] | None = None) -> np.ndarray:
     """The image at `path` as (H, W, 3) uint8, `upright`; grey becomes RGB.
 
     size: (H, W) to resize to (bicubic, antialiased), or None to keep the image's own.
-    Raises `DataError` as `open_picture` and `check_opaque` do.
+    Raises `DataError` as `read_picture` does.
     """
-    with open_picture(path) as file:
-        check_opaque(path, file)
-        picture = upright(file)
+    picture, _ = read_picture(path, PictureError, SettingsError)
     if size is not None and picture.size != (size[1], size[0]):
         picture = picture.resize((size[1], size[0]), Image.Resampling.BICUBIC)
     return np.asarray(picture)
@@ -56,43 +50,9 @@ def read_image(path: Path, size: tuple[int, int] | None = None) -> Tensor:
     return from_uint8(read_pixels(path, size))
 
 
-class Sight(NamedTuple):
-    """What an image is.
-
-    size: (H, W), as it is read. turned: whether its camera says so. frames: whether it has several.
-    """
-
-    size: tuple[int, int]
-    turned: bool
-    frames: bool
-
-
 def look(path: Path) -> Sight:
     """What the image at `path` is, opened as `read_pixels` does; raises as that does."""
-    with open_picture(path) as file:
-        check_opaque(path, file)
-        frames, turned = bool(getattr(file, "is_animated", False)), is_turned(file)
-        picture = upright(file)  # a file that was cut off shows only here
-        return Sight((picture.height, picture.width), turned, frames)
-
-
-def notes_on(pairs: Mapping[str, Sequence[Sight]]) -> list[str]:
-    """Sentences on pairs, by name, that have more than a frame, or are turned on one side only."""
-    moving = [name for name, pair in pairs.items() if any(one.frames for one in pair)]
-    turned = [name for name, pair in pairs.items() if len({one.turned for one in pair}) > 1]
-    notes = []
-    if moving:
-        notes.append(f"More than one frame or page, of which the first counts: {_few(moving)}.")
-    if turned:
-        notes.append(
-            f"One picture of a pair was turned as its camera says (EXIF), the other was not: "
-            f"{_few(turned)}. Save both upright and without that entry if they do not fit."
-        )
-    return notes
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return read_picture(path, PictureError, SettingsError)[1]
 
 
 def why_unread(path: Path) -> str:

@@ -1,5 +1,7 @@
 """Votes and scores of a small study, as tables."""
 
+import zipfile
+
 import numpy as np
 import pandas as pd
 
@@ -24,3 +26,46 @@ def made_tables(n_models=5, n_images=8):
             scores.append({**key, "metric": "mine", "value": chance + draw.random()})
         scores.append({**key, "image_id": None, "metric": "set", "value": float(m)})
     return pd.DataFrame(votes), pd.DataFrame(scores)
+
+
+def sheet(path, rows, *, inline=False):
+    """An Excel file with the texts and numbers of `rows` on its first sheet, and a second one."""
+    words = [cell for row in rows for cell in row if isinstance(cell, str)]
+
+    def cell(place, value):
+        at = f'r="{chr(65 + place[1])}{place[0] + 1}"'
+        if value is None:
+            return ""
+        if isinstance(value, bool):
+            return f'<c {at} t="b"><v>{value:d}</v></c>'
+        if not isinstance(value, str):
+            return f"<c {at}><v>{value}</v></c>"
+        if inline:
+            return f'<c {at} t="inlineStr"><is><t>{value}</t></is></c>'
+        return f'<c {at} t="s"><v>{words.index(value)}</v></c>'
+
+    main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    links = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    lines = [
+        f'<row r="{n + 1}">{"".join(cell((n, k), value) for k, value in enumerate(row))}</row>'
+        for n, row in enumerate(rows)
+    ]
+    with zipfile.ZipFile(path, "w") as book:
+        book.writestr(
+            "xl/workbook.xml",
+            f'<workbook {main} xmlns:r="{links}"><sheets><sheet name="votes" r:id="r2"/>'
+            f'<sheet name="notes" r:id="r1"/></sheets></workbook>',
+        )
+        book.writestr(
+            "xl/_rels/workbook.xml.rels",
+            '<Relationships><Relationship Id="r1" Target="worksheets/sheet1.xml"/>'
+            '<Relationship Id="r2" Target="worksheets/sheet2.xml"/></Relationships>',
+        )
+        shared = "".join(f"<si><r><t>{w[:1]}</t></r><r><t>{w[1:]}</t></r></si>" for w in words)
+        book.writestr("xl/sharedStrings.xml", f"<sst {main}>{shared}</sst>")
+        for number, body in (("1", ""), ("2", "".join(lines))):
+            book.writestr(
+                f"xl/worksheets/sheet{number}.xml",
+                f"<worksheet {main}><sheetData>{body}</sheetData></worksheet>",
+            )
+    return path

@@ -68,4 +68,4 @@ SERVER = {
 
 ABOUT = "The human study: create studies, follow them, take the votes out."
 study = command_line(annotation.__version__, ABOUT, STUDY)
-app = command_line(annotation.__version__, ABOUT, {**STUDY, **SERVER})
+app = command_line(annotation.__version__, ABOUT, {"studies": STUDY["list"], **STUDY, **SERVER})

@@ -16,7 +16,7 @@ from pandas.api.types import is_datetime64_any_dtype, pandas_dtype
 
 from annotation.errors import StudyError
 from annotation.formats import spreadsheet
-from semsim.base.table_files import as_pandas, form_of, read_texts
+from semsim.base.table_files import REMARKS, as_pandas, form_of, whole_texts
 
 TRUTH = {"True": True, "False": False, True: True, False: False}
 
@@ -56,13 +56,14 @@ def _plain(column: pd.Series) -> list[Any]:
 def read_table(path: Path, types: Mapping[str, str]) -> pd.DataFrame:
     """The table in a .csv, .tsv, .xlsx, .jsonl or .parquet file, with columns of these types.
 
-    Further columns come along as text where the file does not say what they are. Raises
+    Further columns come along as text where the file does not say what they are. Its attribute
+    `REMARKS` has sentences on what was taken for granted. Raises
     `StudyError` for a file that cannot be read, lacks a column or holds what its type does not.
     """
     readers: dict[str, Callable[[Path], pd.DataFrame]] = {
         ".csv": _read_csv,
         ".tsv": _read_csv,
-        ".xlsx": lambda sheet: read_texts(sheet, StudyError).cells.reset_index(drop=True),
+        ".xlsx": _read_xlsx,
         ".jsonl": partial(_read_jsonl, columns=types),
         ".parquet": pd.read_parquet,
     }
@@ -84,10 +85,19 @@ def read_table(path: Path, types: Mapping[str, str]) -> pd.DataFrame:
     return table.assign(**{name: _typed(path, table[name], types[name]) for name in types})
 
 
+def _read_xlsx(path: Path) -> pd.DataFrame:
+    found = whole_texts(path, StudyError)
+    table = found.cells.reset_index(drop=True)
+    table.attrs[REMARKS] = list(found.remarks)
+    return table
+
+
 def _read_csv(path: Path) -> pd.DataFrame:
     # Everything as text: what a class is called, 007 or NA, is nobody's to interpret.
-    how = as_pandas(form_of(path))
+    form = form_of(path)
+    how = as_pandas(form)
     table = pd.read_csv(path, dtype="str", keep_default_na=False, na_values=[""], **how)
+    table.attrs[REMARKS] = [form.remark] if form.remark else []
     if not isinstance(table.index, pd.RangeIndex):  # pandas makes what is too much an index
         raise ValueError("its rows have more cells than its header")
     return spreadsheet.restore(table)

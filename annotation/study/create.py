@@ -31,6 +31,7 @@ from annotation.tasks import KINDS
 from annotation.tasks.kind import NONE
 from annotation.texts import flaw, flaw_of_class
 from semsim.base.alike import alike, called, partners
+from semsim.base.picture_files import Sight, notes_on
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -126,11 +127,13 @@ def examine(
     reading.problems += problems_between(spec, folders)
     for folder in folders:
         reading.read_images(folder)
-    known = reading.attempt(partial(read_gold, gold)) if gold else []
+    reading.notes += notes_on(reading.sights)
+    known, remarks = (reading.attempt(partial(read_gold, gold)) if gold else None) or ([], ())
+    reading.notes += remarks
     if not reading.reconstructions and not reading.problems:
         reading.problems.append("The sets hold no reconstruction whose attack succeeded.")
     sound = not reading.problems
-    plan = reading.attempt(partial(_plan, spec, folders, reading, known or [])) if sound else None
+    plan = reading.attempt(partial(_plan, spec, folders, reading, known)) if sound else None
     reading.notes += _notes_on_lists(plan) if plan else ()
     return Examination(
         counts=_counts(folders, reading, plan),
@@ -150,6 +153,7 @@ class _Reading:
     originals: dict[str, Original] = field(default_factory=dict)
     reconstructions: list[Reconstruction] = field(default_factory=list)
     content: dict[str, bytes] = field(default_factory=dict)  # PNG by SHA-256
+    sights: dict[str, tuple[Sight, Sight]] = field(default_factory=dict)  # of each pair
 
     def attempt(self, work: Callable[[], T], where: str = "") -> T | None:
         try:
@@ -163,6 +167,7 @@ class _Reading:
         if manifest is None:
             return ()
         self.problems += manifest.problems
+        self.notes += manifest.remarks
         if manifest.unused:
             self.notes.append(f"{path}: not used are the columns {', '.join(manifest.unused)}.")
         return manifest.sets
@@ -172,10 +177,12 @@ class _Reading:
             self.attempt(partial(self._read_pair, folder, image), image.where)
 
     def _read_pair(self, folder: SetFolder, image: SetImage) -> None:
-        original = self.attempt(partial(kept.read_pixels, image.original), image.where)
-        shown = self.attempt(partial(kept.read_pixels, image.reconstruction), image.where)
-        if original is None or shown is None:
+        left = self.attempt(partial(kept.read_seen, image.original), image.where)
+        right = self.attempt(partial(kept.read_seen, image.reconstruction), image.where)
+        if left is None or right is None:
             return
+        (original, first), (shown, second) = left, right
+        self.sights[f"image {image.image_id} of {folder.model}"] = (first, second)
         _check_size(image.reconstruction, shown, original)
         attacked = self._read_attacked(image, original)
         self._add_original(folder, image, self._hold(original))

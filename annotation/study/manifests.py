@@ -15,6 +15,7 @@ from annotation.formats.plain import read_table
 from annotation.study.sets import SetFolder, SetImage, place_below
 from annotation.texts import flaw, flaw_of_class
 from semsim.base.alike import written
+from semsim.base.table_files import REMARKS
 
 PATHS = ("original", "reconstruction")
 NAMES = ("model", "dataset", "attack", "image_id", "class_name")
@@ -27,11 +28,15 @@ Row = Mapping[Any, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What a manifest says: one set a model, every problem with its row, columns not used."""
+    """What a manifest says: one set a model, every problem with its row, columns not used.
+
+    remarks: what was taken for granted of the file.
+    """
 
     sets: tuple[SetFolder, ...]
     problems: tuple[str, ...]
     unused: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -51,6 +56,7 @@ def read_manifest(path: Path) -> Manifest:
     return Manifest(
         sets=tuple(rows.sets()),
         problems=tuple(rows.problems),
+        remarks=tuple(table.attrs.get(REMARKS, ())),
         unused=tuple(str(name) for name in table.columns if name not in (*COLUMNS, ATTACKED)),
     )
 

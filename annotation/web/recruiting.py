@@ -14,10 +14,16 @@ _PARAMETERS = {
     "assignmentId": False,
     "hitId": False,
     "participant": True,
+    "participantId": True,
 }
-# Of {{%ID%}}, ${ID}, [ID], <ID>, %ID%: none of them is in an id.
-_UNFILLED = re.compile(r"[{}\[\]<>$%]")
-_WORDS = {"undefined", "null", "nan", "id", "your_id", "worker_id", "participant_id"}
+# Of {{%ID%}}, ${ID}, [ID], <ID>, %ID%, &lt;ID&gt;: none of them is in an id.
+_UNFILLED = re.compile(r"[{}\[\]<>$%&;]")
+_WHOSE = "your|the|insert|enter|prolific|mturk|turk|sona|worker|participant|subject|user"
+# What stands for an id, letters and digits alone; "" where there are none.
+_NO_ID = re.compile(
+    f"(({_WHOSE}|external|study|survey|session|assignment|hit|a)*(p?id|code)|notavailable"
+    "|participant|undefined|unknown|null|none|nan|nil|na)?(here|notavailable)?"
+)
 LONGEST = 80  # characters of an id; services use about 30
 
 
@@ -35,8 +41,8 @@ def placeholder_in(parameters: Mapping[str, str]) -> str:
     """
     for name in (name for name in _PARAMETERS if name in parameters):
         value = parameters[name].strip()
-        bare = value.strip("_@#:-").casefold()
-        if not value or _UNFILLED.search(value) or bare in ({name.casefold()} | _WORDS):
+        bare = re.sub(r"[\W_]", "", value).casefold()
+        if _UNFILLED.search(value) or _NO_ID.fullmatch(bare):
             return f"{name}={value}"
     return ""
 

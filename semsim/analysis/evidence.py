@@ -24,6 +24,7 @@ _VOTE_COLUMNS = (*IMAGE_KEY, "annotator", "answer", "recognised")
 SCORE_COLUMNS = (*IMAGE_KEY, "metric", "value")
 LEAKS = "leaks"  # column of scores: "higher" or "lower", of metrics that are not known here
 _FILES = ("original", "reconstruction", "attacked")
+_MISSING = ("nan", "na", "n/a", "#n/a")  # of scores, beside an empty cell
 AT_CHANCE = "target_at_chance"
 # Columns of labels, where known, in the order of the arguments of `words.target_words`.
 TARGET = ("target_accuracy", "target_chance", AT_CHANCE, "target_epsilon", "target_delta")
@@ -127,7 +128,7 @@ def gather(
     Raises `DataError` for absent columns, a missing key, a value that is no answer, two counted
     votes of one annotator on one image, and two scores of one image by one metric.
     """
-    counted = _counted(votes)
+    counted, repeated = _counted(votes)
     known = None if labels is None else keyed(labels, IMAGE_KEY, "labels")
     images = _images(counted, known)
     places = pd.MultiIndex.from_frame(images[IMAGE_KEY])
@@ -146,7 +147,7 @@ def gather(
         given={} if known is None else _given(known, places),
         scores=of_images,
         set_scores=of_sets,
-        notes=(*supposed, *notes),
+        notes=(*supposed, *repeated, *notes),
         ratings=_ratings(counted, order, recognised),
         as_named=_as_named(counted, order, recognised),
     )
@@ -167,8 +168,8 @@ def short_labels(images: pd.DataFrame) -> dict[str, str]:
     }
 
 
-def _counted(votes: pd.DataFrame) -> pd.DataFrame:
-    """The counted votes on reconstructions, their keys as strings."""
+def _counted(votes: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """The counted votes on reconstructions, their keys as strings, and what was left out."""
     check_columns(votes, _VOTE_COLUMNS, "votes")
     kept = votes.assign(row=np.arange(1, len(votes) + 1))
     for column, value in (("status", "counted"), ("kind", "reconstruction")):
@@ -187,7 +188,8 @@ def _counted(votes: pd.DataFrame) -> pd.DataFrame:
         raise DataError(f"{silent} not say whether it recognised.")
     kept["recognised"] = said.astype(float)
     key = [*IMAGE_KEY, "annotator"]
-    kept = kept.drop_duplicates([*key, "answer", "recognised"])
+    n_rows, kept = len(kept), kept.drop_duplicates([*key, "answer", "recognised"])
+    notes = again_note(n_rows - len(kept), "vote", "the same person on the same picture")
     twice = kept[kept.duplicated(key, keep=False)].sort_values([*key, "row"])
     if len(twice):
         one, two = twice.iloc[0], twice.iloc[1]
@@ -196,7 +198,13 @@ def _counted(votes: pd.DataFrame) -> pd.DataFrame:
             f"{one['annotator']} gave image {one['image_id']} of {one['model']} two answers: "
             f"{said_by[0]} and {said_by[1]}. Keep the right one."
         )
-    return kept.drop(columns="row").reset_index(drop=True)
+    return kept.drop(columns="row").reset_index(drop=True), notes
+
+
+def again_note(n: int, what: str, of: str) -> list[str]:
+    """A sentence on `n` rows that repeat a row before them; none where there are none."""
+    rows = counted(n, f"row repeats a {what}", f"rows repeat {what}s")
+    return [f"{rows} of {of}, which counts once."] if n else []
 
 
 def keyed(table: pd.DataFrame, keys: list[str], what: str) -> pd.DataFrame:
@@ -372,10 +380,7 @@ def _scored(
     """Scores of images (R,) and of sets by name of the metric, and what was left out."""
     check_columns(scores, SCORE_COLUMNS, "scores")
     table = keyed(scores, [*MODEL_KEY, "metric"], "scores")
-    try:
-        table["value"] = table["value"].astype(float)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"Scores: value must be a number; {error}.") from None
+    table["value"] = _numbers(table)
     others = sorted(set(table["metric"].unique()) - {spec.name for spec in specs})
     notes = [f"Scores of {', '.join(others)} are left out: not asked for."] if others else []
     of_images, of_sets = {}, {}
@@ -392,6 +397,21 @@ def _scored(
     return of_images, of_sets, notes
 
 
+def _numbers(scores: pd.DataFrame) -> pd.Series:
+    """The values as floats; NaN where R or a spreadsheet writes that there is none."""
+    values = pd.to_numeric(scores["value"], errors="coerce").astype(float)
+    said = scores[values.isna() & scores["value"].notna()]
+    said = said[~said["value"].astype(str).str.casefold().isin(_MISSING)]
+    if len(said):
+        row = said.iloc[0]
+        raise DataError(
+            f"Scores: {row['metric']} of image {row['image_id']} of {row['model']} is "
+            f"{row['value']!r}, which is no number. Write one with a point, such as 12.5, or leave "
+            "the cell empty."
+        )
+    return values
+
+
 def _check_kind(own: pd.DataFrame, spec: MetricSpec) -> None:
     of_sets = int(own["image_id"].isna().sum())
     wrong = of_sets if spec.per_image else len(own) - of_sets
@@ -404,13 +424,14 @@ def _image_scores(
     own: pd.DataFrame, spec: MetricSpec, places: pd.MultiIndex
 ) -> tuple[np.ndarray, list[str]]:
     own = own.assign(image_id=as_words(own["image_id"]))
-    own = own.drop_duplicates([*IMAGE_KEY, "value"])
+    once = own.drop_duplicates([*IMAGE_KEY, "value"])
+    notes = again_note(len(own) - len(once), "score", f"one picture by {spec.title}")
+    own = once
     _refuse_twice(own, IMAGE_KEY, f"scores of {spec.title}")
     rows = places.get_indexer(pd.MultiIndex.from_frame(own[IMAGE_KEY]))
     values = np.full(len(places), np.nan)
     values[rows[rows >= 0]] = own["value"].to_numpy()[rows >= 0]
     unknown, without = int((rows < 0).sum()), int(np.isnan(values).sum())
-    notes = []
     if unknown:
         scores = counted(unknown, "score is", "scores are")
         notes.append(f"{spec.title}: {scores} of images nobody was asked about.")

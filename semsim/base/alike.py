@@ -8,7 +8,10 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Set
 
 NONE = "none"  # the answer "I do not see any of these"
-_UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))  # marks that do not print
+# Marks that do not print: where a word may break, which way it runs, which form a sign has.
+_UNSEEN = dict.fromkeys(
+    map(ord, "\u00ad\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\ufe0e\ufe0f\ufeff")
+)
 
 
 def written(text: str) -> str:
@@ -22,7 +25,8 @@ def alike(text: str) -> str:
     >>> alike("BA\\u0308R\\u00a0 ") == alike("b\\u00e4r")
     True
     """
-    return unicodedata.normalize("NFC", written(text).casefold())
+    folded = written(text).casefold().replace("i\u0307", "i")  # of İ
+    return unicodedata.normalize("NFC", folded)
 
 
 def firsts(names: Iterable[str]) -> dict[str, str]:

@@ -9,14 +9,17 @@ from semsim.base.alike import alike
 
 _SYSTEM = {
     *("__macosx", "thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r", "$recycle.bin"),
-    *("system volume information", "@eadir", "lost+found", "__pycache__"),
+    *("system volume information", "@eadir", "lost+found", "__pycache__", "recycler"),
+    *("#recycle", "@recycle", "#snapshot", "@recently-snapshot", "ehthumbs_vista.db"),
+    *("network trash folder", "temporary items"),
 }
-# Folders of a split, by what they are called without "set", "data" or a year behind it.
+# Folders of a split, by what they are called without "set" or "data" beside it or a year behind.
 _SPLITS = {
     "train": ("train", "training", "trn"),
     "test": ("test", "testing", "val", "valid", "validation", "dev", "eval", "evaluation"),
 }
-_BEHIND = re.compile(r"[ _-]?(set|data|dataset|images|imgs|split|[0-9]{4})$")
+_BESIDE = "set|data|dataset|images|imgs|split"
+_BEHIND = re.compile(f"^({_BESIDE}|[0-9]+)[ _-]|[ _.-]?({_BESIDE}|[0-9]{{4}})?$")
 
 
 class Files(NamedTuple):

@@ -1,9 +1,11 @@
 """Picture files, read as viewers show them; both halves refuse the same ones."""
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
@@ -37,9 +39,11 @@ def opened_picture(
     try:
         with Image.open(path, formats=FORMATS) as file:
             _check_size(path, *file.size, broken, setting)
-            if file.mode not in _MODES:
+            deep = re.search(r"\b[A-Z]+;16[BLN]", str(file.tile))  # of which PIL keeps 8 bits
+            kind = deep[0] if deep else file.mode
+            if deep or kind not in _MODES:
                 raise broken(
-                    f"{path} has pixels of kind {file.mode}; expected 8 bits a channel. Save it so."
+                    f"{path} has pixels of kind {kind}; expected 8 bits a channel. Save it so."
                 )
             yield file
     except FileNotFoundError:
@@ -83,11 +87,53 @@ def opaque(path: Path, file: Image.Image, broken: type[UserError]) -> None:
         raise broken(f"{path} is partly transparent; save it without that.")
 
 
-def is_turned(file: Image.Image) -> bool:
-    """Return whether the open picture's camera says that it was held otherwise (EXIF)."""
-    with suppress(Exception):  # of a camera's notes that nobody can read
-        return file.getexif().get(_ORIENTATION, 1) in range(2, 9)
-    return False
+class Sight(NamedTuple):
+    """What a picture is.
+
+    size: (H, W), as it is read. turn: how its camera says that it was held (EXIF), 1 upright to 8.
+    frames: whether it has several frames or pages.
+    """
+
+    size: tuple[int, int]
+    turn: int
+    frames: bool
+
+
+def read_picture(
+    path: Path, broken: type[UserError], setting: type[UserError]
+) -> tuple[Image.Image, Sight]:
+    """Return the picture at `path`, in RGB and turned as its camera says, and what it is.
+
+    Raises as `opened_picture`, and `broken` for one that is partly transparent.
+    """
+    turn = 1
+    with opened_picture(path, broken, setting) as file:
+        opaque(path, file, broken)
+        frames = bool(getattr(file, "is_animated", False))
+        with suppress(Exception):  # of a camera's notes that nobody can read
+            turn = int(file.getexif().get(_ORIENTATION, 1))
+        picture = upright(file)  # a file that was cut off shows only here
+    size = (picture.height, picture.width)
+    return picture, Sight(size, turn if turn in range(1, 9) else 1, frames)
+
+
+def notes_on(pairs: Mapping[str, Sequence[Sight]]) -> list[str]:
+    """Return sentences on pairs, by name, of several frames, or not turned alike by cameras."""
+    moving = [name for name, pair in pairs.items() if any(one.frames for one in pair)]
+    turned = [name for name, pair in pairs.items() if len({one.turn for one in pair}) > 1]
+    notes = []
+    if moving:
+        notes.append(f"More than one frame or page, of which the first counts: {_few(moving)}.")
+    if turned:
+        notes.append(
+            "One picture of a pair was turned as its camera says (EXIF), the other not or "
+            f"otherwise: {_few(turned)}. If they do not fit, save both upright without that entry."
+        )
+    return notes
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def upright(file: Image.Image) -> Image.Image:

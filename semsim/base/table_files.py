@@ -5,13 +5,13 @@ Latin-1, and have decimal commas where a comma parts nothing. Blanks around a ce
 columns without any cell, are no part of a table.
 """
 
+import codecs
 import csv
-import functools
 import io
 import logging
 import re
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +24,7 @@ from pandas.api.types import is_string_dtype, union_categoricals
 
 from semsim.base import UserError
 from semsim.base.alike import alike, firsts, written
+from semsim.base.sheets import first_sheet
 from semsim.base.spreadsheet import restored
 
 MOST_ROWS = 1_000_000  # and
@@ -38,6 +39,7 @@ _FEWER = (
     "So many are not taken in at once, as they would fill the memory. Keep only the columns that "
     "are needed, or cut the table into several files and import one after the other."
 )
+REMARKS = "remarks"  # among the attributes of a frame: what was taken for granted
 _SAVE = "Save it as CSV in UTF-8."
 _CHUNK = 500_000  # rows of a CSV whose texts are held as such
 _HEAD = 1 << 16  # letters by which a file is judged
@@ -45,6 +47,7 @@ _COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
 _POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+([eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"(-?[0-9]+)\.0+")
 _log = logging.getLogger(__name__)
+Names = Collection[str]  # of columns
 
 
 _BROKEN = (
@@ -144,7 +147,9 @@ def _split(line: str, separator: str) -> list[str]:
 def _encoding(path: Path) -> str:
     with path.open("rb") as file:
         head = file.read(4)
-        if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        if head in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
+            return "utf-32"
+        if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             return "utf-16"
         if head[1:2] == b"\0" or (head[:1] == b"\0" and head[1:]):
             return "utf-16-le" if head[1:2] == b"\0" else "utf-16-be"
@@ -181,6 +186,14 @@ def read_texts(content: Path | str, wrong: type[UserError], name: str = "The tex
     return table
 
 
+def whole_texts(content: Path | str, wrong: type[UserError], name: str = "The text") -> TextTable:
+    """Return what `read_texts` does; a row of another length than the header is an error, too."""
+    table = read_texts(content, wrong, name)
+    if table.unread:
+        raise wrong(f"{table.unread[0]}; quote cells that hold a separator.")
+    return table
+
+
 _Reader = Callable[[Path | str, Path, type[UserError]], TextTable]
 
 
@@ -201,55 +214,13 @@ def _from_text(content: Path | str, path: Path, wrong: type[UserError]) -> TextT
 
 
 def _from_sheet(_: Path | str, path: Path, wrong: type[UserError]) -> TextTable:
-    """The first sheet of an Excel file (ECMA-376, part 1, 18.3 and 18.4)."""
     with zipfile.ZipFile(path) as book:
         size = sum(one.file_size for one in book.infolist())
         check_size(path, wrong, size, MOST_BYTES, "bytes, unpacked", _FEWER)
-        links = _xml(book, "xl/_rels/workbook.xml.rels")
-        targets = {one.get("Id"): str(one.get("Target")) for one in links}
-        sheets = _xml(book, "xl/workbook.xml").findall(".//{*}sheet")
-        first = next(targets[value] for key, value in sheets[0].items() if key.endswith("}id"))
-        shared = []
-        if "xl/sharedStrings.xml" in book.namelist():
-            shared = [_said(one) for one in _xml(book, "xl/sharedStrings.xml")]
-        place = first.lstrip("/") if first.startswith("/") else f"xl/{first}"
-        rows = _xml(book, place).findall(".//{*}row")
-    table = _of_rows(path, wrong, _sheet_rows(rows, shared), False)
-    told = f"Of the {len(sheets)} sheets of {path.name} the first was read."
-    return replace(table, remarks=(told,) if len(sheets) > 1 else ())
-
-
-def _xml(book: zipfile.ZipFile, name: str) -> ElementTree.Element:
-    return ElementTree.fromstring(book.read(name))
-
-
-def _said(cell: ElementTree.Element) -> str:
-    """All text in it but how it is read aloud."""
-    return "".join(one.text or "" for one in cell.findall("./{*}t") + cell.findall("./{*}r/{*}t"))
-
-
-def _sheet_rows(
-    rows: Iterable[ElementTree.Element], shared: Sequence[str]
-) -> Iterator[tuple[str, list[str]]]:
-    width = 0
-    for number, row in enumerate(rows, start=1):
-        cells: dict[int, str] = {}
-        for place, one in enumerate(row.findall("./{*}c")):
-            letters = re.sub("[^A-Z]", "", one.get("r", ""))
-            column = functools.reduce(lambda n, sign: 26 * n + ord(sign) - 64, letters, 0) - 1
-            cells[column if letters else place] = _sheet_cell(one, shared)
-        width = width or 1 + max(cells, default=-1)  # of the header
-        last = max(width, 1 + max(cells, default=-1))
-        yield f"row {row.get('r', number)}", [cells.get(column, "") for column in range(last)]
-
-
-def _sheet_cell(cell: ElementTree.Element, shared: Sequence[str]) -> str:
-    kind, value = cell.get("t"), cell.findtext("./{*}v") or ""
-    if kind == "s":
-        return shared[int(value)]
-    if kind == "inlineStr":
-        return "".join(map(_said, cell.findall("./{*}is")))
-    return ("false", "true")[int(value)] if kind == "b" else value
+        rows, n_sheets = first_sheet(book)
+    table = _of_rows(path, wrong, rows, False)
+    told = f"Of the {n_sheets} sheets of {path.name} the first was read."
+    return replace(table, remarks=(told,) if n_sheets > 1 else ())
 
 
 def _of_rows(
@@ -272,8 +243,7 @@ def _of_rows(
     whole = [(where, row) for where, row in kept if len(row) >= wide and not any(row[wide:])]
     used = [n for n, name in enumerate(header) if name or any(row[n] for _, row in whole)]
     names = [header[n] for n in used]
-    if len(set(names)) < len(names) or "" in names:
-        raise wrong(f"{path}: columns need a name each; the header is {', '.join(names)!r}.")
+    _check_header(path, wrong, names)
     left = {where for where, _ in kept} - {where for where, _ in whole}
     return TextTable(
         path=path,
@@ -290,6 +260,11 @@ def _of_rows(
         ),
         wrong=wrong,
     )
+
+
+def _check_header(path: Path, wrong: type[UserError], names: Sequence[str]) -> None:
+    if len(set(names)) < len(names) or "" in names:
+        raise wrong(f"{path}: columns need a name each; the header is {', '.join(names)!r}.")
 
 
 def _other_length(n: int, header: int) -> str:
@@ -386,8 +361,8 @@ def read_frame(
     path: Path,
     wrong: type[UserError],
     *,
-    texts: Collection[str] = (),
-    columns: Collection[str] | None = None,
+    texts: Names = (),
+    columns: Names | None = None,
     most: int = MOST_ROWS,
     advice: str = _FEWER,
 ) -> pd.DataFrame:
@@ -400,7 +375,10 @@ def read_frame(
     readers = dict.fromkeys((".csv", ".tsv", ".txt"), _csv_frame) | {".parquet": _parquet_frame}
     try:
         if path.suffix.lower() not in readers:
-            return _typed(read_texts(path, wrong).cells, texts)
+            found = whole_texts(path, wrong)
+            for remark in found.remarks:
+                _log.warning(remark)
+            return _typed(found.cells, texts)
         table = readers[path.suffix.lower()](path, wrong, texts, columns, most, advice)
     except FileNotFoundError:
         raise wrong(f"{path} is not a readable table: it is missing.") from None
@@ -410,7 +388,7 @@ def read_frame(
     return table
 
 
-def _typed(cells: pd.DataFrame, texts: Collection[str]) -> pd.DataFrame:
+def _typed(cells: pd.DataFrame, texts: Names) -> pd.DataFrame:
     """Columns of nothing but numbers as numbers, but for those in `texts`."""
     table = cells.reset_index(drop=True)
     for name in table:
@@ -421,26 +399,23 @@ def _typed(cells: pd.DataFrame, texts: Collection[str]) -> pd.DataFrame:
 
 
 def _csv_frame(
-    path: Path,
-    wrong: type[UserError],
-    texts: Collection[str],
-    columns: Collection[str] | None,
-    most: int,
-    advice: str,
+    path: Path, wrong: type[UserError], texts: Names, columns: Names | None, most: int, advice: str
 ) -> pd.DataFrame:
     form = form_of(path)
     if form.remark:
         _log.warning(form.remark)
     # Only an empty cell is missing: a model may be called "None" and an image "007".
     how: dict[str, Any] = {**as_pandas(form), "keep_default_na": False, "na_values": ["", " "]}
-    names = {name: written(str(name)) for name in pd.read_csv(path, nrows=0, **how)}
-    how |= {"nrows": most + 1, "dtype": {raw: str for raw, name in names.items() if name in texts}}
-    if columns is None:
-        return _tidy(path, wrong, pd.read_csv(path, **how), texts).dropna(how="all")
-    wanted = [raw for raw, name in names.items() if name in columns]
-    with pd.read_csv(path, usecols=wanted, chunksize=_CHUNK, **how) as read:
+    (header,) = pd.read_csv(path, nrows=1, header=None, dtype=str, **how).fillna("").to_numpy()
+    _check_header(path, wrong, [name for name in map(written, header) if name])
+    how |= {"nrows": most + 1, "dtype": {raw: str for raw in header if written(raw) in texts}}
+    # All cells are read, as pandas would cut a row with one too many, such as a decimal comma.
+    with pd.read_csv(path, chunksize=most + 1 if columns is None else _CHUNK, **how) as read:
         # A chunk after the other: read as categories, "007" among the names would become a 7.
         parts = [_tidy(path, wrong, part, texts) for part in read]
+    if columns is None:
+        return parts[0]
+    parts = [part[[name for name in part if name in columns]] for part in parts]
     parts = [part.astype(dict.fromkeys({*part} & {*texts}, "category")) for part in parts]
     return pd.DataFrame(
         {
@@ -462,10 +437,8 @@ def as_pandas(form: Form) -> dict[str, Any]:
     }
 
 
-def _tidy(
-    path: Path, wrong: type[UserError], table: pd.DataFrame, texts: Collection[str]
-) -> pd.DataFrame:
-    """Texts without blanks around them and without the apostrophes of `escaped`."""
+def _tidy(path: Path, wrong: type[UserError], table: pd.DataFrame, texts: Names) -> pd.DataFrame:
+    """Rows with a cell at least; texts without blanks around and the apostrophes of `escaped`."""
     if not isinstance(table.index, pd.RangeIndex):  # pandas makes what is too much an index
         raise wrong(f"{path}: a row has more cells than the header; quote cells with separators.")
     table = table.rename(columns=lambda name: written(str(name)))
@@ -474,16 +447,11 @@ def _tidy(
     for name in (name for name in table if is_string_dtype(table[name]) and name in texts):
         words = {word: _cell(word, False) for word in table[name].dropna().unique()}
         table[name] = table[name].map(words)
-    return table
+    return table.dropna(how="all")
 
 
 def _parquet_frame(
-    path: Path,
-    wrong: type[UserError],
-    texts: Collection[str],
-    columns: Collection[str] | None,
-    most: int,
-    advice: str,
+    path: Path, wrong: type[UserError], texts: Names, columns: Names | None, most: int, advice: str
 ) -> pd.DataFrame:
     parquet = _parquet()
     with parquet.ParquetFile(path) as file:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from semsim.base.table_files import REMARKS
 from semsim.comparison.own_scores import columns_in, keep_own, read_own
 from semsim.errors import SettingsError
 from semsim.importers import AUTO, IMPORTERS, plan_import
@@ -178,7 +179,10 @@ def own(
 ) -> None:
     """Keep scores of metrics of your own for a study; compare and report show them as foreign."""
     with told_errors():
-        kept = keep_own(data_dir, [study], read_own(file, columns_in(scores)))
+        found = read_own(file, columns_in(scores))
+        kept = keep_own(data_dir, [study], found)
+    for remark in found.attrs[REMARKS]:
+        say(f"Note: {remark}")
     told = (f"{one.metric}: {one.n:,} scores, {one.leaks} leaks more" for one in kept)
     show([vars(one) for one in kept], "\n".join(told), as_json)
 

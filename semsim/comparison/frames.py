@@ -35,7 +35,7 @@ from semsim.progress import Report, silent
 from semsim.scores.scoring import WEIGHTS, weights_words
 from semsim.words import counted
 
-_ZEROS = "If a spreadsheet took leading zeros away (7 for 007), add --match-ids."
+_ZEROS = "If a spreadsheet took leading zeros away (7 for 007), add --match-ids (match_ids=True)."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,7 @@ from semsim.analysis.evidence import (
 )
 from semsim.analysis.result import check_metric_name
 from semsim.base.records import check_format, guarded
-from semsim.base.table_files import TextTable, read_texts
+from semsim.base.table_files import REMARKS, TextTable, read_texts
 from semsim.base.whole import whole
 from semsim.comparison.study_tables import StudyTables
 from semsim.errors import DataError, SettingsError
@@ -81,8 +81,9 @@ def columns_in(text: str) -> dict[str, Column]:
 def read_own(path: Path, columns: Mapping[str, Column]) -> pd.DataFrame:
     """The scores in a CSV or Parquet file, columns `COLUMNS`; all of them, or an error.
 
-    columns: by metric. The file has the columns model and
-    image_id, and dataset and attack where those alone are not enough; an empty cell is no score.
+    columns: by metric. The file has the columns model and image_id, and dataset and attack where
+    those alone are not enough; an empty cell is no score. The attribute `REMARKS` of the scores
+    has what was taken for granted.
     Raises `SettingsError` for a metric that cannot be, `DataError` that names the rows and columns
     that are wrong.
     """
@@ -107,7 +108,9 @@ def read_own(path: Path, columns: Mapping[str, Column]) -> pd.DataFrame:
     _refuse_twice(path, found)
     if found.empty:
         raise DataError(f"{path.name} has no score in it.")
-    return found[list(COLUMNS)]
+    found = found[list(COLUMNS)]
+    found.attrs[REMARKS] = list(table.remarks)
+    return found
 
 
 def _check_name(metric: str) -> None:

@@ -1,6 +1,7 @@
 """Any folder of images as a data set: <root>/<class>/<image>, or <root>/train and <root>/test."""
 
 import hashlib
+import logging
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,11 +12,12 @@ from semsim.base.alike import NONE, called, firsts, written
 from semsim.base.folders import shown, splits_in
 from semsim.datasets.on_disk import check_split
 from semsim.errors import DataError, SettingsError
-from semsim.images import is_image_file, read_images
+from semsim.images import is_image_file, read_images, why_unread
 from semsim.kept.keys import key_of
 from semsim.registry import check_settings, setting
 from semsim.types import LabelledImages
 
+_log = logging.getLogger(__name__)
 SPLITS = ("train", "test")  # folders that are no classes, where both are there
 LONGEST = 200  # bytes of an image's id; a file's name has 255, and more than the id goes into it
 MISNAMED = "its name is not UTF-8; rename it"
@@ -81,6 +83,8 @@ class Folder:
         root = Path(self.root)
         paths = self.paths(split)
         _check_names(root)
+        if left := _unread(splits_in(root).get(split, root)):
+            _log.warning("Left out of %s: %s", root, "; ".join(left))
         names = class_names(sorted({path.parent.name for path in _all_images(root)}))
         classes = tuple(sorted(set(names.values())))
         images = read_images(paths, (self.size, self.size))
@@ -119,6 +123,12 @@ class Folder:
 
 def _images_below(root: Path) -> list[Path]:
     return [path for path in shown(root, "*/*") if is_image_file(path)]
+
+
+def _unread(root: Path) -> list[str]:
+    """Pictures below `root` of a kind that is not read, and why."""
+    left = {path: why_unread(path) for path in shown(root, "*/*")}
+    return [f"{path.relative_to(root)} {why}" for path, why in left.items() if why]
 
 
 def _all_images(root: Path) -> list[Path]:

@@ -14,7 +14,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from semsim.base.table_files import as_pandas, form_of, read_frame, read_texts
+from semsim.base.table_files import as_pandas, form_of, read_frame, whole_texts
 from semsim.errors import DataError, SettingsError
 from semsim.images import is_image_file, read_images
 
@@ -85,7 +85,7 @@ def _frame(path: Path, as_words: bool = False) -> pd.DataFrame:
     if not path.is_file():
         raise DataError(f"There is no table {path}.")
     if path.suffix.lower() in (".xlsx", ".parquet"):
-        found = read_texts(path, DataError).cells if as_words else read_frame(path, DataError)
+        found = whole_texts(path, DataError).cells if as_words else read_frame(path, DataError)
     else:
         found = _csv(path, as_words)
     if len(found) < _FEWEST:

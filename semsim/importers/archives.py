@@ -47,6 +47,7 @@ _PREFIX = "semsim-unpacked-"
 _ENCRYPTED, _UTF8 = 1, 0x800  # bits of an entry's flags
 _TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz", ".tbz2", ".tar.xz", ".txz", ".tar.lzma")
 _OTHERS = (".7z", ".rar", ".zst", ".lz", ".lz4", ".lzh", ".cab", ".z", ".iso", ".dmg", ".gz", ".xz")
+_OTHERS += (".zipx", ".z01", ".001", ".bz2", ".arj", ".ace", ".wim")
 _BROKEN = (
     zipfile.BadZipFile,
     tarfile.TarError,
@@ -120,7 +121,7 @@ def is_archive(path: Path) -> bool:
     """Whether a file is an archive, whatever it is called, or is called one, whatever it is."""
     if not path.is_file() or path.suffix.lower() in ENDINGS:  # Excel's files are zips as well
         return False
-    return _is_called(path) or zipfile.is_zipfile(path)
+    return _is_called(path) or zipfile.is_zipfile(path) or _is_tar(path)
 
 
 def is_broken(path: Path) -> bool:
@@ -133,7 +134,10 @@ def _is_called(path: PurePath) -> bool:
 
 
 def _is_tar(path: Path) -> bool:
-    return path.name.lower().endswith(_TARS) and tarfile.is_tarfile(path)
+    try:
+        return tarfile.is_tarfile(path)
+    except _BROKEN:  # a gzip that was cut off
+        return False
 
 
 def unpack(archive: Path, report: Report, room: Path | None = None) -> Unpacked:
@@ -149,7 +153,8 @@ def unpack(archive: Path, report: Report, room: Path | None = None) -> Unpacked:
             "import the folder, or pack it as a zip."
         )
     try:
-        with _tar_members(archive) if _is_tar(archive) else _zip_members(archive) as members:
+        tar = _is_tar(archive) and not zipfile.is_zipfile(archive)
+        with _tar_members(archive) if tar else _zip_members(archive) as members:
             entries, unread = _wanted(members, archive)
             _check_room(entries, archive, room)
             found, left = Unpacked(room), MOST_BYTES

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from semsim.base.folders import splits_in
+from semsim.base.picture_files import Sight, notes_on
 from semsim.datasets.folder import SPLITS, Folder, class_names, namesakes
 from semsim.errors import DataError
-from semsim.images import Sight, notes_on
 from semsim.importers.file_names import Tree, below, image_name
 from semsim.importers.findings import Findings, FoundPictures, first_problem
 from semsim.importers.image_sets import Size, looked_at, sides, sizes_in

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 
 from semsim.base.alike import alike
-from semsim.base.table_files import ENDINGS, read_texts
+from semsim.base.table_files import ENDINGS, in_text, read_texts
 from semsim.datasets.folder import class_names
 from semsim.errors import DataError
 from semsim.images import SUFFIXES
@@ -99,5 +99,5 @@ def for_images(classes: Mapping[str, str], ids: Collection[str]) -> dict[str, st
 
 def _roughly(name: str) -> str:
     path = PurePath(name)
-    stem = path.stem if path.suffix.lower() in SUFFIXES else name
+    stem = path.stem if path.suffix.lower() in SUFFIXES else in_text(name) or ""
     return stem.lstrip("0") if stem.isdecimal() else alike(stem)

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from semsim.base.alike import alike, written
+from semsim.base.picture_files import Sight, notes_on
 from semsim.datasets.folder import class_names
 from semsim.errors import DataError
-from semsim.images import Sight, look, notes_on
+from semsim.images import look
 from semsim.importers.findings import Findings, FoundSet, Pair, Unread, first_problem
 from semsim.kept.versions import software_versions
 from semsim.progress import Progress, Report

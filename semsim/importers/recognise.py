@@ -9,7 +9,7 @@ from typing import Any
 from semsim.errors import DataError, SemsimError
 from semsim.images import is_image_file
 from semsim.importers.archives import Unpacked, check_folder, inner, is_archive, unpack
-from semsim.importers.findings import Findings, Importer, ImportPlan, Unread
+from semsim.importers.findings import Findings, Importer, ImportPlan, Unread, first_problem
 from semsim.progress import Progress, Report, silent
 from semsim.registry import setting
 
@@ -91,6 +91,7 @@ def recognise(
             f"No importer reads {source.name}. Here belong originals/… beside what attacks "
             "made of them, as <model>/… or <attack>/<model>/…, or a table; or pictures that are "
             f"still to be attacked, as <class>/…. What each looked for:\n{reasons}"
+            + first_problem(at.unread)
         )
     best, *others = sorted(tried, key=lambda one: one.rank)
     refusals |= {one.kind: f"reads it too, {_behind(one, best)}" for one in others}

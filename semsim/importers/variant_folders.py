@@ -16,8 +16,8 @@ from pathlib import Path
 
 from semsim.attacks import ATTACKS
 from semsim.base.alike import alike, partners, written
-from semsim.base.folders import files_below
-from semsim.base.table_files import ENDINGS
+from semsim.base.folders import files_below, shown
+from semsim.base.table_files import ENDINGS, read_texts
 from semsim.datasets.folder import MISNAMED, is_utf8
 from semsim.errors import DataError
 from semsim.images import is_image_file
@@ -253,7 +253,7 @@ def _take_variant(tree: _Variants, folders: Folders, classes: set[str], path: Pa
 
 
 def _without_originals(source: Path, called: str) -> str:
-    there = ", ".join(sorted(path.name for path in source.iterdir() if path.is_dir())) or "none"
+    there = ", ".join(path.name for path in shown(source) if path.is_dir()) or "none"
     wanted = f"{called!r}" if called else f"of originals ({', '.join(ORIGINALS)})"
     return (
         f"{source} has no folder {wanted}. It has: {there}. Name the one of originals with "
@@ -367,6 +367,7 @@ def _class_notes(tree: _Variants, classes: Mapping[str, str], table: Path | None
             f"({UNKNOWN!r}): people can be asked if two pictures show the same (pair task) or how "
             "much they recognise, not what."
         )
+    notes += read_texts(table, DataError).remarks if table else ()
     if strange:
         notes.append(f"Classes of images that are not there: {', '.join(strange)}.")
     return notes

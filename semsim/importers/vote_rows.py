@@ -6,13 +6,18 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.analysis.evidence import IMAGE_KEY, MODEL_KEY, NONE_ANSWER, ORIGINAL_ANSWER
+from semsim.analysis.evidence import (
+    IMAGE_KEY,
+    MODEL_KEY,
+    NONE_ANSWER,
+    ORIGINAL_ANSWER,
+    again_note,
+)
 from semsim.base.alike import firsts, partners
 from semsim.base.table_files import in_text, same_words, truth
 from semsim.datasets.folder import class_names
 from semsim.errors import DataError
 from semsim.importers.findings import Unread, first_problem
-from semsim.words import counted
 
 SAME, DIFFERENT = "same", "different"
 Row = dict[Hashable, Any]
@@ -128,7 +133,8 @@ def _once(sieve: Sieve) -> Sieve:
         for place in rows.index
     }
     rows = sieve.rows.drop(index=again).assign(others=pd.Series(told, dtype=object))
-    noted = replace(sieve, rows=rows, notes=(*sieve.notes, *_again_note(len(again))))
+    said_twice = again_note(len(again), "vote", "the same person on the same picture")
+    noted = replace(sieve, rows=rows, notes=(*sieve.notes, *said_twice))
     found = noted.without(
         rows["others"].notna(),
         lambda row: f"{row['annotator']} gave this image different answers: {row['others']}",
@@ -138,11 +144,6 @@ def _once(sieve: Sieve) -> Sieve:
 
 def _words(row: Row) -> str:
     return repr(row["answer"]) if row["answer"] else f"recognised {bool(row['recognised'])}"
-
-
-def _again_note(n: int) -> tuple[str, ...]:
-    rows = counted(n, "row repeats a vote", "rows repeat votes")
-    return (f"{rows} of the same person on the same picture, which counts once.",) if n else ()
 
 
 def is_counted(rows: pd.DataFrame) -> pd.Series:

@@ -29,6 +29,7 @@ def compare(
     lower_leaks: Sequence[str] = (),
     settings: AnalysisSettings = DEFAULTS,
     unseen_by: str = "",
+    match_ids: bool = False,
     checkpoints: Folder = CHECKPOINTS,
     data: Folder = DATA,
     report: Report = silent,
@@ -49,6 +50,7 @@ def compare(
         of your own, by which of their values leak more. settings: numbers of resamples and their
         seed. unseen_by: name of a SemSim, and only originals that it has not learned from count;
         "all" for all; left out, those that no SemSim with scores has learned from, if any.
+    match_ids: whether an image_id 7, 7.0 or 7.png of the scores is 007 where nothing else fits.
     checkpoints: folder of weights, where SemSims say what they learned from. data: folder of the
         studio, where scores of one's own are kept for a study.
     How it is judged: rank correlation of what people and what a metric say of models, as Sun et al.
@@ -78,6 +80,7 @@ def compare(
         higher=tuple(higher_leaks),
         lower=tuple(lower_leaks),
         unseen_by=unseen_by,
+        match_ids=match_ids,
     )
     return compared_frames(whole_study(votes, scores, labels), scores, how, report)
 

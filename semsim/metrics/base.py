@@ -207,6 +207,10 @@ def checked_images(
             f"{name} must be a torch tensor; got {described(images)}. "
             "torch.from_numpy makes one of a numpy array."
         )
+    if images.is_meta or images.layout != torch.strided:
+        raise DataError(
+            f"{name} must be dense and have values; got {images.layout} on {images.device}."
+        )
     shape = f"(N, {' or '.join(map(str, channels))}, H, W)" if channels else "(C, H, W)"
     fits = images.ndim == 4 and images.shape[1] in channels if channels else images.ndim == 3
     if not fits or 0 in images.shape:

@@ -13,9 +13,10 @@ import pandas as pd
 
 from semsim.base.alike import partners, written
 from semsim.base.folders import files_below
+from semsim.base.picture_files import Sight, notes_on
 from semsim.base.places import resolved
 from semsim.errors import DataError, WeightsError
-from semsim.images import Sight, is_image_file, look, notes_on, why_unread
+from semsim.images import is_image_file, look, why_unread
 from semsim.metrics import Metric, Pairs, Reference, Resources, summarise
 from semsim.metrics.base import judged
 from semsim.progress import Progress, Report, silent
@@ -163,7 +164,7 @@ def _images(folder: Path) -> tuple[dict[str, Path], list[str]]:
     problems = []
     for path in filter(Path.is_file, files_below(folder).paths):
         if is_image_file(path):
-            name = written(path.relative_to(folder).with_suffix("").as_posix())
+            name = "/".join(map(written, path.relative_to(folder).with_suffix("").parts))
             found.setdefault(name, []).append(path)
         elif why := why_unread(path):
             problems.append(f"{path} {why}")
@@ -185,7 +186,8 @@ def _looked(original: Path, reconstruction: Path) -> tuple[Sight, Sight] | str:
         return str(error)
     if one.size != two.size:
         sides = [f"{width}×{height}" for height, width in (one.size, two.size)]
-        return f"{original} is {sides[0]} but {reconstruction} is {sides[1]}."
+        notes = notes_on({original.name: (one, two)}) if one.size == two.size[::-1] else []
+        return " ".join([f"{original} is {sides[0]} but {reconstruction} is {sides[1]}.", *notes])
     return one, two
 
 

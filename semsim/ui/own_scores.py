@@ -8,7 +8,7 @@ import pandas as pd
 from fastapi import APIRouter, Body, Request
 from fastapi.responses import HTMLResponse
 
-from semsim.base.table_files import ENDINGS, read_texts
+from semsim.base.table_files import ENDINGS, REMARKS, read_texts
 from semsim.comparison.own_scores import Column, fitted, keep_own, kept_of, read_own, remove_own
 from semsim.errors import DataError, SemsimError
 from semsim.importers import uploads
@@ -64,7 +64,8 @@ def keep(
     uploads.remove(uploads.folder_of(context.data), one.id)
     n = len(fitting[["model", "image_id"]].drop_duplicates())
     metrics = counted(len(columns), "metric")
-    return f"{metrics} kept: {n:,} of {counted(len(labels), 'picture')} have scores."
+    told = f"{metrics} kept: {n:,} of {counted(len(labels), 'picture')} have scores."
+    return " ".join([told, *found.attrs[REMARKS]])
 
 
 def _none_fits(found: pd.DataFrame, labels: pd.DataFrame, study: StudyChoice) -> str:

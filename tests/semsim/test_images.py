@@ -1,3 +1,6 @@
+import struct
+import zlib
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -93,3 +96,17 @@ def test_pixels_of_more_than_8_bits_are_refused_rather_than_made_white(tmp_path,
 def test_only_images_that_are_not_hidden_count(tmp_path):
     names = ["a.png", "b.JPG", "c.txt", "._d.png"]
     assert [is_image_file(tmp_path / name) for name in names] == [True, True, False, False]
+
+
+def test_colours_of_16_bits_are_refused_as_greys_are(tmp_path):
+    def chunk(kind, data):
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    header = struct.pack(">IIBBBBB", 1, 1, 16, 2, 0, 0, 0)
+    pixel = zlib.compress(b"\0" + struct.pack(">3H", 1, 300, 65535))
+    chunks = chunk(b"IHDR", header) + chunk(b"IDAT", pixel) + chunk(b"IEND", b"")
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + chunks)
+    with pytest.raises(DataError, match="RGB;16B; expected 8 bits a channel"):
+        read_image(tmp_path / "a.png")

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 from study_factory import CLASSES, START, SURE, picture, save_png, write_run, write_set
 
 from annotation.domain import StudyStatus
@@ -486,3 +487,16 @@ def test_a_study_keeps_which_judge_ranked_its_words(store, tmp_path, images):
     assert create_study(store, pairs, [folder], images).judges == ()
     (folder / "predictions.parquet").unlink()
     assert create_study(store, SPEC, [folder], images).judges == ()
+
+
+def test_what_cameras_and_frames_did_to_a_pair_is_noted(tmp_path):
+    at = write_set(tmp_path / "a")
+    original = sorted((at / "originals").iterdir())[0]
+    note = Image.Exif()
+    note[0x0112] = 3
+    with Image.open(original) as picture:
+        picture.save(original, exif=note, save_all=True, append_images=[picture.copy()])
+    notes = " ".join(examine(SPEC, [at]).notes)
+    assert f"image {original.stem} of " in notes
+    assert "turned as its camera says" in notes
+    assert "More than one frame" in notes

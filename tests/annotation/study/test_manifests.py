@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from made_tables import sheet
 
 from annotation.errors import StudyError
 from annotation.formats.plain import write_csv, write_jsonl, write_parquet
@@ -150,3 +151,23 @@ def test_rows_nested_too_deeply_are_no_table(tmp_path):
     (tmp_path / "manifest.jsonl").write_text("[" * 100_000)
     with pytest.raises(StudyError, match=r"manifest\.jsonl cannot be read: .*recursion"):
         read_manifest(tmp_path / "manifest.jsonl")
+
+
+def test_letters_of_old_windows_are_read_and_it_is_said(tmp_path):
+    path = write(tmp_path, rows(labels=("Bär", "Kuh")))
+    path.write_bytes(path.read_text(encoding="utf-8").encode("cp1252"))
+    manifest = read_manifest(path)
+    assert "Bär" in manifest.sets[0].classes
+    assert "is not UTF-8 and was read as Latin-1" in manifest.remarks[0]
+
+
+def test_a_manifest_may_be_a_sheet_of_excel(tmp_path):
+    table = rows()
+    path = sheet(tmp_path / "m.xlsx", [list(table[0]), *(list(row.values()) for row in table)])
+    found, same = read_manifest(path), read_manifest(write(tmp_path, table))
+    assert (found.problems, found.unused) == ((), ())
+    assert [one.images[0].original for one in found.sets] == [
+        one.images[0].original for one in same.sets
+    ]
+    assert [one.classes for one in found.sets] == [one.classes for one in same.sets]
+    assert found.remarks == ("Of the 2 sheets of m.xlsx the first was read.",)

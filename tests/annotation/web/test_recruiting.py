@@ -35,12 +35,17 @@ def test_the_code_is_put_into_the_address_where_it_belongs():
     [
         *("{{%PROLIFIC_PID%}}", "${e://Field/PROLIFIC_PID}", "[PROLIFIC_PID]", "%ID%", "", "  "),
         *("<id>", "{id}", "__WORKER_ID__", "undefined", "NULL", "$id"),
+        *("None", "N/A", "(null)", "?", "\u200b", "«ID»", "&lt;ID&gt;", "YOUR_ID_HERE", "workerid"),
+        *("ASSIGNMENT_ID_NOT_AVAILABLE", "%SURVEY_CODE%", "[%ID%]", "{{participantId}}", "sona_id"),
     ],
 )
 def test_a_placeholder_that_nobody_filled_in_is_found(name, left):
     assert placeholder_in({**TURK, name: left}) == f"{name}={left.strip()}"
 
 
-@pytest.mark.parametrize("parameters", [{}, PROLIFIC, TURK, {"participant": "P 7"}, {"x": "[y]"}])
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, PROLIFIC, TURK, {"participant": "P 7"}, {"participantId": "id_1"}, {"x": "[y]"}],
+)
 def test_ids_are_no_placeholders(parameters):
     assert placeholder_in(parameters) == ""

@@ -168,7 +168,7 @@ SCORES = scores_of({("psnr", "m"): {"1": 5.0}})
         ),
         (VOTES, SCORES.assign(image_id=None), "PSNR: every score has an image_id; got 1"),
         (VOTES, SCORES.assign(metric="fid"), "FID: no score has an image_id; got 1 of 1"),
-        (VOTES, SCORES.assign(value="high"), "value must be a number"),
+        (VOTES, SCORES.assign(value="high"), "is no number. Write one with a point"),
         (VOTES.assign(study=["a", "b"]), SCORES, "study must be one for a study; got a, b"),
         (VOTES.assign(votes_per_item=[3, 5]), SCORES, "votes_per_item must be one"),
         (VOTES.iloc[:0], SCORES, "nothing to compare"),

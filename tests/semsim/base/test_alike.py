@@ -18,6 +18,7 @@ from semsim.base.alike import alike, called, firsts, partners, written
         (" chess  knight", "chess\u00a0knight\t"),
         ("dog\u200b", "\ufeffdog"),
         ("\uac00", "\u1100\u1161"),
+        *(("İNEK", "inek"), ("cat\u200e", "\u202acat\u202c"), ("☀\ufe0f", "☀")),
     ],
 )
 def test_people_read_them_as_one_word(one, two):

@@ -1,8 +1,7 @@
-import zipfile
-
 import numpy as np
 import pandas as pd
 import pytest
+from made_tables import sheet
 
 from semsim.base.table_files import read_frame, read_texts, truth
 from semsim.errors import DataError
@@ -138,49 +137,6 @@ def test_a_parquet_file_that_would_become_too_large_is_refused(tmp_path, monkeyp
 TIDY = {"model": ["a", "b"], "id": ["007", "008"], "psnr": ["30.5", "9.25"]}
 
 
-def sheet(path, rows, *, inline=False):
-    """An Excel file with the texts and numbers of `rows` on its first sheet, and a second one."""
-    words = [cell for row in rows for cell in row if isinstance(cell, str)]
-
-    def cell(place, value):
-        at = f'r="{chr(65 + place[1])}{place[0] + 1}"'
-        if value is None:
-            return ""
-        if isinstance(value, bool):
-            return f'<c {at} t="b"><v>{value:d}</v></c>'
-        if not isinstance(value, str):
-            return f"<c {at}><v>{value}</v></c>"
-        if inline:
-            return f'<c {at} t="inlineStr"><is><t>{value}</t></is></c>'
-        return f'<c {at} t="s"><v>{words.index(value)}</v></c>'
-
-    main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
-    links = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    lines = [
-        f'<row r="{n + 1}">{"".join(cell((n, k), value) for k, value in enumerate(row))}</row>'
-        for n, row in enumerate(rows)
-    ]
-    with zipfile.ZipFile(path, "w") as book:
-        book.writestr(
-            "xl/workbook.xml",
-            f'<workbook {main} xmlns:r="{links}"><sheets><sheet name="votes" r:id="r2"/>'
-            f'<sheet name="notes" r:id="r1"/></sheets></workbook>',
-        )
-        book.writestr(
-            "xl/_rels/workbook.xml.rels",
-            '<Relationships><Relationship Id="r1" Target="worksheets/sheet1.xml"/>'
-            '<Relationship Id="r2" Target="worksheets/sheet2.xml"/></Relationships>',
-        )
-        shared = "".join(f"<si><r><t>{w[:1]}</t></r><r><t>{w[1:]}</t></r></si>" for w in words)
-        book.writestr("xl/sharedStrings.xml", f"<sst {main}>{shared}</sst>")
-        for number, body in (("1", ""), ("2", "".join(lines))):
-            book.writestr(
-                f"xl/worksheets/sheet{number}.xml",
-                f"<worksheet {main}><sheetData>{body}</sheetData></worksheet>",
-            )
-    return path
-
-
 @pytest.mark.parametrize(
     ("text", "encoding"),
     [
@@ -189,6 +145,7 @@ def sheet(path, rows, *, inline=False):
         ("sep=;\nmodel;id;psnr\na;007;30,5\nb;008;9,25\n", "utf-8"),
         ("model\tid\tpsnr\r\na\t007\t30.5\r\nb\t008\t9.25\r\n", "utf-16"),
         ("model\tid\tpsnr\na\t007\t30,5\nb\t008\t9,25\n", "utf-16-be"),
+        ("model,id,psnr\na,007,30.5\nb,008,9.25\n", "utf-32"),
         ("\n model , id\u00a0,psnr,,\na ,007, 30.5,,\n,,,,\nb,008,9.25,,\n,,,,\n", "utf-8"),
     ],
 )
@@ -196,9 +153,33 @@ def test_a_table_is_the_same_however_it_is_written(tmp_path, text, encoding):
     table = read_table(csv(tmp_path, text, encoding))
     assert table.cells.to_dict("list") == TIDY
     assert (table.unread, table.remarks) == ((), ())
-    if not text.startswith("\n"):
-        frame = read_frame(tmp_path / "votes.csv", DataError, texts=("model", "id"))
+    for columns in (None, tuple(TIDY)):
+        frame = read_frame(
+            tmp_path / "votes.csv", DataError, texts=("model", "id"), columns=columns
+        )
         assert frame.to_dict("list") == {**TIDY, "psnr": [30.5, 9.25]}
+
+
+@pytest.mark.parametrize("columns", [None, ("model", "psnr")])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("model,psnr\na,30,5\nb,9,25\n", "more cells than the header"),
+        ("model,psnr\na,30.5\nb,9,25\n", "Expected 2 fields in line 3, saw 3"),
+        ("model,psnr,psnr \na,30.5,1\n", "columns need a name each"),
+    ],
+)
+def test_no_cell_of_a_frame_is_dropped_without_a_word(tmp_path, text, words, columns):
+    with pytest.raises(DataError, match=words):
+        read_frame(csv(tmp_path, text), DataError, texts=("model",), columns=columns)
+
+
+def test_a_sheet_as_a_frame_names_what_was_not_read(tmp_path, caplog):
+    rows = [["model", "psnr"], ["a", 30.5], ["b", 9.25, 7]]
+    with pytest.raises(DataError, match="row 3: has 3 cells, the header has 2"):
+        read_frame(sheet(tmp_path / "t.xlsx", rows), DataError)
+    read_frame(sheet(tmp_path / "t.xlsx", rows[:2]), DataError)
+    assert "Of the 2 sheets of t.xlsx the first was read." in caplog.text
 
 
 def test_letters_of_old_windows_are_read_and_it_is_said(tmp_path):

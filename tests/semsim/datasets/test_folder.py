@@ -178,3 +178,11 @@ def test_a_name_too_long_for_the_files_of_a_set_is_refused_in_either_split(tmp_p
     for split in ("train", "test"):
         with pytest.raises(DataError, match=r"图\.png.* takes 202 bytes.* room for 200; shorten"):
             data(split)
+
+
+def test_pictures_of_a_kind_that_is_not_read_are_named(tmp_path, caplog):
+    for split in ("train", "test"):
+        picture(tmp_path / split / "cat/a.png")
+    (tmp_path / "train/cat/b.GIF").write_bytes(b"GIF89a")
+    Folder(root=str(tmp_path))("train")
+    assert "cat/b.GIF is a picture of a kind that is not read" in caplog.text

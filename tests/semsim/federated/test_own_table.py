@@ -159,3 +159,12 @@ def test_a_table_is_named_by_its_whole_path_and_may_have_a_comma(tmp_path, monke
     text = own_table_text(Path("bank.csv"), "y")
     monkeypatch.chdir("/")
     assert load(text).data.input_shape == (5,)
+
+
+def test_a_table_out_of_a_spreadsheet_is_the_same_table(tmp_path):
+    plain = data_of(bank(tmp_path / "bank.csv"))
+    text = (tmp_path / "bank.csv").read_text()
+    (tmp_path / "wide.csv").write_text(f"sep=;\n{text.replace('.', ',')}", encoding="utf-16")
+    found = data_of(tmp_path / "wide.csv")
+    assert found.coding == plain.coding
+    assert torch.equal(found.train.inputs, plain.train.inputs)

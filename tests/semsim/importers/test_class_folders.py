@@ -152,3 +152,15 @@ def test_a_misnamed_picture_and_what_macs_leave_do_not_hinder_the_others(tree, d
     found = plan_import(KIND, tree, "mine").found
     assert found.pictures.classes == ("cat", "dog", "my cow")
     assert [one.where for one in found.unread] == ["cat/\\udce9.png"]
+
+
+def test_two_forms_of_a_name_are_one_class_for_the_importer_and_the_data_set(tmp_path, draw):
+    for number, name in enumerate(("B\u00e4r", "Ba\u0308r", "Hund", "HUND")):
+        for more in range(6):
+            draw(tmp_path / f"mine/{name}/{number}{more}.png", number)
+    found = plan_import(AUTO, tmp_path / "mine", "mine").found
+    assert dict(found.counts) == {"pictures": 24, "classes": 2}
+    assert "are one class" in " ".join(found.notes)
+    data = Folder(root=str(tmp_path / "mine"), size=6)
+    assert [len(data(split).classes) for split in SPLITS] == [2, 2]
+    assert sum(len(data(split).ids) for split in SPLITS) == 24

@@ -1,6 +1,7 @@
 """A folder, a zip or a table of any known layout, recognised, shown and kept."""
 
 import gc
+import gzip
 import json
 import stat
 import subprocess
@@ -408,3 +409,26 @@ def test_a_zip_whose_names_are_composed_otherwise_is_matched(tmp_path, draw):
             packed.write(tmp_path / "a.png", f"{folder}/{name}.png")
     plan = plan_import(AUTO, tmp_path / "s.zip", "s", {})
     assert (plan.found.counts["reconstructions"], plan.complete) == (1, True)
+
+
+@pytest.mark.parametrize("name", ["s.zip", "s"])
+def test_a_tar_is_one_whatever_it_is_called(tmp_path, draw, name):
+    for folder in ("originals", "m1"):
+        draw(tmp_path / f"o/{folder}/1.png")
+    with tarfile.open(tmp_path / name, "w:gz") as packed:
+        packed.add(tmp_path / "o", "./o")
+    assert plan_import(AUTO, tmp_path / name, "s", {}).complete
+
+
+def test_an_archive_of_nothing_but_an_archive_says_so(tmp_path):
+    with zipfile.ZipFile(tmp_path / "s.zip", "w") as packed:
+        packed.writestr("inner.zip", b"PK")
+    with pytest.raises(DataError, match=r"inner.zip: an archive in the archive: unpack it first"):
+        plan_import(AUTO, tmp_path / "s.zip", "s", {})
+
+
+@pytest.mark.parametrize("name", ["s.tgz", "s.bin"])
+def test_a_packed_tar_that_was_cut_off_is_no_traceback(tmp_path, name):
+    (tmp_path / name).write_bytes(gzip.compress(b"x" * 100)[:-9])
+    with pytest.raises(DataError, match=r"not a readable archive|No importer reads"):
+        plan_import(AUTO, tmp_path / name, "s", {})

@@ -159,3 +159,29 @@ def test_what_is_no_table_is_told(tables, tmp_path, wrong, words):
             compared(tmp_path, *given)
     with pytest.raises(DataError, match=words):
         compared(tmp_path, *tables, labels=wrong)
+
+
+def test_zeros_that_a_spreadsheet_took_are_given_back_where_asked(tables, tmp_path):
+    votes, scores = tables
+    bare = scores.assign(image_id=[f"{int(one)}.0" for one in scores["image_id"]])
+    padded = votes.assign(image_id=votes["image_id"].astype(str).str.zfill(4))
+    with pytest.raises(DataError, match="match_ids=True"):
+        compared(tmp_path, padded, bare)
+    same(compared(tmp_path, padded, bare, match_ids=True), compared(tmp_path, votes, scores))
+
+
+def test_a_row_that_stands_twice_counts_once_and_it_is_said(tables, tmp_path):
+    votes, scores = tables
+    twice = [pd.concat([table, table.head(3)]) for table in (votes, scores)]
+    found = compared(tmp_path, *twice)
+    same(found, compared(tmp_path, votes, scores))
+    assert "3 rows repeat votes of the same person" in str(found)
+    assert " of one picture by " in str(found)
+
+
+def test_a_score_that_is_no_number_is_named_by_picture_and_metric(tables, tmp_path):
+    votes, scores = tables
+    wrong = scores.astype({"value": object})
+    wrong.iloc[2, wrong.columns.get_loc("value")] = "12,5"
+    with pytest.raises(DataError, match=r"of image .* is '12,5', which is no number"):
+        compared(tmp_path, votes, wrong)

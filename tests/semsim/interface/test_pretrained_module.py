@@ -271,3 +271,16 @@ def test_pushing_sends_the_folder(demo, monkeypatch):
     monkeypatch.setattr(huggingface_hub.HfApi, "upload_folder", upload_folder)
     assert demo.push_to_hub("somebody/mine") == "somebody/mine"
     assert {"config.json", "model.safetensors", "README.md"} <= set(sent)
+
+
+def test_what_rounding_moved_past_white_counts_as_white(demo):
+    x, white = images(), torch.ones(4, 3, 32, 32)
+    assert torch.equal(demo(x, white + 1e-4), demo(x, white))
+    with pytest.raises(DataError, match=r"values from 1.001 to 1.001"):
+        demo(x, white + 1e-3)
+
+
+@pytest.mark.parametrize("strange", [images().to("meta"), images().to_sparse()])
+def test_images_without_values_in_rows_are_refused(demo, strange):
+    with pytest.raises(DataError, match="must be dense and have values"):
+        demo(images(), strange)

@@ -142,3 +142,25 @@ def test_a_picture_that_its_camera_turned_beside_one_that_it_did_not_is_said(tmp
     found = match_folders(tmp_path / "left", tmp_path / "right")
     told = [one for one in found.notes if "turned as its camera says" in one and "a" in one]
     assert len(told) == (len(sides) == 1)
+
+
+def turned(path, how, size=(8, 8)):
+    note = Image.Exif()
+    note[0x0112] = how
+    Image.new("RGB", size).save(path, exif=note)
+
+
+def test_cameras_that_turned_two_pictures_otherwise_are_said(tmp_path):
+    left, right = folders(tmp_path, ("a",))
+    turned(left / "a.png", 6)
+    turned(right / "a.png", 8)
+    assert "turned as its camera says" in match_folders(left, right).notes[0]
+
+
+def test_sizes_that_differ_by_a_turn_are_said_to(tmp_path):
+    left, right = folders(tmp_path, ("a", "b"))
+    turned(left / "b.png", 6, (8, 4))
+    Image.new("RGB", (8, 4)).save(right / "b.png")
+    (problem,) = match_folders(left, right).problems
+    assert "is 4×8 but" in problem
+    assert "turned as its camera says" in problem
