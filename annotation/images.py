@@ -11,7 +11,7 @@ from PIL import Image
 from annotation.errors import StudyError
 from annotation.kept.remote import Remote
 from semsim.base.picture_files import Sight, read_picture
-from semsim.base.whole import whole
+from semsim.base.whole import settle, whole
 
 Shelf = Path | Remote  # where studies keep their images: a folder, or an address others share
 
@@ -146,12 +146,15 @@ def keep(folder: Path, content: bytes) -> Path:
 
 
 def keep_all(images: Shelf, contents: Iterable[bytes]) -> None:
-    """Write each of `contents` under its SHA-256; raises `StoreError` as `fetch` does."""
+    """Write each of `contents` under its SHA-256, to survive a power cut.
+
+    Raises `StoreError` as `fetch` does.
+    """
     if isinstance(images, Remote):
         images.put({name_of(sha256(content)): content for content in contents})
         return
-    for content in contents:
-        keep(images, content)
+    paths = {keep(images, content) for content in contents}
+    settle([*paths, images] if paths else [])
 
 
 def mean_squared_error(a: np.ndarray, b: np.ndarray) -> float:

@@ -258,7 +258,7 @@ def _value(plugin: Any, name: str, key: str, text: str) -> Any:
         raise _no_setting(name, key, known)
     default = known[key].default
     given = _literal(text)
-    if default is None:
+    if default is None or (given is None and NoneType in get_args(get_type_hints(plugin)[key])):
         return _optional(plugin, name, key, text)
     if default is MISSING or isinstance(given, type(default)):
         return given

@@ -10,6 +10,9 @@ import pytest
 from helpers import ROOT
 from studio import START_SECONDS, begin
 
+from app import asked
+from semsim.base.places import CHECKPOINTS
+
 
 def start(log: Path, *options: str) -> tuple[int | None, str]:
     """The exit code of `python app.py <options>` and what it said."""
@@ -82,3 +85,8 @@ def test_a_database_that_does_not_answer_is_named(tmp_path, port):
     assert "cannot be used" in said
     assert "A password is taken from PGPASSWORD" in said
     assert "Traceback" not in said
+
+
+def test_a_folder_of_data_leaves_checkpoints_where_they_are(tmp_path):
+    options = asked("serve", ["--data-dir", str(tmp_path)])
+    assert (options.data_dir, options.checkpoints) == (tmp_path, CHECKPOINTS)

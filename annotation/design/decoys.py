@@ -53,23 +53,35 @@ def decoys(pairs: Sequence[Pair], rate: float, *, rng: random.Random) -> list[tu
 def _decoys_of_model(
     pairs: Sequence[Pair], members: list[int], rate: float, rng: random.Random
 ) -> list[tuple[int, int]]:
-    used: Counter[int] = Counter()
+    # In groups of one stratum that were shown as often, so that no pair is set beside all others.
+    groups: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for member in members:
+        groups[pairs[member].stratum, 0].append(member)
+    of_label = Counter((pairs[member].stratum, 0, pairs[member].label) for member in members)
     chosen = []
     for index in sorted(rng.sample(members, n_decoys(len(members), rate))):
-        others = [other for other in members if pairs[other].label != pairs[index].label]
-        if not others:
+        pair = pairs[index]
+        others = {key: len(one) - of_label[*key, pair.label] for key, one in groups.items()}
+        ranked = {key: _unlike(pair, *key) for key, n in others.items() if n}
+        if not ranked:
             raise StudyError(
                 f"Decoys need reconstructions of at least two classes; model "
-                f"{pairs[index].model!r} has only {pairs[index].label!r}."
+                f"{pair.model!r} has only {pair.label!r}."
             )
-        shown = min(
-            rng.sample(others, len(others)),
-            key=lambda other: (
-                max(0, used[other] + 1 - MOST_USES),
-                abs(pairs[other].stratum - pairs[index].stratum),
-                used[other],
-            ),
-        )
-        used[shown] += 1
+        best = [key for key, rank in ranked.items() if rank == min(ranked.values())]
+        (key,) = rng.choices(best, [others[one] for one in best])
+        group = groups[key]
+        while pairs[group[place := rng.randrange(len(group))]].label == pair.label:
+            continue
+        group[place], group[-1] = group[-1], group[place]
+        shown, (stratum, used) = group.pop(), key
+        groups[stratum, used + 1].append(shown)
+        of_label[*key, pairs[shown].label] -= 1
+        of_label[stratum, used + 1, pairs[shown].label] += 1
         chosen.append((index, shown))
     return chosen
+
+
+def _unlike(pair: Pair, stratum: int, used: int) -> tuple[int, int, int]:
+    """Return how little a reconstruction of `stratum`, shown `used` times, suits beside a pair."""
+    return max(0, used + 1 - MOST_USES), abs(stratum - pair.stratum), used

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from annotation.design.quality import Schedule, rhythm, schedule
-from annotation.domain import Annotator, TrialKind
+from annotation.domain import Annotator, TrialKind, VoteStatus
 from annotation.spec import StudySpec
 from annotation.store.specs import settings_of
 from annotation.store.tables import ProtocolRow, VoteRow
@@ -26,7 +26,7 @@ def schedules_of(
 
 
 def _versions(tx: Session, annotator: Annotator) -> Sequence[tuple[StudySpec, int]]:
-    """The settings that brought other trials, each with how many votes had been given before."""
+    """The settings that brought other trials, each with how many votes that count came before."""
     query = select(ProtocolRow).where(ProtocolRow.study_id == annotator.study_id)
     rows = tx.scalars(query.order_by(ProtocolRow.version)).all()
     known = [(settings_of(row), row.at) for row in rows]
@@ -39,10 +39,12 @@ def _versions(tx: Session, annotator: Annotator) -> Sequence[tuple[StudySpec, in
 
 
 def _votes_before(tx: Session, annotator: Annotator, moment: datetime) -> int:
-    # Of items, as one that was answered again later has been given before all the same.
+    # Of items, as one that was answered again later has been given before all the same; none that
+    # became surplus, as trials are due by votes that count.
     query = select(func.count(VoteRow.stimulus_id.distinct())).where(
         VoteRow.annotator_id == annotator.id,
         VoteRow.trial_id.is_(None),
+        VoteRow.status != VoteStatus.SURPLUS,
         VoteRow.server_ts < moment,
     )
     return tx.scalar(query) or 0

@@ -65,6 +65,7 @@ _LOCK_ALL, _LOCK_SOME = (
 _SLOTS_OF = select(
     *(SLOT.c[name] for name in ("stimulus_id", "id", "k", "state", "annotator_id", "lease_until"))
 ).where(SLOT.c.stimulus_id.in_(_ITEMS))
+_SLOTS_LOCKED = _SLOTS_OF.order_by(SLOT.c.id).with_for_update(key_share=True, of=SLOT)
 _BEFORE = SLOT.alias("before")
 _FIRST_FREE = ~exists().where(
     _BEFORE.c.stimulus_id == SLOT.c.stimulus_id,
@@ -78,7 +79,8 @@ _ROOM = _SLOTS_OF.where(
         and_(SLOT.c.state == LEASED, SLOT.c.lease_until < bindparam("now")),
         SLOT.c.annotator_id == bindparam("me"),
     )
-)
+    # One that is locked is being extended by whoever holds it, without a lock on its stimulus.
+).with_for_update(key_share=True, of=SLOT, skip_locked=True)
 # No equality, by which PostgreSQL would look through the leases of everybody wherever it last saw
 # few of them.
 MY_LEASES = and_(SLOT.c.annotator_id == bindparam("me"), SLOT.c.state.between(LEASED, LEASED))
@@ -176,8 +178,11 @@ def _locked(tx: Session, items: Sequence[str], *, skip_locked: bool) -> Sequence
 
 
 def slots_of(tx: Session, items: Sequence[str]) -> dict[str, list[Slot]]:
-    """The slots of `items` as they are now; others may change those of an item without a lock."""
-    return _by_item(tx.connection().execute(_SLOTS_OF, {"items": items}).all())
+    """The slots of `items`, which nobody extends until this transaction ends.
+
+    Others may answer or take over those of an item whose stimulus is not locked.
+    """
+    return _by_item(tx.connection().execute(_SLOTS_LOCKED, {"items": items}).all())
 
 
 def _by_item(rows: Sequence[Any]) -> dict[str, list[Slot]]:

@@ -70,7 +70,9 @@ def set_status(store: Store, study_id: str, status: StudyStatus) -> Study:
     """Run, pause or close a study; raises `NotFoundError`.
 
     Paused: nothing is handed out, votes on items already handed out count. Closed: votes that
-    still arrive are kept as surplus.
+    still arrive are kept as surplus. On PostgreSQL a vote whose transaction reads the status just
+    before it changes is committed just after, and counts: only if all votes locked the row of their
+    study, each waiting for it, would none do so. A table exported later has it.
     """
     now = datetime.now(UTC)
     return store.write(lambda tx: studies.put_status(tx, study_id, StudyStatus(status), now))

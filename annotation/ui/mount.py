@@ -1,5 +1,6 @@
 """The web application: routes, static files, and pages in one frame."""
 
+import asyncio
 import errno
 import logging
 import warnings
@@ -16,6 +17,7 @@ from fastapi.staticfiles import StaticFiles
 from gradio.routes import App
 from starlette.applications import Starlette
 from starlette.routing import Mount
+from starlette.types import Receive, Scope, Send
 
 from annotation.accounts.access import Who, required, user_name
 from annotation.images import Shelf
@@ -31,6 +33,40 @@ from annotation.web.root_path import bare, rooted
 log = logging.getLogger(__name__)
 BROKEN = "Something broke in the studio itself. Its log says what it was."
 SMALLEST_PACKED = 1000  # bytes; below, packing costs more than it saves
+
+
+IDLE = 0.1  # seconds between two looks of Gradio's queue for work while nobody is there
+PRESENT = 30.0  # seconds after the last request of a page for which somebody may still be there
+
+
+class Drowsy:
+    """A Gradio application whose queue looks for work seldom while no page asks for anything.
+
+    Gradio's own pace is a thousand looks a second, which takes 3 to 5 % of a core.
+    """
+
+    def __init__(self, app: App) -> None:
+        self.app, self._queue = app, app.get_blocks()._queue
+        self._usual = self._queue.sleep_when_free, self._queue.progress_update_sleep_when_free
+        self._asking = 0
+        self._rest: asyncio.TimerHandle | None = None
+        self._look_every(IDLE, IDLE)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._rest is not None:
+            self._rest.cancel()
+        self._asking += 1
+        self._look_every(*self._usual)
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self._asking -= 1
+            if not self._asking:
+                later = asyncio.get_running_loop().call_later
+                self._rest = later(PRESENT, self._look_every, IDLE, IDLE)
+
+    def _look_every(self, work: float, progress: float) -> None:
+        self._queue.sleep_when_free, self._queue.progress_update_sleep_when_free = work, progress
 
 
 class Page(NamedTuple):
@@ -144,3 +180,4 @@ def mount(app: FastAPI, path: str, pages: Sequence[Page], who: Who | None = None
             _answer_errors(route.app)
             for kind in (LookupError, TypeError, ValueError):  # as it looks up what was sent
                 route.app.add_exception_handler(kind, _not_ours)
+            route.app = Drowsy(route.app)

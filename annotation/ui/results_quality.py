@@ -94,7 +94,7 @@ def repeats(results: Results) -> str:
         return section(title, "", f"So far {NO_REPEATS}.")
     rows = [
         (
-            row["annotator"],
+            row["annotator"] or "all annotators",
             _REPEATED[row["coding"]],
             f"{row['n_same']:,} / {row['n']:,}",
             percent(row["agreement"], row["low"], row["high"]),

@@ -29,7 +29,7 @@ REPEAT_COLUMNS = (
     "reason",
 )
 CARRY_OVER_COLUMNS = ("view", "n_votes", "n_originals", "share", "low", "high", "reason")
-EVERYBODY = "all annotators"
+EVERYBODY = ""  # no annotator can have this name
 NO_REPEATS = "no repeat has been answered yet"
 SAME_ANSWER = "every answer is the same, so nothing is left for chance to explain"
 

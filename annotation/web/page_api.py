@@ -217,7 +217,9 @@ class Pages:
         if annotator.step is not Step.DONE and code is None:
             return RedirectResponse(rooted(_place_of(annotator)), 303)
         goes_to = code_address(about.spec.completion_url, code or "")
-        why = _why_stopped(annotator, about) if annotator.step is not Step.DONE else ""
+        excluded = annotator.status is AnnotatorStatus.EXCLUDED
+        over = annotator.step is Step.DONE and not excluded
+        why = "" if over else _why_stopped(annotator, about)
         return _step_page("thanks.html", about, code=code or "", goes_to=goes_to, why=why)
 
     def _page_of(self, annotator: Annotator, problem: str = "", status: int = 200) -> Response:

@@ -11,12 +11,14 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 _LEFT = re.compile(r"\.(?P<name>.+)\.\d+\.\d+\.(?P<what>part|old)")
+_AT_ONCE = 16  # files that are settled at the same time
 _DAY = 24 * 3600.0  # seconds after which nobody is still writing
 
 
@@ -135,6 +137,12 @@ def _take_back(folder: Path, part: Path) -> None:
 
 def _beside(path: Path, ending: str) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.{threading.get_native_id()}.{ending}")
+
+
+def settle(paths: Iterable[Path]) -> None:
+    """Return once these files and folders survive a power cut."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:  # alone, each waits for the disk anew
+        list(pool.map(_settle, paths))
 
 
 def _settle(folder: Path) -> None:

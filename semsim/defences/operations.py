@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from semsim.errors import DataError
 from semsim.registry import Registry
 
 _GREY = 128 / 255
@@ -104,7 +105,12 @@ def _solarize(images: Tensor, threshold: float) -> Tensor:
 def _torchvision(change: str, images: Tensor, *given: float, **named: Any) -> Tensor:
     """An operation of torchvision by its name; torchvision takes seconds to import."""
     operations = import_module("torchvision.transforms.v2.functional")
-    changed: Tensor = getattr(operations, change)(images, *given, **named)
+    try:
+        changed: Tensor = getattr(operations, change)(images, *given, **named)
+    except TypeError as error:
+        raise DataError(
+            f"The image operation {change} takes 1 or 3 channels; got {images.shape[1]}."
+        ) from error
     return changed
 
 

@@ -25,6 +25,7 @@ from semsim.importers.vote_rows import (
     Row,
     Sieve,
     counted_votes,
+    lacks_model,
     with_names,
     with_text,
 )
@@ -144,7 +145,9 @@ class Table:
     def _votes(self, rows: pd.DataFrame) -> Sieve:
         classes = read_class_names(self.classes)
         for name, otherwise in (("dataset", self.dataset), ("attack", self.attack)):
-            rows[name] = rows[name].fillna(otherwise) if name in rows else otherwise
+            there = rows[name] if name in rows else pd.Series(None, rows.index, dtype=object)
+            needs = there.isna() & ~(lacks_model(rows) if name == "attack" else False)
+            rows[name] = there.mask(needs, otherwise)
         rows = with_text(rows)
         if "answer" in rows:
             said = rows["answer"].fillna("").map(alike)

@@ -22,6 +22,8 @@ from semsim.importers.findings import Unread, first_problem
 SAME, DIFFERENT = "same", "different"
 Row = dict[Hashable, Any]
 _ORIGINAL_KEY = ["dataset", "image_id"]
+_OF_A_MODEL = ("attack", "model")
+_OF_NO_MODEL = ("original", "practice", "catch")  # kinds of items that may be of no model
 _SAID = ("class_name", "answer", "recognised", ORIGINAL_ANSWER)  # compared with each other
 
 
@@ -49,10 +51,13 @@ class Sieve:
         return replace(self, rows=self.rows.assign(**{column: values}))
 
     def having(self, columns: Sequence[str]) -> "Sieve":
-        """Leave out the rows that lack a value in one of `columns`."""
+        """Leave out the rows that lack a value in one of `columns` that they should have."""
         kept = self
         for column in columns:
-            kept = kept.without(kept.rows[column].isna(), f"has no {column}")
+            lacks = kept.rows[column].isna()
+            if column in _OF_A_MODEL:
+                lacks &= ~lacks_model(kept.rows)
+            kept = kept.without(lacks, f"has no {column}")
         return kept
 
 
@@ -153,6 +158,12 @@ def is_counted(rows: pd.DataFrame) -> pd.Series:
         if column in rows:
             real &= rows[column].isna() | (rows[column] == value)
     return real
+
+
+def lacks_model(rows: pd.DataFrame) -> pd.Series:
+    """Return which rows may lack model and attack, as they may show no reconstruction."""
+    told = rows["kind"] if "kind" in rows else pd.Series(None, index=rows.index, dtype=object)
+    return told.isin(_OF_NO_MODEL)
 
 
 def _one_class(sieve: Sieve) -> Sieve:

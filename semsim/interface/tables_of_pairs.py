@@ -156,7 +156,8 @@ def score(
     of a set.
     Two folders: images without a partner are left out with a warning. Of metrics of sets, `attrs`
     of the table has the value, under "metrics". Raises `UnknownNameError` for a name no metric has,
-    `WeightsError` where weights are missing, `DataError` for images that cannot be judged.
+    `WeightsError` where weights are missing, `DataError` for images that cannot be judged and for
+    two metrics of one name.
 
     >>> import torch, semsim
     >>> black, grey = torch.zeros(2, 3, 16, 16), torch.full((2, 3, 16, 16), 0.5)
@@ -168,8 +169,11 @@ def score(
     resources = Resources(checkpoints=Path(checkpoints), device=pick_device(device))
     if isinstance(metrics, str) or not isinstance(metrics, Sequence):
         metrics = [metrics]
-    wanted = [_metric(one) for one in metrics]
+    wanted, called = [_metric(one) for one in metrics], dict[str, Metric]()
     for metric in wanted:
+        name = metric.spec.name
+        if called.setdefault(name, metric) != metric:
+            raise DataError(f"Two metrics are called {name!r}; give each a name of its own.")
         metric.files(resources)  # what is missing is told before anything is computed
     sets = _sets(pairs)
     if sets is not None:

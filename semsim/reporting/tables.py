@@ -97,7 +97,9 @@ def _table1(analyses: Sequence[Analysis]) -> Table:
     words = {(one.evidence.name, one.settings.headline): one.score_title for one in analyses}
     lines: list[list[str]] = []
     best: set[tuple[int, int]] = set()
+    lacking = ""
     for key, part in frame.groupby(["study", "dataset", "rule"], sort=False, dropna=False):
+        lacking = _LACKING if len(part) < len(titles) else lacking
         rows = {str(row["metric"]): row for _, row in part.iterrows()}
         study, dataset, rule = (str(name) for name in key)
         named = [study, dataset, words[study, rule], _n_range(part["n"])]
@@ -121,7 +123,7 @@ def _table1(analyses: Sequence[Analysis]) -> Table:
             "and Kendall's |τ-b|; marked is the metric that agrees best, which is not one that "
             "ranks backwards; below each the signed value, positive "
             "where the metric agrees with people, with its 95 % interval over models: of ρ after "
-            "Bonett and Wright, of τ by its score."
+            f"Bonett and Wright, of τ by its score.{lacking}"
         ),
         frame=frame,
         cells=pd.DataFrame(lines, columns=[*_TABLE1_HEADINGS, *titles.values()]),
@@ -164,6 +166,9 @@ def _of_study(analysis: Analysis) -> pd.DataFrame:
 def _n_range(n: pd.Series) -> str:
     low, high = int(n.min()), int(n.max())
     return str(low) if low == high else f"{low} to {high}"
+
+
+_LACKING = f" {NONE}: the study has no score by that metric."
 
 
 def _absolute(row: pd.Series | None, statistic: str) -> str:

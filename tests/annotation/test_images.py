@@ -1,5 +1,7 @@
 """Images are kept as their pixels and nothing else."""
 
+import os
+
 import numpy as np
 import pytest
 from PIL import Image, PngImagePlugin
@@ -10,6 +12,7 @@ from annotation.images import (
     decode,
     encode,
     keep,
+    keep_all,
     mean_squared_error,
     read_pixels,
     sha256,
@@ -108,3 +111,14 @@ def test_what_shows_through_is_refused_rather_than_made_up(tmp_path):
     for name in ("clear", "hole"):
         with pytest.raises(StudyError, match=f"{name}.png is partly transparent"):
             read_pixels(tmp_path / f"{name}.png")
+
+
+def test_pictures_survive_a_power_cut_before_a_study_has_them(tmp_path, monkeypatch):
+    settled = set()
+    monkeypatch.setattr(os, "fsync", lambda opened: settled.add(os.fstat(opened).st_ino))
+    keep_all(tmp_path / "images", [b"one", b"two"])
+    found = [tmp_path / "images", *(tmp_path / "images").iterdir()]
+    assert len(found) == 3
+    assert {one.stat().st_ino for one in found} <= settled
+    keep_all(tmp_path / "none", [])
+    assert not (tmp_path / "none").exists()

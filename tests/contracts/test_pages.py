@@ -48,7 +48,7 @@ def app(tmp_path_factory):
 def drawn(app):
     """All pages of the studio, as the product composes them."""
     mounted = [one for one in app.routes if isinstance(one, Mount) and one.path == "/studio"]
-    return mounted[0].app.get_blocks()
+    return mounted[0].app.app.get_blocks()
 
 
 def test_every_page_is_there(drawn):

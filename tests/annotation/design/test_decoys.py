@@ -1,9 +1,11 @@
 """Decoys: another label, the same model, the nearest quality."""
 
 import random
+import time
 from collections import Counter
 
 import pytest
+from helpers import limit
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -88,3 +90,11 @@ def test_quality_strata_are_quantiles():
     assert quality_strata([5.0] * 6) == [0] * 6
     assert quality_strata([]) == []
     assert Counter(quality_strata([i / 10 for i in range(40)])) == {0: 10, 1: 10, 2: 10, 3: 10}
+
+
+def test_decoys_of_a_large_model_take_seconds():
+    n = 20_000  # of each set beside each, they would take an hour
+    pairs = [pair(index, str(index // 2), stratum=index % 4) for index in range(n)]
+    began = time.process_time()
+    assert len(decoys(pairs, 1.0, rng=random.Random(0))) == n
+    assert time.process_time() - began < limit(20)

@@ -4,6 +4,7 @@ import itertools
 import uuid
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from study_factory import DATABASES, write_set
@@ -12,6 +13,7 @@ from annotation.design import quality
 from annotation.domain import Answer, Step, StudyStatus, TrialKind, VoteStatus
 from annotation.errors import AnswerError, ConflictError, NotAllowedError, NotFoundError
 from annotation.spec import StudySpec, Task
+from annotation.store.schedules import schedules_of
 from annotation.store.tables import (
     AnnotatorRow,
     SlotRow,
@@ -133,6 +135,24 @@ def test_after_an_amendment_trials_go_on_at_the_new_rate(store, make, n):
     assert len(trial_ids(store) - before) == 1
     assert progress(store, study.id).coverage == [0, 8]
     assert progress_of(store, anna).trials_done == 3
+
+
+def test_surplus_votes_put_off_no_trial_after_an_amendment(store, make):
+    study = make(set_aside=4, catch_rate=0.5, votes_per_item=1)
+    anna, ben = (signed_in(store, study, name) for name in ("Anna", "Ben"))
+    next_items(store, anna, "t", 50, NOW)  # all there is, until her leases run out
+    after = NOW + timedelta(days=1)
+    taken = {item.item for item in next_items(store, ben, "t", 4, after)} - trial_ids(store)
+    for item in taken:
+        say(store, ben, item, at=after)
+        assert say(store, anna, item, at=after).status is VoteStatus.SURPLUS
+    spec = amend(store, study.id, {"catch_rate": 0.25}, "so many catch nobody").spec
+    of = {
+        who.name: store.read(partial(schedules_of, annotator=who, spec=spec, version=2))
+        for who in (anna, ben)
+    }
+    counted = {name: of[name][TrialKind.CATCH].parts[-1][1].votes for name in of}
+    assert counted == {"Anna": 0, "Ben": len(taken)}
 
 
 @pytest.mark.parametrize("made", [True, False])

@@ -93,14 +93,15 @@ def test_repeats_by_hand():
 def test_repeats_of_everybody_and_in_both_codings():
     draw = np.random.default_rng(0)
     rows, pairs = [], []
-    for name in ("Ada", "Ben"):
+    people = ("Ada", "all annotators")  # which is a name like any other
+    for name in people:
         first = draw.choice(list("cdn"), 30)
         again = np.where(draw.random(30) < 0.6, first, draw.choice(list("cdn"), 30))
         rows += [dict(row, item=f"{name}{row['item']}") for row in repeats(first, again, name)]
         pairs.append((first, again))
     found = repeat_table(table(rows), Recognition()).set_index(["annotator", "coding"])["kappa"]
     whole = [np.concatenate([pair[side] for pair in pairs]) for side in (0, 1)]
-    for name, (first, again) in zip(("Ada", "Ben", EVERYBODY), [*pairs, whole], strict=True):
+    for name, (first, again) in zip((*people, EVERYBODY), [*pairs, whole], strict=True):
         assert found[name, "answer"] == pytest.approx(cohen_kappa_score(first, again))
         seen = cohen_kappa_score(first == "c", again == "c")
         assert found[name, "recognised"] == pytest.approx(seen)

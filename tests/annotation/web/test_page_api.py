@@ -383,6 +383,9 @@ def test_somebody_excluded_after_the_end_is_told_so(store, done):
     assert (reply.status_code, reply.json()["state"]) == (200, "you-stopped")
     assert reply.json()["code"] == code
     assert person(store).step == Step.DONE
+    page = ada.get("/done").text
+    assert code in page
+    assert "Your part has ended" in page
 
 
 def test_a_recruit_is_asked_for_nothing_but_to_start(app, store, make_study):

@@ -1,8 +1,10 @@
 import pytest
 from made_pictures import blocky
 
+from semsim.datasets import DATASETS
 from semsim.datasets.celeba import CelebA
-from semsim.errors import DataError
+from semsim.errors import DataError, SettingsError
+from semsim.registry import read_plugin
 
 
 def example(root):
@@ -48,3 +50,10 @@ def test_a_broken_list_is_named_with_its_line(tmp_path, line):
     path.write_text(f"000002.jpg 3\n{line}\n")
     with pytest.raises(DataError, match=r"identity_CelebA\.txt, line 2"):
         read(tmp_path)("train")
+
+
+def test_none_in_words_takes_everybody():
+    plugin = read_plugin(DATASETS, "celeba:classes=None,size=8")
+    assert plugin.settings == {"classes": None, "size": 8}
+    with pytest.raises(SettingsError, match="size=None is no int"):
+        read_plugin(DATASETS, "celeba:size=None")

@@ -4,6 +4,7 @@ import torch
 from PIL import Image, ImageEnhance, ImageOps
 
 from semsim.defences.operations import OPERATIONS, POLICIES, USUAL_MAGNITUDES, moved
+from semsim.errors import DataError
 
 
 def picture(seed=0, height=22, width=32):
@@ -115,3 +116,14 @@ def test_usual_magnitudes_change_something():
     for name, magnitude in USUAL_MAGNITUDES.items():
         assert magnitude != OPERATIONS[name].neutral
     assert set(USUAL_MAGNITUDES) == {n for n, o in OPERATIONS.items() if o.neutral is not None}
+
+
+@pytest.mark.parametrize("name", list(OPERATIONS))
+def test_two_channels_are_changed_or_refused_in_a_sentence(name):
+    images, operation = torch.rand(2, 2, 8, 8), OPERATIONS[name]
+    try:
+        changed = operation.apply(images, operation.largest or 0.0)
+    except DataError as error:
+        assert "1 or 3 channels; got 2" in str(error)  # noqa: PT017
+    else:
+        assert changed.shape == images.shape

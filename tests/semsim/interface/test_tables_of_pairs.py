@@ -354,3 +354,14 @@ def test_arrays_are_refused_by_what_they_are():
         semsim.score((first.numpy(), second.numpy()), ["mse"])
     same = semsim.score((first.half(), second.half()), ["mse"])
     assert same.equals(semsim.score((first.half().float(), second.half().float()), ["mse"]))
+
+
+def test_two_metrics_of_one_name_are_refused():
+    def other(originals, reconstructions):
+        return torch.zeros(len(originals))
+
+    other.name, other.higher_leaks = "largest", False
+    pair = torch.zeros(2, 3, 8, 8), torch.ones(2, 3, 8, 8)
+    with pytest.raises(DataError, match="Two metrics are called 'largest'"):
+        semsim.score(pair, [largest_difference, other])
+    assert list(semsim.score(pair, ["mse", "mse"])) == ["image_id", "mse"]

@@ -72,6 +72,8 @@ def test_a_study_without_a_metric_has_a_dash_there(analysis):
     fewer = replace(fewer, evidence=replace(fewer.evidence, name="second"))
     found = table1([analysis, fewer])
     assert found.cells["MSE"].tolist()[4:] == ["–"] * 4
+    assert found.caption.endswith("–: the study has no score by that metric.")
+    assert "no score" not in table1([analysis]).caption
     assert cell(found, 4, "PSNR") == "0.670"
 
 
