@@ -112,7 +112,8 @@ class _People:
         secret = persons.new_link(store, study, person, datetime.now(UTC))
         address = str(request.base_url).rstrip("/") + link_of(secret)
         back = _address(study, person, form)
-        return page("person_link.html", person=person, link=address, back=back, say=PLAIN)
+        told = {"person": person, "link": address, "back": back, "say": PLAIN}
+        return page("person_link.html", left_out=self.account(request) is not None, **told)
 
     def erase(self, request: Request, study: str, form: Fields) -> Response:
         """Take somebody's name out for good; the form says it once more in `typed`."""
