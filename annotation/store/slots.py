@@ -286,8 +286,8 @@ def here(tx: Session, annotator: Annotator, now: datetime) -> Annotator:
     row = touched(tx, _SEEN, {"me": annotator.id, "now": now})
     if row is None:
         raise NotFoundError("You are not part of this study (any more). Open its link again.")
-    now_is = {"status": AnnotatorStatus(row.status), "step": Step(row.step)}
-    return replace(annotator, link_by=row.link_by, **now_is)
+    status, step = AnnotatorStatus(row.status), Step(row.step)
+    return replace(annotator, status=status, step=step, link_by=row.link_by)
 
 
 def touched(tx: Session, seen: ReturningUpdate[Any], binds: Mapping[str, Any]) -> Row[Any] | None:
