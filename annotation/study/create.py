@@ -113,8 +113,12 @@ def examine(
     manifests: Sequence[Path] = (),
     *,
     gold: Path | StringIO | None = None,
+    tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> Examination:
-    """Read and check all that a study would be made of; nothing is stored."""
+    """Read and check all that a study would be made of; nothing is stored.
+
+    tell: called with how many reconstructions have been read, and how many there are.
+    """
     reading = _Reading()
     folders = [f for f in (reading.attempt(partial(read_set, folder)) for folder in sets) if f]
     for path in manifests:
@@ -124,8 +128,10 @@ def examine(
             "A study needs at least one reconstruction set or manifest; got none."
         )
     reading.problems += problems_between(spec, folders)
-    for folder in folders:
-        reading.read_images(folder)
+    images = [(folder, image) for folder in folders for image in folder.images]
+    for done, (folder, image) in enumerate(images):
+        tell(done, len(images))
+        reading.read_image(folder, image)
     known = reading.attempt(partial(read_gold, gold)) if gold else []
     if not reading.reconstructions and not reading.problems:
         reading.problems.append("The sets hold no reconstruction whose attack succeeded.")
@@ -167,9 +173,8 @@ class _Reading:
             self.notes.append(f"{path}: not used are the columns {', '.join(manifest.unused)}.")
         return manifest.sets
 
-    def read_images(self, folder: SetFolder) -> None:
-        for image in folder.images:
-            self.attempt(partial(self._read_pair, folder, image), image.where)
+    def read_image(self, folder: SetFolder, image: SetImage) -> None:
+        self.attempt(partial(self._read_pair, folder, image), image.where)
 
     def _read_pair(self, folder: SetFolder, image: SetImage) -> None:
         original = self.attempt(partial(kept.read_pixels, image.original), image.where)

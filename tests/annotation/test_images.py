@@ -1,5 +1,7 @@
 """Images are kept as their pixels and nothing else."""
 
+import os
+
 import numpy as np
 import pytest
 from PIL import Image, PngImagePlugin
@@ -108,3 +110,9 @@ def test_what_shows_through_is_refused_rather_than_made_up(tmp_path):
     for name in ("clear", "hole"):
         with pytest.raises(StudyError, match=f"{name}.png is partly transparent"):
             read_pixels(tmp_path / f"{name}.png")
+
+
+def test_a_pipe_with_the_name_of_a_picture_keeps_nobody_waiting(tmp_path):
+    os.mkfifo(tmp_path / "a.png")
+    with pytest.raises(StudyError, match="it is no file"):
+        read_pixels(tmp_path / "a.png")
