@@ -113,7 +113,7 @@ def opened(database: str | None, data_dir: Path, *, make: bool = False) -> "Iter
 
 
 def counting(what: str) -> Callable[[int, int], None]:
-    """What says how far long work is, as done and total, each `SAID_EVERY` seconds."""
+    """Return what prints how far work is, given done and total, each `SAID_EVERY` seconds."""
     last = time.monotonic()
 
     def tell(done: int, total: int) -> None:

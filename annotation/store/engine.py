@@ -95,7 +95,7 @@ def sqlite_file(url: str) -> Path | None:
 
 
 def connected(file: Path) -> sqlite3.Connection:
-    """A connection to an SQLite file, for any thread; one that only reads in a read-only folder.
+    """Connect to an SQLite file, for any thread; only to read it where its folder is read-only.
 
     SQLite makes files beside one that others may write. Where it cannot, nobody else does: the
     file is all there is, unless what a writer left beside it is to be read too.

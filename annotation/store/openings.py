@@ -267,7 +267,7 @@ def left_for(tx: Session, asker: Asker, now: datetime, roomy: int) -> Left:
 
 
 def _n_left_out(tx: Session, asker: Asker) -> int:
-    """How many of `n_held` have been answered by votes that were left out."""
+    """Count those of `n_held` that have been answered by votes that were left out."""
     if asker.annotator.link_by is None:
         return 0
     mine = SlotRow.annotator_id == asker.annotator.id, SlotRow.lease_until == LEFT_OUT
