@@ -107,7 +107,7 @@ def record(tx: Session, annotator: Annotator, answer: Answer, now: datetime) -> 
     vote = _add_vote(tx, annotator, answer, shown, now, **given)
     if spec.extra_vote:
         extra.settle(tx, annotator.study_id, [answer.item], now)
-    return _receipt(tx, vote)
+    return _receipt(tx, vote, annotator)
 
 
 def _slots_for(tx: Session, annotator: Annotator, item: str) -> list[Slot]:
@@ -169,7 +169,7 @@ def _record_on_trial(
     passed = expected is None or spec.kind.passes(expected, answer.answer)
     if trial.kind == TrialKind.CATCH and not left_out and not passed:
         attention.pause_if_failed(tx, annotator, spec, now)
-    return _receipt(tx, vote)
+    return _receipt(tx, vote, annotator)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,7 +213,7 @@ def _add_vote(
     return vote
 
 
-def _receipt(tx: Session, vote: VoteRow) -> VoteReceipt:
+def _receipt(tx: Session, vote: VoteRow, annotator: Annotator) -> VoteReceipt:
     """What the browser is told of a vote, on a trial or not.
 
     Of practice, also the answer. Any other trial counts as far as a browser can see, or its status
@@ -227,6 +227,8 @@ def _receipt(tx: Session, vote: VoteRow) -> VoteReceipt:
     )
     hidden = told is None and vote.status == VoteStatus.QUALITY
     status = VoteStatus.COUNTED if hidden else VoteStatus(vote.status)
+    if annotator.link_by is not None and status == VoteStatus.SURPLUS:
+        status = VoteStatus.EXCLUDED  # as of an item
     return VoteReceipt(id=vote.id, status=status, feedback=told)
 
 
@@ -237,7 +239,7 @@ def _receipt_again(
         raise ConflictError(f"The vote id {answer.id} belongs to somebody else.")
     if (known.trial_id or known.stimulus_id, known.answer) != (answer.item, answer.answer):
         raise ConflictError(f"The vote id {answer.id} was used for another answer; make a new id.")
-    return _receipt(tx, known)
+    return _receipt(tx, known, annotator)
 
 
 def _question(
