@@ -33,7 +33,7 @@ class VoteStatus(StrEnum):
     COUNTED = "counted"
     SUPERSEDED = "superseded"  # undone by the annotator who gave it
     SURPLUS = "surplus"  # came when the item needed no more votes
-    EXCLUDED = "excluded"  # given by somebody whose votes do not count (any more)
+    EXCLUDED = "excluded"  # given by somebody whose votes do not count (any more, or as yet)
     QUALITY = "quality"  # answers a trial (practice, catch, gold, repeat): never in the majority
 
 
@@ -207,6 +207,7 @@ class Annotator:
     status: AnnotatorStatus = AnnotatorStatus.ACTIVE  # when this was read
     step: Step = Step.MAIN  # when this was read
     seat: int = 0  # how many had joined before; decides the order of target models
+    link_by: str | None = None  # the account whose link let them in; their votes are left out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -303,6 +304,7 @@ class AnnotatorRow:
     simulated: bool
     status: AnnotatorStatus = AnnotatorStatus.ACTIVE
     excluded: int = 0  # votes that do not count
+    link_by: str | None = None  # the account whose link let them in; further votes are left out
     step: Step = Step.MAIN
     completion_code: str | None = None  # what they were told at the end; None before
     keep_votes: bool | None = None  # whether they agreed that votes outlive them; None: not asked

@@ -56,8 +56,12 @@ def list_annotators(
         out = f" + {row.excluded} excluded" if row.excluded else ""
         failed = f"  failed {row.catch_failed} of {row.catch_answered} catch trials"
         warning = failed if row.warned else ""
+        out += f" (came in by a link of {row.link_by})" if row.link_by else ""
         told.append(f"{row.name}  {row.status}{marks}  {counted(row.done, 'vote')}{out}{warning}")
-    facts = ("name", "status", "simulated", "done", "excluded", "catch_failed", "catch_answered")
+    facts = (
+        *("name", "status", "simulated", "done", "excluded", "link_by"),
+        *("catch_failed", "catch_answered"),
+    )
     show([{fact: getattr(row, fact) for fact in facts} for row in found], "\n".join(told), as_json)
 
 

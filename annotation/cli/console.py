@@ -5,7 +5,8 @@ import errno
 import os
 import socket
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -36,6 +37,7 @@ Database = Annotated[
         help="sqlite:///FILE or postgresql+psycopg://…  [default: <data-dir>/studies.db]",
     ),
 ]
+SAID_EVERY = 5.0  # seconds between two remarks on how far work is
 IMAGES = "SEMSIM_IMAGES"  # the environment variable
 SHARED = "Pictures that several servers share, such as s3://bucket/prefix"
 Images = Annotated[
@@ -108,6 +110,19 @@ def opened(database: str | None, data_dir: Path, *, make: bool = False) -> "Iter
 
     with told_errors(), Store(address(database, data_dir), make=make) as store:
         yield store
+
+
+def counting(what: str) -> Callable[[int, int], None]:
+    """Return what prints how far work is, given done and total, each `SAID_EVERY` seconds."""
+    last = time.monotonic()
+
+    def tell(done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= SAID_EVERY:
+            last = time.monotonic()
+            say(f"{what}: {done:,} of {total:,}")
+
+    return tell
 
 
 def pictures(images: str, data_dir: Path, *, write: bool = False) -> "Shelf":

@@ -14,6 +14,7 @@ from annotation.cli.console import (
     DataDir,
     Images,
     Json,
+    counting,
     opened,
     pictures,
     say,
@@ -132,6 +133,7 @@ def create(
             [*folders, *paths_of(file.sets, where)],
             [*files, *paths_of(file.manifests, where)],
             gold=gold or file.answers,
+            tell=counting("Reading reconstructions"),
         )
         if dry_run:
             show(found.rows(), found.text(), as_json)

@@ -9,7 +9,7 @@ import hashlib
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from annotation.domain import SlotState
 
@@ -17,6 +17,9 @@ PRIME = 2**31 - 1  # the largest whose products still fit the databases' 64-bit 
 SPARE = 2  # held beyond a fair share, so that the next picture is there already
 AT_HAND = 20  # as many a page shows without waiting for the network
 RECENTLY = timedelta(minutes=5)  # whoever was here is still at work
+# When a lease ended whose holder has answered with a vote that was left out: they get the item no
+# more, and anybody else may take it over.
+LEFT_OUT = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,8 @@ def slot_for(slots: Sequence[Slot], annotator: str, now: datetime) -> Slot | Non
     """
     own = [slot for slot in slots if slot.annotator == annotator]
     if own:
-        return own[0] if own[0].state is SlotState.LEASED else None
+        waits = own[0].state is SlotState.LEASED and own[0].lease_until != LEFT_OUT
+        return own[0] if waits else None
     free = [slot for slot in slots if slot.state is SlotState.FREE]
     if free:
         return min(free, key=lambda slot: slot.k)

@@ -42,7 +42,7 @@ class Store:
         file = engines.sqlite_file(url)
         if not make and file is not None and str(file) != ":memory:" and not file.is_file():
             raise StoreError(_NOTHING.format(file))
-        self._engine = engines.open_engine(url)
+        self._engine = engines.open_engine(url, only_read=not make)
         self._reader = engines.reader(self._engine)
         self._writer = engines.writer(self._engine)
         # PostgreSQL lets many write at a time, and keeps an order among those who wait.

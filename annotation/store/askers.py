@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from annotation.design.assignment import order_of
+from annotation.design.assignment import LEFT_OUT, order_of
 from annotation.design.exposure import Candidate, Limits, Seen, cells_in_order
 from annotation.domain import Annotator, SlotState, TrialKind, VoteStatus
 from annotation.errors import NotFoundError
@@ -192,6 +192,7 @@ def _elsewhere(asker: Asker, tab: str) -> Select[str]:
     return select(SlotRow.source_id).where(
         SlotRow.annotator_id == asker.annotator.id,
         SlotRow.state == SlotState.LEASED,
+        SlotRow.lease_until > LEFT_OUT,
         SlotRow.cell != asker.originals,
         SlotRow.tab != tab,
     )

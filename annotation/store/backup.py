@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session
 
 from annotation.errors import StoreError
 from annotation.store import Store
-from annotation.store.engine import BUSY_MS, sqlite_file
+from annotation.store.engine import connected, sqlite_file
 from annotation.store.events import VOTED
 from annotation.store.tables import EventRow
 from semsim.base.whole import whole
@@ -140,7 +140,7 @@ def _copy(source: Path, target: Path) -> None:
 
 def _opened(path: Path) -> sqlite3.Connection:
     _require(path)  # SQLite would make an empty one
-    return sqlite3.connect(path, timeout=BUSY_MS / 1000)
+    return connected(path)
 
 
 def _require(path: Path) -> None:

@@ -2,10 +2,12 @@
 
 import json
 import logging
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,11 +53,14 @@ DAMAGED = "The database holds a value that nobody can read"
 RESTORE = "It is damaged: restore a backup (semsim-studio restore), or have it repaired."
 
 
-def open_engine(url: str) -> Engine:
-    """An engine on `url` (sqlite:///file or postgresql+psycopg://…); raises `StoreError`."""
+def open_engine(url: str, *, only_read: bool = False) -> Engine:
+    """An engine on `url` (sqlite:///file or postgresql+psycopg://…); raises `StoreError`.
+
+    only_read: as `connected`, where nobody may write beside the file of SQLite.
+    """
     parsed = _parsed(url)
     if parsed.get_backend_name() == "sqlite":
-        return _open_sqlite(parsed)
+        return _open_sqlite(parsed, only_read)
     if parsed.drivername == "postgresql+psycopg":
         return create_engine(parsed, **POOL)
     raise StoreError(
@@ -89,10 +94,28 @@ def sqlite_file(url: str) -> Path | None:
     return Path(parsed.database or ":memory:") if parsed.get_backend_name() == "sqlite" else None
 
 
-def _open_sqlite(url: URL) -> Engine:
+def connected(file: Path) -> sqlite3.Connection:
+    """Connect to an SQLite file, for any thread; only to read it where its folder is read-only.
+
+    SQLite makes files beside one that others may write. Where it cannot, nobody else does: the
+    file is all there is, unless what a writer left beside it is to be read too.
+    """
+    options: dict[str, Any] = {"timeout": BUSY_MS / 1000, "check_same_thread": False}
+    effective = os.access in os.supports_effective_ids
+    if os.access(file.parent, os.W_OK, effective_ids=effective) or not file.exists():
+        return sqlite3.connect(file, **options)
+    beside = file.with_name(f"{file.name}-wal")
+    how = "mode=ro" if beside.exists() and beside.stat().st_size else "immutable=1"
+    return sqlite3.connect(f"{file.absolute().as_uri()}?{how}", uri=True, **options)
+
+
+def _open_sqlite(url: URL, only_read: bool) -> Engine:
     if url.database in (None, "", ":memory:"):
         raise StoreError("A study needs a database file; an in-memory database loses every vote.")
-    engine = create_engine(url, **FILE_POOL, connect_args={"timeout": BUSY_MS / 1000})
+    opens: dict[str, Any] = {"connect_args": {"timeout": BUSY_MS / 1000}}
+    if only_read:
+        opens = {"creator": partial(connected, Path(str(url.database)))}
+    engine = create_engine(url, **FILE_POOL, **opens)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     event.listen(engine, "handle_error", _forget_read_only)

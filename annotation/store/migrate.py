@@ -34,7 +34,8 @@ def upgrade(engine: Engine) -> None:
         except CommandError as error:
             raise StoreError(
                 f"The database has version {version_of(connection)!r}, which this program does not "
-                "know. It was made by a newer one: update the program, or use another database."
+                "know. It was made by a newer one, or by one before the first release: update the "
+                "program, or use another database."
             ) from error
 
 

@@ -31,7 +31,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, aliased
 
-from annotation.design.assignment import PRIME
+from annotation.design.assignment import LEFT_OUT, PRIME
 from annotation.domain import (
     Annotator,
     AnnotatorStatus,
@@ -155,7 +155,7 @@ _SLOTS = select(SlotRow.stimulus_id, SlotRow.salt).where(
 _INTERRUPTED = _SLOTS.where(
     SlotRow.state == LEASED,
     SlotRow.lease_until < bindparam("now"),
-    or_(SlotRow.annotator_id == bindparam("me"), ~HOLDS),
+    or_(and_(SlotRow.annotator_id == bindparam("me"), SlotRow.lease_until > LEFT_OUT), ~HOLDS),
 )
 _STARTED = _SLOTS.where(SlotRow.state == FREE, SlotRow.begun == _ONE, ~HOLDS)
 _FRESH = _SLOTS.where(SlotRow.state == FREE, SlotRow.k == _ZERO)
@@ -259,11 +259,19 @@ def left_for(tx: Session, asker: Asker, now: datetime, roomy: int) -> Left:
     quota = quota_left(tx, asker.annotator, asker.spec)
     if quota == 0:
         return Left(items=0, waiting=False)
-    items = asker.n_held + _n_to_come(tx, asker, now, roomy)
+    items = asker.n_held - _n_left_out(tx, asker) + _n_to_come(tx, asker, now, roomy)
     return Left(
         items=items if quota is None else min(items, quota),
         waiting=items == 0 and _others_hold(tx, asker, now),
     )
+
+
+def _n_left_out(tx: Session, asker: Asker) -> int:
+    """Count those of `n_held` that have been answered by votes that were left out."""
+    if asker.annotator.link_by is None:
+        return 0
+    mine = SlotRow.annotator_id == asker.annotator.id, SlotRow.lease_until == LEFT_OUT
+    return tx.scalar(select(func.count()).select_from(SlotRow).where(*mine)) or 0
 
 
 def _n_to_come(tx: Session, asker: Asker, now: datetime, roomy: int) -> int:

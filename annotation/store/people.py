@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Row, Select, bindparam, delete, func, inse
 from sqlalchemy.orm import Session
 
 from annotation.design import way as phases
-from annotation.design.assignment import slot_for
+from annotation.design.assignment import LEFT_OUT, slot_for
 from annotation.domain import (
     SESSION_LASTS,
     Annotator,
@@ -31,7 +31,7 @@ from annotation.errors import ConflictError, NotFoundError, SignInError
 from annotation.spec import StudySpec
 from annotation.store import extra
 from annotation.store.askers import NO_STUDY
-from annotation.store.engine import batches
+from annotation.store.engine import author, batches
 from annotation.store.events import CHECKED, VOTED, note
 from annotation.store.slots import MOMENT, PERSON, SEEN, lock_slots, set_slot, take, touched
 from annotation.store.specs import WRITTEN, settings_in
@@ -51,6 +51,7 @@ from annotation.store.tables import (
 
 JOINED = "joined"
 LINKED = "link_made"  # by a researcher, who could come in by it
+CAME_IN = "link_used"  # one that a researcher made
 MOST_LINKS = 20  # of one person, who asks for one on each device
 STATUS = "annotator_status"
 _SESSION = (
@@ -227,10 +228,11 @@ def close_session(tx: Session, token: str) -> None:
     tx.execute(delete(SessionRow).where(SessionRow.token_sha256 == _hash(token)))
 
 
-def new_link(tx: Session, annotator: Annotator, now: datetime) -> str:
+def new_link(tx: Session, annotator: Annotator, now: datetime, made_by: str | None = None) -> str:
     """The secret of one more link of somebody's own, told once and kept only as a hash.
 
-    The `MOST_LINKS` of a person that were made or used last work.
+    made_by: the account that made it, None for the annotator. The `MOST_LINKS` of a person that
+    were made or used last work.
     """
     secret = secrets.token_urlsafe(24)
     mine = PersonalLinkRow.annotator_id == annotator.id
@@ -239,7 +241,7 @@ def new_link(tx: Session, annotator: Annotator, now: datetime) -> str:
     kept = tx.scalars(latest.order_by(*order).limit(MOST_LINKS - 1)).all()
     tx.execute(delete(PersonalLinkRow).where(mine, PersonalLinkRow.token_sha256.not_in(kept)))
     row = {"token_sha256": _hash(secret), "annotator_id": annotator.id, "created": now}
-    tx.add(PersonalLinkRow(**row))
+    tx.add(PersonalLinkRow(**row, made_by=made_by))
     return secret
 
 
@@ -248,13 +250,22 @@ def new_link_of(tx: Session, study_id: str, name: str, now: datetime) -> str:
     person = locked(tx, study_id, name)
     _require(person, AnnotatorStatus.ACTIVE, AnnotatorStatus.PAUSED, AnnotatorStatus.EXCLUDED)
     note(tx, study_id, LINKED, now, person=person.id)
-    return new_link(tx, _value(person), now)
+    return new_link(tx, _value(person), now, author(tx).get("by"))
 
 
-def note_use(tx: Session, secret: str, now: datetime) -> None:
-    """Count a personal link as made now: one that somebody uses is not to make room for others."""
-    mine = PersonalLinkRow.token_sha256 == _hash(secret)
-    tx.execute(update(PersonalLinkRow).where(mine).values(created=now))
+def note_use(tx: Session, secret: str, now: datetime) -> Annotator:
+    """Count a personal link as made now: one that somebody uses is not to make room for others.
+
+    Who holds one that a researcher made, nobody knows: from its use on the votes of whom it is of
+    are left out until `include`. Returns whom it is of.
+    """
+    link = tx.get_one(PersonalLinkRow, _hash(secret))
+    link.created = now
+    person = tx.get_one(AnnotatorRow, link.annotator_id)
+    if link.made_by is not None and person.link_by is None:
+        person.link_by = link.made_by
+        note(tx, person.study_id, CAME_IN, now, person=person.id, made_by=link.made_by)
+    return _value(person)
 
 
 def link_owner(tx: Session, secret: str) -> Annotator | None:
@@ -308,14 +319,19 @@ def exclude(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
 def include(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
     """Let somebody who was excluded go on, and their votes count where there is still room.
 
-    The others become surplus. Raises `NotFoundError` for the name, `ConflictError` unless they
-    are excluded or active already.
+    Also somebody whom a researcher's link let in: the votes are their own, and that link and
+    others made for them leave none out any more. Votes without room become surplus. Raises
+    `NotFoundError` for the name, `ConflictError` unless they are excluded or active already.
     """
     person = locked(tx, study_id, name)
     _require(person, AnnotatorStatus.ACTIVE, AnnotatorStatus.EXCLUDED)
-    if person.status == AnnotatorStatus.EXCLUDED:
+    if person.status == AnnotatorStatus.EXCLUDED or person.link_by is not None:
         votes = _recount(tx, person, now)
-        _put(tx, person, AnnotatorStatus.ACTIVE, now, **votes)
+        links = PersonalLinkRow.annotator_id == person.id
+        tx.execute(update(PersonalLinkRow).where(links).values(made_by=None))
+        vouched, person.link_by = person.link_by, None
+        told: dict[str, Any] = {**votes, **({} if vouched is None else {"link_by": vouched})}
+        _put(tx, person, AnnotatorStatus.ACTIVE, now, **told)
     return _value(person)
 
 
@@ -398,7 +414,8 @@ def _put(
 
 def _release(tx: Session, person: AnnotatorRow, states: Sequence[SlotState], now: datetime) -> None:
     """Turn the slots that `person` holds in `states` into leases that have run out."""
-    held = (SlotRow.annotator_id == person.id, SlotRow.state.in_(states))
+    waits = (SlotRow.state != SlotState.LEASED) | (SlotRow.lease_until > LEFT_OUT)
+    held = (SlotRow.annotator_id == person.id, SlotRow.state.in_(states), waits)
     _lock_items(tx, select(SlotRow.stimulus_id).where(*held))
     tx.execute(
         update(SlotRow).where(*held).values(state=SlotState.LEASED, lease_until=now - MOMENT)
@@ -474,4 +491,5 @@ def _value(row: AnnotatorRow) -> Annotator:
         status=AnnotatorStatus(row.status),
         step=Step(row.step),
         seat=row.seat,
+        link_by=row.link_by,
     )

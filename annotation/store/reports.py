@@ -144,6 +144,7 @@ def _annotator_row(
         simulated=person.simulated,
         status=AnnotatorStatus(person.status),
         excluded=votes.excluded if votes else 0,
+        link_by=person.link_by,
         step=Step(person.step),
         completion_code=code if told else None,
         keep_votes=person.keep_votes,

@@ -31,7 +31,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from annotation.design.assignment import Slot, slot_for
+from annotation.design.assignment import LEFT_OUT, Slot, slot_for
 from annotation.domain import (
     Annotator,
     AnnotatorStatus,
@@ -56,7 +56,9 @@ from annotation.store.tables import (
 # Statements on tables cost half of what those on mapped classes do.
 SLOT, PERSON = Table.metadata.tables["slot"], Table.metadata.tables["annotator"]
 SEEN = update(PERSON).values(last_seen=bindparam("now"))
-_SEEN = SEEN.where(PERSON.c.id == bindparam("me")).returning(PERSON.c.status, PERSON.c.step)
+_SEEN = SEEN.where(PERSON.c.id == bindparam("me")).returning(
+    PERSON.c.status, PERSON.c.step, PERSON.c.link_by
+)
 _ITEMS: BindParameter[str] = bindparam("items", expanding=True)
 _LOCK = select(StimulusRow.id).where(StimulusRow.id.in_(_ITEMS)).order_by(StimulusRow.id)
 _LOCK_ALL, _LOCK_SOME = (
@@ -83,7 +85,11 @@ _ROOM = _SLOTS_OF.where(
 ).with_for_update(key_share=True, of=SLOT, skip_locked=True)
 # No equality, by which PostgreSQL would look through the leases of everybody wherever it last saw
 # few of them.
-MY_LEASES = and_(SLOT.c.annotator_id == bindparam("me"), SLOT.c.state.between(LEASED, LEASED))
+MY_LEASES = and_(
+    SLOT.c.annotator_id == bindparam("me"),
+    SLOT.c.state.between(LEASED, LEASED),
+    SLOT.c.lease_until > LEFT_OUT,
+)
 SHOWN = (
     select(
         StimulusRow.id,
@@ -281,11 +287,12 @@ def touch(tx: Session, annotator: Annotator, now: datetime) -> AnnotatorStatus:
 
 
 def here(tx: Session, annotator: Annotator, now: datetime) -> Annotator:
-    """As `touch`: `annotator` with the status and step they have until this transaction ends."""
+    """As `touch`: `annotator` with all that may change, as it is until this transaction ends."""
     row = touched(tx, _SEEN, {"me": annotator.id, "now": now})
     if row is None:
         raise NotFoundError("You are not part of this study (any more). Open its link again.")
-    return replace(annotator, status=AnnotatorStatus(row.status), step=Step(row.step))
+    status, step = AnnotatorStatus(row.status), Step(row.step)
+    return replace(annotator, status=status, step=step, link_by=row.link_by)
 
 
 def touched(tx: Session, seen: ReturningUpdate[Any], binds: Mapping[str, Any]) -> Row[Any] | None:
@@ -364,6 +371,7 @@ def release(
         .where(
             SlotRow.annotator_id == annotator.id,
             SlotRow.state == SlotState.LEASED,
+            SlotRow.lease_until > LEFT_OUT,
             SlotRow.tab == tab,
             SlotRow.stimulus_id.in_(items),
         )

@@ -169,6 +169,7 @@ class AnnotatorRow(Table):
     completion_code: Mapped[str | None] = mapped_column(Word)  # made when they are done first
     created: Mapped[datetime] = mapped_column(UtcDateTime)
     last_seen: Mapped[datetime] = mapped_column(UtcDateTime)
+    link_by: Mapped[str | None] = mapped_column(Text)  # whose link let them in; None once vouched
 
 
 class SessionRow(Table):
@@ -189,6 +190,7 @@ class PersonalLinkRow(Table):
     token_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
     annotator_id: Mapped[str] = mapped_column(ForeignKey("annotator.id"), index=True)
     created: Mapped[datetime] = mapped_column(UtcDateTime)
+    made_by: Mapped[str | None] = mapped_column(Text)  # an account; None: the annotator
 
 
 class SlotRow(Table):

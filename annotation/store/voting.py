@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, bindparam, func, insert, select
+from sqlalchemy import Row, bindparam, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from annotation.design.assignment import Slot, slot_for
+from annotation.design.assignment import LEFT_OUT, Slot, slot_for
 from annotation.domain import (
     Annotator,
     Answer,
@@ -41,6 +41,7 @@ from annotation.store.specs import WRITTEN, settings_in, settings_of
 from annotation.store.tables import (
     CandidateListRow,
     EventRow,
+    SlotRow,
     SourceRow,
     StimulusRow,
     StudyRow,
@@ -74,6 +75,8 @@ _ADD = insert(Table.metadata.tables["vote"])
 def record(tx: Session, annotator: Annotator, answer: Answer, now: datetime) -> VoteReceipt:
     """Store `answer` as counted if the item has a slot for it, else as surplus.
 
+    Of somebody whom a researcher's link let in it is left out, as if they were excluded, until
+    `people.include`: nobody knows who holds such a link, and the slot is others' to fill.
     annotator: as `slots.here` found them in this transaction. The same answer under the same id
     changes nothing and gets the same receipt, also from somebody who may no longer vote: their
     browser then knows that it has arrived.
@@ -96,12 +99,15 @@ def record(tx: Session, annotator: Annotator, answer: Answer, now: datetime) -> 
     if slot is None and status != StudyStatus.CLOSED:
         slot = _taken(tx, annotator, answer.item, slots, now)
     became = VoteStatus.SURPLUS if slot is None else VoteStatus.COUNTED
+    if slot is not None and annotator.link_by is not None:
+        became = VoteStatus.EXCLUDED
+        set_slot(tx, slot, SlotState.LEASED, lease_until=LEFT_OUT)
     given = {"stimulus_id": answer.item, "slot_id": slot, "status": became}
     shown = _Shown(spec=spec, version=version, true_class=true_class)
     vote = _add_vote(tx, annotator, answer, shown, now, **given)
     if spec.extra_vote:
         extra.settle(tx, annotator.study_id, [answer.item], now)
-    return _receipt(tx, vote)
+    return _receipt(tx, vote, annotator)
 
 
 def _slots_for(tx: Session, annotator: Annotator, item: str) -> list[Slot]:
@@ -138,7 +144,10 @@ def _trial(tx: Session, annotator: Annotator, item: str) -> TrialRow:
 def _record_on_trial(
     tx: Session, annotator: Annotator, trial: TrialRow, answer: Answer, now: datetime
 ) -> VoteReceipt:
-    """Store the answer to a trial, as surplus where it has one or the study is closed."""
+    """Store the answer to a trial, as surplus where it has one or the study is closed.
+
+    Also where a researcher's link let them in: what was answered then says nothing of them.
+    """
     study = tx.get_one(StudyRow, trial.study_id)
     true_class, classes, expected = tx.execute(
         select(SourceRow.class_name, CandidateListRow.classes, StimulusRow.expected)
@@ -150,16 +159,17 @@ def _record_on_trial(
     check_answer(spec.kind, classes, answer)
     check_pace(answer, study.version, spec.min_rt_ms)
     late = trial.state == trials.DONE or study.status == StudyStatus.CLOSED
-    status = VoteStatus.SURPLUS if late else VoteStatus.QUALITY
+    left_out = late or annotator.link_by is not None
+    status = VoteStatus.SURPLUS if left_out else VoteStatus.QUALITY
     given = {"stimulus_id": trial.stimulus_id, "trial_id": trial.id, "status": status}
     shown = _Shown(spec=spec, version=study.version, true_class=true_class)
     vote = _add_vote(tx, annotator, answer, shown, now, **given)
     if not late:
         trial.state = trials.DONE
     passed = expected is None or spec.kind.passes(expected, answer.answer)
-    if trial.kind == TrialKind.CATCH and not late and not passed:
+    if trial.kind == TrialKind.CATCH and not left_out and not passed:
         attention.pause_if_failed(tx, annotator, spec, now)
-    return _receipt(tx, vote)
+    return _receipt(tx, vote, annotator)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,11 +208,12 @@ def _add_vote(
     tx.flush()  # what follows goes past the session
     tx.connection().execute(_ADD, row)
     vote = VoteRow(**row)
-    log(tx, VOTED, vote, now, answer=vote.answer, reason=vote.reason, status=vote.status)
+    via = {} if annotator.link_by is None else {"link_by": annotator.link_by}
+    log(tx, VOTED, vote, now, answer=vote.answer, reason=vote.reason, status=vote.status, **via)
     return vote
 
 
-def _receipt(tx: Session, vote: VoteRow) -> VoteReceipt:
+def _receipt(tx: Session, vote: VoteRow, annotator: Annotator) -> VoteReceipt:
     """What the browser is told of a vote, on a trial or not.
 
     Of practice, also the answer. Any other trial counts as far as a browser can see, or its status
@@ -216,6 +227,8 @@ def _receipt(tx: Session, vote: VoteRow) -> VoteReceipt:
     )
     hidden = told is None and vote.status == VoteStatus.QUALITY
     status = VoteStatus.COUNTED if hidden else VoteStatus(vote.status)
+    if annotator.link_by is not None and status == VoteStatus.SURPLUS:
+        status = VoteStatus.EXCLUDED  # as of an item
     return VoteReceipt(id=vote.id, status=status, feedback=told)
 
 
@@ -226,7 +239,7 @@ def _receipt_again(
         raise ConflictError(f"The vote id {answer.id} belongs to somebody else.")
     if (known.trial_id or known.stimulus_id, known.answer) != (answer.item, answer.answer):
         raise ConflictError(f"The vote id {answer.id} was used for another answer; make a new id.")
-    return _receipt(tx, known)
+    return _receipt(tx, known, annotator)
 
 
 def _question(
@@ -267,6 +280,9 @@ def _supersede(tx: Session, vote: VoteRow, until: datetime, now: datetime) -> No
     tx.flush()
     if was == VoteStatus.COUNTED and vote.slot_id is not None:
         set_slot(tx, vote.slot_id, SlotState.LEASED, lease_until=until, tab=vote.tab)
+    elif was == VoteStatus.EXCLUDED:  # left out; others may have taken over since
+        mine = SlotRow.id == vote.slot_id, SlotRow.annotator_id == vote.annotator_id
+        tx.execute(update(SlotRow).where(*mine).values(lease_until=until, tab=vote.tab))
     log(tx, UNDONE, vote, now, status_before=was)
     extra.settle(tx, vote.study_id, [vote.stimulus_id], now)
 

@@ -114,8 +114,12 @@ def examine(
     manifests: Sequence[Path] = (),
     *,
     gold: Path | StringIO | None = None,
+    tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> Examination:
-    """Read and check all that a study would be made of; nothing is stored."""
+    """Read and check all that a study would be made of; nothing is stored.
+
+    tell: called with how many reconstructions have been read, and how many there are.
+    """
     reading = _Reading()
     folders = [f for f in (reading.attempt(partial(read_set, folder)) for folder in sets) if f]
     for path in manifests:
@@ -125,8 +129,10 @@ def examine(
             "A study needs at least one reconstruction set or manifest; got none."
         )
     reading.problems += problems_between(spec, folders)
-    for folder in folders:
-        reading.read_images(folder)
+    images = [(folder, image) for folder in folders for image in folder.images]
+    for done, (folder, image) in enumerate(images):
+        tell(done, len(images))
+        reading.read_image(folder, image)
     reading.notes += notes_on(reading.sights)
     known, remarks = (reading.attempt(partial(read_gold, gold)) if gold else None) or ([], ())
     reading.notes += remarks
@@ -172,9 +178,8 @@ class _Reading:
             self.notes.append(f"{path}: not used are the columns {', '.join(manifest.unused)}.")
         return manifest.sets
 
-    def read_images(self, folder: SetFolder) -> None:
-        for image in folder.images:
-            self.attempt(partial(self._read_pair, folder, image), image.where)
+    def read_image(self, folder: SetFolder, image: SetImage) -> None:
+        self.attempt(partial(self._read_pair, folder, image), image.where)
 
     def _read_pair(self, folder: SetFolder, image: SetImage) -> None:
         left = self.attempt(partial(kept.read_seen, image.original), image.where)

@@ -150,8 +150,7 @@ def come_back(store: Store, link: str, study_id: str | None = None) -> SignedIn:
         annotator = people.link_owner(tx, secret)
         if annotator is None or study_id not in (None, annotator.study_id):
             raise SignInError.of("link")
-        people.note_use(tx, secret, now)
-        return people.open_session(tx, annotator, now)
+        return people.open_session(tx, people.note_use(tx, secret, now), now)
 
     return store.write(open_session)
 

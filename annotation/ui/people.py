@@ -112,7 +112,9 @@ class _People:
         secret = persons.new_link(store, study, person, datetime.now(UTC))
         address = str(request.base_url).rstrip("/") + link_of(secret)
         back = _address(study, person, form)
-        return page("person_link.html", person=person, link=address, back=back, say=PLAIN)
+        told: dict[str, Any] = {"person": person, "link": address, "back": back, "say": PLAIN}
+        told["left_out"] = self.account(request) is not None
+        return page("person_link.html", **told)
 
     def erase(self, request: Request, study: str, form: Fields) -> Response:
         """Take somebody's name out for good; the form says it once more in `typed`."""

@@ -24,6 +24,10 @@ _BY_ITSELF = (
     "Nobody paused them: too many catch trials were failed. Resume lets them go on and fail as "
     "many again."
 )
+_BY_LINK = (
+    "Votes are left out since a personal link that {} made was opened: whoever holds it can answer "
+    "in this name. Include counts them, where there is still room, and those to come."
+)
 _STEPS = {
     Step.CONSENT: "Has not agreed yet.",
     Step.INSTRUCTIONS: "Is reading the instructions.",
@@ -59,6 +63,8 @@ def caught(person: AnnotatorRow) -> str:
 def person_facts(person: AnnotatorRow) -> list[str]:
     """What the status of one person means, and what else is known of them."""
     facts = [_NOTES[person.status], _STEPS.get(person.step, "")]
+    if person.link_by is not None:
+        facts.append(_BY_LINK.format(person.link_by))
     if person.paused_by_itself:
         facts.append(_BY_ITSELF)
     if person.catch_answered:
@@ -77,7 +83,8 @@ def may(person: AnnotatorRow) -> tuple[str, ...]:
     makes_sense = {
         "pause": status is AnnotatorStatus.ACTIVE,
         "resume": status is AnnotatorStatus.PAUSED,
-        "include": status is AnnotatorStatus.EXCLUDED,
+        "include": status is AnnotatorStatus.EXCLUDED
+        or (status is AnnotatorStatus.ACTIVE and person.link_by is not None),
         "let-in": person.step is Step.FAILED and status in _TAKING_PART,
         "exclude": status in _TAKING_PART,
         "link": status is not AnnotatorStatus.ERASED and not person.simulated,

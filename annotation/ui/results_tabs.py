@@ -42,7 +42,10 @@ MANY_AT = 0.005  # shares that are printed alike
 _WORDS_OF = {  # of one vote, of several
     VoteStatus.COUNTED: ("counts", "count"),
     VoteStatus.QUALITY: ("answers a trial, which never counts", "answer trials, which never count"),
-    VoteStatus.EXCLUDED: ("is of somebody who is excluded", "are of somebody who is excluded"),
+    VoteStatus.EXCLUDED: (
+        "is of somebody who is excluded, or came in by a researcher's link",
+        "are of somebody who is excluded, or came in by a researcher's link",
+    ),
     VoteStatus.SURPLUS: ("came when no more were needed",) * 2,
     VoteStatus.SUPERSEDED: (
         "was taken back by whoever gave it",

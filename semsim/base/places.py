@@ -28,11 +28,27 @@ def checkout() -> Path | None:
 
 
 def home() -> Path:
-    """The folder that holds `data` and `checkpoints`; it need not be there yet."""
+    """The folder that holds `data` and `checkpoints`; it need not be there yet.
+
+    Not absolute where the system has none for this user, see `no_home`.
+    """
     named = os.environ.get("SEMSIM_HOME")
     if named:
         return Path(os.path.expanduser(named)).absolute()
-    return checkout() or platformdirs.user_data_path(PROGRAM, appauthor=False)
+    try:
+        return checkout() or platformdirs.user_data_path(PROGRAM, appauthor=False)
+    except RuntimeError:  # nobody knows one
+        return Path(PROGRAM)
+
+
+def no_home() -> str:
+    """Return what to do where the system has no folder for this user's data; "" elsewhere."""
+    if home().is_absolute():
+        return ""
+    return (
+        "The system knows no home folder of this user, so there is none for data. Name one: set "
+        "SEMSIM_HOME to a folder that this user can write."
+    )
 
 
 DATA = home() / "data"

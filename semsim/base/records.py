@@ -56,17 +56,23 @@ def guarded(
 
     A file may come from anybody, and parsers have no error of their own: one raises what it meets.
     What is no file, such as a pipe, which has no end, is not read. told: what is wrong with the
-    file and what to do about it, with the reason at {}.
+    file and what to do about it, with the reason at {}. What no file can bring about, such as a
+    name that is not defined, is raised as it is.
     """
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise raises(f"{path} {told.replace('{}', 'it is no file')}")
+    require_file(path, raises, told)
     try:
         yield
-    except raises:
+    except (raises, NameError, ImportError):
         raise
     except Exception as error:
         why = str(error)[:_LONGEST] or type(error).__name__
         raise raises(f"{path} {told.replace('{}', why)}") from error
+
+
+def require_file(path: Path | str, raises: type[UserError], told: str) -> None:
+    """Raise `raises`, as `guarded` does, for what is no file, such as a pipe."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise raises(f"{path} {told.replace('{}', 'it is no file')}")
 
 
 def check_format(found: object, form: str, where: object, raises: type[UserError]) -> None:

@@ -24,6 +24,7 @@ from pandas.api.types import is_string_dtype, union_categoricals
 
 from semsim.base import UserError
 from semsim.base.alike import alike, firsts, written
+from semsim.base.records import require_file
 from semsim.base.sheets import first_sheet
 from semsim.base.spreadsheet import restored
 
@@ -175,6 +176,7 @@ def read_texts(content: Path | str, wrong: type[UserError], name: str = "The tex
     readers |= {".parquet": _from_parquet, ".xlsx": _from_sheet}
     if ending not in readers:
         raise wrong(f"{path} should be a table: {READ}.")
+    require_file(path, wrong, "is not a readable table: {}.")
     try:
         table = readers[ending](content, path, wrong)
     except FileNotFoundError:
@@ -373,6 +375,7 @@ def read_frame(
     more than `most` rows.
     """
     readers = dict.fromkeys((".csv", ".tsv", ".txt"), _csv_frame) | {".parquet": _parquet_frame}
+    require_file(path, wrong, "is not a readable table: {}.")
     try:
         if path.suffix.lower() not in readers:
             found = whole_texts(path, wrong)

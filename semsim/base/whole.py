@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,9 +18,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from semsim.base import UserError
+
 _LEFT = re.compile(r"\.(?P<name>.+)\.\d+\.\d+\.(?P<what>part|old)")
 _AT_ONCE = 16  # files that are settled at the same time
 _DAY = 24 * 3600.0  # seconds after which nobody is still writing
+LEAST_ROOM = 64 * 2**20  # bytes that are free wherever long work begins
 
 
 @contextmanager
@@ -85,6 +89,25 @@ def whole_folders(*folders: Path, replace: bool = False) -> Iterator[tuple[Path,
     finally:
         for part in parts:
             shutil.rmtree(part, ignore_errors=True)
+
+
+def require_room(*folders: Path) -> None:
+    """Raise `UserError` unless each folder is there or can be made, and can be written.
+
+    For before long work, whose result is lost where it cannot be kept.
+    """
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder) as probe:
+                probe.write(b"1")
+            if shutil.disk_usage(folder).free < LEAST_ROOM:
+                raise OSError(f"less than {LEAST_ROOM // 2**20} MiB are free")
+        except OSError as error:
+            raise UserError(
+                f"{folder} cannot be written ({error.strerror or error}). Nothing was begun: make "
+                "room there, give this user the right to write there, or name another folder."
+            ) from error
 
 
 def sweep(root: Path, age: float = _DAY) -> None:

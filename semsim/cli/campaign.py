@@ -27,7 +27,7 @@ from semsim.cli.options import changes_of, given, settings_of, taking
 from semsim.datasets.on_disk import ROOT
 from semsim.errors import SemsimError, SettingsError
 from semsim.jobs import folders as jobs
-from semsim.jobs.folders import read_job
+from semsim.jobs.folders import go_on, read_job
 from semsim.sets.reader import read_set
 from semsim.targets.train_settings import read_training
 from semsim.terminal import (
@@ -184,7 +184,7 @@ def run_command(
         campaign = change(order.campaign)
         imports = Path.cwd() if has_own(campaign) else None
         order = replace(order, campaign=campaign, imports=imports)
-        outcome = do(queue_campaign(order, order.data / "jobs"))
+        outcome = do(go_on(queue_campaign(order, order.data / "jobs")))
     else:
         typed = given(ctx, order, data="data_dir", retry="retry_failed")
         outcome = do(

@@ -20,6 +20,7 @@ from semsim.importers.findings import Importer, ImportPlan
 from semsim.importers.image_sets import slug
 from semsim.importers.import_folder import Places, carry_out, places_of
 from semsim.importers.recognise import Recognise
+from semsim.importers.uploads import folder_of
 from semsim.judges.shelf import check_classes, classes_of, find_judge
 from semsim.terminal import (
     DATA,
@@ -54,11 +55,11 @@ _DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done
 
 
 def _planned(
-    kind: str, source: Path, name: str, settings: dict[str, Any], as_json: bool
+    kind: str, source: Path, name: str, settings: dict[str, Any], room: Path, as_json: bool
 ) -> ImportPlan:
-    """What importing would do, said on the terminal."""
+    """What importing would do, said on the terminal. room: where an archive is unpacked."""
     with TerminalBar(unit="step") as bar:
-        plan = plan_import(kind, source, name, settings, bar)
+        plan = plan_import(kind, source, name, settings, bar, room)
     show_told(plan.rows(), plan.text(), as_json)
     return plan
 
@@ -120,7 +121,7 @@ def _command(kind: str, importer: Importer | Recognise) -> Callable[..., None]:
         given = {key: value for key, value in settings.items() if value is not None}
         with told_errors():
             called = _checked(slug(source.resolve().stem) if name is None else name)
-            plan = _planned(kind, source, called, given, as_json)
+            plan = _planned(kind, source, called, given, folder_of(data_dir), as_json)
             reader = _judge_of(judge, checkpoints, plan)
             if dry_run:
                 say("Dry run: nothing was written.")

@@ -3,15 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import typer
 
+from semsim.base.whole import require_room
 from semsim.errors import JobError, SettingsError
 from semsim.jobs.folders import Job, read_job, read_order
 from semsim.jobs.terminal import carry_out
+from semsim.progress import Report
 from semsim.terminal import Json, show_told, told_errors
 
 
@@ -23,6 +26,7 @@ class Kind:
     told: that → text.
     rows: what it found → the rows of its tables, for --json; without, it has none.
     state: the file in its folder that is of no use once there is a result.
+    writes: folders it writes to besides its own: a field of its order, or below one, as data/runs.
     exit_code: of what it found, or None where it was stopped; without, 0.
     """
 
@@ -32,6 +36,7 @@ class Kind:
     rows: str = ""
     state: str = ""
     exit_code: str = ""
+    writes: tuple[str, ...] = ()
 
 
 KINDS = {
@@ -41,6 +46,7 @@ KINDS = {
         told="semsim.cli.learn:judged_text",
         rows="semsim.cli.learn:judged_rows",
         state="training.pt",
+        writes=("place.checkpoints",),
     ),
     "learn-study": Kind(
         order="semsim.learning.ablations_run:StudyJob",
@@ -59,18 +65,21 @@ KINDS = {
         work="semsim.split.split_job:do_split",
         told="semsim.cli.split:outcome_text",
         rows="semsim.cli.split:outcome_rows",
+        writes=("place.data",),
     ),
     "federated": Kind(
         order="semsim.federated.comparison_job:FederatedJob",
         work="semsim.federated.comparison_job:do_comparison",
         told="semsim.cli.federated:told",
         rows="semsim.federated.summary:rows_of",
+        writes=("out",),
     ),
     "judge": Kind(
         order="semsim.judges.judge_job:JudgeOrder",
         work="semsim.judges.judge_job:do_judge",
         told="semsim.cli.judge:told",
         state="training.pt",
+        writes=("checkpoints/judges",),
     ),
     "look": Kind(
         order="semsim.importers.import_job:ImportOrder",
@@ -109,6 +118,7 @@ KINDS = {
         work="semsim.campaign.campaign_job:do_campaign",
         told="semsim.cli.campaign:campaign_summary",
         exit_code="semsim.cli.campaign:exit_code",
+        writes=("data/runs",),
     ),
 }
 
@@ -139,10 +149,18 @@ def do(
     order: Any = read_order(asked, resolve_name(kind.order))
     if change is not None:
         order = change(order)
-    outcome = carry_out(asked, partial(resolve_name(kind.work), order, asked.folder))
+    outcome = carry_out(asked, partial(_work, kind, order, asked.folder))
     if outcome is not None:
         if kind.state:
             (asked.folder / kind.state).unlink(missing_ok=True)
         rows = resolve_name(kind.rows)(outcome) if as_json else []
         show_told(rows, resolve_name(kind.told)(outcome), as_json)
     return outcome
+
+
+def _work(kind: Kind, order: Any, folder: Path, report: Report) -> dict[str, Any]:
+    """Do the work of a job, once all that it writes to is found to have rights and room."""
+    parts = (name.partition("/") for name in kind.writes)
+    require_room(folder, *(Path(attrgetter(name)(order), below) for name, _, below in parts))
+    done: dict[str, Any] = resolve_name(kind.work)(order, folder, report)
+    return done

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from semsim.cli.job import do
+from semsim.jobs.folders import go_on
 from semsim.judges.apply import apply_judge
 from semsim.judges.judge_card import card_text, tested
 from semsim.judges.judge_job import JudgeOrder, queue_judge
@@ -45,7 +46,7 @@ def train_command(
     data_dir: DataOption = DATA,
     device: DeviceOption = "auto",
 ) -> None:
-    """Train a judge on pictures clean and spoilt; Ctrl-C leaves it so that it can be resumed."""
+    """Train a judge on pictures clean and spoilt; typed again after Ctrl-C, it goes on."""
     with told_errors():
         order = JudgeOrder(
             name=name,
@@ -56,7 +57,7 @@ def train_command(
             data=data_dir,
             device=device,
         )
-        do(queue_judge(order, data_dir / "jobs"))
+        do(go_on(queue_judge(order, data_dir / "jobs")))
 
 
 @app.command("list")

@@ -6,9 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
+from semsim.base.whole import require_room
 from semsim.cli.job import do
 from semsim.datasets import DATASETS
 from semsim.errors import SettingsError
+from semsim.jobs.folders import go_on
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations import STUDIES, failures, study_plan, study_table, summary
 from semsim.learning.ablations_run import (
@@ -113,7 +115,7 @@ def run_command(
         say(f"{counts_text(counts, kept, wanted)}\nPreset: {wanted}.")
         if controls == START:
             say(f"Control on shuffled votes: {ABSENT[SHUFFLED]}; see --controls.")
-        do(queue_judged(asked, material, place, data_dir / "jobs"), as_json=as_json)
+        do(go_on(queue_judged(asked, material, place, data_dir / "jobs")), as_json=as_json)
 
 
 @app.command("study")
@@ -148,7 +150,7 @@ def study_command(
             controls=controls,
         )
         place = _place(checkpoints, data_dir, metrics, device)
-        do(queue_study(plan, material, place, data_dir / "jobs"), as_json=as_json)
+        do(go_on(queue_study(plan, material, place, data_dir / "jobs")), as_json=as_json)
 
 
 @app.command("leave-out")
@@ -180,7 +182,7 @@ def leave_out_command(
         place = _place(checkpoints, data_dir, metrics, device)
         material = read_materials(labels, votes or ())
         job = queue_leave_out(plan, settings, material, place, data_dir / "jobs")
-        do(job, as_json=as_json)
+        do(go_on(job), as_json=as_json)
 
 
 @app.command("pretrain")
@@ -209,7 +211,7 @@ def pretrain_command(
         source = read_plugin(DATASETS, dataset)
         data = build(DATASETS, source.name, source.settings)
         kept = out.with_suffix(".training.pt")
-        out.parent.mkdir(parents=True, exist_ok=True)
+        require_room(out.parent)
         with TerminalBar(unit="batch") as bar:
             model = pretrain(data("train"), asked, device=device, checkpoint=kept, report=bar)
         tested = goodness_of_start(model, data("test"))

@@ -10,7 +10,7 @@ import typer
 
 from semsim.cli.job import do
 from semsim.cli.options import changes_of, given, taking
-from semsim.jobs.folders import read_job
+from semsim.jobs.folders import go_on, read_job
 from semsim.split.cuts import grid, write_cuts
 from semsim.split.plan import PRESETS, SplitPlace, SplitPlan
 from semsim.split.split_answer import answer_words
@@ -123,7 +123,7 @@ def run_command(
 
     asked = SplitJob(plan=planned(), place=place, workers=workers)
     if job is None:
-        do(queue_split(asked.plan, place, workers), as_json=as_json)
+        do(go_on(queue_split(asked.plan, place, workers)), as_json=as_json)
         return
 
     def again(kept: SplitJob) -> SplitJob:
@@ -157,7 +157,7 @@ def study_command(
         defence_seeds=(0,),
         attack_invalid=True,
     )
-    outcome = do(queue_split(plan, place, workers), as_json=as_json)
+    outcome = do(go_on(queue_split(plan, place, workers)), as_json=as_json)
     if outcome is not None:
         for path in write_cuts(outcome, place.data / "split", plan.name):
             say(f"Wrote {path}")

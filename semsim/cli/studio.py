@@ -2,7 +2,7 @@
 
 import sys
 
-from semsim.base.places import BROUGHT, PROGRAM
+from semsim.base.places import BROUGHT, PROGRAM, no_home
 from semsim.errors import foreign
 
 
@@ -17,4 +17,6 @@ def main() -> None:
         raise
 
     sys.path[:] = [*sys.path[1:], ""]  # a network of one's own is imported from where one is
+    if told := no_home():
+        raise SystemExit(f"Error: {told}")
     front(prog_name=PROGRAM)

@@ -46,8 +46,10 @@ _LONGEST, _DEEPEST = 255, 3000  # bytes of a name, and of all names of a path, o
 _PREFIX = "semsim-unpacked-"
 _ENCRYPTED, _UTF8 = 1, 0x800  # bits of an entry's flags
 _TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz", ".tbz2", ".tar.xz", ".txz", ".tar.lzma")
-_OTHERS = (".7z", ".rar", ".zst", ".lz", ".lz4", ".lzh", ".cab", ".z", ".iso", ".dmg", ".gz", ".xz")
-_OTHERS += (".zipx", ".z01", ".001", ".bz2", ".arj", ".ace", ".wim")
+_OTHERS = (
+    *(".7z", ".rar", ".zst", ".lz", ".lz4", ".lzh", ".cab", ".z", ".iso", ".dmg", ".gz", ".xz"),
+    *(".zipx", ".z01", ".001", ".bz2", ".arj", ".ace", ".wim"),
+)
 _BROKEN = (
     zipfile.BadZipFile,
     tarfile.TarError,

@@ -16,10 +16,12 @@ So a page, a second page and a restarted server all see the same job, and none o
 """
 
 import contextlib
+import filecmp
 import logging
 import os
 import re
 import secrets
+import shutil
 import subprocess
 import sys
 import threading
@@ -227,6 +229,27 @@ def resume(job: Job) -> None:
         for name in ("pid.json", "stop", "stopped.txt", "error.txt", "result.json"):
             (job.folder / name).unlink(missing_ok=True)
         _spawn(job)
+
+
+def go_on(job: Job) -> Job:
+    """Return the earlier job that was asked the same as `job`, which has not begun, else `job`.
+
+    One that was killed or stopped goes on where it was, and `job` goes: what is typed again is one
+    job, not one more beside what is lost. One that failed may have left what cannot be resumed.
+    """
+    for earlier in list_jobs(job.folder.parent, job.kind):
+        waits = state(earlier) in {JobState.LOST, JobState.STOPPED}
+        if waits and earlier.title == job.title and _are_same(job.folder, earlier.folder):
+            shutil.rmtree(job.folder)
+            return earlier
+    return job
+
+
+def _are_same(asked: Path, earlier: Path) -> bool:
+    """Tell whether `earlier` has all that a job was asked, which has not begun."""
+    names = [path.name for path in asked.iterdir() if path.name not in {"spec.json", ".lock"}]
+    _, others, missing = filecmp.cmpfiles(asked, earlier, names, shallow=False)
+    return not others and not missing
 
 
 def request_stop(job: Job) -> None:

@@ -1,6 +1,11 @@
 """Which process runs a job, told apart from any other that gets its number later."""
 
+import contextlib
+import os
+import shutil
+import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -38,3 +43,21 @@ def is_alive(owner: Mapping[str, float] | None) -> bool:
         return same and process.status() not in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
     except (psutil.Error, ValueError, OverflowError):  # none, or somebody else's with the number
         return False
+
+
+def sweep_sockets(folder: Path, age: float = 3600.0) -> None:
+    """Remove what killed processes that had workers left in `folder`, that of temporary files.
+
+    Python makes them a folder `pymp-…` with a socket, which nothing listens at any more. age:
+    seconds since the last change, below which it may just have been made.
+    """
+    try:
+        open_now = {one.laddr for one in psutil.net_connections("unix")}
+    except (psutil.Error, ValueError):  # the system has none, or does not let us look
+        return
+    for found in folder.glob("pymp-*/"):
+        with contextlib.suppress(OSError):  # somebody else's, or gone
+            left, seen = list(found.iterdir()), found.stat()
+            dead = left and all(one.is_socket() and str(one) not in open_now for one in left)
+            if dead and seen.st_uid == os.getuid() and time.time() - seen.st_mtime > age:
+                shutil.rmtree(found)

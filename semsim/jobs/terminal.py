@@ -1,12 +1,15 @@
 """Jobs on a terminal: what is shown while one runs, and what is said where it is stopped."""
 
 import shlex
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from semsim.base.places import PROGRAM
 from semsim.base.whole import sweep
 from semsim.jobs.folders import Job, run_as_job
+from semsim.jobs.owner import sweep_sockets
 from semsim.progress import Report
 from semsim.terminal import TerminalBar, say
 
@@ -18,6 +21,7 @@ def carry_out(job: Job, work: Callable[[Report], dict[str, Any]]) -> dict[str, A
     writers have left in the data folder goes.
     """
     sweep(job.folder.parents[1])
+    sweep_sockets(Path(tempfile.gettempdir()))
     try:
         with TerminalBar(job.title) as show:
             outcome = run_as_job(job.folder, work, also=show)

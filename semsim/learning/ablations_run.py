@@ -1,5 +1,6 @@
 """Trainings that are judged by what they have not seen, and studies of them, as jobs."""
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -14,6 +15,7 @@ from semsim.errors import JobError, TrainingFailedError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
 from semsim.jobs.orders import to_record
+from semsim.jobs.progress_log import read_progress
 from semsim.learning import orders
 from semsim.learning.ablations import (
     STUDIES,
@@ -24,6 +26,7 @@ from semsim.learning.ablations import (
 )
 from semsim.learning.card import NOT_STATED, CardFacts, data_facts, write_card
 from semsim.learning.controls import ALL, check_controls
+from semsim.learning.diagnostics import course
 from semsim.learning.evaluation import (
     BASELINES,
     Judging,
@@ -327,8 +330,16 @@ def queue_study(plan: StudyPlan, material: Material, place: Workplace, root: Pat
 
 
 def do_training(order: TrainingJob, folder: Path, report: Report) -> dict[str, Any]:
-    """What the training's job in `folder` was asked to do."""
-    return train_and_judge(order.asked, material_in(folder), order.place, folder, report)
+    """What the training's job in `folder` was asked to do; its outcome also has its `course`.
+
+    A page draws curves from that: the file of all reports may be very long.
+    """
+    outcome = train_and_judge(order.asked, material_in(folder), order.place, folder, report)
+    kept = []
+    for point in course(read_progress(folder / "progress.jsonl")):
+        values = {name: value for name, value in point.values.items() if math.isfinite(value)}
+        kept.append({"done": point.done, "total": point.total, "values": values})
+    return {**outcome, "course": kept}
 
 
 def do_study(order: StudyJob, folder: Path, report: Report) -> dict[str, Any]:

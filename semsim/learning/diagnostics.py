@@ -11,7 +11,10 @@ import numpy as np
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from semsim.progress import Progress
+
 _AT_ONCE = 1024  # triplets whose features are gathered together
+_CURVE_POINTS = 600  # more than a curve has pixels
 _SAME = 1e-3  # share of the margin below which a loss is "exactly the margin" and a distance 0
 
 
@@ -160,6 +163,24 @@ def warnings_about(records: Sequence[EpochRecord], margin: float) -> tuple[str, 
             "triplets; guessing gives 50%. This SemSim says nothing about new images."
         )
     return tuple(found)
+
+
+def course(history: Sequence[Progress]) -> list[Progress]:
+    """Return the reports that a training's curves are drawn from: batches, then ends of epochs.
+
+    Batches are thinned to `_CURVE_POINTS`. What a stop undid and a resume did again is there once.
+    """
+    batches: list[Progress] = []
+    ends: dict[int, Progress] = {}
+    for point in history:
+        if "d_plus" in point.values:
+            ends[round(point.values["epoch"])] = point
+        elif "loss" in point.values:
+            while batches and batches[-1].done >= point.done:
+                batches.pop()
+            batches.append(point)
+    step = -(-len(batches) // _CURVE_POINTS) or 1
+    return [*batches[::step], *(ends[epoch] for epoch in sorted(ends))]
 
 
 def last_by_epoch(values: Sequence[Mapping[str, float]]) -> list[Mapping[str, float]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -126,10 +126,10 @@ def absolute(weights: str) -> str:
     return weights if weights in (SCRATCH, IMAGENET) else str(Path(weights).resolve())
 
 
-def starts(folder: Path) -> dict[str, str]:
+def starts(folder: Path, tell: Callable[[str], None] = log.warning) -> dict[str, str]:
     """Files of weights in `folder` by name, with what each says of itself, such as its network.
 
-    One of ours that cannot be read is left out and named in the log.
+    `tell` is called with a sentence on each of ours that cannot be read and is left out.
     """
     files = (
         path
@@ -141,7 +141,7 @@ def starts(folder: Path) -> dict[str, str]:
         try:
             found[path.name] = _says(path)
         except WeightsError as error:
-            log.warning("Weights are left out: %s", error)
+            tell(f"Left out: {error}")
     return found
 
 
@@ -180,9 +180,10 @@ def _read(backbone: str, weights: str) -> Mapping[str, Tensor]:
     import torch
     from safetensors.torch import load_file
 
+    public = _imagenet(backbone) if weights == IMAGENET else None
     with guarded(weights, WeightsError):
-        if weights == IMAGENET:
-            return dict(_imagenet(backbone).get_state_dict(progress=False, check_hash=True))
+        if public is not None:
+            return dict(public.get_state_dict(progress=False, check_hash=True))
         if weights.endswith(".safetensors"):
             return load_file(weights)
         return dict(torch.load(weights, weights_only=True, map_location="cpu"))

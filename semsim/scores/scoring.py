@@ -35,7 +35,7 @@ from semsim.images import read_images, size_words
 from semsim.kept.extras import arrow
 from semsim.kept.keys import key_of
 from semsim.kept.versions import software_versions
-from semsim.metrics import Judge, Metric, Pairs, Reference, Resources, Scores, find_metric
+from semsim.metrics import Judge, Metric, Pairs, Reference, Resources, find_metric
 from semsim.metrics.base import PART, judged, settings_of
 from semsim.progress import Progress, Report, silent
 from semsim.sets.reader import ReconstructionSet, read_set
@@ -152,10 +152,13 @@ def score_sets(
     Raises `UnknownNameError` for a name no metric has, `DataError` for an image file that is gone.
     """
     keep_freed_memory()
-    total = len(sets) * len(names)
-    report(Progress(0, total, "looking for what is known"))
-    hashes = _hashes(sets)
     done = 0
+
+    def tell(note: str) -> None:
+        report(Progress(done, len(sets) * len(names), note))
+
+    tell("looking for what is known")
+    hashes = _hashes(sets)
     for metrics in _side_by_side([_metric(name) for name in names], resources):
         todo = _unknown(metrics, sets, hashes, resources, folder)
         titles = metrics[0].spec.title if len(metrics) == 1 else f"{len(metrics)} metrics"
@@ -164,15 +167,14 @@ def score_sets(
         heavy = _has_weights(metrics[0], resources)
         # Those of most sets are those of the set before.
         originals = lru_cache(maxsize=_PARTS_KEPT if heavy else 1)(read_images)
-        work = partial(
-            _judge_set, judges=judges, resources=resources, originals=originals, in_parts=heavy
-        )
+        work = partial(_judge_set, judges=judges, resources=resources, originals=originals)
+        work = partial(work, tell=tell if heavy else None)
         n = 1 if heavy else cores()
         with closing(_each(work, todo, n)) as finished:
             for model, n in finished:
                 done += n
-                report(Progress(done, total, f"{titles}: {model}"))
-        report(Progress(done, total, titles))
+                tell(f"{titles}: {model}")
+        tell(titles)
     return _read_scores(sets, names, resources, folder, hashes)
 
 
@@ -362,18 +364,21 @@ def _judge_set(
     judges: Mapping[Metric, Callable[[], Judge]],
     resources: Resources,
     originals: Callable[[tuple[Path, ...]], Tensor],
-    in_parts: bool,
+    tell: Callable[[str], None] | None,
 ) -> tuple[str, int]:
-    """Keep the scores of one set by each metric; the set's model, and how many were kept."""
+    """Keep one set's scores; its model, and how many. tell: called of each part, if in parts."""
     all_of = cache(lambda reference: [read_pairs(referenced(one.pairs, reference), originals)])
 
     def parts(reference: Reference) -> Iterable[Pairs]:
-        pairs = referenced(one.pairs, reference)
-        return read_parts(pairs, originals, PART) if in_parts else all_of(reference)
+        if tell is None:
+            yield from all_of(reference)
+            return
+        for n, part in enumerate(read_parts(referenced(one.pairs, reference), originals, PART)):
+            tell(f"{one.model}, image {n * PART + 1:,} of {len(one.pairs):,}")
+            yield part
 
     for metric, path in wanted.items():
-        work = partial(_scores_of, judges[metric], parts, metric)
-        table = _judged(metric, one, work, resources)
+        table = _judged(metric, one, judges[metric], parts, resources)
         with whole(path) as part:
             table.to_parquet(part, index=False)
     return one.model, len(wanted)
@@ -394,19 +399,16 @@ def _each(
             threads.shutdown(cancel_futures=True)
 
 
-def _scores_of(
-    loaded: Callable[[], Judge], parts: Callable[[Reference], Iterable[Pairs]], metric: Metric
-) -> Scores:
-    spec = metric.spec
-    return judged(loaded(), parts(spec.reference), spec)
-
-
 def _judged(
-    metric: Metric, one: PairSet, judge: Callable[[], Scores], resources: Resources
+    metric: Metric,
+    one: PairSet,
+    loaded: Callable[[], Judge],
+    parts: Callable[[Reference], Iterable[Pairs]],
+    resources: Resources,
 ) -> pd.DataFrame:
     """The scores of one set, or an empty table that says why it cannot be judged."""
     try:
-        scores = judge()
+        scores = judged(loaded(), parts(metric.spec.reference), metric.spec)
     except (DataError, WeightsError) as error:
         table = pd.DataFrame({"image_id": [], "value": []})
         again = isinstance(error, WeightsError | PictureError)  # no word of the images, as the key

@@ -29,6 +29,7 @@ from semsim.learning.splits import (
     parse_hold_out,
 )
 from semsim.learning.triplets import is_simulated, take_stock
+from semsim.progress import Progress
 from semsim.ui import (
     ScienceContext,
     jobpanel,
@@ -263,7 +264,8 @@ def draw(context: ScienceContext, job: Job | None) -> list[Any]:
             learn_files.offered(Path(found["checkpoint"]), Path(context.checkpoints)),
         )
         verdict = learn_view.verdict_html(found)
-    curves = joined(svg(one) for one in learn_view.charts(jobs.history(job)))
+    told = [Progress(**one) for one in jobs.result(job)["course"]] if is_done else jobs.history(job)
+    curves = joined(svg(one) for one in learn_view.charts(told))
     return [verdict, curves, result, gr.Button(visible=is_done)]
 
 

@@ -100,9 +100,12 @@ def settings_of(preset: str, values: Sequence[Any], checkpoints: Path) -> TrainS
 
 
 def starts_offered(checkpoints: Path) -> Any:
-    """An update of the dropdown of weights: the files there are now."""
-    files = [(f"{name} ({says})", name) for name, says in starts(checkpoints).items()]
-    return gr.Dropdown(choices=[*_NO_FILE, *files])
+    """An update of the dropdown of weights: the files there are now, and which cannot be read."""
+    broken: list[str] = []
+    found = starts(checkpoints, broken.append)
+    files = [(f"{name} ({says})", name) for name, says in found.items()]
+    told = " ".join(filter(None, (FIELDS["weights"].metadata["text"], *broken)))
+    return gr.Dropdown(choices=[*_NO_FILE, *files], info=told or None)
 
 
 def _start(chosen: str, checkpoints: Path) -> str:

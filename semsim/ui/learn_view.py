@@ -10,7 +10,7 @@ from semsim.learning import PRESETS
 from semsim.learning.advice import expectation
 from semsim.learning.card import HEADS, table_rows
 from semsim.learning.controls import verdict_of
-from semsim.learning.diagnostics import last_by_epoch
+from semsim.learning.diagnostics import course, last_by_epoch
 from semsim.learning.evaluation import auc_of
 from semsim.learning.orders import Facts
 from semsim.learning.shuffles import SHUFFLED
@@ -25,7 +25,6 @@ from semsim.ui.markup import pieces
 
 _HTML = pieces("learn.html")
 _SHOWN_IDS = 12  # originals named in a list before the rest is only counted
-_CURVE_POINTS = 600  # more than a curve has pixels
 _STATE_WORDS = {
     JobState.QUEUED: "waiting",
     JobState.RUNNING: "running",
@@ -136,7 +135,7 @@ def charts(history: Sequence[Progress]) -> list[Chart]:
 
 def loss_chart(history: Sequence[Progress]) -> Chart:
     """The loss of each batch against epochs."""
-    points = _thinned(_own_course(history))
+    points = [p for p in course(history) if "d_plus" not in p.values]
     curve = Curve(
         name="of a batch",
         x=[p.values["epoch"] for p in points],
@@ -226,23 +225,6 @@ def _training(row: TrainingRow) -> list[str]:
         row.result.get("split", {}).get("hold_out", ""),
         *cells,
     ]
-
-
-def _own_course(history: Sequence[Progress]) -> list[Progress]:
-    """Reports of batches, without what a stop undid and a resume did again."""
-    course: list[Progress] = []
-    for point in history:
-        if "loss" not in point.values or "d_plus" in point.values:
-            continue
-        while course and course[-1].done >= point.done:
-            course.pop()
-        course.append(point)
-    return course
-
-
-def _thinned(points: list[Progress]) -> list[Progress]:
-    step = -(-len(points) // _CURVE_POINTS) or 1
-    return points[::step]
 
 
 def _highest(epochs: Sequence[Mapping[str, float]]) -> float:

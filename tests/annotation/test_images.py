@@ -122,3 +122,9 @@ def test_pictures_survive_a_power_cut_before_a_study_has_them(tmp_path, monkeypa
     assert {one.stat().st_ino for one in found} <= settled
     keep_all(tmp_path / "none", [])
     assert not (tmp_path / "none").exists()
+
+
+def test_a_pipe_with_the_name_of_a_picture_keeps_nobody_waiting(tmp_path):
+    os.mkfifo(tmp_path / "a.png")
+    with pytest.raises(StudyError, match="it is no file"):
+        read_pixels(tmp_path / "a.png")

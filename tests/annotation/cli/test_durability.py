@@ -1,11 +1,19 @@
 """Backing up and restoring from the command line."""
 
+import os
+import shutil
 import sqlite3
-from contextlib import closing
+import tempfile
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from annotation.cli.main import app
 from annotation.store.backup import backups
+
+NOBODY = 65534  # a user who owns nothing
 
 
 @pytest.fixture
@@ -53,3 +61,42 @@ def test_mistakes_are_explained_and_fail(run, tmp_path):
         done = run(*arguments)
         assert (done.exit_code, message in done.output) == (2, True), done.output
     assert list(tmp_path.iterdir()) == []
+
+
+@contextmanager
+def read_only(folder):
+    """Nobody in this process can write in the folder, whoever runs the tests."""
+    folder.chmod(0o555)
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+        folder.chmod(0o755)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights are those of a POSIX system")
+@pytest.mark.parametrize("in_use", [False, True])
+def test_a_folder_that_cannot_be_written_is_read_and_backed_up(labelled, in_use):
+    """As archived data are, also where a server has left what it wrote last beside the file."""
+    with tempfile.TemporaryDirectory() as given, ExitStack() as server:
+        Path(given).chmod(0o755)  # tmp_path lies below a folder of its owner's alone
+        there, out = Path(given, "data"), Path(given, "out")
+        out.mkdir(mode=0o777)
+        out.chmod(0o777)
+        shutil.copytree(labelled, there)
+        if in_use:
+            writing = server.enter_context(closing(sqlite3.connect(there / "studies.db")))
+            writing.execute("UPDATE study SET name = 'later'")
+            writing.commit()
+        with read_only(there):
+            where = ["--data-dir", str(there)]
+            listed = CliRunner().invoke(app, ["studies", *where])
+            made = CliRunner().invoke(app, ["backup", "--out", str(out / "mine.db"), *where])
+        assert listed.exit_code == 0, listed.output
+        assert ("later" if in_use else "demo") in listed.output
+        assert made.exit_code == 0, made.output
+        assert n_votes(out / "mine.db") == 4

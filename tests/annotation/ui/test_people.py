@@ -10,8 +10,9 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from made_ballots import random_votes
 from made_results import SCIENCE, Page
-from study_factory import answer_all, joined
+from study_factory import START, answer_all, answer_to, joined
 
+from annotation.domain import VoteStatus
 from annotation.store.tables import EventRow
 from annotation.study import labelling, participants
 from annotation.ui import people
@@ -118,7 +119,7 @@ def test_whoever_has_lost_their_link_gets_a_new_one(client, store, study):
     told = client.post(f"{PAGE}/{study.id}/link", data={"person": "Ada"})
     (link,) = re.findall(r"http://testserver(/me/[-\w]+)<", told.text)
     assert "Only this computer" not in told.text
-    assert labelling.come_back(store, link).annotator == ada
+    assert labelling.come_back(store, link).annotator.id == ada.id
     events = store.read(lambda tx: tx.query(EventRow).filter_by(kind="link_made").all())
     assert [one.annotator_id for one in events] == [ada.id]
     here = TestClient(client.app, base_url="http://127.0.0.1:7860")
@@ -128,6 +129,50 @@ def test_whoever_has_lost_their_link_gets_a_new_one(client, store, study):
     (erased,) = participants.list_people(store, study.id)
     assert "/link" not in shown(client, study, person=erased.name)
     assert client.post(f"{PAGE}/{study.id}/link", data={"person": erased.name}).status_code == 409
+
+
+def test_votes_through_a_link_of_a_researcher_are_left_out_until_they_are_included(
+    client, store, study
+):
+    """Whoever holds the link can answer in that name, and others fill the slots meanwhile."""
+    ada, ben, cleo = joined(store, study, "Ada", "Ben", "Cleo")
+    told = client.post(f"{PAGE}/{study.id}/link", data={"person": "Ada"})
+    assert "their votes are left out until you press Include" in told.text
+    (link,) = re.findall(r"http://testserver(/me/[-\w]+)<", told.text)
+    answer_all(store, ada, n=1)
+    assert labelling.progress(store, study.id).coverage == [7, 1, 0]
+    came = labelling.come_back(store, link).annotator
+    given = answer_all(store, came)
+    assert {one.status for one in given} == {VoteStatus.EXCLUDED}
+    assert len(given) == 7
+    assert answer_all(store, came) == []
+    assert labelling.progress_of(store, came).over
+    assert labelling.progress(store, study.id).coverage == [7, 1, 0]
+    page = shown(client, study, person="Ada")
+    assert "1 + 7 excluded" in str(Page(page))
+    assert "a personal link that Rosa made was opened" in page
+    events = store.read(lambda tx: tx.query(EventRow).filter_by(kind="vote").all())
+    assert [one.data.get("link_by") for one in events] == [None] + ["Rosa"] * 7
+
+    item = labelling.undo(store, came, given[0].id, START).item  # and is given again
+    labelling.vote(store, came, answer_to(item, "none"), START)
+    (free,) = labelling.next_items(store, ben, "tab", 1, START)
+    labelling.vote(store, ben, answer_to(free.item, "none"), START)
+    participants.pause(store, study.id, "Ada", datetime.now(UTC))
+    participants.resume(store, study.id, "Ada", datetime.now(UTC))
+    assert answer_all(store, came) == []
+
+    client.post(f"{PAGE}/{study.id}/include", data={"person": "Ada"})
+    assert labelling.progress(store, study.id).coverage == [0, 7, 1]
+    assert "Rosa" not in shown(client, study, person="Ada")
+    assert labelling.come_back(store, link).annotator.link_by is None
+    assert answer_all(store, cleo)
+
+
+def test_a_link_of_ones_own_leaves_no_vote_out(store, study):
+    (ada,) = joined(store, study, "Ada")
+    came = labelling.come_back(store, labelling.new_link(store, ada)).annotator
+    assert {one.status for one in answer_all(store, came)} == {VoteStatus.COUNTED}
 
 
 def test_what_an_exclusion_would_do_is_shown_before_it(client, store, study):

@@ -112,3 +112,10 @@ def test_the_semsim_that_comes_along_is_put_there_once(installed, tmp_path):
     (home / "checkpoints/demo.safetensors").unlink()
     asked("settle()", python=installed, SEMSIM_HOME=str(home))
     assert list((home / "checkpoints").iterdir()) == []
+
+
+def test_a_user_whom_the_system_does_not_know_is_told_to_name_a_folder(installed, tmp_path):
+    unknown = "(setattr(__import__('pwd'), 'getpwuid', {}.__getitem__), os.environ.pop('HOME', 0))"
+    told = asked(f"{unknown} and no_home()", installed, XDG_DATA_HOME="")
+    assert "set SEMSIM_HOME" in told
+    assert asked(f"{unknown} and no_home()", installed, SEMSIM_HOME=str(tmp_path)) == ""

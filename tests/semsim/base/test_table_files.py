@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -222,3 +224,11 @@ def test_what_is_called_a_sheet_and_is_none_is_refused(tmp_path):
 )
 def test_yes_and_no_in_words_and_numbers(cell, said):
     assert truth(cell) is said
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.xlsx", "a.parquet"])
+def test_a_pipe_with_the_name_of_a_table_keeps_nobody_waiting(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    for read in (read_table, lambda path: read_frame(path, DataError)):
+        with pytest.raises(DataError, match="it is no file"):
+            read(tmp_path / name)

@@ -4,7 +4,9 @@ import threading
 
 import pytest
 
+from semsim.base import UserError
 from semsim.base.whole import (
+    require_room,
     sweep,
     whole,
     whole_folder,
@@ -188,3 +190,11 @@ def test_a_writer_that_breaks_leaves_nothing_and_changes_nothing(tmp_path, kind)
         write_either(tmp_path / "one", kind, "half")
     assert (tmp_path / "one").read_text() == "old"
     assert list(tmp_path.iterdir()) == [tmp_path / "one"]
+
+
+def test_a_folder_that_cannot_be_written_is_named_before_work_begins(tmp_path):
+    require_room(tmp_path / "new/below")
+    assert list((tmp_path / "new/below").iterdir()) == []
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=r"file/below cannot be written .*name another folder"):
+        require_room(tmp_path, tmp_path / "file/below")

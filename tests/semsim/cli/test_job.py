@@ -4,13 +4,19 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import get_type_hints
 
+import pandas as pd
 import pytest
 import torch
 from helpers import ROOT, limit, until
 from made_judged import judged_labels
 from typer.testing import CliRunner
 
+from semsim.cli.job import KINDS
 from semsim.cli.main import app
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import JobState
@@ -20,6 +26,11 @@ from semsim.learning.session import STATE_FILE
 @pytest.fixture(scope="module")
 def labels(tmp_path_factory):
     return judged_labels(tmp_path_factory.mktemp("toy"), originals=6)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    order: str
 
 
 def run(*words):
@@ -71,3 +82,45 @@ def test_a_kind_that_nothing_carries_out_is_named(tmp_path):
     refused = run("job", job.folder)
     assert refused.exit_code == 2
     assert "is a job of the kind 'nonsense'; known: campaign," in " ".join(refused.stderr.split())
+
+
+def test_where_a_result_cannot_go_nothing_is_begun(labels, tmp_path):
+    """Else it would be noticed after hours of training."""
+    labels.to_parquet(tmp_path / "labels.parquet")
+    (tmp_path / "taken").touch()
+    where = ["--checkpoints", tmp_path / "taken/below", "--data-dir", tmp_path / "data"]
+    words = ["learn", "run", "--labels", tmp_path / "labels.parquet", "--name", "mine"]
+    refused = run(*words, "--preset", "small:backbone=lenet,epochs=1", *where, "--device", "cpu")
+    assert refused.exit_code == 2
+    assert "taken/below cannot be written" in " ".join(refused.stderr.split())
+    (job,) = jobs.list_jobs(tmp_path / "data" / "jobs", "learn")
+    assert jobs.state(job) is JobState.FAILED
+    assert not (job.folder / STATE_FILE).exists()
+
+
+def test_all_that_a_job_writes_to_is_a_field_of_its_order():
+    for kind in KINDS.values():
+        for name in kind.writes:
+            order = resolve_name(kind.order)
+            for field in name.partition("/")[0].split("."):
+                order = get_type_hints(order)[field]
+            assert order is Path
+
+
+def test_what_is_typed_again_is_one_job(tmp_path):
+    """What was killed ends as lost once: the same work goes on in its folder."""
+
+    def asked(order="a", rows=(1,)):
+        table = pd.DataFrame({"n": rows})
+        order = Asked(order=order)
+        return jobs.create(tmp_path, kind="k", title="T", order=order, files={"t.parquet": table})
+
+    first = asked()
+    assert jobs.go_on(asked()).id != first.id  # it waits for its turn
+    for job in jobs.list_jobs(tmp_path, "k"):
+        jobs.request_stop(job)
+    again = asked()
+    assert jobs.go_on(again).id != again.id
+    assert not again.folder.exists()
+    for other in (asked("b"), asked(rows=(2,))):
+        assert jobs.go_on(other) == other

@@ -4,10 +4,13 @@ import json
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 from datetime import datetime
+from pathlib import Path
 
 import pandas as pd
 import psutil
@@ -19,7 +22,7 @@ from semsim.base.whole import write_json
 from semsim.errors import DataError, JobError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import JobState
-from semsim.jobs.owner import owner_now
+from semsim.jobs.owner import owner_now, sweep_sockets
 from semsim.progress import Progress
 
 # A command such as `python -m semsim` runs; its first argument says what becomes of it.
@@ -469,3 +472,20 @@ def test_how_long_a_job_took_is_known_without_reading_all_that_it_reported(make,
     (job.folder / "progress.jsonl").write_text(line * 50_000)
     monkeypatch.setattr(jobs, "read_progress", lambda path: pytest.fail("all of it was read"))
     assert jobs.seconds_taken(job) is not None
+
+
+def test_sockets_of_killed_processes_go_and_others_stay():
+    with tempfile.TemporaryDirectory() as room, socket.socket(socket.AF_UNIX) as listening:
+        for name in ("pymp-dead", "pymp-live", "pymp-young", "pymp-empty", "other-dead"):
+            Path(room, name).mkdir()
+        listening.bind(f"{room}/pymp-live/s")
+        listening.listen()
+        for name in ("pymp-dead", "pymp-young", "other-dead"):
+            with socket.socket(socket.AF_UNIX) as gone:
+                gone.bind(f"{room}/{name}/s")
+        for path in Path(room).iterdir():
+            if path.name != "pymp-young":
+                os.utime(path, (0, 0))
+        sweep_sockets(Path(room))
+        left = sorted(path.name for path in Path(room).iterdir())
+        assert left == ["other-dead", "pymp-empty", "pymp-live", "pymp-young"]

@@ -13,6 +13,7 @@ from semsim.cli.main import app
 from semsim.datasets.symbols import Symbols
 from semsim.errors import DataError, SettingsError, WeightsError
 from semsim.images import to_uint8
+from semsim.jobs import folders as jobs
 from semsim.judges.apply import apply_judge
 from semsim.judges.judge_job import JudgeOrder, do_judge, queue_judge, seed_of
 from semsim.judges.shelf import find_judge, judge_path, judges
@@ -191,3 +192,17 @@ def test_a_semsim_called_as_a_judge_does_not_stand_for_it(tmp_path):
     for path in (tmp_path / "mine.safetensors", judge):
         path.write_bytes(b"")
     assert find_classifier("mine", resources) == judge
+
+
+def test_the_command_typed_again_goes_on_with_its_job(tmp_path):
+    asked = order(tmp_path, "mine")
+    root = tmp_path / "jobs"
+    stopped = queue_judge(asked, root)
+    jobs.request_stop(stopped)
+    words = ["judge", "train", "--dataset", asked.dataset, "--name", "mine"]
+    words += ["--train", "epochs=1,lr=0.05", "--device", "cpu"]
+    words += ["--checkpoints", str(tmp_path), "--data-dir", str(tmp_path)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    (job,) = jobs.list_jobs(root)
+    assert (job.id, jobs.state(job)) == (stopped.id, jobs.JobState.DONE)

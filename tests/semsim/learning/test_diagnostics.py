@@ -9,12 +9,14 @@ from semsim.learning.diagnostics import (
     EpochRecord,
     auc,
     best_epoch,
+    course,
     distances,
     last_by_epoch,
     reason_to_stop,
     triplet_distances,
     warnings_about,
 )
+from semsim.progress import Progress
 
 GOOD = {"epoch": 3, "loss": 0.2, "d_plus": 1.0, "d_minus": 3.0, "violated": 0.1, "norm": 5.0}
 
@@ -124,3 +126,12 @@ def test_distances_of_many_triplets_are_those_of_all_at_once(monkeypatch):
     assert torch.equal(parts.plus, whole.plus)
     assert torch.equal(parts.minus, whole.minus)
     assert parts.norm == whole.norm
+
+
+def test_the_course_of_a_training_is_thinned_and_has_each_epoch_once():
+    batches = [Progress(i, 9999, "e", {"epoch": i / 10, "loss": 1.0}) for i in range(1, 9999)]
+    ends = [Progress(i, 9999, "end", {"epoch": i, "loss": 1.0, "d_plus": 2.0}) for i in (1, 2, 2)]
+    found = course([Progress(0, 9999, "begins"), *batches, *ends])
+    assert 300 <= len(found) - 2 <= 600
+    assert found[-2:] == ends[:2]
+    assert course(found) == found

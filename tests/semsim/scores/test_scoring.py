@@ -292,7 +292,9 @@ def test_a_network_sees_a_set_in_parts_and_gives_the_same_scores(
 
     monkeypatch.setattr("semsim.scores.scoring.read_images", read)
     monkeypatch.setattr("semsim.scores.scoring.PART", 2)
-    parts = score_sets(sets, names, resources, tmp_path / "parts")
+    told = []
+    parts = score_sets(sets, names, resources, tmp_path / "parts", told.append)
+    assert any(one.note.endswith("image 3 of 5") for one in told)
     assert parts.refused == whole.refused == {}
     for name in names:
         first, second = (

@@ -465,3 +465,18 @@ def test_an_address_holds_every_choice():
     query = dict(pair.split("=") for pair in asked.to(metric="x").partition("?")[2].split("&"))
     assert query == {"study": "1", "tab": "metric", "model": "a%0Ab", "metric": "x"}
     assert asked_in({"study": "1", "unknown": "x", "at": "no"}).start == 0
+
+
+def test_a_broken_table_of_scores_is_named_and_takes_the_page_from_nobody(small_context):
+    own = small_context.data / "scores/own"
+    own.mkdir(parents=True, exist_ok=True)
+    (own / "x.parquet").write_bytes(b"PAR1 broken")
+    try:
+        client = client_of(small_context, in_hand=lambda request: "1")
+        shown = client.get("/studio/compare?tab=answer")
+        assert shown.status_code == 200
+        panels = [part(client, "panel", tab=tab) for tab in TABS]
+        assert any("x.parquet" in text for text in (shown.text, *panels))
+    finally:
+        (own / "x.parquet").unlink()
+        stop_all(small_context)

@@ -5,10 +5,12 @@ from dataclasses import replace
 import gradio as gr
 import pandas as pd
 import pytest
+import torch
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from helpers import ended
 from made_judged import QUICK, finished_training, judged_labels, judged_votes
+from safetensors.torch import save_file
 
 from semsim.base.records import write_record
 from semsim.base.whole import write_json
@@ -24,6 +26,7 @@ from semsim.learning.ablations_run import (
 )
 from semsim.learning.card import FORMAT, card_paths, read_card
 from semsim.learning.card_promoted import promoted
+from semsim.learning.initial import START as START_FORMAT
 from semsim.learning.orders import Order
 from semsim.learning.splits import HoldOut
 from semsim.metrics.provenance import read_training
@@ -279,6 +282,8 @@ def test_a_training_started_on_the_page_ends_in_a_checkpoint(page, context):
     assert promoted(context.checkpoints) == "mine"
     assert ">done<" in shown["learn-trainings"]
     assert shown["learn-curves"].count("<svg") == 3
+    (job.folder / "progress.jsonl").write_text("")  # which may be very long
+    assert learn.draw(context, job)[1] == shown["learn-curves"]
     assert "d+ held out" in shown["learn-curves"]
     assert "all originals together" in shown["learn-curves"]
     training = read_training(context.checkpoints / "mine.safetensors")
@@ -379,3 +384,15 @@ def test_only_a_finished_training_is_promoted(context, tables):
         assert not asks
     assert not any(learn.draw(context, one)[-1].visible for one in (job, None))
     assert promoted(context.checkpoints) is None
+
+
+def test_a_broken_start_is_named_and_takes_the_page_from_nobody(context, page):
+    blocks, _, [(load, outputs)] = page
+    facts = {"format": START_FORMAT, "config": "{}"}
+    context.checkpoints.mkdir(exist_ok=True)
+    save_file({"a": torch.zeros(1)}, context.checkpoints / "x.safetensors", metadata=facts)
+    shown = dict(zip([output.elem_id for output in outputs], load(), strict=True))
+    assert "x.safetensors" in shown["learn-weights"].info
+    assert "x.safetensors" not in str(shown["learn-weights"].choices)
+    client = TestClient(gr.mount_gradio_app(FastAPI(), blocks, path="/train"))
+    assert client.get("/train/").status_code == 200
