@@ -8,6 +8,7 @@ from semsim.analysis.evidence import TARGET
 from semsim.words import target_words
 
 NONE = "–"
+LACKING = f" {NONE}: the study has no score by that metric."
 _MOST = 6  # decimals at most: what is nearer to 1 may be read as 1
 
 

@@ -14,6 +14,7 @@ from semsim.registry import unknown
 from semsim.reporting.canvas import SIMULATED
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import (
+    LACKING,
     NONE,
     number,
     p_value,
@@ -72,8 +73,7 @@ def table1(analyses: Sequence[Analysis]) -> Table:
     """The form of the paper's Table 1: data sets as rows, metrics as columns.
 
     Each data set has four lines: |ρ| and |τ| as the paper prints them, the best in bold, and
-    under each the signed value with its 95 % interval over models. Studies of simulated votes are
-    named.
+    under each the signed value with its 95 % interval over models. Simulated votes are named.
     """
     return _marked(_table1(analyses), analyses)
 
@@ -97,9 +97,7 @@ def _table1(analyses: Sequence[Analysis]) -> Table:
     words = {(one.evidence.name, one.settings.headline): one.score_title for one in analyses}
     lines: list[list[str]] = []
     best: set[tuple[int, int]] = set()
-    lacking = ""
     for key, part in frame.groupby(["study", "dataset", "rule"], sort=False, dropna=False):
-        lacking = _LACKING if len(part) < len(titles) else lacking
         rows = {str(row["metric"]): row for _, row in part.iterrows()}
         study, dataset, rule = (str(name) for name in key)
         named = [study, dataset, words[study, rule], _n_range(part["n"])]
@@ -121,9 +119,9 @@ def _table1(analyses: Sequence[Analysis]) -> Table:
         caption=(
             "Absolute rank correlations over models as in Table 1 of the paper, Spearman's |ρ| "
             "and Kendall's |τ-b|; marked is the metric that agrees best, which is not one that "
-            "ranks backwards; below each the signed value, positive "
-            "where the metric agrees with people, with its 95 % interval over models: of ρ after "
-            f"Bonett and Wright, of τ by its score.{lacking}"
+            "ranks backwards; below each the signed value, positive where the metric agrees with "
+            "people, with its 95 % interval over models: of ρ after Bonett and Wright, of τ by "
+            f"its score.{LACKING if 4 * len(frame) < len(titles) * len(lines) else ''}"
         ),
         frame=frame,
         cells=pd.DataFrame(lines, columns=[*_TABLE1_HEADINGS, *titles.values()]),
@@ -166,9 +164,6 @@ def _of_study(analysis: Analysis) -> pd.DataFrame:
 def _n_range(n: pd.Series) -> str:
     low, high = int(n.min()), int(n.max())
     return str(low) if low == high else f"{low} to {high}"
-
-
-_LACKING = f" {NONE}: the study has no score by that metric."
 
 
 def _absolute(row: pd.Series | None, statistic: str) -> str:
