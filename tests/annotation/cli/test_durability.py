@@ -95,7 +95,7 @@ def test_a_folder_that_cannot_be_written_is_read_and_backed_up(labelled, in_use)
         where = ["--data-dir", str(there)]
         for name in ("early", "mine"):  # nobody may be unable to import: all is there before
             with read_only(there) if name == "mine" else nullcontext():
-                listed = CliRunner().invoke(app, ["studies", *where])
+                listed = CliRunner().invoke(app, ["list", *where])
                 made = CliRunner().invoke(app, ["backup", "--out", str(out / f"{name}.db"), *where])
         assert listed.exit_code == 0, listed.output
         assert ("later" if in_use else "demo") in listed.output
