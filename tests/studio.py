@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers import ROOT, limit, until
-from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from programs import needed
 from starlette.routing import BaseRoute, Mount, Route
 
@@ -61,7 +61,15 @@ def browser(*more: str) -> Iterator[Browser]:
             context.set_default_timeout(LONG)
             return context
 
+        alone = chromium.new_page
+
+        def patient_page(**settings: Any) -> Page:
+            page = alone(reduced_motion="reduce", **settings)
+            page.set_default_timeout(LONG)
+            return page
+
         chromium.new_context = patient  # type: ignore[method-assign]
+        chromium.new_page = patient_page  # type: ignore[method-assign]
         yield chromium
         chromium.close()
 
