@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers import ROOT, limit, until
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, BrowserType, Page, expect, sync_playwright
 from programs import needed
 from starlette.routing import BaseRoute, Mount, Route
 
@@ -46,32 +46,37 @@ COPIES.set_forkserver_preload(["app", *_LATE])
 
 
 @contextmanager
-def browser(*more: str) -> Iterator[Browser]:
-    """Open a headless Chromium, with `more` flags, whose pages do not move.
+def browser() -> Iterator[Browser]:
+    """Open a headless Chromium; a process has one at a time."""
+    needed("Chromium")
+    with sync_playwright() as playwright, launched(playwright.chromium) as opened:
+        yield opened
+
+
+@contextmanager
+def launched(kind: BrowserType, *more: str) -> Iterator[Browser]:
+    """Launch a Chromium, with `more` flags, whose pages do not move.
 
     What moves takes a core from the rest.
     """
     path = needed("Chromium")  # none is downloaded
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=[*CHROMIUM_FLAGS, *more])
-        opened = chromium.new_context
+    chromium = kind.launch(executable_path=path, args=[*CHROMIUM_FLAGS, *more])
+    opened, alone = chromium.new_context, chromium.new_page
 
-        def patient(**settings: Any) -> BrowserContext:
-            context = opened(reduced_motion="reduce", **settings)
-            context.set_default_timeout(LONG)
-            return context
+    def patient(**settings: Any) -> BrowserContext:
+        context = opened(reduced_motion="reduce", **settings)
+        context.set_default_timeout(LONG)
+        return context
 
-        alone = chromium.new_page
+    def patient_page(**settings: Any) -> Page:
+        page = alone(reduced_motion="reduce", **settings)
+        page.set_default_timeout(LONG)
+        return page
 
-        def patient_page(**settings: Any) -> Page:
-            page = alone(reduced_motion="reduce", **settings)
-            page.set_default_timeout(LONG)
-            return page
-
-        chromium.new_context = patient  # type: ignore[method-assign]
-        chromium.new_page = patient_page  # type: ignore[method-assign]
-        yield chromium
-        chromium.close()
+    chromium.new_context = patient  # type: ignore[method-assign]
+    chromium.new_page = patient_page  # type: ignore[method-assign]
+    yield chromium
+    chromium.close()
 
 
 def answers(url: str) -> bool:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from helpers import ROOT, until
 from playwright.sync_api import expect
-from studio import START_SECONDS, answers, browser
+from studio import START_SECONDS, answers, launched
 
 from annotation.store import Store
 from annotation.study.builtin import PEOPLE
@@ -125,9 +125,9 @@ def served(space, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def chromium():
+def chromium(chromium):
     """One that lets a page of the internet frame this machine, which no Space is on."""
-    with browser("--disable-features=LocalNetworkAccessChecks") as opened:
+    with launched(chromium.browser_type, "--disable-features=LocalNetworkAccessChecks") as opened:
         yield opened
 
 

@@ -183,7 +183,9 @@ def test_what_became_of_the_votes():
     votes = random_votes()
     votes.loc[:3, "status"] = "excluded"
     text = str(Page(results_tabs.became(results_of(study(), votes))))
-    assert "296 count; 4 are of somebody who is excluded, or came in by a researcher's link." in text
+    assert (
+        "296 count; 4 are of somebody who is excluded, or came in by a researcher's link." in text
+    )
     votes.loc[:2, "status"] = ["quality", "superseded", "surplus"]
     text = str(Page(results_tabs.became(results_of(study(), votes))))
     assert "1 answers a trial, which never counts; 1 is of somebody who is excluded" in text
