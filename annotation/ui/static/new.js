@@ -183,6 +183,7 @@ function showPage(preview) {
 
 let waiting;
 function soon() {
+  keep(); // a reload may come before the look
   clearTimeout(waiting);
   waiting = setTimeout(look, WAIT);
 }
