@@ -278,10 +278,10 @@ def _read_part(pairs: pd.DataFrame, originals: Callable[[tuple[Path, ...]], Tens
 
 def read_labels(path: Path, what: str = "labels") -> pd.DataFrame:
     """The labels, or votes, in a table; `DataError` where there are none to be read."""
-    if not path.is_file():
-        raise DataError(f"No {what} at {path}. Export them from a study.")
     if path.suffix.lower() == ".parquet":
         arrow()
+    if not path.is_file():
+        raise DataError(f"No {what} at {path}. Export them from a study.")
     return read_frame(path, DataError, texts=TEXTS)
 
 
