@@ -120,10 +120,7 @@ def can_be_stopped():
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ("semsim", "campaign", "run", "--file"),
-        ("annotation", "create", "mine", "--file"),
-    ],
+    [("annotation", "create", "mine", "--file")],
     ids=" ".join,
 )
 def test_ctrl_c_ends_with_a_sentence(words, tmp_path):
