@@ -94,12 +94,12 @@ SIGNATURES = {
     "SemSimLoss": "(metric, reduction='mean')",
     "SemSimLoss.forward": "(self, reconstructions, originals)",
     "attack": (
-        "(model, image, label, attack='invgrad', *, defence='none', mean=None, std=None, "
-        "seed=0, device='auto', report=Ellipsis)"
+        "(model, image, label, attack='invgrad', *, defence='none', shared=None, mean=None, "
+        "std=None, seed=0, device='auto', report=Ellipsis)"
     ),
     "compare": (
         "(votes, scores, labels=None, *, headline=None, higher_leaks=(), lower_leaks=(), "
-        "settings=Ellipsis, unseen_by='', checkpoints=Ellipsis, data=Ellipsis, "
+        "settings=Ellipsis, unseen_by='', match_ids=False, checkpoints=Ellipsis, data=Ellipsis, "
         "report=Ellipsis)"
     ),
     "demo": "(name='')",
