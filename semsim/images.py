@@ -51,12 +51,12 @@ def read_image(path: Path, size: tuple[int, int] | None = None) -> Tensor:
 
 
 def look(path: Path) -> Sight:
-    """What the image at `path` is, opened as `read_pixels` does; raises as that does."""
+    """Return facts of the image at `path`, opened as `read_pixels` does; raises as that does."""
     return read_picture(path, PictureError, SettingsError)[1]
 
 
 def why_unread(path: Path) -> str:
-    """Why a picture is of no kind that is read, behind its name; "" for others and no pictures."""
+    """Return why a picture is of no kind that is read, behind its name; "" for all else."""
     if path.suffix.lower() not in _UNREAD_KINDS or is_hidden(PurePath(path.name)):
         return ""
     return f"is a picture of a kind that is not read ({path.suffix}): save it as PNG."

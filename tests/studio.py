@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers import ROOT, limit, until
-from playwright.sync_api import Browser, BrowserContext, BrowserType, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserType, expect, sync_playwright
 from programs import needed
 from starlette.routing import BaseRoute, Mount, Route
 
@@ -53,6 +53,15 @@ def browser() -> Iterator[Browser]:
         yield opened
 
 
+def _patient(opens: Callable[..., Any]) -> Callable[..., Any]:
+    def opened(**settings: Any) -> Any:
+        made = opens(reduced_motion="reduce", **settings)
+        made.set_default_timeout(LONG)
+        return made
+
+    return opened
+
+
 @contextmanager
 def launched(kind: BrowserType, *more: str) -> Iterator[Browser]:
     """Launch a Chromium, with `more` flags, whose pages do not move.
@@ -61,20 +70,8 @@ def launched(kind: BrowserType, *more: str) -> Iterator[Browser]:
     """
     path = needed("Chromium")  # none is downloaded
     chromium = kind.launch(executable_path=path, args=[*CHROMIUM_FLAGS, *more])
-    opened, alone = chromium.new_context, chromium.new_page
-
-    def patient(**settings: Any) -> BrowserContext:
-        context = opened(reduced_motion="reduce", **settings)
-        context.set_default_timeout(LONG)
-        return context
-
-    def patient_page(**settings: Any) -> Page:
-        page = alone(reduced_motion="reduce", **settings)
-        page.set_default_timeout(LONG)
-        return page
-
-    chromium.new_context = patient  # type: ignore[method-assign]
-    chromium.new_page = patient_page  # type: ignore[method-assign]
+    for name in ("new_context", "new_page"):
+        setattr(chromium, name, _patient(getattr(chromium, name)))
     yield chromium
     chromium.close()
 

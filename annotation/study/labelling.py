@@ -285,7 +285,7 @@ def next_items(
 
 
 def _free_ahead(store: Store, annotator: Annotator, now: datetime) -> bool:
-    """Whether leases of a clock that ran ahead held items, and do no more."""
+    """Tell whether leases of a clock that ran ahead held items, and do no more."""
     if not store.read(lambda tx: slots.ahead(tx, annotator, now)):
         return False
     store.write(lambda tx: slots.end_ahead(tx, annotator, now))

@@ -28,7 +28,7 @@ Row = Mapping[Any, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What a manifest says: one set a model, every problem with its row, columns not used.
+    """Hold a manifest: one set a model, every problem with its row, columns not used.
 
     remarks: what was taken for granted of the file.
     """

@@ -40,7 +40,7 @@ def raise_limit() -> int:
 
 @dataclass
 class Door:
-    """Who is connected, and who was shown out.
+    """Count who is connected, and who was shown out.
 
     most: connections in all, at which the one that has been silent longest goes for each that
         comes. most_each: likewise, of one address; None where a web server in front is the address
@@ -62,7 +62,7 @@ class Door:
         self.most_each = None if behind_proxy else max(1, self.most // 3)
 
     def admits(self, address: str) -> bool:
-        """Whether one more may come from an address, for which another may have to go."""
+        """Tell whether one more may come from an address, for which another may have to go."""
         if self.most_each is not None and self.open[address] >= self.most_each:
             self.note(f"more than {self.most_each:,} from one address")
             return self._make_room(one for one in self.waiting if one.address == address)

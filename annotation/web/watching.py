@@ -7,7 +7,6 @@ https://prometheus.io/docs/instrumenting/exposition_formats/.
 
 import os
 import secrets
-import shutil
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
@@ -25,6 +24,7 @@ from annotation.store import Store
 from annotation.store.counts import counts, is_current
 from annotation.web.connections import DOOR
 from annotation.web.root_path import bare
+from semsim.base.whole import free_bytes
 
 TOKEN = "SEMSIM_METRICS_TOKEN"  # the environment variable; on a command line all could read it
 LEAST_FREE = 200 * 1024**2  # bytes; a study's pictures and votes need far less in a day
@@ -117,7 +117,7 @@ def _problems(store: Store, images: Shelf) -> Iterator[tuple[str, str]]:
     except AnnotationError:
         yield "pictures", "do not answer"
     try:
-        free = shutil.disk_usage(next(one for one in here(images).parents if one.exists())).free
+        free = free_bytes(here(images).parent)
     except OSError:
         yield "disk", "cannot be read"
         return

@@ -307,7 +307,7 @@ def _as_named(votes: pd.DataFrame, order: np.ndarray, recognised: Said) -> Said 
 
 
 def _alike(words: pd.Series) -> pd.Series:
-    """What words have in common where they are the same; "" for a missing one."""
+    """Return what words have in common where they are the same; "" for a missing one."""
     known = {word: alike(str(word)) for word in words.dropna().unique()}
     return words.astype(object).map(known).astype(object).fillna("")
 

@@ -343,7 +343,7 @@ def _layer(layer: nn.Module) -> _Made | None:
 
 
 def _is_partly_shared(layer: nn.Module) -> bool:
-    """Whether its weight or bias is a buffer: nobody shares its gradient."""
+    """Tell whether its weight or bias is a buffer: nobody shares its gradient."""
     return bool({"weight", "bias"} & dict(layer.named_buffers(recurse=False)).keys())
 
 

@@ -1,4 +1,4 @@
-"""When two words are the same: of classes, answers, models, pictures, people and entries of zips.
+"""The rule by which two words are the same: of classes, answers, models, pictures and people.
 
 Systems compose letters differently (ü is one code point or two), and people type blanks and large
 letters as they like. Whoever compares words that come from outside asks here.

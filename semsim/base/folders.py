@@ -1,4 +1,4 @@
-"""What lies in a folder that somebody hands over; what systems leave there is never data."""
+"""Contents of a folder that somebody hands over; what systems leave there is never data."""
 
 import os
 import re

@@ -11,6 +11,7 @@ import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from semsim.base import UserError
+from semsim.base.records import require_file
 
 LIMIT = "SEMSIM_MAX_MEGAPIXELS"  # environment variable: the largest picture that is read
 USUAL_LIMIT = 50.0
@@ -34,8 +35,7 @@ def opened_picture(
             wrong with the pixels within the block.
         setting: the error for a value of `LIMIT` that is no number above 0.
     """
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe has no end
-        raise broken(f"{path} is not a readable image: it is no file.")
+    require_file(path, broken, "is not a readable image: {}.")
     try:
         with Image.open(path, formats=FORMATS) as file:
             _check_size(path, *file.size, broken, setting)
@@ -88,7 +88,7 @@ def opaque(path: Path, file: Image.Image, broken: type[UserError]) -> None:
 
 
 class Sight(NamedTuple):
-    """What a picture is.
+    """Facts of a picture.
 
     size: (H, W), as it is read. turn: how its camera says that it was held (EXIF), 1 upright to 8.
     frames: whether it has several frames or pages.

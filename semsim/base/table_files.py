@@ -99,7 +99,7 @@ class TextTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """How a file of text is written. header: lines before the header. commas: in decimals."""
+    """The form of a file of text. header: lines before the header. commas: in decimals."""
 
     encoding: str
     separator: str

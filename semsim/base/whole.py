@@ -91,6 +91,11 @@ def whole_folders(*folders: Path, replace: bool = False) -> Iterator[tuple[Path,
             shutil.rmtree(part, ignore_errors=True)
 
 
+def free_bytes(path: Path) -> int:
+    """Return the bytes free on the disk of `path`, which need not be there yet."""
+    return shutil.disk_usage(next(one for one in (path, *path.parents) if one.exists())).free
+
+
 def require_room(*folders: Path) -> None:
     """Raise `UserError` unless each folder is there or can be made, and can be written.
 
@@ -101,7 +106,7 @@ def require_room(*folders: Path) -> None:
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder) as probe:
                 probe.write(b"1")
-            if shutil.disk_usage(folder).free < LEAST_ROOM:
+            if free_bytes(folder) < LEAST_ROOM:
                 raise OSError(f"less than {LEAST_ROOM // 2**20} MiB are free")
         except OSError as error:
             raise UserError(

@@ -27,6 +27,7 @@ from filelock import FileLock, Timeout
 from semsim.base.alike import alike
 from semsim.base.folders import files_below, is_hidden, shown
 from semsim.base.table_files import ENDINGS
+from semsim.base.whole import free_bytes
 from semsim.errors import DataError
 from semsim.images import SUFFIXES, is_image_file
 from semsim.importers.findings import Unread
@@ -120,14 +121,14 @@ class _Entry:
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file is an archive, whatever it is called, or is called one, whatever it is."""
+    """Tell whether a file is an archive, whatever it is called, or is called one."""
     if not path.is_file() or path.suffix.lower() in ENDINGS:  # Excel's files are zips as well
         return False
     return _is_called(path) or zipfile.is_zipfile(path) or _is_tar(path)
 
 
 def is_broken(path: Path) -> bool:
-    """Whether a file is called an archive and is none."""
+    """Tell whether a file is called an archive and is none."""
     return is_archive(path) and not zipfile.is_zipfile(path) and not _is_tar(path)
 
 
@@ -325,8 +326,7 @@ def _check_bomb(entries: list[_Entry], archive: Path) -> None:
 
 def _check_room(entries: list[_Entry], archive: Path, room: Path) -> None:
     size = sum(one.info.size for one in entries)
-    free = shutil.disk_usage(next(one for one in (room, *room.parents) if one.exists())).free
-    if size > free:
+    if size > (free := free_bytes(room)):
         raise DataError(f"{archive.name} needs {size:,} bytes to be unpacked; {free:,} are free.")
 
 

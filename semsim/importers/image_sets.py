@@ -135,7 +135,7 @@ def sizes_in(sights: Mapping[Path, Sight | str]) -> dict[Path, Size | str]:
 
 
 def looked_at(paths: Iterable[Path], report: Report) -> dict[Path, Sight | str]:
-    """What every picture is, each looked at once, or why it cannot be used."""
+    """Return facts of every picture, each opened once, or why it cannot be used."""
     files = dict.fromkeys(paths)
     sights: dict[Path, Sight | str] = {}
     for done, path in enumerate(files, start=1):

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from semsim.base.records import read_record, write_record
+from semsim.base.whole import free_bytes
 from semsim.errors import DataError
 from semsim.importers.archives import MOST_BYTES
 
@@ -102,7 +103,7 @@ def begin(root: Path, name: str, size: int, key: str = "") -> Upload:
             return one
     _check_room(found, name, size)
     root.mkdir(parents=True, exist_ok=True)
-    free = shutil.disk_usage(root).free
+    free = free_bytes(root)
     if 2 * size > free:  # an archive is unpacked
         raise TooLargeError(
             f"{name} needs {2 * size:,} bytes of the disk while it is looked at; {free:,} are free."
@@ -201,7 +202,7 @@ def hold(one: Upload) -> None:
 
 
 def is_held(one: Upload) -> bool:
-    """Whether somebody has looked at an upload."""
+    """Tell whether somebody has looked at an upload."""
     return (one.folder / _MARK).exists()
 
 

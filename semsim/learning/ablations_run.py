@@ -330,7 +330,7 @@ def queue_study(plan: StudyPlan, material: Material, place: Workplace, root: Pat
 
 
 def do_training(order: TrainingJob, folder: Path, report: Report) -> dict[str, Any]:
-    """What the training's job in `folder` was asked to do; its outcome also has its `course`.
+    """Do what the training's job in `folder` was asked; its outcome also has its `course`.
 
     A page draws curves from that: the file of all reports may be very long.
     """

@@ -179,7 +179,7 @@ def _images(folder: Path) -> tuple[dict[str, Path], list[str]]:
 
 
 def _looked(original: Path, reconstruction: Path) -> tuple[Sight, Sight] | str:
-    """What both images are, or what is wrong with them."""
+    """Return facts of both images, or what is wrong with them."""
     try:
         one, two = look(original), look(reconstruction)
     except DataError as error:

@@ -107,7 +107,7 @@ def scores_once_wrong(page: Page) -> None:
 
 
 class Step(NamedTuple):
-    """What must be on a page before it is judged, and what is done for that."""
+    """A state of a page that is judged, and what is done for it."""
 
     shows: str
     does: Does = lambda page: None

@@ -1,4 +1,4 @@
-"""What `make space` lays, started as a Space starts it: user 1000, no arguments, TLS in front."""
+"""The folder of `make space`, started as a Space: user 1000, no arguments, TLS in front."""
 
 import os
 import re
@@ -43,7 +43,7 @@ def space(tmp_path_factory):
 
 
 def around(space, **more):
-    """What a Space's environment has."""
+    """Return the environment of a Space."""
     usual = {"PATH": os.environ["PATH"], "HOME": str(space[1].parent), "LANG": "C.UTF-8"}
     return {**usual, "SPACE_HOST": "lab-studio.hf.space", "SEMSIM_HOME": str(space[1]), **more}
 

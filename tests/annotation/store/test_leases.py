@@ -1,4 +1,4 @@
-"""What two servers do to one PostgreSQL at the same moment; SQLite has one writer at a time."""
+"""Two servers on one PostgreSQL at the same moment; SQLite has one writer at a time."""
 
 import re
 import threading

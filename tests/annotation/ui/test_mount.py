@@ -1,4 +1,4 @@
-"""What the mounted pages cost while nobody looks at them."""
+"""The cost of mounted pages while nobody looks at them."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""What costs the server a descriptor ends, whoever holds it, and others come in meanwhile."""
+"""A connection that costs a descriptor ends, whoever holds it, and others come in meanwhile."""
 
 import socket
 import subprocess

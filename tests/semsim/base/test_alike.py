@@ -1,4 +1,4 @@
-"""When two words are the same."""
+"""Words that are the same, and words that are not."""
 
 import unicodedata
 

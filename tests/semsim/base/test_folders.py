@@ -1,4 +1,4 @@
-"""What lies in a folder that somebody hands over, without what systems leave there."""
+"""Contents of a folder that somebody hands over, without what systems leave there."""
 
 from pathlib import PurePath
 

@@ -108,7 +108,7 @@ def test_all_that_a_job_writes_to_is_a_field_of_its_order():
 
 
 def test_what_is_typed_again_is_one_job(tmp_path):
-    """What was killed ends as lost once: the same work goes on in its folder."""
+    """A killed job ends as lost once: the same work goes on in its folder."""
 
     def asked(order="a", rows=(1,)):
         table = pd.DataFrame({"n": rows})

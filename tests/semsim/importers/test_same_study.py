@@ -39,7 +39,7 @@ def put(person, tx):
 
 
 def collected(folder, spec, rng, n_people):
-    """What people answered at random, some of whom took an answer back; the last is excluded."""
+    """Draw answers of people, some of whom take one back; the last is excluded."""
     sets = [write_set(folder / name, model=name, labels=LABELS) for name in ("a", "b")]
     with fresh_database("sqlite", folder) as url:
         store = Store(url)

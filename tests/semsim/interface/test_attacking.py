@@ -272,7 +272,7 @@ PARTLY = {
 @pytest.mark.parametrize("attack", [FAST, "invgrad:restarts=2,steps=2", "prior:steps=2"])
 @pytest.mark.parametrize("kind", PARTLY)
 def test_only_what_learns_is_shared(kind, attack):
-    """What is frozen stays with everybody: its gradient changes neither picture nor distance."""
+    """A frozen part changes neither picture nor distance: nobody shares its gradient."""
     torch.manual_seed(0)
     model = PARTLY[kind]()
     found = semsim.attack(model, image(), 3, attack, device="cpu")
@@ -359,7 +359,7 @@ def test_one_logit_and_a_gradient_of_0_are_refused_before_the_first_step():
 
 
 def test_two_logits_of_one_have_its_binary_cross_entropy():
-    """What the refusal of one logit advises."""
+    """The advice in the refusal of one logit works."""
     logit = torch.linspace(-3, 3, 7)[:, None]
     two = torch.cat([-logit, logit], 1) / 2
     for label in (0, 1):
