@@ -51,6 +51,12 @@ _OTHERS = (
     *(".7z", ".rar", ".zst", ".lz", ".lz4", ".lzh", ".cab", ".z", ".iso", ".dmg", ".gz", ".xz"),
     *(".zipx", ".z01", ".001", ".bz2", ".arj", ".ace", ".wim"),
 )
+_PACKED = {  # how `tarfile` opens what begins so; trying each reads some files to their end
+    b"\x1f\x8b": "r:gz",
+    b"BZh": "r:bz2",
+    b"\xfd7zXZ": "r:xz",
+    b"\x5d\0\0": "r:xz",
+}
 _BROKEN = (
     zipfile.BadZipFile,
     tarfile.TarError,
@@ -138,9 +144,17 @@ def _is_called(path: PurePath) -> bool:
 
 def _is_tar(path: Path) -> bool:
     try:
-        return tarfile.is_tarfile(path)
+        with _opened_tar(path):
+            return True
     except _BROKEN:  # a gzip that was cut off
         return False
+
+
+def _opened_tar(path: Path) -> tarfile.TarFile:
+    with path.open("rb") as file:
+        start = file.read(5)
+    mode = next((mode for magic, mode in _PACKED.items() if start.startswith(magic)), "r:")
+    return tarfile.open(path, mode)
 
 
 def unpack(archive: Path, report: Report, room: Path | None = None) -> Unpacked:
@@ -201,7 +215,7 @@ def _zip_name(info: zipfile.ZipInfo) -> str:
 @contextmanager
 def _tar_members(archive: Path) -> Iterator[list[_Member]]:
     """As of a zip; no more is unpacked to list them than may be imported at once."""
-    with tarfile.open(archive) as opened:
+    with _opened_tar(archive) as opened:
         members, size = [], 0
         for info in opened:
             if info.isdir():
