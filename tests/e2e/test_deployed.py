@@ -288,6 +288,8 @@ def test_a_semsim_is_trained_and_compared_below_the_path(address, study, store, 
     with signed_in(address, f"/studio/train?study={study.id}") as page:
         expect(page.locator("#learn-stock")).to_contain_text(f"{ORIGINALS} originals")
         page.locator("#learn-name input, #learn-name textarea").fill("deployed")
+        # Twenty further trainings would show nothing of the path.
+        page.get_by_role("radio", name="Its own start", exact=True).check()
         page.locator("#learn-start").click()
         expect(page.locator("#learn-status [data-state=done]")).to_be_visible()
         page.goto(f"{address}/studio/compare?study={study.id}&tab=answer")
