@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
-from typing import IO
+from typing import IO, Literal
 
 from filelock import FileLock, Timeout
 
@@ -51,7 +51,8 @@ _OTHERS = (
     *(".7z", ".rar", ".zst", ".lz", ".lz4", ".lzh", ".cab", ".z", ".iso", ".dmg", ".gz", ".xz"),
     *(".zipx", ".z01", ".001", ".bz2", ".arj", ".ace", ".wim"),
 )
-_PACKED = {  # how `tarfile` opens what begins so; trying each reads some files to their end
+# How `tarfile` opens what begins so; where it tries each, it reads some files to their end.
+_PACKED: dict[bytes, Literal["r:gz", "r:bz2", "r:xz"]] = {
     b"\x1f\x8b": "r:gz",
     b"BZh": "r:bz2",
     b"\xfd7zXZ": "r:xz",
@@ -153,8 +154,8 @@ def _is_tar(path: Path) -> bool:
 def _opened_tar(path: Path) -> tarfile.TarFile:
     with path.open("rb") as file:
         start = file.read(5)
-    mode = next((mode for magic, mode in _PACKED.items() if start.startswith(magic)), "r:")
-    return tarfile.open(path, mode)
+    packed = [mode for magic, mode in _PACKED.items() if start.startswith(magic)]
+    return tarfile.open(path, packed[0] if packed else "r:")
 
 
 def unpack(archive: Path, report: Report, room: Path | None = None) -> Unpacked:
