@@ -269,12 +269,15 @@ def note_use(tx: Session, secret: str, now: datetime) -> Annotator:
 
 
 def link_owner(tx: Session, secret: str) -> Annotator | None:
-    """Whose personal link that is, None if it is nobody's (any more)."""
-    query = select(AnnotatorRow).join(
-        PersonalLinkRow, PersonalLinkRow.annotator_id == AnnotatorRow.id
-    )
-    row = tx.scalar(query.where(PersonalLinkRow.token_sha256 == _hash(secret)))
-    return None if row is None else _value(row)
+    """Return the annotator of a personal link, None if it is of none (any more)."""
+    link = tx.get(PersonalLinkRow, _hash(secret))
+    return None if link is None else _value(tx.get_one(AnnotatorRow, link.annotator_id))
+
+
+def is_of_researcher(tx: Session, secret: str) -> bool:
+    """Tell whether a researcher made a personal link; False where there is no such link."""
+    link = tx.get(PersonalLinkRow, _hash(secret))
+    return link is not None and link.made_by is not None
 
 
 def pause(tx: Session, /, study_id: str, name: str, now: datetime, **data: Any) -> Annotator:

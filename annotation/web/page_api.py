@@ -139,14 +139,20 @@ class Pages:
             yield
 
     def personal_page(self, request: Request, link: str) -> Response:
-        """Whoever opens a personal link goes on there; where another is signed in, it is asked."""
+        """Sign in by a personal link; ask where another is signed in or a researcher made it.
+
+        Votes by a researcher's link are left out from its use on, and programs that preview an
+        address open it as well.
+        """
         owner = study.whose_link(self.store, link)
         here = self._signed_in(request)
-        if owner is None or here is None or owner.id == here.id:
+        asked = here is not None or study.is_of_researcher(self.store, link)
+        if owner is None or not asked or (here is not None and owner.id == here.id):
             return self.personal(request, link)
         about = study.get_study(self.store, owner.study_id)
         say, address = about.spec.wording, rooted(link_of(link))
-        return page("personal.html", say=say, address=address, name=owner.name, other=here.name)
+        other = "" if here is None else here.name
+        return page("personal.html", say=say, address=address, name=owner.name, other=other)
 
     def personal(self, request: Request, link: str) -> Response:
         """Sign in by a personal link."""

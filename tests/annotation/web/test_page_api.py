@@ -18,7 +18,7 @@ from annotation.errors import StoreError, StudyError
 from annotation.store.tables import AnnotatorRow, EventRow, PersonalLinkRow
 from annotation.study import labelling as studies
 from annotation.study.exports import export_votes
-from annotation.study.participants import erase, exclude, let_in, pause
+from annotation.study.participants import erase, exclude, let_in, new_link, pause
 from annotation.study.passage import completion_code_of
 from annotation.web.api import router
 from annotation.web.guard import Guard
@@ -549,6 +549,21 @@ def test_whoever_is_signed_in_is_not_made_somebody_else_by_a_link(join, store, m
     assert bea.post(link).headers["location"] == "/label"
     assert studies.who(store, bea.cookies["semsim_session"]).name == "Ada"
     assert studies.who(store, before) is None
+
+
+def test_a_preview_of_a_link_that_a_researcher_made_leaves_no_vote_out(
+    app, join, store, make_study
+):
+    study = make_study()
+    join(study)
+    link = f"/me/{new_link(store.by('Rosa'), study.id, 'Ada', NOW)}"
+    other = TestClient(app, follow_redirects=False)
+    assert "Continue as Ada?" in other.get(link).text
+    assert not other.cookies
+    assert person(store).link_by is None
+    assert other.post(link).headers["location"] == "/label"
+    assert person(store).link_by == "Rosa"
+    assert other.get(link).headers["location"] == "/label"
 
 
 def test_a_link_of_another_study_or_of_nobody_is_none(app, join, make_study):
