@@ -41,6 +41,10 @@ from semsim.weights import content_key, sha256_of
 FORMAT = "semsim-training/1"  # of `STATE_FILE`
 START_FILE = "start.safetensors"
 _MOVE = 0.01  # share of the largest weight by which others must differ from it to count as moved
+_CHANGED = (
+    "Pictures changed while the training ran: it learned from the earlier ones and is judged by "
+    "the later ones. Train again."
+)
 _FINISHED, _OWN_FILE = "finished.safetensors", "finished.sha256"
 
 
@@ -55,19 +59,22 @@ def learn(order: Order, labels: pd.DataFrame, folder: Path, report: Report) -> d
     began, settings = time.monotonic(), order.settings
     folder.mkdir(parents=True, exist_ok=True)
     state_path, start = Path(folder) / STATE_FILE, Path(folder) / START_FILE
-    begun = read_state(state_path, order, labels)
+    learned_from = fingerprint(labels, settings)
+    begun = read_state(state_path, order, learned_from)
     if begun is None:
         start.unlink(missing_ok=True)
     if begun is None or not _is_own(order, folder):
         require_free(order.checkpoint)
 
     def save(state: TrainState) -> None:
-        write_state(state_path, state, order, labels)
+        write_state(state_path, state, order, learned_from)
 
     def keep_start(model: SemSimModel) -> None:
         save_semsim(model, start, _start_of(order))
 
     outcome = train(labels, settings, report=report, resume=begun, save=save, begun=keep_start)
+    if fingerprint(labels, settings) != learned_from:
+        outcome = replace(outcome, warnings=(*outcome.warnings, _CHANGED))
     training = replace(_training(order, labels, outcome), start=_keep_start(order, start))
     before = load_semsim(start)
     measured = _moves(outcome.model, before)
@@ -107,8 +114,11 @@ def _is_own(order: Order, folder: Path) -> bool:
     return own.exists() and own.read_text() == sha256_of(order.checkpoint)
 
 
-def write_state(path: Path, state: TrainState, order: Order, labels: pd.DataFrame) -> None:
-    """Keep what `train` needs to go on, whole or not at all."""
+def write_state(path: Path, state: TrainState, order: Order, learned_from: str) -> None:
+    """Keep what `train` needs to go on, whole or not at all.
+
+    learned_from: of `fingerprint`, before the pictures were read.
+    """
     content = {
         "format": FORMAT,
         "model": dict(state.model),
@@ -116,14 +126,14 @@ def write_state(path: Path, state: TrainState, order: Order, labels: pd.DataFram
         "records": [asdict(record) for record in state.records],
         "best": None if state.best is None else dict(state.best),
         "settings": order.settings.result_settings(),
-        "labels": _fingerprint(labels, order.settings),
+        "labels": learned_from,
     }
     with whole(path) as part:
         torch.save(content, part)
 
 
-def read_state(path: Path, order: Order, labels: pd.DataFrame) -> TrainState | None:
-    """What `write_state` kept, or None where nothing was.
+def read_state(path: Path, order: Order, learned_from: str) -> TrainState | None:
+    """Return what `write_state` kept, or None where nothing was.
 
     Raises `WeightsError` where it is broken, `SettingsError` where it belongs to another order.
     """
@@ -146,7 +156,7 @@ def read_state(path: Path, order: Order, labels: pd.DataFrame) -> TrainState | N
             f"The training in {path.parent} began with {changed[0]}={kept.get(changed[0])!r}, not "
             f"{wanted[changed[0]]!r}. Resume it with its own settings, or start another."
         )
-    if of != _fingerprint(labels, order.settings):
+    if of != learned_from:
         raise SettingsError(
             f"The training in {path.parent} began with other labels or other pictures. Start "
             "another for these."
@@ -226,7 +236,8 @@ def _training(order: Order, labels: pd.DataFrame, outcome: TrainResult) -> Train
     )
 
 
-def _fingerprint(labels: pd.DataFrame, settings: TrainSettings) -> str:
+def fingerprint(labels: pd.DataFrame, settings: TrainSettings) -> str:
+    """Return a hash of the labels as a training reads them, and of the pictures they name."""
     shares = (*VOTE_COLUMNS, "votes_per_item", "mean_response")
     names = [*COLUMNS, *(shares if settings.ordering == "votes" else ())]
     rows = labels.reindex(columns=names).astype(str)

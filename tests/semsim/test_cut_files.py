@@ -53,8 +53,8 @@ def of_target_training(folder):
 def of_semsim_training(folder):
     path, labels = folder / "state.pt", judged_labels(folder / "toy", originals=6)
     order = Order(name="a", checkpoints=folder, settings=QUICK, study="made")
-    train(labels, QUICK, save=lambda state: session.write_state(path, state, order, labels))
-    return path, lambda: session.read_state(path, order, labels)
+    train(labels, QUICK, save=lambda state: session.write_state(path, state, order, "a"))
+    return path, lambda: session.read_state(path, order, "a")
 
 
 def of_target(folder):

@@ -116,6 +116,18 @@ def test_other_pictures_cannot_go_on_and_the_same_elsewhere_can(order, labels, t
     assert learn(order, there, tmp_path, silent)["checkpoint"] == str(order.checkpoint)
 
 
+def test_pictures_that_are_replaced_meanwhile_are_said(order, labels, tmp_path):
+    def replaced(progress):
+        Image.new("RGB", (8, 8), "red").save(labels["reconstruction"].iloc[0])
+
+    before = learn(order, labels, tmp_path, silent)["warnings"]
+    assert not any(said.startswith("Pictures changed") for said in before)
+    other = replace(order, name="other")
+    said = learn(other, labels, tmp_path / "job", replaced)["warnings"][-1]
+    assert said.startswith("Pictures changed while the training ran")
+    assert read_training(other.checkpoint).warnings[-1] == said
+
+
 @pytest.mark.parametrize("damage", [lambda b: b[:-200], lambda b: b"", lambda b: b"text"])
 def test_a_broken_state_is_named(order, labels, tmp_path, begun, damage):
     begun.write_bytes(damage(begun.read_bytes()))
