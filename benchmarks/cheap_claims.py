@@ -14,7 +14,9 @@ import semsim
 from benchmarks import coverage
 from benchmarks.claims import Claim
 from benchmarks.measuring import ROOT
+from semsim.analysis.correlation import spearman_rows
 from semsim.base.places import PROGRAM
+from semsim.defences.accountant import epsilon
 from semsim.metrics import METRICS, MetricSpec, find_metric
 from semsim.reporting.writing import markdown
 from semsim.reproduce.everything_table import Map, tables
@@ -22,6 +24,8 @@ from semsim.reproduce.map_differences import differences
 
 # Of the tables of a map those that docs/map.md shows.
 ON_THE_PAGE = ("people-cnn4", "controls", "agreement", "differences", "reasons")
+# Strategies that attack the clean original where it stands.
+UNMOVED = ("none", "pruning", "noise", "dp-sgd")
 # Not part of the project; docs/how-to/published.md says where it comes from.
 PUBLISHED = ROOT.parent / "shared" / "data" / "semsim_cifar100_labels.csv"
 
@@ -42,6 +46,7 @@ def demo() -> dict[str, Claim]:
         found[f"ahead.{_short(row['metric'])}"] = Claim(row["difference"], *_ends(row), n)
     shuffled = held_out["shuffled"]
     of = f"{shuffled['n']} shuffles"
+    found["shuffled.n"] = Claim(shuffled["n"])
     found["shuffled.reach"] = Claim(shuffled["reach"], n=of)
     found["shuffled.p"] = Claim(shuffled["p"], n=of)
     return found
@@ -69,6 +74,8 @@ def demo_sets() -> dict[str, Claim]:
     return {
         "attacks": Claim(ok + failed),
         "failed": Claim(failed),
+        "failed.prior": Claim(sum(run["n_failed"] for run in runs if "prior" in run["name"])),
+        "failed.silu": Claim(sum(run["n_failed"] for run in runs if "silu" in run["name"])),
         "pictures": Claim(ok),
         "stages": Claim(", ".join(map(str, sorted(stages)))),
         "table": Claim(lines),
@@ -143,8 +150,27 @@ def _of_cells(cells: pd.DataFrame) -> dict[str, Claim]:
             values = group[column]
             found[f"{short}.least.{name}"] = Claim(values.min(), n=f"{len(group)} cells")
             found[f"{short}.most.{name}"] = Claim(values.max(), n=f"{len(group)} cells")
-    epsilon = float(groups["dp-sgd"]["target_epsilon"].iloc[0])
-    return {**found, "epsilon.dp-sgd": Claim(epsilon)}
+    spent = float(groups["dp-sgd"]["target_epsilon"].iloc[0])
+    return {**found, "epsilon.dp-sgd": Claim(spent), **_whole_map(attacked)}
+
+
+def _whole_map(attacked: pd.DataFrame) -> dict[str, Claim]:
+    """Return how many cells there are, pictures that failed, and ρ where no picture is moved."""
+    found = {"cells": Claim(len(attacked))}
+    for name in ("dlg", "idlg"):
+        of = attacked[attacked["attack"] == name]
+        found[f"attacked.{name}"] = Claim(int(of["n_attacked"].sum()))
+        found[f"failed.{name}"] = Claim(int((of["n_attacked"] - of["n_ok"]).sum()))
+    unmoved = attacked[attacked["strategy"].isin(UNMOVED)]
+    for name in ("ssim", "ssim-registered"):
+        rho = float(spearman_rows(*(unmoved[[one]].T.to_numpy() for one in ("people", name)))[0])
+        found[f"rho.unmoved.{name}"] = Claim(rho, n=f"{len(unmoved)} cells")
+    return found
+
+
+def epsilons() -> dict[str, Claim]:
+    """Return ε of one noised gradient by itself at δ = 10⁻⁵, by its noise."""
+    return {f"noise-{noise}": Claim(epsilon(noise, 1, 1, 1e-5)) for noise in (1, 0.1, 0.01)}
 
 
 def cells_of_the_map() -> tuple[pd.DataFrame, tuple[MetricSpec, ...]]:
@@ -161,6 +187,7 @@ MAKERS: Mapping[str, tuple[str, Callable[[], dict[str, Claim]]]] = {
     "published": (f"{PROGRAM} compare data/imports/paper --headline RULE", published),
     "coverage": (coverage.COMMAND, coverage.table),
     "map": (f"{PROGRAM} reproduce everything", map_),
+    "epsilon": ("semsim.defences.accountant.epsilon(noise, rate=1, steps=1, delta=1e-5)", epsilons),
 }
 
 

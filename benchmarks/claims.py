@@ -13,7 +13,8 @@ the pages are written, with it the ones that differ are named and the exit code 
 computes cheap results anew.
 
 A file marked `measured` was not written by its command, which takes hours, or a machine that is not
-here: it has the figures as somebody read them off, each with the commit that brought it to a page.
+here: it has the figures as they were read off, each with the commit that brought it to a page. Its
+TABLE.run tells how TABLE was measured: when, on what, and how busy the machine was.
 """
 
 import argparse
