@@ -129,7 +129,6 @@ CONSTANTS = {
         (r"\*, 11\.[35]\.", "sections of books"),
         (r"\(count \+ 0\.5\)|σ 1\.5|c₁ = 0\.01², c₂ = 0\.03²|0\.5 and 0\.25", "parts of a formula"),
         (r"1\.5 times|below 0\.[29]", "limits of a rule"),
-        (r"standard error 0\.01", "of a share near 0.95 of 500 studies"),
     ),
     "docs/papers.md": (
         (r"^\|(\\.|[^|\\])*\|", "the first column is what the paper says"),
