@@ -82,7 +82,6 @@ class _New:
             "new.html",
             cards=self._cards(first=start.get("sets", ())),
             steps=study_fields.steps(),
-            tasks=study_fields.CHOICES["task"],
             kinds=KINDS,
             longest=LONGEST_TEXT,
             data=_in_script(

@@ -38,7 +38,7 @@ from annotation.study.sets import SetFolder, read_set
 from annotation.study.setting_texts import as_text
 from annotation.study.study_file import StudyFile
 from annotation.texts import counted
-from annotation.ui.study_fields import CHOICES, problems_by_step, without_others
+from annotation.ui.study_fields import problems_by_step, without_others
 from annotation.ui.study_view import duration
 from annotation.web import label_page
 
@@ -285,7 +285,7 @@ def review(plan: StudyPlan, draft: StudyFile) -> list[str]:
         f"They are asked: “{spec.wording(spec.task + '.question')}”{lists}",
         f"Each item gets {counted(spec.votes_per_item, 'vote')} from different people. "
         f"{found.people}; {counted(n, 'is', 'are')} expected.",
-        f"The human score is {_choice('headline', spec.headline.value)}; it is fixed before the "
+        f"The human score is {spec.headline.label.split(':')[0].lower()}; it is fixed before the "
         "first vote.",
         _of_checks(spec, load.n_items),
         "Annotators never see the name of the study, of a model or of an attack; they "
@@ -319,12 +319,6 @@ def _of_checks(spec: StudySpec, n_items: int) -> str:
         else ""
     )
     return first + rest + lacks
-
-
-def _choice(name: str, value: str) -> str:
-    return (
-        next((label for label, one in CHOICES[name] if one == value), value).split(":")[0].lower()
-    )
 
 
 def unusual(spec: StudySpec) -> list[tuple[str, str, str]]:
