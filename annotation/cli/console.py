@@ -2,14 +2,15 @@
 
 import argparse
 import errno
+import inspect
 import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
 
 import typer
 
@@ -135,3 +136,29 @@ def pictures(images: str, data_dir: Path, *, write: bool = False) -> "Shelf":
 def address(database: str | None, data_dir: Path) -> str:
     """Where the database is: the one that was named, else the SQLite file of the data folder."""
     return database or f"sqlite:///{data_dir / 'studies.db'}"
+
+
+def with_options(
+    command: Callable[..., None], kind: Any, names: Iterable[str], *, before: str
+) -> None:
+    """Give a command options for fields of a dataclass in place of its `**` parameter.
+
+    Their help is the "text" of their metadata. before: the parameter that they come before.
+    """
+    hints, keyword = get_type_hints(kind), inspect.Parameter.KEYWORD_ONLY
+    fields = {name: kind.__dataclass_fields__[name] for name in names}
+    given = [
+        inspect.Parameter(
+            name,
+            keyword,
+            default=one.default,
+            annotation=Annotated[hints[name], typer.Option(help=one.metadata["text"])],
+        )
+        for name, one in fields.items()
+    ]
+    own = list(inspect.signature(command).parameters.values())[:-1]
+    place = [one.name for one in own].index(before)
+    taken = [one.replace(kind=keyword) for one in own]
+    signature = inspect.Signature([*taken[:place], *given, *taken[place:]])
+    command.__signature__ = signature  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
