@@ -130,7 +130,7 @@ class _Overview:
 
 def lead(study: Study, progress: StudyProgress, now: datetime) -> str:
     """How far a study is, in a sentence."""
-    done, wanted = study_view.votes_done(progress), study_view.votes_wanted(progress)
+    done, wanted = progress.votes_done, progress.votes_wanted
     if not progress.annotators:
         return f"Nobody has joined yet; {counted(wanted, 'vote')} are wanted."
     words = ("simulated annotator",) if study.spec.simulated else ("person", "people")
