@@ -10,7 +10,7 @@ from annotation.domain import Study
 from annotation.study import labelling
 from annotation.texts import counted
 from annotation.ui import StudyContext
-from annotation.web.api import Route
+from annotation.web.api import routes
 from annotation.web.templates import page
 
 THUMBNAILS = 6
@@ -57,9 +57,7 @@ def router(context: StudyContext, lab: Lab) -> APIRouter:
             more=len(studies) - SHOWN,
         )
 
-    routes = APIRouter(route_class=Route, include_in_schema=False)
-    routes.add_api_route("/studio/", home, methods=["GET"], response_model=None)
-    return routes
+    return routes(get={"/studio/": home})
 
 
 def _told(cases: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from annotation.formats.study_data import StudyData
 from annotation.texts import counted
 from annotation.ui import StudyContext, items_data
 from annotation.ui.items_data import Filters, Kept
-from annotation.web.api import Route
+from annotation.web.api import routes
 from annotation.web.templates import page
 
 ROWS = 10  # of a page of the table
@@ -20,10 +20,7 @@ ROWS = 10  # of a page of the table
 def router(context: StudyContext) -> APIRouter:
     """The routes below /studio/items."""
     made = _Items(context=context, kept=Kept(context.store, context.images))
-    routes = APIRouter(route_class=Route, include_in_schema=False)
-    for path, get in (("/studio/items", made.table), ("/studio/items/{item}", made.item)):
-        routes.add_api_route(path, get, methods=["GET"], response_model=None)
-    return routes
+    return routes(get={"/studio/items": made.table, "/studio/items/{item}": made.item})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from annotation.tasks import KINDS
 from annotation.tasks.wording import LONGEST_TEXT, PLAIN, USUAL
 from annotation.texts import counted
 from annotation.ui import StudyContext, new_study, study_fields
-from annotation.web.api import Route
+from annotation.web.api import routes
 from annotation.web.root_path import rooted
 from annotation.web.templates import page
 
@@ -35,21 +35,19 @@ Asked = Annotated[dict[str, Any], Body()]
 def router(context: StudyContext, account: Callable[[Request], str | None]) -> APIRouter:
     """The routes below /studio/new. account: whose name a request carries, None without any."""
     made = _New(context=context, account=account)
-    routes = APIRouter(route_class=Route, include_in_schema=False)
-    for path, get in (
-        ("", made.page),
-        ("/picture/{key}/{image}/{which}", made.picture),
-        ("/strip/{key}", made.strip),
-    ):
-        routes.add_api_route(f"/studio/new{path}", get, methods=["GET"], response_model=None)
-    for path, post in (
-        ("look", made.look),
-        ("create", made.create),
-        ("file", made.file),
-        ("read", made.read),
-    ):
-        routes.add_api_route(f"/studio/new/{path}", post, methods=["POST"], response_model=None)
-    return routes
+    return routes(
+        get={
+            "/studio/new": made.page,
+            "/studio/new/picture/{key}/{image}/{which}": made.picture,
+            "/studio/new/strip/{key}": made.strip,
+        },
+        post={
+            "/studio/new/look": made.look,
+            "/studio/new/create": made.create,
+            "/studio/new/file": made.file,
+            "/studio/new/read": made.read,
+        },
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from annotation.study.labelling import get_study
 from annotation.tasks.wording import PLAIN
 from annotation.ui import StudyContext, people_view
 from annotation.ui.study_view import when
-from annotation.web.api import Route
+from annotation.web.api import routes
 from annotation.web.page_api import Fields, link_of
 from annotation.web.root_path import rooted
 from annotation.web.templates import page
@@ -36,15 +36,10 @@ STEPS: dict[str, Callable[..., Any]] = {
 def router(context: StudyContext, account: Callable[[Request], str | None]) -> APIRouter:
     """The routes below /studio/people. account: whose name a request carries, if any."""
     made = _People(context=context, account=account)
-    routes = APIRouter(route_class=Route, include_in_schema=False)
-    routes.add_api_route(PAGE, made.page, methods=["GET"], response_model=None)
-    for step in STEPS:
-        path = f"{PAGE}/{{study}}/{step}"
-        routes.add_api_route(path, made.step(step), methods=["POST"], response_model=None)
-    for name, more in (("erase", made.erase), ("link", made.link)):
-        path = f"{PAGE}/{{study}}/{name}"
-        routes.add_api_route(path, more, methods=["POST"], response_model=None)
-    return routes
+    handlers = {step: made.step(step) for step in STEPS}
+    handlers |= {"erase": made.erase, "link": made.link}
+    post = {f"{PAGE}/{{study}}/{name}": handler for name, handler in handlers.items()}
+    return routes(get={PAGE: made.page}, post=post)
 
 
 @dataclass(frozen=True, kw_only=True)

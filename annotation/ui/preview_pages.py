@@ -19,7 +19,7 @@ from annotation.study.exports import read_items
 from annotation.study.labelling import get_study, picture_of
 from annotation.ui import StudyContext
 from annotation.ui.new_study import SHOWN, page_of
-from annotation.web.api import Route
+from annotation.web.api import routes
 from annotation.web.root_path import rooted
 from annotation.web.templates import page
 
@@ -31,14 +31,13 @@ _COUNTED = (StimulusKind.RECONSTRUCTION, StimulusKind.DECOY, StimulusKind.ORIGIN
 def router(context: StudyContext) -> APIRouter:
     """The routes below /studio/preview, and the pictures of studies for researchers."""
     made = _Preview(context=context)
-    routes = APIRouter(route_class=Route, include_in_schema=False)
-    for path, get in (
-        ("/studio/preview", made.page),
-        ("/studio/preview/items", made.items),
-        ("/studio/seen/{study}/{digest}", made.picture),
-    ):
-        routes.add_api_route(path, get, methods=["GET"], response_model=None)
-    return routes
+    return routes(
+        get={
+            "/studio/preview": made.page,
+            "/studio/preview/items": made.items,
+            "/studio/seen/{study}/{digest}": made.picture,
+        }
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
