@@ -14,7 +14,7 @@ comes on top of the views. Where no item fits, the trial is left out.
 import random
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from annotation.design.study_plan import (
     Original,
@@ -30,7 +30,7 @@ from annotation.spec import StudySpec
 
 CLEAR_SHARE = 5  # one in so many practice items is an original: what a clear picture looks like
 MOST_AHEAD = 400  # items that somebody holds at most, among which their trials lie already
-NOTHING = ""  # model, attack and class of a picture that has none
+NOTHING = ""  # class of a picture that has none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,7 +251,12 @@ def _catch(spec: StudySpec, material: Material) -> list[PlannedItem]:
     """
     aside = _aside(material)
     return _clear(spec, aside, StimulusKind.CATCH) + [
-        _item(one, StimulusKind.CATCH, _noise(one, material.noise[one.image_id]), spec.kind.nothing)
+        _item(
+            one,
+            StimulusKind.CATCH,
+            _picture(one, class_name=NOTHING, sha256=material.noise[one.image_id]),
+            spec.kind.nothing,
+        )
         for one in aside
     ]
 
@@ -264,26 +269,8 @@ def _item(
     )
 
 
-def _picture(one: Original) -> Reconstruction:
-    return Reconstruction(
-        image_id=one.image_id,
-        class_name=one.class_name,
-        model=NOTHING,
-        attack=NOTHING,
-        sha256=one.sha256,
-        error=0.0,
-    )
-
-
-def _noise(one: Original, digest: str) -> Reconstruction:
-    return Reconstruction(
-        image_id=one.image_id,
-        class_name=NOTHING,
-        model=NOTHING,
-        attack=NOTHING,
-        sha256=digest,
-        error=0.0,
-    )
+def _picture(one: Original, **other: str) -> Reconstruction:
+    return replace(one.as_shown, jury=(), **other)
 
 
 def rate_of(spec: StudySpec, kind: TrialKind) -> float:

@@ -15,21 +15,6 @@ from annotation.spec import Distractors, Lists, StudySpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Original:
-    """One attacked image.
-
-    `logs`, by class, are an independent classifier's log-probabilities. They rank the words of its
-    list. `jury` is what simulated annotators see in it, who answer where it is an item.
-    """
-
-    image_id: str
-    class_name: str
-    sha256: str
-    logs: Mapping[str, float] | None = None
-    jury: Sequence[Sight] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
 class Reconstruction:
     """What one attack on one model made of one original; `error` is the MSE between the two.
 
@@ -46,6 +31,34 @@ class Reconstruction:
     error: float
     attacked_sha256: str | None = None
     jury: Sequence[Sight] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Original:
+    """One attacked image.
+
+    `logs`, by class, are an independent classifier's log-probabilities. They rank the words of its
+    list. `jury` is what simulated annotators see in it, who answer where it is an item.
+    """
+
+    image_id: str
+    class_name: str
+    sha256: str
+    logs: Mapping[str, float] | None = None
+    jury: Sequence[Sight] = ()
+
+    @property
+    def as_shown(self) -> Reconstruction:
+        """The original itself where a reconstruction would be: of no model, by no attack."""
+        return Reconstruction(
+            image_id=self.image_id,
+            class_name=self.class_name,
+            model="",
+            attack="",
+            sha256=self.sha256,
+            error=0.0,
+            jury=self.jury,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,15 +232,7 @@ def _originals(
         PlannedItem(
             image_id=original.image_id,
             kind=StimulusKind.ORIGINAL,
-            shown=Reconstruction(
-                image_id=original.image_id,
-                class_name=original.class_name,
-                model="",
-                attack="",
-                sha256=original.sha256,
-                error=0.0,
-                jury=original.jury,
-            ),
+            shown=original.as_shown,
             quality=None,
         )
         for original in (originals if spec.label_originals else ())
