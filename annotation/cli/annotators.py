@@ -10,8 +10,17 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from annotation.cli.console import DATA, Database, DataDir, Json, opened, say, show
-from annotation.cli.naming import StudyName, find_study
+from annotation.cli.console import (
+    DATA,
+    Database,
+    DataDir,
+    Json,
+    StudyName,
+    find_study,
+    opened,
+    say,
+    show,
+)
 from annotation.domain import Annotator
 from annotation.study import participants as people
 from annotation.texts import counted

@@ -25,9 +25,11 @@ from semsim.base.places import DATA as DATA
 from semsim.base.places import PROGRAM
 
 if TYPE_CHECKING:
+    from annotation.domain import Study
     from annotation.images import Shelf
     from annotation.store import Store
 
+StudyName = Annotated[str, typer.Argument(help="Name or id of the study.")]
 DataDir = Annotated[Path, typer.Option("--data-dir", help="Folder of studies and their images.")]
 DATABASE = "SEMSIM_DATABASE"  # the environment variable
 Database = Annotated[
@@ -111,6 +113,19 @@ def opened(database: str | None, data_dir: Path, *, make: bool = False) -> "Iter
 
     with told_errors(), Store(address(database, data_dir), make=make) as store:
         yield store
+
+
+def find_study(store: "Store", name: str) -> "Study":
+    """The one study of that name or id; raises `NotFoundError` where there is none, or several."""
+    from annotation.errors import NotFoundError
+    from annotation.study.labelling import list_studies  # sqlalchemy, as above
+
+    found = [s for s in list_studies(store) if name in (s.id, s.name)]
+    if len(found) != 1:
+        known = ", ".join(f"{s.name!r} ({s.id})" for s in found or list_studies(store))
+        problem = "Several studies are" if found else "No study is"
+        raise NotFoundError(f"{problem} called {name!r}. Use an id of: {known or '(no studies)'}.")
+    return found[0]
 
 
 def counting(what: str) -> Callable[[int, int], None]:

@@ -14,7 +14,9 @@ from annotation.cli.console import (
     DataDir,
     Images,
     Json,
+    StudyName,
     counting,
+    find_study,
     opened,
     pictures,
     say,
@@ -22,7 +24,6 @@ from annotation.cli.console import (
     told_errors,
     with_options,
 )
-from annotation.cli.naming import StudyName, find_study
 from annotation.errors import AnnotationError, StudyError
 from annotation.formats import FORMATS, What
 from annotation.formats.card import one_line

@@ -12,7 +12,7 @@ from annotation.domain import Study, StudyProgress, StudyStatus
 from annotation.errors import StudyError
 from annotation.images import here
 from annotation.store import Store
-from annotation.study import labelling, protocols, setting_texts, upkeep
+from annotation.study import labelling, protocols, setting_texts
 from annotation.study.exports import facts_of_lists
 from annotation.study.protocols import AMENDABLE
 from annotation.study.study_file import written
@@ -92,12 +92,12 @@ class _Overview:
         return {"status": made.status.value}
 
     def rename(self, request: Request, study: str, asked: Asked) -> dict[str, Any]:
-        made = upkeep.rename(self._store(request), study, str(asked.get("name", "")))
+        made = labelling.rename(self._store(request), study, str(asked.get("name", "")))
         return {"name": made.name}
 
     def delete(self, request: Request, study: str, asked: Asked) -> dict[str, Any]:
         backups = here(self.context.images).parent / "backups"
-        made = upkeep.delete(self._store(request), study, str(asked.get("name", "")), backups)
+        made = labelling.delete(self._store(request), study, str(asked.get("name", "")), backups)
         return {"backup": made.name if made else ""}
 
     def amend(self, request: Request, study: str, asked: Asked) -> dict[str, Any]:
