@@ -107,8 +107,7 @@ class _New:
 
         def address(model: str, image: str, which: str) -> str:
             key = keys[model or place[image]]
-            number = _number(image)
-            return rooted(f"/studio/new/picture/{key}/{number}/{which}")
+            return rooted(f"/studio/new/picture/{key}/{_key(image)}/{which}")
 
         items = new_study.items_of(found.plan, address)
         preview = {"study": new_study.page_of(found.plan.spec, len(found.plan.items))}
@@ -145,7 +144,7 @@ class _New:
 
     def picture(self, key: str, image: str, which: str) -> Response:
         (found,) = new_study.read([self._place(key)])
-        one = next((one for one in found.images if _number(one.image_id) == image), None)
+        one = next((one for one in found.images if _key(one.image_id) == image), None)
         if one is None or which not in ("original", "reconstruction"):
             raise NotFoundError("There is no such picture.")
         headers = {"Cache-Control": "private, max-age=3600"}
@@ -246,12 +245,9 @@ def _is_meant(folder: Path, wanted: Sequence[str], name: str) -> bool:
     return named or str(folder) in wanted or folder.name in wanted
 
 
-def _key(folder: Path) -> str:
-    return sha256(str(folder).encode()).hexdigest()[:16]
-
-
-def _number(image_id: str) -> str:
-    return sha256(image_id.encode()).hexdigest()[:16]  # an id may hold anything
+def _key(name: Path | str) -> str:
+    """What stands for a folder or an image's id in an address; both may hold anything."""
+    return sha256(str(name).encode()).hexdigest()[:16]
 
 
 def _read(folder: Path) -> SetFolder | None:
