@@ -229,18 +229,16 @@ def _beside(
 
 def _clear(spec: StudySpec, aside: Sequence[Original], kind: StimulusKind) -> list[PlannedItem]:
     """Each original as it is; with decoys beside itself and beside one of another label."""
-
-    def expected(one: Original, *, differs: bool) -> str | None:
-        return spec.kind.expected(one.class_name, differs=differs)
-
-    if not spec.kind.decoys:
-        return [_item(one, kind, _picture(one), expected(one, differs=False)) for one in aside]
     items = []
     for one in aside:
-        others = [other for other in aside if other.class_name != one.class_name]
-        other = random.Random(f"{kind}/{spec.seed}/{one.image_id}").choice(others)
-        items.append(_item(one, kind, _picture(one), expected(one, differs=False)))
-        items.append(_item(one, kind, _picture(other), expected(one, differs=True)))
+        same, different = (
+            spec.kind.expected(one.class_name, differs=differs) for differs in (False, True)
+        )
+        items.append(_item(one, kind, _picture(one), same))
+        if spec.kind.decoys:
+            others = [other for other in aside if other.class_name != one.class_name]
+            beside = random.Random(f"{kind}/{spec.seed}/{one.image_id}").choice(others)
+            items.append(_item(one, kind, _picture(beside), different))
     return items
 
 

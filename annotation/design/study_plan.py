@@ -198,28 +198,20 @@ def _lists(
 
 def _items(spec: StudySpec, reconstructions: Sequence[Reconstruction]) -> list[PlannedItem]:
     strata = strata_within_models(reconstructions)
-    items = [
-        PlannedItem(
-            image_id=shown.image_id,
-            kind=StimulusKind.RECONSTRUCTION,
-            shown=shown,
-            quality=stratum,
-        )
-        for shown, stratum in zip(reconstructions, strata, strict=True)
-    ]
+
+    def item(kind: StimulusKind, asked: int, shown: int) -> PlannedItem:
+        image_id, found = reconstructions[asked].image_id, reconstructions[shown]
+        return PlannedItem(image_id=image_id, kind=kind, shown=found, quality=strata[shown])
+
     pairs = [
         Pair(image_id=r.image_id, label=r.class_name, model=r.model, stratum=stratum)
         for r, stratum in zip(reconstructions, strata, strict=True)
     ]
     rng = random.Random(f"decoys/{spec.seed}")
-    return items + [
-        PlannedItem(
-            image_id=reconstructions[original].image_id,
-            kind=StimulusKind.DECOY,
-            shown=reconstructions[shown],
-            quality=strata[shown],
-        )
-        for original, shown in (decoys(pairs, spec.decoy_rate, rng=rng) if spec.decoy_rate else ())
+    drawn = decoys(pairs, spec.decoy_rate, rng=rng) if spec.decoy_rate else []
+    return [
+        *(item(StimulusKind.RECONSTRUCTION, n, n) for n in range(len(reconstructions))),
+        *(item(StimulusKind.DECOY, asked, shown) for asked, shown in drawn),
     ]
 
 

@@ -50,13 +50,6 @@ def router(context: StudyContext) -> APIRouter:
 
 
 def _page(**values: Any) -> Response:
-    usual: dict[str, Any] = {
-        "problem": "",
-        "facts": "",
-        "lead": "",
-        "body": "",
-        "files": [],
-        "imports": {},
-    }
+    usual = dict.fromkeys(("problem", "facts", "lead", "body", "files", "imports"), "")
     tabs = [(key, tab.title) for key, tab in results_tabs.TABS.items()]
     return page("results.html", tabs=tabs, **{**usual, **values})
