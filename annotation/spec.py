@@ -81,9 +81,9 @@ class Lists(Choice):
 class View(Choice):
     """How image pixels become screen pixels; it changes what people recognise."""
 
-    SMOOTH_AND_SMALL = "smooth-and-small", "Smooth, and small beside it"
-    SMOOTH = "smooth", "Smooth"
     SQUARES = "squares", "Squares: pixels stay squares"
+    SMOOTH = "smooth", "Smooth"
+    SMOOTH_AND_SMALL = "smooth-and-small", "Smooth, and small beside it"
 
 
 class Background(Choice):
@@ -244,6 +244,7 @@ class StudySpec:
         "it: the edges of large squares are not in the picture and hide what is (Harmon and "
         "Julesz 1973), and whoever wants to recognise something would not look at it so. A "
         "held key shows the other views; which were looked at is kept with each vote.",
+        choices=tuple((one.label, one.value) for one in reversed(View)),  # the usual one first
     )
     image_scale: int = _on_screen(
         0,
