@@ -30,7 +30,7 @@ class Choice(StrEnum):
 
     label: str
 
-    def __new__(cls, value: str, label: str) -> Self:
+    def __new__(cls, value: str, label: str = "") -> Self:
         """Return the member that is `value`."""
         made = str.__new__(cls, value)
         made._value_, made.label = value, label
@@ -118,10 +118,11 @@ class About:
     start: Any = None
 
 
-def setting(default: Any, *words: str, repr: bool = True, **how: Any) -> Any:
+def setting(default: Any, label: str, text: str, term: str = "", **how: Any) -> Any:
     """A field of `StudySpec`, with what it is `About`; `dict` stands for an empty one."""
     usual = {"default_factory" if default is dict else "default": default}
-    return field(**usual, repr=repr, metadata=vars(About(*words, **how)))
+    said = vars(About(label, text, term, **how))
+    return field(**usual, repr=said["kind"] != "secret", metadata=said)
 
 
 # A setting of a part of the form; most of what decides the items never changes.
@@ -293,7 +294,7 @@ class StudySpec:
     )
     # Kept only as a salted hash.
     password: str | None = _of_people(
-        None, "Password (optional)", "Asked for when people join.", kind="secret", repr=False
+        None, "Password (optional)", "Asked for when people join.", kind="secret"
     )
 
     balanced: bool = _who_sees_what(
@@ -451,10 +452,8 @@ class StudySpec:
             if must and value is not None:
                 within = least <= value <= (math.inf if most is None else most)
                 yield not within, f"{must}; got {value}."
-        yield (
-            self.lease_seconds < 1,
-            f"The lease must be at least 1 second; got {self.lease_seconds}.",
-        )
+        lease = self.lease_seconds
+        yield lease < 1, f"The lease must be at least 1 second; got {lease}."
         yield (
             min(self.set_aside, self.practice, self.repeat_lag) < 0,
             "Numbers of originals, of practice items and of votes cannot be negative; got "

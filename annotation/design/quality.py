@@ -15,6 +15,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from annotation.design.study_plan import (
     Original,
@@ -267,7 +268,7 @@ def _item(
     )
 
 
-def _picture(one: Original, **other: str) -> Reconstruction:
+def _picture(one: Original, **other: Any) -> Reconstruction:
     return replace(one.as_shown, jury=(), **other)
 
 
