@@ -29,7 +29,7 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
     from annotation.accounts.start import who_may_enter  # these take seconds, after a first word
     from annotation.errors import told_as
     from annotation.study import exports, imported, labelling, set_users
-    from annotation.ui import StudyContext, home, mount, plain
+    from annotation.ui import StudyContext, home, mount
     from annotation.votes.science import Science
     from annotation.web import frame
     from annotation.web.guard import Guard
@@ -64,7 +64,7 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
     jobs = lambda: running(data / "jobs")  # noqa: E731
     cases = lambda: read_record(DEMO / "cases.json", CASES, DataError)  # noqa: E731
     lab = home.Lab(cases=cases, semsims=lambda: semsims(weights), running=jobs)
-    routes = (home.router(human, lab), *plain.routers(human, who), *pages.routers(science))
+    routes = (home.router(human, lab), *mount.study_routers(human, who), *pages.routers(science))
     imports = lambda: imported.choices(of)  # noqa: E731
     app = mount.web_app(
         store, images, *routes, who=who, running=jobs, imports=imports, words=glossary

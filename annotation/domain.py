@@ -327,3 +327,13 @@ class StudyProgress:
     annotators: list[AnnotatorRow]
     extra_wanted: int = 0
     extra_done: int = 0
+
+    @property
+    def votes_wanted(self) -> int:
+        """K for each item, and one more where they were split and the study says so."""
+        return self.n_items * (len(self.coverage) - 1) + self.extra_wanted
+
+    @property
+    def votes_done(self) -> int:
+        """Counted votes so far."""
+        return sum(votes * items for votes, items in enumerate(self.coverage)) + self.extra_done

@@ -1,43 +1,55 @@
-"""What a researcher decides before a study starts: the settings its protocol is made of."""
+"""What a researcher decides before a study starts: the settings its protocol is made of.
 
+A setting is stated once, as a field of `StudySpec`; form, file, command line and amendments go by
+its type, its default and what it says `About` itself. Fields stand in the order of the form.
+"""
+
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any, Self
 
 from annotation.errors import StudyError
 from annotation.tasks import KINDS
+from annotation.tasks import USUAL_TASK as USUAL_TASK
+from annotation.tasks import Task as Task
 from annotation.tasks.kind import Kind
-from annotation.tasks.wording import PLAIN, Wording, flaws
-from annotation.texts import flaw_of_class
-from semsim.base.alike import alike
+from annotation.tasks.wording import PLAIN, Wording, flaws, flaws_of_names
 
 _SITE = re.compile(r"https://(\*\.)?[A-Za-z0-9.-]+(:\d+)?")
 _UNTITLED = PLAIN("label.untitled")
 MAX_LIST_SIZE = 20  # one key each on the 4 × 5 block of the keyboard
+LEAST_LEASE = 60  # seconds that a study's page takes: it renews a reservation every 30
 
 
-if TYPE_CHECKING:
+class Choice(StrEnum):
+    """One of a few values of a setting; `label` is what a form calls it."""
 
-    class Task(StrEnum):
-        """What people are asked about an item: the name of one of `tasks.KINDS`."""
+    label: str
 
-else:
-    Task = StrEnum("Task", {name.upper(): name for name in KINDS}, module=__name__)
+    def __new__(cls, value: str, label: str = "") -> Self:
+        """Return the member that is `value`."""
+        made = str.__new__(cls, value)
+        made._value_, made.label = value, label
+        return made
 
-USUAL_TASK = Task(next(iter(KINDS)))  # where nothing else is said
 
-
-class HeadlineRule(StrEnum):
+class HeadlineRule(Choice):
     """How votes become the human score that metrics are judged by; fixed before the first vote."""
 
-    MAJORITY = "majority"  # more than half of the K votes recognised it
-    MEAN_RESPONSE = "mean-response"  # the share of votes that recognised it
-    IGNORING_NONE = "ignoring-none"  # that share among the votes that named a class
-    AS_ORIGINAL_NAMED = "as-original-named"  # more than half name it as most name its original
-    DAWID_SKENE = "dawid-skene"  # annotators weighted by how reliable they seem
-    MEAN_RATING = "mean-rating"  # of tasks whose answers are numbers, which have no other
+    MAJORITY = "majority", "Majority: more than half recognise it"
+    MEAN_RESPONSE = "mean-response", "Mean response: share of votes that recognise it"
+    IGNORING_NONE = "ignoring-none", "Ignoring none: share among votes that name a class"
+    AS_ORIGINAL_NAMED = (
+        "as-original-named",
+        "As original named: what most call the original (needs “Name the originals too”)",
+    )
+    DAWID_SKENE = "dawid-skene", "Dawid-Skene: annotators weighted by reliability"
+    # Of tasks whose answers are numbers, which have no other.
+    MEAN_RATING = "mean-rating", "Mean rating: what ratings are averaged to"
 
 
 def headlines(task: str) -> tuple[HeadlineRule, ...]:
@@ -51,47 +63,79 @@ def headlines(task: str) -> tuple[HeadlineRule, ...]:
     return tuple(rule for rule in HeadlineRule if rule not in others)
 
 
-class Distractors(StrEnum):
+class Distractors(Choice):
     """How the wrong words of a candidate list are drawn (annotation.design.candidates)."""
 
-    BALANCED = "balanced"  # every word on about as many lists as any other
-    TOP = "top"  # the likeliest, as the paper has it; lists then tell more
+    BALANCED = "balanced", "Balanced: every word on about as many lists"
+    # As the paper has it; lists then tell more.
+    TOP = "top", "Top: an independent classifier's likeliest words"
 
 
-class Lists(StrEnum):
+class Lists(Choice):
     """Which items offer the same candidate list."""
 
-    ORIGINAL = "original"  # all of one original, as the paper has it
-    ITEM = "item"  # none: the wrong words are drawn anew for each
+    ORIGINAL = "original", "All items of an original, as in the paper"
+    ITEM = "item", "Each item: wrong words drawn anew"
 
 
-class View(StrEnum):
+class View(Choice):
     """How image pixels become screen pixels; it changes what people recognise."""
 
-    SQUARES = "squares"  # each pixel a square
-    SMOOTH = "smooth"  # interpolated
-    SMOOTH_AND_SMALL = "smooth-and-small"  # and the same small beside it
+    SQUARES = "squares", "Squares: pixels stay squares"
+    SMOOTH = "smooth", "Smooth"
+    SMOOTH_AND_SMALL = "smooth-and-small", "Smooth, and small beside it"
 
 
-class Background(StrEnum):
+class Background(Choice):
     """What surrounds an image on the labelling page."""
 
-    GREY = "grey"  # #808080, the same in light and dark
-    BLACK = "black"
-    WHITE = "white"
+    GREY = "grey", "Grey"  # #808080, the same in light and dark
+    BLACK = "black", "Black"
+    WHITE = "white", "White"
 
 
-def words(label: str, text: str, term: str = "") -> Mapping[str, str]:
-    """What a setting is called on a page, and what it means, in the metadata of its field.
+@dataclass(frozen=True)
+class About:
+    """What a setting is beside its type and its default.
 
-    term: the word of the glossary that explains it, "" where it needs none.
+    label: what pages call it. text: what it means. term: the word of the glossary that explains it.
+    at: the step of the form that asks for it, and the title of its group there, "" for what
+    everybody is asked; None where no form asks. amendable: whether it may change once a study
+    exists. limits: least, most and step of a number. must: what is said of a number beyond them;
+    "" where something else sees to it. choices: (label, value) of the few that it may be. kind: of
+    a text that is "long" or "secret". start: what a form begins with, None for the default.
     """
-    return {"label": label, "text": text, "term": term}
+
+    label: str
+    text: str
+    term: str = ""
+    at: tuple[str, str] | None = None
+    amendable: bool = False
+    limits: tuple[float, float | None, float] = (0, None, 1)
+    must: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
+    kind: str = ""
+    start: Any = None
 
 
-def setting(default: Any, label: str, text: str, term: str = "", **of_field: Any) -> Any:
-    """A field of `StudySpec` that has a default, and its `words`."""
-    return field(default=default, metadata=words(label, text, term), **of_field)
+def setting(default: Any, label: str, text: str, term: str = "", **how: Any) -> Any:
+    """A field of `StudySpec`, with what it is `About`; `dict` stands for an empty one."""
+    usual = {"default_factory" if default is dict else "default": default}
+    said = vars(About(label, text, term, **how))
+    return field(**usual, repr=said["kind"] != "secret", metadata=said)
+
+
+# A setting of a part of the form; most of what decides the items never changes.
+_of_pictures = partial(setting, at=("pictures", "Which of them"))
+_of_question = partial(setting, at=("question", ""))
+_of_answers = partial(setting, at=("question", "Answers"))
+_on_screen = partial(setting, at=("question", "On screen"), amendable=True)
+_of_words = partial(setting, dict, at=("question", "Words"))
+_of_people = partial(setting, at=("people", ""))
+_who_sees_what = partial(setting, at=("people", "Who sees what"), amendable=True)
+_are_they_looking = partial(setting, at=("people", "Are they looking?"), amendable=True)
+_before_and_after = partial(setting, at=("people", "Before and after"), amendable=True)
+_rate = partial(_are_they_looking, limits=(0, 0.5, 0.01))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,151 +145,222 @@ class StudySpec:
     Raises `StudyError` for a value that no study can have.
     """
 
-    name: str = field(metadata=words("Name", ""))
-    task: Task = field(metadata=words("Task", "What people are asked."))
+    name: str = field(metadata=vars(About("Name", "", at=("review", ""))))
+    task: Task = field(metadata=vars(About("Task", "What people are asked.")))
+    simulated: bool = setting(False, "Simulated", "Answered by simulated annotators only.")
+
+    set_aside: int = _of_pictures(
+        0, "Originals set aside", "Originals kept out of the study, for practice and catch trials."
+    )
+    seed: int = _of_pictures(
+        0, "Seed", "Decides lists, decoys, orders and quality items.", limits=(0, 2**31 - 1, 1)
+    )
+
     # Never the name, which may tell too much.
-    title: str = setting(
+    title: str = _of_question(
         "",
         "Title for annotators",
         f'What annotators see; they never see the name. Empty: "{_UNTITLED}".',
+        amendable=True,
     )
-    votes_per_item: int = setting(5, "Votes per item (K)", "K, the people who judge each item.")
-    # Where K are split as evenly as an odd K can be.
-    extra_vote: bool = setting(
-        False, "A further vote on close items", "One vote more on items that are split 3 : 2."
-    )
-    list_size: int = setting(
+    list_size: int = _of_question(
         MAX_LIST_SIZE,
         "Candidates per item",
         "Recognition: classes offered, the true one among them.",
         "candidate list",
+        limits=(2, MAX_LIST_SIZE, 1),
+        must=f"The list size must be 2 to {MAX_LIST_SIZE}, a key each",
     )
-    distractors: Distractors = field(
-        default=Distractors.BALANCED,
-        metadata=words(
-            "Wrong words of a list",
-            "Recognition: drawn so that no list tells its answer, or an independent classifier's "
-            "likeliest.",
-            "judge",
-        ),
+    # 0.5 is one decoy to two matched; pairs without decoys have all the same answer.
+    decoy_rate: float = _of_question(
+        0.0,
+        "Decoys per matched item",
+        "Pair: decoys per matched item.",
+        "decoy",
+        limits=(0, 1, 0.05),
+        must="The decoy rate must be 0 to 1 per matched item",
+        start=0.5,
     )
-    lists: Lists = field(
-        default=Lists.ORIGINAL,
-        metadata=words(
-            "One list for",
-            "Recognition: a list that all items of an original share (the paper) tells which "
-            "pictures show the same; one of its own an item does not.",
-            "guesser",
-        ),
+    rating_levels: int = _of_question(
+        4,
+        "Scale",
+        "Rating: the highest number, 4 or 5; the lowest is 1.",
+        choices=(("1 to 4", "4"), ("1 to 5", "5")),
     )
-    # 0.5 is one decoy to two matched.
-    decoy_rate: float = setting(
-        0.0, "Decoys per matched item", "Pair: decoys per matched item.", "decoy"
+    rating_lowest: str = _of_question(
+        "Nothing of it", "Name of the lowest", "Rating: what the number 1 stands for."
     )
-    rating_levels: int = setting(4, "Scale", "Rating: the highest number, 4 or 5; the lowest is 1.")
-    rating_threshold: float = setting(
+    rating_highest: str = _of_question(
+        "All of it", "Name of the highest", "Rating: what the highest number stands for."
+    )
+
+    distractors: Distractors = _of_answers(
+        Distractors.BALANCED,
+        "Wrong words of a list",
+        "Recognition: drawn so that no list tells its answer, or an independent classifier's "
+        "likeliest.",
+        "judge",
+    )
+    lists: Lists = _of_answers(
+        Lists.ORIGINAL,
+        "One list for",
+        "Recognition: a list that all items of an original share (the paper) tells which "
+        "pictures show the same; one of its own an item does not.",
+        "guesser",
+    )
+    rating_threshold: float = _of_answers(
         3.0,
         "Recognised from",
         "Rating: the mean rating from which an item counts as recognised.",
         "recognised",
+        limits=(1, 5, 0.25),
     )
-    rating_lowest: str = setting(
-        "Nothing of it", "Name of the lowest", "Rating: what the number 1 stands for."
-    )
-    rating_highest: str = setting(
-        "All of it", "Name of the highest", "Rating: what the highest number stands for."
-    )
-    original_first_ms: int = setting(
+    original_first_ms: int = _of_answers(
         0,
         "Original first (ms; 0: beside)",
         "Rating: milliseconds for which the original is shown before the reconstruction; 0 is "
         "beside it.",
     )
-    headline: HeadlineRule = field(
-        default=HeadlineRule.MAJORITY,
-        metadata=words(
-            "Headline human score", "Human score that metrics are judged by.", "recognised"
-        ),
+    headline: HeadlineRule = _of_answers(
+        HeadlineRule.MAJORITY,
+        "Headline human score",
+        "Human score that metrics are judged by.",
+        "recognised",
     )
-    seed: int = setting(0, "Seed", "Decides lists, decoys, orders and quality items.")
-    simulated: bool = setting(False, "Simulated", "Answered by simulated annotators only.")
-    lease_seconds: int = setting(
-        600, "Seconds of a reservation", "How long an item stays reserved for somebody who left."
-    )
-    # Kept only as a salted hash.
-    password: str | None = setting(
-        None, "Password (optional)", "Asked for when people join.", repr=False
-    )
-    min_rt_ms: int = setting(
-        150,
-        "Too quick (ms)",
-        "Milliseconds in which nobody can have looked: a sooner answer is not taken. 0 takes any.",
-    )
-
-    # Who sees what (annotation.design.exposure)
-    balanced: bool = setting(
-        True,
-        "Balanced order of target models",
-        "Latin square: each annotator takes the target models in turn.",
-        "target",
-    )
-    max_views: int | None = setting(
-        None,
-        "Most views of one original (empty: any)",
-        "Items of one original that one person may see, gold items too; blind repeats come on "
-        "top. Empty is any number.",
-        "carry-over",
-    )
-    min_lag: int = setting(
-        0,
-        "Least lag between them",
-        "Other items between two of one original, at least, gold items and repeats too.",
-        "carry-over",
-    )
-    label_originals: bool = setting(
+    label_originals: bool = _of_answers(
         False,
         "Name the originals too",
         "Recognition: people name the originals too, after all else of them; the headline score "
         "“as original named” needs it.",
     )
-    items_per_person: int | None = setting(
+    # Where K are split as evenly as an odd K can be.
+    extra_vote: bool = _of_answers(
+        False, "A further vote on close items", "One vote more on items that are split 3 : 2."
+    )
+
+    view: View = _on_screen(
+        View.SMOOTH_AND_SMALL,
+        "View",
+        "How image pixels become screen pixels. Usually smooth, with the small picture beside "
+        "it: the edges of large squares are not in the picture and hide what is (Harmon and "
+        "Julesz 1973), and whoever wants to recognise something would not look at it so. A "
+        "held key shows the other views; which were looked at is kept with each vote.",
+        choices=tuple((one.label, one.value) for one in reversed(View)),  # the usual one first
+    )
+    image_scale: int = _on_screen(
+        0,
+        "Most screen pixels per image pixel (0: all that fit)",
+        "The most screen pixels an image pixel may take, in whole multiples; 0 is as many as fit.",
+        limits=(0, 64, 1),
+        must="The image scale must be 1 to 64, or 0 for all that fits",
+    )
+    background: Background = _on_screen(Background.GREY, "Background", "What surrounds an image.")
+
+    texts: Mapping[str, str] = _of_words(
+        "Texts",
+        "Texts in place of the usual ones, by name, for a study in another language. "
+        "`semsim-studio study texts` lists them all.",
+        amendable=True,
+    )
+    class_names: Mapping[str, str] = _of_words(
+        "Shown names of classes",
+        "What annotators read in place of a class's name; answers are kept under that name.",
+    )
+
+    votes_per_item: int = _of_people(
+        5,
+        "Votes per item (K)",
+        "K, the people who judge each item.",
+        limits=(1, 100, 1),
+        must="Votes per item must be 1 to 100",
+    )
+    max_views: int | None = _of_people(
+        None,
+        "Most views of one original (empty: any)",
+        "Items of one original that one person may see, gold items too; blind repeats come on "
+        "top. Empty is any number.",
+        "carry-over",
+        limits=(1, None, 1),
+        must="Views per original must be 1 or more",
+        amendable=True,
+    )
+    items_per_person: int | None = _of_people(
         None,
         "Votes per person (empty: all)",
         "Votes after which somebody is done; empty is all there are.",
+        limits=(1, None, 1),
+        must="Items per person must be 1 or more",
+        amendable=True,
+    )
+    # Kept only as a salted hash.
+    password: str | None = _of_people(
+        None, "Password (optional)", "Asked for when people join.", kind="secret"
+    )
+
+    balanced: bool = _who_sees_what(
+        True,
+        "Balanced order of target models",
+        "Latin square: each annotator takes the target models in turn.",
+        "target",
+        amendable=False,
+    )
+    min_lag: int = _who_sees_what(
+        0,
+        "Least lag between them",
+        "Other items between two of one original, at least, gold items and repeats too.",
+        "carry-over",
+        must="The lag cannot be negative",
+    )
+    lease_seconds: int = _who_sees_what(
+        600,
+        "Seconds of a reservation",
+        "How long an item stays reserved for somebody who left.",
+        limits=(LEAST_LEASE, None, 1),
+    )
+    min_rt_ms: int = _who_sees_what(
+        150,
+        "Too quick (ms)",
+        "Milliseconds in which nobody can have looked: a sooner answer is not taken. 0 takes any.",
+        limits=(0, 5000, 1),
+        must="The shortest time to an answer must be 0 to 5000 ms",
     )
 
     # Items that never count (annotation.design.quality)
-    set_aside: int = setting(
-        0, "Originals set aside", "Originals kept out of the study, for practice and catch trials."
+    practice: int = _are_they_looking(
+        0, "Practice items", "Items with feedback before the study begins.", amendable=False
     )
-    practice: int = setting(0, "Practice items", "Items with feedback before the study begins.")
-    catch_rate: float = setting(
-        0.0, "Catch trials", "Catch trials per vote: clear originals, and noise."
+    catch_rate: float = _rate(
+        0.0,
+        "Catch trials",
+        "Catch trials per vote: clear originals, and noise.",
+        must="The catch rate must be 0 to 0.5",
     )
-    catch_warn_after: int = setting(
+    catch_warn_after: int = _are_they_looking(
         2,
         "Warn after failed catch trials (0: never)",
         "Failed catch trials after which you are warned; 0 is never.",
     )
-    catch_pause_after: int = setting(
+    catch_pause_after: int = _are_they_looking(
         0,
         "Pause after failed catch trials (0: never)",
         "Failed catch trials that pause somebody by itself; 0 is never.",
     )
-    gold_rate: float = setting(
+    gold_rate: float = _rate(
         0.0,
         "Gold items",
         "Gold items per vote, reconstructions whose answer you gave; fewer where limits leave "
         "none.",
         "gold item",
+        must="The gold rate must be 0 to 0.5",
     )
-    repeat_rate: float = setting(
+    repeat_rate: float = _rate(
         0.05,
         "Blind repeats",
         "Blind repeats per vote; fewer where limits leave none.",
         "blind repeat",
+        must="The repeat rate must be 0 to 0.5",
     )
-    repeat_lag: int = setting(
+    repeat_lag: int = _are_they_looking(
         50,
         "Least lag of repeats",
         "Votes between an item and its repeat, at least.",
@@ -253,65 +368,35 @@ class StudySpec:
     )
 
     # What people read (annotation.design.way)
-    consent: str = setting("", "Consent", "Text people agree to; empty leaves the step out.")
-    instructions: str = setting(
-        "", "Instructions", "Text people read first; empty takes the usual one."
+    consent: str = _before_and_after(
+        "", "Consent", "Text people agree to; empty leaves the step out.", kind="long"
     )
-    check: bool = setting(
+    instructions: str = _before_and_after(
+        "", "Instructions", "Text people read first; empty takes the usual one.", kind="long"
+    )
+    check: bool = _before_and_after(
         False,
         "Ask about the instructions",
         "Questions on the instructions before the study begins.",
     )
-    check_attempts: int = setting(2, "Attempts", "Attempts at these questions.")
-    completion_code: str = setting(
+    check_attempts: int = _before_and_after(
+        2,
+        "Attempts",
+        "Attempts at these questions.",
+        limits=(1, 10, 1),
+        must="Attempts at the check must be 1 to 10",
+    )
+    completion_code: str = _before_and_after(
         "", "Completion code", "Code told at the end; empty gives everybody one of their own."
     )
-    completion_url: str = setting(
+    completion_url: str = _before_and_after(
         "", "Completion address", "Where people go on to at the end; {code} stands for the code."
     )
-
-    framed_by: str = setting(
+    framed_by: str = _before_and_after(
         "",
         "Sites that may frame it",
         "Sites, spaces between, that may show the study inside a page of theirs, such as "
         "https://worker.mturk.com. Empty: none may, and only the link works.",
-    )
-
-    # In which words (annotation.tasks.wording)
-    texts: Mapping[str, str] = field(
-        default_factory=dict,
-        metadata=words(
-            "Texts",
-            "Texts in place of the usual ones, by name, for a study in another language. "
-            "`semsim-studio study texts` lists them all.",
-        ),
-    )
-    class_names: Mapping[str, str] = field(
-        default_factory=dict,
-        metadata=words(
-            "Shown names of classes",
-            "What annotators read in place of a class's name; answers are kept under that name.",
-        ),
-    )
-
-    # What an image looks like on screen
-    view: View = field(
-        default=View.SMOOTH_AND_SMALL,
-        metadata=words(
-            "View",
-            "How image pixels become screen pixels. Usually smooth, with the small picture beside "
-            "it: the edges of large squares are not in the picture and hide what is (Harmon and "
-            "Julesz 1973), and whoever wants to recognise something would not look at it so. A "
-            "held key shows the other views; which were looked at is kept with each vote.",
-        ),
-    )
-    image_scale: int = setting(
-        0,
-        "Most screen pixels per image pixel (0: all that fit)",
-        "The most screen pixels an image pixel may take, in whole multiples; 0 is as many as fit.",
-    )
-    background: Background = field(
-        default=Background.GREY, metadata=words("Background", "What surrounds an image.")
     )
 
     def __post_init__(self) -> None:
@@ -338,39 +423,51 @@ class StudySpec:
         """What annotators are told the study is called."""
         return self.title or self.wording("label.untitled")
 
-    def _checks(self) -> tuple[tuple[bool, str], ...]:
-        return (
-            *self._checks_of_items(),
-            *self._checks_of_people(),
-            *self._checks_of_quality(),
-            *self._checks_of_words(),
+    def _checks(self) -> Iterable[tuple[bool, str]]:
+        yield not self.name.strip(), "A study needs a name; got an empty one."
+        yield from self._checks_of_numbers()
+        yield (
+            self.extra_vote and self.votes_per_item % 2 == 0,
+            "An extra vote settles nothing where the number of votes is even; got "
+            f"{self.votes_per_item} votes per item.",
         )
+        yield from self._checks_of_task()
+        yield self.password == "", "An empty password protects nothing; leave it out instead."
+        yield (
+            bool(self.completion_url) and not self.completion_url.startswith("https://"),
+            f"The completion address must start with https://; got {self.completion_url!r}.",
+        )
+        yield (
+            not all(map(_SITE.fullmatch, self.framed_by.split())),
+            "Sites that may frame the study are addresses such as https://worker.mturk.com, "
+            f"spaces between; got {self.framed_by!r}.",
+        )
+        yield from ((True, flaw) for flaw in flaws(self.texts))
+        yield from ((True, flaw) for flaw in flaws_of_names(self.class_names))
 
-    def _checks_of_items(self) -> tuple[tuple[bool, str], ...]:
-        return (
-            (not self.name.strip(), "A study needs a name; got an empty one."),
-            (
-                not 1 <= self.votes_per_item <= 100,
-                f"Votes per item must be 1 to 100; got {self.votes_per_item}.",
-            ),
-            (
-                self.extra_vote and self.votes_per_item % 2 == 0,
-                "An extra vote settles nothing where the number of votes is even; got "
-                f"{self.votes_per_item} votes per item.",
-            ),
-            (
-                not 2 <= self.list_size <= MAX_LIST_SIZE,
-                f"The list size must be 2 to {MAX_LIST_SIZE}, a key each; got {self.list_size}.",
-            ),
-            (
-                not 0 <= self.decoy_rate <= 1,
-                f"The decoy rate must be 0 to 1 per matched item; got {self.decoy_rate}.",
-            ),
-            (
-                not 0 <= self.image_scale <= 64,
-                f"The image scale must be 1 to 64, or 0 for all that fits; got {self.image_scale}.",
-            ),
-            *self._checks_of_task(),
+    def _checks_of_numbers(self) -> Iterator[tuple[bool, str]]:
+        for one in fields(self):
+            value, must = getattr(self, one.name), one.metadata["must"]
+            least, most, _ = one.metadata["limits"]
+            if must and value is not None:
+                within = least <= value <= (math.inf if most is None else most)
+                yield not within, f"{must}; got {value}."
+        lease = self.lease_seconds
+        yield lease < 1, f"The lease must be at least 1 second; got {lease}."
+        yield (
+            min(self.set_aside, self.practice, self.repeat_lag) < 0,
+            "Numbers of originals, of practice items and of votes cannot be negative; got "
+            f"{self.set_aside}, {self.practice} and {self.repeat_lag}.",
+        )
+        yield (
+            min(self.catch_warn_after, self.catch_pause_after) < 0,
+            "Numbers of failed catch trials cannot be negative; 0 is never. Got "
+            f"{self.catch_warn_after} and {self.catch_pause_after}.",
+        )
+        yield (
+            self.set_aside == 0 and (self.practice > 0 or self.catch_rate > 0),
+            "Practice and catch trials show originals that the study does not ask about; set "
+            "some originals aside for them.",
         )
 
     def _checks_of_task(self) -> Iterator[tuple[bool, str]]:
@@ -393,80 +490,6 @@ class StudySpec:
             "has a list of its own, wrong words are balanced, not the likeliest.",
         )
         yield from ((True, flaw) for flaw in self.kind.flaws())
-
-    def _checks_of_people(self) -> tuple[tuple[bool, str], ...]:
-        return (
-            (
-                self.lease_seconds < 1,
-                f"The lease must be at least 1 second; got {self.lease_seconds}.",
-            ),
-            (
-                not 0 <= self.min_rt_ms <= 5000,
-                f"The shortest time to an answer must be 0 to 5000 ms; got {self.min_rt_ms}.",
-            ),
-            (self.password == "", "An empty password protects nothing; leave it out instead."),
-            (
-                self.max_views is not None and self.max_views < 1,
-                f"Views per original must be 1 or more; got {self.max_views}.",
-            ),
-            (self.min_lag < 0, f"The lag cannot be negative; got {self.min_lag}."),
-            (
-                self.items_per_person is not None and self.items_per_person < 1,
-                f"Items per person must be 1 or more; got {self.items_per_person}.",
-            ),
-            (
-                not 1 <= self.check_attempts <= 10,
-                f"Attempts at the check must be 1 to 10; got {self.check_attempts}.",
-            ),
-            (
-                bool(self.completion_url) and not self.completion_url.startswith("https://"),
-                f"The completion address must start with https://; got {self.completion_url!r}.",
-            ),
-            (
-                not all(map(_SITE.fullmatch, self.framed_by.split())),
-                "Sites that may frame the study are addresses such as https://worker.mturk.com, "
-                f"spaces between; got {self.framed_by!r}.",
-            ),
-        )
-
-    def _checks_of_quality(self) -> tuple[tuple[bool, str], ...]:
-        rates = {"catch": self.catch_rate, "gold": self.gold_rate, "repeat": self.repeat_rate}
-        return (
-            *(
-                (not 0 <= rate <= 0.5, f"The {name} rate must be 0 to 0.5; got {rate}.")
-                for name, rate in rates.items()
-            ),
-            (
-                min(self.set_aside, self.practice, self.repeat_lag) < 0,
-                "Numbers of originals, of practice items and of votes cannot be negative; got "
-                f"{self.set_aside}, {self.practice} and {self.repeat_lag}.",
-            ),
-            (
-                min(self.catch_warn_after, self.catch_pause_after) < 0,
-                "Numbers of failed catch trials cannot be negative; 0 is never. Got "
-                f"{self.catch_warn_after} and {self.catch_pause_after}.",
-            ),
-            (
-                self.set_aside == 0 and (self.practice > 0 or self.catch_rate > 0),
-                "Practice and catch trials show originals that the study does not ask about; set "
-                "some originals aside for them.",
-            ),
-        )
-
-    def _checks_of_words(self) -> Iterator[tuple[bool, str]]:
-        yield from ((True, flaw) for flaw in flaws(self.texts))
-        pairs = self.class_names.items() if isinstance(self.class_names, Mapping) else [(None,)]
-        if not all(isinstance(one, str) for pair in pairs for one in pair):
-            yield True, f"Shown names of classes are texts by class; got {self.class_names!r}."
-            return
-        shown = [alike(name) for name in self.class_names.values()]
-        yield (
-            len(set(shown)) < len(shown),
-            "Two classes are shown under the same name; nobody could tell them apart.",
-        )
-        for name, words_of in self.class_names.items():
-            flaw = flaw_of_class(words_of)
-            yield bool(flaw), f"The shown name of the class {name!r}: {flaw}"
 
 
 _KINDS = {

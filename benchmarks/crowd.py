@@ -26,8 +26,7 @@ from annotation.domain import Annotator, AnnotatorStatus, Answer, Study, VoteSta
 from annotation.store import Store, people, reports, studies
 from annotation.store.tables import SlotRow, SourceRow, StimulusRow, TrialRow
 from annotation.study import labelling, participants
-from annotation.study.crowd import Batch, Crowd, Outcome, Person, Said, carried_out
-from annotation.study.crowd_plan import Items
+from annotation.study.crowd import Batch, Crowd, Items, Outcome, Person, Said, carried_out
 from benchmarks.measuring import begin, judge
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -41,7 +41,7 @@ expect.set_options(timeout=LONG)
 START_SECONDS = limit(180)  # torch and gradio take long to import on a busy machine
 # Servers are copies of one process that has imported everything and done nothing yet.
 COPIES = multiprocessing.get_context("forkserver")
-_LATE = ["annotation.ui.mount", "annotation.ui.plain", "semsim.ui.pages"]
+_LATE = ["annotation.ui.mount", "semsim.ui.pages"]
 COPIES.set_forkserver_preload(["app", *_LATE])
 
 

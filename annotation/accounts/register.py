@@ -7,6 +7,7 @@ they still are one; None is the command line of the machine itself, which may do
 import unicodedata
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import wraps
 from typing import Any, TypeVar
 
 from annotation.account_domain import (
@@ -31,6 +32,24 @@ _NOBODY = Secret(salt="00" * 16, hash="00" * 64)
 SEEN_EVERY = timedelta(hours=1)  # a session in use is noted this often, not at each request
 
 
+def _administering(work: Callable[..., T]) -> Callable[..., T]:
+    """`work` as a use case that takes `by`."""
+
+    @wraps(work)
+    def use_case(store: Store, *args: Any, by: Account | None, **kwargs: Any) -> T:
+        def checked(tx: Any) -> T:
+            if by is not None:
+                accounts.require_administrator(tx, by.id)
+            return work(tx, *args, **kwargs)
+
+        return store.write(checked)
+
+    return use_case
+
+
+disable, enable = _administering(accounts.disable), _administering(accounts.enable)
+change_role, withdraw = _administering(accounts.put_role), _administering(accounts.withdraw)
+_invite = _administering(accounts.invite)
 list_accounts = reading(accounts.all_accounts)
 open_invitations = reading(accounts.open_invitations)
 invitation = reading(accounts.invitation_of)
@@ -119,27 +138,9 @@ def _put_password(store: Store, account: Account, new: str, keep: str) -> Accoun
     return store.write(lambda tx: accounts.put_secret(tx, account.id, secret, keep=keep))
 
 
-def disable(store: Store, account_id: str, now: datetime, *, by: Account | None) -> Account:
-    """Let somebody in no more and end their sessions and the links they made.
-
-    Raises `ConflictError` for the last administrator, `NotFoundError` for the account.
-    """
-    return _as(store, by, lambda tx: accounts.disable(tx, account_id, now))
-
-
-def enable(store: Store, account_id: str, *, by: Account | None) -> Account:
-    """Let somebody in again; raises `NotFoundError` for the account."""
-    return _as(store, by, lambda tx: accounts.enable(tx, account_id))
-
-
-def change_role(store: Store, account_id: str, role: Role, *, by: Account | None) -> Account:
-    """Another role; raises `ConflictError` for the last administrator, or `NotFoundError`."""
-    return _as(store, by, lambda tx: accounts.put_role(tx, account_id, role))
-
-
 def invite(store: Store, role: Role, now: datetime, *, by: Account) -> str:
     """The token of a link with which somebody makes an account of that role, once, in 7 days."""
-    return _as(store, by, lambda tx: accounts.invite(tx, by.id, role, now))
+    return _invite(store, by.id, role, now, by=by)
 
 
 def invite_to_reset(store: Store, account_id: str, now: datetime, *, by: Account) -> str:
@@ -148,12 +149,7 @@ def invite_to_reset(store: Store, account_id: str, now: datetime, *, by: Account
     Until then the old one holds. Raises `NotFoundError` for the account.
     """
     role = Role.RESEARCHER  # the account has its own
-    return _as(store, by, lambda tx: accounts.invite(tx, by.id, role, now, account_id=account_id))
-
-
-def withdraw(store: Store, invitation_id: str, *, by: Account) -> None:
-    """Let a link work no more."""
-    _as(store, by, lambda tx: accounts.withdraw(tx, invitation_id))
+    return _invite(store, by.id, role, now, account_id=account_id, by=by)
 
 
 def accept(store: Store, token: str, name: str, password: str, now: datetime) -> Session:
@@ -216,12 +212,3 @@ def _matches(password: str, secret: Secret) -> bool:
 def _plain(name: str) -> str:
     # PostgreSQL refuses to look for a text with a zero in it.
     return " ".join(unicodedata.normalize("NFKC", name).replace("\0", "").split())
-
-
-def _as(store: Store, by: Account | None, work: Callable[[Any], T]) -> T:
-    def checked(tx: Any) -> T:
-        if by is not None:
-            accounts.require_administrator(tx, by.id)
-        return work(tx)
-
-    return store.write(checked)

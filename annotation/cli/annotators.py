@@ -10,8 +10,17 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from annotation.cli.console import DATA, Database, DataDir, Json, opened, say, show
-from annotation.cli.naming import StudyName, find_study
+from annotation.cli.console import (
+    DATA,
+    Database,
+    DataDir,
+    Json,
+    StudyName,
+    find_study,
+    opened,
+    say,
+    show,
+)
 from annotation.domain import Annotator
 from annotation.study import participants as people
 from annotation.texts import counted
@@ -65,36 +74,30 @@ def list_annotators(
     show([{fact: getattr(row, fact) for fact in facts} for row in found], "\n".join(told), as_json)
 
 
-@app.command()
-def pause(
-    name: StudyName, person: PersonName, data_dir: DataDir = DATA, database: Database = None
-) -> None:
-    """Let somebody vote no more for now; their votes count."""
-    _step(people.pause, name, person, data_dir, database)
+def _stepping(change: Callable[..., Annotator]) -> Callable[..., None]:
+    def command(
+        name: StudyName, person: PersonName, data_dir: DataDir = DATA, database: Database = None
+    ) -> None:
+        _step(change, name, person, data_dir, database)
+
+    return command
 
 
-@app.command()
-def resume(
-    name: StudyName, person: PersonName, data_dir: DataDir = DATA, database: Database = None
-) -> None:
-    """Let somebody who was paused go on."""
-    _step(people.resume, name, person, data_dir, database)
-
-
-@app.command()
-def include(
-    name: StudyName, person: PersonName, data_dir: DataDir = DATA, database: Database = None
-) -> None:
-    """Let somebody who was excluded go on; votes count again where there is room."""
-    _step(people.include, name, person, data_dir, database)
-
-
-@app.command(name="let-in")
-def let_in(
-    name: StudyName, person: PersonName, data_dir: DataDir = DATA, database: Database = None
-) -> None:
-    """Let somebody take part who failed the questions on the instructions."""
-    _step(people.let_in, name, person, data_dir, database)
+for _name, _change, _help in (
+    ("pause", people.pause, "Let somebody vote no more for now; their votes count."),
+    ("resume", people.resume, "Let somebody who was paused go on."),
+    (
+        "include",
+        people.include,
+        "Let somebody who was excluded go on; votes count again where there is room.",
+    ),
+    (
+        "let-in",
+        people.let_in,
+        "Let somebody take part who failed the questions on the instructions.",
+    ),
+):
+    app.command(name=_name, help=_help)(_stepping(_change))
 
 
 @app.command()

@@ -2,14 +2,15 @@
 
 import argparse
 import errno
+import inspect
 import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
 
 import typer
 
@@ -24,9 +25,11 @@ from semsim.base.places import DATA as DATA
 from semsim.base.places import PROGRAM
 
 if TYPE_CHECKING:
+    from annotation.domain import Study
     from annotation.images import Shelf
     from annotation.store import Store
 
+StudyName = Annotated[str, typer.Argument(help="Name or id of the study.")]
 DataDir = Annotated[Path, typer.Option("--data-dir", help="Folder of studies and their images.")]
 DATABASE = "SEMSIM_DATABASE"  # the environment variable
 Database = Annotated[
@@ -112,6 +115,19 @@ def opened(database: str | None, data_dir: Path, *, make: bool = False) -> "Iter
         yield store
 
 
+def find_study(store: "Store", name: str) -> "Study":
+    """The one study of that name or id; raises `NotFoundError` where there is none, or several."""
+    from annotation.errors import NotFoundError
+    from annotation.study.labelling import list_studies  # sqlalchemy, as above
+
+    found = [s for s in list_studies(store) if name in (s.id, s.name)]
+    if len(found) != 1:
+        known = ", ".join(f"{s.name!r} ({s.id})" for s in found or list_studies(store))
+        problem = "Several studies are" if found else "No study is"
+        raise NotFoundError(f"{problem} called {name!r}. Use an id of: {known or '(no studies)'}.")
+    return found[0]
+
+
 def counting(what: str) -> Callable[[int, int], None]:
     """Return what prints how far work is, given done and total, each `SAID_EVERY` seconds."""
     last = time.monotonic()
@@ -135,3 +151,29 @@ def pictures(images: str, data_dir: Path, *, write: bool = False) -> "Shelf":
 def address(database: str | None, data_dir: Path) -> str:
     """Where the database is: the one that was named, else the SQLite file of the data folder."""
     return database or f"sqlite:///{data_dir / 'studies.db'}"
+
+
+def with_options(
+    command: Callable[..., None], kind: Any, names: Iterable[str], *, before: str
+) -> None:
+    """Give a command options for fields of a dataclass in place of its `**` parameter.
+
+    Their help is the "text" of their metadata. before: the parameter that they come before.
+    """
+    hints, keyword = get_type_hints(kind), inspect.Parameter.KEYWORD_ONLY
+    fields = {name: kind.__dataclass_fields__[name] for name in names}
+    given = [
+        inspect.Parameter(
+            name,
+            keyword,
+            default=one.default,
+            annotation=Annotated[hints[name], typer.Option(help=one.metadata["text"])],
+        )
+        for name, one in fields.items()
+    ]
+    own = list(inspect.signature(command).parameters.values())[:-1]
+    place = [one.name for one in own].index(before)
+    taken = [one.replace(kind=keyword) for one in own]
+    signature = inspect.Signature([*taken[:place], *given, *taken[place:]])
+    command.__signature__ = signature  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}

@@ -1,42 +1,31 @@
 """`semsim-studio study …`: studies from a terminal; and what is of the whole server."""
 
+from functools import partial
+
 import annotation
 from semsim.base.commands import Late, command_line
 
+_study = partial(Late, "annotation.cli.study")
 STUDY = {
-    "list": Late("annotation.cli.study", "studies", "List all studies."),
-    "create": Late(
-        "annotation.cli.study",
-        "create",
-        "Create a study from reconstruction sets, from a manifest, or as a file says.",
+    "list": _study("studies", "List all studies."),
+    "create": _study(
+        "create", "Create a study from reconstruction sets, from a manifest, or as a file says."
     ),
-    "texts": Late(
-        "annotation.cli.study",
-        "texts",
-        "List every text that annotators read, as a study's file has them.",
-    ),
-    "amend": Late(
-        "annotation.cli.study",
+    "texts": _study("texts", "List every text that annotators read, as a study's file has them."),
+    "amend": _study(
         "amend",
         "Change settings of a study: a new version of its protocol, stamped on the votes to come.",
     ),
-    "protocol": Late(
-        "annotation.cli.study",
+    "protocol": _study(
         "protocol",
         "List the versions of a study's protocol, and what its lists of words tell a guesser.",
     ),
-    "simulate": Late(
-        "annotation.cli.study",
-        "simulate",
-        "Let simulated annotators answer a study that was created with --simulated.",
+    "simulate": _study(
+        "simulate", "Let simulated annotators answer a study that was created with --simulated."
     ),
-    "progress": Late("annotation.cli.study", "progress", "Show how far a study is."),
-    "export": Late("annotation.cli.study", "export", "Write a study to a file or a new folder."),
-    "labels": Late(
-        "annotation.cli.study",
-        "labels",
-        "Write the majority label of every reconstruction, one a row.",
-    ),
+    "progress": _study("progress", "Show how far a study is."),
+    "export": _study("export", "Write a study to a file or a new folder."),
+    "labels": _study("labels", "Write the majority label of every reconstruction, one a row."),
     "plan": Late(
         "annotation.cli.planning",
         "app",

@@ -1,15 +1,12 @@
 """`semsim-studio study plan`: what a study will take."""
 
-import inspect
-from dataclasses import fields
 from typing import Annotated, Any
 
 import pandas as pd
 import typer
 
-from annotation.cli.console import Json, show, told_errors
-from annotation.study.crowd import Crowd
-from annotation.study.crowd_plan import FIGURES, enough, plan
+from annotation.cli.console import Json, show, told_errors, with_options
+from annotation.study.crowd import FIGURES, Crowd, enough, plan
 from annotation.texts import counted
 
 app = typer.Typer(
@@ -78,29 +75,5 @@ def _needed(table: pd.DataFrame, most_wrong: float) -> str:
     return f"{goal}: with {rate:g} catch trials per vote, which cost {more:,.0f} more than none."
 
 
-def _options() -> list[inspect.Parameter]:
-    """One option for each of the assumptions, in their order, then those of the command itself."""
-    kind = inspect.Parameter.KEYWORD_ONLY
-    own = [one for one in inspect.signature(crowd).parameters.values() if one.name != "assumed"]
-    given = [
-        inspect.Parameter(
-            one.name,
-            kind,
-            default=one.default,
-            annotation=Annotated[
-                one.type, typer.Option(f"--{one.name.replace('_', '-')}", help=_help(one.metadata))
-            ],
-        )
-        for one in fields(Crowd)
-    ]
-    return [*given, *(one.replace(kind=kind) for one in own)]
-
-
-def _help(limits: Any) -> str:
-    text = limits["text"]
-    return f"{text[:1].upper()}{text[1:]}."
-
-
-crowd.__signature__ = inspect.Signature(_options())  # type: ignore[attr-defined]
-crowd.__annotations__ = {one.name: one.annotation for one in _options()}
+with_options(crowd, Crowd, Crowd.__dataclass_fields__, before="runs")
 app.command()(crowd)

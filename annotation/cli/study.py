@@ -14,18 +14,20 @@ from annotation.cli.console import (
     DataDir,
     Images,
     Json,
+    StudyName,
     counting,
+    find_study,
     opened,
     pictures,
     say,
     show,
     told_errors,
+    with_options,
 )
-from annotation.cli.naming import StudyName, find_study
 from annotation.errors import AnnotationError, StudyError
 from annotation.formats import FORMATS, What
 from annotation.formats.card import one_line
-from annotation.spec import USUAL_TASK, HeadlineRule, StudySpec, Task
+from annotation.spec import USUAL_TASK, StudySpec, Task
 from annotation.study import exports, labelling, protocols, setting_texts
 from annotation.study import simulate as simulation
 from annotation.study.create import examine, keep_study
@@ -63,10 +65,7 @@ def studies(data_dir: DataDir = DATA, database: Database = None, as_json: Json =
     show(rows, "\n".join(told), as_json)
 
 
-def _setting(name: str) -> Any:
-    return typer.Option(help=setting_texts.HELP[name])
-
-
+FLAGS = ("votes_per_item", "list_size", "decoy_rate", "headline", "seed", "simulated", "password")
 CREATE = """Create a study from reconstruction sets, from a manifest, or as a file says.
 
 A manifest has the columns model, dataset, attack, image_id, class_name,
@@ -90,14 +89,7 @@ def create(
             "--manifest", help="A .csv, .jsonl or .parquet, a row a reconstruction. Repeatable."
         ),
     ] = None,
-    task: Annotated[Task, _setting("task")] = USUAL_TASK,
-    votes_per_item: Annotated[int, _setting("votes_per_item")] = StudySpec.votes_per_item,
-    list_size: Annotated[int, _setting("list_size")] = StudySpec.list_size,
-    decoy_rate: Annotated[float, _setting("decoy_rate")] = StudySpec.decoy_rate,
-    headline: Annotated[HeadlineRule, _setting("headline")] = StudySpec.headline,
-    seed: Annotated[int, _setting("seed")] = StudySpec.seed,
-    simulated: Annotated[bool, _setting("simulated")] = StudySpec.simulated,
-    password: Annotated[str | None, _setting("password")] = StudySpec.password,
+    task: Annotated[Task, typer.Option(help=setting_texts.HELP["task"])] = USUAL_TASK,
     setting: Annotated[
         list[str] | None, typer.Option("--setting", help="NAME=VALUE, listed above. Repeatable.")
     ] = None,
@@ -111,19 +103,11 @@ def create(
     database: Database = None,
     images: Images = "",
     as_json: Json = False,
+    **flags: Any,
 ) -> None:
     folders, files = sets or [], manifests or []
     with told_errors():
-        flags = {
-            "task": task,
-            "votes_per_item": votes_per_item,
-            "list_size": list_size,
-            "decoy_rate": decoy_rate,
-            "headline": headline,
-            "seed": seed,
-            "simulated": simulated,
-            "password": password,
-        }
+        flags = {"task": task, **flags}
         given = {one: flags[one] for one in flags if _is_given(context, one)} if source else flags
         given |= setting_texts.parse(setting or ()) | ({"name": name} if name else {})
         file = _read(source) if source else StudyFile(settings={})
@@ -158,6 +142,7 @@ def create(
 
 
 create.__doc__ = f"{CREATE}\n\nSettings:\n\n{setting_texts.table()}"
+with_options(create, StudySpec, FLAGS, before="setting")
 
 
 def _is_given(context: typer.Context, name: str) -> bool:

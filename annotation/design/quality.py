@@ -14,7 +14,8 @@ comes on top of the views. Where no item fits, the trial is left out.
 import random
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from annotation.design.study_plan import (
     Original,
@@ -30,7 +31,7 @@ from annotation.spec import StudySpec
 
 CLEAR_SHARE = 5  # one in so many practice items is an original: what a clear picture looks like
 MOST_AHEAD = 400  # items that somebody holds at most, among which their trials lie already
-NOTHING = ""  # model, attack and class of a picture that has none
+NOTHING = ""  # class of a picture that has none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,18 +230,16 @@ def _beside(
 
 def _clear(spec: StudySpec, aside: Sequence[Original], kind: StimulusKind) -> list[PlannedItem]:
     """Each original as it is; with decoys beside itself and beside one of another label."""
-
-    def expected(one: Original, *, differs: bool) -> str | None:
-        return spec.kind.expected(one.class_name, differs=differs)
-
-    if not spec.kind.decoys:
-        return [_item(one, kind, _picture(one), expected(one, differs=False)) for one in aside]
     items = []
     for one in aside:
-        others = [other for other in aside if other.class_name != one.class_name]
-        other = random.Random(f"{kind}/{spec.seed}/{one.image_id}").choice(others)
-        items.append(_item(one, kind, _picture(one), expected(one, differs=False)))
-        items.append(_item(one, kind, _picture(other), expected(one, differs=True)))
+        same, different = (
+            spec.kind.expected(one.class_name, differs=differs) for differs in (False, True)
+        )
+        items.append(_item(one, kind, _picture(one), same))
+        if spec.kind.decoys:
+            others = [other for other in aside if other.class_name != one.class_name]
+            beside = random.Random(f"{kind}/{spec.seed}/{one.image_id}").choice(others)
+            items.append(_item(one, kind, _picture(beside), different))
     return items
 
 
@@ -251,7 +250,12 @@ def _catch(spec: StudySpec, material: Material) -> list[PlannedItem]:
     """
     aside = _aside(material)
     return _clear(spec, aside, StimulusKind.CATCH) + [
-        _item(one, StimulusKind.CATCH, _noise(one, material.noise[one.image_id]), spec.kind.nothing)
+        _item(
+            one,
+            StimulusKind.CATCH,
+            _picture(one, class_name=NOTHING, sha256=material.noise[one.image_id]),
+            spec.kind.nothing,
+        )
         for one in aside
     ]
 
@@ -264,26 +268,8 @@ def _item(
     )
 
 
-def _picture(one: Original) -> Reconstruction:
-    return Reconstruction(
-        image_id=one.image_id,
-        class_name=one.class_name,
-        model=NOTHING,
-        attack=NOTHING,
-        sha256=one.sha256,
-        error=0.0,
-    )
-
-
-def _noise(one: Original, digest: str) -> Reconstruction:
-    return Reconstruction(
-        image_id=one.image_id,
-        class_name=NOTHING,
-        model=NOTHING,
-        attack=NOTHING,
-        sha256=digest,
-        error=0.0,
-    )
+def _picture(one: Original, **other: Any) -> Reconstruction:
+    return replace(one.as_shown, jury=(), **other)
 
 
 def rate_of(spec: StudySpec, kind: TrialKind) -> float:

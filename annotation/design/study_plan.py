@@ -15,21 +15,6 @@ from annotation.spec import Distractors, Lists, StudySpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Original:
-    """One attacked image.
-
-    `logs`, by class, are an independent classifier's log-probabilities. They rank the words of its
-    list. `jury` is what simulated annotators see in it, who answer where it is an item.
-    """
-
-    image_id: str
-    class_name: str
-    sha256: str
-    logs: Mapping[str, float] | None = None
-    jury: Sequence[Sight] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
 class Reconstruction:
     """What one attack on one model made of one original; `error` is the MSE between the two.
 
@@ -46,6 +31,34 @@ class Reconstruction:
     error: float
     attacked_sha256: str | None = None
     jury: Sequence[Sight] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Original:
+    """One attacked image.
+
+    `logs`, by class, are an independent classifier's log-probabilities. They rank the words of its
+    list. `jury` is what simulated annotators see in it, who answer where it is an item.
+    """
+
+    image_id: str
+    class_name: str
+    sha256: str
+    logs: Mapping[str, float] | None = None
+    jury: Sequence[Sight] = ()
+
+    @property
+    def as_shown(self) -> Reconstruction:
+        """The original itself where a reconstruction would be: of no model, by no attack."""
+        return Reconstruction(
+            image_id=self.image_id,
+            class_name=self.class_name,
+            model="",
+            attack="",
+            sha256=self.sha256,
+            error=0.0,
+            jury=self.jury,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,28 +198,20 @@ def _lists(
 
 def _items(spec: StudySpec, reconstructions: Sequence[Reconstruction]) -> list[PlannedItem]:
     strata = strata_within_models(reconstructions)
-    items = [
-        PlannedItem(
-            image_id=shown.image_id,
-            kind=StimulusKind.RECONSTRUCTION,
-            shown=shown,
-            quality=stratum,
-        )
-        for shown, stratum in zip(reconstructions, strata, strict=True)
-    ]
+
+    def item(kind: StimulusKind, asked: int, shown: int) -> PlannedItem:
+        image_id, found = reconstructions[asked].image_id, reconstructions[shown]
+        return PlannedItem(image_id=image_id, kind=kind, shown=found, quality=strata[shown])
+
     pairs = [
         Pair(image_id=r.image_id, label=r.class_name, model=r.model, stratum=stratum)
         for r, stratum in zip(reconstructions, strata, strict=True)
     ]
     rng = random.Random(f"decoys/{spec.seed}")
-    return items + [
-        PlannedItem(
-            image_id=reconstructions[original].image_id,
-            kind=StimulusKind.DECOY,
-            shown=reconstructions[shown],
-            quality=strata[shown],
-        )
-        for original, shown in (decoys(pairs, spec.decoy_rate, rng=rng) if spec.decoy_rate else ())
+    drawn = decoys(pairs, spec.decoy_rate, rng=rng) if spec.decoy_rate else []
+    return [
+        *(item(StimulusKind.RECONSTRUCTION, n, n) for n in range(len(reconstructions))),
+        *(item(StimulusKind.DECOY, asked, shown) for asked, shown in drawn),
     ]
 
 
@@ -219,15 +224,7 @@ def _originals(
         PlannedItem(
             image_id=original.image_id,
             kind=StimulusKind.ORIGINAL,
-            shown=Reconstruction(
-                image_id=original.image_id,
-                class_name=original.class_name,
-                model="",
-                attack="",
-                sha256=original.sha256,
-                error=0.0,
-                jury=original.jury,
-            ),
+            shown=original.as_shown,
             quality=None,
         )
         for original in (originals if spec.label_originals else ())

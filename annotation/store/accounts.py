@@ -75,7 +75,7 @@ def put_secret(tx: Transaction, account_id: str, secret: Secret, *, keep: str = 
 
 
 def put_role(tx: Transaction, account_id: str, role: Role) -> Account:
-    """Another role; raises `ConflictError` for the last administrator."""
+    """Another role; raises `ConflictError` for the last administrator, or `NotFoundError`."""
     others = _other_administrators(tx, account_id)
     row = _locked(tx, account_id)
     if role is not Role.ADMINISTRATOR:
@@ -87,7 +87,7 @@ def put_role(tx: Transaction, account_id: str, role: Role) -> Account:
 def disable(tx: Transaction, account_id: str, now: datetime) -> Account:
     """Let somebody in no more, nor whom they invited and who has not come yet.
 
-    Raises `ConflictError` for the last administrator.
+    Raises `ConflictError` for the last administrator, `NotFoundError` for the account.
     """
     others = _other_administrators(tx, account_id)
     row = _locked(tx, account_id)
@@ -100,7 +100,7 @@ def disable(tx: Transaction, account_id: str, now: datetime) -> Account:
 
 
 def enable(tx: Transaction, account_id: str) -> Account:
-    """Let somebody in again who was disabled."""
+    """Let somebody in again who was disabled; raises `NotFoundError` for the account."""
     row = _locked(tx, account_id)
     row.disabled = None
     return _value(row)

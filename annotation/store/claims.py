@@ -13,13 +13,7 @@ from sqlalchemy.orm import Session
 
 from annotation.design.assignment import Slot
 from annotation.design.exposure import choose
-from annotation.domain import (
-    Annotator,
-    AnnotatorStatus,
-    StudyStatus,
-    TaskItem,
-    VoteStatus,
-)
+from annotation.domain import Annotator, AnnotatorStatus, StudyStatus, TaskItem, VoteStatus
 from annotation.errors import NotFoundError
 from annotation.spec import StudySpec
 from annotation.store.askers import NO_STUDY, asker_of, candidates_of, has_limits, seen_of

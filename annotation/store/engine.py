@@ -14,13 +14,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.engine.interfaces import ExceptionContext
-from sqlalchemy.exc import (
-    ArgumentError,
-    DataError,
-    DBAPIError,
-    OperationalError,
-    StatementError,
-)
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, OperationalError, StatementError
 from sqlalchemy.orm import Session
 
 from annotation.errors import StoreError, UnfitError

@@ -32,14 +32,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session, aliased
 
 from annotation.design.assignment import LEFT_OUT, PRIME
-from annotation.domain import (
-    Annotator,
-    AnnotatorStatus,
-    SlotState,
-    Step,
-    StudyStatus,
-    VoteStatus,
-)
+from annotation.domain import Annotator, AnnotatorStatus, SlotState, Step, StudyStatus, VoteStatus
 from annotation.spec import StudySpec
 from annotation.store.askers import (
     Asker,

@@ -126,7 +126,7 @@ def arriving(tx: Session, study_id: str, name: str) -> tuple[StudySpec, Annotato
         raise NotFoundError(NO_STUDY.format(study_id))
     if row.status == AnnotatorStatus.ERASED:
         raise SignInError.of("erased")
-    return settings_in(row.written, study_id), None if row.id is None else _of(row)
+    return settings_in(row.written, study_id), None if row.id is None else value_of(row)
 
 
 def sent_as(tx: Session, annotator: Annotator) -> Mapping[str, str]:
@@ -196,7 +196,7 @@ def open_session(tx: Session, annotator: Annotator, now: datetime) -> SignedIn:
 def session_owner(tx: Session, token: str) -> Annotator | None:
     """Whose session `token` is, None if it is nobody's or has ended."""
     row = tx.connection().execute(_OWNER, _binds(token)).one_or_none()
-    return None if row is None else _of(row)
+    return None if row is None else value_of(row)
 
 
 def owner_asking(tx: Session, token: str) -> Annotator | None:
@@ -205,21 +205,22 @@ def owner_asking(tx: Session, token: str) -> Annotator | None:
     if rows is None:
         return None
     tx.info["person"], tx.info["study"] = rows
-    return _value(rows[0])
+    return value_of(rows[0])
 
 
 def owner_here(tx: Session, token: str, now: datetime) -> Annotator | None:
     """As `session_owner`, and notes that they were here as `slots.here` does."""
     row = touched(tx, _HERE, {**_binds(token), "now": now})
-    return None if row is None else _of(row)
+    return None if row is None else value_of(row)
 
 
 def _binds(token: str) -> dict[str, Any]:
     return {"token": _hash(token), "since": datetime.now(UTC) - SESSION_LASTS}
 
 
-def _of(row: Row[Any]) -> Annotator:
-    told = {field.name: row._mapping[field.name] for field in fields(Annotator)}
+def value_of(row: Row[Any] | AnnotatorRow) -> Annotator:
+    """The annotator whose columns a row has."""
+    told = {field.name: getattr(row, field.name) for field in fields(Annotator)}
     return Annotator(**told | {"status": AnnotatorStatus(row.status), "step": Step(row.step)})
 
 
@@ -250,7 +251,7 @@ def new_link_of(tx: Session, study_id: str, name: str, now: datetime) -> str:
     person = locked(tx, study_id, name)
     _require(person, AnnotatorStatus.ACTIVE, AnnotatorStatus.PAUSED, AnnotatorStatus.EXCLUDED)
     note(tx, study_id, LINKED, now, person=person.id)
-    return new_link(tx, _value(person), now, author(tx).get("by"))
+    return new_link(tx, value_of(person), now, author(tx).get("by"))
 
 
 def note_use(tx: Session, secret: str, now: datetime) -> Annotator:
@@ -265,13 +266,13 @@ def note_use(tx: Session, secret: str, now: datetime) -> Annotator:
     if link.made_by is not None and person.link_by is None:
         person.link_by = link.made_by
         note(tx, person.study_id, CAME_IN, now, person=person.id, made_by=link.made_by)
-    return _value(person)
+    return value_of(person)
 
 
 def link_owner(tx: Session, secret: str) -> Annotator | None:
     """Return the annotator of a personal link, None if it is of none (any more)."""
     link = tx.get(PersonalLinkRow, _hash(secret))
-    return None if link is None else _value(tx.get_one(AnnotatorRow, link.annotator_id))
+    return None if link is None else value_of(tx.get_one(AnnotatorRow, link.annotator_id))
 
 
 def is_of_researcher(tx: Session, secret: str) -> bool:
@@ -291,7 +292,7 @@ def pause(tx: Session, /, study_id: str, name: str, now: datetime, **data: Any) 
     if person.status == AnnotatorStatus.ACTIVE:
         _release(tx, person, (SlotState.LEASED,), now)
         _put(tx, person, AnnotatorStatus.PAUSED, now, **data)
-    return _value(person)
+    return value_of(person)
 
 
 def resume(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
@@ -303,7 +304,7 @@ def resume(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
     _require(person, AnnotatorStatus.ACTIVE, AnnotatorStatus.PAUSED)
     if person.status == AnnotatorStatus.PAUSED:
         _put(tx, person, AnnotatorStatus.ACTIVE, now)
-    return _value(person)
+    return value_of(person)
 
 
 def exclude(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
@@ -316,7 +317,7 @@ def exclude(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
     if person.status != AnnotatorStatus.EXCLUDED:
         votes = _discount(tx, person, now)
         _put(tx, person, AnnotatorStatus.EXCLUDED, now, votes=votes)
-    return _value(person)
+    return value_of(person)
 
 
 def include(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
@@ -335,7 +336,7 @@ def include(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
         vouched, person.link_by = person.link_by, None
         told: dict[str, Any] = {**votes, **({} if vouched is None else {"link_by": vouched})}
         _put(tx, person, AnnotatorStatus.ACTIVE, now, **told)
-    return _value(person)
+    return value_of(person)
 
 
 def erase(
@@ -369,7 +370,7 @@ def erase(
     if not erased:
         # Last, since others who refer to this person wait from here on.
         person.name, person.name_key = pseudonym, pseudonym.casefold()
-    return _value(person)
+    return value_of(person)
 
 
 def _blank_events(tx: Session, person: AnnotatorRow, *kinds: str) -> None:
@@ -453,7 +454,7 @@ def _recount(tx: Session, person: AnnotatorRow, now: datetime) -> dict[str, list
             if slot is None:
                 vote.status = VoteStatus.SURPLUS
             else:
-                take(tx, _value(person), vote.stimulus_id, slot, now)
+                take(tx, value_of(person), vote.stimulus_id, slot, now)
                 set_slot(tx, slot.id, SlotState.DONE, lease_until=None)
                 vote.status, vote.slot_id = VoteStatus.COUNTED, slot.id
             became[VoteStatus(vote.status)].append(vote.id)
@@ -483,16 +484,3 @@ def _votes(person: AnnotatorRow, status: VoteStatus) -> tuple[ColumnElement[bool
 
 def _hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
-
-
-def _value(row: AnnotatorRow) -> Annotator:
-    return Annotator(
-        id=row.id,
-        study_id=row.study_id,
-        name=row.name,
-        simulated=row.simulated,
-        status=AnnotatorStatus(row.status),
-        step=Step(row.step),
-        seat=row.seat,
-        link_by=row.link_by,
-    )

@@ -23,7 +23,7 @@ from annotation.domain import (
 from annotation.errors import ConflictError, NotFoundError
 from annotation.spec import StudySpec
 from annotation.store.events import CHECKED, note
-from annotation.store.people import by_name, locked
+from annotation.store.people import by_name, locked, value_of
 from annotation.store.slots import require_active, touch
 from annotation.store.specs import settings_of
 from annotation.store.tables import AnnotatorRow, EventRow, StimulusRow, StudyRow, TrialRow
@@ -128,14 +128,7 @@ def let_in(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
             f"{person.name} is at the step {person.step}; only who failed the check can be let in."
         )
     _move(tx, person, phases.after(_spec(tx, person), Step.CHECK), now)
-    return Annotator(
-        id=person.id,
-        study_id=study_id,
-        name=person.name,
-        status=AnnotatorStatus(person.status),
-        step=Step(person.step),
-        seat=person.seat,
-    )
+    return value_of(person)
 
 
 def attempts_used(tx: Session, annotator: Annotator) -> tuple[int, tuple[str, ...]]:

@@ -32,26 +32,14 @@ from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from annotation.design.assignment import LEFT_OUT, Slot, slot_for
-from annotation.domain import (
-    Annotator,
-    AnnotatorStatus,
-    SlotState,
-    Step,
-    TaskItem,
-)
+from annotation.domain import Annotator, AnnotatorStatus, SlotState, Step, TaskItem
 from annotation.errors import NotAllowedError, NotFoundError
 from annotation.spec import StudySpec
 from annotation.store.askers import LEASE_LOST, study_row
 from annotation.store.events import note
 from annotation.store.openings import FREE, LEASED
 from annotation.store.specs import settings_of
-from annotation.store.tables import (
-    CandidateListRow,
-    EventRow,
-    SlotRow,
-    StimulusRow,
-    Table,
-)
+from annotation.store.tables import CandidateListRow, EventRow, SlotRow, StimulusRow, Table
 
 # Statements on tables cost half of what those on mapped classes do.
 SLOT, PERSON = Table.metadata.tables["slot"], Table.metadata.tables["annotator"]

@@ -1,11 +1,16 @@
-"""How a database stands, found without changing it."""
+"""How a database stands, for whoever watches the server: its version, votes and claims."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from sqlalchemy import func, select
 from sqlalchemy.exc import DatabaseError
+from sqlalchemy.orm import Session
 
+from annotation.domain import SlotState, VoteStatus
 from annotation.store import engine as engines
-from annotation.store import migrate
+from annotation.store import migrate, reading
+from annotation.store.tables import SlotRow, VoteRow
 
 
 @dataclass(frozen=True)
@@ -38,3 +43,25 @@ def standing(url: str) -> Standing:
         engine.dispose()
     where = str(file or engine.url.render_as_string(hide_password=True))
     return Standing(where, version is not None, version, newest)
+
+
+class Counts(NamedTuple):
+    """votes: how many, by every status there is. claims: pictures handed out and unanswered."""
+
+    votes: dict[str, int]
+    claims: int
+
+
+@reading
+def counts(tx: Session) -> Counts:
+    """What there is in all studies together. Raises `StoreError`."""
+    votes = select(VoteRow.status, func.count()).group_by(VoteRow.status)
+    claims = select(func.count()).where(SlotRow.state == SlotState.LEASED)
+    found = {str(one): n for one, n in tx.execute(votes)}
+    return Counts({one.value: found.get(one, 0) for one in VoteStatus}, tx.scalar(claims) or 0)
+
+
+@reading
+def is_current(tx: Session) -> bool:
+    """Whether the tables are those of this program. Raises `StoreError`."""
+    return migrate.version_of(tx.connection()) == migrate.newest()

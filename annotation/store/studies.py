@@ -64,17 +64,7 @@ def add_study(tx: Session, plan: StudyPlan, now: datetime) -> Study:
         # Or its planner takes the slots for a few until it looks by itself, which may be never,
         # and handing out the first items takes minutes.
         tx.execute(text(f"ANALYZE {StimulusRow.__tablename__}, {SlotRow.__tablename__}"))
-    tx.add(
-        ProtocolRow(
-            study_id=row.id,
-            version=row.version,
-            sha256=plan.protocol,
-            spec=row.spec,
-            why="",
-            by=author(tx).get("by", ""),
-            at=now,
-        )
-    )
+    _add_version(tx, row, "", now)
     note(tx, row.id, "study_created", now, protocol=plan.protocol, n_failed=plan.n_failed)
     return _value(row)
 
@@ -317,23 +307,20 @@ def amend(
     del spec["password"]
     row.spec, row.version = spec, row.version + 1
     row.protocol = _sha256_of_version(_versions(tx, study_id)[0].sha256, spec)
-    tx.add(
-        ProtocolRow(
-            study_id=study_id,
-            version=row.version,
-            sha256=row.protocol,
-            spec=spec,
-            why=why,
-            by=author(tx).get("by", ""),
-            at=now,
-        )
-    )
+    _add_version(tx, row, why, now)
     changed = {
         name: {"before": getattr(before, name), "after": spec[name]}
         for name in _changed(before, after)
     }
     note(tx, study_id, "amended", now, version=row.version, why=why, changed=changed)
     return _value(row)
+
+
+def _add_version(tx: Session, row: StudyRow, why: str, now: datetime) -> None:
+    """Keep the settings that a study has now as a version of its protocol."""
+    by = author(tx).get("by", "")
+    told = {"version": row.version, "sha256": row.protocol, "spec": row.spec}
+    tx.add(ProtocolRow(study_id=row.id, why=why, by=by, at=now, **told))
 
 
 def _refuse_without_items(tx: Session, study_id: str, before: StudySpec, after: StudySpec) -> None:

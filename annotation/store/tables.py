@@ -5,23 +5,61 @@ the K votes were split and the study asks for an extra vote then. No second vote
 at most one slot and one counted vote on an item.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import (
+    JSON,
+    BigInteger,
     CheckConstraint,
+    DateTime,
+    Dialect,
     Double,
     ForeignKey,
     Index,
+    Integer,
     MetaData,
     SmallInteger,
     String,
     Text,
     text,
 )
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.types import TypeDecorator
 
-from annotation.store.types import Json, RowId, UtcDateTime
+from annotation.errors import UnfitError
+
+# The same on SQLite and PostgreSQL.
+Json = JSON().with_variant(JSONB(), "postgresql")
+# SQLite counts rows by itself only for a column declared exactly INTEGER PRIMARY KEY.
+RowId = BigInteger().with_variant(Integer(), "sqlite")
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware time stored as UTC; SQLite keeps no zone, so it is put back on the way out."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """UTC going in; raises `UnfitError` for a time without a zone or before year 1 in UTC."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise UnfitError(f"Times need a time zone; got {value.isoformat()} without one.")
+        try:
+            return value.astimezone(UTC)
+        except OverflowError:
+            raise UnfitError(
+                f"Times must lie in the years 1 to 9999 in UTC; got {value.isoformat()}."
+            ) from None
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """UTC coming out."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
 class Table(DeclarativeBase):
@@ -40,6 +78,11 @@ class Table(DeclarativeBase):
 
 Id = String(36)
 Word = String(32)
+
+
+def _where(condition: str) -> dict[str, Any]:
+    """What lets an index hold only some rows, in either database."""
+    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
 
 
 class StudyRow(Table):
@@ -210,8 +253,7 @@ class SlotRow(Table):
             "salt",
             "source_id",
             "state",
-            sqlite_where=text("state = 'free'"),
-            postgresql_where=text("state = 'free'"),
+            **_where("state = 'free'"),
         ),
         # What is handed out next: items nobody has had, and those others have begun.
         *(
@@ -224,28 +266,13 @@ class SlotRow(Table):
                 "source_id",
                 "state",
                 column,
-                sqlite_where=text(f"state = 'free' AND {column} = {value}"),
-                postgresql_where=text(f"state = 'free' AND {column} = {value}"),
+                **_where(f"state = 'free' AND {column} = {value}"),
             )
             for name, column, value in (("fresh", "k", 0), ("begun", "begun", 1))
         ),
-        Index(
-            "ix_slot_leased",
-            "study_id",
-            "cell",
-            "lease_until",
-            sqlite_where=text("state = 'leased'"),
-            postgresql_where=text("state = 'leased'"),
-        ),
+        Index("ix_slot_leased", "study_id", "cell", "lease_until", **_where("state = 'leased'")),
         Index("ix_slot_held", "annotator_id", "state", "cell", "stimulus_id"),
-        Index(
-            "ix_slot_given",
-            "annotator_id",
-            "given",
-            "source_id",
-            sqlite_where=text("given IS NOT NULL"),
-            postgresql_where=text("given IS NOT NULL"),
-        ),
+        Index("ix_slot_given", "annotator_id", "given", "source_id", **_where("given IS NOT NULL")),
         CheckConstraint("state IN ('free', 'leased', 'done')", name="state"),
         CheckConstraint("(state = 'free') = (annotator_id IS NULL)", name="holder"),
         CheckConstraint("(state = 'leased') = (lease_until IS NOT NULL)", name="lease"),
@@ -299,30 +326,17 @@ class VoteRow(Table):
 
     __tablename__ = "vote"
     __table_args__ = (
-        Index(
-            "uq_vote_counted_slot",
-            "slot_id",
-            unique=True,
-            sqlite_where=text("status = 'counted'"),
-            postgresql_where=text("status = 'counted'"),
-        ),
+        Index("uq_vote_counted_slot", "slot_id", unique=True, **_where("status = 'counted'")),
         Index(
             "uq_vote_counted_annotator",
             "stimulus_id",
             "annotator_id",
             unique=True,
-            sqlite_where=text("status = 'counted'"),
-            postgresql_where=text("status = 'counted'"),
+            **_where("status = 'counted'"),
         ),
         Index("ix_vote_study_id_server_ts", "study_id", "server_ts"),
         Index("ix_vote_given", "annotator_id", "status", "rt_ms"),
-        Index(
-            "uq_vote_quality_trial",
-            "trial_id",
-            unique=True,
-            sqlite_where=text("status = 'quality'"),
-            postgresql_where=text("status = 'quality'"),
-        ),
+        Index("uq_vote_quality_trial", "trial_id", unique=True, **_where("status = 'quality'")),
         CheckConstraint(
             "status IN ('counted', 'superseded', 'surplus', 'excluded', 'quality')", name="status"
         ),
@@ -361,13 +375,7 @@ class EventRow(Table):
         Index("uq_event_vote_id_kind", "vote_id", "kind", unique=True),
         Index("ix_event_stimulus_id_annotator_id", "stimulus_id", "annotator_id"),
         Index("ix_event_study_id", "study_id"),
-        Index(
-            "ix_event_lost",
-            "annotator_id",
-            "stimulus_id",
-            sqlite_where=text("kind = 'lease_lost'"),
-            postgresql_where=text("kind = 'lease_lost'"),
-        ),
+        Index("ix_event_lost", "annotator_id", "stimulus_id", **_where("kind = 'lease_lost'")),
     )
 
     id: Mapped[int] = mapped_column(RowId, primary_key=True, autoincrement=True)

@@ -12,18 +12,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import (
-    Row,
-    Select,
-    bindparam,
-    func,
-    insert,
-    literal,
-    or_,
-    select,
-    union_all,
-    update,
-)
+from sqlalchemy import Row, Select, bindparam, func, insert, literal, or_, select, union_all, update
 from sqlalchemy.orm import Session
 
 from annotation.design import quality

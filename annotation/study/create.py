@@ -23,7 +23,6 @@ from annotation.domain import Study
 from annotation.errors import StudyError
 from annotation.spec import StudySpec
 from annotation.store import Store, studies
-from annotation.study.gold import read_gold
 from annotation.study.manifests import read_manifest
 from annotation.study.protocols import problems_of
 from annotation.study.sets import SetFolder, SetImage, read_set
@@ -32,11 +31,13 @@ from annotation.tasks.kind import NONE
 from annotation.texts import flaw, flaw_of_class
 from semsim.base.alike import alike, called, partners
 from semsim.base.picture_files import Sight, notes_on
+from semsim.base.table_files import whole_texts
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 MOST_PROBLEMS_SHOWN = 30
+GOLD = ("model", "image_id", "answer")  # columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +90,7 @@ def create_study(
     """A running study over the reconstruction sets in the folders `sets` and the files `manifests`.
 
     Images are copied to `images`; the sets are not needed afterwards. `gold` is a CSV
-    file of answers, or its text (`study.gold`), whose reconstructions are not asked about.
+    file of answers, or its text (`read_gold`), whose reconstructions are not asked about.
     Raises `StudyError` that names the problems found; then nothing has been stored.
     """
     return keep_study(store, examine(spec, sets, manifests, gold=gold), images)
@@ -148,6 +149,25 @@ def examine(
         plan=plan,
         content=reading.content,
     )
+
+
+def read_gold(source: Path | StringIO) -> tuple[list[Gold], tuple[str, ...]]:
+    """The answers of gold items in a CSV file, or its text, and what was taken for granted of it.
+
+    A row, with the columns `GOLD`, is of one reconstruction. Whether there are such
+    reconstructions, and whether they offer the answer, is for `annotation.design.quality` to say.
+    Raises `StudyError`.
+    """
+    name = source.name if isinstance(source, Path) else "Answers of gold items"
+    table = whole_texts(
+        source if isinstance(source, Path) else source.getvalue(), StudyError, name=name
+    )
+    rows = table.columns(*GOLD).fillna("")
+    gold = [
+        Gold(model=model, image_id=image_id, answer=answer, where=f"{name}, {place}: ")
+        for place, (model, image_id, answer) in zip(rows.index, rows.to_numpy(), strict=True)
+    ]
+    return gold, table.remarks
 
 
 @dataclass

@@ -1,12 +1,11 @@
 """Votes and labels of a study as tables, the form in which they leave the study."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from annotation.design.candidates import CandidateList
 from annotation.design.list_facts import ListFacts, list_facts
 from annotation.domain import Study
 from annotation.formats.study_data import STIMULUS_COLUMNS, StudyData
@@ -64,15 +63,20 @@ class Collected:
     lists: ListFacts | None
 
 
+def _at_once(store: Store, study_id: str, *rows: Callable[[Any, Study], Any]) -> Sequence[Any]:
+    """A study and what each of `rows` reads of it, all as it is at one moment."""
+
+    def read(tx: Any) -> list[Any]:
+        study = studies.study_of(tx, study_id)
+        return [study, *(of(tx, study) for of in rows)]
+
+    return store.read(read)
+
+
 def read_collected(store: Store, study_id: str) -> Collected:
     """All of it as it is at one moment; raises `NotFoundError`."""
-
-    def read(tx: Any) -> tuple[Study, Rows, Rows, list[CandidateList]]:
-        study = studies.study_of(tx, study_id)
-        votes, items = (of(tx, study) for of in (reports.vote_rows, reports.item_rows))
-        return study, votes, items, reports.candidate_lists(tx, study)
-
-    study, votes, items, lists = store.read(read)
+    rows = (reports.vote_rows, reports.item_rows, reports.candidate_lists)
+    study, votes, items, lists = _at_once(store, study_id, *rows)
     facts = list_facts(lists)
     return Collected(
         study=study,
@@ -90,12 +94,8 @@ def export_votes(store: Store, study_id: str) -> pd.DataFrame:
     and `aggregate.RATED` are further columns. Where originals are named there is
     `aggregate.ORIGINAL_ANSWER`. Raises `NotFoundError`.
     """
-
-    def read(tx: Any) -> tuple[Study, Rows, list[CandidateList]]:
-        study = studies.study_of(tx, study_id)
-        return study, reports.vote_rows(tx, study), reports.candidate_lists(tx, study)
-
-    study, rows, lists = store.read(read)
+    both = (reports.vote_rows, reports.candidate_lists)
+    study, rows, lists = _at_once(store, study_id, *both)
     return _votes(study, rows, list_facts(lists))
 
 
@@ -107,25 +107,14 @@ def export_labels(store: Store, study_id: str, images: Shelf) -> pd.DataFrame:
     known, `attacked` are absolute paths of PNG files there, or of copies on this machine, which
     are fetched. Raises `NotFoundError`, and `StoreError` where images do not answer.
     """
-
-    def read(tx: Any) -> tuple[Study, Rows, Rows]:
-        study = studies.study_of(tx, study_id)
-        return study, reports.item_rows(tx, study), reports.vote_rows(tx, study)
-
-    study, items, votes = store.read(read)
+    study, items, votes = _at_once(store, study_id, reports.item_rows, reports.vote_rows)
     return _labels(study, items, _votes(study, votes), images)
 
 
 def read_study(store: Store, study_id: str, images: Shelf) -> StudyData:
     """A study with all its tables, as they are at one moment; images as for `export_labels`."""
-
-    def read(tx: Any) -> tuple[Study, Rows, Rows, Rows, list[CandidateList]]:
-        study = studies.study_of(tx, study_id)
-        rows = (reports.item_rows, reports.vote_rows, reports.stimulus_rows)
-        items, votes, stimuli = (of(tx, study) for of in rows)
-        return study, items, votes, stimuli, reports.candidate_lists(tx, study)
-
-    study, items, rows, stimuli, lists = store.read(read)
+    tables = (reports.item_rows, reports.vote_rows, reports.stimulus_rows, reports.candidate_lists)
+    study, items, rows, stimuli, lists = _at_once(store, study_id, *tables)
     facts = list_facts(lists)
     votes = _votes(study, rows, facts)
     return StudyData(
@@ -139,16 +128,12 @@ def read_study(store: Store, study_id: str, images: Shelf) -> StudyData:
 
 def read_items(store: Store, study_id: str) -> Rows:
     """One row an item of any kind, as `reports.stimulus_rows`; raises `NotFoundError`."""
-    return store.read(lambda tx: reports.stimulus_rows(tx, studies.study_of(tx, study_id)))
+    return list(_at_once(store, study_id, reports.stimulus_rows)[1])
 
 
 def facts_of_lists(store: Store, study_id: str) -> ListFacts | None:
     """What the study's candidate lists tell; None without any. Raises `NotFoundError`."""
-
-    def read(tx: Any) -> list[CandidateList]:
-        return reports.candidate_lists(tx, studies.study_of(tx, study_id))
-
-    return list_facts(store.read(read))
+    return list_facts(_at_once(store, study_id, reports.candidate_lists)[1])
 
 
 def _labels(study: Study, items: Rows, votes: pd.DataFrame, images: Shelf) -> pd.DataFrame:

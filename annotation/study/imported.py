@@ -6,14 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from annotation.domain import (
-    AnnotatorRow,
-    Step,
-    StimulusKind,
-    Study,
-    StudyStatus,
-    VoteStatus,
-)
+from annotation.domain import AnnotatorRow, Step, StimulusKind, Study, StudyStatus, VoteStatus
 from annotation.errors import NotFoundError
 from annotation.spec import USUAL_TASK, HeadlineRule, StudySpec, Task
 from annotation.tasks import KINDS

@@ -25,16 +25,25 @@ from annotation.domain import (
     TaskItem,
     VoteReceipt,
 )
-from annotation.errors import AnswerError, NameTakenError, NotFoundError, SignInError
+from annotation.errors import (
+    AnswerError,
+    NameTakenError,
+    NotFoundError,
+    SignInError,
+    StoreError,
+    StudyError,
+)
 from annotation.images import Shelf, find
 from annotation.store import (
     Store,
     askers,
+    backup,
     claims,
     openings,
     passwords,
     people,
     reading,
+    removal,
     reports,
     slots,
     studies,
@@ -44,10 +53,13 @@ from annotation.store import (
 )
 from annotation.store import phases as phase_rows
 from annotation.store import progress as rows
+from annotation.store.engine import sqlite_file
+from annotation.texts import flaw
 
-LONGEST_NAME = 80
+LONGEST_NAME, LONGEST_STUDY_NAME = 80, 200  # letters
 MOST_ITEMS = MOST_AHEAD  # a browser never needs more at once: 200, and as many answers under way
 MOST_TRIES = 20  # each lost one means that others got items
+STAMP = "%Y%m%dT%H%M%SZ"  # in the name of a backup
 
 
 list_studies = reading(studies.all_studies)
@@ -77,6 +89,43 @@ def set_status(store: Store, study_id: str, status: StudyStatus) -> Study:
     """
     now = datetime.now(UTC)
     return store.write(lambda tx: studies.put_status(tx, study_id, StudyStatus(status), now))
+
+
+def rename(store: Store, study_id: str, name: str) -> Study:
+    """The study under another name, which annotators never see; votes and protocol stay.
+
+    Raises `StudyError` for a name no study can have, and `NotFoundError`.
+    """
+    tidy = " ".join(name.split())
+    if wrong := flaw(tidy):
+        raise StudyError(f"The name {wrong}")
+    if len(tidy) > LONGEST_STUDY_NAME:
+        raise StudyError(f"A name has at most {LONGEST_STUDY_NAME} letters; got {len(tidy)}.")
+    now = datetime.now(UTC)
+    return store.write(lambda tx: studies.rename(tx, study_id, tidy, now))
+
+
+def delete(store: Store, study_id: str, typed: str, backups: Path) -> Path | None:
+    """Delete a study with its items, people, votes and events, once its name has been typed.
+
+    A backup of the database comes first, in the folder `backups`, where none of later pushes it
+    out; its path is returned, None for databases that have tools of their own for that. Pictures
+    stay in the folder of images, where other studies may show them and the backup looks for them.
+    Raises `StudyError` for another name, `NotFoundError`, and `StoreError` if the study is deleted
+    but the files could not be cleaned.
+    """
+    study = store.read(lambda tx: studies.study_of(tx, study_id))
+    if typed.split() != study.name.split():  # of several spaces a page shows one
+        raise StudyError(f"To delete the study, type its name: {study.name}")
+    now, made, file = datetime.now(UTC), None, sqlite_file(store.url)
+    if file is not None:
+        made = backup.back_up(Path(file), backups / f"before-deleting-{study.id}-{now:{STAMP}}.db")
+    store.write(lambda tx: removal.delete_study(tx, study_id, now))
+    try:
+        store.scrub()
+    except StoreError as error:
+        raise StoreError(f"The study is deleted. {error}") from error
+    return made
 
 
 def join(

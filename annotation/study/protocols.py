@@ -13,42 +13,14 @@ from typing import Any
 
 from annotation.domain import Study
 from annotation.errors import StudyError
-from annotation.spec import HeadlineRule, StudySpec
+from annotation.spec import LEAST_LEASE, HeadlineRule, StudySpec
 from annotation.store import Store, reading, studies
 from semsim.base.alike import alike
 
-LEAST_LEASE = 60  # seconds: a page renews a reservation every 30
 _SHORT_LEASE = (
     f"Seconds of a reservation: at least {LEAST_LEASE}, as a page renews it every 30; got {{}}."
 )
-AMENDABLE = frozenset(
-    {
-        "title",
-        "lease_seconds",
-        "min_rt_ms",
-        "max_views",
-        "min_lag",
-        "items_per_person",
-        "catch_rate",
-        "catch_warn_after",
-        "catch_pause_after",
-        "gold_rate",
-        "repeat_rate",
-        "repeat_lag",
-        "consent",
-        "instructions",
-        "check",
-        "check_attempts",
-        "completion_code",
-        "completion_url",
-        "framed_by",
-        "texts",
-        "view",
-        "image_scale",
-        "background",
-    }
-)
-
+AMENDABLE = frozenset(one.name for one in fields(StudySpec) if one.metadata["amendable"])
 MOST = 2**31 - 1  # what a database counts to
 _NO_FURTHER_VOTE = (
     "A further vote goes to items that are split on the true class, while the human score "

@@ -1,7 +1,7 @@
 """Reading reconstruction sets: folders with run.json, manifest.parquet and PNG files."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -135,47 +135,37 @@ def _classes(folder: Path, run: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _target(folder: Path, run: Mapping[str, Any]) -> TargetTest:
-    """How good the target was, where the set says so."""
+    """How good the target was, and what its training gives away of one image, where it says so."""
     found = run.get("target")
     if not isinstance(found, Mapping):
         return TargetTest()
-    share, classes, chance = (found.get(one) for one in ("accuracy", "n_classes", "chance"))
-    for name, value in (("accuracy", share), ("chance", chance)):
-        told = value is not None or share is not None  # who says how good it was says the chance
-        if told and not (isinstance(value, int | float) and 0 <= value <= 1):
+
+    def told(name: str, wanted: str, fits: Callable[[Any], bool], *, must: bool = False) -> Any:
+        value = found.get(name)
+        if (value is not None or must) and not fits(value):
             raise StudyError(
-                f"{folder}/run.json: target.{name} should be a share from 0 to 1; "
-                f"got {_told(value)}."
+                f"{folder}/run.json: target.{name} should be {wanted}; got {_told(value)}."
             )
-    if classes is not None and not (isinstance(classes, int) and classes > 0):
-        raise StudyError(
-            f"{folder}/run.json: target.n_classes should be a number of classes; "
-            f"got {_told(classes)}."
-        )
-    mark = found.get("at_chance")
-    kept = mark if isinstance(mark, bool) else None
-    epsilon, delta = _promise(folder, found)
+        return value
+
+    share = "a share from 0 to 1"
+    accuracy = told("accuracy", share, _is_share)
+    # Who says how good it was says the chance.
+    chance = told("chance", share, _is_share, must=accuracy is not None)
+    n_classes = told("n_classes", "a number of classes", lambda n: isinstance(n, int) and n > 0)
+    mark, least = found.get("at_chance"), "a number of 0 or more and"
     return TargetTest(
-        accuracy=share,
-        n_classes=classes,
-        at_chance=kept,
-        epsilon=epsilon,
-        delta=delta,
+        accuracy=accuracy,
+        n_classes=n_classes,
+        at_chance=mark if isinstance(mark, bool) else None,
+        epsilon=told("epsilon", f"{least} finite", lambda n: _is_number(n) and 0 <= n < math.inf),
+        delta=told("delta", f"{least} below 1", lambda n: _is_number(n) and 0 <= n < 1),
         chance=chance,
     )
 
 
-def _promise(folder: Path, target: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """What the target's training gives away of any one image, ε at δ, where the set says so."""
-    told = target.get("epsilon"), target.get("delta")
-    for name, value, most in zip(("epsilon", "delta"), told, (math.inf, 1), strict=True):
-        if value is not None and not (_is_number(value) and 0 <= value < most):
-            below = "finite" if most == math.inf else f"below {most}"
-            raise StudyError(
-                f"{folder}/run.json: target.{name} should be a number of 0 or more and {below}; "
-                f"got {_told(value)}."
-            )
-    return told
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and 0 <= value <= 1
 
 
 def _is_number(value: Any) -> bool:

@@ -13,7 +13,8 @@ from typing import Any
 
 from annotation.tasks import KINDS
 from annotation.tasks.kind import Key, Kind, Question
-from annotation.texts import is_fit
+from annotation.texts import flaw_of_class, is_fit
+from semsim.base.alike import alike
 from semsim.base.places import files_of
 
 LONGEST_TEXT = 5000  # letters
@@ -64,6 +65,19 @@ def flaws(texts: Mapping[str, str]) -> Iterator[str]:
     for name, text in texts.items():
         if name in USUAL and (flaw := _flaw(text, USUAL[name])):
             yield f"The text {name!r} {flaw}"
+
+
+def flaws_of_names(classes: Mapping[str, str]) -> Iterator[str]:
+    """What is wrong with the shown names of classes."""
+    pairs = classes.items() if isinstance(classes, Mapping) else [(None,)]
+    if not all(isinstance(one, str) for pair in pairs for one in pair):
+        yield f"Shown names of classes are texts by class; got {classes!r}."
+        return
+    if len({alike(name) for name in classes.values()}) < len(classes):
+        yield "Two classes are shown under the same name; nobody could tell them apart."
+    for name, words in classes.items():
+        if flaw := flaw_of_class(words):
+            yield f"The shown name of the class {name!r}: {flaw}"
 
 
 def _flaw(text: Any, usual: str) -> str:

@@ -10,8 +10,7 @@ from annotation.domain import Study
 from annotation.study import labelling
 from annotation.texts import counted
 from annotation.ui import StudyContext
-from annotation.web.api import Route
-from annotation.web.frame import votes
+from annotation.web.api import routes
 from annotation.web.templates import page
 
 THUMBNAILS = 6
@@ -58,9 +57,7 @@ def router(context: StudyContext, lab: Lab) -> APIRouter:
             more=len(studies) - SHOWN,
         )
 
-    routes = APIRouter(route_class=Route, include_in_schema=False)
-    routes.add_api_route("/studio/", home, methods=["GET"], response_model=None)
-    return routes
+    return routes(get={"/studio/": home})
 
 
 def _told(cases: dict[str, Any]) -> dict[str, Any]:
@@ -80,11 +77,11 @@ def _case(case: dict[str, Any]) -> dict[str, Any]:
 
 def _steps(context: StudyContext, lab: Lab, study: Study | None) -> Sequence[Step]:
     sets, semsims = len(context.find_sets()), lab.semsims()
-    done, wanted, stands = 0, 0, "no study yet"
+    done, stands = 0, "no study yet"
     if study is not None:
-        done, wanted = votes(study, labelling.progress(context.store, study.id))
-        by = "simulated " if study.spec.simulated else ""
-        stands = f"{done:,} of {wanted:,} {by}votes"
+        progress = labelling.progress(context.store, study.id)
+        done, by = progress.votes_done, "simulated " if study.spec.simulated else ""
+        stands = f"{done:,} of {progress.votes_wanted:,} {by}votes"
     runs = {live.address.rsplit("/", 1)[-1]: live for live in reversed(lab.running())}
     return (
         Step(
@@ -129,11 +126,9 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _card(context: StudyContext, study: Study) -> dict[str, Any]:
-    done, wanted = votes(study, labelling.progress(context.store, study.id))
     return {
         "study": study,
-        "done": done,
-        "wanted": wanted,
+        "progress": labelling.progress(context.store, study.id),
         "models": counted(len(study.models), "target model"),
         "pictures": labelling.some_pictures(context.store, study.id, THUMBNAILS),
         "asks": study.task.value,

@@ -19,11 +19,21 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
-from annotation.accounts.access import Who, required, user_name
+from annotation.accounts.access import Who, account_name, required, user_name
 from annotation.images import Shelf
 from annotation.store import Store
 from annotation.texts import UNFIT
-from annotation.ui import STATIC, STATIC_URL
+from annotation.ui import (
+    STATIC,
+    STATIC_URL,
+    StudyContext,
+    items_pages,
+    new_pages,
+    overview_pages,
+    people,
+    preview_pages,
+    results,
+)
 from annotation.ui.theme import mount_settings
 from annotation.web import account_api, frame, watching
 from annotation.web.api import invalid, researcher_router, router
@@ -119,6 +129,19 @@ def web_app(
     app.add_api_route("/favicon.ico", lambda: FileResponse(STATIC / "icon.svg"), methods=["GET"])
     app.add_api_route("/", lambda: RedirectResponse(rooted("/studio/")), methods=["GET"])
     return app
+
+
+def study_routers(context: StudyContext, who: Who | None = None) -> tuple[APIRouter, ...]:
+    """The pages about studies that Gradio does not draw; `who` tells whose a request is."""
+    account = account_name(who)
+    return (
+        new_pages.router(context, account),
+        overview_pages.router(context, account),
+        people.router(context, account),
+        items_pages.router(context),
+        preview_pages.router(context),
+        results.router(context),
+    )
 
 
 def _answer_errors(app: Starlette) -> None:

@@ -24,7 +24,7 @@ from annotation.tasks import KINDS
 from annotation.tasks.wording import LONGEST_TEXT, PLAIN, USUAL
 from annotation.texts import counted
 from annotation.ui import StudyContext, new_study, study_fields
-from annotation.web.api import Route
+from annotation.web.api import routes
 from annotation.web.root_path import rooted
 from annotation.web.templates import page
 
@@ -35,21 +35,19 @@ Asked = Annotated[dict[str, Any], Body()]
 def router(context: StudyContext, account: Callable[[Request], str | None]) -> APIRouter:
     """The routes below /studio/new. account: whose name a request carries, None without any."""
     made = _New(context=context, account=account)
-    routes = APIRouter(route_class=Route, include_in_schema=False)
-    for path, get in (
-        ("", made.page),
-        ("/picture/{key}/{image}/{which}", made.picture),
-        ("/strip/{key}", made.strip),
-    ):
-        routes.add_api_route(f"/studio/new{path}", get, methods=["GET"], response_model=None)
-    for path, post in (
-        ("look", made.look),
-        ("create", made.create),
-        ("file", made.file),
-        ("read", made.read),
-    ):
-        routes.add_api_route(f"/studio/new/{path}", post, methods=["POST"], response_model=None)
-    return routes
+    return routes(
+        get={
+            "/studio/new": made.page,
+            "/studio/new/picture/{key}/{image}/{which}": made.picture,
+            "/studio/new/strip/{key}": made.strip,
+        },
+        post={
+            "/studio/new/look": made.look,
+            "/studio/new/create": made.create,
+            "/studio/new/file": made.file,
+            "/studio/new/read": made.read,
+        },
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +80,6 @@ class _New:
             "new.html",
             cards=self._cards(first=start.get("sets", ())),
             steps=study_fields.steps(),
-            tasks=study_fields.CHOICES["task"],
             kinds=KINDS,
             longest=LONGEST_TEXT,
             data=_in_script(
@@ -110,8 +107,7 @@ class _New:
 
         def address(model: str, image: str, which: str) -> str:
             key = keys[model or place[image]]
-            number = _number(image)
-            return rooted(f"/studio/new/picture/{key}/{number}/{which}")
+            return rooted(f"/studio/new/picture/{key}/{_key(image)}/{which}")
 
         items = new_study.items_of(found.plan, address)
         preview = {"study": new_study.page_of(found.plan.spec, len(found.plan.items))}
@@ -148,7 +144,7 @@ class _New:
 
     def picture(self, key: str, image: str, which: str) -> Response:
         (found,) = new_study.read([self._place(key)])
-        one = next((one for one in found.images if _number(one.image_id) == image), None)
+        one = next((one for one in found.images if _key(one.image_id) == image), None)
         if one is None or which not in ("original", "reconstruction"):
             raise NotFoundError("There is no such picture.")
         headers = {"Cache-Control": "private, max-age=3600"}
@@ -249,12 +245,9 @@ def _is_meant(folder: Path, wanted: Sequence[str], name: str) -> bool:
     return named or str(folder) in wanted or folder.name in wanted
 
 
-def _key(folder: Path) -> str:
-    return sha256(str(folder).encode()).hexdigest()[:16]
-
-
-def _number(image_id: str) -> str:
-    return sha256(image_id.encode()).hexdigest()[:16]  # an id may hold anything
+def _key(name: Path | str) -> str:
+    """What stands for a folder or an image's id in an address; both may hold anything."""
+    return sha256(str(name).encode()).hexdigest()[:16]
 
 
 def _read(folder: Path) -> SetFolder | None:

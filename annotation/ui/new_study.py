@@ -4,11 +4,11 @@ A draft is the mapping of `study.study_file`, as the page sends it; sets go by t
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from annotation.design.feasibility import (
     MEAN_OVER_MEDIAN,
@@ -38,10 +38,11 @@ from annotation.study.sets import SetFolder, read_set
 from annotation.study.setting_texts import as_text
 from annotation.study.study_file import StudyFile
 from annotation.texts import counted
-from annotation.ui.study_fields import CHOICES, problems_by_step, without_others
+from annotation.ui.study_fields import problems_by_step, without_others
 from annotation.ui.study_view import duration
 from annotation.web import label_page
 
+T = TypeVar("T")
 TOP_LISTS = (
     "With the likeliest words a class that is rarely confused stands on few lists but its own, so "
     "that lists alone may give answers away."
@@ -259,15 +260,9 @@ def review(plan: StudyPlan, draft: StudyFile) -> list[str]:
     """All that the study would be, in sentences."""
     spec = plan.spec
     load = _load(plan)
-    kinds = {
-        kind: sum(item.kind is kind for item in plan.items)
-        for kind in (StimulusKind.DECOY, StimulusKind.ORIGINAL)
-    }
-    extra = [
-        counted(number, name)
-        for number, name in zip(kinds.values(), ("decoy", "original"), strict=True)
-        if number
-    ]
+    kinds = Counter(item.kind for item in plan.items)
+    never = (StimulusKind.DECOY, StimulusKind.ORIGINAL)
+    extra = [counted(kinds[kind], kind.value) for kind in never if kinds[kind]]
     with_extra = f", {' and '.join(extra)} among them" if extra else ""
     failed = (
         f" {counted(plan.n_failed, 'failed reconstruction')} left out." if plan.n_failed else ""
@@ -285,7 +280,7 @@ def review(plan: StudyPlan, draft: StudyFile) -> list[str]:
         f"They are asked: “{spec.wording(spec.task + '.question')}”{lists}",
         f"Each item gets {counted(spec.votes_per_item, 'vote')} from different people. "
         f"{found.people}; {counted(n, 'is', 'are')} expected.",
-        f"The human score is {_choice('headline', spec.headline.value)}; it is fixed before the "
+        f"The human score is {spec.headline.label.split(':')[0].lower()}; it is fixed before the "
         "first vote.",
         _of_checks(spec, load.n_items),
         "Annotators never see the name of the study, of a model or of an attack; they "
@@ -319,12 +314,6 @@ def _of_checks(spec: StudySpec, n_items: int) -> str:
         else ""
     )
     return first + rest + lacks
-
-
-def _choice(name: str, value: str) -> str:
-    return (
-        next((label for label, one in CHOICES[name] if one == value), value).split(":")[0].lower()
-    )
 
 
 def unusual(spec: StudySpec) -> list[tuple[str, str, str]]:
@@ -379,22 +368,27 @@ def items_of(plan: StudyPlan, picture: Any) -> list[dict[str, Any]]:
 
     picture: the address of a picture of (model, image_id), original or not.
     """
+    lists = plan.candidates
+    return as_told(
+        plan.items,
+        lambda item: _addresses(plan, item, picture),
+        lambda item: lists[list_key(plan.spec, item)].classes if lists else (),
+    )
+
+
+def as_told(
+    items: Sequence[T], images: Callable[[T], list[str]], candidates: Callable[[T], Sequence[str]]
+) -> list[dict[str, Any]]:
+    """Some of all items, from different models, as the labelling page gets them."""
     return [
         {
             "item": str(number),
-            "images": _addresses(plan, item, picture),
-            "candidates": list(plan.candidates[list_key(plan.spec, item)].classes)
-            if plan.candidates
-            else [],
+            "images": images(item),
+            "candidates": list(candidates(item)),
             "lease_until": "9999-01-01T00:00:00+00:00",
         }
-        for number, item in enumerate(_few(plan.items))
+        for number, item in enumerate(items[:: max(1, len(items) // SHOWN)][:SHOWN])
     ]
-
-
-def _few(items: Sequence[PlannedItem]) -> list[PlannedItem]:
-    """Some of all, from different models."""
-    return list(items[:: max(1, len(items) // SHOWN)][:SHOWN])
 
 
 def _addresses(plan: StudyPlan, item: PlannedItem, picture: Any) -> list[str]:

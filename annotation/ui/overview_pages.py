@@ -12,7 +12,7 @@ from annotation.domain import Study, StudyProgress, StudyStatus
 from annotation.errors import StudyError
 from annotation.images import here
 from annotation.store import Store
-from annotation.study import labelling, protocols, setting_texts, upkeep
+from annotation.study import labelling, protocols, setting_texts
 from annotation.study.exports import facts_of_lists
 from annotation.study.protocols import AMENDABLE
 from annotation.study.study_file import written
@@ -21,7 +21,7 @@ from annotation.texts import counted
 from annotation.ui import StudyContext, study_view
 from annotation.ui.new_pages import file_of
 from annotation.ui.study_fields import Field, steps
-from annotation.web.api import Route
+from annotation.web.api import routes
 from annotation.web.downloads import file_name
 from annotation.web.templates import fill, page
 
@@ -31,21 +31,20 @@ Asked = Annotated[dict[str, Any], Body()]
 def router(context: StudyContext, account: Callable[[Request], str | None]) -> APIRouter:
     """The routes below /studio/overview. account: whose name a request carries, if any."""
     made = _Overview(context=context, account=account)
-    routes = APIRouter(route_class=Route, include_in_schema=False)
-    for path, get in (("", made.page), ("/now", made.now)):
-        routes.add_api_route(f"/studio/overview{path}", get, methods=["GET"], response_model=None)
-    routes.add_api_route(
-        "/studio/overview/{study}/file", made.file, methods=["GET"], response_model=None
+    one = "/studio/overview/{study}"
+    return routes(
+        get={
+            "/studio/overview": made.page,
+            "/studio/overview/now": made.now,
+            f"{one}/file": made.file,
+        },
+        post={
+            f"{one}/status": made.status,
+            f"{one}/rename": made.rename,
+            f"{one}/delete": made.delete,
+            f"{one}/amend": made.amend,
+        },
     )
-    for what, post in (
-        ("status", made.status),
-        ("rename", made.rename),
-        ("delete", made.delete),
-        ("amend", made.amend),
-    ):
-        path = f"/studio/overview/{{study}}/{what}"
-        routes.add_api_route(path, post, methods=["POST"], response_model=None)
-    return routes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,12 +92,12 @@ class _Overview:
         return {"status": made.status.value}
 
     def rename(self, request: Request, study: str, asked: Asked) -> dict[str, Any]:
-        made = upkeep.rename(self._store(request), study, str(asked.get("name", "")))
+        made = labelling.rename(self._store(request), study, str(asked.get("name", "")))
         return {"name": made.name}
 
     def delete(self, request: Request, study: str, asked: Asked) -> dict[str, Any]:
         backups = here(self.context.images).parent / "backups"
-        made = upkeep.delete(self._store(request), study, str(asked.get("name", "")), backups)
+        made = labelling.delete(self._store(request), study, str(asked.get("name", "")), backups)
         return {"backup": made.name if made else ""}
 
     def amend(self, request: Request, study: str, asked: Asked) -> dict[str, Any]:
@@ -130,7 +129,7 @@ class _Overview:
 
 def lead(study: Study, progress: StudyProgress, now: datetime) -> str:
     """How far a study is, in a sentence."""
-    done, wanted = study_view.votes_done(progress), study_view.votes_wanted(progress)
+    done, wanted = progress.votes_done, progress.votes_wanted
     if not progress.annotators:
         return f"Nobody has joined yet; {counted(wanted, 'vote')} are wanted."
     words = ("simulated annotator",) if study.spec.simulated else ("person", "people")

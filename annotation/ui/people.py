@@ -1,6 +1,6 @@
 """The People page: who takes part in the study in hand, whose votes count, and erasing somebody."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -9,18 +9,20 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from annotation.domain import AnnotatorRow, Study
+from annotation.domain import AnnotatorRow, AnnotatorStatus, Step, Study
 from annotation.errors import ConflictError, NotFoundError
 from annotation.study import imported
 from annotation.study import participants as persons
 from annotation.study.labelling import get_study
 from annotation.tasks.wording import PLAIN
-from annotation.ui import StudyContext, people_view
+from annotation.texts import counted
+from annotation.ui import StudyContext
 from annotation.ui.study_view import when
-from annotation.web.api import Route
+from annotation.votes.exclusion import Effect
+from annotation.web.api import routes
 from annotation.web.page_api import Fields, link_of
 from annotation.web.root_path import rooted
-from annotation.web.templates import page
+from annotation.web.templates import fill, page
 
 PAGE = "/studio/people"
 ROWS = 15  # of a page of the list
@@ -31,20 +33,46 @@ STEPS: dict[str, Callable[..., Any]] = {
     "include": persons.include,
     "let-in": persons.let_in,
 }
+BACKUPS = (
+    "The name is replaced by a pseudonym and taken out of the database for good. Backups, files "
+    "that were downloaded before and the votes that trainings and reports were made of still hold "
+    "it."
+)
+_NOTES = {
+    AnnotatorStatus.ACTIVE: "Gets items and may vote.",
+    AnnotatorStatus.PAUSED: "Gets no items and may not vote for now. The votes so far count.",
+    AnnotatorStatus.EXCLUDED: (
+        "Gets no items and may not vote. No vote counts; others are asked in their place."
+    ),
+    AnnotatorStatus.ERASED: "The name is gone. What is left stands under this pseudonym.",
+}
+_BY_ITSELF = (
+    "Nobody paused them: too many catch trials were failed. Resume lets them go on and fail as "
+    "many again."
+)
+_BY_LINK = (
+    "Votes are left out since a personal link that {} made was opened: whoever holds it can answer "
+    "in this name. Include counts them, where there is still room, and those to come."
+)
+_STEPS = {
+    Step.CONSENT: "Has not agreed yet.",
+    Step.INSTRUCTIONS: "Is reading the instructions.",
+    Step.PRACTICE: "Is practising.",
+    Step.CHECK: "Is answering the questions on the instructions.",
+    Step.DONE: "Is done.",
+    Step.DECLINED: "Did not consent.",
+    Step.FAILED: "Did not pass the questions on the instructions; you can let them in.",
+}
+_TAKING_PART = (AnnotatorStatus.ACTIVE, AnnotatorStatus.PAUSED)
 
 
 def router(context: StudyContext, account: Callable[[Request], str | None]) -> APIRouter:
     """The routes below /studio/people. account: whose name a request carries, if any."""
     made = _People(context=context, account=account)
-    routes = APIRouter(route_class=Route, include_in_schema=False)
-    routes.add_api_route(PAGE, made.page, methods=["GET"], response_model=None)
-    for step in STEPS:
-        path = f"{PAGE}/{{study}}/{step}"
-        routes.add_api_route(path, made.step(step), methods=["POST"], response_model=None)
-    for name, more in (("erase", made.erase), ("link", made.link)):
-        path = f"{PAGE}/{{study}}/{name}"
-        routes.add_api_route(path, more, methods=["POST"], response_model=None)
-    return routes
+    handlers = {step: made.step(step) for step in STEPS}
+    handlers |= {"erase": made.erase, "link": made.link}
+    post = {f"{PAGE}/{{study}}/{name}": handler for name, handler in handlers.items()}
+    return routes(get={PAGE: made.page}, post=post)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,23 +91,24 @@ class _People:
         at = min(max(1, at), n_pages)
         values: dict[str, Any] = {"effect": None, "ask": ask if chosen else "", "chosen": chosen}
         if chosen and ask == "exclude":
-            effect = persons.preview_exclusion(
-                self.context.store, study.id, chosen.name, self.context.images
+            values["effect"] = effect(
+                persons.preview_exclusion(
+                    self.context.store, study.id, chosen.name, self.context.images
+                )
             )
-            values["effect"] = people_view.effect(effect)
         now = datetime.now(UTC)
         return page(
             "people.html",
             study=study,
-            lead=people_view.lead(study, people),
+            lead=lead(study, people),
             people=people[(at - 1) * ROWS : at * ROWS],
             at=at,
             n_pages=n_pages,
             imported=study.id.startswith(imported.PREFIX),
-            may=people_view.may(chosen) if chosen else (),
-            facts=people_view.person_facts(chosen) if chosen else (),
-            backups=people_view.BACKUPS,
-            failed=people_view.caught,
+            may=may(chosen) if chosen else (),
+            facts=person_facts(chosen) if chosen else (),
+            backups=BACKUPS,
+            failed=caught,
             when=lambda then: when(then, now),
             link=lambda **to: "?" + urlencode({"study": study.id, "at": at, **to}),
             **values,
@@ -139,3 +168,69 @@ def _back(study: str, person: str, form: Fields) -> Response:
 def _address(study: str, person: str, form: Fields) -> str:
     to = {"study": study, "at": form.get("at", "1"), "person": person}
     return rooted(f"{PAGE}?{urlencode(to)}")
+
+
+# ------------------------------------------------------------------ what is said of people
+
+
+def lead(study: Study, people: Sequence[AnnotatorRow]) -> str:
+    """How many take part, how much they have done, and who needs a look."""
+    if not people:
+        return ""
+    votes, done = sum(one.done for one in people), sum(one.step is Step.DONE for one in people)
+    who = "simulated annotator" if study.spec.simulated else "annotator"
+    said = f"{counted(len(people), who)}, {counted(votes, 'vote')}"
+    said += f", {done:,} done" if done else ""
+    warned = sum(one.warned for one in people)
+    failing = f" {warned:,} of them failed catch trials and should be looked at." if warned else ""
+    return f"{said}.{failing}"
+
+
+def caught(person: AnnotatorRow) -> str:
+    """How many catch trials somebody failed."""
+    return f"failed {person.catch_failed:,} of {counted(person.catch_answered, 'catch trial')}"
+
+
+def person_facts(person: AnnotatorRow) -> list[str]:
+    """What the status of one person means, and what else is known of them."""
+    facts = [_NOTES[person.status], _STEPS.get(person.step, "")]
+    if person.link_by is not None:
+        facts.append(_BY_LINK.format(person.link_by))
+    if person.paused_by_itself:
+        facts.append(_BY_ITSELF)
+    if person.catch_answered:
+        facts.append(f"{caught(person).capitalize()}.")
+    if person.completion_code:
+        facts.append(f"Completion code: {person.completion_code}.")
+    if person.keep_votes is not None:
+        agreed = "agreed" if person.keep_votes else "did not agree"
+        facts.append(f"They {agreed} that their answers are kept if they are erased.")
+    return [fact for fact in facts if fact]
+
+
+def may(person: AnnotatorRow) -> tuple[str, ...]:
+    """What can be done to somebody: pause, resume, exclude, include, let-in, link, erase."""
+    status = person.status
+    makes_sense = {
+        "pause": status is AnnotatorStatus.ACTIVE,
+        "resume": status is AnnotatorStatus.PAUSED,
+        "include": status is AnnotatorStatus.EXCLUDED
+        or (status is AnnotatorStatus.ACTIVE and person.link_by is not None),
+        "let-in": person.step is Step.FAILED and status in _TAKING_PART,
+        "exclude": status in _TAKING_PART,
+        "link": status is not AnnotatorStatus.ERASED and not person.simulated,
+        "erase": True,  # again: of votes that were kept, or of traces in the files
+    }
+    return tuple(name for name, one in makes_sense.items() if one)
+
+
+def effect(effect: Effect) -> str:
+    """What an exclusion would do, in sentences and as rates before and after."""
+    facts = [
+        f"{counted(effect.n_votes, 'vote')} would count no more.",
+        f"{counted(effect.n_short, 'item')} would no longer have all votes and be given to others.",
+        f"{counted(effect.n_undecided, 'majority label')} would become undecided, "
+        f"{effect.n_flipped:,} would become the opposite.",
+        effect.ranking or "The ranking of the models would stay as it is.",
+    ]
+    return fill("effect.html", effect=effect, facts=facts)

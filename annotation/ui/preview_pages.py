@@ -18,8 +18,8 @@ from annotation.images import strip
 from annotation.study.exports import read_items
 from annotation.study.labelling import get_study, picture_of
 from annotation.ui import StudyContext
-from annotation.ui.new_study import SHOWN, page_of
-from annotation.web.api import Route
+from annotation.ui.new_study import as_told, page_of
+from annotation.web.api import routes
 from annotation.web.root_path import rooted
 from annotation.web.templates import page
 
@@ -31,14 +31,13 @@ _COUNTED = (StimulusKind.RECONSTRUCTION, StimulusKind.DECOY, StimulusKind.ORIGIN
 def router(context: StudyContext) -> APIRouter:
     """The routes below /studio/preview, and the pictures of studies for researchers."""
     made = _Preview(context=context)
-    routes = APIRouter(route_class=Route, include_in_schema=False)
-    for path, get in (
-        ("/studio/preview", made.page),
-        ("/studio/preview/items", made.items),
-        ("/studio/seen/{study}/{digest}", made.picture),
-    ):
-        routes.add_api_route(path, get, methods=["GET"], response_model=None)
-    return routes
+    return routes(
+        get={
+            "/studio/preview": made.page,
+            "/studio/preview/items": made.items,
+            "/studio/seen/{study}/{digest}": made.picture,
+        }
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,19 +58,12 @@ class _Preview:
     def items(self, study: str) -> dict[str, Any]:
         about = get_study(self.context.store, study)
         rows = [one for one in read_items(self.context.store, study) if one["kind"] in _COUNTED]
-        few = rows[:: max(1, len(rows) // SHOWN)][:SHOWN]
-        items = [
-            {
-                "item": str(number),
-                "images": [
-                    rooted(f"/studio/seen/{study}/{row[which]}")
-                    for which in (("original", "shown") if about.kind.beside else ("shown",))
-                ],
-                "candidates": row["candidates"] or [],
-                "lease_until": "9999-01-01T00:00:00+00:00",
-            }
-            for number, row in enumerate(few)
-        ]
+        shown = ("original", "shown") if about.kind.beside else ("shown",)
+        items = as_told(
+            rows,
+            lambda row: [rooted(f"/studio/seen/{study}/{row[which]}") for which in shown],
+            lambda row: row["candidates"] or (),
+        )
         return {"study": page_of(about.spec, len(items)), "items": items}
 
     def picture(self, study: str, digest: Digest, small: bool = False) -> Response:

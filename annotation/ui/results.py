@@ -8,7 +8,7 @@ from annotation.errors import AnnotationError, NotFoundError
 from annotation.study import imported
 from annotation.ui import StudyContext, results_tabs, results_view
 from annotation.ui.results_data import ResultsCache
-from annotation.web.api import Route
+from annotation.web.api import routes
 from annotation.web.templates import page
 
 PAGE = "/studio/results"
@@ -21,7 +21,6 @@ def router(context: StudyContext) -> APIRouter:
     computed only if something has happened in the study since.
     """
     cache = ResultsCache(context.store, context.science)
-    routes = APIRouter(route_class=Route, include_in_schema=False)
 
     def show(request: Request, tab: str = "share") -> Response:
         tab = tab if tab in results_tabs.TABS else "share"
@@ -47,22 +46,10 @@ def router(context: StudyContext) -> APIRouter:
         headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
         return Response(results_view.csv(found[name]), media_type="text/csv", headers=headers)
 
-    for path, get in (
-        (PAGE, show),
-        (PAGE + "/{study_id}/{name}.csv", table),
-    ):
-        routes.add_api_route(path, get, methods=["GET"], response_model=None)
-    return routes
+    return routes(get={PAGE: show, PAGE + "/{study_id}/{name}.csv": table})
 
 
 def _page(**values: Any) -> Response:
-    usual: dict[str, Any] = {
-        "problem": "",
-        "facts": "",
-        "lead": "",
-        "body": "",
-        "files": [],
-        "imports": {},
-    }
+    usual = dict.fromkeys(("problem", "facts", "lead", "body", "files", "imports"), "")
     tabs = [(key, tab.title) for key, tab in results_tabs.TABS.items()]
     return page("results.html", tabs=tabs, **{**usual, **values})

@@ -19,22 +19,11 @@ from annotation.store import Store
 from annotation.study import imported
 from annotation.study.exports import read_collected
 from annotation.study.labelling import events_so_far, get_study
-from annotation.votes.agreement import (
-    Coding,
-    agreement_table,
-    codings_of,
-    pair_table,
-    pairs_of,
-)
+from annotation.votes.agreement import Coding, agreement_table, codings_of, pair_table, pairs_of
 from annotation.votes.annotators import annotator_table, with_trials
 from annotation.votes.ballots import ballots_of
 from annotation.votes.detection import DETECTION_KINDS, detection_table
-from annotation.votes.quality import (
-    carry_over_table,
-    check_table,
-    none_bias_table,
-    repeat_table,
-)
+from annotation.votes.quality import carry_over_table, check_table, none_bias_table, repeat_table
 from annotation.votes.rates import confusion_table, rate_table, whole_rate
 from annotation.votes.reliability import Reliability, open_questions, reliability
 from annotation.votes.science import Ceiling, Science

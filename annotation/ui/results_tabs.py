@@ -9,13 +9,7 @@ from annotation.domain import StudyStatus, VoteStatus
 from annotation.study.imported import PREFIX
 from annotation.texts import agreeing, counted
 from annotation.ui.results_data import CLEAR, Results
-from annotation.ui.results_quality import (
-    carry_over,
-    known_answers,
-    reliability,
-    repeats,
-    unsettled,
-)
+from annotation.ui.results_quality import carry_over, known_answers, reliability, repeats, unsettled
 from annotation.ui.results_view import (
     agreement,
     annotators,

@@ -4,40 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from annotation.domain import AnnotatorRow, ProtocolVersion, Study, StudyProgress, StudyStatus
+from annotation.domain import AnnotatorRow, ProtocolVersion, Study, StudyStatus
 from annotation.study.setting_texts import as_text
 from annotation.texts import agreeing, counted
 from annotation.web.downloads import DOWNLOADS
 from annotation.web.root_path import rooted
 from annotation.web.templates import fill
-
-
-def current(known: Sequence[Study], chosen: str) -> Study | None:
-    """The study with the id or name `chosen`, else the newest answered by people, else the newest.
-
-    known: newest first. None where there is no study.
-    """
-    order = sorted(
-        known, key=lambda study: (chosen not in (study.id, study.name), study.spec.simulated)
-    )
-    return order[0] if order else None
-
-
-def choice(study: Study) -> tuple[str, str]:
-    """A study in a list to choose from, as (label, id); that votes are simulated is said once."""
-    told = not study.spec.simulated or "simulated" in study.name.lower()
-    mark = "" if told else ", simulated"
-    return f"{study.name} ({study.status.value}{mark}, {study.created:%Y-%m-%d})", study.id
-
-
-def votes_wanted(progress: StudyProgress) -> int:
-    """K votes for each item, and one more where they were split and the study says so."""
-    return progress.n_items * (len(progress.coverage) - 1) + progress.extra_wanted
-
-
-def votes_done(progress: StudyProgress) -> int:
-    """Counted votes so far."""
-    return sum(votes * items for votes, items in enumerate(progress.coverage)) + progress.extra_done
 
 
 def facts(study: Study) -> list[str]:
@@ -111,11 +83,6 @@ def duration(seconds: float) -> str:
     if minutes < 90:
         return counted(max(1, round(minutes)), "minute")
     return f"{minutes / 60:,.1f} hours"
-
-
-def problems(text: str) -> str:
-    """What has to be put right, one line each; nothing if `text` is empty."""
-    return fill("problems.html", lines=[line for line in text.splitlines() if line.strip()])
 
 
 def link_note(study: Study) -> str:

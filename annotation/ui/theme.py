@@ -54,40 +54,36 @@ _TOKENS = {
     "checkbox_border_color": "edge",
     "error_text_color": "bad",
 }
+# The rest: in light, and in dark where that differs.
 _OTHERS = {
-    "block_shadow": "none",
-    "color_accent": "*primary_700",
-    "link_text_color": "*primary_700",
-    "link_text_color_dark": "*primary_300",
-    "link_text_color_hover": "*primary_800",
-    "link_text_color_hover_dark": "*primary_200",
-    "link_text_color_visited": "*primary_700",
-    "link_text_color_visited_dark": "*primary_300",
-    "link_text_color_active": "*primary_800",
-    "link_text_color_active_dark": "*primary_200",
-    "button_primary_background_fill": "*primary_700",
-    "button_primary_background_fill_hover": "*primary_800",
-    "button_primary_background_fill_dark": "*primary_700",
-    "button_primary_background_fill_hover_dark": "*primary_600",
-    "button_primary_text_color": _LIGHT["on-accent"],
-    "button_secondary_background_fill": _LIGHT["card"],
-    "button_secondary_background_fill_dark": _DARK["key"],
-    "button_border_width": "1px",
-    "button_border_width_dark": "1px",
-    "checkbox_background_color_selected": "*primary_700",
-    "checkbox_background_color_selected_dark": "*primary_600",
-    "checkbox_border_color_selected": "*primary_700",
-    "checkbox_border_color_selected_dark": "*primary_300",
-    "checkbox_label_background_fill_dark": _DARK["key"],
-    "checkbox_label_background_fill_hover_dark": _DARK["line"],
-    "checkbox_label_background_fill_selected_dark": _DARK["key"],
-    "slider_color": "*primary_700",
-    "slider_color_dark": "*primary_400",
+    "block_shadow": ("none",),
+    "color_accent": ("*primary_700",),
+    "link_text_color": ("*primary_700", "*primary_300"),
+    "link_text_color_hover": ("*primary_800", "*primary_200"),
+    "link_text_color_visited": ("*primary_700", "*primary_300"),
+    "link_text_color_active": ("*primary_800", "*primary_200"),
+    "button_primary_background_fill": ("*primary_700", "*primary_700"),
+    "button_primary_background_fill_hover": ("*primary_800", "*primary_600"),
+    "button_primary_text_color": (_LIGHT["on-accent"],),
+    "button_secondary_background_fill": (_LIGHT["card"], _DARK["key"]),
+    "button_border_width": ("1px", "1px"),
+    "checkbox_background_color_selected": ("*primary_700", "*primary_600"),
+    "checkbox_border_color_selected": ("*primary_700", "*primary_300"),
+    "slider_color": ("*primary_700", "*primary_400"),
 }
+_DARK_ONLY = {
+    "checkbox_label_background_fill": _DARK["key"],
+    "checkbox_label_background_fill_hover": _DARK["line"],
+    "checkbox_label_background_fill_selected": _DARK["key"],
+}
+_PAIRS = {**{name: (_LIGHT[one], _DARK[one]) for name, one in _TOKENS.items()}, **_OTHERS}
 _COLOURS = {
-    **{name: _LIGHT[token] for name, token in _TOKENS.items()},
-    **{f"{name}_dark": _DARK[token] for name, token in _TOKENS.items()},
-    **_OTHERS,
+    **{
+        f"{name}{mode}": value
+        for name, values in _PAIRS.items()
+        for mode, value in zip(("", "_dark"), values, strict=False)
+    },
+    **{f"{name}_dark": value for name, value in _DARK_ONLY.items()},
 }
 
 

@@ -41,6 +41,7 @@ from annotation.errors import (
 )
 from annotation.store import Store, password_tries
 from annotation.texts import fit
+from annotation.web.api import routes
 from annotation.web.framing import keep
 from annotation.web.guard import LOGIN, is_same_origin, why_foreign
 from annotation.web.root_path import rooted
@@ -66,28 +67,26 @@ Text = Annotated[str, Form(), AfterValidator(fit)]
 def router(store: Store, clock: Clock = CLOCK) -> APIRouter:
     """The routes of accounts. Not for a server started with --local, which has none."""
     api = _Accounts(store=store, tries=_Tries(store, clock))
-    routes = APIRouter(route_class=_Route, include_in_schema=False)
-    for path, get in (
-        (LOGIN, api.login_page),
-        ("/invite/{token}", api.invitation_page),
-        ("/account", api.account_page),
-        ("/admin", api.admin_page),
-    ):
-        routes.add_api_route(path, get, methods=["GET"])
-    for path, post in (
-        (LOGIN, api.login),
-        ("/logout", api.logout),
-        ("/invite/{token}", api.accept),
-        ("/account", api.change_password),
-        ("/admin/invite", api.invite),
-        ("/admin/withdraw/{invitation_id}", api.withdraw),
-        ("/admin/reset/{account_id}", api.reset),
-        ("/admin/{change}/{account_id}", api.change),
-    ):
-        routes.add_api_route(
-            path, post, methods=["POST"], dependencies=[Depends(_require_same_origin)]
-        )
-    return routes
+    return routes(
+        get={
+            LOGIN: api.login_page,
+            "/invite/{token}": api.invitation_page,
+            "/account": api.account_page,
+            "/admin": api.admin_page,
+        },
+        post={
+            LOGIN: api.login,
+            "/logout": api.logout,
+            "/invite/{token}": api.accept,
+            "/account": api.change_password,
+            "/admin/invite": api.invite,
+            "/admin/withdraw/{invitation_id}": api.withdraw,
+            "/admin/reset/{account_id}": api.reset,
+            "/admin/{change}/{account_id}": api.change,
+        },
+        checked=[Depends(_require_same_origin)],
+        kind=_Route,
+    )
 
 
 class _Route(APIRoute):

@@ -4,9 +4,10 @@ Every route runs in a thread, and replies only after the use case has returned, 
 commit. Few at a time hand out items, so that an answer never queues behind them.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -40,13 +41,7 @@ from annotation.study.labelling import MOST_ITEMS
 from annotation.texts import LONGEST_ANSWER, fit, fit_json, sendable
 from annotation.web import downloads, label_page
 from annotation.web.framing import framable
-from annotation.web.guard import (
-    ANNOTATOR_COOKIE,
-    SIGN_OUT,
-    SIGNED_OUT,
-    is_same_origin,
-    why_foreign,
-)
+from annotation.web.guard import ANNOTATOR_COOKIE, SIGN_OUT, SIGNED_OUT, is_same_origin, why_foreign
 from annotation.web.page_api import BEGIN, DONE, LABEL, Pages, link_of
 from annotation.web.root_path import rooted
 from annotation.web.templates import STATIC
@@ -147,6 +142,24 @@ class Route(APIRoute):
         return handle_errors
 
 
+def routes(
+    *,
+    get: Mapping[str, Callable[..., Any]],
+    post: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
+    checked: Sequence[Any] = (),
+    kind: type[APIRoute] = Route,
+) -> APIRouter:
+    """The routes at these paths. checked: what those that change something depend on."""
+    made = APIRouter(route_class=kind, include_in_schema=False)
+    for path, handler in get.items():
+        made.add_api_route(path, handler, methods=["GET"], response_model=None)
+    for path, handler in post.items():
+        made.add_api_route(
+            path, handler, methods=["POST"], dependencies=checked, response_model=None
+        )
+    return made
+
+
 def _problem(status: int, message: str, **more: Any) -> JSONResponse:
     return JSONResponse({"error": sendable(message), **more}, status)
 
@@ -174,49 +187,43 @@ def router(store: Store, images: Shelf, clock: Clock = CLOCK) -> APIRouter:
     api = _Annotators(store=store, images=images)
     attempts = Attempts(store, "join", crowd=MOST_IN_TURN, clock=clock)
     pages = Pages(store=store, attempts=attempts, crowded=api.is_behind)
-    routes = APIRouter(route_class=Route, include_in_schema=False)
-    for path, get in (
-        ("/api/study", api.study),
-        ("/api/next", api.next),
-        ("/api/image/{token}", api.image),
-        (LABEL, api.page),
-        (f"{LABEL}/worker.js", api.worker),
-        ("/join/{token}", pages.join_page),
-        ("/me/{link}", pages.personal_page),
-        (SIGNED_OUT, pages.signed_out),
-        (SIGN_OUT, pages.had_signed_out),
-        (BEGIN, pages.begin),
-        (DONE, pages.done),
-    ):
-        routes.add_api_route(path, get, methods=["GET"], response_model=None)
-    for path, post in (
-        ("/api/vote", api.vote),
-        ("/api/undo", api.undo),
-        ("/api/heartbeat", api.heartbeat),
-        ("/api/release", api.release),
-        ("/api/link", api.link),
-        ("/me/{link}", pages.personal),
-        ("/join/{token}", pages.join),
-        (SIGN_OUT, pages.sign_out),
-        (BEGIN, pages.advance),
-    ):
-        checked = [Depends(require_same_origin)]
-        routes.add_api_route(
-            path, post, methods=["POST"], dependencies=checked, response_model=None
-        )
-    return routes
+    return routes(
+        get={
+            "/api/study": api.study,
+            "/api/next": api.next,
+            "/api/image/{token}": api.image,
+            LABEL: api.page,
+            f"{LABEL}/worker.js": api.worker,
+            "/join/{token}": pages.join_page,
+            "/me/{link}": pages.personal_page,
+            SIGNED_OUT: pages.signed_out,
+            SIGN_OUT: pages.had_signed_out,
+            BEGIN: pages.begin,
+            DONE: pages.done,
+        },
+        post={
+            "/api/vote": api.vote,
+            "/api/undo": api.undo,
+            "/api/heartbeat": api.heartbeat,
+            "/api/release": api.release,
+            "/api/link": api.link,
+            "/me/{link}": pages.personal,
+            "/join/{token}": pages.join,
+            SIGN_OUT: pages.sign_out,
+            BEGIN: pages.advance,
+        },
+        checked=[Depends(require_same_origin)],
+    )
 
 
 def researcher_router(store: Store, images: Shelf) -> APIRouter:
     """Downloads below /studio; who may have them is decided in front of it (`guard.Guard`)."""
-    routes = APIRouter(route_class=Route, include_in_schema=False)
 
     def download(study_id: str, file: Annotated[str, AfterValidator(downloads.known)]) -> Response:
         found = images if downloads.shows(file) else here(images)
         return downloads.response(exports.read_study(store, study_id, found), file)
 
-    routes.add_api_route("/studio/download/{study_id}/{file}", download, methods=["GET"])
-    return routes
+    return routes(get={"/studio/download/{study_id}/{file}": download})
 
 
 @dataclass(frozen=True, kw_only=True)

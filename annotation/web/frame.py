@@ -12,7 +12,6 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 
 from annotation.accounts.access import ACCOUNT_COOKIE, Who
-from annotation.domain import Study, StudyProgress
 from annotation.store import Store
 from annotation.study import labelling
 from annotation.web import this_process
@@ -154,15 +153,8 @@ def _side_bar(context: FrameContext, request: Request, chosen: str, at: str) -> 
         imports=imports,
         brought=wanted if wanted in imports else "",
         show_imports=SHOW_IMPORTS,
-        votes=None if study is None else votes(study, labelling.progress(context.store, study.id)),
+        progress=study and labelling.progress(context.store, study.id),
         at=at,
         running=context.running(),
         account=account,
     )
-
-
-def votes(study: Study, progress: StudyProgress) -> tuple[int, int]:
-    """How many votes are there, and how many are wanted."""
-    done = sum(n * items for n, items in enumerate(progress.coverage))
-    wanted = progress.n_items * (len(progress.coverage) - 1) + progress.extra_wanted
-    return done + progress.extra_done, wanted

@@ -121,7 +121,10 @@ class Guard:
         else:
             if scope["method"] == "HEAD":  # a monitor's: what GET says, without what it shows
                 scope, send = {**scope, "method": "GET"}, _without_body(send)
-            answer = await self._refusal(scope) or self._app
+            try:
+                answer = await self._refusal(scope) or self._app
+            except AnnotationError as error:  # of who knows whose a session is
+                answer = _unwell(scope, error)
             await answer(scope, receive, _with_headers(send, _headers_for(bare(scope))))
 
     async def _refusal(self, scope: Scope) -> Response | None:
@@ -159,10 +162,7 @@ def _is_local(headers: Headers) -> bool:
 
 async def _account_refusal(scope: Scope, who: Who, needed: Role) -> Response | None:
     token = HTTPConnection(scope).cookies.get(ACCOUNT_COOKIE, "")
-    try:
-        account = await run_in_threadpool(who, token) if token else None
-    except AnnotationError as error:
-        return _unwell(scope, error)
+    account = await run_in_threadpool(who, token) if token else None
     if account is None:
         return _sign_in_first(scope)
     if needed is Role.ADMINISTRATOR and account.role is not needed:
@@ -224,10 +224,7 @@ def why_foreign(headers: Mapping[str, str]) -> str:
 
 async def _label_refusal(scope: Scope, rest: list[str], annotator: WhoLabels) -> Response | None:
     token = HTTPConnection(scope).cookies.get(ANNOTATOR_COOKIE, "")
-    try:
-        known = await run_in_threadpool(annotator, token) if token else None
-    except AnnotationError as error:
-        return _unwell(scope, error)
+    known = await run_in_threadpool(annotator, token) if token else None
     if known is None:
         if rest:
             return _problem(401, "You are not signed in. Open the link of your study.")

@@ -3,11 +3,13 @@
 Like those in `annotation.web.api`, they reply only after the use case has returned.
 """
 
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
+from urllib.parse import quote
 
 from anyio import CapacityLimiter, move_on_after, sleep, to_thread
 from fastapi import Depends, HTTPException, Request, Response
@@ -34,7 +36,6 @@ from annotation.tasks.wording import PLAIN
 from annotation.texts import UNFIT, is_fit
 from annotation.web.framing import framable, keep
 from annotation.web.guard import ANNOTATOR_COOKIE, SIGNED_OUT
-from annotation.web.recruiting import Recruit, code_address, placeholder_in, recruit_of
 from annotation.web.root_path import rooted
 from annotation.web.templates import page
 
@@ -46,6 +47,66 @@ MOST_JOINING = 2  # at a time
 LONGEST_AT_THE_DOOR, LOOK_AGAIN = 5.0, 0.1  # seconds
 _STOPPED = {AnnotatorStatus.PAUSED: "paused", AnnotatorStatus.EXCLUDED: "ended"}
 _REFUSED = {TooManyError: 429, errors.NameTakenError: 409}  # others: 403
+
+# Parameter of an address → whether it names the person. Prolific, Mechanical Turk, and others.
+_PARAMETERS = {
+    "PROLIFIC_PID": True,
+    "STUDY_ID": False,
+    "SESSION_ID": False,
+    "workerId": True,
+    "assignmentId": False,
+    "hitId": False,
+    "participant": True,
+    "participantId": True,
+}
+# Of {{%ID%}}, ${ID}, [ID], <ID>, %ID%, &lt;ID&gt;: none of them is in an id.
+_UNFILLED = re.compile(r"[{}\[\]<>$%&;]")
+_WHOSE = "your|the|insert|enter|prolific|mturk|turk|sona|worker|participant|subject|user"
+# What stands for an id, letters and digits alone; "" where there are none.
+_NO_ID = re.compile(
+    f"(({_WHOSE}|external|study|survey|session|assignment|hit|a)*(p?id|code)|notavailable"
+    "|participant|undefined|unknown|null|none|nan|nil|na)?(here|notavailable)?"
+)
+LONGEST = 80  # characters of an id; services use about 30
+
+
+class Recruit(NamedTuple):
+    """Somebody sent by a service: the pseudonym it gave them, and all ids by parameter."""
+
+    pseudonym: str
+    ids: dict[str, str]
+
+
+def placeholder_in(parameters: Mapping[str, str]) -> str:
+    """The parameter that a service was to fill in and did not, with what is there; "" for none.
+
+    Everybody who comes by such a link would be one person.
+    """
+    for name in (name for name in _PARAMETERS if name in parameters):
+        value = parameters[name].strip()
+        bare = re.sub(r"[\W_]", "", value).casefold()
+        if _UNFILLED.search(value) or _NO_ID.fullmatch(bare):
+            return f"{name}={value}"
+    return ""
+
+
+def recruit_of(parameters: Mapping[str, str]) -> Recruit | None:
+    """Who a service sent with these parameters; None where they name nobody.
+
+    Anything else in the address, and ids of more than 80 characters, are left out.
+    """
+    ids = {
+        name: parameters[name].strip()
+        for name in _PARAMETERS
+        if 0 < len(parameters.get(name, "").strip()) <= LONGEST
+    }
+    names = [value for name, value in ids.items() if _PARAMETERS[name]]
+    return Recruit(names[0], ids) if names else None
+
+
+def code_address(url: str, code: str) -> str:
+    """Where somebody goes on to at the end: `url` with {code} in it replaced by `code`."""
+    return url.replace("{code}", quote(code, safe=""))
 
 
 async def _fields(request: Request) -> dict[str, str]:

@@ -21,7 +21,7 @@ from annotation.accounts.access import ACCOUNT_COOKIE, Who
 from annotation.errors import AnnotationError
 from annotation.images import Shelf, answers, here
 from annotation.store import Store
-from annotation.store.counts import counts, is_current
+from annotation.store.standing import counts, is_current
 from annotation.web.connections import DOOR
 from annotation.web.root_path import bare
 from semsim.base.whole import free_bytes

@@ -21,8 +21,8 @@ def main(data: Path, port: int) -> None:
 
     from annotation.store import Store
     from annotation.study.labelling import who as find_annotator
-    from annotation.ui import StudyContext, home, plain
-    from annotation.ui.mount import web_app
+    from annotation.ui import StudyContext, home
+    from annotation.ui.mount import study_routers, web_app
     from annotation.web.guard import Guard
     from semsim.reporting.glossary import glossary
 
@@ -33,7 +33,7 @@ def main(data: Path, port: int) -> None:
     context = StudyContext(store=store, images=images, find_sets=sets, science=SCIENCE)
     lab = home.Lab(cases=dict, semsims=list, running=list)
     start = home.router(context, lab)
-    app = web_app(store, images, start, *plain.routers(context), who=None, words=glossary)
+    app = web_app(store, images, start, *study_routers(context), who=None, words=glossary)
     guarded = Guard(app, None, partial(find_annotator, store))
     uvicorn.run(guarded, host="127.0.0.1", port=port, log_level="warning")
 

@@ -31,8 +31,8 @@ from annotation.study.exports import export_votes
 from annotation.study.passage import NO, YES
 from annotation.study.protocols import AMENDABLE
 from annotation.tasks import KINDS
-from annotation.ui import items_data, results_tabs
-from annotation.ui.items_data import Filters
+from annotation.ui import items_pages, results_tabs
+from annotation.ui.items_pages import Filters
 from annotation.web.guard import ANNOTATOR_COOKIE
 from semsim.ui.compare_asked import TABS, Asked
 
@@ -232,7 +232,7 @@ def real_values(store, app, made, folder):
         "rule": [*HeadlineRule],
         "reference": ["original", "attacked"],
         "metric": ["psnr", "mse"],
-        "verdict": [*items_data.VERDICTS],
+        "verdict": [*items_pages.VERDICTS],
         "kind": [*StimulusKind, "original"],
         "class_name": [*CLASSES],
         "model": ["convnet8"],

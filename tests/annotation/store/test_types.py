@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy.dialects import postgresql, sqlite
 
 from annotation.errors import UnfitError
-from annotation.store.types import UtcDateTime
+from annotation.store.tables import UtcDateTime
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ELSEWHERE = NOON.astimezone(timezone(timedelta(hours=5)))

@@ -9,8 +9,7 @@ from scipy.stats import binom
 
 from annotation.errors import StudyError
 from annotation.study import crowd
-from annotation.study.crowd import Crowd, carried_out, newcomer
-from annotation.study.crowd_plan import FIGURES, Items, enough, plan
+from annotation.study.crowd import FIGURES, Crowd, Items, carried_out, enough, newcomer, plan
 from benchmarks.crowd import Stored, both
 
 SMALL = {"items": 400, "each": 40.0, "arrivals": 200.0}

@@ -6,7 +6,7 @@ import pytest
 
 from annotation.design.quality import Gold
 from annotation.errors import StudyError
-from annotation.study.gold import read_gold
+from annotation.study.create import read_gold
 
 
 def test_rows_keep_their_words_and_know_their_line(tmp_path):

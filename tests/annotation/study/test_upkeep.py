@@ -13,7 +13,7 @@ from study_factory import DATABASES, answer_all, joined
 from annotation.errors import NotFoundError, StoreError, StudyError
 from annotation.store import Store, studies
 from annotation.store.tables import EventRow, StudyRow, Table
-from annotation.study import protocols, upkeep
+from annotation.study import labelling, protocols
 from annotation.study.exports import export_votes
 from annotation.study.labelling import get_study, join, list_studies, study_by_token, who
 
@@ -38,7 +38,7 @@ def counts(store):
 @both
 def test_a_study_is_renamed_and_its_protocol_stays(store, make_study):
     study = make_study(name="Before")
-    named = upkeep.rename(store.by("eva"), study.id, "  After   all ")
+    named = labelling.rename(store.by("eva"), study.id, "  After   all ")
     assert (named.name, named.spec.name, named.protocol) == ("After all",) * 2 + (study.protocol,)
     assert export_votes(store, study.id).empty
     event = store.read(
@@ -55,7 +55,7 @@ def test_a_study_is_renamed_and_its_protocol_stays(store, make_study):
 @pytest.mark.parametrize("store", ["postgresql"], indirect=True)
 def test_a_name_given_while_settings_change_takes_none_of_them_back(store, study):
     """SQLite lets nobody else write meanwhile."""
-    renaming = Thread(target=upkeep.rename, args=(store, study.id, "After"))
+    renaming = Thread(target=labelling.rename, args=(store, study.id, "After"))
     waiting = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
 
     def change(tx):
@@ -75,7 +75,7 @@ def test_a_name_given_while_settings_change_takes_none_of_them_back(store, study
 @pytest.mark.parametrize("name", ["", " ", "a\x00b", "x" * 201])
 def test_a_name_no_study_can_have_is_refused(store, study, name):
     with pytest.raises(StudyError):
-        upkeep.rename(store, study.id, name)
+        labelling.rename(store, study.id, name)
     assert get_study(store, study.id).name == study.name
 
 
@@ -87,7 +87,7 @@ def test_all_of_a_study_goes_but_the_event_that_says_so(store, make_study, tmp_p
     gone = make_study(name="Gone", votes_per_item=2, repeat_rate=0.5, repeat_lag=1)
     session = join(store, gone.token, "Anna")
     answer_all(store, session.annotator)
-    upkeep.delete(store.by("eva"), gone.id, "Gone", tmp_path / "backups")
+    labelling.delete(store.by("eva"), gone.id, "Gone", tmp_path / "backups")
     after = counts(store)
     assert after == {**before, "study": before["study"] + 1, "event": before["event"] + 1}
     assert [one.id for one in list_studies(store)] == [kept.id]
@@ -105,13 +105,13 @@ def test_all_of_a_study_goes_but_the_event_that_says_so(store, make_study, tmp_p
 
 def test_a_name_is_typed_as_a_page_shows_it(store, make_study, tmp_path):
     study = make_study(name="Two  spaces\tand a tab ")
-    upkeep.delete(store, study.id, "Two spaces and a tab", tmp_path)
+    labelling.delete(store, study.id, "Two spaces and a tab", tmp_path)
     assert list_studies(store) == []
 
 
 def test_the_backup_has_what_was_deleted(store, study, anna, tmp_path):
     answer_all(store, anna)
-    made = upkeep.delete(store, study.id, f" {study.name} ", tmp_path / "backups")
+    made = labelling.delete(store, study.id, f" {study.name} ", tmp_path / "backups")
     assert made is not None
     with Store(f"sqlite:///{made}") as before:
         assert len(export_votes(before, study.id)) == 8
@@ -125,13 +125,13 @@ def test_a_study_is_deleted_also_where_the_files_cannot_be_cleaned(
 
     monkeypatch.setattr(Store, "scrub", busy)
     with pytest.raises(StoreError, match=r"The study is deleted\. Traces may be left\."):
-        upkeep.delete(store, study.id, study.name, tmp_path / "backups")
+        labelling.delete(store, study.id, study.name, tmp_path / "backups")
     assert list_studies(store) == []
 
 
 def test_the_name_has_to_be_typed(store, study, tmp_path):
     with pytest.raises(StudyError, match="type its name"):
-        upkeep.delete(store, study.id, "another", tmp_path / "backups")
+        labelling.delete(store, study.id, "another", tmp_path / "backups")
     assert get_study(store, study.id).id == study.id
     assert not (tmp_path / "backups").exists()
 

@@ -11,8 +11,7 @@ from annotation.accounts.access import ACCOUNT_COOKIE, lookup
 from annotation.store import Store
 from annotation.store.tables import EventRow
 from annotation.study import labelling
-from annotation.ui import plain
-from annotation.ui.mount import web_app
+from annotation.ui.mount import study_routers, web_app
 from annotation.web.guard import Guard
 
 
@@ -22,7 +21,7 @@ def product(context):
 
     def begun(store: Store) -> Guard:
         who = lookup(store)
-        app = web_app(store, context.images, *plain.routers(context, who), who=who)
+        app = web_app(store, context.images, *study_routers(context, who), who=who)
         return Guard(app, who, partial(labelling.who, store))
 
     return begun

@@ -8,8 +8,8 @@ from study_factory import START, answer_all, answer_to, joined, let_answer, of_c
 from annotation.study import labelling
 from annotation.study.exports import read_study
 from annotation.study.simulate import simulate
-from annotation.ui import items_data, items_pages
-from annotation.ui.items_data import Filters, items_table, narrowed
+from annotation.ui import items_pages
+from annotation.ui.items_pages import Filters, items_table, narrowed
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_answers_to_trials_go_by_their_class_where_names_decide(store, images, m
     trials = data.votes[data.votes["kind"] == "catch"]
     assert len(trials)
     for item, rows in trials.groupby("item"):
-        told = [one["recognised"] for one in items_data.votes_of(data, item)]
+        told = [one["recognised"] for one in items_pages.votes_of(data, item)]
         assert told == (rows["class_name"] == "cow").tolist()
 
 
@@ -198,7 +198,7 @@ def test_a_trial_is_marked_and_does_not_count(client, store, images, make_study)
 
 
 def test_the_table_is_made_anew_only_when_something_has_happened(store, study, images):
-    kept = items_data.Kept(store, images)
+    kept = items_pages.Kept(store, images)
     assert kept.of(study.id)[1] is kept.of(study.id)[1]
     before = kept.of(study.id)[1]
     labelling.join(store, study.token, "Anna")

@@ -8,7 +8,7 @@ from made_results import shown_study as study
 
 from annotation.domain import AnnotatorRow, AnnotatorStatus, Step
 from annotation.spec import StudySpec, Task
-from annotation.ui import people_view
+from annotation.ui import people as people_page
 from annotation.votes.exclusion import Effect, ModelRate
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -29,40 +29,40 @@ EFFECT = Effect(
 def test_who_fails_catch_trials_is_told_with_figures():
     calm = replace(ADA, name="Ben", catch_answered=9, catch_failed=1)
     failing = replace(ADA, catch_answered=9, catch_failed=2, warned=True)
-    assert people_view.caught(failing) == "failed 2 of 9 catch trials"
-    assert "Failed 1 of 9 catch trials." in people_view.person_facts(calm)
-    assert "1 of them failed catch trials" in people_view.lead(study(), [calm, failing])
-    assert "catch trials" not in people_view.lead(study(), [calm])
+    assert people_page.caught(failing) == "failed 2 of 9 catch trials"
+    assert "Failed 1 of 9 catch trials." in people_page.person_facts(calm)
+    assert "1 of them failed catch trials" in people_page.lead(study(), [calm, failing])
+    assert "catch trials" not in people_page.lead(study(), [calm])
 
 
 def test_a_pause_that_nobody_made_is_told_from_others():
     by_hand = replace(ADA, status=AnnotatorStatus.PAUSED)
     by_itself = replace(by_hand, paused_by_itself=True)
-    told = [" ".join(people_view.person_facts(one)) for one in (by_hand, by_itself)]
+    told = [" ".join(people_page.person_facts(one)) for one in (by_hand, by_itself)]
     assert ["Nobody paused them" in one for one in told] == [False, True]
 
 
 def test_the_lead_counts_people_votes_and_who_is_done():
     done = replace(ADA, name="Ben", step=Step.DONE)
-    assert people_view.lead(study(), [ADA, done]) == "2 annotators, 2,468 votes, 1 done."
+    assert people_page.lead(study(), [ADA, done]) == "2 annotators, 2,468 votes, 1 done."
     simulated = study(spec=StudySpec(name="x", task=Task.RECOGNITION, simulated=True))
-    assert people_view.lead(simulated, [ADA]) == "1 simulated annotator, 1,234 votes."
-    assert people_view.lead(study(), []) == ""
+    assert people_page.lead(simulated, [ADA]) == "1 simulated annotator, 1,234 votes."
+    assert people_page.lead(study(), []) == ""
 
 
 def test_what_can_be_done_depends_on_where_somebody_stands():
-    may = {status: people_view.may(replace(ADA, status=status)) for status in AnnotatorStatus}
+    may = {status: people_page.may(replace(ADA, status=status)) for status in AnnotatorStatus}
     assert may[AnnotatorStatus.ACTIVE] == ("pause", "exclude", "link", "erase")
     assert may[AnnotatorStatus.PAUSED] == ("resume", "exclude", "link", "erase")
     assert may[AnnotatorStatus.EXCLUDED] == ("include", "link", "erase")
     assert may[AnnotatorStatus.ERASED] == ("erase",)  # of kept votes, or of traces in the files
-    assert people_view.may(replace(ADA, status=AnnotatorStatus.ERASED, done=0)) == ("erase",)
-    assert "let-in" in people_view.may(replace(ADA, step=Step.FAILED))
+    assert people_page.may(replace(ADA, status=AnnotatorStatus.ERASED, done=0)) == ("erase",)
+    assert "let-in" in people_page.may(replace(ADA, step=Step.FAILED))
 
 
 def test_names_are_never_markup():
     models = (replace(EFFECT.models[0], model=NASTY),)
-    page = people_view.effect(replace(EFFECT, annotator=NASTY, models=models))
+    page = people_page.effect(replace(EFFECT, annotator=NASTY, models=models))
     assert "<img" not in page
     assert 'x onerror="' not in page
     assert "&lt;img" in page
@@ -70,11 +70,11 @@ def test_names_are_never_markup():
 
 @pytest.mark.parametrize("status", AnnotatorStatus)
 def test_every_status_is_explained(status):
-    assert people_view.person_facts(replace(ADA, status=status))[0].endswith(".")
+    assert people_page.person_facts(replace(ADA, status=status))[0].endswith(".")
 
 
 def test_the_effect_in_words():
-    page = people_view.effect(EFFECT)
+    page = people_page.effect(EFFECT)
     assert "8 votes would count no more" in page
     assert "1 item would no longer" in page
     assert "3 majority labels would become undecided, 0 would" in page
@@ -82,4 +82,4 @@ def test_the_effect_in_words():
     assert "no item decided" in page
     assert "it would have no rank" in page
     calm = replace(EFFECT, models=(replace(EFFECT.models[0], after=0.5, decided_after=1),))
-    assert "would stay as it is" in people_view.effect(calm)
+    assert "would stay as it is" in people_page.effect(calm)

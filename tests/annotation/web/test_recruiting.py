@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.web.recruiting import code_address, placeholder_in, recruit_of
+from annotation.web.page_api import code_address, placeholder_in, recruit_of
 
 PROLIFIC = {"PROLIFIC_PID": "5f1e", "STUDY_ID": "60aa", "SESSION_ID": "61bb"}
 TURK = {"workerId": "A2", "assignmentId": "3X", "hitId": "3H"}

@@ -18,8 +18,7 @@ from annotation.study.labelling import set_status
 from annotation.tasks import KINDS
 from annotation.tasks.wording import USUAL
 from annotation.web import label_page
-from annotation.web.page_api import _join_page, _step_page
-from annotation.web.recruiting import Recruit, code_address
+from annotation.web.page_api import Recruit, _join_page, _step_page, code_address
 from annotation.web.templates import fill
 
 NASTY = "<script>alert('x')</script>\"'"
