@@ -11,7 +11,7 @@ from semsim.split.plan import SplitPlace
 from semsim.split.records import write_split_set
 from semsim.split.split_job import queue_split
 from semsim.types import LabelledImages
-from semsim.ui.split_form import FIRST_LOOK
+from semsim.ui.split import FIRST_LOOK
 
 SMALL = replace(FIRST_LOOK, networks=("small:width=2",))
 ROW = {  # of a summary

@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 from fastapi import APIRouter
-from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 
 from semsim.base.places import files_of
@@ -20,6 +20,7 @@ from semsim.judges.judge_card import tested
 from semsim.judges.shelf import judges
 from semsim.reporting.not_run import NOT_RUN, SECTIONS
 from semsim.ui import ScienceContext, plain_words
+from semsim.ui.answers import worded
 from semsim.ui.markup import pieces, rooted
 from semsim.ui.pictures_data import pictures_words
 from semsim.ui.settings_form import plugin_settings
@@ -128,11 +129,9 @@ def router(context: ScienceContext) -> APIRouter:
         return JSONResponse({**known, "own": own_pictures(context.data)})
 
     @routes.get("/settings")
+    @worded
     def settings(list: str, item: str, preset: str = "") -> Response:
-        try:
-            found = plugin_settings(list, item, preset)
-        except SemsimError as error:
-            return PlainTextResponse(str(error), status_code=404)
+        found = plugin_settings(list, item, preset)
         return HTMLResponse(str(_HTML.plugin(list, item, title_of(item), found)))
 
     @routes.get("/fetch/{name}")

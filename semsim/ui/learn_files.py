@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from fastapi import APIRouter
-from fastapi.responses import FileResponse, PlainTextResponse, Response
+from fastapi.responses import FileResponse, Response
 
 from semsim.learning.card import card_paths
 from semsim.ui import ScienceContext
+from semsim.ui.answers import GoneError, worded
 from semsim.ui.markup import rooted
 
 FOLDER = "/studio/train-files"
@@ -27,10 +28,11 @@ def router(context: ScienceContext) -> APIRouter:
     routes = APIRouter()
 
     @routes.get(FOLDER + "/{name}")
+    @worded
     def file(name: str) -> Response:
         path = Path(context.checkpoints) / Path(name).name
         if not name.endswith(_ENDINGS) or not path.is_file():
-            return PlainTextResponse("There is no such file of a SemSim.", status_code=404)
+            raise GoneError("There is no such file of a SemSim.")
         return FileResponse(path, filename=name)
 
     return routes
