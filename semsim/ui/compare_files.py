@@ -1,6 +1,7 @@
 """Downloads of the Compare page: each figure and table in every form, and what jobs have made."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -57,12 +58,13 @@ def router(context: ScienceContext) -> APIRouter:
         name: str,
         ending: str,
         study: Annotated[list[str], Query()],
-        rule: str | None = None,
-        reference: str | None = None,
+        rule: str = "",
+        reference: str = "",
         unseen_by: str = "",
         metric: str | None = None,
     ) -> Response:
-        found = [held(context, one, rule, reference, unseen_by) for one in study]
+        view = View(study="", rule=rule, reference=reference, unseen_by=unseen_by)
+        found = [held(context, replace(view, study=one)) for one in study]
         kind, content = _content(found, name, ending, metric)
         stem = f"{name}-{canvas.safe_name(metric)}" if metric else name
         shown = f'attachment; filename="{stem}.{ending}"'
