@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from semsim.errors import SettingsError
-from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.learning import PRESETS, controls
@@ -20,12 +18,12 @@ from semsim.learning.ablations import (
     summary,
     usual_values,
 )
-from semsim.learning.ablations_run import STUDY_KIND, Workplace
+from semsim.learning.ablations_run import STUDY_KIND
 from semsim.learning.splits import parse_hold_out
 from semsim.ui import ScienceContext, jobpanel
 from semsim.ui.curves import Chart, Curve, svg
 from semsim.ui.jobpanel import QUIETLY
-from semsim.ui.learn_chosen import material_of
+from semsim.ui.learn_chosen import material_of, started
 from semsim.ui.markup import pieces
 
 _COLOURS = {
@@ -119,15 +117,7 @@ def start_study(
         trainings=int(seeds),
         controls=controls.ALL,
     )
-    place = Workplace(
-        checkpoints=Path(context.checkpoints).resolve(),
-        scores=(context.data / "scores").resolve(),
-        device=str(context.device),
-    )
-    where = "semsim.learning.ablations_run:queue_study"
-    job: Job = apart(where, plan, material, place, context.data / "jobs")
-    jobs.start(job)
-    return job
+    return started(context, "queue_study", plan, material)
 
 
 def draw(job: Job | None) -> list[Any]:

@@ -13,7 +13,7 @@ from semsim.ui import (
     lab,
     lab_page,
     learn,
-    learn_files,
+    learn_view,
     pictures,
     reconstruct,
     reconstruct_view,
@@ -32,7 +32,7 @@ PAGES = (
 
 def routers(context: ScienceContext) -> tuple[APIRouter, ...]:
     """The plain pages, and the routes of everything the pages let people download or look at."""
-    found = (pictures, compare, compare_files, lab, learn_files, reconstruct_view)
+    found = (pictures, compare, compare_files, lab, learn_view, reconstruct_view)
     forms = (reconstruct.FORM, split.FORM, federated.FORM)
     drawn = {form.name: partial(form.cards_html, context.data) for form in forms}
     drawn[split.METRICS_NOW] = partial(split.metrics_html, context.checkpoints)
