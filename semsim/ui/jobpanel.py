@@ -1,13 +1,10 @@
 """The panel through which a page watches a job: bar, time left, stop, resume, log.
 
-A page that starts jobs of a kind lays a list of them and the panel out with `Jobs`. A page with one
-job at a time lays the panel out with `build`, ties it to a component that holds the job's id with
-`wire`, and hands what `wire` returns to its own handlers. Nothing is kept in the page: a reload, a
-second browser and a restarted server show the same.
+A page that starts jobs of a kind lays a list of them and the panel out with `Jobs`. Nothing is kept
+in the page: a reload, a second browser and a restarted server show the same.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,40 +34,8 @@ CUT_OFF = {JobState.STOPPED, JobState.LOST}
 _HTML = pieces("job.html")
 
 
-@dataclass(frozen=True, kw_only=True)
-class JobPanel:
-    """The components of one panel."""
-
-    status: gr.HTML
-    stop: gr.Button
-    resume: gr.Button
-    details: gr.Accordion
-    log: gr.Textbox
-    timer: gr.Timer
-
-    @property
-    def outputs(self) -> list[Any]:
-        """What `show` returns a value for, in that order."""
-        return [self.status, self.stop, self.resume, self.details, self.log, self.timer]
-
-
-def build(elem_id: str = "job") -> JobPanel:
-    """Lay a panel out where the caller stands; `elem_id` begins the ids of its parts."""
-    status = gr.HTML(elem_id=f"{elem_id}-status", elem_classes="job-status")
-    with gr.Row():
-        small: dict[str, Any] = {"visible": False, "scale": 0, "min_width": 120}
-        stop = gr.Button("Cancel", variant="stop", elem_id=f"{elem_id}-stop", **small)
-        resume = gr.Button("Resume", elem_id=f"{elem_id}-resume", **small)
-    with gr.Accordion("Log", open=False, visible=False, elem_classes="job-details") as details:
-        log = gr.Textbox(
-            lines=8, max_lines=20, show_label=False, interactive=False, elem_id=f"{elem_id}-log"
-        )
-    timer = gr.Timer(TICK, active=False)
-    return JobPanel(status=status, stop=stop, resume=resume, details=details, log=log, timer=timer)
-
-
 def show(job: Job | None) -> list[Any]:
-    """New values for `JobPanel.outputs`; the timer runs only while the job lives."""
+    """New values for the panel of `Jobs`; the timer runs only while the job lives."""
     if job is None:
         hidden = gr.Accordion(visible=False)
         return ["", _button(False), _button(False), hidden, "", gr.Timer(active=False)]
@@ -83,44 +48,6 @@ def show(job: Job | None) -> list[Any]:
         jobs.log_tail(job),
         gr.Timer(active=state in jobs.LIVE),
     ]
-
-
-def wire(
-    panel: JobPanel,
-    job_id: gr.components.Component,
-    root: Path,
-    *,
-    also: Callable[[Job | None], list[Any]] = lambda job: [],
-    also_outputs: Sequence[Any] = (),
-) -> Callable[[str | None], list[Any]]:
-    """Tie the panel to the job whose id `job_id` holds, below `root`.
-
-    also: what else to draw of the job on every look, one value for each of `also_outputs`.
-    Returns the look itself: a job's id to values for `panel.outputs` and `also_outputs`.
-    """
-
-    def look(chosen: str | None) -> list[Any]:
-        job = find(root, chosen)
-        try:
-            return [*show(job), *also(job)]
-        except (SemsimError, LookupError, TypeError, ValueError, AttributeError) as error:
-            # What a job left may be damaged, or of another version; the rest of the page is not.
-            status, *rest = show(job)
-            return [unreadable_html(job, error) + status, *rest, *also(None)]
-
-    def act(chosen: str | None, action: Callable[[Job], None]) -> list[Any]:
-        try:
-            action(jobs.open_job(root, chosen or ""))
-        except SemsimError as error:
-            status, *rest = look(chosen)
-            return [alert_html(error) + status, *rest]
-        return look(chosen)
-
-    outputs = [*panel.outputs, *also_outputs]
-    panel.timer.tick(look, job_id, outputs, show_progress="hidden", **QUIETLY)
-    panel.stop.click(lambda chosen: act(chosen, jobs.request_stop), job_id, outputs, **QUIETLY)
-    panel.resume.click(lambda chosen: act(chosen, jobs.resume), job_id, outputs, **QUIETLY)
-    return look
 
 
 class Jobs:
@@ -140,7 +67,17 @@ class Jobs:
             elem_id=f"{elem_id}-job",
             elem_classes="job-chosen",
         )
-        self.panel = build(elem_id)
+        status = gr.HTML(elem_id=f"{elem_id}-status", elem_classes="job-status")
+        with gr.Row():
+            small: dict[str, Any] = {"visible": False, "scale": 0, "min_width": 120}
+            self._stop = gr.Button("Cancel", variant="stop", elem_id=f"{elem_id}-stop", **small)
+            self._resume = gr.Button("Resume", elem_id=f"{elem_id}-resume", **small)
+        with gr.Accordion("Log", open=False, visible=False, elem_classes="job-details") as details:
+            log = gr.Textbox(
+                lines=8, max_lines=20, show_label=False, interactive=False, elem_id=f"{elem_id}-log"
+            )
+        self.timer = gr.Timer(TICK, active=False)
+        self.panel = [status, self._stop, self._resume, details, log, self.timer]
 
     def follow(
         self,
@@ -150,18 +87,39 @@ class Jobs:
         opened: Callable[[Job | None], list[Any]] = lambda job: [],
         opened_outputs: Sequence[Any] = (),
     ) -> list[Any]:
-        """Draw the chosen job as `wire` does; returns what `load` has a value for, in its order.
+        """Draw the chosen job; returns what `load` has a value for, in its order.
 
-        opened: what is drawn, for `opened_outputs`, when a job is chosen and not on every look.
+        also: what else to draw of it on every look, one value for each of `also_outputs`. opened:
+        what is drawn, for `opened_outputs`, when a job is chosen and not on every look.
         """
-        look = wire(self.panel, self.chosen, self.root, also=also, also_outputs=also_outputs)
-        watched = [*self.panel.outputs, *also_outputs, *opened_outputs]
+
+        def look(chosen: str | None) -> list[Any]:
+            job = find(self.root, chosen)
+            try:
+                return [*show(job), *also(job)]
+            except (SemsimError, LookupError, TypeError, ValueError, AttributeError) as error:
+                # What a job left may be damaged, or of another version; the page's rest is not.
+                status, *rest = show(job)
+                return [unreadable_html(job, error) + status, *rest, *also(None)]
+
+        def act(chosen: str | None, action: Callable[[Job], None]) -> list[Any]:
+            try:
+                action(jobs.open_job(self.root, chosen or ""))
+            except SemsimError as error:
+                status, *rest = look(chosen)
+                return [alert_html(error) + status, *rest]
+            return look(chosen)
 
         def look_at(job_id: str | None) -> list[Any]:
             return [*look(job_id), *opened(find(self.root, job_id))]
 
-        self.chosen.input(look_at, self.chosen, watched, show_progress="hidden", **QUIETLY)
-        self._look, self.outputs = look_at, [self.chosen, *watched]
+        chosen, drawn = self.chosen, [*self.panel, *also_outputs]
+        watched = [*drawn, *opened_outputs]
+        self.timer.tick(look, chosen, drawn, show_progress="hidden", **QUIETLY)
+        self._stop.click(lambda one: act(one, jobs.request_stop), chosen, drawn, **QUIETLY)
+        self._resume.click(lambda one: act(one, jobs.resume), chosen, drawn, **QUIETLY)
+        chosen.input(look_at, chosen, watched, show_progress="hidden", **QUIETLY)
+        self._look, self.outputs = look_at, [chosen, *watched]
         return self.outputs
 
     def load(self) -> list[Any]:

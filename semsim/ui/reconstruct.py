@@ -215,7 +215,7 @@ def _grid(context: ScienceContext, ran: jobpanel.Jobs) -> More:
         return grid_now(context, jobpanel.find(ran.root, job_id), attack, number)
 
     of_grid = [ran.chosen, attack, number]
-    ran.panel.timer.tick(redraw, of_grid, grid, show_progress="hidden", **QUIETLY)
+    ran.timer.tick(redraw, of_grid, grid, show_progress="hidden", **QUIETLY)
     for control in (attack, number):
         control.input(redraw, of_grid, grid, show_progress="hidden", **QUIETLY)
     return More(opened=opened, opened_outputs=[attack, number, grid])
