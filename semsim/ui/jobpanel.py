@@ -1,4 +1,4 @@
-"""The panel through which a page watches a job: bar, time left, stop, resume, log.
+"""The panel through which a page watches a job: bar, time left, stop, resume, log; and what runs.
 
 A page that starts jobs of a kind lays a list of them and the panel out with `Jobs`. Nothing is kept
 in the page: a reload, a second browser and a restarted server show the same.
@@ -6,7 +6,7 @@ in the page: a reload, a second browser and a restarted server show the same.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 
@@ -14,7 +14,7 @@ from semsim.errors import JobError, SemsimError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.progress import Progress
-from semsim.ui.markup import pieces
+from semsim.ui.markup import pieces, rooted
 
 # How pages hear of events: at once, and no address for others.
 QUIETLY: dict[str, Any] = {"queue": False, "api_visibility": "private"}
@@ -31,6 +31,20 @@ _WORDS = {
 # Said where the button stands, of what can be seen to have ended too early.
 RESUMES = "Resume goes on from where it was saved."
 CUT_OFF = {JobState.STOPPED, JobState.LOST}
+# The page below /studio/ that shows a kind of job; of others there is only the command line.
+WATCHED = {
+    "look": "pictures",
+    "import": "pictures",
+    "campaign": "reconstruct",
+    "dataset": "reconstruct",
+    "learn": "train",
+    "learn-study": "train",
+    "split": "split",
+    "federated": "federated",
+    "score": "compare",
+    "weights": "compare",
+    "comparison": "compare?tab=files",
+}
 _HTML = pieces("job.html")
 
 
@@ -239,18 +253,18 @@ def status_html(
 
     seconds: that are left, or, of one that is done, that it took; None where nobody knows.
     """
-    running = state is JobState.RUNNING
+    runs = state is JobState.RUNNING
     words = state_words(state, stopping, resumes)
     if state is JobState.DONE and seconds is not None:
         words = f"{words}, took {words_for_seconds(seconds)}"
-    if running and progress is None and not stopping:
+    if runs and progress is None and not stopping:
         words = f"{words}; it has not got to its first step yet"
     share, note = None, ""
     all_done = progress is not None and share_done(progress) == 1
     # The last step of one that failed may be done, and then nothing came of it.
     if progress is not None and not (state is JobState.FAILED and all_done):
         share = round(100 * share_done(progress))
-        left = f"about {words_for_seconds(seconds)} left" if running and seconds is not None else ""
+        left = f"about {words_for_seconds(seconds)} left" if runs and seconds is not None else ""
         where = " · ".join(word for word in (f"{share} %", progress.note, left) if word)
         # What a whole job was at last is over; one that ended early says where.
         note = "" if state is JobState.DONE and share == 100 else where
@@ -295,3 +309,25 @@ def share_done(progress: Progress) -> float:
 
 def _button(visible: bool) -> Any:
     return gr.Button(visible=visible)
+
+
+class Live(NamedTuple):
+    """A job that waits or runs: its title, the share that is done, time left, where one sees it."""
+
+    words: str
+    share: float
+    left: str
+    address: str
+
+
+def running(root: Path) -> list[Live]:
+    """The jobs below `root` that wait or run, newest first."""
+    return [_live(job) for job in jobs.list_jobs(root) if jobs.state(job) in jobs.LIVE]
+
+
+def _live(job: Job) -> Live:
+    progress, seconds = jobs.latest(job), jobs.eta_seconds(job)
+    left = "" if seconds is None else f"about {words_for_seconds(seconds)} left"
+    share = 0.0 if progress is None else share_done(progress)
+    where = rooted(f"/studio/{WATCHED.get(job.kind, '')}")
+    return Live(job.title, share, left, where)
