@@ -42,8 +42,7 @@ from semsim.split.plan import (
     set_folder,
     without_metrics,
 )
-from semsim.split.records import write_split_set
-from semsim.split.store import SplitStore, check_shared, key_of
+from semsim.split.store import SplitStore, check_shared, key_of, write_split_set
 from semsim.split.summary import COLUMNS, summary
 from semsim.split.system import SplitSystem, system_accuracy
 from semsim.split.train_settings import ShadowAttack
