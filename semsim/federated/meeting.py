@@ -19,11 +19,10 @@ from safetensors.torch import save
 
 from semsim.defences import pbpfl
 from semsim.errors import DataError, SemsimError, SettingsError
-from semsim.federated.clients import Client
 from semsim.federated.data import Examples, FederatedData, deal
 from semsim.federated.networks import fresh_network
+from semsim.federated.parties import Client, Server
 from semsim.federated.rounds import Point, measured
-from semsim.federated.server import Server
 from semsim.federated.settings import FederatedSettings, generator
 from semsim.federated.transport import pack_keys, unpack_keys
 from semsim.jobs.orders import from_record, to_record
