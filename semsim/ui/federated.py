@@ -24,12 +24,11 @@ from semsim.federated.summary import (
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
-from semsim.ui import ScienceContext, jobpanel, lab, lab_page, lab_sets, plain_words
+from semsim.ui import ScienceContext, jobpanel, lab_page, lab_sets, plain_words
 from semsim.ui.curves import Chart, Curve, svg
 from semsim.ui.lab_page import LabForm, LabPage, Loads, More
 from semsim.ui.lab_sets import Step
 from semsim.ui.markup import joined, pieces
-from semsim.ui.plain_words import Choice
 from semsim.ui.settings_form import Given, changed, settings_of
 from semsim.words import counted
 
@@ -59,15 +58,7 @@ _CARDS = (
     ("Each kind of party", "On digits, 50 rounds, five pictures each.", _EACH),
     ("As in the paper", _NOT_PUBLIC, _PAPER),
 )
-# Of each list what a form calls it, and what it holds.
 _CALLED = {"datasets": "Pictures", "attacks": "Attack", "networks": "Network"}
-_PARTIES = "Who looks, and how"
-_LISTS: Mapping[str, Sequence[Choice]] = {
-    "datasets": (*plain_words.PICTURES, *plain_words.TABLE_CHOICES),
-    "attacks": plain_words.LEAK_ATTACKS,
-    "networks": plain_words.FEDERATED_NETWORKS,
-    "arms": plain_words.ARM_CHOICES,
-}
 _PLAIN = ("clients", "rounds", "images")
 _MORE = (
     *("split", "dirichlet_alpha", "noise_scope", "batch_size", "lr"),
@@ -90,7 +81,12 @@ FORM = LabForm(
     name="fed",
     kind=KIND,
     offered=_CARDS,
-    lists=_LISTS,
+    lists={
+        "datasets": (*plain_words.PICTURES, *plain_words.TABLE_CHOICES),
+        "attacks": plain_words.LEAK_ATTACKS,
+        "networks": plain_words.FEDERATED_NETWORKS,
+        "arms": sorted(plain_words.ARM_CHOICES, key=lambda one: one.item not in ALWAYS),
+    },
     texts=lambda order: {
         "datasets": (order.data,),
         "attacks": (order.attack,),
@@ -142,34 +138,23 @@ def _pictures(ran: jobpanel.Jobs) -> More:
 
 def form_html() -> str:
     """The form, filled with the first card's comparison."""
-    chosen = FORM.chosen(FIRST_LOOK)
-    side = (
-        _LAB.choices(name, _CALLED[name], _LISTS[name], chosen[name], off, True)
-        for name, off in (("datasets", lab.reasons()), ("attacks", {}))
+    attacks = FORM.crossed(
+        "Who looks, and how: each dot is an attack on the training of a network",
+        ("networks", "networks"),
+        ("arms", "ways to look"),
+        fixed=ALWAYS,
+        never=UNSOLVED,
+        why="Its first layer is a convolution: there is nothing to solve.",
+        one=True,
     )
+    side = (FORM.choices(name, _CALLED[name], True) for name in ("datasets", "attacks"))
     more = _LAB.more(
         ("datasets", "attacks"),
         _LAB.fields(settings_of(FIRST_LOOK, _MORE)),
         "More: masks, how data is split, settings of what is chosen",
     )
     row = joined(_LAB.field(one, one.name) for one in settings_of(FIRST_LOOK, _PLAIN))
-    return str(_LAB.plan(_attacks(chosen), joined(side), row, more, beside=True))
-
-
-def _attacks(chosen: Mapping[str, Sequence[str]]) -> str:
-    """Networks across, parties down."""
-    networks = _LISTS["networks"]
-    parties = sorted(_LISTS["arms"], key=lambda one: one.item not in ALWAYS)
-    return _LAB.crossed(
-        f"{_PARTIES}: each dot is an attack on the training of a network",
-        ("networks", networks, chosen["networks"]),
-        ("arms", parties, chosen["arms"]),
-        f"All {len(networks)} networks and {len(parties)} ways to look",
-        ALWAYS,
-        UNSOLVED,
-        "Its first layer is a convolution: there is nothing to solve.",
-        True,
-    )
+    return str(_LAB.plan(attacks, joined(side), row, more, beside=True))
 
 
 def order_of(given: Given) -> FederatedOrder:

@@ -69,6 +69,21 @@ class LabForm(Generic[T]):
         """
         return {name: self._items(name, texts) for name, texts in self.texts(order).items()}
 
+    def choices(self, name: str, called: str, one: bool = False) -> str:
+        """Return a list with the first card's chosen, of data sets those that are not here off."""
+        chosen = self.chosen(self.offered[0][2])[name]
+        off = lab.reasons() if name == "datasets" else {}
+        return _LAB.choices(name, called, self.lists[name], chosen, off, one)
+
+    def crossed(
+        self, caption: str, across: tuple[str, str], down: tuple[str, str], **more: Any
+    ) -> str:
+        """Return two lists crossed, each its name and what its items are called."""
+        chosen = self.chosen(self.offered[0][2])
+        sides = [(name, self.lists[name], chosen[name]) for name, _ in (across, down)]
+        counts = [f"{len(self.lists[name])} {called}" for name, called in (across, down)]
+        return _LAB.crossed(caption, *sides, f"All {' and '.join(counts)}", **more)
+
     def _items(self, listed: str, texts: Sequence[str]) -> tuple[str, ...]:
         items = [choice.item for choice in self.lists[listed]]
         found = [text if text in items else text.partition(":")[0] for text in texts]

@@ -32,7 +32,7 @@ _NOTHING = "No campaign has been started here yet. Choose a card and press Start
 _DATA = "semsim.ui.reconstruct_data"
 _HTML, _LAB = pieces("reconstruct.html"), pieces("lab.html")
 _TRAIN = ("epochs", "lr", "batch_size", "until", "momentum", "weight_decay", "loss_scale")
-_LISTS: Mapping[str, Sequence[plain_words.Choice]] = {
+_LISTS = {
     "datasets": plain_words.PICTURES,
     "architectures": plain_words.ARCHITECTURES,
     "strategies": plain_words.STRATEGIES,
@@ -107,41 +107,29 @@ def page(context: ScienceContext) -> LabPage[Campaign]:
 
 def form_html(checkpoints: Path) -> str:
     """The form, filled with the first card's campaign."""
-    first, train = FIRST_LOOK, settings_of(FIRST_LOOK.train, _TRAIN)
-    chosen = FORM.chosen(first)
-    more = _LAB.more(
-        ("datasets", "architectures", "attacks", "shares"),
-        joined(
-            (
-                _LAB.choices("shares", "What is shared", _LISTS["shares"], chosen["shares"]),
-                _HTML.first_seed(first),
-                _LAB.fields(train, "train."),
-            )
-        ),
-        "More: how models are trained, what a client shares, settings of what is chosen",
+    targets = FORM.crossed(
+        lab.said("Each dot is a [[target]]: a classifier that is trained and then attacked"),
+        ("architectures", "models"),
+        ("strategies", "trainings"),
     )
-    side = (
-        _LAB.choices("datasets", "Pictures", _LISTS["datasets"], chosen["datasets"], lab.reasons()),
-        _LAB.choices("attacks", "Attacks", _LISTS["attacks"], chosen["attacks"]),
-    )
+    side = (FORM.choices("datasets", "Pictures"), FORM.choices("attacks", "Attacks"))
     row = (
         _LAB.named(FORM.name),
-        _HTML.numbers(first, MOST_SEEDS),
+        _HTML.numbers(FIRST_LOOK, MOST_SEEDS),
         _LAB.select("preset", "Steps of the attacks", plain_words.PRESETS, "fast"),
         _LAB.select("judge", "Word lists", lab.judge_choices(checkpoints), "", "", "judges"),
     )
-    return str(_LAB.plan(_targets(chosen), joined(side), joined(row), more))
-
-
-def _targets(chosen: Mapping[str, Sequence[str]]) -> str:
-    """Models across, trainings down."""
-    across, down = _LISTS["architectures"], _LISTS["strategies"]
-    return _LAB.crossed(
-        lab.said("Each dot is a [[target]]: a classifier that is trained and then attacked"),
-        ("architectures", across, chosen["architectures"]),
-        ("strategies", down, chosen["strategies"]),
-        f"All {len(across)} models and {len(down)} trainings",
+    inside = (
+        FORM.choices("shares", "What is shared"),
+        _HTML.first_seed(FIRST_LOOK),
+        _LAB.fields(settings_of(FIRST_LOOK.train, _TRAIN), "train."),
     )
+    more = _LAB.more(
+        ("datasets", "architectures", "attacks", "shares"),
+        joined(inside),
+        "More: how models are trained, what a client shares, settings of what is chosen",
+    )
+    return str(_LAB.plan(targets, joined(side), joined(row), more))
 
 
 def campaign_of(given: Given, free: str = "") -> Campaign:

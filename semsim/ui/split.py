@@ -19,7 +19,7 @@ from semsim.split.plan import ARMS, PRESETS, RUNS, SplitPlace, SplitPlan
 from semsim.split.split_job import KIND, like
 from semsim.split.split_job import plan_of as plan_of_job
 from semsim.split.summary import answer_words, count_text, scored, shadow_text, spread_text
-from semsim.ui import ScienceContext, jobpanel, lab, lab_page, lab_sets, plain_words
+from semsim.ui import ScienceContext, jobpanel, lab_page, lab_sets, plain_words
 from semsim.ui.lab_page import LabForm, LabPage, Loads, More, free_name
 from semsim.ui.markup import joined, pieces
 from semsim.ui.plain_words import Choice
@@ -53,12 +53,6 @@ _ENSEMBLER = replace(
     images=48,
 )
 _PAPER = replace(PRESETS["paper"], name="", dataset="cifar100")
-_LISTS: Mapping[str, Sequence[Choice]] = {
-    "datasets": plain_words.PICTURES,
-    "split-networks": plain_words.SPLIT_NETWORK_CHOICES,
-    "split-defences": plain_words.SPLIT_DEFENCE_CHOICES,
-    "attacks": plain_words.SPLIT_ATTACK_CHOICES,
-}
 _SHOWN = ("ssim", "psnr", "recogniser")  # scores that every result has
 _TRAIN = ("epochs", "ensemble_epochs", "lr", "ensemble_lr", "batch_size")
 _SHADOW = ("epochs", "lr", "batch_size", "start")
@@ -88,7 +82,12 @@ FORM = LabForm(
         ("Does Ensembler hide more?", "Three systems, two attacks, three runs each.", _ENSEMBLER),
         ("As in the paper", "ResNet-18 and six defences on CIFAR-100; a GPU's work.", _PAPER),
     ),
-    lists=_LISTS,
+    lists={
+        "datasets": plain_words.PICTURES,
+        "split-networks": plain_words.SPLIT_NETWORK_CHOICES,
+        "split-defences": plain_words.SPLIT_DEFENCE_CHOICES,
+        "attacks": plain_words.SPLIT_ATTACK_CHOICES,
+    },
     texts=lambda plan: {
         "datasets": (plan.dataset,),
         "split-networks": plan.networks,
@@ -141,34 +140,23 @@ def _pictures(ran: jobpanel.Jobs) -> More:
 
 def form_html(checkpoints: Path) -> str:
     """The form, filled with the first card's experiment."""
-    first, chosen = FIRST_LOOK, FORM.chosen(FIRST_LOOK)
-    pictures = ("datasets", "Pictures", _LISTS["datasets"], chosen["datasets"])
-    side = (
-        _LAB.choices(*pictures, lab.reasons(), True),
-        _LAB.choices("attacks", "Attacks", _LISTS["attacks"], chosen["attacks"]),
+    systems = FORM.crossed(
+        "Each dot is a system: a network, cut between client and server, that is trained with a "
+        "defence and then attacked",
+        ("split-networks", "networks"),
+        ("split-defences", "defences"),
+        fixed=("none",),
     )
-    row = (_LAB.named(FORM.name), _HTML.numbers(first, MOST_SEEDS))
+    side = (FORM.choices("datasets", "Pictures", True), FORM.choices("attacks", "Attacks"))
+    row = (_LAB.named(FORM.name), _HTML.numbers(FIRST_LOOK, MOST_SEEDS))
     inside = _HTML.more(
-        _LAB.fields(settings_of(first.train, _TRAIN), "train."),
-        _LAB.fields(settings_of(first.shadow, _SHADOW), "shadow."),
+        _LAB.fields(settings_of(FIRST_LOOK.train, _TRAIN), "train."),
+        _LAB.fields(settings_of(FIRST_LOOK.shadow, _SHADOW), "shadow."),
         metrics_html(checkpoints),
     )
     lists = ("datasets", "split-networks", "split-defences")
     more = _LAB.more(lists, inside, "More: cuts, epochs, metrics")
-    return str(_LAB.plan(_systems(chosen), joined(side), joined(row), more, beside=True))
-
-
-def _systems(chosen: Mapping[str, Sequence[str]]) -> str:
-    """Networks across, defences down."""
-    across, down = _LISTS["split-networks"], _LISTS["split-defences"]
-    return _LAB.crossed(
-        "Each dot is a system: a network, cut between client and server, that is trained with a "
-        "defence and then attacked",
-        ("split-networks", across, chosen["split-networks"]),
-        ("split-defences", down, chosen["split-defences"]),
-        f"All {len(across)} networks and {len(down)} defences",
-        ("none",),
-    )
+    return str(_LAB.plan(systems, joined(side), joined(row), more, beside=True))
 
 
 def metrics_html(checkpoints: Path) -> str:
