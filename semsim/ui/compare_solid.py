@@ -1,8 +1,8 @@
 """The tab "How solid" of Compare: what the answer depends on, one question at a time."""
 
 import math
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -21,19 +21,6 @@ from semsim.ui.compare_view import HTML, Asked, not_recorded
 from semsim.words import counted, listed
 
 _SLACK = 1e-9  # between values of ρ that are one but for rounding
-
-
-@dataclass(frozen=True, kw_only=True)
-class Grid:
-    """A small table: heads, and rows of cells that are texts, or drawings with their text.
-
-    said: what it answers, in a sentence. marked: the column that is the one of the page.
-    """
-
-    said: str
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str | tuple[str, str]]]
-    marked: int | None = None
 
 
 def solid(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
@@ -109,7 +96,7 @@ def _influence(context: ScienceContext, comparison: Comparison, asked: Asked) ->
         )
     heads = ["Metric", _axis_words(axis), "one left out", "least without"]
     heads += [f"without {name}" for name in left]
-    return HTML.numbers(Grid(said=without_one(_first(analysis, table)), heads=heads, rows=rows))
+    return HTML.numbers(without_one(_first(analysis, table)), heads, rows)
 
 
 def without_one(row: pd.Series) -> str:
@@ -169,7 +156,7 @@ def _differences(context: ScienceContext, comparison: Comparison, asked: Asked) 
     others = counted(len(own), "other metric")
     said = f"{spec.title} differs from {sure} of {others} (p after Holm below 0.05)."
     heads = [f"{spec.title} against", "difference of ρ", "95 %", "p", "p after Holm"]
-    return HTML.numbers(Grid(said=said, heads=heads, rows=rows))
+    return HTML.numbers(said, heads, rows)
 
 
 def _images(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
@@ -198,9 +185,7 @@ def _images(context: ScienceContext, comparison: Comparison, asked: Asked) -> st
         f"{best['title']} tells which is which in {share:.0%} of pairs; a coin does in 50%."
         f"{tables.scale_note(table)}"
     )
-    return HTML.numbers(
-        Grid(said=said, heads=["Metric", _axis_words(axis, "AUC"), *scopes], rows=rows)
-    )
+    return HTML.numbers(said, ["Metric", _axis_words(axis, "AUC"), *scopes], rows)
 
 
 def _matrix(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
@@ -251,7 +236,7 @@ def _numbers(table: pd.DataFrame, comparison: Comparison, said: str, marked: str
         rows.append([titles.get(str(name), str(name)), *drawn])
     columns = [str(column) for column in table]
     at = columns.index(marked) + 1 if marked in columns else None
-    return HTML.numbers(Grid(said=said, heads=["ρ of each metric", *columns], rows=rows, marked=at))
+    return HTML.numbers(said, ["ρ of each metric", *columns], rows, at)
 
 
 def same_best(

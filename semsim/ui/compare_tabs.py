@@ -63,28 +63,6 @@ class Card:
     facts: Sequence[tuple[str, str]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """A reconstruction in its line. side: leaked, private or open, which programs leave open."""
-
-    row: int
-    model: str
-    address: str
-    value: str
-    mark: str
-    sign: str
-    side: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """An original and its reconstructions, what the metric says leaks most first."""
-
-    title: str
-    address: str
-    places: Sequence[Place]
-
-
 def answer(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     """The sentence with the answer, every metric's agreement, and the chosen one beside it."""
     analysis = comparison.analysis
@@ -409,24 +387,24 @@ def _pages(start: int, total: int, step: int = _PAGE) -> dict[str, int]:
     return {"start": min(start, max(0, total - 1) // step * step), "total": total, "step": step}
 
 
-def _ranked_line(comparison: Comparison, part: pd.DataFrame) -> Line:
+def _ranked_line(comparison: Comparison, part: pd.DataFrame) -> dict[str, Any]:
+    """An original and its reconstructions, as the template has them."""
     images = comparison.images
     first = images.iloc[int(part["row"].iloc[0])]
     places = [
-        Place(
-            row=int(row["row"]),
-            model=str(row["model"]),
-            address=image_source(images["reconstruction"].iloc[int(row["row"])]),
-            value=number(row["value"], 3),
-            mark=row["mark"],
-            sign=_SIGNS[row["mark"]],
-            side="open" if comparison.study.simulated else _SIDES[row["mark"]],
-        )
+        {
+            "row": int(row["row"]),
+            "model": str(row["model"]),
+            "address": image_source(images["reconstruction"].iloc[int(row["row"])]),
+            "value": number(row["value"], 3),
+            "mark": row["mark"],
+            "sign": _SIGNS[row["mark"]],
+            "side": "open" if comparison.study.simulated else _SIDES[row["mark"]],
+        }
         for row in part.to_dict("records")
     ]
-    return Line(
-        title=str(first["class_name"]), address=image_source(first["original"]), places=places
-    )
+    address = image_source(first["original"])
+    return {"title": str(first["class_name"]), "address": address, "places": places}
 
 
 def _card(
