@@ -139,7 +139,8 @@ class Meeting:
             self._heard()
             fields = found[message]
             if fields is None:
-                self._lose(client)
+                self.say(f"Client {client} is lost; waiting for it to come back.")
+                self._members.pop(client, None)
             else:
                 answers[client] = _checked(fields)
         if not found:
@@ -183,10 +184,6 @@ class Meeting:
             self._left.add(before.node)
         self.say(f"Client {number} is there{', in the place of an earlier one' if before else ''}.")
         self._members[number] = _Member(node=node, examples=int(fields["examples"]), key=key)
-
-    def _lose(self, client: int) -> None:
-        self.say(f"Client {client} is lost; waiting for it to come back.")
-        self._members.pop(client, None)
 
     def _shares(self, members: Mapping[int, _Member]) -> tuple[float, ...]:
         total = sum(member.examples for member in members.values())

@@ -14,23 +14,9 @@ from semsim.words import listed, target_words
 
 # One row a (network, defence, defence seed, attack, body, attack seed); bodies are places.
 COLUMNS = (
-    "network",
-    "defence",
-    "defence_seed",
-    "accuracy",
-    "change",
-    "valid",
-    "attack",
-    "body",
-    "attack_seed",
-    "ssim",
-    "psnr",
-    "recognised",
-    "shadow_accuracy",
-    "worse_than_grey",
-    "clearer",
-    "by_shapes",
-    "judged",
+    *("network", "defence", "defence_seed", "accuracy", "change", "valid"),
+    *("attack", "body", "attack_seed", "ssim", "psnr", "recognised", "shadow_accuracy"),
+    *("worse_than_grey", "clearer", "by_shapes", "judged"),
 )
 _COUNTED = ("clearer", "by_shapes", "judged")  # as in a `Count`
 _KEYS = ["network", "defence", "defence_seed", "attack", "attack_seed"]

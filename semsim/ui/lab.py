@@ -1,6 +1,5 @@
 """What the four pages of the attack lab share: a form of plain HTML, and the routes behind it."""
 
-import html
 import re
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,6 @@ FOLDER = "/studio/lab-files"
 _OWN = "folder:root="  # begins the item of pictures of one's own
 _SCRIPT = files_of("semsim.ui") / "html/lab.js"
 _HTML = pieces("lab.html")
-_READ = "async (answer, ...others) => (await import('{folder}/lab.js')).read('{name}', ...others)"
 _LISTED = (
     plain_words.PICTURES,
     plain_words.ARCHITECTURES,
@@ -39,16 +37,6 @@ _LISTED = (
     plain_words.SPLIT_DEFENCE_CHOICES,
     plain_words.LEAK_ATTACKS,
 )
-
-
-def form(name: str, inside: str) -> tuple[gr.HTML, gr.Textbox, str]:
-    """A form laid out where the caller stands, what its answer comes in by, and the `js` for that.
-
-    Give an event the second as its first input and the third as its `js`; `Given.of` reads it.
-    """
-    held = bound(f"{name}-form", framed(name, inside))
-    answer = gr.Textbox(visible=False)
-    return held, answer, _READ.format(folder=rooted(FOLDER), name=name)
 
 
 def head(title: str, words: str) -> gr.HTML:
@@ -90,11 +78,6 @@ def bound(elem_id: str, value: str) -> gr.HTML:
         padding=False,
         js_on_load=f"import('{rooted(FOLDER)}/lab.js').then((lab) => lab.bind(element))",
     )
-
-
-def framed(name: str, inside: str) -> str:
-    """The value of a form's component."""
-    return f'<div data-form="{html.escape(name)}">{inside}</div>'
 
 
 def absent() -> dict[str, str]:

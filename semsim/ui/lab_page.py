@@ -23,6 +23,7 @@ from semsim.words import counted
 
 _LAB = pieces("lab.html")
 _NOW = f"{lab.FOLDER}/drawn"
+_READ = "async (answer, ...others) => (await import('{folder}/lab.js')).read('{name}', ...others)"
 _PLAN, _RUN, _LOOK = "plan", "run", "look"
 RUNNING, RESULTS = ("strip", "sets"), ("verdict", "result")  # what is drawn of a job, by tab
 SAME = "run with these settings"  # whose time is told before the next
@@ -175,7 +176,8 @@ def render(page: LabPage[Any]) -> Loads:
     with gr.Tabs(elem_id=f"{name}-tabs") as tabs:
         with gr.Tab("Plan", id=_PLAN):
             lab.bound(f"{name}-cards", page.form.cards_html(page.data))
-            _, answer, js = lab.form(name, page.html)
+            lab.bound(f"{name}-form", f'<div data-form="{name}">{page.html}</div>')
+            answer = gr.Textbox(visible=False)  # by which it comes in, read by `Given.of`
             with gr.Row(elem_classes="lab-bar"):
                 begin = gr.Button("Start", variant="primary", scale=0, elem_id=f"{name}-start")
                 show = gr.Button("What it takes", scale=0, elem_id=f"{name}-plan")
@@ -205,6 +207,7 @@ def render(page: LabPage[Any]) -> Loads:
     def measured(text: str) -> list[Any]:
         return measured_words(page, text)  # apart from the plan, which is there at once
 
+    js = _READ.format(folder=rooted(lab.FOLDER), name=name)
     quiet: dict[str, Any] = {"js": js, "show_progress": "hidden", **QUIETLY}
     shown = show.click(plan, answer, [trouble, taken], **quiet)
     if page.measured is not None:  # another order may be asked about while one is measured

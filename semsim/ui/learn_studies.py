@@ -1,7 +1,7 @@
 """The part of Train SemSim that runs the paper's studies: budget, network, loss and margin."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
@@ -33,16 +33,8 @@ _COLOURS = {
 _NAMES = {"auc": "SemSim", "start": "Its start", "mse": "MSE", "psnr": "PSNR", "ssim": "SSIM"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """What the page must do on load: values for `outputs`."""
-
-    load: Callable[[], list[Any]]
-    outputs: list[Any]
-
-
-def section(context: ScienceContext, study: Any, hold_out: Any, share: Any) -> Section:
-    """Lay the section out where the caller stands.
+def section(context: ScienceContext, study: Any, hold_out: Any, share: Any) -> jobpanel.Jobs:
+    """Lay the section out where the caller stands; returns its jobs, which the page loads.
 
     study, hold_out, share: the components of the page that say what is learned from and judged by.
     """
@@ -78,10 +70,10 @@ def section(context: ScienceContext, study: Any, hold_out: Any, share: Any) -> S
         plot = gr.HTML(elem_id="study-plot")
         table = gr.HTML(elem_id="study-table")
     what.input(offered_values, what, values, show_progress="hidden", **QUIETLY)
-    outputs = ran.follow(draw, [plot, table])
+    ran.follow(draw, [plot, table])
     asked = [study, hold_out, share, what, preset, values, seeds]
     ran.begin_with(begin, asked, trouble, lambda *given: start_study(context, *given))
-    return Section(load=ran.load, outputs=outputs)
+    return ran
 
 
 def offered_values(what: str) -> Any:

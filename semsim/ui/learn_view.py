@@ -93,16 +93,17 @@ def result_html(
     studies: names by id of those it learned from; each gets a link to Compare. files: words and
     address of each that can be taken away.
     """
-    parts = [*_validation(result), *_weights(result["results"]), *_judged(result)]
-    learned = learned_words(result, result["results"])
-    return HTML.result(result, learned, parts, files, _compare_links(result["name"], studies))
-
-
-def _judged(result: Mapping[str, Any]) -> list[str]:
-    """Return the tables of what a training was judged by."""
+    results = result["results"]
+    parts: list[str] = []
+    if "validation_accuracy" in results:  # else only the test has any
+        kept, chose = round(results["n_held_out"]), result["settings"]["patience"] > 0
+        parts.append(HTML.validation(results["validation_accuracy"], kept, chose))
+    if said := weights_words(results):  # of a mixed SemSim: how much each block counts
+        parts.append(HTML.weights(said))
     unseen = judged_html(result["held_out"], f"Held out: {result['split']['words']}")
-    seen = judged_html(result["in_sample"], "In sample")
-    return [HTML.held_out(unseen, seen)]
+    parts.append(HTML.held_out(unseen, judged_html(result["in_sample"], "In sample")))
+    links = _compare_links(result["name"], studies)
+    return HTML.result(result, learned_words(result, results), parts, files, links)
 
 
 def verdict_html(result: Mapping[str, Any]) -> str:
@@ -191,21 +192,6 @@ def auc_chart(history: Sequence[Progress]) -> Chart:
 def _lacking(words: str, originals: Sequence[JudgedOriginal]) -> tuple[int, str, list[str], int]:
     ids = [original.image_id for original in originals[:_SHOWN_IDS]]
     return len(originals), words, ids, len(originals) - len(ids)
-
-
-def _validation(result: Mapping[str, Any]) -> list[str]:
-    """Return what the originals kept for validation say; nothing where only the test has any."""
-    results = result["results"]
-    if "validation_accuracy" not in results:
-        return []
-    kept, chose = round(results["n_held_out"]), result["settings"]["patience"] > 0
-    return [HTML.validation(results["validation_accuracy"], kept, chose)]
-
-
-def _weights(results: Mapping[str, float]) -> list[str]:
-    """How much each block of a mixed SemSim counts; nothing of another's."""
-    said = weights_words(results)
-    return [HTML.weights(said)] if said else []
 
 
 def _training(row: TrainingRow) -> list[str]:

@@ -117,7 +117,8 @@ def verdict_html(views: Sequence[SetView], named: Mapping[str, Any] | None) -> s
     if not _count(views).over:
         return ""
     rows = [verdict_row(view.planned.model, _target_words(view), _count([view])) for view in views]
-    said = (_recognised(named), verdict_words(views))
+    lead = recognised_words(named, [] if named is None else named["sets"])
+    said = (lead, verdict_words(views))
     return str(_LAB.verdict(said, METHOD, rows))
 
 
@@ -132,10 +133,6 @@ def verdict_words(views: Sequence[SetView]) -> str:
             "attacks fail there too, and nothing can be said of a defence."
         )
     return first
-
-
-def _recognised(named: Mapping[str, Any] | None) -> str:
-    return recognised_words(named, [] if named is None else named["sets"])
 
 
 def result_html(result: Mapping[str, Any]) -> str:
