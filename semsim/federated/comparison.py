@@ -47,6 +47,7 @@ from semsim.federated.settings import FederatedOrder
 from semsim.federated.verdict import scores_in, sentence, summary
 from semsim.federated.views import received, received_noise, sent
 from semsim.jobs import folders as jobs
+from semsim.jobs.orders import to_record
 from semsim.metrics import Resources
 from semsim.progress import Progress, Report, one_step, silent
 from semsim.registry import build, read_plugin
@@ -311,8 +312,7 @@ class _Total:
 def _begin(order: FederatedOrder, examples: str, out: Path) -> None:
     """Keep what is computed in `out`; examples: their digest."""
     path = out / ORDER
-    asked = {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(order).items()}
-    asked |= {"examples": examples}
+    asked = {**to_record(order), "examples": examples}
     begun = read_record(path, FORMAT, SettingsError) if path.exists() else asked
     changed = [key for key in asked if asked[key] != begun.get(key)]
     if changed == ["examples"]:

@@ -19,7 +19,7 @@ from safetensors.torch import save
 
 from semsim.defences import pbpfl
 from semsim.errors import DataError, SemsimError, SettingsError
-from semsim.federated.data import Examples, FederatedData, deal
+from semsim.federated.data import FederatedData, deal
 from semsim.federated.networks import fresh_network
 from semsim.federated.parties import Client, Server
 from semsim.federated.rounds import Point, measured
@@ -262,9 +262,10 @@ class Guest:
                 f"This is client {self.number}; the server wants 0 to {settings.clients - 1}."
             )
         data = fitted(self.source(facts), facts)
+        dealt = deal(data.train, settings)[self.number] if self.dealt else ()
         return Client(
             number=self.number,
-            examples=_part(data, settings, self.number) if self.dealt else data.train,
+            examples=data.train.pick(dealt) if self.dealt else data.train,
             architecture=fresh_network(settings, data),
             settings=settings,
             share=0.0,  # told with every round
@@ -310,10 +311,6 @@ def fitted(data: FederatedData, facts: Fields) -> FederatedData:
                 f"This data does not fit the server's: {name} is {own[name]}, there {facts[name]}."
             )
     return replace(data, mean=tuple(facts["mean"]), std=tuple(facts["std"]))
-
-
-def _part(data: FederatedData, settings: FederatedSettings, number: int) -> Examples:
-    return data.train.pick(deal(data.train, settings)[number])
 
 
 def _checked(fields: Fields) -> Fields:

@@ -18,7 +18,7 @@ _TRAFFIC = {
     "bytes down, all rounds": "bytes_down",
     "bytes up, all rounds": "bytes_up",
 }
-COST_TITLES = ("server masks", "clients forward", "clients backward", "server updates")
+_COST_TITLES = ("server masks", "clients forward", "clients backward", "server updates")
 # Of a verdict, what it means for the party.
 _STANDING = {
     **dict.fromkeys(("identical", "as much"), "sees"),
@@ -76,23 +76,21 @@ def training_words(training: Mapping[str, Any]) -> str:
 
 def cost_table(training: Mapping[str, Any]) -> str:
     """CPU seconds and traffic of PBPFL over FedAvg's."""
-    costs, traffic = training["costs"], training["traffic"]
-    rows = [
-        [title, *(cpu_seconds(costs[name][key]) for name in ("FedAvg", "PBPFL")), ratio]
-        for title, key, ratio in zip(COST_TITLES, COST_COLUMNS, cost_ratios(costs), strict=True)
-    ]
+    rows, traffic = cost_rows(training["costs"]), training["traffic"]
     for title, key in _TRAFFIC.items():
         plain, masked = traffic["FedAvg"][key], traffic["PBPFL"][key]
         rows.append([title, f"{plain:,}", f"{masked:,}", f"{masked / plain:.2f}"])
     return text_table(["cost", "FedAvg", "PBPFL", "ratio"], rows)
 
 
-def cost_ratios(costs: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """PBPFL's seconds over FedAvg's, by `COST_COLUMNS`; FedAvg's masking is packing alone."""
-    return [
-        f"{costs['PBPFL'][key] / costs['FedAvg'][key]:.2f}" if costs["FedAvg"][key] > 0 else "-"
-        for key in COST_COLUMNS
-    ]
+def cost_rows(costs: Mapping[str, Mapping[str, float]]) -> list[list[str]]:
+    """CPU seconds of each scheme, and PBPFL's over FedAvg's, whose masking is packing alone."""
+    rows = []
+    for title, key in zip(_COST_TITLES, COST_COLUMNS, strict=True):
+        plain, masked = costs["FedAvg"][key], costs["PBPFL"][key]
+        ratio = f"{masked / plain:.2f}" if plain > 0 else "-"
+        rows.append([title, f"{plain:.2f} CPU s", f"{masked:.2f} CPU s", ratio])
+    return rows
 
 
 def leak_table(leak: Mapping[str, Any]) -> str:
@@ -158,11 +156,6 @@ def _end(name: str, curve: Sequence[Mapping[str, Any]]) -> list[str]:
     accuracy = "-" if last["accuracy"] is None else f"{last['accuracy']:.1%}"
     figures = [f"{last['loss']:.4f}", f"{last['squared_error']:.4f}"]
     return [name, str(last["round"]), *figures, accuracy]
-
-
-def cpu_seconds(value: float) -> str:
-    """CPU seconds of one part of a training, with their unit."""
-    return f"{value:.2f} CPU s"
 
 
 def answer_words(scores: Sequence[Mapping[str, Any]], named: Mapping[str, Any]) -> tuple[str, str]:

@@ -60,7 +60,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     drawn = [trouble, verdict, figure, layers, tried, example]
 
     def choose(name: str) -> list[Any]:
-        rows = rows_of(_built_in(name)) if name != _OWN else gr.skip()
+        rows = gr.skip() if name == _OWN else rows_of(CNN3[int(name.rpartition(" ")[2])])
         return [rows, *([gr.skip()] * len(drawn) if name == _OWN else audited(CIFAR, rows))]
 
     def look(rows: Sequence[Sequence[Any]], *size: Any) -> list[Any]:
@@ -95,10 +95,6 @@ def audited(size: Sequence[Any], rows: Sequence[Sequence[Any]]) -> list[str]:
         tried_html(index, try_outs(layers, shape)),
         "",
     ]
-
-
-def _built_in(name: str) -> tuple[Layer, ...]:
-    return CNN3[int(name.removeprefix("CNN3 variant "))]
 
 
 def _form() -> tuple[Any, ...]:

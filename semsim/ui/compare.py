@@ -15,7 +15,7 @@ from semsim.errors import SemsimError
 from semsim.jobs import folders as jobs
 from semsim.ui import ScienceContext, compare_solid, compare_tabs, compare_view
 from semsim.ui.answers import said
-from semsim.ui.compare_data import USUAL_REFERENCE, Comparison, find_study, held, opened
+from semsim.ui.compare_data import REFERENCES, USUAL_REFERENCE, Comparison, find_study, held, opened
 from semsim.ui.compare_jobs import (
     make_files,
     missing_weights,
@@ -84,11 +84,12 @@ def body(context: ScienceContext, asked: Asked) -> str:
         return HTML.trouble(str(error))
     status = why + compare_view.scoring(job)
     if not comparison.n_votes and not comparison.has_ranking:
-        return compare_view.no_votes(comparison, status)
+        return HTML.no_votes(comparison.study.name, status)
     shown, asked = _answered(context, comparison, asked)
     if not shown.analysis.specs:
         return compare_view.head(comparison) + compare_view.no_scores(comparison, job)
-    old = "" if shown is comparison else compare_view.old_answer(comparison, shown)
+    names = (REFERENCES[one.view.reference] for one in (comparison, shown))
+    old = "" if shown is comparison else HTML.old_answer(*names)
     drawn = panel(context, shown, asked)
     return compare_view.head(comparison) + status + old + HTML.panel_place(drawn)
 

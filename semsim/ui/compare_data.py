@@ -185,7 +185,7 @@ def opened(context: ScienceContext, asked: View) -> Comparison:
         known = ", ".join(REFERENCES)
         raise DataError(f"No reference is called {view.reference!r}. Known: {known}.")
     with _reading:
-        tables = _tables(context, study)
+        tables = joined(_collected(context, study), context.data, study.id)
         version = _version(context, tables)
         found = context.kept.pop(view, None)
         if found is None or (found.version, found.study) != (version, study):
@@ -226,10 +226,6 @@ def _exactly(context: ScienceContext, study_id: str) -> StudyChoice:
         if study.id == study_id:
             return study
     raise DataError("This study is gone. Load the page again.")
-
-
-def _tables(context: ScienceContext, study: StudyChoice) -> StudyTables:
-    return joined(_collected(context, study), context.data, study.id)
 
 
 def _collected(context: ScienceContext, study: StudyChoice) -> StudyTables:

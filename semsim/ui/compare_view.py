@@ -94,23 +94,12 @@ def not_recorded() -> str:
     return HTML.note(_NOT_RECORDED)
 
 
-def no_votes(comparison: Comparison, status: str) -> str:
-    """That nobody has voted, with the way to change that."""
-    return HTML.no_votes(comparison.study.name, status)
-
-
 def no_scores(comparison: Comparison, job: Job | None) -> str:
     """What is computed before there is a first answer, and how long it will take."""
     names = {name for _, name in comparison.book.missing}
     titles = [spec.title for spec in comparison.specs if spec.name in names]
     n_models = len(comparison.analysis.models)
     return HTML.no_scores(titles, n_models, scoring(job), unavailable(comparison))
-
-
-def old_answer(comparison: Comparison, shown: Comparison) -> str:
-    """That nothing is scored against the chosen reference yet, and against which the rest is."""
-    names = (REFERENCES[one.view.reference] for one in (comparison, shown))
-    return HTML.old_answer(*names)
 
 
 def scoring(job: Job | None) -> str:

@@ -11,16 +11,7 @@ from semsim.federated import is_table
 from semsim.federated.arms import ARMS, REFERENCE, RESCALED
 from semsim.federated.comparison_job import KIND, FederatedJob, kept_training, like
 from semsim.federated.settings import FederatedOrder
-from semsim.federated.summary import (
-    COST_COLUMNS,
-    COST_TITLES,
-    answer_words,
-    cost_ratios,
-    cpu_seconds,
-    decibels,
-    likeness,
-    training_words,
-)
+from semsim.federated.summary import answer_words, cost_rows, decibels, likeness, training_words
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
@@ -235,16 +226,10 @@ def figures(score: Mapping[str, Any] | None) -> tuple[str, ...]:
 
 def training_html(training: Mapping[str, Any]) -> str:
     """The course, what masking changes in words, and what it costs as a table."""
-    rows = [
-        (title, *(cpu_seconds(training["costs"][name][key]) for name in ("FedAvg", "PBPFL")), ratio)
-        for title, key, ratio in zip(
-            COST_TITLES, COST_COLUMNS, cost_ratios(training["costs"]), strict=True
-        )
-    ]
-    traffic = training["traffic"]
+    rows, traffic = cost_rows(training["costs"]), training["traffic"]
     for title, key in (("megabytes down", "bytes_down"), ("megabytes up", "bytes_up")):
         plain, masked = traffic["FedAvg"][key], traffic["PBPFL"][key]
-        rows.append((title, f"{plain / 1e6:.2f}", f"{masked / 1e6:.2f}", f"{masked / plain:.2f}"))
+        rows.append([title, f"{plain / 1e6:.2f}", f"{masked / 1e6:.2f}", f"{masked / plain:.2f}"])
     head = ("Cost", "FedAvg", "PBPFL", "Ratio")
     words = training_words(training).splitlines()
     return str(_HTML.training(svg(course(training)), words, head, rows))

@@ -201,17 +201,15 @@ def render(page: LabPage[Any]) -> Loads:
         tab = gr.Tabs(selected=_RUN) if jobs.live_jobs(ran.root, kind) else gr.skip()
         return [tab, *ran.load()]
 
-    def plan(text: str) -> list[Any]:
-        return ["", plan_words(page, text)]
-
-    def measured(text: str) -> list[Any]:
-        return measured_words(page, text)  # apart from the plan, which is there at once
-
     js = _READ.format(folder=rooted(lab.FOLDER), name=name)
     quiet: dict[str, Any] = {"js": js, "show_progress": "hidden", **QUIETLY}
-    shown = show.click(plan, answer, [trouble, taken], **quiet)
+    said = [trouble, taken]
+    shown = show.click(lambda text: ["", plan_words(page, text)], answer, said, **quiet)
     if page.measured is not None:  # another order may be asked about while one is measured
-        shown.then(measured, answer, [trouble, taken], trigger_mode="multiple", **quiet)
+        # Apart from the plan, which is there at once.
+        shown.then(
+            lambda text: measured_words(page, text), answer, said, trigger_mode="multiple", **quiet
+        )
     ran.begin_with(
         begin,
         [answer],
@@ -294,14 +292,6 @@ def router(drawn: Mapping[str, Callable[[], str]]) -> APIRouter:
 def disk_words(size: int) -> str:
     """Bytes as people say them."""
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{max(size, 1e5) / 1e6:.1f} MB"
-
-
-def free_name(runs: Path, stem: str, before: str = "") -> str:
-    """`stem` with the first number whose folder below `runs`, after `before`, nobody has taken."""
-    number = 1
-    while (runs / f"{before}{stem}-{number}").exists():
-        number += 1
-    return f"{stem}-{number}"
 
 
 def outlook_html(

@@ -59,7 +59,7 @@ def _page(context: ScienceContext, make: Callable[[], str]) -> HTMLResponse:
     try:
         return _shown(context, make())
     except SemsimError as error:
-        return _shown(context, pictures_view.trouble(str(error)), 404)
+        return _shown(context, pictures_view.HTML.trouble(str(error)), 404)
 
 
 def _add_pages(routes: APIRouter, context: ScienceContext) -> None:

@@ -43,13 +43,8 @@ _WAITS = {
     JobState.FAILED: "Could not be read:",
 }  # else it was cut off
 _RESUMES = "Resume begins it again, with the files that are here."
-_HTML = pieces("pictures.html")
+HTML = pieces("pictures.html")
 _SETS, _PAIRS = 6, 12  # on a page
-
-
-def trouble(text: str) -> str:
-    """A page that says what is wrong."""
-    return _HTML.trouble(text)
 
 
 def home(
@@ -69,7 +64,7 @@ def home(
     chosen = [one for one in every if wanted.wants(one)]
     page, last, shown = _paged(chosen, page, _SETS)
     asked = {name: value for name, value in asdict(wanted).items() if value}
-    return _HTML.home(
+    return HTML.home(
         _lead(every),
         sorted(READ),
         [_waiting(job, order) for job, order in waiting],
@@ -151,7 +146,7 @@ def one_set(context: ScienceContext, key: str, class_name: str, page: int) -> st
     one = pictures_data.find_shelved(context, key)
     page, last, shown = _paged(pictures_data.pairs_of(one, class_name), page, _PAIRS)
     asked = f"{urlencode({'name': class_name})}&" if class_name else ""
-    return _HTML.one_set(
+    return HTML.one_set(
         one,
         f"{one.said}: the originals, and what an attack got back from the model.",
         pictures_data.facts_of(one),
@@ -173,7 +168,7 @@ def one_class(context: ScienceContext, dataset: str, class_name: str, page: int)
         raise DataError(f"No set of {dataset} shows {class_name}.")
     page, last, ((image_id, shown),) = _paged([*found.items()], page, 1)
     asked = urlencode({"dataset": dataset, "name": class_name})
-    return _HTML.one_class(
+    return HTML.one_class(
         dataset,
         class_name,
         f"{image_id}: what {counted(len(shown), 'attack')} made of it.",
@@ -191,7 +186,7 @@ def plan(context: ScienceContext, job: Job) -> str:
     if state is not JobState.DONE or job.kind == KEEP:
         live, there = state in jobs.LIVE, has_files(job)
         looked = there and not live and job.kind != KEEP
-        return _HTML.watching(
+        return HTML.watching(
             job.title,
             job.id,
             Markup(status(job)),
@@ -204,7 +199,7 @@ def plan(context: ScienceContext, job: Job) -> str:
     check_files(job)
     found = plan_of(job)
     tasks = tasks_for(found)
-    return _HTML.plan(
+    return HTML.plan(
         job.id,
         found,
         _plan_lead(found),

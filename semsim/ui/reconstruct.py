@@ -15,11 +15,12 @@ from semsim.errors import SemsimError, SettingsError
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
+from semsim.kept.names import free_name
 from semsim.targets import TARGETS
 from semsim.targets.train_settings import TrainSettings
 from semsim.ui import ScienceContext, jobpanel, lab, lab_page, plain_words, reconstruct_view
 from semsim.ui.jobpanel import QUIETLY
-from semsim.ui.lab_page import LabForm, LabPage, Loads, More, free_name
+from semsim.ui.lab_page import LabForm, LabPage, Loads, More
 from semsim.ui.markup import joined, pieces
 from semsim.ui.reconstruct_data import Pictures, SetView, kept_plan, set_views, under_attack
 from semsim.ui.settings_form import MOST_SEEDS, Given, changed, settings_of

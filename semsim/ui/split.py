@@ -13,6 +13,7 @@ from semsim.errors import SettingsError
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
+from semsim.kept.names import free_name
 from semsim.learning.card_promoted import promoted
 from semsim.metrics import METRICS, Resources, all_metrics
 from semsim.split.plan import ARMS, PRESETS, RUNS, SplitPlace, SplitPlan
@@ -20,7 +21,7 @@ from semsim.split.split_job import KIND, like
 from semsim.split.split_job import plan_of as plan_of_job
 from semsim.split.summary import answer_words, count_text, scored, shadow_text, spread_text
 from semsim.ui import ScienceContext, jobpanel, lab_page, lab_sets, plain_words
-from semsim.ui.lab_page import LabForm, LabPage, Loads, More, free_name
+from semsim.ui.lab_page import LabForm, LabPage, Loads, More
 from semsim.ui.markup import joined, pieces
 from semsim.ui.plain_words import Choice
 from semsim.ui.settings_form import MOST_SEEDS, Given, changed, settings_of

@@ -28,6 +28,7 @@ from semsim.grid.sights import STEPS, Sight
 from semsim.images import png_of
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import run_as_job
+from semsim.kept.names import free_name
 from semsim.reporting.writing import png_address
 from semsim.sets.control import NOTHING, Count, Shown
 from semsim.sets.reader import read_set
@@ -42,7 +43,6 @@ from semsim.ui import (
     reconstruct_view,
     split,
 )
-from semsim.ui.lab_page import free_name
 from semsim.ui.markup import study_address
 from semsim.ui.reconstruct import FORM as CAMPAIGN
 from semsim.ui.reconstruct import attacks_of, campaign_of
