@@ -35,11 +35,12 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
     from annotation.web.guard import Guard
     from semsim.base.records import CASES, read_record
     from semsim.errors import DataError
+    from semsim.metrics.provenance import semsims
     from semsim.reporting.glossary import glossary
     from semsim.sets.reader import set_choices
     from semsim.ui import ScienceContext, StudyChoice, pages
+    from semsim.ui.jobpanel import running
     from semsim.ui.lent import lent
-    from semsim.ui.running import running, semsims
 
     who = who_may_enter(store, options.host, local=options.local)
     data, images, weights = options.data_dir, options.images, options.checkpoints

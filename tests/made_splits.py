@@ -8,10 +8,10 @@ from semsim.jobs.folders import run_as_job
 from semsim.split.experiment import Leak
 from semsim.split.outlook import planned_sets
 from semsim.split.plan import SplitPlace
-from semsim.split.records import write_split_set
 from semsim.split.split_job import queue_split
+from semsim.split.store import write_split_set
 from semsim.types import LabelledImages
-from semsim.ui.split_form import FIRST_LOOK
+from semsim.ui.split import FIRST_LOOK
 
 SMALL = replace(FIRST_LOOK, networks=("small:width=2",))
 ROW = {  # of a summary

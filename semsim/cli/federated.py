@@ -14,10 +14,16 @@ from semsim.cli.options import settings_of, taking
 from semsim.errors import SettingsError
 from semsim.federated.arms import ARMS
 from semsim.federated.comparison_job import FederatedJob, do_comparison
-from semsim.federated.leak_answer import answer_words
 from semsim.federated.own_table import own_table_text
 from semsim.federated.settings import FederatedOrder, FederatedSettings
-from semsim.federated.summary import cost_table, curve_table, leak_table, rows_of, training_words
+from semsim.federated.summary import (
+    answer_words,
+    cost_table,
+    curve_table,
+    leak_table,
+    rows_of,
+    training_words,
+)
 from semsim.terminal import Json, TerminalBar, check_folder, say, show, show_told, told_errors
 
 _NONE = "none"

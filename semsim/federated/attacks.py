@@ -181,24 +181,23 @@ def network_of(model: AttackedModel) -> LayerGraph:
 
 def has_linear_start(network: LayerGraph) -> bool:
     """Whether `first_layer_input` can be used on gradients of `network`."""
-    first = next(node for node in network.nodes if not isinstance(node.layer, nn.Flatten))
-    return isinstance(first.layer, nn.Linear) and first.layer.bias is not None
+    layer = _first(network).layer
+    return isinstance(layer, nn.Linear) and layer.bias is not None
 
 
 def _first_layer(network: LayerGraph, gradients: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
     """The gradients of the first layer's weight and bias; `SettingsError` if it is not linear."""
-    name = _first_linear(network)
-    return gradients[f"layers.{name}.weight"], gradients[f"layers.{name}.bias"]
-
-
-def _first_linear(network: LayerGraph) -> str:
-    first = next(node for node in network.nodes if not isinstance(node.layer, nn.Flatten))
+    first = _first(network)
     if not has_linear_start(network):
         raise SettingsError(
             "The closed form needs a network that begins with a linear layer with bias; this one "
             f"begins with {type(first.layer).__name__} ({first.name!r})."
         )
-    return first.name
+    return gradients[f"layers.{first.name}.weight"], gradients[f"layers.{first.name}.bias"]
+
+
+def _first(network: LayerGraph) -> Node:
+    return next(node for node in network.nodes if not isinstance(node.layer, nn.Flatten))
 
 
 def _row_norms(node: Node, slots: Slots, r: Tensor) -> Tensor:

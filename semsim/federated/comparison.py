@@ -44,9 +44,10 @@ from semsim.federated.leak import LeakStudy, arms_for, write_arm
 from semsim.federated.networks import drawn_network
 from semsim.federated.rounds import FederatedRun, make_clients, train
 from semsim.federated.settings import FederatedOrder
-from semsim.federated.verdict import ArmScore, scores_in, sentence, summary
+from semsim.federated.verdict import scores_in, sentence, summary
 from semsim.federated.views import received, received_noise, sent
 from semsim.jobs import folders as jobs
+from semsim.jobs.orders import to_record
 from semsim.metrics import Resources
 from semsim.progress import Progress, Report, one_step, silent
 from semsim.registry import build, read_plugin
@@ -179,7 +180,9 @@ def carry_out(order: FederatedOrder, out: Path, report: Report = silent) -> dict
     loaded = check(order)
     _begin(order, digest_of(loaded.data), out)
     total = _Total(order, loaded.data, report)
-    training = _training(order, loaded.data, out, total)
+    if not (out / TRAINING).exists():
+        write_json(out / TRAINING, compared(order, loaded.data, total.training))
+    training = jobs.read_json(out / TRAINING)
     result = {"order": asdict(order), "out": str(out), "training": training}
     if loaded.images is None:
         return {**result, "leak": _table_leak(order, loaded.data)}
@@ -194,7 +197,13 @@ def carry_out(order: FederatedOrder, out: Path, report: Report = silent) -> dict
     scores = scores_in(out, arms)
     named = _recognition({arm: out / "sets" / arm for arm in arms}, loaded)
     total.end()
-    return {**result, "leak": {**_leak_record(scores), "recognition": named}}
+    leak = {
+        "scores": [asdict(score) for score in scores],
+        "sentences": [sentence(score) for score in scores],
+        "summary": summary(scores),
+        "recognition": named,
+    }
+    return {**result, "leak": leak}
 
 
 def _recognition(folders: Mapping[str, Path], loaded: Loaded) -> dict[str, Any]:
@@ -303,8 +312,7 @@ class _Total:
 def _begin(order: FederatedOrder, examples: str, out: Path) -> None:
     """Keep what is computed in `out`; examples: their digest."""
     path = out / ORDER
-    asked = {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(order).items()}
-    asked |= {"examples": examples}
+    asked = {**to_record(order), "examples": examples}
     begun = read_record(path, FORMAT, SettingsError) if path.exists() else asked
     changed = [key for key in asked if asked[key] != begun.get(key)]
     if changed == ["examples"]:
@@ -319,23 +327,6 @@ def _begin(order: FederatedOrder, examples: str, out: Path) -> None:
     if not path.exists():
         out.mkdir(parents=True, exist_ok=True)
         write_record(path, FORMAT, asked)
-
-
-def _training(
-    order: FederatedOrder, data: FederatedData, out: Path, total: _Total
-) -> dict[str, Any]:
-    path = out / TRAINING
-    if not path.exists():
-        write_json(path, compared(order, data, total.training))
-    return jobs.read_json(path)
-
-
-def _leak_record(scores: list[ArmScore]) -> dict[str, Any]:
-    return {
-        "scores": [asdict(score) for score in scores],
-        "sentences": [sentence(score) for score in scores],
-        "summary": summary(scores),
-    }
 
 
 def _table_leak(order: FederatedOrder, data: FederatedData) -> dict[str, Any]:

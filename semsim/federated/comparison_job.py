@@ -1,6 +1,5 @@
 """Asking for a federated comparison: the job it becomes, and where its results go."""
 
-import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from semsim.federated.settings import FederatedOrder
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
 from semsim.jobs.orders import to_record
+from semsim.kept.names import free_name
 from semsim.progress import Report
 
 KIND = "federated"
@@ -38,7 +38,8 @@ def queue_comparison(order: FederatedOrder, data: Path) -> Job:
     from semsim.federated.comparison import check  # with torch, which a page needs not
 
     check(order)
-    out = _free(Path(data).resolve() / "runs" / "federated", order)
+    root = Path(data).resolve() / "runs" / "federated"
+    out = root / free_name(root, f"{order.data.partition(':')[0]}-{order.network}")
     return jobs.create(
         Path(data) / "jobs",
         kind=KIND,
@@ -79,12 +80,3 @@ def kept_training(out: Path) -> dict[str, Any] | None:
 def like(order: FederatedOrder) -> Mapping[str, Any]:
     """Return what jobs have that carry out the same comparison."""
     return {"order": to_record(order)}
-
-
-def _free(root: Path, order: FederatedOrder) -> Path:
-    stem = f"{order.data.partition(':')[0]}-{order.network}"
-    return next(
-        root / f"{stem}-{number}"
-        for number in itertools.count(1)
-        if not (root / f"{stem}-{number}").exists()
-    )

@@ -95,8 +95,11 @@ class LeakStudy:
         seen = one_model_each([treated(run, arm, client) for client in range(count)])
         attack = read_attack(self.order.attack)
         tool = build(ATTACKS, attack.name, attack.settings)
+        of_one_model: dict[int, list[int]] = {}
+        for client, one in enumerate(seen):
+            of_one_model.setdefault(id(one.model), []).append(client)
         found: dict[int, Found] = {}
-        for clients in _of_one_model(seen):
+        for clients in of_one_model.values():
             rngs = [self._rng(client) for client in clients]
             tell = _told(report, arm, len(found), len(clients), count)
             matched = run_many(tool, [seen[client] for client in clients], rngs=rngs, report=tell)
@@ -199,14 +202,6 @@ def one_model_each(seen: Sequence[GradientObservation]) -> list[GradientObservat
 def _same_weights(one: GradientObservation, other: GradientObservation) -> bool:
     pairs = zip(one.model.parameters(), other.model.parameters(), strict=True)
     return all(torch.equal(mine, its) for mine, its in pairs)
-
-
-def _of_one_model(seen: Sequence[GradientObservation]) -> list[list[int]]:
-    """The places in `seen`, by model object."""
-    groups: dict[int, list[int]] = {}
-    for place, one in enumerate(seen):
-        groups.setdefault(id(one.model), []).append(place)
-    return list(groups.values())
 
 
 def _told(report: Report, arm: Arm, before: int, now: int, count: int) -> Report:

@@ -19,11 +19,10 @@ from safetensors.torch import save
 
 from semsim.defences import pbpfl
 from semsim.errors import DataError, SemsimError, SettingsError
-from semsim.federated.clients import Client
-from semsim.federated.data import Examples, FederatedData, deal
+from semsim.federated.data import FederatedData, deal
 from semsim.federated.networks import fresh_network
+from semsim.federated.parties import Client, Server
 from semsim.federated.rounds import Point, measured
-from semsim.federated.server import Server
 from semsim.federated.settings import FederatedSettings, generator
 from semsim.federated.transport import pack_keys, unpack_keys
 from semsim.jobs.orders import from_record, to_record
@@ -140,7 +139,8 @@ class Meeting:
             self._heard()
             fields = found[message]
             if fields is None:
-                self._lose(client)
+                self.say(f"Client {client} is lost; waiting for it to come back.")
+                self._members.pop(client, None)
             else:
                 answers[client] = _checked(fields)
         if not found:
@@ -184,10 +184,6 @@ class Meeting:
             self._left.add(before.node)
         self.say(f"Client {number} is there{', in the place of an earlier one' if before else ''}.")
         self._members[number] = _Member(node=node, examples=int(fields["examples"]), key=key)
-
-    def _lose(self, client: int) -> None:
-        self.say(f"Client {client} is lost; waiting for it to come back.")
-        self._members.pop(client, None)
 
     def _shares(self, members: Mapping[int, _Member]) -> tuple[float, ...]:
         total = sum(member.examples for member in members.values())
@@ -266,9 +262,10 @@ class Guest:
                 f"This is client {self.number}; the server wants 0 to {settings.clients - 1}."
             )
         data = fitted(self.source(facts), facts)
+        dealt = deal(data.train, settings)[self.number] if self.dealt else ()
         return Client(
             number=self.number,
-            examples=_part(data, settings, self.number) if self.dealt else data.train,
+            examples=data.train.pick(dealt) if self.dealt else data.train,
             architecture=fresh_network(settings, data),
             settings=settings,
             share=0.0,  # told with every round
@@ -314,10 +311,6 @@ def fitted(data: FederatedData, facts: Fields) -> FederatedData:
                 f"This data does not fit the server's: {name} is {own[name]}, there {facts[name]}."
             )
     return replace(data, mean=tuple(facts["mean"]), std=tuple(facts["std"]))
-
-
-def _part(data: FederatedData, settings: FederatedSettings, number: int) -> Examples:
-    return data.train.pick(deal(data.train, settings)[number])
 
 
 def _checked(fields: Fields) -> Fields:

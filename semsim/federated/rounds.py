@@ -9,10 +9,9 @@ import torch
 
 from semsim.defences import pbpfl
 from semsim.errors import SettingsError
-from semsim.federated.clients import Client, loss_of
 from semsim.federated.data import Examples, FederatedData, deal
 from semsim.federated.networks import fresh_network
-from semsim.federated.server import Server
+from semsim.federated.parties import Client, Server, loss_of
 from semsim.federated.settings import FederatedSettings, generator
 from semsim.federated.transport import (
     Message,

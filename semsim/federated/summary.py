@@ -1,12 +1,14 @@
-"""A federated comparison as tables and sentences for people."""
+"""A federated comparison as tables and sentences for people, and its answer."""
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from semsim.federated.arms import ARMS
+from semsim.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED
 from semsim.sets.control import Count
+from semsim.sets.recognition import STATISTIC, recognised_words
 from semsim.terminal import text_table
+from semsim.words import listed
 
 NEAR = 0.05  # of SSIM: less is not a difference anybody sees
 COST_COLUMNS = ("perturb", "forward", "backward", "update")  # PP, LFP, LBP, MU of Table 5
@@ -16,7 +18,20 @@ _TRAFFIC = {
     "bytes down, all rounds": "bytes_down",
     "bytes up, all rounds": "bytes_up",
 }
-COST_TITLES = ("server masks", "clients forward", "clients backward", "server updates")
+_COST_TITLES = ("server masks", "clients forward", "clients backward", "server updates")
+# Of a verdict, what it means for the party.
+_STANDING = {
+    **dict.fromkeys(("identical", "as much"), "sees"),
+    "less": "less",
+    **dict.fromkeys(("little", "nothing"), "kept"),
+    **dict.fromkeys(("unclear", "too weak", "failed", "reference"), "open"),
+}
+_SAID = {
+    "kept": "Masks keep most below that for {} against this attack.",
+    "less": "It is less for {}, but of most pictures more than a guess.",
+    "sees": "Masks change nothing of it for {}.",
+    "open": "Whether masks change it for {} is not known.",
+}
 
 
 def rows_of(result: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -61,23 +76,21 @@ def training_words(training: Mapping[str, Any]) -> str:
 
 def cost_table(training: Mapping[str, Any]) -> str:
     """CPU seconds and traffic of PBPFL over FedAvg's."""
-    costs, traffic = training["costs"], training["traffic"]
-    rows = [
-        [title, *(cpu_seconds(costs[name][key]) for name in ("FedAvg", "PBPFL")), ratio]
-        for title, key, ratio in zip(COST_TITLES, COST_COLUMNS, cost_ratios(costs), strict=True)
-    ]
+    rows, traffic = cost_rows(training["costs"]), training["traffic"]
     for title, key in _TRAFFIC.items():
         plain, masked = traffic["FedAvg"][key], traffic["PBPFL"][key]
         rows.append([title, f"{plain:,}", f"{masked:,}", f"{masked / plain:.2f}"])
     return text_table(["cost", "FedAvg", "PBPFL", "ratio"], rows)
 
 
-def cost_ratios(costs: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """PBPFL's seconds over FedAvg's, by `COST_COLUMNS`; FedAvg's masking is packing alone."""
-    return [
-        f"{costs['PBPFL'][key] / costs['FedAvg'][key]:.2f}" if costs["FedAvg"][key] > 0 else "-"
-        for key in COST_COLUMNS
-    ]
+def cost_rows(costs: Mapping[str, Mapping[str, float]]) -> list[list[str]]:
+    """CPU seconds of each scheme, and PBPFL's over FedAvg's, whose masking is packing alone."""
+    rows = []
+    for title, key in zip(_COST_TITLES, COST_COLUMNS, strict=True):
+        plain, masked = costs["FedAvg"][key], costs["PBPFL"][key]
+        ratio = f"{masked / plain:.2f}" if plain > 0 else "-"
+        rows.append([title, f"{plain:.2f} CPU s", f"{masked:.2f} CPU s", ratio])
+    return rows
 
 
 def leak_table(leak: Mapping[str, Any]) -> str:
@@ -145,6 +158,30 @@ def _end(name: str, curve: Sequence[Mapping[str, Any]]) -> list[str]:
     return [name, str(last["round"]), *figures, accuracy]
 
 
-def cpu_seconds(value: float) -> str:
-    """CPU seconds of one part of a training, with their unit."""
-    return f"{value:.2f} CPU s"
+def answer_words(scores: Sequence[Mapping[str, Any]], named: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what can be recognised, then the statistic.
+
+    scores: of each arm, as `asdict` gives it. Each party counts by the arm that shows it most.
+    named: as `semsim.scores.reference.recognition`.
+    Where the attack does not get most pictures back from plain training, nothing is said.
+    """
+    known = {score["arm"]: score for score in scores}
+    plain = max((known[arm] for arm in (REFERENCE, RESCALED) if arm in known), key=strength)
+    count = count_of(plain)
+    figures = f"{count.words} (SSIM {likeness(plain['ssim'])})"
+    lead = recognised_words(named, [plain["arm"]], " from plain training")
+    if not count.comes_back:
+        return lead, (
+            f"{STATISTIC}the attack failed on plain training too; what came back is {figures}. "
+            "Nothing can be said of masks. Take a stronger attack, or another network."
+        )
+    found: dict[str, list[str]] = {}
+    for party, arms in PARTIES.items():
+        judged = [known[arm] for arm in arms if arm in known]
+        if judged:
+            best = max(judged, key=strength)
+            told = f"{party[0].lower()}{party[1:]} ({best['clearer']} of {best['images']})"
+            found.setdefault(_STANDING[best["verdict"]], []).append(told)
+    parts = [f"{STATISTIC}what came back from plain training is {figures}."]
+    parts += [words.format(listed(found[key])) for key, words in _SAID.items() if key in found]
+    return lead, " ".join(parts)

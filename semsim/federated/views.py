@@ -22,8 +22,8 @@ from torch import Tensor
 from semsim.defences import pbpfl
 from semsim.errors import DataError, SettingsError
 from semsim.federated.arms import View
-from semsim.federated.clients import with_weights
 from semsim.federated.networks import QuadraticClassifier, drawn_network, fresh_network
+from semsim.federated.parties import with_weights
 from semsim.federated.rounds import FederatedRun, KeptRound
 from semsim.federated.zero_sum import as_numbers, summed
 from semsim.layer_graph import LayerGraph

@@ -1,6 +1,7 @@
 """Names that people give and folders and files get."""
 
 import re
+from pathlib import Path
 
 from semsim.errors import SettingsError
 
@@ -15,3 +16,11 @@ def checked_name(name: str, what: str) -> str:
             "beginning with a letter or digit."
         )
     return name
+
+
+def free_name(runs: Path, stem: str, before: str = "") -> str:
+    """`stem` with the first number whose folder below `runs`, after `before`, nobody has taken."""
+    number = 1
+    while (runs / f"{before}{stem}-{number}").exists():
+        number += 1
+    return f"{stem}-{number}"

@@ -3,9 +3,10 @@
 He, Zhang and Lee 2019; Ensembler paper, §2.2 and §5.1.
 """
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeVar, cast
 
 import torch
 import torch.nn.functional as F
@@ -15,11 +16,12 @@ from semsim.errors import AttackFailedError, SettingsError
 from semsim.progress import Report
 from semsim.split.defences import stage_of
 from semsim.split.networks import Examples, make_parts, task_of
-from semsim.split.observation import FeatureObservation
-from semsim.split.system import select
+from semsim.split.system import FeatureObservation, select
 from semsim.split.train_settings import ShadowAttack
-from semsim.split.training import Stage, fit, freeze
+from semsim.split.training import Loss, Stage, fit, freeze
 from semsim.types import Reconstruction
+
+D = TypeVar("D", bound=nn.Module)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,16 +44,49 @@ def invert(
     attack: ShadowAttack, seen: FeatureObservation, rng: torch.Generator, report: Report
 ) -> Inversion:
     """One image a query, from a decoder of the features of a shadow head."""
+    channels, side = seen.features.shape[1], seen.features.shape[2]
+    size = (seen.public.inputs.shape[2], seen.public.inputs.shape[3])
+
+    def fresh() -> Decoder:
+        return Decoder(channels, side, size, min(64, max(16, channels)))
+
+    shadow, decoder, error = learned(attack, seen, fresh, F.mse_loss, rng, report)
+    return Inversion(
+        found=_reconstructions(decoder, shadow.head, seen),
+        shadow_accuracy=_accuracy(shadow, seen.public),
+        decoder_error=error,
+    )
+
+
+def learned(
+    attack: ShadowAttack,
+    seen: FeatureObservation,
+    fresh: Callable[[], D],
+    loss: Loss,
+    rng: torch.Generator,
+    report: Report,
+) -> tuple["ShadowNetwork", D, float]:
+    """A shadow network and a decoder that undoes its head, both trained on public examples.
+
+    fresh: makes the decoder. loss: of what it made, (N, …), against the inputs, (N, …); its mean in
+    the last epoch comes third. Raises `SettingsError` for a body that the server does not have, and
+    where a training diverges.
+    """
     seed = int(torch.randint(2**31, (1,), generator=rng))
     shadow = imitation(attack, seen, seed, stage_of(report, 0, 2))
     head = freeze(shadow.head)
-    decoder = _fresh_decoder(seen, seed)
-    error = _decode(attack, decoder, head, seen, seed, stage_of(report, 1, 2))
-    return Inversion(
-        found=_reconstructions(decoder.eval(), head, seen),
-        shadow_accuracy=_accuracy(shadow.eval(), seen.public),
-        decoder_error=error,
-    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed + 2)
+        decoder = fresh().to(seen.features.device)
+
+    def undone(inputs: Tensor, labels: Tensor) -> Tensor:
+        with torch.no_grad():
+            features = head(inputs)
+        return loss(decoder(features), inputs)
+
+    stage = _stage(attack, "decoder", attack.decoder_epochs, seed + 1)
+    error = fit(decoder.train(), undone, seen.public, stage, stage_of(report, 1, 2))
+    return shadow.eval(), decoder.eval(), error
 
 
 def imitation(
@@ -95,29 +130,10 @@ def _imitate(
     trained = nn.ModuleList([shadow.head.train(), shadow.tail.train()])
     if attack.learn_selector and len(shadow.bodies) > 1:
         trained.append(shadow.choice)
-    fit(trained, loss, seen.public, stage_for(attack, "shadow", attack.epochs, seed), report)
+    fit(trained, loss, seen.public, _stage(attack, "shadow", attack.epochs, seed), report)
 
 
-def _decode(
-    attack: ShadowAttack,
-    decoder: nn.Module,
-    head: nn.Module,
-    seen: FeatureObservation,
-    seed: int,
-    report: Report,
-) -> float:
-    """Train the decoder to undo the shadow head on public images; its last mean error."""
-
-    def loss(images: Tensor, labels: Tensor) -> Tensor:
-        with torch.no_grad():
-            features = head(images)
-        return F.mse_loss(decoder(features), images)
-
-    stage = stage_for(attack, "decoder", attack.decoder_epochs, seed + 1)
-    return fit(decoder.train(), loss, seen.public, stage, report)
-
-
-def stage_for(attack: ShadowAttack, name: str, epochs: int, seed: int) -> Stage:
+def _stage(attack: ShadowAttack, name: str, epochs: int, seed: int) -> Stage:
     """One of an attack's trainings."""
     return Stage(name=name, epochs=epochs, lr=attack.lr, batch_size=attack.batch_size, seed=seed)
 
@@ -244,15 +260,6 @@ def _mixing(features: Tensor, start: str) -> nn.Module:
         nn.init.dirac_(layer.weight)
         nn.init.zeros_(cast(Tensor, layer.bias))
     return layer
-
-
-def _fresh_decoder(seen: FeatureObservation, seed: int) -> Decoder:
-    channels, side = seen.features.shape[1], seen.features.shape[2]
-    size = (seen.public.inputs.shape[2], seen.public.inputs.shape[3])
-    with torch.random.fork_rng():
-        torch.manual_seed(seed + 2)
-        decoder = Decoder(channels, side, size, min(64, max(16, channels)))
-    return decoder.to(seen.features.device)
 
 
 @torch.no_grad()

@@ -42,8 +42,7 @@ from semsim.split.plan import (
     set_folder,
     without_metrics,
 )
-from semsim.split.records import write_split_set
-from semsim.split.store import SplitStore, check_shared, key_of
+from semsim.split.store import SplitStore, check_shared, key_of, write_split_set
 from semsim.split.summary import COLUMNS, summary
 from semsim.split.system import SplitSystem, system_accuracy
 from semsim.split.train_settings import ShadowAttack
@@ -226,7 +225,14 @@ class Run:
         self, trained: Trained, told: Report
     ) -> Iterator[tuple[dict[str, Any], Path | None]]:
         """A row of results and, for the first seed, a reconstruction set, an attack."""
-        facts = _facts(trained)
+        facts = {
+            "network": trained.network,
+            "defence": trained.defence,
+            "defence_seed": trained.seed,
+            "accuracy": trained.accuracy,
+            "change": trained.change,
+            "valid": trained.valid,
+        }
         if not self.attacked(trained):
             yield facts, None
             return
@@ -369,7 +375,7 @@ class Run:
         leak: Leak,
         seconds: float,
     ) -> Path:
-        attack = attack_name(arm, tool)
+        attack, test = attack_name(arm, tool), self.data[1]
         record = {
             "name": f"{self.plan.name}/{trained.model}/{attack}",
             "model": trained.model,
@@ -377,7 +383,7 @@ class Run:
                 "architecture": plain(make_network(trained.network)),
                 "strategy": plain(make_defence(trained.defence)),
                 "train": plain(self.plan.train),
-                **self._test(trained),
+                **facts_of_test(trained.accuracy, test.labels.tolist(), len(test.classes)),
                 "valid": trained.valid,
                 "seed": trained.seed,
             },
@@ -387,10 +393,6 @@ class Run:
         }
         folder = set_folder(self.place.data, self.plan, trained.model, attack)
         return write_split_set(folder, record, self.judged, leak)
-
-    def _test(self, trained: Trained) -> dict[str, Any]:
-        test = self.data[1]
-        return facts_of_test(trained.accuracy, test.labels.tolist(), len(test.classes))
 
     def _recogniser(self) -> Classifier:
         """An independent classifier of the data set, trained now or before."""
@@ -411,17 +413,6 @@ class Run:
 
 
 _run = cache(Run)  # the images, read once a process
-
-
-def _facts(trained: Trained) -> dict[str, Any]:
-    return {
-        "network": trained.network,
-        "defence": trained.defence,
-        "defence_seed": trained.seed,
-        "accuracy": trained.accuracy,
-        "change": trained.change,
-        "valid": trained.valid,
-    }
 
 
 @torch.no_grad()

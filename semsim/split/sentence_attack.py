@@ -12,12 +12,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from semsim.progress import Report
-from semsim.split.attacks import ShadowNetwork, imitation, stage_for
-from semsim.split.defences import stage_of
+from semsim.split.attacks import ShadowNetwork, learned
 from semsim.split.networks import task_of
-from semsim.split.observation import FeatureObservation
+from semsim.split.system import FeatureObservation
 from semsim.split.train_settings import ShadowAttack
-from semsim.split.training import fit, freeze
 from semsim.split.translator import END
 
 _DECIMALS = 4  # by which what crosses is the same vector again
@@ -72,20 +70,17 @@ def read_sentences(
     seen.public: `semsim.split.translator.Sentences`. Raises `SettingsError` for a body that the
     server does not have, and where a training diverges.
     """
-    seed = int(torch.randint(2**31, (1,), generator=rng))
-    shadow = imitation(attack, seen, seed, stage_of(report, 0, 2))
-    head = freeze(shadow.head)
-    decoder = _fresh_decoder(seen, seed)
+    task = task_of(seen.public)
+    split = task.size[0]
 
-    def loss(inputs: Tensor, labels: Tensor) -> Tensor:
-        with torch.no_grad():
-            features = head(inputs)
-        return F.cross_entropy(decoder(features), inputs[:, : decoder.split])
+    def fresh() -> SentenceDecoder:
+        return SentenceDecoder(seen.features.shape[1], task.channels, split)
 
-    stage = stage_for(attack, "decoder", attack.decoder_epochs, seed + 1)
-    fit(decoder.train(), loss, seen.public, stage, stage_of(report, 1, 2))
-    decoder.eval()
-    return Reading(words=decoder.read(seen.features), shadow=shadow.eval(), decoder=decoder)
+    def misread(found: Tensor, inputs: Tensor) -> Tensor:
+        return F.cross_entropy(found, inputs[:, :split])
+
+    shadow, decoder, _ = learned(attack, seen, fresh, misread, rng, report)
+    return Reading(words=decoder.read(seen.features), shadow=shadow, decoder=decoder)
 
 
 def counted(features: Tensor, public: Tensor) -> Tensor:
@@ -119,11 +114,3 @@ def guesses(public: Tensor, count: int, rng: torch.Generator) -> dict[str, Tenso
         "commonest word of each place": places.repeat(count, 1),
         "another sentence": public[drawn],
     }
-
-
-def _fresh_decoder(seen: FeatureObservation, seed: int) -> SentenceDecoder:
-    task = task_of(seen.public)
-    with torch.random.fork_rng():
-        torch.manual_seed(seed + 2)
-        decoder = SentenceDecoder(seen.features.shape[1], task.channels, task.size[0])
-    return decoder.to(seen.features.device)

@@ -1,4 +1,4 @@
-"""Finished pieces of split inference on disk, by key: trained systems and attacks.
+"""Finished pieces of split inference on disk, by key, and the sets that attacks end in.
 
     <data>/runs/_split/<key>.pt      a trained system, or what an attack on it got back
     <data>/runs/_split/<key>/        stages of a training under way
@@ -9,19 +9,24 @@ several may share them.
 """
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from semsim.errors import JobError
+from semsim.images import to_uint8
 from semsim.kept import keys as kept
 from semsim.kept.pieces import Pieces
+from semsim.kept.versions import software_versions
+from semsim.sets.image import SetImage
+from semsim.sets.writer import write_set
 from semsim.split.experiment import Leak
 from semsim.split.networks import AnyTask, SplitNetwork
 from semsim.split.system import SplitSystem, empty_system
 from semsim.split.training import read_tensors, write_tensors
+from semsim.types import LabelledImages
 
 FORMAT = "semsim-split/1"  # part of every key: raise it where the same settings mean another thing
 _ARRAYS = ("ssim", "psnr", "residuals", "grey_residuals")
@@ -100,3 +105,36 @@ def _read_leak(path: Path) -> tuple[Leak, float]:
         **{name: content[name].numpy() for name in _ARRAYS},
     )
     return leak, float(content["seconds"])
+
+
+def write_split_set(
+    folder: Path, record: Mapping[str, Any], images: LabelledImages, leak: Leak
+) -> Path:
+    """Write the set, one row an image of `images`; `record` says what was attacked and how."""
+    dataset = {
+        "name": images.dataset,
+        "classes": list(images.classes),
+        "size": list(images.images.shape[2:]),
+    }
+    run = {**record, "dataset": dataset, "status": "ok", "versions": software_versions()}
+    return write_set(folder, run, (_image(images, leak, place) for place in range(len(images))))
+
+
+def _image(images: LabelledImages, leak: Leak, place: int) -> SetImage:
+    original, label = to_uint8(images.images[place]), int(images.labels[place])
+    residual, grey = float(leak.residuals[place]), float(leak.grey_residuals[place])
+    return SetImage(
+        image_id=images.ids[place],
+        class_id=label,
+        class_name=images.classes[label],
+        original=original,
+        reconstruction=to_uint8(leak.images[place]),
+        attacked=original,
+        objective=residual,
+        shift_x=0,
+        shift_y=0,
+        flipped=False,
+        residual=residual,
+        grey_residual=grey,
+        worse_than_grey=leak.worse_than_grey[place],
+    )

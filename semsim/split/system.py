@@ -1,12 +1,12 @@
-"""A client and a server that classify together, and what crosses between them."""
+"""A client and a server that classify together, what crosses between them, what the server sees."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from semsim.split.networks import AnyTask, Examples, SplitNetwork, feature_shape, make_parts
-from semsim.split.observation import FeatureObservation
 from semsim.types import LabelledImages
 
 
@@ -103,6 +103,25 @@ def select(answers: dict[int, Tensor], selector: Tensor) -> Tensor:
         for place, weight in enumerate(selector)
     ]
     return torch.cat(parts, dim=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureObservation:
+    """What a curious server sees that may not query the client (Ensembler paper, §2.2).
+
+    There is no field for the private inputs, the client's weights, its noise or its selector, so
+    no attack can look at them.
+
+    features: (N, C, …), what the client has sent, one row a query.
+    bodies: the server's own networks with their weights.
+    network: the architecture and its cuts, which are public.
+    public: examples of the same distribution as the private ones.
+    """
+
+    features: Tensor
+    bodies: tuple[nn.Module, ...]
+    network: SplitNetwork
+    public: Examples
 
 
 @torch.no_grad()

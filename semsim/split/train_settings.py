@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import torch
 
     from semsim.split.attacks import Inversion
-    from semsim.split.observation import FeatureObservation
+    from semsim.split.system import FeatureObservation
 
 STARTS = ("random", "identity")
 

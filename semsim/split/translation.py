@@ -22,7 +22,6 @@ from semsim.progress import Report, silent
 from semsim.registry import plain
 from semsim.split.defences import stage_of
 from semsim.split.grammar import CONTENT, Words, sentences, vocabularies
-from semsim.split.observation import FeatureObservation
 from semsim.split.plan import (
     ARMS,
     VALID_POINTS,
@@ -34,7 +33,7 @@ from semsim.split.plan import (
 from semsim.split.sentence_attack import counted, guesses, read_sentences
 from semsim.split.sentence_scores import bleu, words_right
 from semsim.split.store import SplitStore, check_shared, key_of
-from semsim.split.system import SplitSystem, observe
+from semsim.split.system import FeatureObservation, SplitSystem, observe
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.split.training import Bench, read_tensors, write_tensors
 from semsim.split.translator import (

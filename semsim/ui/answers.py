@@ -5,13 +5,15 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 
 from semsim.errors import DataError, JobError, SemsimError
 from semsim.importers import uploads
 
 R = TypeVar("R")
 log = logging.getLogger(__name__)
+# An address names the version of its picture, so that a browser asks for it once.
+KEPT = {"Cache-Control": "private, max-age=31536000, immutable"}
 
 
 class GoneError(DataError):
@@ -41,5 +43,18 @@ def said(work: Callable[..., R]) -> Callable[..., R | JSONResponse]:
         except OSError as error:
             log.exception("A page could not read or write")
             return JSONResponse({"error": f"The disk says: {error.strerror or error}."}, 507)
+
+    return answer
+
+
+def worded(work: Callable[..., R]) -> Callable[..., R | PlainTextResponse]:
+    """What `work` answers, or in its place what is not there, as text."""
+
+    @wraps(work)
+    def answer(*args: Any, **values: Any) -> R | PlainTextResponse:
+        try:
+            return work(*args, **values)
+        except SemsimError as error:
+            return PlainTextResponse(str(error), status_code=404)
 
     return answer

@@ -5,17 +5,36 @@ from typing import Any
 
 import gradio as gr
 
-from semsim.attacks.security.advice import advice, try_outs
-from semsim.attacks.security.index import CIFAR, CNN3, Layer, security_index
-from semsim.errors import SemsimError
+from semsim.attacks.security.advice import TryOut, advice, described, signed, stated, try_outs
+from semsim.attacks.security.index import (
+    CIFAR,
+    CNN3,
+    Convolution,
+    FullyConnected,
+    Layer,
+    SecurityIndex,
+    Shape,
+    convolutions,
+    security_index,
+    square,
+)
+from semsim.errors import SemsimError, SettingsError
 from semsim.grid.apart import apart
 from semsim.reporting.export import svg
 from semsim.reporting.security_figure import leak_figure
-from semsim.ui import ScienceContext, audit_view, lab
-from semsim.ui.audit_form import COLUMNS, LARGEST, SIZE, layers_of, rows_of, shape_of
+from semsim.ui import ScienceContext, lab
 from semsim.ui.jobpanel import QUIETLY, alert_html
+from semsim.ui.markup import pieces
 
 _FIRST = 1
+_COLUMNS = ("kernel", "channels", "stride", "padding")
+_SIZE = ("channels", "height", "width")
+_CLASSES = 10
+_MOST = 12  # layers, and
+_LARGEST = 512  # any number: a page answers at once
+_WIDTH = 130.0  # mm, of the picture: legible on a phone and not huge on a wide screen
+_DRAWN = ("verdict", "figure", "layers", "tried")
+_HTML = pieces("audit.html")
 _LOOKING = '<p class="st-lead">Working out what this network hides from the attacker …</p>'
 _OWN = "own layers"
 _INTRO = (
@@ -41,7 +60,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     drawn = [trouble, verdict, figure, layers, tried, example]
 
     def choose(name: str) -> list[Any]:
-        rows = rows_of(_built_in(name)) if name != _OWN else gr.skip()
+        rows = gr.skip() if name == _OWN else rows_of(CNN3[int(name.rpartition(" ")[2])])
         return [rows, *([gr.skip()] * len(drawn) if name == _OWN else audited(CIFAR, rows))]
 
     def look(rows: Sequence[Sequence[Any]], *size: Any) -> list[Any]:
@@ -61,9 +80,6 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     return [(lambda: audited(CIFAR, rows_of(CNN3[_FIRST])), drawn)]
 
 
-_DRAWN = ("verdict", "figure", "layers", "tried")
-
-
 def audited(size: Sequence[Any], rows: Sequence[Sequence[Any]]) -> list[str]:
     """What is wrong, then verdict, picture, layers and try-outs as HTML, and no example yet."""
     try:
@@ -73,16 +89,12 @@ def audited(size: Sequence[Any], rows: Sequence[Sequence[Any]]) -> list[str]:
         return [alert_html(error), *[""] * (len(_DRAWN) + 1)]
     return [
         "",
-        audit_view.verdict_html(index, advice(index)),
-        svg(leak_figure(index, "this network"), live=True, width_mm=audit_view.WIDTH),
-        audit_view.layers_html(index),
-        audit_view.tried_html(index, try_outs(layers, shape)),
+        verdict_html(index, advice(index)),
+        svg(leak_figure(index, "this network"), live=True, width_mm=_WIDTH),
+        layers_html(index),
+        tried_html(index, try_outs(layers, shape)),
         "",
     ]
-
-
-def _built_in(name: str) -> tuple[Layer, ...]:
-    return CNN3[int(name.removeprefix("CNN3 variant "))]
 
 
 def _form() -> tuple[Any, ...]:
@@ -95,19 +107,19 @@ def _form() -> tuple[Any, ...]:
                 label=name.capitalize(),
                 precision=0,
                 minimum=1,
-                maximum=LARGEST,
+                maximum=_LARGEST,
                 min_width=90,
                 elem_id=f"audit-{name}",
             )
-            for name, value in zip(SIZE, CIFAR, strict=True)
+            for name, value in zip(_SIZE, CIFAR, strict=True)
         ]
     table = gr.Dataframe(
         value=rows_of(CNN3[_FIRST]),
-        headers=list(COLUMNS),
+        headers=list(_COLUMNS),
         datatype="number",
         type="array",
         row_count=2,
-        column_count=len(COLUMNS),
+        column_count=len(_COLUMNS),
         interactive=True,
         label="Convolutions, first to last; ten classes follow",
         elem_id="audit-table",
@@ -128,3 +140,93 @@ def _html(name: str, value: str = "") -> Any:
     return gr.HTML(
         value, elem_id=f"audit-{name}", elem_classes="aud", apply_default_css=False, padding=False
     )
+
+
+def verdict_html(index: SecurityIndex, words: Sequence[str]) -> str:
+    """What c(M) says in a sentence, then what it means."""
+    return _HTML.verdict(stated(index), words)
+
+
+def layers_html(index: SecurityIndex) -> str:
+    """c(M) layer by layer."""
+    header = ["Convolution", "n", "equations", "rank U", "hidden", "part of c(M)"]
+    rows = [
+        [
+            f"{layer.place}: {described(layer)}",
+            *(f"{count:,}" for count in (layer.unknowns, layer.equations)),
+            f"{layer.rank:,}" if layer.exact else f"≤ {layer.rank:,}",
+            f"{layer.hidden:,}",
+            signed(layer.contribution),
+        ]
+        for layer in index.layers
+    ]
+    return _HTML.layers(header, rows, index.features)
+
+
+def tried_html(index: SecurityIndex, tried: Sequence[TryOut]) -> str:
+    """What small changes would make of c(M)."""
+    if not tried:
+        return ""
+    rows = [
+        [f"convolution {one.place}: {one.change}", signed(one.value), f"{one.hidden:,}"]
+        for one in tried
+    ]
+    header = ["Change in", f"c(M), now {signed(index.value)}", "hidden of the image itself"]
+    return str(_HTML.table("What if a layer were changed?", "Changes", header, rows))
+
+
+def rows_of(layers: Sequence[Layer]) -> list[list[int]]:
+    """One row a convolution, in the order of `_COLUMNS`."""
+    return [_row(one) for one in convolutions(layers)]
+
+
+def layers_of(rows: Sequence[Sequence[Any]]) -> tuple[Layer, ...]:
+    """The layers that the table means, empty rows left out, with ten classes at the end.
+
+    Raises `SettingsError` that names the row and what is wrong with it.
+    """
+    filled = [
+        (number, row) for number, row in enumerate(rows, start=1) if any(map(_is_filled, row))
+    ]
+    if len(filled) > _MOST:
+        raise SettingsError(f"The table takes {_MOST} convolutions; got {len(filled)}.")
+    layers = [square(*(_whole(number, *cell) for cell in _cells(row))) for number, row in filled]
+    return (*layers, FullyConnected(outputs=_CLASSES))
+
+
+def shape_of(size: Sequence[Any]) -> Shape:
+    """(C, H, W) from the three numbers of `_SIZE`; `SettingsError` names the one that is wrong."""
+    channels, height, width = (
+        _number("Input", name, value, 1) for name, value in zip(_SIZE, size, strict=True)
+    )
+    return channels, height, width
+
+
+def _row(one: Convolution) -> list[int]:
+    return [one.kernel[0], one.channels, one.stride[0], one.padding[0]]
+
+
+def _cells(row: Sequence[Any]) -> list[tuple[str, Any]]:
+    return list(zip(_COLUMNS, row, strict=True))
+
+
+def _is_filled(value: Any) -> bool:
+    return value not in (None, "") and value == value
+
+
+def _whole(number: int, name: str, value: Any) -> int:
+    if name == "padding" and not _is_filled(value):
+        return 0
+    return _number(f"Row {number}", name, value, 0 if name == "padding" else 1)
+
+
+def _number(where: str, name: str, value: Any, low: int) -> int:
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        found = -1.0
+    if not found.is_integer() or not low <= found <= _LARGEST:
+        raise SettingsError(
+            f"{where}: {name} is a whole number from {low} to {_LARGEST}; got {value!r}."
+        )
+    return int(found)

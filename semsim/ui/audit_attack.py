@@ -15,12 +15,14 @@ from semsim.attacks.security.index import Layer, Shape, shapes_of
 from semsim.attacks.security.network import network_of
 from semsim.datasets.symbols import Symbols
 from semsim.errors import AttackFailedError, SettingsError
+from semsim.images import png_of, to_uint8
 from semsim.metrics import Resources
+from semsim.reporting.writing import png_address
 from semsim.scores.reference import names_rightly
 from semsim.targets.lenet import start_uniform
 from semsim.targets.model import TargetModel
 from semsim.types import GradientObservation, Reconstruction
-from semsim.ui.audit_view import example_html
+from semsim.ui.markup import pieces
 
 _MOST = 40_000  # values of any map: more would keep the page waiting
 _ATTACKS: dict[str, RGap | CopaPrior] = {"R-GAP": RGap(), "COPA-prior": CopaPrior()}
@@ -73,7 +75,8 @@ def attacked_example(layers: Sequence[Layer], input_shape: Shape) -> str:
         f"Weights drawn at random, Tanh between the layers. A grey picture has {_psnr(grey)}; an "
         "attack that does not beat it has found nothing."
     )
-    return example_html(pictures, " ".join(words))
+    shown = [(name, png_address(png_of(to_uint8(one)))) for name, one in pictures]
+    return str(pieces("audit.html").example(shown, " ".join(words)))
 
 
 def _recognised(shown: str, pictures: Sequence[tuple[str, Tensor]]) -> str:

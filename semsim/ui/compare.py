@@ -15,8 +15,7 @@ from semsim.errors import SemsimError
 from semsim.jobs import folders as jobs
 from semsim.ui import ScienceContext, compare_solid, compare_tabs, compare_view
 from semsim.ui.answers import said
-from semsim.ui.compare_asked import PAGE, TABS, Asked, asked_in, first_tab
-from semsim.ui.compare_data import USUAL_REFERENCE, Comparison, find_study, held, opened
+from semsim.ui.compare_data import REFERENCES, USUAL_REFERENCE, Comparison, find_study, held, opened
 from semsim.ui.compare_jobs import (
     make_files,
     missing_weights,
@@ -24,6 +23,7 @@ from semsim.ui.compare_jobs import (
     scoring_job,
     start_download,
 )
+from semsim.ui.compare_view import HTML, PAGE, TABS, Asked, asked_in, first_tab
 
 TITLE = "Compare"
 _SCRIPT = files_of("semsim.ui") / "static/compare.js"
@@ -49,7 +49,7 @@ def router(context: ScienceContext) -> APIRouter:
     routes = APIRouter(include_in_schema=False)
 
     def framed(request: Request) -> HTMLResponse:
-        drawn = compare_view.page(body(context, _of_request(context, request)))
+        drawn = HTML.page(body(context, _of_request(context, request)))
         return HTMLResponse(context.framed(TITLE, drawn))
 
     def part(request: Request, name: str) -> HTMLResponse:
@@ -76,39 +76,39 @@ def body(context: ScienceContext, asked: Asked) -> str:
     """
     study = find_study(context, asked.study)
     if study is None:
-        return compare_view.no_study()
+        return HTML.no_study()
     try:
         comparison, asked, why = _possible(context, study.id, asked)
         job = scoring_job(context, comparison)
     except SemsimError as error:
-        return compare_view.trouble(str(error))
+        return HTML.trouble(str(error))
     status = why + compare_view.scoring(job)
     if not comparison.n_votes and not comparison.has_ranking:
-        return compare_view.no_votes(comparison, status)
+        return HTML.no_votes(comparison.study.name, status)
     shown, asked = _answered(context, comparison, asked)
     if not shown.analysis.specs:
         return compare_view.head(comparison) + compare_view.no_scores(comparison, job)
-    old = "" if shown is comparison else compare_view.old_answer(comparison, shown)
+    names = (REFERENCES[one.view.reference] for one in (comparison, shown))
+    old = "" if shown is comparison else HTML.old_answer(*names)
     drawn = panel(context, shown, asked)
-    return compare_view.head(comparison) + status + old + compare_view.panel_place(drawn)
+    return compare_view.head(comparison) + status + old + HTML.panel_place(drawn)
 
 
 def panel(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     """The tabs, and what the chosen one shows."""
     tab = asked.tab if asked.tab in TABS else first_tab(comparison)
-    return compare_view.tabs(asked, tab) + _PANELS[tab](context, comparison, asked)
+    return HTML.tabs(asked, tab, TABS.items()) + _PANELS[tab](context, comparison, asked)
 
 
 def _possible(
     context: ScienceContext, study_id: str, asked: Asked
 ) -> tuple[Comparison, Asked, str]:
     """What is asked for; by the clean original, and why, where the other cannot be had."""
-    found = opened(context, study_id, asked.rule, asked.reference, asked.originals)
+    found = opened(context, asked.view(study_id))
     if found.view.reference == USUAL_REFERENCE or found.knows_attacked:
         return found, asked, ""
     asked = replace(asked, reference=USUAL_REFERENCE)
-    found = opened(context, study_id, asked.rule, asked.reference, asked.originals)
-    return found, asked, compare_view.not_recorded()
+    return opened(context, asked.view(study_id)), asked, compare_view.not_recorded()
 
 
 def _answered(
@@ -117,15 +117,14 @@ def _answered(
     """The comparison; until it is scored against its reference, the one by the clean original."""
     if comparison.analysis.specs or comparison.view.reference == USUAL_REFERENCE:
         return comparison, asked
-    view = comparison.view
-    clean = held(context, view.study, view.rule, USUAL_REFERENCE, view.unseen_by)
+    clean = held(context, replace(comparison.view, reference=USUAL_REFERENCE))
     found = clean if clean.analysis.specs else comparison
     return found, replace(asked, reference=found.view.reference)
 
 
 def _of_request(context: ScienceContext, request: Request) -> Asked:
     asked = asked_in(request.query_params)
-    return asked if asked.study else Asked(**{**vars(asked), "study": context.in_hand(request)})
+    return asked if asked.study else replace(asked, study=context.in_hand(request))
 
 
 def _part(context: ScienceContext, asked: Asked, name: str) -> str:
@@ -133,7 +132,7 @@ def _part(context: ScienceContext, asked: Asked, name: str) -> str:
         return body(context, asked)
     study = find_study(context, asked.study)
     if study is None:
-        return compare_view.no_study()
+        return HTML.no_study()
     if name == "scoring":
         return compare_view.scoring(newest_scoring(context, study.id))
     if name == "weights":
@@ -144,13 +143,12 @@ def _part(context: ScienceContext, asked: Asked, name: str) -> str:
             return _PARTS[name](context, comparison, asked)
         return panel(context, comparison, asked)
     except SemsimError as error:
-        return compare_view.trouble(str(error))
+        return HTML.trouble(str(error))
 
 
 def _held(context: ScienceContext, study: str, asked: Asked) -> tuple[Comparison, Asked]:
     """What the page shows of a study."""
-    comparison = held(context, study, asked.rule, asked.reference, asked.originals)
-    return _answered(context, comparison, asked)
+    return _answered(context, held(context, asked.view(study)), asked)
 
 
 def _done(context: ScienceContext, asked: Asked, name: str, job_id: str, weights: str) -> str:

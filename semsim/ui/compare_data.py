@@ -172,31 +172,20 @@ def find_study(context: ScienceContext, wanted: str | None) -> StudyChoice | Non
     return studies[0] if studies else None
 
 
-def opened(
-    context: ScienceContext,
-    study_id: str,
-    rule: str | None = None,
-    reference: str | None = None,
-    unseen_by: str = "",
-) -> Comparison:
-    """The comparison of a study by its id as votes and scores are now, all read once.
+def opened(context: ScienceContext, asked: View) -> Comparison:
+    """The comparison of a study as votes and scores are now, all read once.
 
-    rule: None for the one its protocol fixed. reference: None for the clean original. unseen_by: as
-    `semsim.comparison.compared.compared` says. Raises `DataError` for a study, or a reference, that
-    there is not, or tables that do not fit together.
+    asked: its rule "" for the one that the study's protocol fixed, its reference "" for the clean
+    original. Raises `DataError` for a study, or a reference, that there is not, or tables that do
+    not fit together.
     """
-    study = _exactly(context, study_id)
-    reference = reference or USUAL_REFERENCE
-    if reference not in REFERENCES:
-        raise DataError(f"No reference is called {reference!r}. Known: {', '.join(REFERENCES)}.")
+    study = _exactly(context, asked.study)
+    view = _settled(asked, study)
+    if view.reference not in REFERENCES:
+        known = ", ".join(REFERENCES)
+        raise DataError(f"No reference is called {view.reference!r}. Known: {known}.")
     with _reading:
-        tables = _tables(context, study)
-        view = View(
-            study=study_id,
-            rule=rule or study.headline,
-            reference=reference,
-            unseen_by=unseen_by,
-        )
+        tables = joined(_collected(context, study), context.data, study.id)
         version = _version(context, tables)
         found = context.kept.pop(view, None)
         if found is None or (found.version, found.study) != (version, study):
@@ -205,6 +194,11 @@ def opened(
         context.kept[view] = found
         _forget(context.kept)
         return found
+
+
+def _settled(asked: View, study: StudyChoice) -> View:
+    reference = asked.reference or USUAL_REFERENCE
+    return replace(asked, rule=asked.rule or study.headline, reference=reference)
 
 
 def _forget(kept: dict[Any, Any]) -> None:
@@ -216,34 +210,15 @@ def _forget(kept: dict[Any, Any]) -> None:
         del kept[old]
 
 
-def fresh(context: ScienceContext, view: View) -> Comparison:
-    """The comparison as votes and scores are now."""
-    return opened(context, view.study, view.rule, view.reference, view.unseen_by)
-
-
-def held(
-    context: ScienceContext,
-    study_id: str,
-    rule: str | None = None,
-    reference: str | None = None,
-    unseen_by: str = "",
-) -> Comparison:
+def held(context: ScienceContext, asked: View) -> Comparison:
     """The comparison as it was last shown; `opened` now if it never was."""
     shown = [
-        one
+        one.study
         for view, one in [*context.kept.items()]
-        if isinstance(view, View) and view.study == study_id
+        if isinstance(view, View) and view.study == asked.study
     ]
-    if not shown:
-        return opened(context, study_id, rule, reference, unseen_by)
-    last: Comparison = shown[-1]
-    view = View(
-        study=study_id,
-        rule=rule or last.study.headline,
-        reference=reference or USUAL_REFERENCE,
-        unseen_by=unseen_by,
-    )
-    return context.kept.get(view) or fresh(context, view)
+    found = context.kept.get(_settled(asked, shown[-1])) if shown else None
+    return found or opened(context, asked)
 
 
 def _exactly(context: ScienceContext, study_id: str) -> StudyChoice:
@@ -251,10 +226,6 @@ def _exactly(context: ScienceContext, study_id: str) -> StudyChoice:
         if study.id == study_id:
             return study
     raise DataError("This study is gone. Load the page again.")
-
-
-def _tables(context: ScienceContext, study: StudyChoice) -> StudyTables:
-    return joined(_collected(context, study), context.data, study.id)
 
 
 def _collected(context: ScienceContext, study: StudyChoice) -> StudyTables:

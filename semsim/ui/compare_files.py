@@ -1,17 +1,19 @@
 """Downloads of the Compare page: each figure and table in every form, and what jobs have made."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query
-from fastapi.responses import FileResponse, PlainTextResponse, Response
+from fastapi.responses import FileResponse, Response
 
-from semsim.errors import JobError, SemsimError, UnknownNameError
+from semsim.errors import JobError, UnknownNameError
 from semsim.jobs import folders as jobs
 from semsim.reporting import canvas, figures, tables, writing
 from semsim.reporting.export import png, svg
 from semsim.ui import ScienceContext
+from semsim.ui.answers import worded
 from semsim.ui.compare_data import Comparison, View, held
 from semsim.ui.compare_jobs import made_file
 from semsim.ui.markup import rooted
@@ -51,32 +53,29 @@ def router(context: ScienceContext) -> APIRouter:
     routes = APIRouter()
 
     @routes.get(FOLDER + "/{name}.{ending}")
+    @worded
     def file(
         name: str,
         ending: str,
         study: Annotated[list[str], Query()],
-        rule: str | None = None,
-        reference: str | None = None,
+        rule: str = "",
+        reference: str = "",
         unseen_by: str = "",
         metric: str | None = None,
     ) -> Response:
-        try:
-            found = [held(context, one, rule, reference, unseen_by) for one in study]
-            kind, content = _content(found, name, ending, metric)
-        except SemsimError as error:
-            return PlainTextResponse(str(error), status_code=404)
+        view = View(study="", rule=rule, reference=reference, unseen_by=unseen_by)
+        found = [held(context, replace(view, study=one)) for one in study]
+        kind, content = _content(found, name, ending, metric)
         stem = f"{name}-{canvas.safe_name(metric)}" if metric else name
         shown = f'attachment; filename="{stem}.{ending}"'
         return Response(content, media_type=kind, headers={"Content-Disposition": shown})
 
     @routes.get(FOLDER + "/made/{job}/{name}")
+    @worded
     def made(job: str, name: str) -> Response:
-        try:
-            found = jobs.open_job(context.data / "jobs", job)
-            if made_file(found) != name:
-                raise JobError(f"There is no {name}. Ask for it on Compare.")
-        except SemsimError as error:
-            return PlainTextResponse(str(error), status_code=404)
+        found = jobs.open_job(context.data / "jobs", job)
+        if made_file(found) != name:
+            raise JobError(f"There is no {name}. Ask for it on Compare.")
         return FileResponse(found.folder / name, filename=name)
 
     return routes

@@ -1,8 +1,8 @@
 """The tab "How solid" of Compare: what the answer depends on, one question at a time."""
 
 import math
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,25 +16,11 @@ from semsim.reporting.inline import Mark, axis_of, line
 from semsim.reporting.notation import interval, number, p_value, reason
 from semsim.reporting.writing import html
 from semsim.ui import ScienceContext
-from semsim.ui.compare_asked import Asked
-from semsim.ui.compare_data import REFERENCES, Comparison, held, opened, studies_of
-from semsim.ui.compare_view import HTML, not_recorded
+from semsim.ui.compare_data import REFERENCES, Comparison, View, held, opened, studies_of
+from semsim.ui.compare_view import HTML, Asked, not_recorded
 from semsim.words import counted, listed
 
 _SLACK = 1e-9  # between values of ρ that are one but for rounding
-
-
-@dataclass(frozen=True, kw_only=True)
-class Grid:
-    """A small table: heads, and rows of cells that are texts, or drawings with their text.
-
-    said: what it answers, in a sentence. marked: the column that is the one of the page.
-    """
-
-    said: str
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str | tuple[str, str]]]
-    marked: int | None = None
 
 
 def solid(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
@@ -42,7 +28,7 @@ def solid(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     shown = asked.shown if asked.shown in _VIEWS else "rules"
     questions = [(name, title) for name, (title, _) in _VIEWS.items()]
     drawn = _VIEWS[shown][1](context, comparison, asked)
-    return str(HTML.solid(asked, questions, shown, drawn))
+    return HTML.solid(asked, questions, shown, drawn)
 
 
 def _rules(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
@@ -64,16 +50,15 @@ def _reference(context: ScienceContext, comparison: Comparison, asked: Asked) ->
         return not_recorded()
     columns: dict[str, pd.Series] = {}
     for reference in ("clean", "attacked"):
-        view = comparison.view
         try:
             # As it was shown; worked out here where it never was.
-            found = held(context, view.study, view.rule, reference, view.unseen_by)
+            found = held(context, replace(comparison.view, reference=reference))
         except SemsimError as error:
-            return str(HTML.note(str(error)))
+            return HTML.note(str(error))
         rho = found.analysis.agreement.set_index("metric")["rho"]
         columns[reference] = rho.rename(lambda name: name.removesuffix("@attacked"))
         if rho.empty:
-            return str(HTML.no_reference(asked, REFERENCES[reference], reference))
+            return HTML.no_reference(asked, REFERENCES[reference], reference)
     table = pd.DataFrame(columns).sort_values("clean", ascending=False)
     names = {name: REFERENCES[name] for name in columns}
     said = same_best(
@@ -92,7 +77,7 @@ def _influence(context: ScienceContext, comparison: Comparison, asked: Asked) ->
     analysis = comparison.analysis
     table = analysis.agreement.dropna(subset=["loo_rho_min"])
     if table.empty:
-        return str(HTML.note("To leave one model out takes at least four that are ranked."))
+        return HTML.note("To leave one model out takes at least four that are ranked.")
     left = analysis.backbones.pivot(index="metric", columns="left_out", values="rho")
     axis = _tight(table["loo_rho_min"].min(), table["loo_rho_max"].max())
     rows = []
@@ -111,9 +96,7 @@ def _influence(context: ScienceContext, comparison: Comparison, asked: Asked) ->
         )
     heads = ["Metric", _axis_words(axis), "one left out", "least without"]
     heads += [f"without {name}" for name in left]
-    return str(
-        HTML.numbers(Grid(said=without_one(_first(analysis, table)), heads=heads, rows=rows))
-    )
+    return HTML.numbers(without_one(_first(analysis, table)), heads, rows)
 
 
 def without_one(row: pd.Series) -> str:
@@ -151,7 +134,7 @@ def _differences(context: ScienceContext, comparison: Comparison, asked: Asked) 
     """The chosen metric against each other one."""
     analysis, spec = comparison.analysis, comparison.spec(asked.metric)
     if spec is None:
-        return str(HTML.note("No metric has scores yet."))
+        return HTML.note("No metric has scores yet.")
     table = analysis.differences
     own = table[(table["metric_a"] == spec.name) | (table["metric_b"] == spec.name)]
     rows = []
@@ -173,7 +156,7 @@ def _differences(context: ScienceContext, comparison: Comparison, asked: Asked) 
     others = counted(len(own), "other metric")
     said = f"{spec.title} differs from {sure} of {others} (p after Holm below 0.05)."
     heads = [f"{spec.title} against", "difference of ρ", "95 %", "p", "p after Holm"]
-    return str(HTML.numbers(Grid(said=said, heads=heads, rows=rows)))
+    return HTML.numbers(said, heads, rows)
 
 
 def _images(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
@@ -182,7 +165,7 @@ def _images(context: ScienceContext, comparison: Comparison, asked: Asked) -> st
     pooled = table[table["scope"] == "pooled"].sort_values("auc", ascending=False)
     if pooled.empty or pooled["auc"].isna().all():
         why = [reason(why) for why in table["undefined"] if reason(why)]
-        return str(HTML.note(why[0] if why else "No metric gives a value to a single picture."))
+        return HTML.note(why[0] if why else "No metric gives a value to a single picture.")
     scopes = list(dict.fromkeys(table["scope"]))
     by_scope = table.pivot(index="metric", columns="scope", values="auc")
     axis = (0.0, 1.0) if (pooled[["auc", "low"]] < 0.5).any(axis=None) else (0.5, 1.0)
@@ -202,11 +185,7 @@ def _images(context: ScienceContext, comparison: Comparison, asked: Asked) -> st
         f"{best['title']} tells which is which in {share:.0%} of pairs; a coin does in 50%."
         f"{tables.scale_note(table)}"
     )
-    return str(
-        HTML.numbers(
-            Grid(said=said, heads=["Metric", _axis_words(axis, "AUC"), *scopes], rows=rows)
-        )
-    )
+    return HTML.numbers(said, ["Metric", _axis_words(axis, "AUC"), *scopes], rows)
 
 
 def _matrix(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
@@ -219,7 +198,7 @@ def _matrix(context: ScienceContext, comparison: Comparison, asked: Asked) -> st
         for row in zip(values, shades, strict=True)
     ]
     lines = list(zip(matrix.index, cells, strict=True))
-    return str(HTML.matrix(list(matrix.columns), lines))
+    return HTML.matrix(list(matrix.columns), lines)
 
 
 def _several(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
@@ -227,13 +206,13 @@ def _several(context: ScienceContext, comparison: Comparison, asked: Asked) -> s
     studies = studies_of(context)
     known = [study.id for study in studies]
     wanted = [one for one in asked.several.split() if one in known] or [comparison.study.id]
-    reference = comparison.view.reference
-    found = [opened(context, study, reference=reference) for study in wanted]
+    view = View(study="", rule="", reference=comparison.view.reference)
+    found = [opened(context, replace(view, study=study)) for study in wanted]
     bare = [one.study.name for one in found if not one.analysis.specs]
     ranked = [one.analysis for one in found if one.analysis.specs]
     table = html(tables.table1(ranked)) if ranked else ""
     options = [(study.id, study.label, study.id in wanted) for study in studies]
-    return str(HTML.several(asked, options, table, bare, comparison.study.id))
+    return HTML.several(asked, options, table, bare, comparison.study.id)
 
 
 _VIEWS: dict[str, tuple[str, Callable[[ScienceContext, Comparison, Asked], str]]] = {
@@ -257,9 +236,7 @@ def _numbers(table: pd.DataFrame, comparison: Comparison, said: str, marked: str
         rows.append([titles.get(str(name), str(name)), *drawn])
     columns = [str(column) for column in table]
     at = columns.index(marked) + 1 if marked in columns else None
-    return str(
-        HTML.numbers(Grid(said=said, heads=["ρ of each metric", *columns], rows=rows, marked=at))
-    )
+    return HTML.numbers(said, ["ρ of each metric", *columns], rows, at)
 
 
 def same_best(

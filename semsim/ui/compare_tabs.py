@@ -21,19 +21,23 @@ from semsim.reporting.inline import Mark, Point, axis_of, line, plane, words_of_
 from semsim.reporting.methods import SIMULATED, warnings
 from semsim.reporting.model_figures import agreement_words, closer, heading, heading_in_words
 from semsim.reporting.notation import number, rank_text, reason, target_text
+from semsim.reporting.ranked_figure import most_divided, ranked_rows
 from semsim.ui import ScienceContext
-from semsim.ui.compare_asked import Asked
 from semsim.ui.compare_data import Comparison, is_import, model_choices, rows_of_model
 from semsim.ui.compare_files import address, made_address
 from semsim.ui.compare_jobs import made_file, made_job, missing_weights
-from semsim.ui.compare_originals import originals
-from semsim.ui.compare_view import HTML, image_source, job_facts, unavailable, weights
+from semsim.ui.compare_view import HTML, Asked, image_source, job_facts, unavailable, weights
 from semsim.words import counted
 
 _PAGE = 12  # pictures of a list on one page
 _MOST_POINTS = 2000  # drawn in a browser; more take long and hide each other
 _JITTER = 0.035  # of the share of votes, so that equal answers do not hide each other
 WAYS = {PEOPLE_ONLY: "missed", METRIC_ONLY: "alarms"}
+_ORIGINALS = 6  # on one page
+_MOST_PLACES = 96  # reconstructions of them: more would take more than a screen and a half
+_SIGNS = {"recognised": "✓", "not recognised": "✗", "undecided": "?"}
+_SIDES = {"recognised": "leaked", "not recognised": "private", "undecided": "open"}
+_NO_PICTURES = "The pictures of this study are not at hand, only its numbers."
 _SHOWN = {
     "models": "Models",
     "ranks": "Ranks",
@@ -73,8 +77,8 @@ def answer(context: ScienceContext, comparison: Comparison, asked: Asked) -> str
     found = replace(found, beside=(*_of_which_originals(comparison), *found.beside))
     notes = [text for text in warnings(analysis, comparison.origin) if text != SIMULATED]
     name = "" if chosen is None else chosen.name
-    return str(
-        HTML.answer(found, notes, rows, limit, axis, asked, name, side(context, comparison, asked))
+    return HTML.answer(
+        found, notes, rows, limit, axis, asked, name, side(context, comparison, asked)
     )
 
 
@@ -122,28 +126,24 @@ def side(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
         return ""
     drawn = _models_plane(comparison, spec, "")
     said = remarks_of(comparison.analysis, spec)
-    return str(
-        HTML.side(spec.title, agreement_words(comparison.analysis, spec), drawn, said, asked)
-    )
+    return HTML.side(spec.title, agreement_words(comparison.analysis, spec), drawn, said, asked)
 
 
 def disagreements(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     """Pictures that a metric and people judge most differently."""
-    return str(HTML.disagreements(grid(context, comparison, asked)))
+    return HTML.disagreements(grid(context, comparison, asked))
 
 
 def grid(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     """The filters, and the pictures they leave."""
     if not comparison.n_votes:
-        return str(
-            HTML.note("This study has labels and no votes; disagreements are told of votes.")
-        )
+        return HTML.note("This study has labels and no votes; disagreements are told of votes.")
     specs = [spec for spec in _ranked(comparison) if spec.per_image]
     spec = _chosen(specs, asked.metric)
     if spec is None:
-        return str(HTML.note("No metric gives a value to a single picture."))
+        return HTML.note("No metric gives a value to a single picture.")
     if not comparison.has_images:
-        return str(HTML.note("The pictures of this study are not at hand, only its numbers."))
+        return HTML.note(_NO_PICTURES)
     ways = differing(comparison.analysis, spec)
     counts = {WAYS[way]: len(rows) for way, rows in ways.items()}
     way = asked.way if asked.way in counts else max(counts, key=lambda one: (counts[one] > 0, one))
@@ -154,25 +154,19 @@ def grid(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     if model:
         own = rows_of_model(comparison.images, model).index
         rows, judged = (some[some["row"].isin(own)] for some in (rows, judged))
-    start = min(asked.start, max(0, len(rows) - 1) // _PAGE * _PAGE)
-    found = entries(comparison.analysis, rows.iloc[start : start + _PAGE])
+    pages = _pages(asked.start, len(rows))
+    found = entries(comparison.analysis, rows.iloc[pages["start"] :][:_PAGE])
     cards = [
-        _card(
-            comparison,
-            entry.row,
-            [_on_card(spec, _standing(spec, entry, rows))],
-        )
+        _card(comparison, entry.row, [_on_card(spec, _standing(spec, entry, rows))])
         for entry in found
     ]
-    return str(
-        HTML.grid(
-            cards,
-            asked,
-            {"spec": spec, "specs": specs, "way": way, "counts": counts},
-            {"models": models, "model": model},
-            {"start": start, "total": len(rows), "step": _PAGE, "judged": len(judged)},
-            comparison.voters,
-        )
+    return HTML.grid(
+        cards,
+        asked,
+        {"spec": spec, "specs": specs, "way": way, "counts": counts},
+        {"models": models, "model": model},
+        {**pages, "judged": len(judged)},
+        comparison.voters,
     )
 
 
@@ -193,7 +187,7 @@ def pair(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     """One reconstruction, large, with what every metric says of it."""
     images = comparison.images
     if not asked.row.isdecimal() or int(asked.row) >= len(images):
-        return str(HTML.note("This picture is gone. Load the page again."))
+        return HTML.note("This picture is gone. Load the page again.")
     row = int(asked.row)
     values = [
         (heading_in_words(spec), number(comparison.analysis.evidence.scores[spec.name][row]))
@@ -202,39 +196,39 @@ def pair(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     ]
     image = images.iloc[row]
     facts = [("target", target_text(image)), ("picture", str(image["image_id"]))]
-    return str(HTML.pair(_card(comparison, row, facts), values))
+    return HTML.pair(_card(comparison, row, facts), values)
 
 
 def one_metric(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     """A metric's models, ranks, single images or originals, and pictures of the chosen model."""
     spec = comparison.spec(asked.metric)
     if spec is None:
-        return str(HTML.note("No metric has scores yet."))
+        return HTML.note("No metric has scores yet.")
     shown = asked.shown if asked.shown in _SHOWN else "models"
     if shown == "ranks":
         drawn = _ranks(comparison, spec)
     elif shown == "images":
         drawn = _images_plane(comparison, spec)
     elif shown == "originals":
-        drawn = originals(comparison, spec, asked.start)
+        drawn = _originals(comparison, spec, asked.start)
     else:
         drawn = _models_plane(comparison, spec, _model_of(comparison, asked))
     words = agreement_words(comparison.analysis, spec)
     specs = _ranked(comparison)
     beside = "" if shown == "originals" else pictures(context, comparison, asked)
-    return str(HTML.one_metric(asked, spec, specs, shown, _SHOWN.items(), words, drawn, beside))
+    return HTML.one_metric(asked, spec, specs, shown, _SHOWN.items(), words, drawn, beside)
 
 
 def pictures(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     """The pictures of the chosen model, or of the image that was pressed, page by page."""
     spec = comparison.spec(asked.metric)
     if not comparison.has_images:
-        return str(HTML.note("The pictures of this study are not at hand, only its numbers."))
+        return HTML.note(_NO_PICTURES)
     models = model_choices(comparison.analysis)
     model = _model_of(comparison, asked)
     rows = rows_of_model(comparison.images, model).sort_values("image_id")
-    start = min(asked.start, max(0, len(rows) - 1) // _PAGE * _PAGE)
-    here = rows.iloc[start : start + _PAGE]
+    pages = _pages(asked.start, len(rows))
+    here = rows.iloc[pages["start"] :][:_PAGE]
     per_image = spec is not None and spec.per_image
     cards = []
     for row in here.index:
@@ -244,8 +238,7 @@ def pictures(context: ScienceContext, comparison: Comparison, asked: Asked) -> s
             facts.append(_on_card(spec, number(value)))
         cards.append(_card(comparison, int(row), facts, model_named=False))
     target = target_text(rows.iloc[0]) if len(rows) else ""
-    pages = {"start": start, "total": len(rows), "step": _PAGE}
-    return str(HTML.pictures(cards, asked, models, model, target, pages))
+    return HTML.pictures(cards, asked, models, model, target, pages)
 
 
 def files(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
@@ -264,7 +257,7 @@ def files(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     made_here = made(context, comparison, asked)
     fetch = weights(context, missing_weights(context))
     own = "" if is_import(asked.study) else asked.study  # scores are added to studies alone
-    return str(HTML.files(made_here, drawn, printed, unavailable(comparison), fetch, own))
+    return HTML.files(made_here, drawn, printed, unavailable(comparison), fetch, own)
 
 
 _DRAWN = ("png", "svg", "csv")  # what a figure can be had as
@@ -280,7 +273,7 @@ def made(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
         where = made_address(job.id, name) if job is not None and name else ""
         found.append({"what": what, "title": title, "words": words, "job": facts, "address": where})
     live = any(one["job"] and one["job"]["live"] for one in found)
-    return str(HTML.made(found, live))
+    return HTML.made(found, live)
 
 
 _MADE = {
@@ -321,7 +314,7 @@ def _models_plane(comparison: Comparison, spec: MetricSpec, model: str) -> str:
 def _images_plane(comparison: Comparison, spec: MetricSpec) -> str:
     """A point a reconstruction with votes and a finite value, moved a little along the share."""
     if not spec.per_image:
-        return str(HTML.note(f"{spec.title} judges whole sets, not single pictures."))
+        return HTML.note(f"{spec.title} judges whole sets, not single pictures.")
     images = comparison.images
     values = comparison.analysis.evidence.scores[spec.name]
     rows = np.flatnonzero(images["share"].notna().to_numpy() & np.isfinite(values))
@@ -341,13 +334,13 @@ def _images_plane(comparison: Comparison, spec: MetricSpec) -> str:
         for row, by in zip(rows, moved, strict=True)
     ]
     if not points:
-        return str(HTML.note("No reconstruction has both votes and a score yet."))
+        return HTML.note("No reconstruction has both votes and a score yet.")
     words = comparison.analysis.evidence.response_words
     title = f"Single images by {comparison.voters} and {spec.title}"
     drawn = plane(points, heading(spec), words, title, True)
     total = int((images["share"].notna().to_numpy() & np.isfinite(values)).sum())
     left = f"{len(rows):,} of {total:,} pictures, drawn at random." if total > len(rows) else ""
-    return drawn + (str(HTML.note(left)) if left else "")
+    return f"{drawn}{HTML.note(left)}" if left else drawn
 
 
 def _ranks(comparison: Comparison, spec: MetricSpec) -> str:
@@ -371,7 +364,47 @@ def _ranks(comparison: Comparison, spec: MetricSpec) -> str:
                 "metric": rank_text(math.nan if own is None else own["rank"]),
             }
         )
-    return str(HTML.ranks(rows, spec.title, int(axis[1]), comparison.voters))
+    return HTML.ranks(rows, spec.title, int(axis[1]), comparison.voters)
+
+
+def _originals(comparison: Comparison, spec: MetricSpec, start: int) -> str:
+    """The originals people are most divided about first, some on a page from number `start` on."""
+    if not spec.per_image:
+        return HTML.note(f"{spec.title} judges whole sets, not single pictures.")
+    if not comparison.has_images:
+        return HTML.note(_NO_PICTURES)
+    rows = ranked_rows(comparison.analysis, spec)
+    order = most_divided(rows, rows["original"].nunique())
+    longest = max(rows["original"].value_counts(), default=1)
+    pages = _pages(start, len(order), max(1, min(_ORIGINALS, _MOST_PLACES // longest)))
+    shown = order[pages["start"] :][: pages["step"]]
+    lines = [_ranked_line(comparison, rows[rows["original"] == name]) for name in shown]
+    return HTML.originals(lines, heading(spec), pages, comparison.voters)
+
+
+def _pages(start: int, total: int, step: int = _PAGE) -> dict[str, int]:
+    """Where a page of a list begins, the last one at most, how long the list is and a page."""
+    return {"start": min(start, max(0, total - 1) // step * step), "total": total, "step": step}
+
+
+def _ranked_line(comparison: Comparison, part: pd.DataFrame) -> dict[str, Any]:
+    """An original and its reconstructions, as the template has them."""
+    images = comparison.images
+    first = images.iloc[int(part["row"].iloc[0])]
+    places = [
+        {
+            "row": int(row["row"]),
+            "model": str(row["model"]),
+            "address": image_source(images["reconstruction"].iloc[int(row["row"])]),
+            "value": number(row["value"], 3),
+            "mark": row["mark"],
+            "sign": _SIGNS[row["mark"]],
+            "side": "open" if comparison.study.simulated else _SIDES[row["mark"]],
+        }
+        for row in part.to_dict("records")
+    ]
+    address = image_source(first["original"])
+    return {"title": str(first["class_name"]), "address": address, "places": places}
 
 
 def _card(

@@ -1,51 +1,97 @@
-"""The frame of the page Compare as HTML: its head, its tabs, and what it says while it has none."""
+"""The frame of the page Compare: what its address asks for, its head, what it says first."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from semsim.analysis.human import rules_of, title_of
 from semsim.comparison.seen_originals import ALL
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
+from semsim.reporting.gallery import disagreements
 from semsim.reporting.writing import png_address
 from semsim.ui import ScienceContext, jobpanel
-from semsim.ui.compare_asked import TABS, Asked
-from semsim.ui.compare_data import REFERENCES, Comparison
+from semsim.ui.compare_data import REFERENCES, Comparison, View
 from semsim.ui.compare_jobs import live_download
-from semsim.ui.markup import pieces
+from semsim.ui.markup import pieces, rooted
 from semsim.weights import WeightFile
 
 HTML = pieces("compare.html")
+PAGE = "/studio/compare"
+TABS = {
+    "answer": "Answer",
+    "disagreements": "Disagreements",
+    "metric": "One metric",
+    "solid": "How solid",
+    "files": "Files",
+}
 _NOT_RECORDED = (
     "No set of this study records what was attacked, so everything is measured against the clean "
     "original."
 )
 
 
-def page(content: str) -> str:
-    """The page: its heading, its content, and the place for a pair that is looked at closely."""
-    return str(HTML.page(content))
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The address of a view, each part "" where it leaves the choice to the page.
+
+    originals: which count, as `semsim.comparison.compared.compared` says. way: which disagreements.
+    model: key of a model. shown: what a tab shows of several things.
+    row: of an image. at: where a list begins. several: ids of studies with a space between.
+    """
+
+    study: str = ""
+    tab: str = ""
+    rule: str = ""
+    reference: str = ""
+    originals: str = ""
+    metric: str = ""
+    way: str = ""
+    model: str = ""
+    shown: str = ""
+    row: str = ""
+    at: str = ""
+    several: str = ""
+
+    @property
+    def start(self) -> int:
+        return int(self.at) if self.at.isdecimal() else 0
+
+    def view(self, study: str) -> View:
+        """How a study is looked at."""
+        return View(study=study, rule=self.rule, reference=self.reference, unseen_by=self.originals)
+
+    def to(self, **changes: Any) -> str:
+        """The address of this view with other choices."""
+        values = {**vars(self), **{name: str(value) for name, value in changes.items()}}
+        given = {name: value for name, value in values.items() if value}
+        return rooted(f"{PAGE}?{urlencode(given)}")
 
 
-def trouble(words: str) -> str:
-    """What went wrong, and nothing else."""
-    return str(HTML.trouble(words))
+def asked_in(query: Mapping[str, str]) -> Asked:
+    """What the query of an address asks for; what it does not know is left out."""
+    names = {field.name for field in fields(Asked)}
+    return Asked(**{name: value for name, value in query.items() if name in names})
+
+
+def first_tab(comparison: Comparison) -> str:
+    """Return the tab that opens first: the answer, or, without one, pictures that differ."""
+    analysis = comparison.analysis
+    if not comparison.n_votes:  # but labels, of which no disagreement is told
+        return "answer"
+    if analysis.agreement["rho"].notna().any():
+        return "answer"
+    # With few votes, or on originals that a SemSim has not seen, there can be none either.
+    each = (disagreements(analysis, spec) for spec in analysis.specs if spec.per_image)
+    some = any(len(rows) for ways in each for rows in ways.values())
+    return "disagreements" if some else "answer"
 
 
 def not_recorded() -> str:
     """Why there is nothing to measure against but clean originals."""
-    return str(HTML.note(_NOT_RECORDED))
-
-
-def no_study() -> str:
-    """That there is nothing to compare, and where to make it."""
-    return str(HTML.no_study())
-
-
-def no_votes(comparison: Comparison, status: str) -> str:
-    """That nobody has voted, with the way to change that."""
-    return str(HTML.no_votes(comparison.study.name, status))
+    return HTML.note(_NOT_RECORDED)
 
 
 def no_scores(comparison: Comparison, job: Job | None) -> str:
@@ -53,19 +99,13 @@ def no_scores(comparison: Comparison, job: Job | None) -> str:
     names = {name for _, name in comparison.book.missing}
     titles = [spec.title for spec in comparison.specs if spec.name in names]
     n_models = len(comparison.analysis.models)
-    return str(HTML.no_scores(titles, n_models, scoring(job), unavailable(comparison)))
-
-
-def old_answer(comparison: Comparison, shown: Comparison) -> str:
-    """That nothing is scored against the chosen reference yet, and against which the rest is."""
-    names = (REFERENCES[one.view.reference] for one in (comparison, shown))
-    return str(HTML.old_answer(*names))
+    return HTML.no_scores(titles, n_models, scoring(job), unavailable(comparison))
 
 
 def scoring(job: Job | None) -> str:
     """The thin bar of the job that scores a study; nothing where none runs or none failed."""
     done = job is None or jobs.state(job) is JobState.DONE
-    return str(HTML.scoring(None if done else job_facts(job, jobpanel.RESUMES)))
+    return HTML.scoring(None if done else job_facts(job, jobpanel.RESUMES))
 
 
 def job_facts(job: Job | None, resumes: str = "") -> dict[str, Any]:
@@ -103,7 +143,7 @@ def head(comparison: Comparison) -> str:
     offered = {*REFERENCES} if comparison.knows_attacked else {"clean", view.reference}
     against = [(name, words) for name, words in REFERENCES.items() if name in offered]
     study = comparison.study.id
-    return str(HTML.head(study, chosen, rules, against, originals, simulated, departs))
+    return HTML.head(study, chosen, rules, against, originals, simulated, departs)
 
 
 def _originals(comparison: Comparison) -> list[tuple[str, str]]:
@@ -116,16 +156,6 @@ def _originals(comparison: Comparison) -> list[tuple[str, str]]:
     if len(left) == 1 and n:
         left = []  # the same
     return [*held_out, (ALL, f"all {every}, also what a SemSim learned from"), *left]
-
-
-def tabs(asked: Asked, chosen: str) -> str:
-    """The five tabs."""
-    return str(HTML.tabs(asked, chosen, TABS.items()))
-
-
-def panel_place(content: str) -> str:
-    """Where the chosen tab stands."""
-    return str(HTML.panel_place(content))
 
 
 def unavailable(comparison: Comparison) -> str:
@@ -142,14 +172,14 @@ def unavailable(comparison: Comparison) -> str:
     shared: dict[str, list[str]] = {}
     for title, reason in reasons:
         shared.setdefault(reason, []).append(title)
-    return str(HTML.unavailable(shared.items())) if shared else ""
+    return HTML.unavailable(shared.items()) if shared else ""
 
 
 def weights(context: ScienceContext, missing: Sequence[WeightFile]) -> str:
     """The weight files that can be fetched, and the one that is being fetched."""
     download = live_download(context)
     options = [(entry.name, weight_label(entry)) for entry in missing]
-    return str(HTML.weights(options, job_facts(download)))
+    return HTML.weights(options, job_facts(download))
 
 
 def weight_label(entry: WeightFile) -> str:

@@ -1,15 +1,12 @@
-"""The panel through which a page watches a job: bar, time left, stop, resume, log.
+"""The panel through which a page watches a job: bar, time left, stop, resume, log; and what runs.
 
-A page that starts jobs of a kind lays a list of them and the panel out with `Jobs`. A page with one
-job at a time lays the panel out with `build`, ties it to a component that holds the job's id with
-`wire`, and hands what `wire` returns to its own handlers. Nothing is kept in the page: a reload, a
-second browser and a restarted server show the same.
+A page that starts jobs of a kind lays a list of them and the panel out with `Jobs`. Nothing is kept
+in the page: a reload, a second browser and a restarted server show the same.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 
@@ -17,7 +14,7 @@ from semsim.errors import JobError, SemsimError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.progress import Progress
-from semsim.ui.markup import pieces
+from semsim.ui.markup import pieces, rooted
 
 # How pages hear of events: at once, and no address for others.
 QUIETLY: dict[str, Any] = {"queue": False, "api_visibility": "private"}
@@ -34,43 +31,25 @@ _WORDS = {
 # Said where the button stands, of what can be seen to have ended too early.
 RESUMES = "Resume goes on from where it was saved."
 CUT_OFF = {JobState.STOPPED, JobState.LOST}
+# The page below /studio/ that shows a kind of job; of others there is only the command line.
+WATCHED = {
+    "look": "pictures",
+    "import": "pictures",
+    "campaign": "reconstruct",
+    "dataset": "reconstruct",
+    "learn": "train",
+    "learn-study": "train",
+    "split": "split",
+    "federated": "federated",
+    "score": "compare",
+    "weights": "compare",
+    "comparison": "compare?tab=files",
+}
 _HTML = pieces("job.html")
 
 
-@dataclass(frozen=True, kw_only=True)
-class JobPanel:
-    """The components of one panel."""
-
-    status: gr.HTML
-    stop: gr.Button
-    resume: gr.Button
-    details: gr.Accordion
-    log: gr.Textbox
-    timer: gr.Timer
-
-    @property
-    def outputs(self) -> list[Any]:
-        """What `show` returns a value for, in that order."""
-        return [self.status, self.stop, self.resume, self.details, self.log, self.timer]
-
-
-def build(elem_id: str = "job") -> JobPanel:
-    """Lay a panel out where the caller stands; `elem_id` begins the ids of its parts."""
-    status = gr.HTML(elem_id=f"{elem_id}-status", elem_classes="job-status")
-    with gr.Row():
-        small: dict[str, Any] = {"visible": False, "scale": 0, "min_width": 120}
-        stop = gr.Button("Cancel", variant="stop", elem_id=f"{elem_id}-stop", **small)
-        resume = gr.Button("Resume", elem_id=f"{elem_id}-resume", **small)
-    with gr.Accordion("Log", open=False, visible=False, elem_classes="job-details") as details:
-        log = gr.Textbox(
-            lines=8, max_lines=20, show_label=False, interactive=False, elem_id=f"{elem_id}-log"
-        )
-    timer = gr.Timer(TICK, active=False)
-    return JobPanel(status=status, stop=stop, resume=resume, details=details, log=log, timer=timer)
-
-
 def show(job: Job | None) -> list[Any]:
-    """New values for `JobPanel.outputs`; the timer runs only while the job lives."""
+    """New values for the panel of `Jobs`; the timer runs only while the job lives."""
     if job is None:
         hidden = gr.Accordion(visible=False)
         return ["", _button(False), _button(False), hidden, "", gr.Timer(active=False)]
@@ -83,44 +62,6 @@ def show(job: Job | None) -> list[Any]:
         jobs.log_tail(job),
         gr.Timer(active=state in jobs.LIVE),
     ]
-
-
-def wire(
-    panel: JobPanel,
-    job_id: gr.components.Component,
-    root: Path,
-    *,
-    also: Callable[[Job | None], list[Any]] = lambda job: [],
-    also_outputs: Sequence[Any] = (),
-) -> Callable[[str | None], list[Any]]:
-    """Tie the panel to the job whose id `job_id` holds, below `root`.
-
-    also: what else to draw of the job on every look, one value for each of `also_outputs`.
-    Returns the look itself: a job's id to values for `panel.outputs` and `also_outputs`.
-    """
-
-    def look(chosen: str | None) -> list[Any]:
-        job = find(root, chosen)
-        try:
-            return [*show(job), *also(job)]
-        except (SemsimError, LookupError, TypeError, ValueError, AttributeError) as error:
-            # What a job left may be damaged, or of another version; the rest of the page is not.
-            status, *rest = show(job)
-            return [unreadable_html(job, error) + status, *rest, *also(None)]
-
-    def act(chosen: str | None, action: Callable[[Job], None]) -> list[Any]:
-        try:
-            action(jobs.open_job(root, chosen or ""))
-        except SemsimError as error:
-            status, *rest = look(chosen)
-            return [alert_html(error) + status, *rest]
-        return look(chosen)
-
-    outputs = [*panel.outputs, *also_outputs]
-    panel.timer.tick(look, job_id, outputs, show_progress="hidden", **QUIETLY)
-    panel.stop.click(lambda chosen: act(chosen, jobs.request_stop), job_id, outputs, **QUIETLY)
-    panel.resume.click(lambda chosen: act(chosen, jobs.resume), job_id, outputs, **QUIETLY)
-    return look
 
 
 class Jobs:
@@ -140,7 +81,17 @@ class Jobs:
             elem_id=f"{elem_id}-job",
             elem_classes="job-chosen",
         )
-        self.panel = build(elem_id)
+        status = gr.HTML(elem_id=f"{elem_id}-status", elem_classes="job-status")
+        with gr.Row():
+            small: dict[str, Any] = {"visible": False, "scale": 0, "min_width": 120}
+            self._stop = gr.Button("Cancel", variant="stop", elem_id=f"{elem_id}-stop", **small)
+            self._resume = gr.Button("Resume", elem_id=f"{elem_id}-resume", **small)
+        with gr.Accordion("Log", open=False, visible=False, elem_classes="job-details") as details:
+            log = gr.Textbox(
+                lines=8, max_lines=20, show_label=False, interactive=False, elem_id=f"{elem_id}-log"
+            )
+        self.timer = gr.Timer(TICK, active=False)
+        self.panel = [status, self._stop, self._resume, details, log, self.timer]
 
     def follow(
         self,
@@ -150,18 +101,39 @@ class Jobs:
         opened: Callable[[Job | None], list[Any]] = lambda job: [],
         opened_outputs: Sequence[Any] = (),
     ) -> list[Any]:
-        """Draw the chosen job as `wire` does; returns what `load` has a value for, in its order.
+        """Draw the chosen job; returns what `load` has a value for, in its order.
 
-        opened: what is drawn, for `opened_outputs`, when a job is chosen and not on every look.
+        also: what else to draw of it on every look, one value for each of `also_outputs`. opened:
+        what is drawn, for `opened_outputs`, when a job is chosen and not on every look.
         """
-        look = wire(self.panel, self.chosen, self.root, also=also, also_outputs=also_outputs)
-        watched = [*self.panel.outputs, *also_outputs, *opened_outputs]
+
+        def look(chosen: str | None) -> list[Any]:
+            job = find(self.root, chosen)
+            try:
+                return [*show(job), *also(job)]
+            except (SemsimError, LookupError, TypeError, ValueError, AttributeError) as error:
+                # What a job left may be damaged, or of another version; the page's rest is not.
+                status, *rest = show(job)
+                return [unreadable_html(job, error) + status, *rest, *also(None)]
+
+        def act(chosen: str | None, action: Callable[[Job], None]) -> list[Any]:
+            try:
+                action(jobs.open_job(self.root, chosen or ""))
+            except SemsimError as error:
+                status, *rest = look(chosen)
+                return [alert_html(error) + status, *rest]
+            return look(chosen)
 
         def look_at(job_id: str | None) -> list[Any]:
             return [*look(job_id), *opened(find(self.root, job_id))]
 
-        self.chosen.input(look_at, self.chosen, watched, show_progress="hidden", **QUIETLY)
-        self._look, self.outputs = look_at, [self.chosen, *watched]
+        chosen, drawn = self.chosen, [*self.panel, *also_outputs]
+        watched = [*drawn, *opened_outputs]
+        self.timer.tick(look, chosen, drawn, show_progress="hidden", **QUIETLY)
+        self._stop.click(lambda one: act(one, jobs.request_stop), chosen, drawn, **QUIETLY)
+        self._resume.click(lambda one: act(one, jobs.resume), chosen, drawn, **QUIETLY)
+        chosen.input(look_at, chosen, watched, show_progress="hidden", **QUIETLY)
+        self._look, self.outputs = look_at, [chosen, *watched]
         return self.outputs
 
     def load(self) -> list[Any]:
@@ -281,18 +253,18 @@ def status_html(
 
     seconds: that are left, or, of one that is done, that it took; None where nobody knows.
     """
-    running = state is JobState.RUNNING
+    runs = state is JobState.RUNNING
     words = state_words(state, stopping, resumes)
     if state is JobState.DONE and seconds is not None:
         words = f"{words}, took {words_for_seconds(seconds)}"
-    if running and progress is None and not stopping:
+    if runs and progress is None and not stopping:
         words = f"{words}; it has not got to its first step yet"
     share, note = None, ""
     all_done = progress is not None and share_done(progress) == 1
     # The last step of one that failed may be done, and then nothing came of it.
     if progress is not None and not (state is JobState.FAILED and all_done):
         share = round(100 * share_done(progress))
-        left = f"about {words_for_seconds(seconds)} left" if running and seconds is not None else ""
+        left = f"about {words_for_seconds(seconds)} left" if runs and seconds is not None else ""
         where = " · ".join(word for word in (f"{share} %", progress.note, left) if word)
         # What a whole job was at last is over; one that ended early says where.
         note = "" if state is JobState.DONE and share == 100 else where
@@ -337,3 +309,25 @@ def share_done(progress: Progress) -> float:
 
 def _button(visible: bool) -> Any:
     return gr.Button(visible=visible)
+
+
+class Live(NamedTuple):
+    """A job that waits or runs: its title, the share that is done, time left, where one sees it."""
+
+    words: str
+    share: float
+    left: str
+    address: str
+
+
+def running(root: Path) -> list[Live]:
+    """The jobs below `root` that wait or run, newest first."""
+    return [_live(job) for job in jobs.list_jobs(root) if jobs.state(job) in jobs.LIVE]
+
+
+def _live(job: Job) -> Live:
+    progress, seconds = jobs.latest(job), jobs.eta_seconds(job)
+    left = "" if seconds is None else f"about {words_for_seconds(seconds)} left"
+    share = 0.0 if progress is None else share_done(progress)
+    where = rooted(f"/studio/{WATCHED.get(job.kind, '')}")
+    return Live(job.title, share, left, where)

@@ -1,13 +1,12 @@
 """What the four pages of the attack lab share: a form of plain HTML, and the routes behind it."""
 
-import html
 import re
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 from fastapi import APIRouter
-from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 
 from semsim.base.places import files_of
@@ -20,6 +19,7 @@ from semsim.judges.judge_card import tested
 from semsim.judges.shelf import judges
 from semsim.reporting.not_run import NOT_RUN, SECTIONS
 from semsim.ui import ScienceContext, plain_words
+from semsim.ui.answers import worded
 from semsim.ui.markup import pieces, rooted
 from semsim.ui.pictures_data import pictures_words
 from semsim.ui.settings_form import plugin_settings
@@ -28,7 +28,6 @@ FOLDER = "/studio/lab-files"
 _OWN = "folder:root="  # begins the item of pictures of one's own
 _SCRIPT = files_of("semsim.ui") / "html/lab.js"
 _HTML = pieces("lab.html")
-_READ = "async (answer, ...others) => (await import('{folder}/lab.js')).read('{name}', ...others)"
 _LISTED = (
     plain_words.PICTURES,
     plain_words.ARCHITECTURES,
@@ -38,16 +37,6 @@ _LISTED = (
     plain_words.SPLIT_DEFENCE_CHOICES,
     plain_words.LEAK_ATTACKS,
 )
-
-
-def form(name: str, inside: str) -> tuple[gr.HTML, gr.Textbox, str]:
-    """A form laid out where the caller stands, what its answer comes in by, and the `js` for that.
-
-    Give an event the second as its first input and the third as its `js`; `Given.of` reads it.
-    """
-    held = bound(f"{name}-form", framed(name, inside))
-    answer = gr.Textbox(visible=False)
-    return held, answer, _READ.format(folder=rooted(FOLDER), name=name)
 
 
 def head(title: str, words: str) -> gr.HTML:
@@ -91,11 +80,6 @@ def bound(elem_id: str, value: str) -> gr.HTML:
     )
 
 
-def framed(name: str, inside: str) -> str:
-    """The value of a form's component."""
-    return f'<div data-form="{html.escape(name)}">{inside}</div>'
-
-
 def absent() -> dict[str, str]:
     """Why a data set cannot be chosen, by name: its files are not on this machine."""
     return {name: why for name, why in reasons().items() if why}
@@ -128,11 +112,9 @@ def router(context: ScienceContext) -> APIRouter:
         return JSONResponse({**known, "own": own_pictures(context.data)})
 
     @routes.get("/settings")
+    @worded
     def settings(list: str, item: str, preset: str = "") -> Response:
-        try:
-            found = plugin_settings(list, item, preset)
-        except SemsimError as error:
-            return PlainTextResponse(str(error), status_code=404)
+        found = plugin_settings(list, item, preset)
         return HTMLResponse(str(_HTML.plugin(list, item, title_of(item), found)))
 
     @routes.get("/fetch/{name}")

@@ -69,7 +69,8 @@ def sets_html(steps: Sequence[Step]) -> str:
 
 def strip_html(steps: Sequence[Step]) -> str:
     """The pictures that came back last, each beside what was attacked."""
-    done = sorted((one for one in steps if one.state is DONE), key=_changed, reverse=True)
+    done = [one for one in steps if one.state is DONE]
+    done.sort(key=lambda one: _stamp(one.folder), reverse=True)
     each = -(-_STRIP // max(1, len(done)))  # so that the newest sets are all seen
     shown = [pair for one in done[:_STRIP] for pair in _pairs(one)[:each]][:_STRIP]
     return str(_LAB.pairs(shown)) if shown else ""
@@ -163,10 +164,6 @@ def _pictures(found: ReconstructionSet, words: str) -> list[tuple[str, str]]:
 def _address(found: ReconstructionSet, row: int, kind: str) -> str:
     key = pictures_data.key_of(found.folder)
     return rooted(f"/studio/pictures/image/{key}/{row}/{kind}.png?v={_stamp(found.folder)}")
-
-
-def _changed(one: Step) -> int:
-    return _stamp(one.folder)
 
 
 def _stamp(folder: Path) -> int:

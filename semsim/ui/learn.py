@@ -9,39 +9,23 @@ from typing import Any
 import gradio as gr
 
 from semsim.errors import DataError, SemsimError
-from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.jobs.orders import to_record
 from semsim.learning import PRESETS, TrainSettings
-from semsim.learning.ablations_run import JudgedOrder, Workplace
+from semsim.learning.ablations_run import JudgedOrder
 from semsim.learning.advice import preset_for
 from semsim.learning.card_promoted import doubt, promote, promoted
 from semsim.learning.controls import CHOICES
 from semsim.learning.orders import KIND, Facts, Order, name_of, read_facts
 from semsim.learning.shuffles import OF_MIXED, OF_NETWORKS
-from semsim.learning.splits import (
-    KINDS,
-    HoldOut,
-    choices,
-    count,
-    hold_out_text,
-    parse_hold_out,
-)
+from semsim.learning.splits import KINDS, HoldOut, choices, count, hold_out_text, parse_hold_out
 from semsim.learning.triplets import is_simulated, take_stock
 from semsim.progress import Progress
-from semsim.ui import (
-    ScienceContext,
-    jobpanel,
-    lab,
-    learn_files,
-    learn_form,
-    learn_studies,
-    learn_view,
-)
+from semsim.ui import ScienceContext, jobpanel, lab, learn_form, learn_studies, learn_view
 from semsim.ui.curves import svg
 from semsim.ui.jobpanel import QUIETLY, alert_html
-from semsim.ui.learn_chosen import labels_of, material_of, studies_behind, study_names
+from semsim.ui.learn_chosen import labels_of, material_of, started, studies_behind, study_names
 from semsim.ui.learn_view import TrainingRow
 from semsim.ui.markup import joined, rooted
 
@@ -244,11 +228,11 @@ def promote_training(
         name = read_facts(job).name
         doubtful = doubt(context.checkpoints, name)
         if doubtful and not sure:
-            return learn_view.doubt_html(name, doubtful), True
+            return learn_view.HTML.doubt(name, doubtful), True
         promote(context.checkpoints, name)
     except SemsimError as error:
         return alert_html(error), False
-    return learn_view.promoted_html(name), False
+    return learn_view.HTML.promoted(name), False
 
 
 def draw(context: ScienceContext, job: Job | None) -> list[Any]:
@@ -261,7 +245,7 @@ def draw(context: ScienceContext, job: Job | None) -> list[Any]:
         result = learn_view.result_html(
             found,
             studies_behind(context, found["study"]),
-            learn_files.offered(Path(found["checkpoint"]), Path(context.checkpoints)),
+            learn_view.offered(Path(found["checkpoint"]), Path(context.checkpoints)),
         )
         verdict = learn_view.verdict_html(found)
     told = [Progress(**one) for one in jobs.result(job)["course"]] if is_done else jobs.history(job)
@@ -279,22 +263,14 @@ def begin_training(
 ) -> Job:
     """Start a judged training on studies as a job; raises `SemsimError` where it cannot be."""
     material = material_of(context, studies)
-    place = Workplace(
-        checkpoints=Path(context.checkpoints).resolve(),
-        scores=(context.data / "scores").resolve(),
-        device=str(context.device),
-    )
     order = Order(
         name=name.strip(),
-        checkpoints=place.checkpoints,
-        settings=replace(settings, device=place.device),
+        checkpoints=Path(context.checkpoints).resolve(),
+        settings=replace(settings, device=str(context.device)),
         study=study_names(context, studies),
     )
     asked = JudgedOrder(order=order, hold_out=hold_out, controls=controls)
-    where = "semsim.learning.ablations_run:queue_judged"
-    job: Job = apart(where, asked, material, place, context.data / "jobs")
-    jobs.start(job)
-    return job
+    return started(context, "queue_judged", asked, material)
 
 
 def suggest_name(context: ScienceContext, studies: Sequence[str]) -> str:

@@ -1,11 +1,16 @@
-"""The studies chosen on the page Train SemSim, taken as one."""
+"""The studies chosen on the page Train SemSim, taken as one, and the jobs that learn from them."""
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from semsim.errors import DataError
-from semsim.learning.ablations_run import Material
+from semsim.grid.apart import apart
+from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job
+from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.splits import join_labels, join_votes
 from semsim.ui import ScienceContext
 
@@ -41,3 +46,19 @@ def material_of(context: ScienceContext, ids: Sequence[str]) -> Material:
     votes = {one: context.votes(one) for one in ids}
     joined = join_votes(votes) if len(votes) > 1 else votes[ids[0]]
     return Material(labels=labels, votes=joined)
+
+
+def started(context: ScienceContext, queue: str, asked: Any, material: Material) -> Job:
+    """Start what is asked for as a job; queue: what makes it, of `semsim.learning.ablations_run`.
+
+    Raises `SemsimError` where it cannot be.
+    """
+    place = Workplace(
+        checkpoints=Path(context.checkpoints).resolve(),
+        scores=(context.data / "scores").resolve(),
+        device=str(context.device),
+    )
+    where = f"semsim.learning.ablations_run:{queue}"
+    job: Job = apart(where, asked, material, place, context.data / "jobs")
+    jobs.start(job)
+    return job

@@ -15,29 +15,12 @@ from semsim.metrics import BACKBONES
 from semsim.ui import lab
 
 PLAIN = (
-    "backbone",
-    "epochs",
-    "lr",
-    "batch_size",
-    "triplets_per_original",
-    "margin",
-    "validation_fraction",
-    "small_stem",
-    "normalize",
-    "seed",
+    *("backbone", "epochs", "lr", "batch_size", "triplets_per_original", "margin"),
+    *("validation_fraction", "small_stem", "normalize", "seed"),
 )
 ADVANCED = (
-    "weights",
-    "batch_norm",
-    "loss",
-    "ordering",
-    "mining",
-    "augmentation",
-    "identity_weight",
-    "input_size",
-    "weight_decay",
-    "patience",
-    "mixed_precision",
+    *("weights", "batch_norm", "loss", "ordering", "mining", "augmentation", "identity_weight"),
+    *("input_size", "weight_decay", "patience", "mixed_precision"),
 )
 # In the order of the form; the settings that are not on it keep the preset's values.
 FORM = (*PLAIN, *ADVANCED)

@@ -1,14 +1,12 @@
 """The part of Train SemSim that runs the paper's studies: budget, network, loss and margin."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
 
 from semsim.errors import SettingsError
-from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.learning import PRESETS, controls
@@ -20,12 +18,12 @@ from semsim.learning.ablations import (
     summary,
     usual_values,
 )
-from semsim.learning.ablations_run import STUDY_KIND, Workplace
+from semsim.learning.ablations_run import STUDY_KIND
 from semsim.learning.splits import parse_hold_out
 from semsim.ui import ScienceContext, jobpanel
 from semsim.ui.curves import Chart, Curve, svg
 from semsim.ui.jobpanel import QUIETLY
-from semsim.ui.learn_chosen import material_of
+from semsim.ui.learn_chosen import material_of, started
 from semsim.ui.markup import pieces
 
 _COLOURS = {
@@ -35,16 +33,8 @@ _COLOURS = {
 _NAMES = {"auc": "SemSim", "start": "Its start", "mse": "MSE", "psnr": "PSNR", "ssim": "SSIM"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """What the page must do on load: values for `outputs`."""
-
-    load: Callable[[], list[Any]]
-    outputs: list[Any]
-
-
-def section(context: ScienceContext, study: Any, hold_out: Any, share: Any) -> Section:
-    """Lay the section out where the caller stands.
+def section(context: ScienceContext, study: Any, hold_out: Any, share: Any) -> jobpanel.Jobs:
+    """Lay the section out where the caller stands; returns its jobs, which the page loads.
 
     study, hold_out, share: the components of the page that say what is learned from and judged by.
     """
@@ -80,10 +70,10 @@ def section(context: ScienceContext, study: Any, hold_out: Any, share: Any) -> S
         plot = gr.HTML(elem_id="study-plot")
         table = gr.HTML(elem_id="study-table")
     what.input(offered_values, what, values, show_progress="hidden", **QUIETLY)
-    outputs = ran.follow(draw, [plot, table])
+    ran.follow(draw, [plot, table])
     asked = [study, hold_out, share, what, preset, values, seeds]
     ran.begin_with(begin, asked, trouble, lambda *given: start_study(context, *given))
-    return Section(load=ran.load, outputs=outputs)
+    return ran
 
 
 def offered_values(what: str) -> Any:
@@ -119,15 +109,7 @@ def start_study(
         trainings=int(seeds),
         controls=controls.ALL,
     )
-    place = Workplace(
-        checkpoints=Path(context.checkpoints).resolve(),
-        scores=(context.data / "scores").resolve(),
-        device=str(context.device),
-    )
-    where = "semsim.learning.ablations_run:queue_study"
-    job: Job = apart(where, plan, material, place, context.data / "jobs")
-    jobs.start(job)
-    return job
+    return started(context, "queue_study", plan, material)
 
 
 def draw(job: Job | None) -> list[Any]:

@@ -1,14 +1,18 @@
-"""What the page Train SemSim draws: plain values in, HTML and charts out."""
+"""What the page Train SemSim draws, and the files of a SemSim that it lets people take away."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+
+from fastapi import APIRouter
+from fastapi.responses import FileResponse, Response
 
 from semsim.jobs.folders import JobState
 from semsim.learning import PRESETS
 from semsim.learning.advice import expectation
-from semsim.learning.card import HEADS, table_rows
+from semsim.learning.card import HEADS, card_paths, table_rows
 from semsim.learning.controls import verdict_of
 from semsim.learning.diagnostics import course, last_by_epoch
 from semsim.learning.evaluation import auc_of
@@ -19,11 +23,16 @@ from semsim.learning.told import learned_words, weights_words
 from semsim.learning.triplets import Inventory, JudgedOriginal
 from semsim.metrics.provenance import START
 from semsim.progress import Progress
+from semsim.ui import ScienceContext
+from semsim.ui.answers import GoneError, worded
 from semsim.ui.curves import Chart, Curve
 from semsim.ui.jobpanel import when
-from semsim.ui.markup import pieces
+from semsim.ui.markup import pieces, rooted
 
-_HTML = pieces("learn.html")
+FOLDER = "/studio/train-files"
+HTML = pieces("learn.html")
+_FILES = ("Weights", "Card", "Card as JSON")
+_ENDINGS = (".safetensors", ".card.md", ".card.json")
 _SHOWN_IDS = 12  # originals named in a list before the rest is only counted
 _STATE_WORDS = {
     JobState.QUEUED: "waiting",
@@ -57,7 +66,7 @@ def stock_html(inventory: Inventory, simulated: bool) -> str:
         ("no reconstruction on which a majority agrees yet", inventory.undecided),
     )
     rows = [_lacking(words, originals) for words, originals in lacking if originals]
-    return _HTML.stock(inventory, rows, simulated)
+    return HTML.stock(inventory, rows, simulated)
 
 
 def split_html(counts: Counts, hold_out: HoldOut, preset: str, last: str = "") -> str:
@@ -67,13 +76,13 @@ def split_html(counts: Counts, hold_out: HoldOut, preset: str, last: str = "") -
     like it took here, as a sentence.
     """
     expected = expectation(counts, preset, PRESETS[preset].loss)
-    return _HTML.split(counts, hold_out.words, expected, last)
+    return HTML.split(counts, hold_out.words, expected, last)
 
 
 def judged_html(judged: Mapping[str, Any], title: str) -> str:
     """Every metric on the same images, as a table with 95 % intervals."""
     away = [f"{name} is left out: {why.split(';')[0]}" for name, why in judged["left_out"].items()]
-    return _HTML.judged(judged, title, HEADS, table_rows(judged), away)
+    return HTML.judged(judged, title, HEADS, table_rows(judged), away)
 
 
 def result_html(
@@ -84,31 +93,22 @@ def result_html(
     studies: names by id of those it learned from; each gets a link to Compare. files: words and
     address of each that can be taken away.
     """
-    parts = [*_validation(result), *_weights(result["results"]), *_judged(result)]
-    learned = learned_words(result, result["results"])
-    return _HTML.result(result, learned, parts, files, _compare_links(result["name"], studies))
-
-
-def _judged(result: Mapping[str, Any]) -> list[str]:
-    """Return the tables of what a training was judged by."""
+    results = result["results"]
+    parts: list[str] = []
+    if "validation_accuracy" in results:  # else only the test has any
+        kept, chose = round(results["n_held_out"]), result["settings"]["patience"] > 0
+        parts.append(HTML.validation(results["validation_accuracy"], kept, chose))
+    if said := weights_words(results):  # of a mixed SemSim: how much each block counts
+        parts.append(HTML.weights(said))
     unseen = judged_html(result["held_out"], f"Held out: {result['split']['words']}")
-    seen = judged_html(result["in_sample"], "In sample")
-    return [_HTML.held_out(unseen, seen)]
+    parts.append(HTML.held_out(unseen, judged_html(result["in_sample"], "In sample")))
+    links = _compare_links(result["name"], studies)
+    return HTML.result(result, learned_words(result, results), parts, files, links)
 
 
 def verdict_html(result: Mapping[str, Any]) -> str:
     """Return what the test says of a finished training, the first sentence large."""
-    return _HTML.verdict(verdict_of(result["held_out"]).sentences, result["simulated"])
-
-
-def doubt_html(name: str, doubtful: str) -> str:
-    """What is said before a SemSim that lost becomes the one of the workspace."""
-    return _HTML.doubt(name, doubtful)
-
-
-def promoted_html(name: str) -> str:
-    """What is said after a SemSim became the one of the workspace."""
-    return _HTML.promoted(name)
+    return HTML.verdict(verdict_of(result["held_out"]).sentences, result["simulated"])
 
 
 def _compare_links(semsim: str, studies: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -124,7 +124,7 @@ def trainings_html(rows: Sequence[TrainingRow]) -> str:
         *("Started (UTC)", "Name", "Study", "State", "Held out"),
         *("AUC", "of MSE", "of SSIM", "of its start", "of shuffled votes"),
     )
-    return _HTML.trainings(head, [_training(row) for row in rows])
+    return HTML.trainings(head, [_training(row) for row in rows])
 
 
 def charts(history: Sequence[Progress]) -> list[Chart]:
@@ -194,21 +194,6 @@ def _lacking(words: str, originals: Sequence[JudgedOriginal]) -> tuple[int, str,
     return len(originals), words, ids, len(originals) - len(ids)
 
 
-def _validation(result: Mapping[str, Any]) -> list[str]:
-    """Return what the originals kept for validation say; nothing where only the test has any."""
-    results = result["results"]
-    if "validation_accuracy" not in results:
-        return []
-    kept, chose = round(results["n_held_out"]), result["settings"]["patience"] > 0
-    return [_HTML.validation(results["validation_accuracy"], kept, chose)]
-
-
-def _weights(results: Mapping[str, float]) -> list[str]:
-    """How much each block of a mixed SemSim counts; nothing of another's."""
-    said = weights_words(results)
-    return [_HTML.weights(said)] if said else []
-
-
 def _training(row: TrainingRow) -> list[str]:
     warned = " ⚠" if row.result.get("warnings") else ""
     judged = row.result.get("held_out")
@@ -220,7 +205,7 @@ def _training(row: TrainingRow) -> list[str]:
     return [
         when(row.created),
         row.facts.name + warned + (" ★" if row.promoted else ""),
-        _HTML.study(row.facts.study, row.facts.simulated),
+        HTML.study(row.facts.study, row.facts.simulated),
         _STATE_WORDS[row.state],
         row.result.get("split", {}).get("hold_out", ""),
         *cells,
@@ -233,3 +218,26 @@ def _highest(epochs: Sequence[Mapping[str, float]]) -> float:
     trained = [row[key] for row in epochs for key in ("d_plus", "d_minus")]
     held_out = [epochs[-1].get(key, 0.0) for key in ("validation_d_plus", "validation_d_minus")]
     return max(*trained, *held_out)
+
+
+def offered(checkpoint: Path, folder: Path) -> list[tuple[str, str]]:
+    """Words and address of each file of a SemSim that is there, where `folder` has it."""
+    if checkpoint.parent.resolve() != folder.resolve():
+        return []  # what is called so there is another's
+    files = zip(_FILES, (checkpoint, *card_paths(checkpoint)), strict=True)
+    return [(words, rooted(f"{FOLDER}/{one.name}")) for words, one in files if one.is_file()]
+
+
+def router(context: ScienceContext) -> APIRouter:
+    """The route of the files below `FOLDER`."""
+    routes = APIRouter()
+
+    @routes.get(FOLDER + "/{name}")
+    @worded
+    def file(name: str) -> Response:
+        path = Path(context.checkpoints) / Path(name).name
+        if not name.endswith(_ENDINGS) or not path.is_file():
+            raise GoneError("There is no such file of a SemSim.")
+        return FileResponse(path, filename=name)
+
+    return routes

@@ -36,7 +36,7 @@ def page(context: ScienceContext, request: Request, upload: str) -> HTMLResponse
     except SemsimError as error:
         problem = str(error)
     kept = [] if study is None else kept_of(context.data, _names(study))
-    body = str(_HTML.page(study, kept, sorted(KINDS), upload, name, columns, problem))
+    body = _HTML.page(study, kept, sorted(KINDS), upload, name, columns, problem)
     return HTMLResponse(context.framed("Scores of your own metrics", body))
 
 

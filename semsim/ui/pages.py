@@ -1,5 +1,7 @@
 """All pages of the science in the order of the navigation, and the files they offer."""
 
+from functools import partial
+
 from fastapi import APIRouter
 
 from semsim.ui import (
@@ -8,17 +10,14 @@ from semsim.ui import (
     compare,
     compare_files,
     federated,
-    federated_form,
     lab,
-    lab_cards,
+    lab_page,
     learn,
-    learn_files,
+    learn_view,
     pictures,
     reconstruct,
-    reconstruct_files,
-    reconstruct_form,
+    reconstruct_view,
     split,
-    split_form,
 )
 
 # Title, address below /studio, module with `render(context)`.
@@ -33,12 +32,8 @@ PAGES = (
 
 def routers(context: ScienceContext) -> tuple[APIRouter, ...]:
     """The plain pages, and the routes of everything the pages let people download or look at."""
-    found = (pictures, compare, compare_files, lab, learn_files, reconstruct_files)
-    data = context.data
-    drawn = {
-        reconstruct_form.NAME: lambda: reconstruct_form.cards_html(data),
-        split_form.NAME: lambda: split_form.cards_html(data),
-        split_form.METRICS_NOW: lambda: split_form.metrics_html(context.checkpoints),
-        federated_form.NAME: lambda: federated_form.cards_html(data),
-    }
-    return (*(one.router(context) for one in found), lab_cards.router(drawn))
+    found = (pictures, compare, compare_files, lab, learn_view, reconstruct_view)
+    forms = (reconstruct.FORM, split.FORM, federated.FORM)
+    drawn = {form.name: partial(form.cards_html, context.data) for form in forms}
+    drawn[split.METRICS_NOW] = partial(split.metrics_html, context.checkpoints)
+    return (*(one.router(context) for one in found), lab_page.router(drawn))

@@ -30,14 +30,12 @@ from semsim.importers.import_job import (
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
 from semsim.ui import ScienceContext, own_scores, pictures_data, pictures_view
-from semsim.ui.answers import GoneError, said
+from semsim.ui.answers import KEPT, GoneError, said
 from semsim.ui.markup import rooted
 from semsim.ui.pictures_data import Wanted
 
 HOME = "/studio/pictures"
 TITLE = "Pictures"
-# An address names the version of its picture, so that a browser asks for it once.
-_KEEP = {"Cache-Control": "private, max-age=31536000, immutable"}
 _NOT_IN_NAMES = re.compile(r"[^0-9A-Za-z._-]+")
 Text = Annotated[str, Body(embed=True)]
 
@@ -61,7 +59,7 @@ def _page(context: ScienceContext, make: Callable[[], str]) -> HTMLResponse:
     try:
         return _shown(context, make())
     except SemsimError as error:
-        return _shown(context, pictures_view.trouble(str(error)), 404)
+        return _shown(context, pictures_view.HTML.trouble(str(error)), 404)
 
 
 def _add_pages(routes: APIRouter, context: ScienceContext) -> None:
@@ -105,14 +103,14 @@ def _add_pictures(routes: APIRouter, context: ScienceContext) -> None:
     @said
     def strip(key: str) -> Response:
         found = pictures_data.strip_of(pictures_data.find_shelved(context, key))
-        return Response(found, media_type="image/png", headers=_KEEP)
+        return Response(found, media_type="image/png", headers=KEPT)
 
     @routes.get(HOME + "/image/{key}/{row}/{kind}.png", response_model=None)
     @said
     def picture(key: str, row: int, kind: str) -> Response:
         one = pictures_data.find_shelved(context, key)
         path = pictures_data.picture_file(one, row, kind)
-        return FileResponse(path, media_type="image/png", headers=_KEEP)
+        return FileResponse(path, media_type="image/png", headers=KEPT)
 
     @routes.get(HOME + "/looked/{job_id}/{place}.png", response_model=None)
     @said
@@ -120,7 +118,7 @@ def _add_pictures(routes: APIRouter, context: ScienceContext) -> None:
         path = strip_path(_job(context, job_id).folder, place)
         if not path.is_file():
             raise GoneError("This plan shows no such set.")
-        return FileResponse(path, media_type="image/png", headers=_KEEP)
+        return FileResponse(path, media_type="image/png", headers=KEPT)
 
 
 def _add_uploads(routes: APIRouter, context: ScienceContext) -> None:

@@ -43,13 +43,8 @@ _WAITS = {
     JobState.FAILED: "Could not be read:",
 }  # else it was cut off
 _RESUMES = "Resume begins it again, with the files that are here."
-_HTML = pieces("pictures.html")
+HTML = pieces("pictures.html")
 _SETS, _PAIRS = 6, 12  # on a page
-
-
-def trouble(text: str) -> str:
-    """A page that says what is wrong."""
-    return str(_HTML.trouble(text))
 
 
 def home(
@@ -69,21 +64,19 @@ def home(
     chosen = [one for one in every if wanted.wants(one)]
     page, last, shown = _paged(chosen, page, _SETS)
     asked = {name: value for name, value in asdict(wanted).items() if value}
-    return str(
-        _HTML.home(
-            _lead(every),
-            sorted(READ),
-            [_waiting(job, order) for job, order in waiting],
-            [_card(one) for one in shown],
-            _choices(every, wanted) if every else {},
-            wanted,
-            rooted(f"/studio/pictures?{urlencode(asked)}{'&' if asked else ''}"),
-            page,
-            last,
-            _kept(every, brought, *kept),
-            brought,
-            [(one.id, one.name, f"{one.have / 1e6:,.1f}", one.size / 1e6) for one in sending],
-        )
+    return HTML.home(
+        _lead(every),
+        sorted(READ),
+        [_waiting(job, order) for job, order in waiting],
+        [_card(one) for one in shown],
+        _choices(every, wanted) if every else {},
+        wanted,
+        rooted(f"/studio/pictures?{urlencode(asked)}{'&' if asked else ''}"),
+        page,
+        last,
+        _kept(every, brought, *kept),
+        brought,
+        [(one.id, one.name, f"{one.have / 1e6:,.1f}", one.size / 1e6) for one in sending],
     )
 
 
@@ -153,20 +146,18 @@ def one_set(context: ScienceContext, key: str, class_name: str, page: int) -> st
     one = pictures_data.find_shelved(context, key)
     page, last, shown = _paged(pictures_data.pairs_of(one, class_name), page, _PAIRS)
     asked = f"{urlencode({'name': class_name})}&" if class_name else ""
-    return str(
-        _HTML.one_set(
-            one,
-            f"{one.said}: the originals, and what an attack got back from the model.",
-            pictures_data.facts_of(one),
-            one.classes,
-            class_name,
-            shown,
-            rooted(f"/studio/pictures/set/{key}?{asked}"),
-            page,
-            last,
-            pictures_data.why_kept(context, one),
-            rooted(f"/studio/new?{urlencode({'set': str(one.folder)})}"),
-        )
+    return HTML.one_set(
+        one,
+        f"{one.said}: the originals, and what an attack got back from the model.",
+        pictures_data.facts_of(one),
+        one.classes,
+        class_name,
+        shown,
+        rooted(f"/studio/pictures/set/{key}?{asked}"),
+        page,
+        last,
+        pictures_data.why_kept(context, one),
+        rooted(f"/studio/new?{urlencode({'set': str(one.folder)})}"),
     )
 
 
@@ -177,17 +168,15 @@ def one_class(context: ScienceContext, dataset: str, class_name: str, page: int)
         raise DataError(f"No set of {dataset} shows {class_name}.")
     page, last, ((image_id, shown),) = _paged([*found.items()], page, 1)
     asked = urlencode({"dataset": dataset, "name": class_name})
-    return str(
-        _HTML.one_class(
-            dataset,
-            class_name,
-            f"{image_id}: what {counted(len(shown), 'attack')} made of it.",
-            image_id,
-            shown,
-            rooted(f"/studio/pictures/class?{asked}&"),
-            page,
-            last,
-        )
+    return HTML.one_class(
+        dataset,
+        class_name,
+        f"{image_id}: what {counted(len(shown), 'attack')} made of it.",
+        image_id,
+        shown,
+        rooted(f"/studio/pictures/class?{asked}&"),
+        page,
+        last,
     )
 
 
@@ -197,35 +186,31 @@ def plan(context: ScienceContext, job: Job) -> str:
     if state is not JobState.DONE or job.kind == KEEP:
         live, there = state in jobs.LIVE, has_files(job)
         looked = there and not live and job.kind != KEEP
-        return str(
-            _HTML.watching(
-                job.title,
-                job.id,
-                Markup(status(job)),
-                live,
-                may_resume(job),
-                looked,
-                sorted(READ),
-                ADDED if looked and _may_lack(job) else {},
-            )
+        return HTML.watching(
+            job.title,
+            job.id,
+            Markup(status(job)),
+            live,
+            may_resume(job),
+            looked,
+            sorted(READ),
+            ADDED if looked and _may_lack(job) else {},
         )
     check_files(job)
     found = plan_of(job)
     tasks = tasks_for(found)
-    return str(
-        _HTML.plan(
-            job.id,
-            found,
-            _plan_lead(found),
-            _free_name(context, found["name"]),
-            found["sets"],
-            _checks(found),
-            pictures_data.judge_choices(context, found),
-            tasks,
-            "recognition" if not tasks["recognition"] else "pair",
-            sorted(READ),
-            {name: words for name, words in ADDED.items() if _lacks(found, name)},
-        )
+    return HTML.plan(
+        job.id,
+        found,
+        _plan_lead(found),
+        _free_name(context, found["name"]),
+        found["sets"],
+        _checks(found),
+        pictures_data.judge_choices(context, found),
+        tasks,
+        "recognition" if not tasks["recognition"] else "pair",
+        sorted(READ),
+        {name: words for name, words in ADDED.items() if _lacks(found, name)},
     )
 
 

@@ -138,18 +138,12 @@ SPLIT_DEFENCE_CHOICES: tuple[Choice, ...] = _choices(
     {
         "none": ("Nothing", "What every defence is compared with; always run."),
         "single": ("Fixed noise", "One noise picture is added to what is sent."),
-        "ensembler:bodies=4,selected=2": (
-            "Ensembler",
-            "Many bodies answer, a secret few count.",
-        ),
+        "ensembler:bodies=4,selected=2": ("Ensembler", "Many bodies answer, a secret few count."),
     },
     {
         "shredder": ("Fresh noise", "New noise on every picture, without retraining."),
         "dr-single": ("Dropout", "Parts of the server's answer are dropped in training."),
-        "dr-ensemble:bodies=4": (
-            "Dropout, several bodies",
-            "Ensembler's shape, no secret.",
-        ),
+        "dr-ensemble:bodies=4": ("Dropout, several bodies", "Ensembler's shape, no secret."),
         "dr-ensemble:bodies=10": ("Dropout, ten bodies", "The same, as published."),
         "ensembler:bodies=10,selected=4": ("Ensembler, as published", "Four of ten bodies count."),
         "random-head": ("Untrained head", "What no training of the head can hide."),
@@ -159,10 +153,7 @@ SPLIT_DEFENCE_CHOICES: tuple[Choice, ...] = _choices(
 SPLIT_ATTACK_CHOICES: tuple[Choice, ...] = _choices(
     {
         "adaptive": ("Adaptive", "Trains a copy of the client's part through all bodies."),
-        "adaptive-aligned": (
-            "Adaptive, aligned",
-            "Also matched to what is sent: stronger.",
-        ),
+        "adaptive-aligned": ("Adaptive, aligned", "Also matched to what is sent: stronger."),
     },
     {
         "one-body": ("One body at a time", "Tries each of the server's bodies alone."),

@@ -1,54 +1,183 @@
 """The page Reconstruct: choose targets and attacks, see what they take, run them, look."""
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
+from semsim.attacks.as_text import with_preset
 from semsim.campaign.campaign_job import KIND, like, name_of
+from semsim.campaign.grids import DEMO_GRID, FIRST_LOOK, PAPER_GRID
 from semsim.campaign.plan import Campaign
 from semsim.campaign.watch import read_campaign
-from semsim.errors import SemsimError
+from semsim.errors import SemsimError, SettingsError
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
-from semsim.ui import ScienceContext, jobpanel, lab_frame, reconstruct_form, reconstruct_view
-from semsim.ui.jobpanel import QUIETLY, last_words
-from semsim.ui.lab_cards import free_name
-from semsim.ui.lab_frame import SAME, Attacking, Loads, More
-from semsim.ui.reconstruct_data import SetView, kept_plan, set_views, under_attack
-from semsim.ui.reconstruct_form import campaign_of
-from semsim.ui.settings_form import Given
+from semsim.kept.names import free_name
+from semsim.targets import TARGETS
+from semsim.targets.train_settings import TrainSettings
+from semsim.ui import ScienceContext, jobpanel, lab, lab_page, plain_words, reconstruct_view
+from semsim.ui.jobpanel import QUIETLY
+from semsim.ui.lab_page import LabForm, LabPage, Loads, More
+from semsim.ui.markup import joined, pieces
+from semsim.ui.reconstruct_data import Pictures, SetView, kept_plan, set_views, under_attack
+from semsim.ui.settings_form import MOST_SEEDS, Given, changed, settings_of
 
 _INTRO = (
     "Train classifiers, attack pictures through the gradients they leak ([[gradient "
     "inversion]]), and see what comes back of each."
 )
+_NOTHING = "No campaign has been started here yet. Choose a card and press Start."
 _DATA = "semsim.ui.reconstruct_data"
+_HTML, _LAB = pieces("reconstruct.html"), pieces("lab.html")
+_TRAIN = ("epochs", "lr", "batch_size", "until", "momentum", "weight_decay", "loss_scale")
+_LISTS = {
+    "datasets": plain_words.PICTURES,
+    "architectures": plain_words.ARCHITECTURES,
+    "strategies": plain_words.STRATEGIES,
+    "attacks": plain_words.ATTACK_CHOICES,
+    "shares": plain_words.SHARE_CHOICES,
+}
+
+
+def _fields(campaign: Campaign) -> Mapping[str, str]:
+    presets = {text.partition(":")[2] for text in campaign.attacks}
+    return {
+        "images": str(campaign.images),
+        "seeds": str(len(campaign.seeds)),
+        "first_seed": str(campaign.seeds[0]),
+        "preset": next(iter(presets)),
+        **{f"train.{one.name}": one.value for one in settings_of(campaign.train, _TRAIN)},
+    }
+
+
+FORM = LabForm(
+    name="rec",
+    kind=KIND,
+    offered=(
+        ("See it work", "One small model, with a defence and without.", FIRST_LOOK),
+        ("The demo's grid", "Two models, seven trainings, two attacks.", DEMO_GRID),
+        ("As in the paper", "14 targets on CIFAR-100; a GPU's work.", PAPER_GRID),
+    ),
+    lists=_LISTS,
+    texts=lambda campaign: {name: getattr(campaign, name) for name in _LISTS},
+    fields=_fields,
+    like=like,
+)
 
 
 def render(context: ScienceContext) -> Loads:
     """Lay the page out where the caller stands; returns what it does when it is loaded."""
-    return lab_frame.render(context, page(context))
+    return lab_page.render(page(context))
 
 
-def page(context: ScienceContext) -> Attacking:
-    """What the page says and does, as `lab_frame` takes it."""
-    return Attacking(
-        name=reconstruct_form.NAME,
+def page(context: ScienceContext) -> LabPage[Campaign]:
+    """What the page says and does, as `lab_page` takes it."""
+
+    def order_of(given: Given) -> Campaign:
+        return campaign_of(given, free_name(context.data / "runs", "campaign"))
+
+    def outlook(campaign: Campaign, last: str, measured: bool = False) -> str:
+        view = apart(f"{_DATA}:told", campaign, context.data, measured)
+        return reconstruct_view.outlook_html(view, last, measuring=not measured)
+
+    def queued(given: Given) -> Job:
+        place = (context.data, str(context.device), context.checkpoints)
+        job: Job = apart(f"{_DATA}:queued", order_of(given), given.text("judge"), *place)
+        return job
+
+    return LabPage(
+        form=FORM,
         title="Reconstruct",
         intro=_INTRO,
         called="Campaign",
         papers=("semsim", "deployed", "everything"),
-        kind=KIND,
-        form=reconstruct_form.form_html(context.checkpoints),
-        cards=lambda: reconstruct_form.cards_html(context.data),
-        told=lambda given: _outlook(context, given, measured=False),
-        measured=lambda given: _outlook(context, given, measured=True),
-        begin=lambda given: begin_campaign(context, given),
+        data=context.data,
+        html=form_html(context.checkpoints),
+        order_of=order_of,
+        told=outlook,
+        measured=lambda campaign, last: outlook(campaign, last, measured=True),
+        queued=queued,
         draw=lambda job: draw(context, job),
-        nothing=reconstruct_view.NOTHING,
+        nothing=_NOTHING,
         more=lambda ran: _grid(context, ran),
     )
+
+
+def form_html(checkpoints: Path) -> str:
+    """The form, filled with the first card's campaign."""
+    targets = FORM.crossed(
+        lab.said("Each dot is a [[target]]: a classifier that is trained and then attacked"),
+        ("architectures", "models"),
+        ("strategies", "trainings"),
+    )
+    side = (FORM.choices("datasets", "Pictures"), FORM.choices("attacks", "Attacks"))
+    row = (
+        _LAB.named(FORM.name),
+        _HTML.numbers(FIRST_LOOK, MOST_SEEDS),
+        _LAB.select("preset", "Steps of the attacks", plain_words.PRESETS, "fast"),
+        _LAB.select("judge", "Word lists", lab.judge_choices(checkpoints), "", "", "judges"),
+    )
+    inside = (
+        FORM.choices("shares", "What is shared"),
+        _HTML.first_seed(FIRST_LOOK),
+        _LAB.fields(settings_of(FIRST_LOOK.train, _TRAIN), "train."),
+    )
+    more = _LAB.more(
+        ("datasets", "architectures", "attacks", "shares"),
+        joined(inside),
+        "More: how models are trained, what a client shares, settings of what is chosen",
+    )
+    return str(_LAB.plan(targets, joined(side), joined(row), more))
+
+
+def campaign_of(given: Given, free: str = "") -> Campaign:
+    """The campaign a form means; `SettingsError` where a field cannot be read.
+
+    free: what it is called where the form does not say.
+    """
+    preset = given.text("preset")
+    _refuse_own(given.texts("architectures"))
+    return Campaign(
+        name=given.text("name") or free,
+        datasets=given.texts("datasets"),
+        architectures=given.texts("architectures"),
+        strategies=given.texts("strategies"),
+        attacks=tuple(with_preset(given.texts("attacks"), preset)),
+        shares=given.texts("shares"),
+        images=given.whole("images", "Pictures"),
+        seeds=given.seeds("seeds", "Seeds", given.whole("first_seed", "First seed")),
+        train=changed(TrainSettings(), given.fields, "train."),
+    )
+
+
+def _refuse_own(architectures: Sequence[str]) -> None:
+    """Whoever sees a page must not choose what code runs here."""
+    unknown = [one for one in architectures if one.partition(":")[0].strip() not in TARGETS]
+    if unknown:
+        raise SettingsError(
+            f"The form has no {unknown[0]!r} among its architectures. A network of your own is "
+            "attacked from a command line, by `campaign run --model`."
+        )
+
+
+def draw(context: ScienceContext, job: Job) -> list[Any]:
+    """Pictures now and of late, progress by set, the verdict and, when it is done, the result."""
+    campaign = read_campaign(context.data, name_of(job))
+    views, state = set_views(context, campaign), jobs.state(job)
+    now = ""
+    if state in jobs.LIVE:
+        now = reconstruct_view.steps_html(under_attack(context, campaign, views))
+    done = state is JobState.DONE
+    result = jobs.result(job) if done else {}
+    return [
+        now + reconstruct_view.strip_html(views),
+        reconstruct_view.sets_html(views),
+        reconstruct_view.verdict_html(views, result.get("recognition")),
+        reconstruct_view.result_html(result) if done else "",
+    ]
 
 
 def _grid(context: ScienceContext, ran: jobpanel.Jobs) -> More:
@@ -62,11 +191,12 @@ def _grid(context: ScienceContext, ran: jobpanel.Jobs) -> More:
     grid = gr.HTML(elem_id="rec-grid", apply_default_css=False)
 
     def opened(found: Job | None) -> list[Any]:
-        attacks = attacks_of(context, found)
+        views, images = _at_hand(context, found)
+        attacks = attacks_of(views)
         first = attacks[0] if attacks else None
         return [
             gr.Dropdown(choices=attacks, value=first, visible=len(attacks) > 1),
-            gr.Number(1, visible=pages_of(context, found) > 1),
+            gr.Number(1, visible=reconstruct_view.pages(images) > 1),
             grid_now(context, found, first, 1),
         ]
 
@@ -74,91 +204,39 @@ def _grid(context: ScienceContext, ran: jobpanel.Jobs) -> More:
         return grid_now(context, jobpanel.find(ran.root, job_id), attack, number)
 
     of_grid = [ran.chosen, attack, number]
-    ran.panel.timer.tick(redraw, of_grid, grid, show_progress="hidden", **QUIETLY)
+    ran.timer.tick(redraw, of_grid, grid, show_progress="hidden", **QUIETLY)
     for control in (attack, number):
         control.input(redraw, of_grid, grid, show_progress="hidden", **QUIETLY)
     return More(opened=opened, opened_outputs=[attack, number, grid])
 
 
-def _outlook(context: ScienceContext, given: Given, *, measured: bool) -> str:
-    campaign = campaign_of(given, _free(context))
-    view = apart(f"{_DATA}:told", campaign, context.data, measured)
-    last = last_words(context.data / "jobs", KIND, like(campaign), SAME)
-    return reconstruct_view.outlook_html(view, last, measuring=not measured)
-
-
-def begin_campaign(context: ScienceContext, given: Given) -> Job:
-    """Start the form's campaign as a job; raises `SemsimError` where it cannot be."""
-    place = (context.data, str(context.device), context.checkpoints)
-    campaign = campaign_of(given, _free(context))
-    job: Job = apart(f"{_DATA}:queued", campaign, given.text("judge"), *place)
-    jobs.start(job)
-    return job
-
-
-def draw(context: ScienceContext, job: Job) -> list[Any]:
-    """Pictures now and of late, progress by set, the verdict and, when it is done, the result."""
-    views = _views(context, job)
-    state = jobs.state(job)
-    now = ""
-    if state in jobs.LIVE:
-        now = reconstruct_view.steps_html(under_attack(context, _read(context, job), views))
-    done = state is JobState.DONE
-    result = jobs.result(job) if done else {}
-    return [
-        now + reconstruct_view.strip_html(views),
-        reconstruct_view.sets_html(views),
-        reconstruct_view.verdict_html(views, result.get("recognition")),
-        reconstruct_view.result_html(result) if done else "",
-    ]
-
-
-def attacks_of(context: ScienceContext, job: Job | None) -> list[str]:
-    """The attacks of a job's campaign by their labels."""
+def _at_hand(
+    context: ScienceContext, job: Job | None
+) -> tuple[list[SetView], Mapping[str, Pictures]]:
+    """The sets of a job's campaign and its pictures; none where `draw` says what is wrong."""
     if job is None:
-        return []
+        return [], {}
     try:
-        views = _views(context, job)
-    except SemsimError:  # said by `draw`
-        return []
+        campaign = read_campaign(context.data, name_of(job))
+        return set_views(context, campaign), kept_plan(campaign).pictures
+    except SemsimError:
+        return [], {}
+
+
+def attacks_of(views: Sequence[SetView]) -> list[str]:
+    """The attacks of a campaign by their labels."""
     return list(dict.fromkeys(view.planned.attack_label for view in views))
-
-
-def pages_of(context: ScienceContext, job: Job | None) -> int:
-    """How many pages the grid of a job's campaign has."""
-    if job is None:
-        return 0
-    try:
-        return reconstruct_view.pages(kept_plan(_read(context, job)).pictures)
-    except SemsimError:  # said by `draw`
-        return 0
 
 
 def grid_now(
     context: ScienceContext, job: Job | None, attack: str | None, page: float | None
 ) -> str:
     """Originals beside what one attack gave back, one page of them."""
-    if job is None or attack is None:
-        return ""
-    try:
-        views = [v for v in _views(context, job) if v.planned.attack_label == attack]
-        images = kept_plan(_read(context, job)).pictures
-    except SemsimError:  # said by `draw`
+    views, images = _at_hand(context, job)
+    views = [view for view in views if view.planned.attack_label == attack]
+    if not views:
         return ""
     last = reconstruct_view.pages(images)
     place = min(max(1, int(page or 1)), last)
     where = f'<p class="st-note">Page {place} of {last}</p>' if last > 1 else ""
     return where + reconstruct_view.grid_html(views, images, place)
-
-
-def _free(context: ScienceContext) -> str:
-    """A name no campaign has."""
-    return free_name(context.data / "runs", "campaign")
-
-
-def _views(context: ScienceContext, job: Job) -> list[SetView]:
-    return set_views(context, _read(context, job))
-
-
-def _read(context: ScienceContext, job: Job) -> Campaign:
-    return read_campaign(context.data, name_of(job))

@@ -168,12 +168,25 @@ def set_views(context: ScienceContext, campaign: Campaign) -> list[SetView]:
     plan, store = kept_plan(campaign), PieceStore(context.data)
     shares = RunFolder(context.data, campaign.name).shares()
     there = _times(store)
-    return [
-        _set_view(
-            context, store, planned, plan.pictures[planned.target.dataset].control, shares, there
+    views = []
+    for planned in plan.sets:
+        key, control = planned.target.key, plan.pictures[planned.target.dataset].control
+        cells = tuple(
+            _done(context, store, cell, there[cell.key], control, place)
+            if cell.key in there
+            else _undone(cell, shares)
+            for place, cell in enumerate(planned.cells)
         )
-        for planned in plan.sets
-    ]
+        views.append(
+            SetView(
+                planned=planned,
+                cells=cells,
+                target=_target_words(context, store, key),
+                training=shares.get(key),
+                failure=store.failure(key),
+            )
+        )
+    return views
 
 
 def under_attack(
@@ -194,30 +207,6 @@ def under_attack(
                     steps=seen.steps,
                 )
     return None
-
-
-def _set_view(
-    context: ScienceContext,
-    store: PieceStore,
-    planned: PlannedSet,
-    control: Control,
-    shares: Mapping[str, float],
-    there: Mapping[str, int],
-) -> SetView:
-    cells = [
-        _done(context, store, cell, there[cell.key], control, place)
-        if cell.key in there
-        else _undone(cell, shares)
-        for place, cell in enumerate(planned.cells)
-    ]
-    key = planned.target.key
-    return SetView(
-        planned=planned,
-        cells=tuple(cells),
-        target=_target_words(context, store, key),
-        training=shares.get(key),
-        failure=store.failure(key),
-    )
 
 
 def _done(

@@ -1,23 +1,30 @@
-"""What the page Reconstruct draws: plain values in, HTML out."""
+"""What the page Reconstruct draws: plain values in, HTML out, and pictures by the cell's key."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
+
+from fastapi import APIRouter
+from fastapi.responses import Response
 
 from semsim.campaign.forecast import Outlook
+from semsim.campaign.store import PieceStore
 from semsim.device import cores
 from semsim.grid.sights import STEPS
 from semsim.images import png_of
 from semsim.reporting.writing import png_address
 from semsim.sets.control import Count
 from semsim.sets.recognition import STATISTIC, recognised_words
-from semsim.ui import lab_cards
+from semsim.ui import ScienceContext, lab_page
+from semsim.ui.answers import KEPT, GoneError, worded
 from semsim.ui.jobpanel import words_for_seconds
 from semsim.ui.lab_sets import METHOD, chip, verdict_row
-from semsim.ui.markup import pieces
+from semsim.ui.markup import pieces, rooted
 from semsim.ui.reconstruct_data import CellState, CellView, Pictures, SetView, UnderAttack
-from semsim.ui.reconstruct_files import address
 from semsim.words import counted
 
+FOLDER = "/studio/reconstruct-files"
+_KEY = re.compile(r"[0-9a-f]{20}")
 ROWS = 6  # images on one page of the grid
 _STRIP = 8  # pictures that came back last
 _SQUARES = 64  # images of a set shown one by one before only a bar fits
@@ -28,7 +35,6 @@ _WORDS = {
     CellState.FAILED: "failed",
 }
 _HTML, _LAB = pieces("reconstruct.html"), pieces("lab.html")
-NOTHING = "No campaign has been started here yet. Choose a card and press Start."
 _NO_STEPS = (
     "Here is what an attack makes of a picture, step by step. Targets are trained first; R-GAP and "
     "COPA have a picture at their end only."
@@ -39,7 +45,7 @@ def outlook_html(view: Outlook, last: str, *, measuring: bool) -> str:
     """Return what a plan takes before it is started, as HTML; last: see `jobpanel.last_words`."""
     reused = f" ({view.cells_done} are done already)" if view.cells_done else ""
     over = "Everything is done; starting it only writes the reconstruction sets."
-    return lab_cards.outlook_html(
+    return lab_page.outlook_html(
         counted(view.targets, "target"),
         f", {view.to_train} of them to train",
         f"{counted(view.cells, 'picture')} to attack{reused}",
@@ -99,8 +105,8 @@ def grid_html(views: Sequence[SetView], images: Mapping[str, Pictures], page: in
 
 
 def pages(images: Mapping[str, Pictures]) -> int:
-    """How many pages the grid has."""
-    return max(-(-len(one.names) // ROWS) for one in images.values())
+    """How many pages the grid has, 0 without images."""
+    return max((-(-len(one.names) // ROWS) for one in images.values()), default=0)
 
 
 def verdict_html(views: Sequence[SetView], named: Mapping[str, Any] | None) -> str:
@@ -111,7 +117,8 @@ def verdict_html(views: Sequence[SetView], named: Mapping[str, Any] | None) -> s
     if not _count(views).over:
         return ""
     rows = [verdict_row(view.planned.model, _target_words(view), _count([view])) for view in views]
-    said = (_recognised(named), verdict_words(views))
+    lead = recognised_words(named, [] if named is None else named["sets"])
+    said = (lead, verdict_words(views))
     return str(_LAB.verdict(said, METHOD, rows))
 
 
@@ -128,16 +135,12 @@ def verdict_words(views: Sequence[SetView]) -> str:
     return first
 
 
-def _recognised(named: Mapping[str, Any] | None) -> str:
-    return recognised_words(named, [] if named is None else named["sets"])
-
-
 def result_html(result: Mapping[str, Any]) -> str:
     """What a finished campaign made."""
     crashed = result["n_crashed"]
     broke = f", {crashed} of them broke with an error that is in the set's table" if crashed else ""
     undone = result["undone"]
-    return lab_cards.made_html(_HTML.result(result, broke, undone), result["sets"])
+    return lab_page.made_html(_HTML.result(result, broke, undone), result["sets"])
 
 
 def _count(views: Iterable[SetView]) -> Count:
@@ -195,3 +198,27 @@ def _picture(view: SetView, cell: CellView, name: str) -> dict[str, Any]:
         }
     share = f"{cell.share:.0%}" if cell.state is CellState.RUNNING else ""
     return {"address": "", "words": _WORDS[cell.state], "share": share}
+
+
+def address(key: str, kind: str, changed: int) -> str:
+    """Where a picture is: `kind` is attacked or picture; `changed` tells versions apart."""
+    return rooted(f"{FOLDER}/{key}/{kind}.png?v={changed}")
+
+
+def router(context: ScienceContext) -> APIRouter:
+    """The route of the pictures below `FOLDER`."""
+    routes = APIRouter()
+    store = PieceStore(context.data)
+
+    @routes.get(FOLDER + "/{key}/{kind}.png")
+    @worded
+    def picture(key: str, kind: Literal["attacked", "picture"]) -> Response:
+        if not _KEY.fullmatch(key):
+            raise GoneError("No such cell.")
+        result = store.cells.read(key).result
+        found = result.attacked if kind == "attacked" else result.picture
+        if found is None:
+            raise GoneError("This attack gave no picture.")
+        return Response(png_of(found), media_type="image/png", headers=KEPT)
+
+    return routes

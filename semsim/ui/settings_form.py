@@ -121,16 +121,12 @@ def settings_of(made: Any, names: Iterable[str] = ()) -> tuple[Setting, ...]:
     )
 
 
+@lru_cache(maxsize=256)
 def plugin_settings(listed: str, item: str, preset: str = "") -> tuple[Setting, ...]:
     """The settings of a plug-in that a list offers as `item`, as "cnn4:width=16".
 
     preset: of attacks, where they have it. Raises `SemsimError` for no such list or plug-in.
     """
-    return _plugin_settings(listed, item, preset)
-
-
-@lru_cache(maxsize=256)
-def _plugin_settings(listed: str, item: str, preset: str) -> tuple[Setting, ...]:
     if listed not in LISTS:
         raise SettingsError(f"There is no list {listed!r}.")
     found: tuple[Setting, ...] = apart(f"{__name__}:told", listed, item, preset)

@@ -34,7 +34,7 @@ from annotation.tasks import KINDS
 from annotation.ui import items_pages, results_tabs
 from annotation.ui.items_pages import Filters
 from annotation.web.guard import ANNOTATOR_COOKIE
-from semsim.ui.compare_asked import TABS, Asked
+from semsim.ui.compare_view import TABS, Asked
 
 REQUESTS = 2_000  # on each database
 # The fields of forms that routes read by themselves, which their schema does not know.

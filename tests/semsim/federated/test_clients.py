@@ -6,10 +6,9 @@ from made_federated import made_data
 
 from semsim.defences.pbpfl_settings import Pbpfl
 from semsim.errors import DataError
-from semsim.federated.clients import with_weights
 from semsim.federated.networks import fresh_network
+from semsim.federated.parties import Server, with_weights
 from semsim.federated.rounds import make_clients
-from semsim.federated.server import Server
 from semsim.federated.settings import FederatedSettings
 from semsim.federated.transport import unpack
 from semsim.federated.zero_sum import as_numbers

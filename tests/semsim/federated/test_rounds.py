@@ -6,9 +6,9 @@ from made_federated import made_data
 
 from semsim.defences.pbpfl_settings import Pbpfl
 from semsim.errors import SettingsError
-from semsim.federated.clients import plain_loss
 from semsim.federated.data import of_table
 from semsim.federated.networks import fresh_network
+from semsim.federated.parties import plain_loss
 from semsim.federated.rounds import measured, train
 from semsim.federated.settings import FederatedSettings
 from semsim.federated.transport import Message, unpack_keys

@@ -17,7 +17,7 @@ from semsim.federated.verdict import ArmPictures, over_seeds, scored, sentence, 
 from semsim.jobs.folders import read_json
 from semsim.metrics.structural import ssim
 from semsim.sets.control import Count
-from semsim.ui.federated_view import figures
+from semsim.ui.federated import figures
 
 ORIGINALS = made_images(3, side=16).images
 NOISE = torch.rand(ORIGINALS.shape, generator=torch.Generator().manual_seed(0))

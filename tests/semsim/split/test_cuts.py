@@ -6,7 +6,7 @@ import torch
 
 from semsim.split.cuts import cut_figures
 from semsim.split.experiment import Leak
-from semsim.split.records import write_split_set
+from semsim.split.store import write_split_set
 from semsim.types import LabelledImages
 
 IMAGES = LabelledImages(

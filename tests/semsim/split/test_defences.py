@@ -16,8 +16,7 @@ from semsim.split.defences import (
     draw_selector,
     ensembler_loss,
 )
-from semsim.split.observation import FeatureObservation
-from semsim.split.system import observe, select
+from semsim.split.system import FeatureObservation, observe, select
 
 SMALL = {
     "dr-ensemble": {"bodies": 2},

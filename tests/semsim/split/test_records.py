@@ -9,7 +9,7 @@ import torch
 
 from semsim.sets.reader import read_set
 from semsim.split.experiment import Leak
-from semsim.split.records import write_split_set
+from semsim.split.store import write_split_set
 from semsim.types import LabelledImages
 
 RESIDUALS = (0.1, 0.5, 0.9, math.nan)

@@ -10,9 +10,8 @@ import pytest
 from semsim.attacks.security.index import CIFAR, CNN3, FullyConnected, security_index, square
 from semsim.errors import SettingsError
 from semsim.ui import ScienceContext, audit
+from semsim.ui.audit import layers_html, layers_of, rows_of, shape_of, verdict_html
 from semsim.ui.audit_attack import attacked_example
-from semsim.ui.audit_form import layers_of, rows_of, shape_of
-from semsim.ui.audit_view import layers_html, verdict_html
 
 NUMBER = r"\d\.\de[+-]\d\d"
 

@@ -20,9 +20,9 @@ from semsim.jobs import folders as jobs
 from semsim.learning.card_promoted import BUILT_IN
 from semsim.reporting.glossary import glossary
 from semsim.ui import StudyChoice, compare
-from semsim.ui.compare_asked import TABS, Asked, asked_in, first_tab
-from semsim.ui.compare_data import held
+from semsim.ui.compare_data import View, held
 from semsim.ui.compare_tabs import grid
+from semsim.ui.compare_view import TABS, Asked, asked_in, first_tab
 
 STUDIES = [StudyChoice("1", "First", True), StudyChoice("2", "Second, simulated", True)]
 WIDEST = "resnet/none"
@@ -79,7 +79,7 @@ def test_only_what_is_asked_for_is_sent(client):
 
 
 def test_the_numbers_of_the_answer_are_scipys(small_context, client):
-    models = held(small_context, "1").analysis.models
+    models = held(small_context, View(study="1")).analysis.models
     shown = part(client, "panel", tab="answer")
     for name, sign in (("ssim", 1), ("mse", -1)):
         rho = stats.spearmanr(models["human"], sign * models[name]).statistic
@@ -163,7 +163,7 @@ def test_the_page_opens_on_the_answer(made_context):
 
 def test_where_nobody_judged_these_pictures_yet_none_are_said_to_agree(small_context):
     """A few votes, all on other originals than those that are looked at."""
-    comparison = held(small_context, "1")
+    comparison = held(small_context, View(study="1"))
     analysis = comparison.analysis
     agreement = analysis.agreement.assign(rho=np.nan)
     few = replace(analysis, agreement=agreement, disagreement=analysis.disagreement.head(0))

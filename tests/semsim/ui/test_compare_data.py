@@ -21,7 +21,6 @@ from semsim.ui import StudyChoice
 from semsim.ui.compare_data import (
     View,
     find_study,
-    fresh,
     held,
     model_choices,
     opened,
@@ -34,7 +33,7 @@ VIEW = View(study="1")
 
 
 def test_metrics_are_split_by_whether_they_have_weights(made_context):
-    found = fresh(made_context(n_images=3), VIEW)
+    found = opened(made_context(n_images=3), VIEW)
     assert {"mse", "psnr", "ssim"} == {spec.name for spec in found.analysis.specs}
     unavailable = {spec.name for spec, _ in found.unavailable}
     assert {"fid", "kid", "lpips-alex"} <= unavailable
@@ -42,7 +41,7 @@ def test_metrics_are_split_by_whether_they_have_weights(made_context):
 
 
 def test_the_agreement_is_scipys(made_context):
-    found = fresh(made_context(n_images=3), VIEW)
+    found = opened(made_context(n_images=3), VIEW)
     row = found.analysis.agreement.set_index("metric").loc["ssim"]
     people, ssim = found.analysis.models["human"], found.analysis.models["ssim"]
     assert row["rho"] == pytest.approx(stats.spearmanr(people, ssim).statistic, abs=1e-12)
@@ -51,15 +50,16 @@ def test_the_agreement_is_scipys(made_context):
 
 def test_what_was_shown_is_kept_until_it_is_read_anew(made_context):
     context = made_context(n_images=2)
-    first = fresh(context, VIEW)
-    assert held(context, "1") is first
-    assert fresh(context, VIEW) is first  # the same votes and scores
+    first = opened(context, VIEW)
+    assert held(context, View(study="1", rule="")) is first
+    assert opened(context, VIEW) is first  # the same votes and scores
     votes = context.votes("1")
     fewer = replace(context, votes=lambda study: votes.iloc[:-1])
-    assert fresh(fewer, VIEW).n_votes == first.n_votes - 1
-    assert held(context, "1", "mean-response").analysis.settings.headline == "mean-response"
+    assert opened(fewer, VIEW).n_votes == first.n_votes - 1
+    other = held(context, View(study="1", rule="mean-response"))
+    assert other.analysis.settings.headline == "mean-response"
     with pytest.raises(DataError, match="gone"):
-        fresh(context, View(study="2"))
+        opened(context, View(study="2"))
 
 
 def test_only_so_many_comparisons_are_kept(made_context, monkeypatch):
@@ -67,20 +67,20 @@ def test_only_so_many_comparisons_are_kept(made_context, monkeypatch):
     context = made_context(n_images=2)
     views = [View(study="1", rule=rule) for rule in ("majority", "mean-response", "dawid-skene")]
     for view in views:
-        fresh(context, view)
+        opened(context, view)
     assert [view for view in context.kept if isinstance(view, View)] == views[1:]
 
 
 def test_scores_are_read_once_for_all_rules_and_anew_when_there_are_more(made_context, monkeypatch):
     context = made_context(n_images=2)
-    fresh(context, VIEW)
+    opened(context, VIEW)
     with monkeypatch.context() as patch:
         patch.setattr("semsim.ui.compare_data.read_scores", None)
-        ranked = fresh(context, View(study="1", rule="mean-response"))
+        ranked = opened(context, View(study="1", rule="mean-response"))
     assert {"mse", "psnr", "ssim"} == {spec.name for spec in ranked.analysis.specs}
     more = made_context(n_images=2, scored=("ssim-uniform",))
     again = replace(context, labels=more.labels, votes=more.votes)
-    assert "ssim-uniform" in {spec.name for spec in fresh(again, VIEW).analysis.specs}
+    assert "ssim-uniform" in {spec.name for spec in opened(again, VIEW).analysis.specs}
 
 
 def test_a_metric_counts_when_all_models_have_its_scores(made_context):
@@ -90,25 +90,25 @@ def test_a_metric_counts_when_all_models_have_its_scores(made_context):
         if pd.read_parquet(file).attrs["metric"] == "psnr":
             file.unlink()
             break
-    found = fresh(context, VIEW)
+    found = opened(context, VIEW)
     assert {"mse", "ssim"} == {spec.name for spec in found.analysis.specs}
     assert "psnr" in {name for _, name in found.book.missing}
 
 
 def test_an_unknown_choice_of_metric_becomes_the_best(made_context):
-    found = fresh(made_context(n_images=3), VIEW)
+    found = opened(made_context(n_images=3), VIEW)
     assert found.spec("psnr").name == "psnr"
     ranked = found.analysis.agreement.sort_values("rho", ascending=False, kind="stable")
     assert found.spec("fid").name == ranked["metric"].iloc[0]
-    assert fresh(made_context(n_images=2, scored=()), VIEW).spec(None) is None
+    assert opened(made_context(n_images=2, scored=()), VIEW).spec(None) is None
 
 
 def test_images_carry_their_votes(made_context):
-    found = fresh(made_context(n_images=2), VIEW)
+    found = opened(made_context(n_images=2), VIEW)
     best = rows_of_model(found.images, f"symbols\ninvgrad\n{MODELS[0]}")
     assert best["said"].tolist() == ["5 of 5", "5 of 5"]
     assert best["share"].tolist() == [1.0, 1.0]
-    silent = fresh(made_context(n_images=2, votes=0), VIEW)
+    silent = opened(made_context(n_images=2, votes=0), VIEW)
     assert silent.n_votes == 0
     assert not silent.has_ranking
     assert silent.images["share"].isna().all()
@@ -122,7 +122,7 @@ def test_by_the_name_of_the_original_votes_count_by_that_name(made_context):
     names = {"000": "cat", "001": None, "002": "cow"}
     named = votes.assign(original_answer=votes["image_id"].map(names))
     by_name = replace(VIEW, rule="as-original-named")
-    found = fresh(replace(context, votes=lambda study: named), by_name)
+    found = opened(replace(context, votes=lambda study: named), by_name)
     best = rows_of_model(found.images, f"symbols\ninvgrad\n{MODELS[0]}")
     assert best["said"].tolist() == ["5 of 5", "its original has no name", "0 of 5"]
     told = found.analysis.disagreement.drop_duplicates("row").set_index("row")["human"]
@@ -132,17 +132,17 @@ def test_by_the_name_of_the_original_votes_count_by_that_name(made_context):
 
 
 def test_the_attacked_image_is_a_reference_of_its_own(made_context):
-    both = fresh(made_context(n_images=2), View(study="1", reference="both"))
+    both = opened(made_context(n_images=2), View(study="1", reference="both"))
     missing = {name for _, name in both.book.missing} | {s.name for s, _ in both.unavailable}
     assert "mse@attacked" in missing
     assert {"mse", "psnr"} <= {spec.name for spec in both.analysis.specs}
-    attacked = fresh(made_context(n_images=2), View(study="1", reference="attacked"))
+    attacked = opened(made_context(n_images=2), View(study="1", reference="attacked"))
     assert attacked.analysis.specs == ()
     assert all(spec.name.endswith("@attacked") for spec in attacked.specs)
 
 
 def test_lists_name_every_model_once(made_context):
-    found = fresh(made_context(models=MODELS[:4], n_images=3), VIEW)
+    found = opened(made_context(models=MODELS[:4], n_images=3), VIEW)
     choices = dict(model_choices(found.analysis))
     assert choices["resnet/none"] == "symbols\ninvgrad\nresnet/none"
     assert len(choices) == 4
@@ -172,7 +172,7 @@ def test_without_a_choice_the_study_is_one_with_votes(made_context):
 def test_the_report_knows_the_protocol_and_the_versions(made_context):
     context = made_context(n_images=2)
     votes = context.votes("1").assign(lists="Lists of 1.")
-    found = fresh(replace(context, votes=lambda study: votes), VIEW).origin
+    found = opened(replace(context, votes=lambda study: votes), VIEW).origin
     assert found.protocol == "majority"
     assert found.collection == "Lists of 1."  # stands in the methods text of the report
     assert found.weights == {}
@@ -204,7 +204,7 @@ def test_a_semsim_says_whom_it_learned_from(made_context, simulated, original, r
     model = SemSimModel(ModelSettings(backbone="lenet"), mean=[0.5] * 3, std=[0.2] * 3)
     save_semsim(model, context.checkpoints / "mine.safetensors", training)
     again = made_context(n_images=2, scored=("mse", "semsim:mine"))
-    found = fresh(again, replace(VIEW, unseen_by=ALL))
+    found = opened(again, replace(VIEW, unseen_by=ALL))
     title = found.spec("semsim:mine").title
     said = [note for note in found.analysis.notes if note.startswith(f"{title}: ")]
     *others, start = [note.removeprefix(title) for note in said if "resample" not in note]
@@ -232,7 +232,7 @@ def test_a_semsim_stands_beside_its_controls(made_context, control, than, title)
     save_semsim(model, mine, replace(bare, start=sha256_of(kept) if control == "start" else ""))
 
     def told(*scored):
-        found = fresh(made_context(n_images=2, scored=("mse", "semsim:mine", *scored)), VIEW)
+        found = opened(made_context(n_images=2, scored=("mse", "semsim:mine", *scored)), VIEW)
         return found, [note for note in found.analysis.notes if than in note]
 
     # A block alone is not asked for where it has no scores.
@@ -251,9 +251,9 @@ def test_a_semsim_is_judged_by_what_it_has_not_seen(made_context):
         ["symbols/000", "symbols/002", "digits/001"],
         simulated=False,
     )
-    awaiting = opened(made_context(n_images=3, scored=("mse",)), "1")
+    awaiting = opened(made_context(n_images=3, scored=("mse",)), View(study="1", rule=""))
     context = made_context(n_images=3, scored=("mse", f"semsim:{BUILT_IN}"))
-    found = opened(context, "1")
+    found = opened(context, View(study="1", rule=""))
     # The numbers of the others do not jump when its scores come.
     rho = [one.analysis.agreement.set_index("metric")["rho"]["mse"] for one in (awaiting, found)]
     assert rho[0] == pytest.approx(rho[1], nan_ok=True)
@@ -265,7 +265,7 @@ def test_a_semsim_is_judged_by_what_it_has_not_seen(made_context):
     # All metrics lose the same pictures, and none of their scores.
     for values in found.analysis.evidence.scores.values():
         assert not np.isnan(values).any()
-    every = opened(context, "1", unseen_by=ALL)
+    every = opened(context, View(study="1", rule="", unseen_by=ALL))
     assert len(set(every.analysis.evidence.images["image_id"])) == 3
     marked = every.spec(f"semsim:{BUILT_IN}").title
     assert marked == f"SemSim ({BUILT_IN}) [trained on 2 of these 3]"
@@ -282,15 +282,15 @@ def test_nothing_is_left_out_for_a_semsim_that_has_seen_all_or_nothing(made_cont
     )
     make_semsim(context.checkpoints / "other.safetensors", ["digits/000"], simulated=False)
     scored = ("mse", f"semsim:{BUILT_IN}", "semsim:other")
-    found = opened(made_context(n_images=2, scored=scored), "1")
+    found = opened(made_context(n_images=2, scored=scored), View(study="1", rule=""))
     assert (found.n_held_out, len(set(found.analysis.evidence.images["image_id"]))) == (0, 2)
     marks = found.analysis.agreement.set_index("metric")["mark"]
     assert marks[f"semsim:{BUILT_IN}"] == "trained on these"
     assert marks["semsim:other"] == ""
     with pytest.raises(SettingsError, match="checkpoint"):
-        fresh(context, replace(VIEW, unseen_by="../other"))
+        opened(context, replace(VIEW, unseen_by="../other"))
     with pytest.raises(DataError, match="Choose all originals"):
-        fresh(context, replace(VIEW, unseen_by="gone"))
+        opened(context, replace(VIEW, unseen_by="gone"))
 
 
 def test_imported_labels_are_a_study_without_pictures(made_context, tmp_path):
@@ -304,7 +304,7 @@ def test_imported_labels_are_a_study_without_pictures(made_context, tmp_path):
     write_import(context.data / "imports" / "theirs", tables)
     study = studies_of(context)[-1]
     assert study == StudyChoice("import:theirs", "Their labels", False, "majority")
-    found = fresh(context, View(study=study.id))
+    found = opened(context, View(study=study.id))
     assert not found.has_images
     assert [spec.name for spec in found.analysis.specs] == ["psnr"]
     assert found.book.missing == ()
@@ -316,7 +316,7 @@ def test_imported_votes_of_programs_are_not_called_those_of_people(made_context,
     labels = make_labels(tmp_path / "others", n_images=4, simulated=True)
     tables = {"votes": make_votes(labels), "labels": labels}
     write_import(context.data / "imports" / "theirs", tables, simulated=True)
-    found = fresh(context, View(study="import:theirs"))
+    found = opened(context, View(study="import:theirs"))
     assert found.analysis.evidence.simulated
     assert found.voters == "simulated annotators"
     assert studies_of(context)[-1].label == "Their labels (simulated)"
@@ -331,14 +331,14 @@ def test_a_metric_of_ones_own_stands_on_compare_as_foreign(made_context, tmp_pat
     tables = {"votes": make_votes(labels), "labels": labels, "scores": scores}
     folder = context.data / "imports" / "theirs"
     write_import(folder, tables)
-    found = fresh(context, View(study="import:theirs"))
+    found = opened(context, View(study="import:theirs"))
     spec = found.spec("mine")
     assert (spec.name, spec.higher_means_more_leakage, spec.per_image) == ("mine", False, True)
     said = "mine is foreign: its values came with the data and were not computed here."
     assert said in found.analysis.notes
     scores.drop(columns="leaks").to_parquet(folder / "scores.parquet")
     with pytest.raises(DataError, match="higher or lower mine leaks"):
-        fresh(context, View(study="import:theirs"))
+        opened(context, View(study="import:theirs"))
 
 
 def test_the_judge_of_the_lists_is_no_metric_of_the_same_study(made_context):
@@ -347,7 +347,7 @@ def test_the_judge_of_the_lists_is_no_metric_of_the_same_study(made_context):
         make_classifier(context.checkpoints / f"judges/{name}.safetensors", classes=(name, "b"))
     ranked = sha256_of(context.checkpoints / "judges/lists.safetensors")
     labels = context.labels("1").assign(judges=ranked)
-    found = fresh(replace(context, labels=lambda study: labels), VIEW)
+    found = opened(replace(context, labels=lambda study: labels), VIEW)
     offered = {spec.name for spec in found.specs}
     assert {"recogniser:metrics", "fd:metrics"} <= offered
     wanted = {name for _, name in found.book.missing}
@@ -356,5 +356,5 @@ def test_the_judge_of_the_lists_is_no_metric_of_the_same_study(made_context):
         title = find_metric(name).spec.title
         why = f"{title} is left out: lists ranked the words of this study's lists"
         assert any(note.startswith(why) for note in found.analysis.notes)
-    known = fresh(made_context(n_images=2), VIEW)  # a study of which no judge is known
+    known = opened(made_context(n_images=2), VIEW)  # a study of which no judge is known
     assert {"recogniser:lists", "fd:lists"} <= {spec.name for spec in known.specs}

@@ -39,14 +39,14 @@ def test_figures_come_as_png_svg_and_csv(client, name):
         assert f".{ending}" in reply.headers["content-disposition"]
         if start is not None:
             assert reply.content.startswith(start)
-    drawn = figures.figure(held(client.context, VIEW.study).analysis, name, "mse").frame
+    drawn = figures.figure(held(client.context, VIEW).analysis, name, "mse").frame
     sent = pd.read_csv(io.BytesIO(reply.content))
     assert list(sent.columns) == [str(column) for column in drawn.columns]
     assert len(sent) == len(drawn)
 
 
 def test_tables_come_as_csv_latex_and_markdown_in_full_precision(client):
-    analysis = held(client.context, VIEW.study).analysis
+    analysis = held(client.context, VIEW).analysis
     for table in tables.tables(analysis):
         for ending in ("csv", "tex", "md"):
             reply = client.get(address(VIEW, table.name, ending))
@@ -57,7 +57,7 @@ def test_tables_come_as_csv_latex_and_markdown_in_full_precision(client):
 
 
 def test_the_report_and_everything_are_made_by_jobs(client, monkeypatch):
-    comparison = held(client.context, VIEW.study)
+    comparison = held(client.context, VIEW)
     told = "Left out of edges: 3 scores of pictures that this study does not have."
     remarked = replace(comparison.tables, remarks=(told,))
     comparison = replace(comparison, tables=remarked)

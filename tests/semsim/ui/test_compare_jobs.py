@@ -7,7 +7,7 @@ from helpers import ended
 from made_study import MODELS
 
 from semsim.jobs import folders as jobs
-from semsim.ui.compare_data import View, fresh
+from semsim.ui.compare_data import View, opened
 from semsim.ui.compare_jobs import (
     live_download,
     missing_weights,
@@ -21,12 +21,12 @@ VIEW = View(study="1")
 
 def test_missing_scores_are_computed_by_one_job_that_is_not_repeated(made_context):
     context = made_context(models=MODELS[:4], n_images=3, scored=())
-    before = fresh(context, VIEW)
+    before = opened(context, VIEW)
     assert {name for _, name in before.book.missing} >= {"mse", "psnr", "ssim"}
     job = scoring_job(context, before)
     assert scoring_job(context, before).id == job.id  # a second page finds it
     assert ended(job) is jobs.JobState.DONE, jobs.error_text(job)
-    after = fresh(context, VIEW)
+    after = opened(context, VIEW)
     assert after.book.missing == ()
     assert scoring_job(context, after) is None
     shutil.rmtree(context.data / "scores")
@@ -41,9 +41,9 @@ def test_the_attacked_image_is_scored_where_it_was_chosen_as_the_reference(made_
 
     context = made_context(models=MODELS[:4], n_images=3, scored=(), change=attacked)
     view = View(study="1", reference="attacked")
-    job = scoring_job(context, fresh(context, view))
+    job = scoring_job(context, opened(context, view))
     assert ended(job) is jobs.JobState.DONE, jobs.error_text(job)
-    found = fresh(context, view)
+    found = opened(context, view)
     assert found.book.missing == ()
     assert (found.analysis.evidence.scores["mse@attacked"] == 0).all()
 
@@ -63,7 +63,7 @@ def test_a_download_is_a_job_and_its_failure_stays_visible(made_context, monkeyp
 
 def test_scoring_that_was_stopped_after_a_part_is_there_to_be_resumed(made_context, monkeypatch):
     context = made_context(models=MODELS[:4], n_images=3, scored=())
-    before = fresh(context, VIEW)
+    before = opened(context, VIEW)
     monkeypatch.setattr(jobs, "start", lambda job: None)
     job = scoring_job(context, before)
 

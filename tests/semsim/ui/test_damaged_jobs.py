@@ -14,7 +14,7 @@ from semsim.learning.ablations_run import STUDY_KIND
 from semsim.learning.orders import KIND as TRAINING
 from semsim.split.split_job import KIND as SPLIT
 from semsim.ui import federated, learn, reconstruct, split
-from semsim.ui.compare_data import View, fresh
+from semsim.ui.compare_data import View, opened
 from semsim.ui.compare_jobs import SCORE_JOB, scoring_job
 
 PAGES: list[tuple[ModuleType, str]] = [
@@ -80,6 +80,6 @@ def test_a_page_says_what_cannot_be_read(page, kind, context):
 def test_a_scoring_job_without_its_request_is_passed_over(context):
     damaged = jobs.create(context.data / "jobs", kind=SCORE_JOB, title="Scoring")
     (damaged.folder / "request.json").write_text('{"study": ')
-    found = fresh(context, View(study="1"))
+    found = opened(context, View(study="1"))
     complete = replace(found, book=replace(found.book, missing=()))
     assert scoring_job(context, complete) is None

@@ -17,13 +17,13 @@ from semsim.federated.arms import REFERENCE, RESCALED
 from semsim.federated.attacks import has_linear_start
 from semsim.federated.comparison import carry_out, load
 from semsim.federated.comparison_job import FederatedJob, queue_comparison
-from semsim.federated.leak_answer import answer_words
 from semsim.federated.networks import drawn_network
 from semsim.federated.settings import FederatedOrder
+from semsim.federated.summary import answer_words
 from semsim.jobs import folders as jobs
 from semsim.sets.control import Count
 from semsim.sets.recognition import STATISTIC
-from semsim.ui import federated, federated_form, lab_frame
+from semsim.ui import federated, lab_page
 from semsim.ui.settings_form import Given, settings_of
 
 
@@ -40,19 +40,19 @@ def given(order: FederatedOrder = TINY, **changes: str) -> Given:
 
 
 def test_the_form_means_an_order() -> None:
-    order = federated_form.order_of(given())
+    order = federated.order_of(given())
     assert order.arms == (REFERENCE, RESCALED, "uplink-closed-form")
     assert order.data == TINY.data
     assert order.attack == TINY.attack
-    assert federated_form.order_of(given(FederatedOrder())) == FederatedOrder()
-    assert federated_form.order_of(given(replace(TINY, arms=()))).arms == ()
+    assert federated.order_of(given(FederatedOrder())) == FederatedOrder()
+    assert federated.order_of(given(replace(TINY, arms=()))).arms == ()
 
 
 def test_the_form_opens_with_a_few_arms_and_the_defaults() -> None:
-    html = federated_form.form_html()
+    html = federated.form_html()
     chosen = re.findall(r'data-list="([a-z]+)" value="([^"]+)" checked', html)
     arms = [item for name, item in chosen if name == "arms"]
-    assert tuple(sorted(arms)) == tuple(sorted(federated_form.FIRST_LOOK.arms))
+    assert tuple(sorted(arms)) == tuple(sorted(federated.FIRST_LOOK.arms))
     assert ("attacks", FederatedOrder().attack) in chosen
     assert ("networks", "lenet") in chosen
     assert html.count("data-fixed") == 2  # what every party is compared with
@@ -62,34 +62,34 @@ def test_the_form_opens_with_a_few_arms_and_the_defaults() -> None:
 
 def test_an_empty_field_is_named() -> None:
     with pytest.raises(SettingsError, match="Clients is empty"):
-        federated_form.order_of(given(clients=""))
+        federated.order_of(given(clients=""))
     bare = replace(given(), lists={**given().lists, "datasets": {}})
     with pytest.raises(SettingsError, match="Choose one of Pictures"):
-        federated_form.order_of(bare)
+        federated.order_of(bare)
 
 
 def test_one_image_each_is_refused_in_the_words_of_the_form(tmp_path: Path) -> None:
-    order = federated_form.order_of(given(FederatedOrder(), images="1"))
+    order = federated.order_of(given(FederatedOrder(), images="1"))
     with pytest.raises(SettingsError, match=r"Images each is 1.* 'Who looks, and how'"):
         queue_comparison(order, tmp_path)
-    assert "Images each" in federated_form.form_html()
-    assert "Who looks, and how" in federated_form.form_html()
+    assert "Images each" in federated.form_html()
+    assert "Who looks, and how" in federated.form_html()
     assert not (tmp_path / "jobs").exists()
 
 
-@pytest.mark.parametrize(("title", "line", "order"), federated_form.CARDS)
+@pytest.mark.parametrize(("title", "line", "order"), federated.FORM.offered)
 def test_a_card_fills_the_form_with_its_comparison(
     title: str, line: str, order: FederatedOrder
 ) -> None:
-    state = federated_form._state(order)
-    assert federated_form.order_of(Given.of(form_of(state))) == order
+    state = federated.FORM.state(order)
+    assert federated.order_of(Given.of(form_of(state))) == order
 
 
 def test_the_form_says_which_networks_cannot_be_solved() -> None:
     data = load(TINY.data).data
     for name in NETWORKS:
         solved = has_linear_start(drawn_network(name, data, torch.float32, 0))
-        assert solved != (("uplink-closed-form", name) in federated_form.UNSOLVED), name
+        assert solved != (("uplink-closed-form", name) in federated.UNSOLVED), name
 
 
 def text_of(order: FederatedOrder) -> str:
@@ -101,33 +101,33 @@ def test_what_an_order_makes_is_told_and_what_the_last_like_it_took(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = federated.page(context_at(tmp_path))
-    words = lab_frame.plan_words(page, text_of(TINY))
+    words = lab_page.plan_words(page, text_of(TINY))
     assert "<strong>2 trainings</strong> of 1 round with 2 clients" in words
     assert "<strong>3 attacks on 2 pictures each</strong>" in words
     assert "Disk: up to" in words
     assert "ime" not in words
-    job = queue_comparison(federated_form.order_of(given()), tmp_path)
+    job = queue_comparison(federated.order_of(given()), tmp_path)
     jobs.run_as_job(job.folder, lambda report: {})
     monkeypatch.setattr(jobs, "seconds_taken", lambda job: 5.0)
-    words = lab_frame.plan_words(page, text_of(TINY))
+    words = lab_page.plan_words(page, text_of(TINY))
     assert "The last run with these settings took 5 s on this machine." in words
     table = replace(TINY, data="diabetes")
-    assert "nothing attacked" in lab_frame.plan_words(page, text_of(table))
-    assert "last run" not in lab_frame.plan_words(page, text_of(table))
+    assert "nothing attacked" in lab_page.plan_words(page, text_of(table))
+    assert "last run" not in lab_page.plan_words(page, text_of(table))
     lonely = replace(TINY, images=1, arms=("client-own-mask",))
-    assert "another client beside it" in lab_frame.plan_words(page, text_of(lonely))
+    assert "another client beside it" in lab_page.plan_words(page, text_of(lonely))
 
 
 def test_a_finished_comparison_is_drawn(tmp_path: Path) -> None:
     page = federated.page(context_at(tmp_path))
     job = queue_comparison(TINY, tmp_path)
-    strip, sets, *rest = lab_frame.draw(page, job, 2)
+    strip, sets, *rest = lab_page.draw(page, job, 2)
     assert (strip, rest[1:]) == ("", ["", "", ""])
     assert "stands here when this is done" in rest[0]
     assert (sets.count("<td>under way</td>"), sets.count("<td>waiting</td>")) == (1, 2)
     out = jobs.read_order(job, FederatedJob).out
     jobs.run_as_job(job.folder, lambda report: carry_out(TINY, out, report))
-    strip, sets, verdict, result, grid, training = lab_frame.draw(page, job, 2)
+    strip, sets, verdict, result, grid, training = lab_page.draw(page, job, 2)
     assert sets.count("<td>done</td>") == 3
     assert "eavesdropper on the uplink alone: no protection" in result
     assert "Make a study of these" in result
@@ -144,7 +144,7 @@ def test_a_finished_comparison_is_drawn(tmp_path: Path) -> None:
 
 def test_without_a_job_the_page_says_so_and_has_the_button(tmp_path: Path) -> None:
     page = federated.page(context_at(tmp_path))
-    strip, _, verdict, *_ = lab_frame.draw(page, None, 2)
+    strip, _, verdict, *_ = lab_page.draw(page, None, 2)
     for empty in (strip, verdict):
         assert "Nothing has been compared" in empty
         assert 'data-plan="fed"' in empty

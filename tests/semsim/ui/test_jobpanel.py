@@ -195,20 +195,13 @@ def test_resume_is_named_where_its_button_stands_and_nowhere_else(state, job):
 
 def test_the_panel_and_what_is_drawn_beside_it_get_one_value_each(job, tmp_path):
     with gr.Blocks() as page:
-        chosen, beside = gr.Textbox(), gr.HTML()
-        panel = jobpanel.build()
-        look = jobpanel.wire(
-            panel,
-            chosen,
-            tmp_path,
-            also=lambda job: [job.title if job else "none"],
-            also_outputs=[beside],
-        )
-    assert len(look(job.id)) == len(panel.outputs) + 1
+        beside = gr.HTML()
+        ran = jobpanel.Jobs("Job", "x", tmp_path, "test")
+        ran.follow(lambda job: [job.title if job else "none"], [beside])
+    look, stop, resume, _ = (fn.fn for fn in page.fns.values())
+    assert len(look(job.id)) == len(ran.panel) + 1
     assert look(job.id)[-1] == "A job"
     assert look("gone")[-1] == "none"
-    look_, stop, resume = (fn.fn for fn in page.fns.values())
-    assert look_ is look
     assert "no spec.json" in stop("gone")[0]
     write_json(job.folder / "result.json", {})
     told = resume(job.id)
@@ -216,7 +209,7 @@ def test_the_panel_and_what_is_drawn_beside_it_get_one_value_each(job, tmp_path)
     assert "nothing to resume" in told[0]
     assert told[1:][-1] == "A job"
     outputs = [len(fn.outputs) for fn in page.fns.values()]
-    assert outputs == [len(panel.outputs) + 1] * 3
+    assert outputs == [len(ran.panel) + 1] * 4
     assert all(fn.api_visibility == "private" for fn in page.fns.values())
 
 

@@ -30,7 +30,7 @@ from semsim.learning.initial import START as START_FORMAT
 from semsim.learning.orders import Order
 from semsim.learning.splits import HoldOut
 from semsim.metrics.provenance import read_training
-from semsim.ui import ScienceContext, StudyChoice, learn, learn_chosen, learn_files, learn_form
+from semsim.ui import ScienceContext, StudyChoice, learn, learn_chosen, learn_form, learn_view
 
 STUDIES = [StudyChoice("s1", "Demo study", True), StudyChoice("s2", "Nobody voted", False)]
 
@@ -290,20 +290,20 @@ def test_a_training_started_on_the_page_ends_in_a_checkpoint(page, context):
     assert (training.study, training.simulated) == ("Demo study", True)
     assert training.settings["epochs"] == 2
     app = FastAPI()
-    app.include_router(learn_files.router(context))
+    app.include_router(learn_view.router(context))
     client = TestClient(app)
     for name in ("mine.safetensors", "mine.card.md", "mine.card.json"):
-        address = f"{learn_files.FOLDER}/{name}"
+        address = f"{learn_view.FOLDER}/{name}"
         assert f'href="{address}" download' in shown["learn-result"]
         reply = client.get(address)
         assert reply.content == (context.checkpoints / name).read_bytes()
         assert f'filename="{name}"' in reply.headers["content-disposition"]
     (context.checkpoints / "mine.txt").touch()
     for name in ("no.safetensors", "mine.txt", ".safetensors", ".."):
-        assert client.get(f"{learn_files.FOLDER}/{name}").status_code == 404
+        assert client.get(f"{learn_view.FOLDER}/{name}").status_code == 404
     other = context.data / "mine.safetensors"  # of that name, but not what would be handed out
     other.touch()
-    assert learn_files.offered(other, context.checkpoints) == []
+    assert learn_view.offered(other, context.checkpoints) == []
 
 
 def test_several_studies_are_learned_from_as_one(context, tables):

@@ -15,19 +15,20 @@ from made_campaign import one_thread_cluster, toy_campaign
 from made_pages import context_at
 from made_weights import make_classifier
 
-from semsim.campaign.campaign_job import CampaignOrder, plan_of, queue_campaign
+from semsim.campaign.campaign_job import CampaignOrder, name_of, plan_of, queue_campaign
 from semsim.campaign.demo_plan import DemoSettings, plans
 from semsim.campaign.grids import DEMO_GRID, FIRST_LOOK
 from semsim.campaign.plan import target_key
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
-from semsim.campaign.watch import RunFolder
+from semsim.campaign.watch import RunFolder, read_campaign
 from semsim.datasets.fetch_job import KIND
 from semsim.errors import JobError, SettingsError
 from semsim.grid.sights import STEPS, Sight
 from semsim.images import png_of
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import run_as_job
+from semsim.kept.names import free_name
 from semsim.reporting.writing import png_address
 from semsim.sets.control import NOTHING, Count, Shown
 from semsim.sets.reader import read_set
@@ -35,19 +36,17 @@ from semsim.sets.recognition import NOT_YET, STATISTIC
 from semsim.ui import (
     federated,
     lab,
-    lab_frame,
+    lab_page,
     pages,
     reconstruct,
     reconstruct_data,
-    reconstruct_files,
-    reconstruct_form,
     reconstruct_view,
     split,
 )
-from semsim.ui.lab_cards import free_name
 from semsim.ui.markup import study_address
+from semsim.ui.reconstruct import FORM as CAMPAIGN
+from semsim.ui.reconstruct import attacks_of, campaign_of
 from semsim.ui.reconstruct_data import CellState, kept_plan, set_views
-from semsim.ui.reconstruct_form import campaign_of
 from semsim.ui.settings_form import Given
 
 FORM = {
@@ -106,7 +105,7 @@ def test_an_empty_page_says_what_will_be_here(page, context):
 
 
 def test_the_plan_is_told_before_anything_is_measured(context):
-    words = lab_frame.plan_words(reconstruct.page(context), form())
+    words = lab_page.plan_words(reconstruct.page(context), form())
     assert "<strong>1 target</strong>, 1 of them to train" in words
     assert "<strong>2 pictures to attack</strong>" in words
     assert "being measured" in words
@@ -116,7 +115,7 @@ def test_the_plan_is_told_before_anything_is_measured(context):
 def test_seeds_are_as_many_as_wanted_from_the_first_on(context):
     changed = Given.of(form(seeds="3", first_seed="7"))
     assert campaign_of(changed).seeds == (7, 8, 9)
-    fields = re.findall(r"<input [^>]*>", reconstruct_form.form_html(context.checkpoints))
+    fields = re.findall(r"<input [^>]*>", reconstruct.form_html(context.checkpoints))
     texts = [one for one in fields if 'type="text"' in one]
     assert [re.search(r'name="(.+?)"', one)[1] for one in texts] == ["name"]
 
@@ -150,14 +149,14 @@ def test_what_a_client_shares_is_chosen_with_its_settings():
     ],
 )
 def test_what_is_wrong_is_said_on_the_page(context, change, told):
-    words = lab_frame.plan_words(reconstruct.page(context), form(**change))
+    words = lab_page.plan_words(reconstruct.page(context), form(**change))
     assert 'role="alert"' in words
     assert told in words.replace("&#39;", "'")
 
 
 def test_nothing_starts_where_something_is_wrong(context):
     with pytest.raises(SettingsError):
-        reconstruct.begin_campaign(context, Given.of(form(images="0")))
+        reconstruct.page(context).begin(Given.of(form(images="0")))
     assert not (context.data / "jobs").exists()
 
 
@@ -185,10 +184,10 @@ def test_a_finished_campaign_is_shown_with_its_pictures(finished):
     assert address.startswith("/studio/new?set=")
     assert parse_qs(urlsplit(address).query)["set"] == made
     assert address.replace("&", "&amp;") in result
-    assert reconstruct.attacks_of(context, job) == ["invgrad"]
+    assert attacks_of(set_views(context, read_campaign(context.data, name_of(job)))) == ["invgrad"]
     grid = reconstruct.grid_now(context, job, "invgrad", 1)
     assert grid.count("data:image/png;base64") == 3  # originals
-    assert grid.count(reconstruct_files.FOLDER) == 6
+    assert grid.count(reconstruct_view.FOLDER) == 6
     assert reconstruct.grid_now(context, job, "invgrad", 99) == grid
     assert reconstruct.grid_now(context, job, None, 1) == ""
 
@@ -295,17 +294,17 @@ def load_of(context):
 def test_pictures_are_served_by_key_and_nothing_else_is(finished):
     context, job = finished
     app = FastAPI()
-    app.include_router(reconstruct_files.router(context))
+    app.include_router(reconstruct_view.router(context))
     client = TestClient(app)
     key = plan_of(toy_campaign(attacks=("invgrad:steps=3",))).sets[0].cells[0].key
-    picture = client.get(reconstruct_files.address(key, "picture", 1))
+    picture = client.get(reconstruct_view.address(key, "picture", 1))
     assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
     assert "immutable" in picture.headers["cache-control"]
     found = PieceStore(context.data).cells.read(key).result.picture
     assert picture.content == png_of(found)
     for place in ("0" * 20, "..%2f..%2fstudies", key.upper() + "x"):
-        assert client.get(f"{reconstruct_files.FOLDER}/{place}/picture.png").status_code == 404
-    assert client.get(f"{reconstruct_files.FOLDER}/{key}/facts.png").status_code == 422
+        assert client.get(f"{reconstruct_view.FOLDER}/{place}/picture.png").status_code == 404
+    assert client.get(f"{reconstruct_view.FOLDER}/{key}/facts.png").status_code == 422
     assert jobs.state(job).value == "done"
 
 
@@ -325,9 +324,9 @@ def test_judges_are_offered_with_how_good_they_are_and_the_campaign_takes_one(co
     assert jobs.read_order(job, CampaignOrder).judge == "J"
 
 
-@pytest.mark.parametrize(("title", "line", "campaign"), reconstruct_form.CARDS)
+@pytest.mark.parametrize(("title", "line", "campaign"), CAMPAIGN.offered)
 def test_a_card_fills_the_form_with_its_campaign(title, line, campaign):
-    state = json.loads(reconstruct_form._state(campaign))
+    state = json.loads(CAMPAIGN.state(campaign))
     chosen = {name: {item: {} for item in items} for name, items in state["lists"].items()}
     given = json.dumps({"fields": state["fields"] | {"name": campaign.name}, "lists": chosen})
     assert campaign_of(Given.of(given)) == campaign
@@ -362,7 +361,7 @@ def test_a_card_says_what_its_last_run_took_here(context, monkeypatch):
     monkeypatch.setattr(jobs, "seconds_taken", lambda job: 47.0)
     ran(context, replace(FIRST_LOOK, name="old"))
     ran(context, replace(DEMO_GRID, name="fewer"), workers=1)  # not all of the machine
-    first, demo, paper = reconstruct_form.cards(context.data, {"cifar100": "Not here."})
+    first, demo, paper = CAMPAIGN.cards(context.data, {"cifar100": "Not here."})
     assert (first.facts, demo.facts, paper.facts) == ("took 47 s here", "", "")
     assert (first.why, paper.why) == ("", "Not here.")
 
@@ -373,19 +372,20 @@ def test_cards_are_drawn_anew_when_a_page_is_loaded(tmp_path, monkeypatch):
     app.include_router(pages.routers(context)[-1])
     client = TestClient(app)
     for page in (reconstruct.page(context), split.page(context), federated.page(context)):
-        [address] = re.findall(r'data-from="([^"]+)"', page.cards())
-        assert client.get(address).text == page.cards()
+        cards = page.form.cards_html(context.data)
+        [address] = re.findall(r'data-from="([^"]+)"', cards)
+        assert client.get(address).text == cards
         assert client.get(address + "x").status_code == 404
 
 
 def test_measuring_a_plan_tells_its_time_and_keeps_it(context):
     context.data.mkdir(exist_ok=True)
     page = reconstruct.page(context)
-    assert "Time: being measured on a few steps. Disk" in lab_frame.plan_words(page, form())
-    trouble, words = lab_frame.measured_words(page, form())
+    assert "Time: being measured on a few steps. Disk" in lab_page.plan_words(page, form())
+    trouble, words = lab_page.measured_words(page, form())
     assert trouble == ""
     assert re.search(r"Time: about \d+ s on \d+ cores\. Disk: up to", words)
-    assert lab_frame.plan_words(page, form()) == words  # nothing is measured twice
+    assert lab_page.plan_words(page, form()) == words  # nothing is measured twice
 
 
 def test_the_settings_of_a_plug_in_are_served_and_nothing_else_is(context):

@@ -5,7 +5,7 @@ import pytest
 from annotation.web.frame import GROUPS
 from semsim.cli.job import KINDS
 from semsim.jobs import folders as jobs
-from semsim.ui.running import running
+from semsim.ui.jobpanel import running
 
 # No page starts these.
 ON_THE_COMMAND_LINE = {"judge", "learn-leave-out"}

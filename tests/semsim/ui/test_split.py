@@ -14,7 +14,7 @@ from semsim.learning.card_promoted import FORMAT, PROMOTED_FILE
 from semsim.metrics.provenance import FORMAT as NETWORK
 from semsim.split.plan import SplitPlace, check
 from semsim.split.split_job import KIND, plan_of, queue_split
-from semsim.ui import jobpanel, lab_frame, split, split_form
+from semsim.ui import jobpanel, lab_page, split
 from semsim.ui.settings_form import Given
 from semsim.weights import write_tensors
 
@@ -46,7 +46,7 @@ def given(lists=None, **fields):
 
 
 def test_the_form_means_a_plan_that_can_be_carried_out():
-    plan = check(split_form.plan_of(given({"metrics": {"mse": {}, "semsim:mine": {}}})))
+    plan = check(split.plan_of(given({"metrics": {"mse": {}, "semsim:mine": {}}})))
     assert plan.networks == ("small:width=8,h=2",)
     assert plan.defences == (
         "none",  # without it nothing can be said of a defence
@@ -59,11 +59,11 @@ def test_the_form_means_a_plan_that_can_be_carried_out():
     assert (plan.train.epochs, plan.train.ensemble_epochs, plan.shadow.epochs) == (4, 9, 6)
     assert plan.shadow.decoder_epochs == 6
     assert plan.metrics == ("mse", "semsim:mine")
-    assert split_form.plan_of(given(name=""), "free").name == "free"
+    assert split.plan_of(given(name=""), "free").name == "free"
 
 
 def test_the_form_opens_with_the_first_card(tmp_path):
-    html = split_form.form_html(tmp_path)
+    html = split.form_html(tmp_path)
     for name, value in (("train.epochs", 8), ("shadow.epochs", 12), ("images", 24)):
         assert re.search(rf'name="{name}"[^>]* value="{value}"', html)
     chosen = re.findall(r'data-list="([a-z-]+)" value="([^"]+)" checked', html)
@@ -77,9 +77,9 @@ def test_the_form_opens_with_the_first_card(tmp_path):
     assert 'value="none" checked data-fixed disabled' in html
 
 
-@pytest.mark.parametrize(("title", "line", "plan"), split_form.CARDS)
+@pytest.mark.parametrize(("title", "line", "plan"), split.FORM.offered)
 def test_a_card_fills_the_form_with_its_experiment(title, line, plan):
-    assert split_form.plan_of(Given.of(form_of(split_form._state(plan)))) == plan
+    assert split.plan_of(Given.of(form_of(split.FORM.state(plan)))) == plan
 
 
 @pytest.mark.parametrize(
@@ -96,17 +96,17 @@ def test_a_card_fills_the_form_with_its_experiment(title, line, plan):
 )
 def test_what_cannot_be_is_said(changes, says):
     with pytest.raises(SemsimError, match=says):
-        check(split_form.plan_of(given(**changes)))
+        check(split.plan_of(given(**changes)))
 
 
 def test_an_unknown_metric_is_said():
     with pytest.raises(SemsimError, match="semsim:<checkpoint>"):
-        check(split_form.plan_of(given({"metrics": {"semsims:mine": {}}})))
+        check(split.plan_of(given({"metrics": {"semsims:mine": {}}})))
 
 
 def test_a_trained_semsim_is_offered_before_the_built_in_metrics(tmp_path):
     def offered():
-        html = split_form.metrics_html(tmp_path)
+        html = split.metrics_html(tmp_path)
         return re.findall(r'value="([^"]+)"( checked)?', html)
 
     write_tensors(tmp_path / "mine.safetensors", {"x": torch.zeros(1)}, NETWORK, {})
@@ -121,7 +121,7 @@ def test_a_trained_semsim_is_offered_before_the_built_in_metrics(tmp_path):
 def test_a_page_without_experiments_says_what_to_do_and_has_the_button(tmp_path):
     page = split.page(context_at(tmp_path))
     assert jobpanel.newest(tmp_path, KIND) is None
-    strip, sets, verdict, result, grid = lab_frame.draw(page, None, 1)
+    strip, sets, verdict, result, grid = lab_page.draw(page, None, 1)
     for empty in (strip, verdict):
         assert "No experiment has been run" in empty
         assert 'data-plan="split"' in empty
@@ -136,21 +136,21 @@ def test_the_newest_experiment_is_shown_and_its_sets_as_they_come(tmp_path):
     plan = plan_of(jobs.open_job(tmp_path / "jobs", job.id))
     assert plan.name == "new"
     page = split.page(context_at(tmp_path))
-    strip, sets, *rest = lab_frame.draw(page, job, 1)
+    strip, sets, *rest = lab_page.draw(page, job, 1)
     assert strip == ""
     assert rest[1:] == ["", ""]
     assert sets.count("<td>waiting</td>") == 1
     assert sets.count("<td>under way</td>") == 1
     folder = split.planned(plan, tmp_path)[0][2]
     written(folder.parent, folder.name)
-    strip, sets, verdict, _, grid = lab_frame.draw(page, job, 1)
+    strip, sets, verdict, _, grid = lab_page.draw(page, job, 1)
     assert strip.count("<img") == 2 * 2
     assert sets.count("<td>done</td>") == 1
     assert verdict == rest[0]
     assert "stands here when this is done" in verdict
     assert grid.count("<img") == 2 * 2
     (job.folder / "stopped.txt").touch()
-    _, _, verdict, *_ = lab_frame.draw(page, job, 1)
+    _, _, verdict, *_ = lab_page.draw(page, job, 1)
     assert "not come to its end" in verdict
 
 
@@ -163,31 +163,31 @@ def test_what_a_plan_makes_is_told_and_what_the_last_like_it_took(tmp_path, monk
         "attacks": {"adaptive": {}, "one-body": {}, "oracle": {}},
     }
     text = json.dumps({"fields": FORM["fields"], "lists": tiny})
-    words = lab_frame.plan_words(page, text)
+    words = lab_page.plan_words(page, text)
     assert "<strong>4 systems</strong> to train" in words  # two defences, two seeds
     # Undefended one way; Ensembler through all, through each of two, and through the secret one.
     assert f"<strong>{(1 + 4) * 2 * 3} attacks, each judged on 7 pictures</strong>" in words
     assert re.search(r"Disk: up to [\d.]+ MB", words)
     assert "ime" not in words
     assert page.measured is None
-    asked = replace(split_form.plan_of(Given.of(text)), name="old", metrics=("mse",))
+    asked = replace(split.plan_of(Given.of(text)), name="old", metrics=("mse",))
     place = SplitPlace(data=tmp_path, checkpoints=tmp_path, device="cpu")
     ran(queue_split(asked, place))
     monkeypatch.setattr(jobs, "seconds_taken", lambda job: 725.0)
-    words = lab_frame.plan_words(page, text)
+    words = lab_page.plan_words(page, text)
     assert "The last run with these settings took 12 min 5 s on this machine." in words
-    wrong = lab_frame.plan_words(page, json.dumps({"fields": FORM["fields"], "lists": {}}))
+    wrong = lab_page.plan_words(page, json.dumps({"fields": FORM["fields"], "lists": {}}))
     assert 'role="alert"' in wrong
 
 
 def test_a_card_says_what_its_last_run_took_here(tmp_path, monkeypatch):
-    page = split.page(context_at(tmp_path))
-    assert page.cards().count("data-card=") == 3
-    assert "lab-facts" not in page.cards()
+    assert split.FORM.cards_html(tmp_path).count("data-card=") == 3
+    assert "lab-facts" not in split.FORM.cards_html(tmp_path)
     place = SplitPlace(data=tmp_path, checkpoints=tmp_path, device="cpu")
-    ran(queue_split(replace(split_form.FIRST_LOOK, name="old"), place))
+    ran(queue_split(replace(split.FIRST_LOOK, name="old"), place))
     monkeypatch.setattr(jobs, "seconds_taken", lambda job: 47.0)
-    assert page.cards().count('<span class="lab-facts">took 47 s here</span>') == 1
+    cards = split.FORM.cards_html(tmp_path)
+    assert cards.count('<span class="lab-facts">took 47 s here</span>') == 1
 
 
 def ran(job):

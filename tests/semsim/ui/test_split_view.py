@@ -9,12 +9,12 @@ from semsim.sets.control import NOTHING, Count, Shown
 from semsim.sets.format import RUN
 from semsim.sets.reader import read_set
 from semsim.sets.recognition import STATISTIC
-from semsim.split.split_answer import answer_words, verdict_words
-from semsim.ui import lab_sets, pictures_data, split_view
+from semsim.split.summary import answer_words, verdict_words
+from semsim.ui import lab_sets, pictures_data, split
 
 
 def test_scores_are_told_with_their_spread_and_words_are_escaped():
-    html = split_view.scores_html([{**ROW, "shadow_low": 0.33, "shadow_high": 0.824}])
+    html = split.scores_html([{**ROW, "shadow_low": 0.33, "shadow_high": 0.824}])
     assert "0.500 ± 0.100" in html
     assert "33–82 %" in html
     assert "95.0% (-2.0 points)" in html
@@ -25,7 +25,7 @@ def test_scores_are_told_with_their_spread_and_words_are_escaped():
 
 def test_an_invalid_system_is_marked_and_explained():
     bare = {**ROW, "valid": False, "attack": "", "choice": "", "ssim_mean": None, "n": 0}
-    html = split_view.scores_html([{**bare, "psnr_mean": None, "recognised": None}])
+    html = split.scores_html([{**bare, "psnr_mean": None, "recognised": None}])
     assert "not attacked" in html
     assert "not trained enough" in html
 
@@ -76,13 +76,13 @@ def test_what_is_clearer_than_a_guess_is_counted_set_by_set(tmp_path):
 
 
 def test_costs_are_told():
-    html = split_view.costs_html([COST])
+    html = split.costs_html([COST])
     assert "1.00 MFLOP, 1.2 ms" in html
     assert "4,096 bytes" in html
 
 
 def test_a_chosen_metric_is_a_column_of_its_own():
-    html = split_view.scores_html([{**ROW, "semsim:mine_mean": 0.75, "semsim:mine_sd": 0.25}])
+    html = split.scores_html([{**ROW, "semsim:mine_mean": 0.75, "semsim:mine_sd": 0.25}])
     assert "semsim:mine</th>" in html
     assert "0.750 ± 0.250" in html
 
