@@ -4,13 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from semsim.datasets.on_disk import (
-    ROOT,
-    check_ready,
-    fetched,
-    first_of_each,
-    folder_of,
-)
+from semsim.datasets.on_disk import ROOT, check_ready, fetched, first_of_each, folder_of
 from semsim.errors import DataError
 from semsim.registry import setting
 from semsim.types import LabelledImages

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from PIL import Image
 
+from semsim.base.folders import SPLITS
 from semsim.base.places import DATA
 from semsim.base.whole import whole_folder
 from semsim.errors import DataError
@@ -138,7 +139,7 @@ def fetched(data: OnDisk, fetch: Callable[[Path], object]) -> None:
 
 def check_split(split: str) -> None:
     """`ValueError` unless it is "train" or "test"."""
-    if split not in ("train", "test"):
+    if split not in SPLITS:
         raise ValueError(f"expected a split of ['test', 'train'], got {split!r}")
 
 

@@ -8,14 +8,7 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from semsim.datasets.on_disk import (
-    ROOT,
-    Entry,
-    assemble,
-    check_ready,
-    fetched,
-    folder_of,
-)
+from semsim.datasets.on_disk import ROOT, Entry, assemble, check_ready, fetched, folder_of
 from semsim.errors import DataError
 from semsim.registry import setting
 from semsim.types import LabelledImages
@@ -59,9 +52,7 @@ class StanfordDogs:
         return (self.folder / "Images").is_dir() and all(path.is_file() for path in lists)
 
     def download(self) -> None:
-        from torchvision.datasets.utils import (
-            download_and_extract_archive,  # slow to import, seldom needed
-        )
+        from torchvision.datasets.utils import download_and_extract_archive  # slow to import
 
         def fetch(root: Path) -> None:
             for name, md5 in _ARCHIVES.items():
