@@ -1,7 +1,7 @@
 """Which importer reads a source: all are tried, and those that do not say why."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,34 +28,6 @@ class Recognise:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Tried:
-    """What one importer found, with the settings it had."""
-
-    kind: str
-    settings: Mapping[str, Any]
-    found: Findings
-    place: int
-
-    @property
-    def rank(self) -> tuple[bool, int, int, int]:
-        """Less is better: pictures still to be attacked are what nobody else reads; then what is
-        left out, then what is found, then the order of the registry.
-        """
-        to_attack = self.found.pictures is not None
-        size = self.found.counts.get("reconstructions", 0) + self.found.counts.get("votes", 0)
-        return to_attack, len(self.found.unread), -size, self.place
-
-
-@dataclass(kw_only=True)
-class _Source:
-    """A source where importers can look at it. held: what must stay while they do."""
-
-    path: Path
-    held: Unpacked | None = None
-    unread: tuple[Unread, ...] = field(default=())
-
-
 def recognise(
     importers: Mapping[str, Importer],
     source: Path,
@@ -70,20 +42,21 @@ def recognise(
     `DataError` with the reasons of all where none reads it, and where it is too large, encrypted,
     broken, or an archive made to do harm.
     """
-    at = _opened(source, report, room)
+    path, held = _opened(source, report, room)
     apart = settings.get("originals")
-    clean = None if apart is None else _opened(apart.resolve(), report, room)
-    given = {**settings, **({} if clean is None else {"originals": clean.path})}
-    tried: list[_Tried] = []
+    clean, clean_held = (None, None) if apart is None else _opened(apart.resolve(), report, room)
+    given = {**settings, **({} if clean is None else {"originals": clean})}
+    tried: list[ImportPlan] = []
     refusals: dict[str, str] = {}
     for place, (kind, importer) in enumerate(importers.items()):
         report(Progress(place, len(importers), f"trying {kind}"))
         try:
             chosen = _with(importer, given)
-            found = chosen(at.path, name, partial(_noted, report, kind))
-            tried.append(_Tried(kind=kind, settings=asdict(chosen), found=found, place=place))
+            found = chosen(path, name, partial(_noted, report, kind))
+            own = asdict(chosen)
+            tried.append(ImportPlan(name=name, kind=kind, source=source, settings=own, found=found))
         except (SemsimError, OSError) as error:
-            refusals[kind] = _without(at.path, str(error)) or type(error).__name__
+            refusals[kind] = _without(path, str(error)) or type(error).__name__
     report(Progress(len(importers), len(importers), "tried"))
     if not tried:
         reasons = "\n".join(f"  {kind}: {why}" for kind, why in refusals.items())
@@ -91,19 +64,24 @@ def recognise(
             f"No importer reads {source.name}. Here belong originals/… beside what attacks "
             "made of them, as <model>/… or <attack>/<model>/…, or a table; or pictures that are "
             f"still to be attacked, as <class>/…. What each looked for:\n{reasons}"
-            + first_problem(at.unread)
+            + first_problem(held.unread if held else ())
         )
-    best, *others = sorted(tried, key=lambda one: one.rank)
+    best, *others = sorted(tried, key=_rank)
     refusals |= {one.kind: f"reads it too, {_behind(one, best)}" for one in others}
-    return ImportPlan(
-        name=name,
-        kind=best.kind,
-        source=source,
-        settings=best.settings,
-        found=_told(_told(best.found, at), clean),
-        refusals=refusals,
-        held=at.held if clean is None else (at.held, clean.held),
-    )
+    found = _told(_told(best.found, held), clean_held)
+    both = held if clean_held is None else (held, clean_held)
+    return replace(best, found=found, refusals=refusals, held=both)
+
+
+def _rank(plan: ImportPlan) -> tuple[bool, int, int]:
+    """Return how badly a source is read, less being better; of equals the first is taken.
+
+    Pictures still to be attacked are what nobody else reads. Then counts what is left out, then
+    what is found.
+    """
+    found = plan.found
+    size = found.counts.get("reconstructions", 0) + found.counts.get("votes", 0)
+    return found.pictures is not None, len(found.unread), -size
 
 
 def _noted(report: Report, kind: str, progress: Progress) -> None:
@@ -122,21 +100,22 @@ def _with(importer: Importer, settings: Mapping[str, Any]) -> Importer:
     )
 
 
-def _opened(source: Path, report: Report, room: Path | None) -> _Source:
+def _opened(source: Path, report: Report, room: Path | None) -> tuple[Path, Unpacked | None]:
+    """Where importers can look at a source, and what must stay while they do."""
     if not source.exists():
         raise DataError(f"There is nothing at {source}.")
     if source.is_dir():
         check_folder(source)
-        return _Source(path=inner(source))
+        return inner(source), None
     if not is_archive(source):
-        return _Source(path=source)
+        return source, None
     held = unpack(source, report, room)
     files = [path for path in held.folder.rglob("*") if path.is_file()]
     alone = len(files) == 1 and not is_image_file(files[0])
-    return _Source(path=files[0] if alone else inner(held.folder), held=held, unread=held.unread)
+    return files[0] if alone else inner(held.folder), held
 
 
-def _behind(one: _Tried, best: _Tried) -> str:
+def _behind(one: ImportPlan, best: ImportPlan) -> str:
     if one.found.pictures is not None:
         return "but as pictures that nobody has attacked"
     if len(one.found.unread) > len(best.found.unread):
@@ -144,12 +123,12 @@ def _behind(one: _Tried, best: _Tried) -> str:
     return f"but no better than {best.kind}"
 
 
-def _told(found: Findings, at: _Source | None) -> Findings:
+def _told(found: Findings, held: Unpacked | None) -> Findings:
     """`found` with what the archive left out, and without the folder it was unpacked in."""
-    if at is None or at.held is None:
+    if held is None:
         return found
-    named = [Unread(one.where, _without(at.held.folder, one.why)) for one in found.unread]
-    return replace(found, unread=(*at.unread, *named))
+    named = [Unread(one.where, _without(held.folder, one.why)) for one in found.unread]
+    return replace(found, unread=(*held.unread, *named))
 
 
 def _without(folder: Path, text: str) -> str:
