@@ -34,10 +34,11 @@ _ASIDE = "fetched"  # where it is unpacked within the folder that is not yet in 
 class OnDisk(Protocol):
     """A data set whose files have to be fetched once.
 
-    home: the web page of its authors.
+    home: the web page of its authors. place: where its files belong below the folder of data sets.
     """
 
     home: ClassVar[str]
+    place: ClassVar[str]
 
     @property
     def root(self) -> str:
@@ -47,11 +48,11 @@ class OnDisk(Protocol):
     @property
     def folder(self) -> Path:
         """Where its files belong."""
-        ...
+        return folder_of(self.root) / self.place
 
     def present(self) -> bool:
         """Whether its files seem to be there."""
-        ...
+        return self.folder.is_dir()
 
     def download(self) -> None:
         """Fetch them below `root`, checksums verified; `DataError` where that fails."""

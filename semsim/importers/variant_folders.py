@@ -127,7 +127,8 @@ def _read(source: Path, called: str, name: str) -> _Variants:
             tree.leave_out("not in a folder", path)
         else:
             rest.append((inner or flat, path))
-    _take_apart(tree, apart)
+    if apart is not None:
+        _take_apart(tree, apart)
     if not tree.originals:
         there = ", ".join(path.name for path in shown(source) if path.is_dir()) or "none"
         wanted = f"{called!r}" if called else f"of originals ({', '.join(ORIGINALS)})"
@@ -174,10 +175,8 @@ def _original(
     return (folders, "", name) if role in ORIGINALS and folders and not called else None
 
 
-def _take_apart(tree: _Variants, folder: Path | None) -> None:
+def _take_apart(tree: _Variants, folder: Path) -> None:
     """The pictures of another folder are originals for all; a folder in it is their class."""
-    if folder is None:
-        return
     there = _Variants(root=folder)
     pictures = _pictures(there)
     tree.leave_out(MISNAMED, *(folder / one.where for one in there.unread if one.why == MISNAMED))
