@@ -56,7 +56,7 @@ class TrainWithOri:
         found = find_sets(pairs, dataset=self.dataset, classes=names, report=report)
         rows = pd.DataFrame(labelled_paths(found.sets))
         keys = zip(rows["model"], rows["image_id"], strict=True)
-        released = [not tree.files[key].parent.name.startswith("-") for key in keys]
+        released = [not tree.reconstructions[key].parent.name.startswith("-") for key in keys]
         rows[f"human:{RELEASED}"] = released
         rows["simulated"] = _is_simulated(root)
         verdicts = {
@@ -95,12 +95,12 @@ class _Published(Tree):
     names: tuple[str, ...]
     models: tuple[str, ...]
     originals: dict[str, tuple[str, Path]] = field(default_factory=dict)
-    files: dict[Key, Path] = field(default_factory=dict)
+    reconstructions: dict[Key, Path] = field(default_factory=dict)
 
 
 def _pairs(tree: _Published, attack: str) -> list[Pair]:
     """Every original with every model, whether or not there is a file."""
-    models = sorted({model for model, _ in tree.files})
+    models = sorted({model for model, _ in tree.reconstructions})
     check_crossed(len(models), len(models) * len(tree.originals))
     return [
         Pair(
@@ -109,7 +109,7 @@ def _pairs(tree: _Published, attack: str) -> list[Pair]:
             image_id=image_id,
             class_name=name,
             original=original,
-            reconstruction=tree.files.get((model, image_id)),
+            reconstruction=tree.reconstructions.get((model, image_id)),
         )
         for model in models
         for image_id, (name, original) in tree.originals.items()
@@ -124,7 +124,7 @@ def _read(tree: _Published) -> _Published:
             _sort_in(path, tree, found)
     for key, files in found.items():
         _settle(key, files, tree)
-    if not tree.files:
+    if not tree.reconstructions:
         raise DataError(
             f"{tree.root} holds no <id>/<id>_<label>_ori image with a <id>_<label>_rec_<k>_<m> "
             f"of it.{first_problem(tree.unread)}"
@@ -173,7 +173,7 @@ def _settle(key: Key, files: Sequence[tuple[str, Path]], tree: _Published) -> No
         elif said != original[0]:
             tree.leave_out(f"says class {said}, its original {original[0]}", path)
         else:
-            tree.files[key] = path
+            tree.reconstructions[key] = path
 
 
 def _others_note(root: Path) -> list[str]:

@@ -134,8 +134,8 @@ def _column(
     try:
         given = pairs(metric.spec.reference)
         parts = itertools.chain.from_iterable(one.parts() for one in given)
-        parts = told_parts(parts, lambda done: report(replace(steps, done=steps.done + done)))
-        scores = judged(metric.prepare(resources), parts, metric.spec)
+        told = told_parts(parts, lambda done: report(replace(steps, done=steps.done + done)))
+        scores = judged(metric.prepare(resources), told, metric.spec)
         summary = summarise(scores.values)
     except (WeightsError, DataError) as error:
         return None, {"unavailable": str(error)}
