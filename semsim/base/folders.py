@@ -14,7 +14,7 @@ _SYSTEM = {
     *("network trash folder", "temporary items"),
 }
 # Folders of a split, by what they are called without "set" or "data" beside it or a year behind.
-_SPLITS = {
+SPLITS = {
     "train": ("train", "training", "trn"),
     "test": ("test", "testing", "val", "valid", "validation", "dev", "eval", "evaluation"),
 }
@@ -74,8 +74,8 @@ def splits_in(root: Path) -> dict[str, Path]:
     there = {_BEHIND.sub("", alike(one.name)): one for one in reversed(shown(root)) if one.is_dir()}
     found = {
         split: there[name]
-        for split, names in _SPLITS.items()
+        for split, names in SPLITS.items()
         for name in reversed(names)
         if name in there
     }
-    return found if len(found) == len(_SPLITS) else {}
+    return found if len(found) == len(SPLITS) else {}

@@ -15,11 +15,10 @@ import typer
 from semsim.base.table_files import REMARKS
 from semsim.comparison.own_scores import columns_in, keep_own, read_own
 from semsim.errors import SettingsError
-from semsim.importers import AUTO, IMPORTERS, plan_import
+from semsim.importers import AUTO, IMPORTERS, Recognise, plan_import
 from semsim.importers.findings import Importer, ImportPlan
 from semsim.importers.image_sets import slug
 from semsim.importers.import_folder import Places, carry_out, places_of
-from semsim.importers.recognise import Recognise
 from semsim.importers.uploads import folder_of
 from semsim.judges.shelf import check_classes, classes_of, find_judge
 from semsim.terminal import (

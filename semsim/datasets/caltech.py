@@ -1,19 +1,18 @@
 """Caltech-101, in the folders that torchvision's download makes."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 from semsim.base.folders import shown
 from semsim.datasets.on_disk import (
     ROOT,
     Entry,
+    OnDisk,
     assemble,
     balanced_split,
     check_ready,
     content_below,
     fetched,
-    folder_of,
 )
 from semsim.images import is_image_file
 from semsim.registry import setting
@@ -23,7 +22,7 @@ _NO_CLASS = "BACKGROUND_Google"  # clutter, which is in no class
 
 
 @dataclass(frozen=True, kw_only=True)
-class Caltech101:
+class Caltech101(OnDisk):
     """101 things, 31 to 800 images of each (Fei-Fei et al. 2004), the middle square of each image.
 
     The data set has no splits. Here each class is shuffled by `seed`, its first `test_per_class`
@@ -37,6 +36,7 @@ class Caltech101:
     task: ClassVar[str] = "recognition"
     about: ClassVar[str] = "101 classes, 8,677 images of all sizes, 137 MB"
     home: ClassVar[str] = "https://data.caltech.edu/records/mzrjq-6wc02"
+    place: ClassVar[str] = "caltech101/101_ObjectCategories"
 
     root: str = ROOT
     size: int = setting(64, least=1)
@@ -44,13 +44,6 @@ class Caltech101:
     per_class: int | None = setting(None, least=1)
     test_per_class: int = setting(10, least=1)
     seed: int = setting(0, least=0)
-
-    @property
-    def folder(self) -> Path:
-        return folder_of(self.root) / "caltech101" / "101_ObjectCategories"
-
-    def present(self) -> bool:
-        return self.folder.is_dir()
 
     def content(self) -> str:
         """What is in the folder now, see `content_below`."""

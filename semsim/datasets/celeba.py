@@ -8,11 +8,11 @@ from typing import ClassVar
 from semsim.datasets.on_disk import (
     ROOT,
     Entry,
+    OnDisk,
     assemble,
     balanced_split,
     check_ready,
     fetched,
-    folder_of,
 )
 from semsim.errors import DataError
 from semsim.registry import setting
@@ -20,7 +20,7 @@ from semsim.types import LabelledImages
 
 
 @dataclass(frozen=True, kw_only=True)
-class CelebA:
+class CelebA(OnDisk):
     """Faces of well-known people (Liu et al. 2015), the middle square of the aligned images.
 
     A class is an identity with at least `min_images` images, in the order of their numbers. The
@@ -36,6 +36,7 @@ class CelebA:
     task: ClassVar[str] = "pair"
     about: ClassVar[str] = "10,177 people, 202,599 images at 178×218, 1.4 GB"
     home: ClassVar[str] = "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html"
+    place: ClassVar[str] = "celeba"
 
     root: str = ROOT
     size: int = setting(64, least=1)
@@ -44,10 +45,6 @@ class CelebA:
     min_images: int = setting(30, least=1)
     test_per_class: int = setting(5, least=1)
     seed: int = setting(0, least=0)
-
-    @property
-    def folder(self) -> Path:
-        return folder_of(self.root) / "celeba"
 
     def present(self) -> bool:
         return self._identities.is_file() and (self.folder / "img_align_celeba").is_dir()

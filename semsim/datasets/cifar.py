@@ -1,23 +1,16 @@
 """CIFAR-100, read by torchvision."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
-from semsim.datasets.on_disk import (
-    ROOT,
-    check_ready,
-    fetched,
-    first_of_each,
-    folder_of,
-)
+from semsim.datasets.on_disk import ROOT, OnDisk, check_ready, fetched, first_of_each, folder_of
 from semsim.errors import DataError
 from semsim.registry import setting
 from semsim.types import LabelledImages
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cifar100:
+class Cifar100(OnDisk):
     """100 things at 32×32: 500 training and 100 test images of each (Krizhevsky 2009).
 
     root: folder of data sets; the files lie in `cifar-100-python` below it.
@@ -28,17 +21,11 @@ class Cifar100:
     task: ClassVar[str] = "recognition"
     about: ClassVar[str] = "100 classes, 60,000 images at 32×32, 169 MB"
     home: ClassVar[str] = "https://www.cs.toronto.edu/~kriz/cifar.html"
+    place: ClassVar[str] = "cifar-100-python"  # torchvision's name for it
 
     root: str = ROOT
     classes: int | None = setting(None, least=1)
     per_class: int | None = setting(None, least=1)
-
-    @property
-    def folder(self) -> Path:
-        return folder_of(self.root) / "cifar-100-python"  # torchvision's name for it
-
-    def present(self) -> bool:
-        return self.folder.is_dir()
 
     def download(self) -> None:
         from torchvision.datasets import CIFAR100  # slow to import, seldom needed

@@ -18,7 +18,6 @@ from semsim.registry import check_settings, setting
 from semsim.types import LabelledImages
 
 _log = logging.getLogger(__name__)
-SPLITS = ("train", "test")  # folders that are no classes, where both are there
 LONGEST = 200  # bytes of an image's id; a file's name has 255, and more than the id goes into it
 MISNAMED = "its name is not UTF-8; rename it"
 
@@ -83,7 +82,9 @@ class Folder:
         root = Path(self.root)
         paths = self.paths(split)
         _check_names(root)
-        if left := _unread(splits_in(root).get(split, root)):
+        top = splits_in(root).get(split, root)
+        unread = {path: why_unread(path) for path in shown(top, "*/*")}
+        if left := [f"{path.relative_to(top)} {why}" for path, why in unread.items() if why]:
             _log.warning("Left out of %s: %s", root, "; ".join(left))
         names = class_names(sorted({path.parent.name for path in _all_images(root)}))
         classes = tuple(sorted(set(names.values())))
@@ -123,12 +124,6 @@ class Folder:
 
 def _images_below(root: Path) -> list[Path]:
     return [path for path in shown(root, "*/*") if is_image_file(path)]
-
-
-def _unread(root: Path) -> list[str]:
-    """Pictures below `root` of a kind that is not read, and why."""
-    left = {path: why_unread(path) for path in shown(root, "*/*")}
-    return [f"{path.relative_to(root)} {why}" for path, why in left.items() if why]
 
 
 def _all_images(root: Path) -> list[Path]:

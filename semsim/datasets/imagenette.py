@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from semsim.datasets.on_disk import (
     ROOT,
     Entry,
+    OnDisk,
     assemble,
     check_ready,
     content_below,
@@ -22,7 +23,7 @@ _FOLDERS = {"160px": "imagenette2-160", "320px": "imagenette2-320", "full": "ima
 
 
 @dataclass(frozen=True, kw_only=True)
-class Imagenette:
+class Imagenette(OnDisk):
     """Ten easily told classes of ImageNet (Howard 2019), the middle square of each image.
 
     The test split is what its authors call val.

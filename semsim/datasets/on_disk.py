@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from PIL import Image
 
+from semsim.base.folders import SPLITS
 from semsim.base.places import DATA
 from semsim.base.whole import whole_folder
 from semsim.errors import DataError
@@ -33,10 +34,11 @@ _ASIDE = "fetched"  # where it is unpacked within the folder that is not yet in 
 class OnDisk(Protocol):
     """A data set whose files have to be fetched once.
 
-    home: the web page of its authors.
+    home: the web page of its authors. place: where its files belong below the folder of data sets.
     """
 
     home: ClassVar[str]
+    place: ClassVar[str]
 
     @property
     def root(self) -> str:
@@ -46,11 +48,11 @@ class OnDisk(Protocol):
     @property
     def folder(self) -> Path:
         """Where its files belong."""
-        ...
+        return folder_of(self.root) / self.place
 
     def present(self) -> bool:
         """Whether its files seem to be there."""
-        ...
+        return self.folder.is_dir()
 
     def download(self) -> None:
         """Fetch them below `root`, checksums verified; `DataError` where that fails."""
@@ -138,7 +140,7 @@ def fetched(data: OnDisk, fetch: Callable[[Path], object]) -> None:
 
 def check_split(split: str) -> None:
     """`ValueError` unless it is "train" or "test"."""
-    if split not in ("train", "test"):
+    if split not in SPLITS:
         raise ValueError(f"expected a split of ['test', 'train'], got {split!r}")
 
 

@@ -8,14 +8,7 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from semsim.datasets.on_disk import (
-    ROOT,
-    Entry,
-    assemble,
-    check_ready,
-    fetched,
-    folder_of,
-)
+from semsim.datasets.on_disk import ROOT, Entry, OnDisk, assemble, check_ready, fetched
 from semsim.errors import DataError
 from semsim.registry import setting
 from semsim.types import LabelledImages
@@ -30,7 +23,7 @@ _BROKEN = (OSError, ValueError, LookupError, TypeError, RuntimeError, zlib.error
 
 
 @dataclass(frozen=True, kw_only=True)
-class StanfordDogs:
+class StanfordDogs(OnDisk):
     """120 breeds, 100 training images of each (Khosla et al. 2011), the middle of each image.
 
     The splits are the authors', in the order of their lists.
@@ -44,24 +37,19 @@ class StanfordDogs:
     task: ClassVar[str] = "pair"
     about: ClassVar[str] = "120 breeds, 20,580 images of all sizes, 794 MB"
     home: ClassVar[str] = _ADDRESS
+    place: ClassVar[str] = "stanford-dogs"
 
     root: str = ROOT
     size: int = setting(64, least=1)
     classes: int | None = setting(None, least=1)
     per_class: int | None = setting(None, least=1)
 
-    @property
-    def folder(self) -> Path:
-        return folder_of(self.root) / "stanford-dogs"
-
     def present(self) -> bool:
         lists = [self.folder / f"{split}_list.mat" for split in ("train", "test")]
         return (self.folder / "Images").is_dir() and all(path.is_file() for path in lists)
 
     def download(self) -> None:
-        from torchvision.datasets.utils import (
-            download_and_extract_archive,  # slow to import, seldom needed
-        )
+        from torchvision.datasets.utils import download_and_extract_archive  # slow to import
 
         def fetch(root: Path) -> None:
             for name, md5 in _ARCHIVES.items():

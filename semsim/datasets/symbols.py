@@ -68,7 +68,6 @@ GLYPHS: Mapping[str, int] = MappingProxyType(
         "yin_yang": 0x262F,
     }
 )
-SPLITS = {"train": 0, "test": 1}
 _OVERSAMPLING = 4  # drawn this much larger, then averaged down: smooth edges
 
 
@@ -110,7 +109,7 @@ def _drawn(split: str, count: int, size: int, seed: int) -> np.ndarray:
     """`count` images of each class, class by class, (N, size, size, 3); not to be changed."""
     return np.stack(
         [
-            draw(glyph, size, np.random.default_rng([seed, SPLITS[split], label, number]))
+            draw(glyph, size, np.random.default_rng([seed, int(split == "test"), label, number]))
             for label, glyph in enumerate(GLYPHS.values())
             for number in range(count)
         ]

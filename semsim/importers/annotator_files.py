@@ -15,19 +15,17 @@ Pickles are read by `pickles.load_plain`, which runs nothing in them.
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pandas as pd
 
 from semsim.analysis.evidence import NONE_ANSWER
-from semsim.base.folders import Files, files_below
 from semsim.base.table_files import ENDINGS, in_text, read_texts
-from semsim.datasets.folder import MISNAMED, is_utf8
 from semsim.errors import DataError
 from semsim.importers.class_names import CLASS_LIST, class_name, read_class_names
-from semsim.importers.file_names import below, hidden_note, id_and_label
+from semsim.importers.file_names import Tree, below, hidden_note, id_and_label
 from semsim.importers.findings import Findings, Unread, first_problem
 from semsim.importers.human_tables import votes_found
 from semsim.importers.pickles import PickledArray, load_plain
@@ -53,10 +51,13 @@ class AnnotatorFiles:
     def __call__(self, source: Path, name: str, report: Report = silent) -> Findings:
         """The votes in the files."""
         names = read_class_names(self.classes)
-        read = _Answers(model=self.model, names=names)
-        files, hidden = _files(source)
+        root = source if source.is_dir() else source.parent
+        read = _Answers(root=root, model=self.model, names=names)
+        if not source.is_dir() and not source.is_file():
+            raise DataError(f"{source} is neither a file nor a folder.")
+        files = read.files() if source.is_dir() else read.named([source], root)
         for done, path in enumerate(files, start=1):
-            read.file(path, source if source.is_dir() else source.parent)
+            read.file(path)
             report(Progress(done, len(files), "reading files"))
         if not read.rows:
             raise DataError(
@@ -69,47 +70,38 @@ class AnnotatorFiles:
             headline=self.headline,
             votes_per_item=self.votes_per_item,
         )
-        return replace(found, notes=(*found.notes, *hidden_note(hidden)))
+        return replace(found, notes=(*found.notes, *hidden_note(read.hidden)))
 
 
-def _files(source: Path) -> Files:
-    if source.is_file():
-        return Files([source], 0)
-    if not source.is_dir():
-        raise DataError(f"{source} is neither a file nor a folder.")
-    return files_below(source)
+@dataclass(kw_only=True)
+class _Answers(Tree):
+    """Rows that have been read so far, and what could not be.
 
+    model: where nothing else says it. names: of the classes, empty where they are not known.
+    """
 
-class _Answers:
-    """Rows that have been read so far, and what could not be."""
+    model: str
+    names: tuple[str, ...]
+    rows: list[dict[str, str]] = field(default_factory=list)
 
-    def __init__(self, model: str, names: tuple[str, ...]) -> None:
-        self.rows: list[dict[str, str]] = []
-        self.unread: list[Unread] = []
-        self._model = model
-        self._names = names
-
-    def file(self, path: Path, root: Path) -> None:
+    def file(self, path: Path) -> None:
         """Read one file; a broken one is left out as a whole."""
-        where = below(path, root)
-        if not is_utf8(path.relative_to(root)):
-            self.unread.append(Unread(where, MISNAMED))
-            return
+        where = below(path, self.root)
         readers: dict[str, Callable[[Path, str], None]] = {
             **dict.fromkeys(ENDINGS, self._person),
             ".json": lambda file, place: self._mapping(_read_json(file), file, place),
             ".pkl": lambda file, place: self._mapping(load_plain(file), file, place),
             ".pickle": lambda file, place: self._mapping(load_plain(file), file, place),
-            ".txt": lambda file, place: self._image_file(file, root, place),
+            ".txt": self._image_file,
         }
         reader = readers.get(path.suffix.lower())
         if reader is None:
-            self.unread.append(Unread(where, f"expected a file ending in {', '.join(readers)}"))
+            self.leave_out(f"expected a file ending in {', '.join(readers)}", path)
             return
         try:
             reader(path, where)
         except (DataError, OSError, UnicodeDecodeError) as error:
-            self.unread.append(Unread(where, str(error)))
+            self.leave_out(str(error), path)
 
     def _person(self, path: Path, where: str) -> None:
         table = read_texts(path, DataError)
@@ -124,9 +116,9 @@ class _Answers:
         for image, answers in mapping.items():
             self._add_all(f"{where}: {image}", str(image), answers, path.stem)
 
-    def _image_file(self, path: Path, root: Path, where: str) -> None:
+    def _image_file(self, path: Path, where: str) -> None:
         answers = re.split(r"[\s,;]+", path.read_text(encoding="utf-8-sig").strip())
-        self._add_all(where, path.relative_to(root).as_posix(), answers, "")
+        self._add_all(where, path.relative_to(self.root).as_posix(), answers, "")
 
     def _add_all(self, where: str, image: str, answers: Any, model: str) -> None:
         cells = list(_cells(answers))
@@ -142,8 +134,8 @@ class _Answers:
         """Take one answer, unless something about it cannot be understood."""
         path = PurePosixPath(image.replace("\\", "/"))
         image_id, label = id_and_label(path.stem)
-        model = path.parent.name or self._model or otherwise
-        true = None if label is None else class_name(label, self._names)
+        model = path.parent.name or self.model or otherwise
+        true = None if label is None else class_name(label, self.names)
         said = NONE_ANSWER if answer in _NONE else self._class(answer)
         problems = [
             (true is None, f"{image!r} does not say a known class; expected <id>_<label>"),
@@ -166,9 +158,8 @@ class _Answers:
         )
 
     def _class(self, answer: str | None) -> str | None:
-        if answer is None or (not self._names and not answer.isdecimal()):
-            return None
-        return named(answer, self._names)
+        known = answer is not None and (self.names or answer.isdecimal())
+        return named(answer, self.names) if known else None
 
 
 def _cells(answers: Any) -> Iterator[str]:

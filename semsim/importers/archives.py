@@ -41,8 +41,6 @@ _MOST_ENTRIES = 2 * MOST_PICTURES
 _PUT_OFF = 100 * 1000**2  # bytes up to which no archive is a bomb
 _SHRINKS = 200  # times; neither pictures nor tables become smaller than that
 _CHUNK = 1 << 20
-_IN_PARTS = "Import a part of them at a time."
-_NO_KIND = "no kind of file that is read"
 _LONGEST, _DEEPEST = 255, 3000  # bytes of a name, and of all names of a path, on most disks
 _PREFIX = "semsim-unpacked-"
 _ENCRYPTED, _UTF8 = 1, 0x800  # bits of an entry's flags
@@ -59,15 +57,8 @@ _PACKED: dict[bytes, Literal["r:gz", "r:bz2", "r:xz"]] = {
     b"\x5d\0\0": "r:xz",
 }
 _BROKEN = (
-    zipfile.BadZipFile,
-    tarfile.TarError,
-    lzma.LZMAError,
-    gzip.BadGzipFile,
-    zlib.error,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    ValueError,
+    *(zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, gzip.BadGzipFile, zlib.error),
+    *(EOFError, NotImplementedError, RuntimeError, ValueError),
 )
 
 
@@ -109,7 +100,7 @@ def _remove(folder: Path, lock: FileLock) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Member:
+class _Entry:
     """A file in an archive. leads: whether it is a link, or no file at all."""
 
     name: str
@@ -118,13 +109,10 @@ class _Member:
     encrypted: bool
     opened: Callable[[], IO[bytes]]
 
-
-@dataclass(frozen=True)
-class _Entry:
-    """What is to be unpacked, and where to below the folder."""
-
-    info: _Member
-    place: PurePosixPath
+    @property
+    def place(self) -> PurePosixPath:
+        """Where it is unpacked, below the folder."""
+        return PurePosixPath(self.name.replace("\\", "/"))
 
 
 def is_archive(path: Path) -> bool:
@@ -172,9 +160,9 @@ def unpack(archive: Path, report: Report, room: Path | None = None) -> Unpacked:
         )
     try:
         tar = _is_tar(archive) and not zipfile.is_zipfile(archive)
-        with _tar_members(archive) if tar else _zip_members(archive) as members:
-            entries, unread = _wanted(members, archive)
-            _check_room(entries, archive, room)
+        with _tar_entries(archive) if tar else _zip_entries(archive) as every:
+            entries, unread = _wanted(every, archive)
+            _check_sizes(entries, archive, room)
             found, left = Unpacked(room), MOST_BYTES
             for done, one in enumerate(entries, start=1):
                 left -= _unpack(one, found.folder, left)
@@ -188,10 +176,10 @@ def unpack(archive: Path, report: Report, room: Path | None = None) -> Unpacked:
 
 
 @contextmanager
-def _zip_members(archive: Path) -> Iterator[list[_Member]]:
+def _zip_entries(archive: Path) -> Iterator[list[_Entry]]:
     with zipfile.ZipFile(archive) as opened:
         yield [
-            _Member(
+            _Entry(
                 name=_zip_name(info),
                 size=info.file_size,
                 leads=stat.S_ISLNK(info.external_attr >> 16),
@@ -214,23 +202,22 @@ def _zip_name(info: zipfile.ZipInfo) -> str:
 
 
 @contextmanager
-def _tar_members(archive: Path) -> Iterator[list[_Member]]:
+def _tar_entries(archive: Path) -> Iterator[list[_Entry]]:
     """As of a zip; no more is unpacked to list them than may be imported at once."""
     with _opened_tar(archive) as opened:
-        members, size = [], 0
-        for info in opened:
-            if info.isdir():
-                continue
+        entries, size = [], 0
+        for info in (one for one in opened if not one.isdir()):
             size += info.size
-            _check(archive.name, 0, size)
-            opener = partial(_tar_file, opened, info)
-            leads = not info.isreg()
-            one = _Member(
-                name=info.name, size=info.size, leads=leads, encrypted=False, opened=opener
+            one = _Entry(
+                name=info.name,
+                size=info.size,
+                leads=not info.isreg(),
+                encrypted=False,
+                opened=partial(_tar_file, opened, info),
             )
-            members.append(one)
-            _check_entries(archive, len(members))
-        yield members
+            entries.append(one)
+            _check(archive.name, files=len(entries), size=size)
+        yield entries
 
 
 def _tar_file(opened: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
@@ -240,58 +227,45 @@ def _tar_file(opened: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
     return file
 
 
-def _check_entries(archive: Path, n: int) -> None:
-    if n > _MOST_ENTRIES:
-        raise DataError(
-            f"{archive.name} holds {n:,} files; at most {_MOST_ENTRIES:,} are imported at once. "
-            f"{_IN_PARTS}"
-        )
-
-
 def check_folder(folder: Path) -> None:
     """`DataError` where a folder holds more pictures, or more bytes, than are imported at once."""
     files = [path for path in files_below(folder).paths if path.is_file()]
     _check(
         folder.name,
-        sum(is_image_file(path) for path in files),
-        sum(path.stat().st_size for path in files),
+        pictures=sum(is_image_file(path) for path in files),
+        size=sum(path.stat().st_size for path in files),
     )
 
 
 def inner(folder: Path) -> Path:
     """`folder`, or what lies in it where archives wrap theirs: one folder with folders in it."""
-    entries = _shown(folder)
-    while len(entries) == 1 and any(path.is_dir() for path in _shown(entries[0])):
+    entries = shown(folder)
+    while len(entries) == 1 and any(path.is_dir() for path in shown(entries[0])):
         folder = entries[0]
-        entries = _shown(folder)
+        entries = shown(folder)
     return folder
 
 
-def _shown(folder: Path) -> list[Path]:
-    """What lies in a folder, hidden files apart; nothing of a file."""
-    return shown(folder) if folder.is_dir() else []
-
-
-def _wanted(infos: Sequence[_Member], archive: Path) -> tuple[list[_Entry], list[Unread]]:
-    _check_entries(archive, len(infos))
+def _wanted(every: Sequence[_Entry], archive: Path) -> tuple[list[_Entry], list[Unread]]:
+    """The entries that are unpacked, and those of the others that are not hidden."""
+    _check(archive.name, files=len(every))
     entries: dict[str, _Entry] = {}
     unread = []
-    for info in infos:
-        place = _place(info, archive)
-        if is_hidden(place):
+    for one in every:
+        _check_entry(one, archive)
+        if is_hidden(one.place):
             continue
-        why = _why_unread(place, entries)
+        why = _why_unread(one.place, entries)
         if why:
-            unread.append(Unread(place.as_posix(), why))
+            unread.append(Unread(one.place.as_posix(), why))
         else:
-            entries[_key(place)] = _Entry(info, place)
+            entries[_key(one.place)] = one
     kept = []
     for one in entries.values():
         if any(_key(above) in entries for above in one.place.parents):
             unread.append(Unread(one.place.as_posix(), "the archive has a file for its folder"))
         else:
             kept.append(one)
-    _check_bomb(kept, archive)
     return kept, unread
 
 
@@ -304,7 +278,7 @@ def _why_unread(place: PurePosixPath, entries: Mapping[str, _Entry]) -> str:
     if _is_called(place):
         return "an archive in the archive: unpack it first"
     if place.suffix.lower() not in READ:
-        return _NO_KIND
+        return "no kind of file that is read"
     if _key(place) in entries:
         return "the archive has two files of this name"
     if max(len(part.encode("utf-8", "surrogatepass")) for part in place.parts) > _LONGEST:
@@ -316,45 +290,40 @@ def _why_unread(place: PurePosixPath, entries: Mapping[str, _Entry]) -> str:
     return ""
 
 
-def _place(info: _Member, archive: Path) -> PurePosixPath:
-    place = PurePosixPath(info.name.replace("\\", "/"))
-    drive = re.match("[A-Za-z]:", info.name)
-    strange = drive or place.is_absolute() or ".." in place.parts or not place.name
-    if strange or info.leads:
-        raise DataError(f"{archive.name} holds {info.name!r}, which leads out of it. Refused.")
-    if info.encrypted:
+def _check_entry(one: _Entry, archive: Path) -> None:
+    place, drive = one.place, re.match("[A-Za-z]:", one.name)
+    if one.leads or drive or place.is_absolute() or ".." in place.parts or not place.name:
+        raise DataError(f"{archive.name} holds {one.name!r}, which leads out of it. Refused.")
+    if one.encrypted:
         raise DataError(f"{archive.name} is encrypted. Unpack it, then import the folder.")
-    return place
 
 
-def _check_bomb(entries: list[_Entry], archive: Path) -> None:
-    size = sum(one.info.size for one in entries)
-    packed = archive.stat().st_size
+def _check_sizes(entries: Sequence[_Entry], archive: Path, room: Path) -> None:
+    """`DataError` for a bomb, for more than is imported at once, and for more than is free."""
+    size, packed = sum(one.size for one in entries), archive.stat().st_size
     if size > max(_PUT_OFF, _SHRINKS * packed):
         raise DataError(
             f"{archive.name} has {packed:,} bytes and would become {size:,}: no pictures shrink so "
             "much. Refused."
         )
     pictures = sum(one.place.suffix.lower() in SUFFIXES for one in entries)
-    _check(archive.name, pictures, size)
-
-
-def _check_room(entries: list[_Entry], archive: Path, room: Path) -> None:
-    size = sum(one.info.size for one in entries)
+    _check(archive.name, pictures=pictures, size=size)
     if size > (free := free_bytes(room)):
         raise DataError(f"{archive.name} needs {size:,} bytes to be unpacked; {free:,} are free.")
 
 
-def _check(name: str, pictures: int, size: int) -> None:
-    if pictures > MOST_PICTURES:
-        raise DataError(
-            f"{name} holds {counted(pictures, 'picture')}; at most {MOST_PICTURES:,} are imported "
-            f"at once. {_IN_PARTS}"
-        )
-    if size > MOST_BYTES:
-        raise DataError(
-            f"{name} holds {size:,} bytes; at most {MOST_BYTES:,} are imported at once. {_IN_PARTS}"
-        )
+def _check(name: str, *, files: int = 0, pictures: int = 0, size: int = 0) -> None:
+    """`DataError` where there is more of something than is imported at once; size: bytes."""
+    for n, most, words in (
+        (files, _MOST_ENTRIES, f"{files:,} files"),
+        (pictures, MOST_PICTURES, counted(pictures, "picture")),
+        (size, MOST_BYTES, f"{size:,} bytes"),
+    ):
+        if n > most:
+            raise DataError(
+                f"{name} holds {words}; at most {most:,} are imported at once. Import a part of "
+                "them at a time."
+            )
 
 
 def _unpack(one: _Entry, folder: Path, left: int) -> int:
@@ -362,15 +331,10 @@ def _unpack(one: _Entry, folder: Path, left: int) -> int:
     target = folder / one.place
     target.parent.mkdir(parents=True, exist_ok=True)
     written = 0
-    with one.info.opened() as source, target.open("xb") as out:
-        for chunk in _chunks(source):
+    with one.opened() as source, target.open("xb") as out:
+        for chunk in iter(partial(source.read, _CHUNK), b""):
             written += len(chunk)
-            if written > min(left, one.info.size):
+            if written > min(left, one.size):
                 raise DataError(f"{one.place} is larger than the archive says. Refused.")
             out.write(chunk)
     return written
-
-
-def _chunks(source: IO[bytes]) -> Iterator[bytes]:
-    while chunk := source.read(_CHUNK):
-        yield chunk

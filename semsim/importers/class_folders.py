@@ -1,17 +1,17 @@
 """Pictures that nobody has attacked yet: a folder a class, or train and test with these in them."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from semsim.base.folders import splits_in
-from semsim.base.picture_files import Sight, notes_on
-from semsim.datasets.folder import SPLITS, Folder, class_names, namesakes
+from semsim.base.folders import SPLITS, splits_in
+from semsim.base.picture_files import notes_on
+from semsim.datasets.folder import Folder, class_names, namesakes
 from semsim.errors import DataError
 from semsim.importers.file_names import Tree, below, image_name
-from semsim.importers.findings import Findings, FoundPictures, first_problem
-from semsim.importers.image_sets import Size, looked_at, sides, sizes_in
+from semsim.importers.findings import Findings, FoundPictures, Size, first_problem, sides
+from semsim.importers.image_sets import looked_at
 from semsim.importers.variant_folders import ORIGINALS, RECONSTRUCTIONS, parted
 from semsim.progress import Report, silent
 from semsim.words import counted, listed
@@ -29,13 +29,18 @@ class ClassFolders:
         """The pictures as the data set `folder` reads them; no reconstructions."""
         tree = Tree(root=source)
         files = [path for folder in _classes(tree) for path in tree.images_in(folder)]
-        _check_unattacked(files, source)
-        sights = looked_at(_of_own_ids(files, tree), report)
-        sizes = sizes_in(sights)
-        for path, size in sizes.items():
-            if isinstance(size, str):
-                tree.leave_out(size, path)
-        known = {path: size for path, size in sizes.items() if not isinstance(size, str)}
+        for path in files:
+            if image_name(path) is not None or parted(path.stem)[1] in _OF_AN_ATTACK:
+                raise DataError(
+                    f"{below(path, source)} is named as a picture of an attack; none is still to "
+                    "be attacked."
+                )
+        again = namesakes(files, source)
+        for path, first in again.items():
+            tree.leave_out(f"it would be called as {below(first, source)} is", path)
+        known, broken = looked_at((path for path in files if path not in again), report)
+        for path, why in broken.items():
+            tree.leave_out(why, path)
         names = class_names(sorted({path.parent.name for path in known}))
         classes = tuple(sorted(set(names.values())))
         if len(classes) < _LEAST:
@@ -44,14 +49,12 @@ class ClassFolders:
                 f"<class>/<image>; a classifier needs {_LEAST}. Folders of splits are called train "
                 f"and test.{first_problem(tree.unread)}"
             )
-        parts = {split: _part(source, split, known) for split in SPLITS}
         counts = {"pictures": len(known), "classes": len(classes)}
         pictures = FoundPictures(root=source, paths=tuple(known), classes=classes)
         found = Findings(pictures=pictures, counts=counts, unread=())
-        notes = [_parts_note(parts, source), *_same_note(names), *_sizes_note({*known.values()})]
-        notes += notes_on(
-            {below(p, source): [s] for p, s in sights.items() if isinstance(s, Sight)}
-        )
+        sizes = {sight.size for sight in known.values()}
+        notes = [_parts_note(source, known), *_same_note(names), *_sizes_note(sizes)]
+        notes += notes_on({below(path, source): [sight] for path, sight in known.items()})
         return tree.told(found, *notes)
 
 
@@ -62,55 +65,29 @@ def _classes(tree: Tree) -> list[Path]:
         beside = [path for path in tops if path not in splits.values()]
         called = " and ".join(path.name for path in splits.values())
         tree.leave_out(f"beside {called}", *beside)
-        inner = [Tree(root=path) for path in splits.values()]
-        return [folder for one in inner for folder in _below(one, tree)]
+        return [folder for split in splits.values() for folder in tree.top(split)]
     taken = [path.name for path in tops if path.name.lower() in {*ORIGINALS, *RECONSTRUCTIONS}]
     if taken:
         raise DataError(
             f"{tree.root} has a folder {taken[0]}, so that its pictures are taken for those of an "
             "attack. If that is a class, give it another name."
         )
-    return list(tops)
+    return tops
 
 
-def _below(split: Tree, tree: Tree) -> Sequence[Path]:
-    folders = split.top()
-    for one in split.unread:
-        tree.leave_out(one.why, split.root / one.where)
-    tree.hidden += split.hidden
-    return folders
-
-
-def _check_unattacked(files: Sequence[Path], source: Path) -> None:
-    for path in files:
-        if image_name(path) is not None or parted(path.stem)[1] in _OF_AN_ATTACK:
+def _parts_note(source: Path, known: Collection[Path]) -> str:
+    """How many pictures each split has; `DataError` for none."""
+    parts = []
+    for split in SPLITS:
+        there = sum(path in known for path in Folder(root=str(source)).paths(split))
+        if not there:
             raise DataError(
-                f"{below(path, source)} is named as a picture of an attack; none is still to be "
-                "attacked."
+                f"None of the pictures in {source} that are for the split {split!r} opens."
             )
-
-
-def _of_own_ids(files: Sequence[Path], tree: Tree) -> list[Path]:
-    """The first of those that the data set would call the same."""
-    again = namesakes(files, tree.root)
-    for path, first in again.items():
-        tree.leave_out(f"it would be called as {below(first, tree.root)} is", path)
-    return [path for path in files if path not in again]
-
-
-def _part(source: Path, split: str, known: dict[Path, Size]) -> int:
-    """How many pictures a split has; `DataError` for none."""
-    there = sum(path in known for path in Folder(root=str(source)).paths(split))
-    if not there:
-        raise DataError(f"None of the pictures in {source} that are for the split {split!r} opens.")
-    return there
-
-
-def _parts_note(parts: dict[str, int], source: Path) -> str:
-    train, test = (counted(parts[split], "picture") for split in SPLITS)
+        parts.append(counted(there, "picture"))
     usual = f", unless you choose another share than {Folder().test_share:g}"
     share = "" if splits_in(source) else usual
-    return f"{train} to train targets on; {test} to test them on and to attack{share}."
+    return f"{parts[0]} to train targets on; {parts[1]} to test them on and to attack{share}."
 
 
 def _same_note(names: Mapping[str, str]) -> list[str]:

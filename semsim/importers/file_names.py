@@ -1,11 +1,13 @@
 """The grammar of image names in published trees, and what has been read of a tree."""
 
 import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from semsim.base.alike import written
-from semsim.base.folders import shown
+from semsim.base.folders import files_below, shown
 from semsim.datasets.folder import MISNAMED, in_utf8, is_utf8
 from semsim.errors import DataError
 from semsim.images import is_image_file
@@ -52,42 +54,16 @@ def id_and_label(stem: str) -> tuple[str, int | None]:
     return (image_id, int(label)) if image_id and label.isdecimal() else (base, None)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Listing:
-    """What lies directly in a folder; hidden files are only counted.
+def contents(paths: Iterable[Path]) -> dict[str, Path]:
+    """The first of `paths` of each content, by its sha256.
 
-    misnamed: what has a name that no record can hold.
+    One that cannot be read is left out: whoever opens it says why.
     """
-
-    images: tuple[Path, ...]
-    folders: tuple[Path, ...]
-    others: tuple[Path, ...]
-    misnamed: tuple[Path, ...]
-    hidden: int
-
-
-def listing(folder: Path) -> Listing:
-    """What lies in `folder`, in order of name; `DataError` where there is no such folder."""
-    if not folder.is_dir():
-        raise DataError(f"{folder} is not a folder.")
-    entries = shown(folder)
-    named = [path for path in entries if is_utf8(Path(path.name))]
-    files = [path for path in named if not path.is_dir()]
-    return Listing(
-        images=tuple(path for path in files if is_image_file(path)),
-        folders=tuple(path for path in named if path.is_dir()),
-        others=tuple(path for path in files if not is_image_file(path)),
-        misnamed=tuple(path for path in entries if not is_utf8(Path(path.name))),
-        hidden=sum(1 for _ in folder.iterdir()) - len(entries),
-    )
-
-
-def digest_of(path: Path) -> str:
-    """The sha256 of a file; "" where it cannot be read, which whoever opens it says."""
-    try:
-        return sha256_of(path)
-    except OSError:
-        return ""
+    found: dict[str, Path] = {}
+    for path in paths:
+        with suppress(OSError):
+            found.setdefault(sha256_of(path), path)
+    return found
 
 
 @dataclass(kw_only=True)
@@ -102,30 +78,47 @@ class Tree:
         """None of `paths` can be imported."""
         self.unread += [Unread(below(path, self.root), why) for path in paths]
 
-    def top(self) -> tuple[Path, ...]:
-        """The folders in `root`; images that lie beside them are left out."""
-        found = listing(self.root)
-        self.leave_out("not an image file", *found.others)
-        self.leave_out("not in a folder", *found.images)
-        self.leave_out(MISNAMED, *found.misnamed)
-        self.hidden += found.hidden
-        return found.folders
+    def top(self, folder: Path | None = None) -> list[Path]:
+        """The folders in `root`, or in one below it; images that lie beside them are left out."""
+        folders, images = self._sorted(folder or self.root)
+        self.leave_out("not in a folder", *images)
+        return folders
 
-    def images_in(self, folder: Path) -> tuple[Path, ...]:
+    def images_in(self, folder: Path) -> list[Path]:
         """The images in one of the folders; what else lies there is left out."""
-        found = listing(folder)
-        self.leave_out("not an image file", *found.others)
-        self.leave_out("a folder in a folder", *found.folders)
-        self.leave_out(MISNAMED, *found.misnamed)
-        self.hidden += found.hidden
-        return found.images
+        folders, images = self._sorted(folder)
+        self.leave_out("a folder in a folder", *folders)
+        return images
+
+    def _sorted(self, folder: Path) -> tuple[list[Path], list[Path]]:
+        """The folders and the images in a folder, in order of name; all else is left out."""
+        if not folder.is_dir():
+            raise DataError(f"{folder} is not a folder.")
+        entries = shown(folder)
+        self.hidden += sum(1 for _ in folder.iterdir()) - len(entries)
+        named = self.named(entries, folder)
+        files = [path for path in named if not path.is_dir()]
+        self.leave_out("not an image file", *(path for path in files if not is_image_file(path)))
+        return [path for path in named if path.is_dir()], list(filter(is_image_file, files))
+
+    def files(self) -> list[Path]:
+        """Every file below `root`, in order."""
+        there = files_below(self.root)
+        self.hidden += there.hidden
+        return self.named(there.paths, self.root)
+
+    def named(self, paths: Sequence[Path], folder: Path) -> list[Path]:
+        """Those of `paths` whose names, from `folder` on, a record can hold."""
+        misnamed = {path for path in paths if not is_utf8(path.relative_to(folder))}
+        self.leave_out(MISNAMED, *sorted(misnamed))
+        return [path for path in paths if path not in misnamed]
 
     def told(self, found: Findings, *notes: str) -> Findings:
         """`found` with what the tree left out, and with `notes`."""
         return replace(
             found,
             unread=(*self.unread, *found.unread),
-            notes=(*hidden_note(self.hidden), *notes),
+            notes=(*found.notes, *hidden_note(self.hidden), *notes),
         )
 
 
@@ -136,8 +129,5 @@ def below(path: Path, root: Path) -> str:
 
 def hidden_note(count: int) -> list[str]:
     """What a report says of hidden files, such as those a file manager leaves."""
-    return (
-        [f"{counted(count, 'hidden file was', 'hidden files were')} not looked at."]
-        if count
-        else []
-    )
+    words = counted(count, "hidden file was", "hidden files were")
+    return [f"{words} not looked at."] if count else []

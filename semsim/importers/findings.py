@@ -14,6 +14,10 @@ from semsim.words import counted
 
 FORMAT = "semsim-import/1"
 _SHOWN = 5  # classes named of a set
+Size = tuple[int, int]  # (H, W)
+Key = tuple[str, str]  # attack and model
+# What each folder of a set holds.
+FOLDERS = {"originals": "original", "reconstructions": "reconstruction", "attacked": "attacked"}
 MOST_PAIRS = 200_000  # also those that lack a picture: each is told
 
 
@@ -26,6 +30,11 @@ def check_crossed(models: int, pairs: int) -> None:
         )
 
 
+def sides(size: Size) -> str:
+    """(H, W) as people say it, width first."""
+    return f"{size[1]}×{size[0]}"
+
+
 def first_problem(reasons: Iterable[object]) -> str:
     """A sentence with the first of `reasons`, or nothing: what an error says where all failed."""
     return next((f" First problem: {reason}." for reason in reasons), "")
@@ -35,6 +44,7 @@ def first_problem(reasons: Iterable[object]) -> str:
 class Pair:
     """One image of one model. Without a reconstruction, `error` says why there is none."""
 
+    attack: str
     model: str
     image_id: str
     class_name: str
@@ -42,6 +52,17 @@ class Pair:
     reconstruction: Path | None
     attacked: Path | None = None
     error: str = ""
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """Its files that are there, by the folder of the set they go to."""
+        found = {folder: getattr(self, name) for folder, name in FOLDERS.items()}
+        return {folder: path for folder, path in found.items() if path is not None}
+
+    @property
+    def key(self) -> Key:
+        """Which set it belongs to."""
+        return self.attack, self.model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +77,7 @@ class FoundSet:
     dataset: str
     attack: str
     classes: tuple[str, ...]
-    size: tuple[int, int]
+    size: Size
     pairs: tuple[Pair, ...]
 
     @property
@@ -70,7 +91,7 @@ class FoundSet:
         shown = ", ".join(self.classes[:_SHOWN]) + (" …" if len(self.classes) > _SHOWN else "")
         return (
             f"{self.model} by {self.attack} on {self.dataset}: {self.whole} of "
-            f"{len(self.pairs)} pairs, {self.size[1]}×{self.size[0]} pixels, "
+            f"{len(self.pairs)} pairs, {sides(self.size)} pixels, "
             f"{counted(len(self.classes), 'class', 'classes')} ({shown})"
         )
 
@@ -178,19 +199,15 @@ class ImportPlan:
     def text(self) -> str:
         """The report, for a terminal: counts, sets, notes, then every file or row left out."""
         width = max(len(name) for name in self.found.counts)
+        unread = self.found.unread
         return "\n".join(
             [
                 f"{self.kind} from {self.source}",
                 *(f"  {name:{width}}  {n:,}" for name, n in self.found.counts.items()),
                 *(f"Set {one.said}" for one in self.found.sets),
                 *(f"Note: {note}" for note in (*self.found.notes, *self.found.lost)),
-                *_left_out(self.found.unread),
+                f"Left out: {len(unread):,}" if unread else "Nothing is left out.",
+                *(f"  {one}" for one in unread),
                 *(f"Not taken: {kind}: {why}" for kind, why in self.refusals.items()),
             ]
         )
-
-
-def _left_out(unread: Sequence[Unread]) -> list[str]:
-    if not unread:
-        return ["Nothing is left out."]
-    return [f"Left out: {len(unread):,}", *(f"  {one}" for one in unread)]

@@ -20,6 +20,7 @@ from typing import Any
 
 import pandas as pd
 
+from semsim.base.folders import shown
 from semsim.base.records import guarded, read_record, write_record
 from semsim.base.whole import whole_folders
 from semsim.errors import DataError, SettingsError
@@ -282,11 +283,7 @@ def list_pictures(data: Path) -> dict[Path, Listed]:
 
 
 def _list(root: Path, needed: Sequence[str]) -> dict[Path, Listed]:
-    if not root.is_dir():
-        return {}
-    folders = [path for path in sorted(root.iterdir()) if path.is_dir()]
-    shown = [folder for folder in folders if not folder.name.startswith(".")]
-    return {folder: _listed(folder, needed) for folder in shown}
+    return {folder: _listed(folder, needed) for folder in shown(root) if folder.is_dir()}
 
 
 def _listed(folder: Path, needed: Sequence[str]) -> Listed:

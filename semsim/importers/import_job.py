@@ -4,11 +4,9 @@ Both are the same reading of the same file, so what is kept is what was shown. A
 plan as its result and, for each set, a strip of a few pairs beside it.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +99,8 @@ def do_look(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
     """The plan as `told`, with a strip of each set in `folder`; nothing is kept."""
     plan = _planned(order, report)
     for place, found in enumerate(plan.found.sets):
-        write_bytes(strip_path(folder, place), strip([_files(p) for p in _shown(found)]))
+        pairs = [(pair.original, pair.reconstruction) for pair in _shown(found)]
+        write_bytes(strip_path(folder, place), strip(pairs))
     if plan.found.pictures is not None:
         shown = _shown_pictures(plan.found.pictures)
         write_bytes(strip_path(folder, 0), strip([*zip(shown[::2], shown[1::2], strict=False)]))
@@ -196,11 +195,9 @@ def plan_of(look: Job) -> dict[str, Any]:
 
 def _set_told(found: FoundSet) -> dict[str, Any]:
     whole = [pair for pair in found.pairs if not pair.error]
+    names = ("folder", "model", "dataset", "attack", "said")
     return {
-        "folder": found.folder,
-        "model": found.model,
-        "dataset": found.dataset,
-        "attack": found.attack,
+        **{name: getattr(found, name) for name in names},
         "size": list(found.size),
         "pairs": len(whole),
         "lacking": len(found.pairs) - len(whole),
@@ -208,7 +205,6 @@ def _set_told(found: FoundSet) -> dict[str, Any]:
         "unnamed": sum(pair.class_name == UNKNOWN for pair in whole),
         "classes": list(found.classes),
         "shown": [pair.class_name for pair in _shown(found)],
-        "said": found.said,
     }
 
 
@@ -230,23 +226,16 @@ def _shown(found: FoundSet) -> list[Pair]:
     return [whole[place] for place in spread(len(whole))]
 
 
-def _files(pair: Pair) -> tuple[Path | None, Path | None]:
-    return pair.original, pair.reconstruction
-
-
 def _reasons(unread: tuple[Unread, ...]) -> list[dict[str, Any]]:
     """What is left out by its reason, the most frequent first."""
-    ordered = sorted(unread, key=lambda one: one.why)
-    grouped = {why: [one.where for one in same] for why, same in groupby(ordered, _why)}
-    counts = Counter({why: len(where) for why, where in grouped.items()})
+    places: dict[str, list[str]] = {}
+    for one in unread:
+        places.setdefault(one.why, []).append(one.where)
+    ordered = sorted(places.items(), key=lambda found: (-len(found[1]), found[0]))
     return [
-        {"why": why, "n": n, "first": grouped[why][:_MOST_EACH]}
-        for why, n in counts.most_common(_MOST_REASONS)
+        {"why": why, "n": len(where), "first": where[:_MOST_EACH]}
+        for why, where in ordered[:_MOST_REASONS]
     ]
-
-
-def _why(one: Unread) -> str:
-    return one.why
 
 
 def tasks_for(plan: Mapping[str, Any]) -> dict[str, str]:

@@ -10,15 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from semsim.errors import DataError
-from semsim.importers.class_names import CLASS_LIST, all_classes, class_name, read_class_names
-from semsim.importers.file_names import (
-    Tree,
-    below,
-    digest_of,
-    id_and_label,
-    image_name,
-    listing,
-)
+from semsim.importers.class_names import CLASS_LIST, class_name, read_class_names
+from semsim.importers.file_names import Tree, below, contents, id_and_label, image_name
 from semsim.importers.findings import Findings, Pair, check_crossed, first_problem
 from semsim.importers.image_sets import find_sets
 from semsim.progress import Report, silent
@@ -45,38 +38,46 @@ class ModelFolders:
         if self.originals is not None and not self.originals.is_dir():
             raise DataError(f"{self.originals} is not a folder of originals.")
         tree = _read(source, self.originals)
-        clean = None if self.originals is None else _clean(self.originals, tree)
-        _drop_contradictions(tree, clean or {})
-        disputed = _disputed(tree) if clean is None else {}
+        if self.originals is not None:
+            tree.clean = _clean(self.originals, tree)
+        _drop_contradictions(tree, names)
+        disputed = _disputed(tree) if tree.clean is None else {}
         keys = dict.fromkeys(key for files in tree.models.values() for key in files)
         check_crossed(len(tree.models), len(tree.models) * len(keys))
         pairs = [
-            _pair(model, key, known, tree, clean, disputed)
-            for model in tree.models
-            for key in dict.fromkeys([*keys, *tree.shown[model]])
-            if (known := _class_of(key, model, tree, names)) is not None
+            Pair(
+                attack=self.attack,
+                model=model,
+                image_id=key[0],
+                class_name=known,
+                original=own.get(key) if tree.clean is None else tree.clean.get(key[0]),
+                reconstruction=tree.models[model].get(key),
+                attacked=None if tree.clean is None else own.get(key),
+                error=disputed.get(key[0], ""),
+            )
+            for model, own in tree.shown.items()
+            for key in dict.fromkeys([*keys, *own])
+            if (known := class_name(key[1], names)) is not None
         ]
         if not pairs:
             raise DataError(
                 f"{source} holds no <model>/<id>_<label>_rec image that can be used."
                 f"{first_problem(tree.unread)}"
             )
-        found = find_sets(
-            pairs,
-            dataset=self.dataset,
-            attack=self.attack,
-            classes=all_classes(names, {pair.class_name for pair in pairs}),
-            report=report,
-        )
-        return tree.told(found, *_unused_note(clean or {}, keys))
+        found = find_sets(pairs, dataset=self.dataset, classes=names, report=report)
+        return tree.told(found, *_unused_note(tree.clean or {}, keys))
 
 
 @dataclass(kw_only=True)
 class _Models(Tree):
-    """What has been read so far: by model, the files of each key; shown: _ori images."""
+    """What has been read so far: by model, the files of each key.
+
+    shown: _ori images. clean: the originals by id, where they lie apart.
+    """
 
     models: dict[str, dict[Key, Path]] = field(default_factory=dict)
     shown: dict[str, dict[Key, Path]] = field(default_factory=dict)
+    clean: dict[str, Path] | None = None
 
 
 def _read(source: Path, originals: Path | None) -> _Models:
@@ -116,9 +117,9 @@ def _read_folder(folder: Path, model: str, tree: _Models) -> None:
 
 def _clean(folder: Path, tree: _Models) -> dict[str, Path]:
     """Clean originals by id: `<id>[_<label>][_ori]`; reconstructions among them are passed over."""
-    named_already = folder.name in tree.models
+    read_before = folder.name in tree.models
     found: dict[str, Path] = {}
-    for path in listing(folder).images if named_already else tree.images_in(folder):
+    for path in (Tree(root=folder) if read_before else tree).images_in(folder):
         name = image_name(path)
         if name is not None and not name.is_original:
             continue
@@ -128,49 +129,25 @@ def _clean(folder: Path, tree: _Models) -> dict[str, Path]:
     return found
 
 
-def _drop_contradictions(tree: _Models, clean: Mapping[str, Path]) -> None:
-    """Leave out every image of an id that has two class numbers."""
+def _drop_contradictions(tree: _Models, names: tuple[str, ...]) -> None:
+    """Leave out every image of an id that has two class numbers, or of one beyond the list."""
     places = [*tree.models.values(), *tree.shown.values()]
     labels: dict[str, set[int]] = {}
-    for key in (key for files in places for key in files):
-        labels.setdefault(key[0], set()).add(key[1])
-    for image_id, path in clean.items():
+    for image_id, number in (key for files in places for key in files):
+        labels.setdefault(image_id, set()).add(number)
+    for image_id, path in (tree.clean or {}).items():
         label = id_and_label(path.stem)[1]
         if label is not None:
             labels.setdefault(image_id, set()).add(label)
     for files in places:
-        for key in [key for key in files if len(labels[key[0]]) > 1]:
-            numbers = ", ".join(map(str, sorted(labels[key[0]])))
-            tree.leave_out(f"image {key[0]} has the classes {numbers}", files.pop(key))
-
-
-def _class_of(key: Key, model: str, tree: _Models, names: tuple[str, ...]) -> str | None:
-    """The name of the class; a model's files of a class the list does not have are left out."""
-    name = class_name(key[1], names)
-    for files in (tree.models[model], tree.shown[model]) if name is None else ():
-        if key in files:
-            tree.leave_out(f"the list of classes has no class {key[1]}", files[key])
-    return name
-
-
-def _pair(
-    model: str,
-    key: Key,
-    name: str,
-    tree: _Models,
-    clean: Mapping[str, Path] | None,
-    disputed: Mapping[str, str],
-) -> Pair:
-    own = tree.shown[model].get(key)
-    return Pair(
-        model=model,
-        image_id=key[0],
-        class_name=name,
-        original=own if clean is None else clean.get(key[0]),
-        reconstruction=tree.models[model].get(key),
-        attacked=None if clean is None else own,
-        error=disputed.get(key[0], ""),
-    )
+        for image_id, number in list(files):
+            several = ", ".join(map(str, sorted(labels[image_id])))
+            why = f"image {image_id} has the classes {several}"
+            if len(labels[image_id]) == 1:
+                known = class_name(number, names) is not None
+                why = "" if known else f"the list of classes has no class {number}"
+            if why:
+                tree.leave_out(why, files.pop((image_id, number)))
 
 
 def _unused_note(clean: Mapping[str, Path], keys: Iterable[Key]) -> list[str]:
@@ -182,12 +159,12 @@ def _unused_note(clean: Mapping[str, Path], keys: Iterable[Key]) -> list[str]:
 
 def _disputed(tree: _Models) -> dict[str, str]:
     """Ids whose _ori images differ between models: they cannot all be the clean original."""
-    files: dict[str, set[str]] = {}
+    files: dict[str, list[Path]] = {}
     for shown in tree.shown.values():
         for (image_id, _), path in shown.items():
-            files.setdefault(image_id, set()).add(digest_of(path))
+            files.setdefault(image_id, []).append(path)
     why = (
         "the _ori images of it differ between models, so they are what was attacked and not the "
         "original; give the clean ones with --originals"
     )
-    return {image_id: why for image_id, versions in files.items() if len(versions - {""}) > 1}
+    return {image_id: why for image_id, paths in files.items() if len(contents(paths)) > 1}

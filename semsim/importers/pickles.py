@@ -37,14 +37,8 @@ _GETTING = {"GET", "BINGET", "LONG_BINGET"}
 _DTYPE = re.compile(r"[biuf]\d{1,2}|[US]\d{1,4}")
 # What the parser raises for bytes that are no pickle, or a broken one.
 _BROKEN = (
-    EOFError,
-    TypeError,
-    ValueError,
-    LookupError,
-    AttributeError,
-    OverflowError,
-    MemoryError,
-    RecursionError,
+    *(EOFError, TypeError, ValueError, LookupError, AttributeError),
+    *(OverflowError, MemoryError, RecursionError),
 )
 _LONGEST_REASON = 300  # letters; a pickle decides what things in it are called
 

@@ -12,6 +12,7 @@ does not decide the folder.
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,13 +20,7 @@ import pandas as pd
 
 from semsim.base.table_files import read_texts, truth
 from semsim.errors import DataError
-from semsim.importers.class_names import (
-    CLASS_LIST,
-    all_classes,
-    class_name,
-    read_class_names,
-    read_lines,
-)
+from semsim.importers.class_names import CLASS_LIST, class_name, read_class_names, read_lines
 from semsim.importers.file_names import Tree, below, image_name
 from semsim.importers.findings import Findings, Pair, check_crossed, first_problem
 from semsim.importers.human_tables import tables_of_labels
@@ -57,21 +52,21 @@ class TrainWithOri:
         listed = self.folder_names or _beside(root, "folder_names.txt")
         models = () if listed is None else read_lines(listed)
         tree = _read(_Published(root=root, names=names, models=models))
-        found = find_sets(
-            _pairs(tree),
-            dataset=self.dataset,
-            attack=self.attack,
-            classes=all_classes(names, (name for name, _ in tree.originals.values())),
-            report=report,
-        )
+        pairs = _pairs(tree, self.attack)
+        found = find_sets(pairs, dataset=self.dataset, classes=names, report=report)
         rows = pd.DataFrame(labelled_paths(found.sets))
         keys = zip(rows["model"], rows["image_id"], strict=True)
-        rows[f"human:{RELEASED}"] = [tree.released[key] for key in keys]
+        released = [not tree.reconstructions[key].parent.name.startswith("-") for key in keys]
+        rows[f"human:{RELEASED}"] = released
         rows["simulated"] = _is_simulated(root)
+        verdicts = {
+            "released as recognisable": sum(released),
+            "released as unrecognisable": len(released) - sum(released),
+        }
         found = replace(
             found,
             tables=tables_of_labels(rows, name=name, headline=RELEASED),
-            counts={**found.counts, **_verdicts(rows[f"human:{RELEASED}"])},
+            counts={**found.counts, **verdicts},
         )
         return tree.told(found, *_others_note(root))
 
@@ -100,21 +95,21 @@ class _Published(Tree):
     names: tuple[str, ...]
     models: tuple[str, ...]
     originals: dict[str, tuple[str, Path]] = field(default_factory=dict)
-    files: dict[Key, Path] = field(default_factory=dict)
-    released: dict[Key, bool] = field(default_factory=dict)
+    reconstructions: dict[Key, Path] = field(default_factory=dict)
 
 
-def _pairs(tree: _Published) -> list[Pair]:
+def _pairs(tree: _Published, attack: str) -> list[Pair]:
     """Every original with every model, whether or not there is a file."""
-    models = sorted({model for model, _ in tree.files})
+    models = sorted({model for model, _ in tree.reconstructions})
     check_crossed(len(models), len(models) * len(tree.originals))
     return [
         Pair(
+            attack=attack,
             model=model,
             image_id=image_id,
             class_name=name,
             original=original,
-            reconstruction=tree.files.get((model, image_id)),
+            reconstruction=tree.reconstructions.get((model, image_id)),
         )
         for model in models
         for image_id, (name, original) in tree.originals.items()
@@ -123,13 +118,13 @@ def _pairs(tree: _Published) -> list[Pair]:
 
 def _read(tree: _Published) -> _Published:
     """Everything the tree says; `DataError` where it has no original or no reconstruction."""
-    found: dict[Key, list[Path]] = defaultdict(list)
+    found: dict[Key, list[tuple[str, Path]]] = defaultdict(list)
     for folder in tree.top():
         for path in tree.images_in(folder):
             _sort_in(path, tree, found)
-    for key, paths in found.items():
-        _settle(key, paths, tree)
-    if not tree.files:
+    for key, files in found.items():
+        _settle(key, files, tree)
+    if not tree.reconstructions:
         raise DataError(
             f"{tree.root} holds no <id>/<id>_<label>_ori image with a <id>_<label>_rec_<k>_<m> "
             f"of it.{first_problem(tree.unread)}"
@@ -137,7 +132,7 @@ def _read(tree: _Published) -> _Published:
     return tree
 
 
-def _sort_in(path: Path, tree: _Published, found: dict[Key, list[Path]]) -> None:
+def _sort_in(path: Path, tree: _Published, found: dict[Key, list[tuple[str, Path]]]) -> None:
     """Take an original, or put a reconstruction to those of its model and id."""
     parsed = image_name(path)
     if parsed is None or parsed.is_original == (parsed.model_index is not None):
@@ -153,7 +148,7 @@ def _sort_in(path: Path, tree: _Published, found: dict[Key, list[Path]]) -> None
     elif (model := _model_name(parsed.model_index, tree.models)) is None:
         tree.leave_out(f"the list of models has no line {parsed.model_index}", path)
     else:
-        found[model, parsed.image_id].append(path)
+        found[model, parsed.image_id].append((name, path))
 
 
 def _model_name(index: int | None, models: tuple[str, ...]) -> str | None:
@@ -163,37 +158,27 @@ def _model_name(index: int | None, models: tuple[str, ...]) -> str | None:
     return models[index - 1] if index <= len(models) else None
 
 
-def _settle(key: Key, paths: list[Path], tree: _Published) -> None:
-    """Take the one file of a model and id, unless something contradicts it."""
-    for path in paths:
-        others = ", ".join(below(other, tree.root) for other in paths if other != path)
-        why = f"the same model and image as {others}" if others else _contradiction(path, tree)
-        if why:
-            tree.leave_out(why, path)
+def _settle(key: Key, files: Sequence[tuple[str, Path]], tree: _Published) -> None:
+    """Take the one file of a model and id, unless something contradicts it.
+
+    files: those there are, each behind the name of the class that it says.
+    """
+    original = tree.originals.get(key[1])
+    for said, path in files:
+        others = ", ".join(below(other, tree.root) for _, other in files if other != path)
+        if others:
+            tree.leave_out(f"the same model and image as {others}", path)
+        elif original is None:
+            tree.leave_out("its original is missing", path)
+        elif said != original[0]:
+            tree.leave_out(f"says class {said}, its original {original[0]}", path)
         else:
-            tree.files[key] = path
-            tree.released[key] = not path.parent.name.startswith("-")
-
-
-def _contradiction(path: Path, tree: _Published) -> str:
-    """What speaks against a reconstruction: no original, or one of another class."""
-    parsed = image_name(path)
-    original = None if parsed is None else tree.originals.get(parsed.image_id)
-    if parsed is None or original is None:
-        return "its original is missing"
-    said = class_name(parsed.label, tree.names)
-    return "" if said == original[0] else f"says class {said}, its original {original[0]}"
-
-
-def _verdicts(released: pd.Series) -> dict[str, int]:
-    yes = int(released.sum())
-    return {"released as recognisable": yes, "released as unrecognisable": len(released) - yes}
+            tree.reconstructions[key] = path
 
 
 def _others_note(root: Path) -> list[str]:
     others = root.parent / "others"
     if not others.is_dir():
         return []
-    count = sum(path.is_file() for path in others.rglob("*"))
-    files = counted(count, "file")
+    files = counted(sum(path.is_file() for path in others.rglob("*")), "file")
     return [f"others/ beside the tree is not imported: {files} to train against, unlabelled."]

@@ -14,6 +14,7 @@ import shutil
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -189,10 +190,8 @@ def uploads(root: Path) -> list[Upload]:
     """All there are below `root`."""
     found = []
     for folder in sorted(root.glob("*")):
-        try:
+        with suppress(NoUploadError):
             found.append(find(root, folder.name))
-        except NoUploadError:
-            continue
     return found
 
 

@@ -10,21 +10,22 @@ is a folder below that of the originals, or comes from a table.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from semsim.attacks import ATTACKS
 from semsim.base.alike import alike, partners, written
-from semsim.base.folders import files_below, shown
+from semsim.base.folders import shown
 from semsim.base.table_files import ENDINGS, read_texts
-from semsim.datasets.folder import MISNAMED, is_utf8
+from semsim.datasets.folder import MISNAMED
 from semsim.errors import DataError
 from semsim.images import is_image_file
-from semsim.importers.class_names import UNKNOWN, all_classes, for_images, read_class_table
-from semsim.importers.file_names import Tree, below, digest_of
+from semsim.importers.class_names import UNKNOWN, for_images, read_class_table
+from semsim.importers.file_names import Tree, below, contents
 from semsim.importers.findings import Findings, Pair, Unread, check_crossed, first_problem
-from semsim.importers.image_sets import sets_of, slug, with_a_set
+from semsim.importers.image_sets import find_sets
 from semsim.progress import Report, silent
 from semsim.registry import setting
 from semsim.words import counted
@@ -58,67 +59,53 @@ class VariantFolders:
         tree = _read(source, self.originals, name)
         table = self.classes or _class_table(tree)
         said = {} if table is None else read_class_table(table)
-        classes = for_images(said, {name for _, name in tree.originals})
+        classes = for_images(said, tree.names)
         disputed = _disputed(tree)
         known = {*ATTACKS, *(one.strip() for one in self.attacks.split(","))}
-        groups: dict[str, list[Pair]] = {}
-        names = _names(tree)
-        for folders, wanted in names.items():
-            attack, model = _named(folders, known, self.attack)
-            pairs = _pairs(tree, folders, wanted, model, classes, disputed)
-            groups.setdefault(attack, []).extend(pairs)
-        if not any(groups.values()):
+        pairs: list[Pair] = []
+        for folders in tree.variants:
+            named = _named(folders, known, self.attack)
+            pairs += _pairs(tree, folders, named, classes, disputed)
+        if not pairs:
             problem = first_problem(tree.unread)
             raise DataError(f"No picture in {source} has an original of its name.{problem}")
-        parts = [
-            sets_of(
-                pairs,
-                dataset=self.dataset,
-                attack=attack,
-                classes=all_classes((), (one.class_name for p in groups.values() for one in p)),
-                report=report,
-            )
-            for attack, pairs in sorted(groups.items())
-            if pairs
-        ]
-        return tree.told(with_a_set(_joined(parts)), *_class_notes(tree, classes, table))
+        found = find_sets(pairs, dataset=self.dataset, classes=(), report=report)
+        return tree.told(found, *_class_notes(tree, classes, table))
 
 
 @dataclass(kw_only=True)
 class _Variants(Tree):
     """What has been read so far.
 
-    originals: by the folders they are for and their name, the class and file of each. variants: by
-    its folders, the files of each name. attacked: as variants, what was attacked, where originals
-    lie elsewhere. tables: what may say classes.
+    originals: by the folders they are for and their name, the file of each class. variants: by its
+    folders, the files of each name. attacked: as variants, what was attacked, where originals lie
+    elsewhere. tables: what may say classes. crossed: pairs that were asked for.
     """
 
-    originals: dict[tuple[Folders, str], dict[str, Path]] = field(default_factory=dict)
+    originals: dict[Folders, dict[str, dict[str, Path]]] = field(default_factory=dict)
     variants: dict[Folders, dict[str, Path]] = field(default_factory=dict)
     attacked: dict[Folders, dict[str, Path]] = field(default_factory=dict)
     tables: list[Path] = field(default_factory=list)
+    crossed: int = 0
 
-    def original(self, folders: Folders, name: str) -> tuple[str, Path] | None:
-        """Class and file of the nearest original called `name`; None where there is not one."""
-        for depth in range(len(folders), -1, -1):
-            found = self.originals.get((folders[:depth], name))
-            if found:
-                return next(iter(found.items())) if len(found) == 1 else None
-        return None
+    def every(self) -> Iterator[tuple[str, str, Path]]:
+        """Name, class and file of each original."""
+        for of_name in self.originals.values():
+            for name, of_class in of_name.items():
+                for kind, path in of_class.items():
+                    yield name, kind, path
 
+    @property
+    def names(self) -> set[str]:
+        """Names of the originals."""
+        return {name for name, _, _ in self.every()}
 
-def _names(tree: _Variants) -> dict[Folders, set[str]]:
-    """Of each variant every name that it should have, and those it has beside them."""
-    by_scope: dict[Folders, set[str]] = {}
-    for scope, name in tree.originals:
-        by_scope.setdefault(scope, set()).add(name)
-    found, total = {}, 0
-    for folders, files in tree.variants.items():
-        scopes = (by_scope.get(folders[:depth], ()) for depth in range(len(folders) + 1))
-        found[folders] = set(files).union(tree.attacked.get(folders, ()), *scopes)
-        total += len(found[folders])
-        check_crossed(len(tree.variants), total)
-    return found
+    def nearest(self, folders: Folders) -> dict[str, dict[str, Path]]:
+        """The originals of a variant by name, the file of each class; the nearer ones count."""
+        found: dict[str, dict[str, Path]] = {}
+        for depth in range(len(folders) + 1):
+            found |= self.originals.get(folders[:depth], {})
+        return found
 
 
 def _read(source: Path, called: str, name: str) -> _Variants:
@@ -126,28 +113,30 @@ def _read(source: Path, called: str, name: str) -> _Variants:
         raise DataError(f"{source} is not a folder.")
     tree, rest = _Variants(root=source), []
     pictures = _pictures(tree)
-    apart = None if any(called in folders for folders in pictures.values()) else _elsewhere(called)
+    elsewhere = Path(called).resolve()
+    is_apart = called and elsewhere.is_dir() and not any(called in one for one in pictures.values())
+    apart = elsewhere if is_apart else None
     flat = () if apart is None else (name,)  # whose originals lie elsewhere may have no folders
     names = (called,) if called else _names_of_originals(pictures.values())
-    for path, inner in _outside(apart, source, pictures).items():
+    for path, inner in pictures.items():
+        if apart is not None and path.parent.resolve().is_relative_to(apart):
+            continue  # `_take_apart` has it
         if (found := _original(inner, path.stem, names, called)) is not None:
             _take_original(tree, *found, path)
         elif not (inner or flat):
             tree.leave_out("not in a folder", path)
         else:
             rest.append((inner or flat, path))
-    _take_apart(tree, apart)
+    if apart is not None:
+        _take_apart(tree, apart)
     if not tree.originals:
-        raise DataError(_without_originals(source, called))
-    classes = {alike(name) for files in tree.originals.values() for name in files if name}
-    for folders, path in rest:
-        _take_variant(tree, folders, classes, path)
-    originals = {name for _, name in tree.originals}
-    for files in (*tree.variants.values(), *tree.attacked.values()):
-        meant = partners(files, originals)
-        renamed = {meant.get(name, name): path for name, path in files.items()}
-        files.clear()
-        files.update(renamed)
+        there = ", ".join(path.name for path in shown(source) if path.is_dir()) or "none"
+        wanted = f"{called!r}" if called else f"of originals ({', '.join(ORIGINALS)})"
+        raise DataError(
+            f"{source} has no folder {wanted}. It has: {there}. Name the one of originals with "
+            "--originals."
+        )
+    _take_variants(tree, rest)
     if not any(tree.variants.values()):
         raise DataError(f"{source} holds originals and nothing else.")
     return tree
@@ -156,13 +145,9 @@ def _read(source: Path, called: str, name: str) -> _Variants:
 def _pictures(tree: _Variants) -> dict[Path, Folders]:
     """The folders of every picture below the root; what is none is left out."""
     found = {}
-    there = files_below(tree.root)
-    tree.hidden += there.hidden
-    for path in there.paths:
+    for path in tree.files():
         inner = path.relative_to(tree.root)
-        if not is_utf8(inner):
-            tree.leave_out(MISNAMED, path)
-        elif is_image_file(path):
+        if is_image_file(path):
             found[path] = tuple(map(written, inner.parts[:-1]))
         else:
             beside = len(inner.parts) == 1 and path.suffix.lower() in ENDINGS
@@ -190,28 +175,8 @@ def _original(
     return (folders, "", name) if role in ORIGINALS and folders and not called else None
 
 
-def _elsewhere(called: str) -> Path | None:
-    folder = Path(called).resolve()
-    return folder if called and folder.is_dir() else None
-
-
-def _outside(
-    apart: Path | None, source: Path, pictures: Mapping[Path, Folders]
-) -> Mapping[Path, Folders]:
-    """The pictures that do not lie in the folder of originals, where that is in the source."""
-    if apart is None or source.resolve() not in apart.parents:
-        return pictures
-    return {
-        path: folders
-        for path, folders in pictures.items()
-        if not path.parent.resolve().is_relative_to(apart)
-    }
-
-
-def _take_apart(tree: _Variants, folder: Path | None) -> None:
+def _take_apart(tree: _Variants, folder: Path) -> None:
     """The pictures of another folder are originals for all; a folder in it is their class."""
-    if folder is None:
-        return
     there = _Variants(root=folder)
     pictures = _pictures(there)
     tree.leave_out(MISNAMED, *(folder / one.where for one in there.unread if one.why == MISNAMED))
@@ -235,30 +200,29 @@ def _plain(folders: Folders) -> Folders:
 
 
 def _take_original(tree: _Variants, scope: Folders, kind: str, name: str, path: Path) -> None:
-    kept = tree.originals.setdefault((scope, name), {}).setdefault(kind, path)
+    kept = tree.originals.setdefault(scope, {}).setdefault(name, {}).setdefault(kind, path)
     if kept != path:
         tree.leave_out(f"{kept.name} has its name", path)
 
 
-def _take_variant(tree: _Variants, folders: Folders, classes: set[str], path: Path) -> None:
-    inner = folders[:-1] if len(folders) > 1 and alike(folders[-1]) in classes else folders
-    variant = _plain(inner) or inner[-1:]
-    name, role = parted(path.stem)
-    files = tree.variants.setdefault(variant, {})
-    if role in ORIGINALS:
-        files = tree.attacked.setdefault(variant, {})
-    kept = files.setdefault(name, path)
-    if kept != path:
-        tree.leave_out(f"{kept.name} has its name", path)
-
-
-def _without_originals(source: Path, called: str) -> str:
-    there = ", ".join(path.name for path in shown(source) if path.is_dir()) or "none"
-    wanted = f"{called!r}" if called else f"of originals ({', '.join(ORIGINALS)})"
-    return (
-        f"{source} has no folder {wanted}. It has: {there}. Name the one of originals with "
-        "--originals."
-    )
+def _take_variants(tree: _Variants, rest: Iterable[tuple[Folders, Path]]) -> None:
+    """Take what is no original, by its folders; each is then called as its original is."""
+    classes = {alike(kind) for _, kind, _ in tree.every() if kind}
+    for folders, path in rest:
+        inner = folders[:-1] if len(folders) > 1 and alike(folders[-1]) in classes else folders
+        variant = _plain(inner) or inner[-1:]
+        name, role = parted(path.stem)
+        files = tree.variants.setdefault(variant, {})
+        if role in ORIGINALS:
+            files = tree.attacked.setdefault(variant, {})
+        kept = files.setdefault(name, path)
+        if kept != path:
+            tree.leave_out(f"{kept.name} has its name", path)
+    originals = tree.names
+    for place in (tree.variants, tree.attacked):
+        for variant, files in place.items():
+            meant = partners(files, originals)
+            place[variant] = {meant.get(name, name): path for name, path in files.items()}
 
 
 def _named(folders: Folders, attacks: Iterable[str], otherwise: str) -> tuple[str, str]:
@@ -272,26 +236,36 @@ def _named(folders: Folders, attacks: Iterable[str], otherwise: str) -> tuple[st
 def _pairs(
     tree: _Variants,
     folders: Folders,
-    wanted: Iterable[str],
-    model: str,
+    named: tuple[str, str],
     classes: Mapping[str, str],
     disputed: Mapping[str, str],
 ) -> list[Pair]:
+    """Every pair that a variant should have, and those it has beside them.
+
+    named: its attack and model.
+    """
+    originals, files = tree.nearest(folders), tree.variants[folders]
+    attacked = tree.attacked.get(folders, {})
+    wanted = sorted({*originals, *files, *attacked})
+    tree.crossed += len(wanted)
+    check_crossed(len(tree.variants), tree.crossed)
     pairs = []
-    for name in sorted(wanted):
-        found = tree.original(folders, name)
-        if found is None:
+    for name in wanted:
+        of_class = originals.get(name, {})
+        if len(of_class) != 1:
             why = disputed.get(name, "no original in the source")
-            tree.unread.append(Unread(f"image {name} of {model}", why))
+            tree.unread.append(Unread(f"image {name} of {named[1]}", why))
             continue
+        ((kind, original),) = of_class.items()
         pairs.append(
             Pair(
-                model=model,
+                attack=named[0],
+                model=named[1],
                 image_id=name,
-                class_name=classes.get(name) or found[0] or UNKNOWN,
-                original=found[1],
-                reconstruction=tree.variants[folders].get(name),
-                attacked=tree.attacked.get(folders, {}).get(name),
+                class_name=classes.get(name) or kind or UNKNOWN,
+                original=original,
+                reconstruction=files.get(name),
+                attacked=attacked.get(name),
                 error=disputed.get(name, ""),
             )
         )
@@ -300,66 +274,34 @@ def _pairs(
 
 def _disputed(tree: _Variants) -> dict[str, str]:
     """Names that mean different originals in different folders, with the reason."""
-    files: dict[str, dict[str, list[Path]]] = {}
-    for (_, name), by_class in tree.originals.items():
-        for path in by_class.values():
-            if digest := digest_of(path):
-                files.setdefault(name, {}).setdefault(digest, []).append(path)
+    files: dict[str, list[Path]] = {}
+    for name, _, path in tree.every():
+        files.setdefault(name, []).append(path)
+    found = {name: contents(paths).values() for name, paths in files.items()}
     return {
-        name: (
-            "several originals have this name: "
-            + ", ".join(below(paths[0], tree.root) for paths in found.values())
-        )
-        for name, found in files.items()
-        if len(found) > 1
+        name: "several originals have this name: "
+        + ", ".join(below(path, tree.root) for path in differing)
+        for name, differing in found.items()
+        if len(differing) > 1
     }
 
 
 def _class_table(tree: _Variants) -> Path | None:
     """The only table beside the folders that says classes; it is then no longer left out."""
-    found = [path for path in tree.tables if _says_classes(path)]
+    found = []
+    for path in tree.tables:
+        with suppress(DataError):
+            found += [path] if read_class_table(path) else []
     if len(found) != 1:
         return None
     tree.unread = [one for one in tree.unread if one.where != found[0].name]
     return found[0]
 
 
-def _says_classes(path: Path) -> bool:
-    try:
-        return bool(read_class_table(path))
-    except DataError:
-        return False
-
-
-def _joined(parts: Sequence[Findings]) -> Findings:
-    """The sets of all attacks as one; a folder says the attack where there are several."""
-    if len(parts) == 1:
-        return parts[0]
-    sets = [
-        replace(found, folder=f"{slug(found.attack)}__{found.folder}")
-        for part in parts
-        for found in part.sets
-    ]
-    counts = {name: sum(part.counts[name] for part in parts) for name in parts[0].counts}
-    originals = {p.image_id for found in sets for p in found.pairs if not p.error}
-    return Findings(
-        sets=tuple(sets),
-        counts={
-            "attacks": sum(bool(part.sets) for part in parts),
-            **counts,
-            "models": len({found.model for found in sets}),
-            "originals": len(originals),
-        },
-        unread=tuple(one for part in parts for one in part.unread),
-        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
-        lost=tuple(dict.fromkeys(one for part in parts for one in part.lost)),
-    )
-
-
 def _class_notes(tree: _Variants, classes: Mapping[str, str], table: Path | None) -> list[str]:
-    names = {name: set(found) for (_, name), found in tree.originals.items()}
-    without = [name for name, found in names.items() if name not in classes and found <= {""}]
-    strange = sorted(set(classes) - set(names))
+    names = tree.names
+    without = names - {name for name, kind, _ in tree.every() if kind} - {*classes}
+    strange = sorted({*classes} - names)
     notes = [f"Classes come from {table.name}."] if table in tree.tables and table else []
     if without:
         notes.append(

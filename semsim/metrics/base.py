@@ -269,6 +269,15 @@ def judged(judge: Judge, parts: Iterable[Pairs], spec: MetricSpec) -> Scores:
     return Scores(values=np.concatenate([one.values for one in found]), notes=tuple(notes))
 
 
+def told_parts(parts: Iterable[Pairs], tell: Callable[[int], None]) -> Iterator[Pairs]:
+    """The parts; before each is judged, `tell` is called with how many pairs came before it."""
+    done = 0
+    for part in parts:
+        tell(done)
+        yield part
+        done += len(part)
+
+
 def _checked(scores: Scores, n: int, spec: MetricSpec) -> Scores:
     values = np.asarray(scores.values, dtype=np.float64)
     if values.shape != (n,):

@@ -3,7 +3,7 @@
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from semsim.base.places import resolved
 from semsim.errors import DataError, WeightsError
 from semsim.images import is_image_file, look, why_unread
 from semsim.metrics import Metric, Pairs, Reference, Resources, summarise
-from semsim.metrics.base import judged
+from semsim.metrics.base import judged, told_parts
 from semsim.progress import Progress, Report, silent
 from semsim.scores.scoring import FORMAT, PAIR_COLUMNS, provenance, read_pairs, referenced
 
@@ -64,7 +64,10 @@ def match_folders(originals: Path, reconstructions: Path) -> FolderPairs:
     if not kept:
         listed = "\n".join(f"  {problem}" for problem in problems[:_SHOWN])
         raise DataError(f"No pair of images in {originals} and {reconstructions}:\n{listed}")
-    rows = [(name, _class(name), str(left[name]), str(right[name]), None) for name in kept]
+    rows = [
+        (name, Path(name).parent.name or None, str(left[name]), str(right[name]), None)
+        for name in kept
+    ]
     table = pd.DataFrame(rows, columns=list(PAIR_COLUMNS)).astype(
         {"class_name": object, "attacked": object}
     )
@@ -131,7 +134,8 @@ def _column(
     try:
         given = pairs(metric.spec.reference)
         parts = itertools.chain.from_iterable(one.parts() for one in given)
-        scores = judged(metric.prepare(resources), _told(parts, report, steps), metric.spec)
+        told = told_parts(parts, lambda done: report(replace(steps, done=steps.done + done)))
+        scores = judged(metric.prepare(resources), told, metric.spec)
         summary = summarise(scores.values)
     except (WeightsError, DataError) as error:
         return None, {"unavailable": str(error)}
@@ -145,15 +149,6 @@ def _column(
         **provenance(metric, resources),
     }
     return scores.values, record
-
-
-def _told(parts: Iterable[Pairs], report: Report, steps: Progress) -> Iterator[Pairs]:
-    """The parts, each reported before it is judged; `steps` were done before them."""
-    done = steps.done
-    for part in parts:
-        report(replace(steps, done=done))
-        yield part
-        done += len(part)
 
 
 def _images(folder: Path) -> tuple[dict[str, Path], list[str]]:
@@ -189,8 +184,3 @@ def _looked(original: Path, reconstruction: Path) -> tuple[Sight, Sight] | str:
         notes = notes_on({original.name: (one, two)}) if one.size == two.size[::-1] else []
         return " ".join([f"{original} is {sides[0]} but {reconstruction} is {sides[1]}.", *notes])
     return one, two
-
-
-def _class(name: str) -> str | None:
-    folder = Path(name).parent.name
-    return folder or None

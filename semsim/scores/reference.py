@@ -73,8 +73,7 @@ def names_rightly(resources: Resources, class_name: str, pictures: Tensor) -> li
     """
     for _, classifier in _classifiers(resources):
         if class_name in classifier.classes:
-            pairs = _pairs(pictures, pictures, [class_name] * len(pictures))
-            return [bool(one) for one in recognised(classifier, pairs)]
+            return _right(classifier, pictures, [class_name] * len(pictures))
     return None
 
 
@@ -110,27 +109,23 @@ def _counts(classifier: Classifier, looked: Sequence[_Looked]) -> dict[str, dict
     """By set what is recognised; {} where the classifier does not know all classes."""
     if any(set(one.classes) - set(classifier.classes) for one in looked):
         return {}
-    return {one.name: _count(classifier, one) for one in looked}
-
-
-def _count(classifier: Classifier, one: _Looked) -> dict[str, int]:
-    grey = torch.full_like(one.originals, 0.5)
-
-    def right(pictures: Tensor, classes: Sequence[str]) -> int:
-        if not len(pictures):
-            return 0
-        return int(recognised(classifier, _pairs(pictures, pictures, classes)).sum())
-
     return {
-        "recognised": right(one.pictures, one.done_classes),
-        "grey": right(grey, one.classes),
-        "originals": right(one.originals, one.classes),
-        "over": one.over,
+        one.name: {
+            "recognised": sum(_right(classifier, one.pictures, one.done_classes)),
+            "grey": sum(_right(classifier, torch.full_like(one.originals, 0.5), one.classes)),
+            "originals": sum(_right(classifier, one.originals, one.classes)),
+            "over": one.over,
+        }
+        for one in looked
     }
 
 
-def _pairs(originals: Tensor, pictures: Tensor, classes: Sequence[str]) -> Pairs:
-    return Pairs(originals=originals, reconstructions=pictures, class_names=tuple(classes))
+def _right(classifier: Classifier, pictures: Tensor, classes: Sequence[str]) -> list[bool]:
+    """Whether each of (N, 3, H, W) is named by its class; N may be 0."""
+    if not len(pictures):
+        return []
+    pairs = Pairs(originals=pictures, reconstructions=pictures, class_names=tuple(classes))
+    return [bool(one) for one in recognised(classifier, pairs)]
 
 
 def _why_none(looked: Sequence[_Looked], best: int, over: int) -> str:

@@ -36,7 +36,7 @@ from semsim.kept.extras import arrow
 from semsim.kept.keys import key_of
 from semsim.kept.versions import software_versions
 from semsim.metrics import Judge, Metric, Pairs, Reference, Resources, find_metric
-from semsim.metrics.base import PART, judged, settings_of
+from semsim.metrics.base import PART, judged, settings_of, told_parts
 from semsim.progress import Progress, Report, silent
 from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.weights import sha256_of
@@ -257,7 +257,13 @@ def read_parts(
         )
     sizes: list[str] = []
     for start in range(0, max(1, len(pairs)), size):
-        part = _read_part(pairs.iloc[start : start + size], originals)
+        rows = pairs.iloc[start : start + size]
+        names = rows["class_name"]
+        part = Pairs(
+            originals=originals(tuple(Path(path) for path in rows["original"])),
+            reconstructions=read_images([Path(path) for path in rows["reconstruction"]]),
+            class_names=None if names.isna().any() else tuple(str(name) for name in names),
+        )
         sizes.append(size_words(part.originals[0]))
         if sizes[-1] != sizes[0]:
             raise DataError(
@@ -265,15 +271,6 @@ def read_parts(
                 f"{pairs['original'].iloc[0]} is {sizes[0]}; all images of a set need one size."
             )
         yield part
-
-
-def _read_part(pairs: pd.DataFrame, originals: Callable[[tuple[Path, ...]], Tensor]) -> Pairs:
-    names = pairs["class_name"]
-    return Pairs(
-        originals=originals(tuple(Path(path) for path in pairs["original"])),
-        reconstructions=read_images([Path(path) for path in pairs["reconstruction"]]),
-        class_names=None if names.isna().any() else tuple(str(name) for name in names),
-    )
 
 
 def read_labels(path: Path, what: str = "labels") -> pd.DataFrame:
@@ -373,9 +370,9 @@ def _judge_set(
         if tell is None:
             yield from all_of(reference)
             return
-        for n, part in enumerate(read_parts(referenced(one.pairs, reference), originals, PART)):
-            tell(f"{one.model}, image {n * PART + 1:,} of {len(one.pairs):,}")
-            yield part
+        read = read_parts(referenced(one.pairs, reference), originals, PART)
+        said = f"of {len(one.pairs):,}"
+        yield from told_parts(read, lambda done: tell(f"{one.model}, image {done + 1:,} {said}"))
 
     for metric, path in wanted.items():
         table = _judged(metric, one, judges[metric], parts, resources)

@@ -14,27 +14,20 @@ from semsim.base.records import RECONSTRUCTION_SET, write_record
 from semsim.base.whole import whole_folder
 from semsim.images import open_picture, read_image, write_png
 from semsim.kept.extras import arrow
-from semsim.sets.format import ATTACKED, COLUMNS, MANIFEST, PREDICTIONS, RUN
+from semsim.sets.format import ATTACKED, COLUMNS, MANIFEST, RUN
 from semsim.sets.image import Picture, SetImage
 
 
-def write_set(
-    folder: Path,
-    run: Mapping[str, Any],
-    images: Iterable[SetImage],
-    predictions: pd.DataFrame | None = None,
-) -> Path:
+def write_set(folder: Path, run: Mapping[str, Any], images: Iterable[SetImage]) -> Path:
     """Write a set in the place of whatever `folder` was; returns `folder`.
 
-    run: what decided the set; format and counts are added. predictions: see `semsim.sets.format`.
+    run: what decided the set; format and counts are added.
     Raises `DataError` where the file of a picture cannot be read; then nothing has changed.
     """
     arrow()  # before any picture is written
     with whole_folder(folder) as part:
         rows = [_row(part, image) for image in images]
         write_rows(pd.DataFrame(rows, columns=list(COLUMNS)), part / MANIFEST)
-        if predictions is not None:
-            write_rows(predictions, part / PREDICTIONS)
         failed = sum(row["status"] != "ok" for row in rows)
         record = {**run, "n_ok": len(rows) - failed, "n_failed": failed}
         write_record(part / RUN, RECONSTRUCTION_SET, record, sort=True)

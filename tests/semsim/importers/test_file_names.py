@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from semsim.errors import DataError
-from semsim.importers.file_names import Tree, below, id_and_label, image_name, listing
+from semsim.importers.file_names import Tree, below, id_and_label, image_name
 
 
 @pytest.mark.parametrize(
@@ -41,16 +41,21 @@ def test_ids_and_labels(stem, expected):
     assert id_and_label(stem) == expected
 
 
-def test_a_listing_tells_images_folders_and_the_rest_apart(tmp_path, draw):
+def test_a_tree_tells_images_folders_and_the_rest_apart(tmp_path, draw):
     draw(tmp_path / "a/b.PNG")
     (tmp_path / "a/deep").mkdir()
     (tmp_path / "a/metric.npy").touch()
     (tmp_path / "a/.hidden.png").touch()
-    found = listing(tmp_path / "a")
-    assert [path.name for path in found.images] == ["b.PNG"]
-    assert [path.name for path in found.folders] == ["deep"]
-    assert [path.name for path in found.others] == ["metric.npy"]
-    assert found.hidden == 1
+    tree = Tree(root=tmp_path)
+    assert [path.name for path in tree.images_in(tmp_path / "a")] == ["b.PNG"]
+    assert [path.name for path in tree.top(tmp_path / "a")] == ["deep"]
+    assert {one.where: one.why for one in tree.unread if one.where.endswith("npy")} == {
+        "a/metric.npy": "not an image file"
+    }
+    assert tree.hidden == 2  # once each time
+    every = Tree(root=tmp_path)
+    assert [path.name for path in every.files()] == ["b.PNG", "metric.npy"]
+    assert every.hidden == 1
 
 
 def test_a_tree_keeps_what_lies_where_it_does_not_belong(tmp_path, draw):
@@ -72,7 +77,7 @@ def test_a_tree_keeps_what_lies_where_it_does_not_belong(tmp_path, draw):
 
 def test_no_folder_is_an_error(tmp_path):
     with pytest.raises(DataError, match="is not a folder"):
-        listing(tmp_path / "nothing")
+        Tree(root=tmp_path / "nothing").top()
 
 
 def test_paths_elsewhere_are_named_whole():
@@ -85,7 +90,7 @@ def test_what_macs_leave_is_hidden_and_a_misnamed_file_is_told(tmp_path, draw):
     draw(tmp_path / "cat" / os.fsdecode(b"\xe9.png"))
     tree = Tree(root=tmp_path)
     (folder,) = tree.top()
-    assert tree.images_in(folder) == ()
+    assert tree.images_in(folder) == []
     assert [str(one) for one in tree.unread] == [
         "cat/\\udce9.png: its name is not UTF-8; rename it"
     ]

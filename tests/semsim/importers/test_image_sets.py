@@ -20,14 +20,14 @@ def pair(tmp_path, draw):
             "original": draw(tmp_path / f"o/{image_id}.png", 1),
             "reconstruction": draw(tmp_path / f"{model}/{image_id}.png", 2),
         }
-        named = {"model": model, "image_id": image_id, "class_name": "cat"}
+        named = {"attack": "x", "model": model, "image_id": image_id, "class_name": "cat"}
         return Pair(**{**named, **files, **changes})
 
     return make
 
 
 def find(pairs, report=lambda progress: None):
-    return find_sets(pairs, dataset="d", attack="x", classes=("cat", "dog"), report=report)
+    return find_sets(pairs, dataset="d", classes=("cat", "dog"), report=report)
 
 
 def test_one_set_a_model_in_order_of_name(pair):

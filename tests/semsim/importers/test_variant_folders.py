@@ -1,6 +1,7 @@
 import os
 
 import pytest
+from PIL import Image
 
 from semsim.errors import DataError
 from semsim.importers import plan_import
@@ -167,3 +168,21 @@ def test_a_name_that_is_not_utf8_is_left_out_and_can_be_told(tree, draw, reasons
     }
     (made,) = carry_out(plan, places_of("mine", tmp_path / "data"))
     assert "udce9" in (made / "import.json").read_text()
+
+
+def test_what_is_done_to_pictures_that_are_in_is_told(tree, draw):
+    pages = [Image.new("RGB", (6, 6), (n, n, n)) for n in range(2)]
+    for folder in ("original", "rec_", "rec_3-1-7+43"):
+        pages[0].save(tree / folder / "003.tiff", save_all=True, append_images=pages[1:])
+    notes = VariantFolders()(tree, "ats").notes
+    few = "image 003 of rec_, image 003 of rec_3-1-7+43"
+    assert notes[0] == f"More than one frame or page, of which the first counts: {few}."
+    assert "pair task" in notes[1]
+
+
+def test_attacks_whose_folders_would_be_one_are_refused(tmp_path, draw):
+    draw(tmp_path / "originals/p0.png")
+    for attack in ("a b", "a_b"):
+        draw(tmp_path / attack / "m1/p0.png", 1)
+    with pytest.raises(DataError, match="would share a folder"):
+        VariantFolders(attacks="a b,a_b")(tmp_path, "x")

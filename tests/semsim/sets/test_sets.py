@@ -8,10 +8,10 @@ import pytest
 from PIL import Image
 
 from semsim.errors import DataError
-from semsim.sets.format import COLUMNS
+from semsim.sets.format import COLUMNS, PREDICTIONS
 from semsim.sets.image import SetImage
 from semsim.sets.reader import read_set, set_choices
-from semsim.sets.writer import write_set
+from semsim.sets.writer import write_rows, write_set
 
 
 def picture(value=0):
@@ -89,7 +89,8 @@ def test_a_set_appears_with_everything_in_it_or_not_at_all(folder, tmp_path):
 
 
 def test_a_new_set_leaves_nothing_of_the_one_whose_place_it_takes(folder):
-    write_set(folder, RUN, [image("c")], pd.DataFrame({"image_id": ["c"]}))
+    write_set(folder, RUN, [image("c")])
+    write_rows(pd.DataFrame({"image_id": ["c"]}), folder / PREDICTIONS)  # as a judge leaves it
     write_set(folder, RUN, [image("d")])
     files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     assert files == ["manifest.parquet", "originals/d.png", "reconstructions/d.png", "run.json"]
