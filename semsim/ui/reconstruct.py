@@ -164,19 +164,27 @@ def _refuse_own(architectures: Sequence[str]) -> None:
 
 
 def draw(context: ScienceContext, job: Job) -> list[Any]:
-    """Pictures now and of late, progress by set, the verdict and, when it is done, the result."""
-    campaign = read_campaign(context.data, name_of(job))
-    views, state = set_views(context, campaign), jobs.state(job)
-    now = ""
+    """Pictures now and of late, progress by set, the verdict and, when it is done, the result.
+
+    The result of a finished campaign stays where the pictures that it attacked are gone.
+    """
+    campaign, state = read_campaign(context.data, name_of(job)), jobs.state(job)
+    done, now = state is JobState.DONE, ""
+    result = jobs.result(job) if done else {}
+    made = reconstruct_view.result_html(result) if done else ""
+    try:
+        views = set_views(context, campaign)
+    except SemsimError as error:
+        if not done:
+            raise
+        return ["", reconstruct_view.gone_html(error), "", made]
     if state in jobs.LIVE:
         now = reconstruct_view.steps_html(under_attack(context, campaign, views))
-    done = state is JobState.DONE
-    result = jobs.result(job) if done else {}
     return [
         now + reconstruct_view.strip_html(views),
         reconstruct_view.sets_html(views),
         reconstruct_view.verdict_html(views, result.get("recognition")),
-        reconstruct_view.result_html(result) if done else "",
+        made,
     ]
 
 

@@ -135,6 +135,11 @@ def verdict_words(views: Sequence[SetView]) -> str:
     return first
 
 
+def gone_html(error: Exception) -> str:
+    """Return why a finished campaign has no table of its pictures, as HTML."""
+    return str(_HTML.gone(str(error)))
+
+
 def result_html(result: Mapping[str, Any]) -> str:
     """What a finished campaign made."""
     crashed = result["n_crashed"]

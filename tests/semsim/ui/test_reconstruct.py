@@ -23,11 +23,11 @@ from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder, read_campaign
 from semsim.datasets.fetch_job import KIND
-from semsim.errors import JobError, SettingsError
+from semsim.errors import DataError, JobError, SettingsError
 from semsim.grid.sights import STEPS, Sight
 from semsim.images import png_of
 from semsim.jobs import folders as jobs
-from semsim.jobs.folders import run_as_job
+from semsim.jobs.folders import JobState, run_as_job
 from semsim.kept.names import free_name
 from semsim.reporting.writing import png_address
 from semsim.sets.control import NOTHING, Count, Shown
@@ -190,6 +190,21 @@ def test_a_finished_campaign_is_shown_with_its_pictures(finished):
     assert grid.count(reconstruct_view.FOLDER) == 6
     assert reconstruct.grid_now(context, job, "invgrad", 99) == grid
     assert reconstruct.grid_now(context, job, None, 1) == ""
+
+
+def test_a_finished_campaign_keeps_its_result_where_its_pictures_are_gone(finished, monkeypatch):
+    def gone(campaign):
+        raise DataError("No pictures at here. Put them back.")
+
+    context, job = finished
+    before = reconstruct.draw(context, job)
+    monkeypatch.setattr("semsim.ui.reconstruct_data.kept_plan", gone)
+    strip, sets, verdict, result = reconstruct.draw(context, job)
+    assert (strip, verdict, result) == ("", "", before[-1])
+    assert "No pictures at here. Put them back. Its finished sets stay" in sets
+    monkeypatch.setattr(jobs, "state", lambda job: JobState.RUNNING)
+    with pytest.raises(DataError):
+        reconstruct.draw(context, job)
 
 
 def test_the_verdict_counts_what_is_clearer_than_a_guess(finished):
