@@ -1,53 +1,22 @@
 """Votes and labels of a study as tables, the form in which they leave the study."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from annotation.design.candidates import CandidateList
 from annotation.design.list_facts import ListFacts, list_facts
 from annotation.domain import Study
 from annotation.formats.study_data import STIMULUS_COLUMNS, StudyData
 from annotation.images import Shelf, fetch, here, path_of
 from annotation.store import Store, reports, studies
 from annotation.votes import aggregate
+from semsim.base.columns import AT_CHANCE, ITEM_COLUMNS, RATED, TARGET_COLUMNS, VOTE_COLUMNS
 
 Rows = list[dict[str, Any]]
 
 PICTURES = ("original", "reconstruction", "attacked", "shown")  # columns of SHA-256s
-
-VOTE_COLUMNS: Mapping[str, str] = {
-    "study": "str",
-    "task": "str",
-    "item": "str",
-    "kind": "str",
-    "model": "str",
-    "dataset": "str",
-    "attack": "str",
-    "image_id": "str",
-    "class_name": "str",
-    "expected": "str",  # the answer to a trial, where it is known beforehand
-    "stratum": "Int64",  # quality of what is shown within its model, 0 = best; not of originals
-    "annotator": "str",
-    "answer": "str",
-    "reason": "str",
-    "recognised": "bool",
-    "rt_ms": "float64",
-    "client_ts": "datetime64[us, UTC]",
-    "server_ts": "datetime64[us, UTC]",
-    "display": "str",  # JSON: what the picture looked like on screen
-    "views": "str",  # which were looked at, with spaces, the first one first
-    "status": "str",
-    "protocol": "int64",  # version of the settings the item was shown under
-    "vote_id": "str",
-    "simulated": "bool",
-    "votes_per_item": "int64",
-    "headline": "str",
-    "judges": "str",  # SHA-256 of the weights that ranked the words of the lists, with spaces
-    "lists": "str",  # what the lists tell whoever sees only them, in sentences
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,18 +35,13 @@ class Collected:
 
 def read_collected(store: Store, study_id: str) -> Collected:
     """All of it as it is at one moment; raises `NotFoundError`."""
-
-    def read(tx: Any) -> tuple[Study, Rows, Rows, list[CandidateList]]:
-        study = studies.study_of(tx, study_id)
-        votes, items = (of(tx, study) for of in (reports.vote_rows, reports.item_rows))
-        return study, votes, items, reports.candidate_lists(tx, study)
-
-    study, votes, items, lists = store.read(read)
+    of = (reports.vote_rows, reports.item_rows, reports.candidate_lists)
+    study, votes, items, lists = _read(store, study_id, *of)
     facts = list_facts(lists)
     return Collected(
         study=study,
         votes=_votes(study, votes, facts),
-        items=pd.DataFrame(items, columns=list(aggregate.ITEM_COLUMNS)),
+        items=pd.DataFrame(items, columns=list(ITEM_COLUMNS)),
         lists=facts,
     )
 
@@ -87,45 +51,29 @@ def export_votes(store: Store, study_id: str) -> pd.DataFrame:
 
     `recognised` is whether the answer names the true class or says "same"; for a decoy it says
     that the annotator was misled. Of ratings it is whether this one is at or above the threshold,
-    and `aggregate.RATED` are further columns. Where originals are named there is
-    `aggregate.ORIGINAL_ANSWER`. Raises `NotFoundError`.
+    and `RATED` are further columns. Where originals are named there is
+    `ORIGINAL_ANSWER`. Raises `NotFoundError`.
     """
-
-    def read(tx: Any) -> tuple[Study, Rows, list[CandidateList]]:
-        study = studies.study_of(tx, study_id)
-        return study, reports.vote_rows(tx, study), reports.candidate_lists(tx, study)
-
-    study, rows, lists = store.read(read)
+    study, rows, lists = _read(store, study_id, reports.vote_rows, reports.candidate_lists)
     return _votes(study, rows, list_facts(lists))
 
 
 def export_labels(store: Store, study_id: str, images: Shelf) -> pd.DataFrame:
-    """One row a reconstruction with `aggregate.LABEL_COLUMNS`, `TARGET_COLUMNS` and the judges of
+    """One row a reconstruction with `LABEL_COLUMNS`, `TARGET_COLUMNS` and the judges of
     the study's lists; no decoys.
 
     `images` is where studies keep their images; `original`, `reconstruction` and, where it is
     known, `attacked` are absolute paths of PNG files there, or of copies on this machine, which
     are fetched. Raises `NotFoundError`, and `StoreError` where images do not answer.
     """
-
-    def read(tx: Any) -> tuple[Study, Rows, Rows]:
-        study = studies.study_of(tx, study_id)
-        return study, reports.item_rows(tx, study), reports.vote_rows(tx, study)
-
-    study, items, votes = store.read(read)
+    study, items, votes = _read(store, study_id, reports.item_rows, reports.vote_rows)
     return _labels(study, items, _votes(study, votes), images)
 
 
 def read_study(store: Store, study_id: str, images: Shelf) -> StudyData:
     """A study with all its tables, as they are at one moment; images as for `export_labels`."""
-
-    def read(tx: Any) -> tuple[Study, Rows, Rows, Rows, list[CandidateList]]:
-        study = studies.study_of(tx, study_id)
-        rows = (reports.item_rows, reports.vote_rows, reports.stimulus_rows)
-        items, votes, stimuli = (of(tx, study) for of in rows)
-        return study, items, votes, stimuli, reports.candidate_lists(tx, study)
-
-    study, items, rows, stimuli, lists = store.read(read)
+    of = (reports.item_rows, reports.vote_rows, reports.stimulus_rows, reports.candidate_lists)
+    study, items, rows, stimuli, lists = _read(store, study_id, *of)
     facts = list_facts(lists)
     votes = _votes(study, rows, facts)
     return StudyData(
@@ -139,21 +87,29 @@ def read_study(store: Store, study_id: str, images: Shelf) -> StudyData:
 
 def read_items(store: Store, study_id: str) -> Rows:
     """One row an item of any kind, as `reports.stimulus_rows`; raises `NotFoundError`."""
-    return store.read(lambda tx: reports.stimulus_rows(tx, studies.study_of(tx, study_id)))
+    _, rows = _read(store, study_id, reports.stimulus_rows)
+    return list(rows)
 
 
 def facts_of_lists(store: Store, study_id: str) -> ListFacts | None:
     """What the study's candidate lists tell; None without any. Raises `NotFoundError`."""
+    _, lists = _read(store, study_id, reports.candidate_lists)
+    return list_facts(lists)
 
-    def read(tx: Any) -> list[CandidateList]:
-        return reports.candidate_lists(tx, studies.study_of(tx, study_id))
 
-    return list_facts(store.read(read))
+def _read(store: Store, study_id: str, *of: Callable[[Any, Study], Any]) -> tuple[Any, ...]:
+    """A study and what each of `of` reads of it, all at one moment."""
+
+    def read(tx: Any) -> tuple[Any, ...]:
+        study = studies.study_of(tx, study_id)
+        return study, *(one(tx, study) for one in of)
+
+    return store.read(read)
 
 
 def _labels(study: Study, items: Rows, votes: pd.DataFrame, images: Shelf) -> pd.DataFrame:
     labels = aggregate.labels(
-        _with_paths(items, aggregate.ITEM_COLUMNS, images).astype("str"),
+        _with_paths(items, ITEM_COLUMNS, images).astype("str"),
         votes,
         votes_per_item=study.spec.votes_per_item,
         simulated=study.spec.simulated,
@@ -166,8 +122,8 @@ def _labels(study: Study, items: Rows, votes: pd.DataFrame, images: Shelf) -> pd
         [one.epsilon for one in tests],
         [one.delta for one in tests],
     )
-    for name, values in zip(aggregate.TARGET_COLUMNS, found, strict=True):
-        kind = "boolean" if name == aggregate.AT_CHANCE else "float64"
+    for name, values in zip(TARGET_COLUMNS, found, strict=True):
+        kind = "boolean" if name == AT_CHANCE else "float64"
         labels[name] = pd.Series(values, index=labels.index, dtype=kind)
     labels["judges"] = pd.Series(_judges(study), index=labels.index, dtype="str")
     return labels
@@ -184,7 +140,7 @@ def _votes(study: Study, rows: Rows, lists: ListFacts | None = None) -> pd.DataF
     # An original is of no model: missing in every format, as a CSV file knows no empty text.
     nothing = {name: table[name].mask(table[name] == "") for name in ("model", "attack")}
     if scale is not None:
-        types |= aggregate.RATED
+        types |= RATED
         table = table.assign(rating_levels=scale.levels, rating_threshold=scale.threshold)
     table["judges"], table["lists"] = _judges(study), " ".join(lists.said) if lists else None
     typed = table.assign(**nothing).astype(types)
