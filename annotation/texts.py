@@ -8,6 +8,9 @@ import math
 import re
 from typing import Any
 
+from semsim.base.words import agreeing as agreeing
+from semsim.base.words import counted as counted
+
 _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 LONGEST_ANSWER = 200  # letters of what a browser may answer
 _SHOWN = 40  # letters of a name in a message
@@ -81,13 +84,3 @@ def flaw_of_class(name: str) -> str:
 def shortened(name: str) -> str:
     """The beginning of `name`, quoted, as a message can show it."""
     return f"{name[:_SHOWN]!r} …" if len(name) > _SHOWN else repr(name)
-
-
-def agreeing(n: int, one: str, many: str) -> str:
-    """The word that goes with `n` things: "has" with one, "have" with none or several."""
-    return one if n == 1 else many
-
-
-def counted(n: int, one: str, many: str = "") -> str:
-    """`n` things by what they are called: "1 vote", "1,200 items"; `many` where no s is added."""
-    return f"{n:,} {agreeing(n, one, many or one + 's')}"

@@ -12,6 +12,7 @@ from semsim.base.console import STDOUT as STDOUT
 from semsim.base.console import Json as Json
 from semsim.base.console import say as say
 from semsim.base.console import show as show
+from semsim.base.console import text_table as text_table
 from semsim.base.console import told_errors as told_errors
 from semsim.base.places import DATA as DATA
 from semsim.base.whole import whole
@@ -79,16 +80,6 @@ def write_table(table: "pd.DataFrame", out: Path) -> None:
                 table.to_parquet(part, index=False)
     except OSError as error:
         raise DataError(f"{out} cannot be written ({error}). Choose another --out.") from error
-
-
-def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns in line, two spaces apart."""
-    lines = [list(header), *[list(row) for row in rows]]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
 
 
 class TerminalBar:

@@ -1,22 +1,11 @@
 """What several pages say in the same words: counts, and how good an attacked model was."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-
-def agreeing(n: int, one: str, many: str) -> str:
-    """The word that goes with `n` things: "has" with one, "have" with none or several."""
-    return one if n == 1 else many
-
-
-def counted(n: int, one: str, many: str = "") -> str:
-    """`n` things by what they are called: "1 model", "1,200 images"; `many` where no s is added."""
-    return f"{n:,} {agreeing(n, one, many or one + 's')}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names one after another: "a", "a and b", "a, b and c"; at least one."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+from semsim.base.words import agreeing as agreeing
+from semsim.base.words import counted as counted
+from semsim.base.words import listed as listed
 
 
 def percent(share: float) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from made_votes import said
 
-from semsim.analysis.evidence import TARGET, Evidence
+from semsim.analysis.evidence import Evidence
 from semsim.analysis.result import (
     AUC_COLUMNS,
     DISAGREEMENT_COLUMNS,
@@ -14,6 +14,7 @@ from semsim.analysis.result import (
     AnalysisSettings,
     Ceiling,
 )
+from semsim.base.columns import TARGET_COLUMNS
 from semsim.metrics.base import MetricSpec
 
 SPECS = (
@@ -84,8 +85,8 @@ def with_targets(analysis: Analysis) -> Analysis:
 def known_of(table: pd.DataFrame, *models: str) -> pd.DataFrame:
     """A table with a column `model` and what is known of the tests of the first of `models`."""
     tests = dict(zip(models, TESTS, strict=True))
-    found = [tests.get(model, (None,) * len(TARGET)) for model in table["model"]]
-    return table.assign(**dict(zip(TARGET, zip(*found, strict=True), strict=True)))
+    found = [tests.get(model, (None,) * len(TARGET_COLUMNS)) for model in table["model"]]
+    return table.assign(**dict(zip(TARGET_COLUMNS, zip(*found, strict=True), strict=True)))
 
 
 def empty_analysis() -> Analysis:

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from annotation.study.exports import VOTE_COLUMNS
 from annotation.votes.ballots import Ballots, ballots_of
+from semsim.base.columns import VOTE_COLUMNS
 
 CLASSES = ("bear", "cat", "cow", "dog")
 

@@ -17,6 +17,7 @@ from annotation.accounts.access import LOOPBACK
 from annotation.accounts.start import NAME, NO_ACCOUNT, PASSWORD, require_loopback
 from annotation.cli.console import address, pictures, why_not
 from annotation.errors import AnnotationError
+from semsim.base.console import text_table
 from semsim.base.places import checkout
 
 OK, NOTE, STOPS = "ok", "note", "stops"
@@ -43,10 +44,7 @@ def diagnose(options: argparse.Namespace, others: Iterable[tuple[str, str, str, 
     if options.json:
         typer.echo(json.dumps([row._asdict() for row in rows], indent=2, ensure_ascii=False))
     else:
-        wide = [max(len(row[i]) for row in rows) for i in range(3)]
-        for row in rows:
-            cells = [cell.ljust(width) for cell, width in zip(row, wide, strict=False)]
-            typer.echo("  ".join([*cells, row.advice]))
+        typer.echo(text_table(rows[0], rows[1:]))
     return int(any(row.state == STOPS for row in rows))
 
 

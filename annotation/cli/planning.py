@@ -8,6 +8,7 @@ import typer
 from annotation.cli.console import Json, show, told_errors, with_options
 from annotation.study.crowd import FIGURES, Crowd, enough, plan
 from annotation.texts import counted
+from semsim.base.console import text_table
 
 app = typer.Typer(
     name="plan",
@@ -42,19 +43,22 @@ def crowd(runs: Runs = 10, seed: Seed = 0, as_json: Json = False, **assumed: Any
         f"A simulated crowd, nobody real: {counted(runs, 'study', 'studies')} each of {of} × "
         f"{counted(assumptions.votes, 'vote')}. In brackets what holds 90 % of them."
     )
-    text = "\n".join([head, *_lines(table), _needed(table, assumptions.most_wrong)])
+    text = "\n".join([head, _lines(table), _needed(table, assumptions.most_wrong)])
     show(rows, text, as_json)
 
 
-def _lines(table: pd.DataFrame) -> list[str]:
+def _lines(table: pd.DataFrame) -> str:
     """The table in words: a line a figure, a column a rate of catch trials."""
     cells = {(row.figure, row.catch_rate): row for row in table.itertuples()}
     rates = sorted(table["catch_rate"].unique())
-    lines = [["catch trials per vote", *(f"{rate:g}" if rate else "none" for rate in rates)]]
-    for name, (title, form) in FIGURES.items():
-        lines.append([title, *(_cell(cells[name, rate], form) for rate in rates)])
-    wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return ["  ".join(map(str.ljust, line, wide)).rstrip() for line in lines]
+    header = ["catch trials per vote", *(f"{rate:g}" if rate else "none" for rate in rates)]
+    return text_table(
+        header,
+        [
+            [title, *(_cell(cells[name, rate], form) for rate in rates)]
+            for name, (title, form) in FIGURES.items()
+        ],
+    )
 
 
 def _cell(row: Any, form: str) -> str:

@@ -20,10 +20,10 @@ from annotation.formats.pictures import with_images
 from annotation.formats.plain import records, write_jsonl
 from annotation.formats.study_data import UNKNOWN, StudyData
 from annotation.texts import counted
+from semsim.base.columns import ORIGINAL_ANSWER
 
 NAMES = {"reconstruction": "file_name", "original": "original_file_name"}
 VOTE = ("annotator", "answer", "recognised", "rt_ms")  # of each vote in the column `votes`
-NAMED = "original_answer"  # further one, where people named the originals
 _SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 ABOUT = """
 One row a reconstruction in `train/metadata.jsonl`: `image` (`file_name`) is the reconstruction,
@@ -69,7 +69,7 @@ def _shown_only(labels: pd.DataFrame) -> pd.DataFrame:
 def _votes_of(data: StudyData, items: pd.Series) -> pd.Series:
     """The counted votes on each item, in the order of their annotators."""
     found: dict[str, list[dict[str, Any]]] = {}
-    told = ["item", *VOTE, *({NAMED} & {*data.counted})]
+    told = ["item", *VOTE, *({ORIGINAL_ANSWER} & {*data.counted})]
     for vote in records(data.counted.sort_values("annotator")[told]):
         found.setdefault(vote.pop("item"), []).append(vote)
     return items.map(lambda item: found.get(item, []))

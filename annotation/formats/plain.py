@@ -1,7 +1,7 @@
 """Tables as CSV, JSON Lines and Parquet, and back: what is read is what was written.
 
 JSON Lines and Parquet are exact. In CSV an empty text cannot be told from a missing one, and is
-read as missing; formulas are escaped (see `spreadsheet`).
+read as missing; formulas are escaped (see `semsim.base.spreadsheet`).
 """
 
 import json
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 from pandas.api.types import is_datetime64_any_dtype, pandas_dtype
 
 from annotation.errors import StudyError
-from annotation.formats import spreadsheet
-from semsim.base.table_files import REMARKS, as_pandas, form_of, whole_texts
+from semsim.base.records import guarded
+from semsim.base.spreadsheet import escaped, of_table, restored
+from semsim.base.table_files import REMARKS, check_columns, form_of, whole_texts
 
 TRUTH = {"True": True, "False": False, True: True, False: False}
 
@@ -24,7 +24,7 @@ TRUTH = {"True": True, "False": False, True: True, False: False}
 def write_csv(table: pd.DataFrame, path: Path) -> None:
     """Write `table` as CSV in UTF-8, with text that a spreadsheet would run made harmless."""
     # The line ends of RFC 4180; with others a lone carriage return in a text is not quoted.
-    spreadsheet.escape(table).to_csv(path, index=False, lineterminator="\r\n")
+    of_table(table, escaped).to_csv(path, index=False, lineterminator="\r\n")
 
 
 def write_jsonl(table: pd.DataFrame, path: Path) -> None:
@@ -70,37 +70,29 @@ def read_table(path: Path, types: Mapping[str, str]) -> pd.DataFrame:
     read = readers.get(path.suffix.lower())
     if read is None:
         raise StudyError(f"{path} should end in {', '.join(readers)}; got {path.suffix!r}.")
-    try:
+    if not path.exists():
+        raise StudyError(f"{path} is missing.")
+    with guarded(path, StudyError):
         table = read(path)
-    except FileNotFoundError:
-        raise StudyError(f"{path} is missing.") from None
-    except (OSError, ValueError, RecursionError, pa.ArrowException) as error:
-        raise StudyError(f"{path} cannot be read: {error}") from error
-    absent = [name for name in types if name not in table.columns]
-    if absent:
-        raise StudyError(
-            f"{path} lacks the columns {', '.join(absent)}; it has "
-            f"{', '.join(map(str, table.columns)) or 'none'}."
-        )
+    check_columns(table, types, str(path), StudyError)
     return table.assign(**{name: _typed(path, table[name], types[name]) for name in types})
 
 
 def _read_xlsx(path: Path) -> pd.DataFrame:
     found = whole_texts(path, StudyError)
     table = found.cells.reset_index(drop=True)
-    table.attrs[REMARKS] = list(found.remarks)
+    table.attrs[REMARKS] = found.remarks
     return table
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
     # Everything as text: what a class is called, 007 or NA, is nobody's to interpret.
-    form = form_of(path)
-    how = as_pandas(form)
-    table = pd.read_csv(path, dtype="str", keep_default_na=False, na_values=[""], **how)
-    table.attrs[REMARKS] = [form.remark] if form.remark else []
+    form, remarks = form_of(path)
+    table = pd.read_csv(path, dtype="str", keep_default_na=False, na_values=[""], **vars(form))
+    table.attrs[REMARKS] = remarks
     if not isinstance(table.index, pd.RangeIndex):  # pandas makes what is too much an index
         raise ValueError("its rows have more cells than its header")
-    return spreadsheet.restore(table)
+    return of_table(table, restored)
 
 
 def _read_jsonl(path: Path, columns: Iterable[str]) -> pd.DataFrame:

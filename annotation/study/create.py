@@ -32,6 +32,7 @@ from annotation.texts import flaw, flaw_of_class
 from semsim.base.alike import alike, called, partners
 from semsim.base.picture_files import Sight, notes_on
 from semsim.base.table_files import whole_texts
+from semsim.base.words import first_of
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -453,7 +454,4 @@ def _size(pixels: np.ndarray) -> str:
 
 def listed(problems: Sequence[str]) -> str:
     """A problem a line, of many the first ones and how many more there are."""
-    shown = list(problems[:MOST_PROBLEMS_SHOWN])
-    if len(problems) > len(shown):
-        shown.append(f"… and {len(problems) - len(shown)} more.")
-    return "\n".join(shown)
+    return first_of(problems, MOST_PROBLEMS_SHOWN, "\n", "\n… and {} more.")

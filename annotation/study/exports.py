@@ -1,6 +1,6 @@
 """Votes and labels of a study as tables, the form in which they leave the study."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,41 +12,11 @@ from annotation.formats.study_data import STIMULUS_COLUMNS, StudyData
 from annotation.images import Shelf, fetch, here, path_of
 from annotation.store import Store, reports, studies
 from annotation.votes import aggregate
+from semsim.base.columns import AT_CHANCE, ITEM_COLUMNS, RATED, TARGET_COLUMNS, VOTE_COLUMNS
 
 Rows = list[dict[str, Any]]
 
 PICTURES = ("original", "reconstruction", "attacked", "shown")  # columns of SHA-256s
-
-VOTE_COLUMNS: Mapping[str, str] = {
-    "study": "str",
-    "task": "str",
-    "item": "str",
-    "kind": "str",
-    "model": "str",
-    "dataset": "str",
-    "attack": "str",
-    "image_id": "str",
-    "class_name": "str",
-    "expected": "str",  # the answer to a trial, where it is known beforehand
-    "stratum": "Int64",  # quality of what is shown within its model, 0 = best; not of originals
-    "annotator": "str",
-    "answer": "str",
-    "reason": "str",
-    "recognised": "bool",
-    "rt_ms": "float64",
-    "client_ts": "datetime64[us, UTC]",
-    "server_ts": "datetime64[us, UTC]",
-    "display": "str",  # JSON: what the picture looked like on screen
-    "views": "str",  # which were looked at, with spaces, the first one first
-    "status": "str",
-    "protocol": "int64",  # version of the settings the item was shown under
-    "vote_id": "str",
-    "simulated": "bool",
-    "votes_per_item": "int64",
-    "headline": "str",
-    "judges": "str",  # SHA-256 of the weights that ranked the words of the lists, with spaces
-    "lists": "str",  # what the lists tell whoever sees only them, in sentences
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +51,7 @@ def read_collected(store: Store, study_id: str) -> Collected:
     return Collected(
         study=study,
         votes=_votes(study, votes, facts),
-        items=pd.DataFrame(items, columns=list(aggregate.ITEM_COLUMNS)),
+        items=pd.DataFrame(items, columns=list(ITEM_COLUMNS)),
         lists=facts,
     )
 
@@ -91,8 +61,8 @@ def export_votes(store: Store, study_id: str) -> pd.DataFrame:
 
     `recognised` is whether the answer names the true class or says "same"; for a decoy it says
     that the annotator was misled. Of ratings it is whether this one is at or above the threshold,
-    and `aggregate.RATED` are further columns. Where originals are named there is
-    `aggregate.ORIGINAL_ANSWER`. Raises `NotFoundError`.
+    and `RATED` are further columns. Where originals are named there is
+    `ORIGINAL_ANSWER`. Raises `NotFoundError`.
     """
     both = (reports.vote_rows, reports.candidate_lists)
     study, rows, lists = _at_once(store, study_id, *both)
@@ -100,7 +70,7 @@ def export_votes(store: Store, study_id: str) -> pd.DataFrame:
 
 
 def export_labels(store: Store, study_id: str, images: Shelf) -> pd.DataFrame:
-    """One row a reconstruction with `aggregate.LABEL_COLUMNS`, `TARGET_COLUMNS` and the judges of
+    """One row a reconstruction with `LABEL_COLUMNS`, `TARGET_COLUMNS` and the judges of
     the study's lists; no decoys.
 
     `images` is where studies keep their images; `original`, `reconstruction` and, where it is
@@ -138,7 +108,7 @@ def facts_of_lists(store: Store, study_id: str) -> ListFacts | None:
 
 def _labels(study: Study, items: Rows, votes: pd.DataFrame, images: Shelf) -> pd.DataFrame:
     labels = aggregate.labels(
-        _with_paths(items, aggregate.ITEM_COLUMNS, images).astype("str"),
+        _with_paths(items, ITEM_COLUMNS, images).astype("str"),
         votes,
         votes_per_item=study.spec.votes_per_item,
         simulated=study.spec.simulated,
@@ -151,8 +121,8 @@ def _labels(study: Study, items: Rows, votes: pd.DataFrame, images: Shelf) -> pd
         [one.epsilon for one in tests],
         [one.delta for one in tests],
     )
-    for name, values in zip(aggregate.TARGET_COLUMNS, found, strict=True):
-        kind = "boolean" if name == aggregate.AT_CHANCE else "float64"
+    for name, values in zip(TARGET_COLUMNS, found, strict=True):
+        kind = "boolean" if name == AT_CHANCE else "float64"
         labels[name] = pd.Series(values, index=labels.index, dtype=kind)
     labels["judges"] = pd.Series(_judges(study), index=labels.index, dtype="str")
     return labels
@@ -169,7 +139,7 @@ def _votes(study: Study, rows: Rows, lists: ListFacts | None = None) -> pd.DataF
     # An original is of no model: missing in every format, as a CSV file knows no empty text.
     nothing = {name: table[name].mask(table[name] == "") for name in ("model", "attack")}
     if scale is not None:
-        types |= aggregate.RATED
+        types |= RATED
         table = table.assign(rating_levels=scale.levels, rating_threshold=scale.threshold)
     table["judges"], table["lists"] = _judges(study), " ".join(lists.said) if lists else None
     typed = table.assign(**nothing).astype(types)

@@ -18,7 +18,7 @@ PREFIX = "import:"  # of the ids of such studies, as the other half has them
 
 @dataclass(frozen=True, kw_only=True)
 class Brought:
-    """Votes from elsewhere. votes: with `exports.VOTE_COLUMNS`. state: changes when they do."""
+    """Votes with `base.columns.VOTE_COLUMNS` from elsewhere. state: changes when they do."""
 
     name: str
     votes: pd.DataFrame

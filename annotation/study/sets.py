@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from annotation.design.jury import Sight
 from annotation.domain import TargetTest
 from annotation.errors import StudyError
 from annotation.texts import flaw, shortened
 from semsim.base.places import resolved
-from semsim.base.records import RECONSTRUCTION_SET, read_record
+from semsim.base.records import RECONSTRUCTION_SET, guarded, read_record
+from semsim.base.table_files import check_columns
 
 COLUMNS = ("image_id", "class_name", "original", "reconstruction", "status")
 PREDICTION_COLUMNS = ("image_id", "subject", "class_name", "log_probability")
@@ -194,17 +194,11 @@ def _images(folder: Path, rows: pd.DataFrame) -> Iterator[SetImage]:
 
 
 def _read_table(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
-    try:
+    if not path.exists():
+        raise StudyError(f"{path.parent} is not a reconstruction set: {path.name} is missing.")
+    with guarded(path, StudyError):
         table = pd.read_parquet(path)
-    except FileNotFoundError:
-        raise StudyError(
-            f"{path.parent} is not a reconstruction set: {path.name} is missing."
-        ) from None
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise StudyError(f"{path} cannot be read: {error}") from error
-    missing = [column for column in columns if column not in table.columns]
-    if missing:
-        raise StudyError(f"{path} lacks the columns {', '.join(missing)}.")
+    check_columns(table, columns, str(path), StudyError)
     return table.reset_index(drop=True)
 
 

@@ -28,6 +28,7 @@ from annotation.votes.detection import EVERYBODY as ALL_VOTES
 from annotation.votes.quality import EVERYBODY, Check
 from annotation.web.root_path import rooted
 from annotation.web.templates import fill
+from semsim.base.words import first_of
 
 FEWEST_PEOPLE = 3  # from which a matrix of pairs says more than the mean
 MOST_PEOPLE = 25  # up to which it can be read
@@ -118,9 +119,8 @@ def _undecided_models(results: Results) -> str:
     names = [name for name in results.study.models if name not in decided]
     if not names:
         return ""
-    more = len(names) - NAMED
-    told = [*map(shown_name, names[:NAMED]), *([f"{more} more"] if more > 0 else [])]
-    return f" No picture is decided of {', '.join(told)}."
+    told = first_of([shown_name(name) for name in names], NAMED, last=", {} more")
+    return f" No picture is decided of {told}."
 
 
 def _span(results: Results) -> str:

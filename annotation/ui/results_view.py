@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from annotation.formats import spreadsheet
 from annotation.spec import HeadlineRule
 from annotation.tasks.kind import Scale
 from annotation.texts import agreeing, counted
@@ -17,6 +16,7 @@ from annotation.votes.ballots import BOOTSTRAPS
 from annotation.votes.rates import likely_confusions
 from annotation.web.templates import fill
 from semsim.base.intervals import RULE
+from semsim.base.spreadsheet import escaped, of_table
 
 MODERATE = 100  # decided items: with fewer, the interval of a rate of one half exceeds ± 10 points
 DASH = "–"
@@ -304,7 +304,7 @@ def tables(results: Results) -> dict[str, pd.DataFrame]:
 def csv(table: pd.DataFrame) -> str:
     """A table as CSV in which no text is a formula to a spreadsheet."""
     # With "\r\n" as the end of a line, texts with either of the two are quoted.
-    return spreadsheet.escape(table).to_csv(index=False, lineterminator="\r\n")
+    return of_table(table, escaped).to_csv(index=False, lineterminator="\r\n")
 
 
 def number(value: float, low: float = float("nan"), high: float = float("nan")) -> str:

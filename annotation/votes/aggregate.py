@@ -4,40 +4,9 @@ import numpy as np
 import pandas as pd
 
 from annotation.tasks.kind import NONE, Scale
+from semsim.base.columns import AS_NAMED, ITEM_COLUMNS, LABEL_COLUMNS, ORIGINAL_ANSWER, RATED
 
-ITEM_COLUMNS = (
-    "study",
-    "task",
-    "headline",
-    "item",
-    "model",
-    "dataset",
-    "attack",
-    "image_id",
-    "class_name",
-    "original",
-    "reconstruction",
-    "attacked",  # missing where the study does not have it
-)
-LABEL_COLUMNS = (
-    *ITEM_COLUMNS,
-    "n_votes",
-    "n_recognised",
-    "mean_response",
-    "recognisable",
-    "votes_per_item",
-    "simulated",
-)
-
-
-# Further ones of labels: how good the attacked model was on its test split, where it is known, and
-# the ε and δ of its training; a δ without an ε says that ε is infinite.
-AT_CHANCE = "target_at_chance"
-TARGET_COLUMNS = ("target_accuracy", "target_chance", AT_CHANCE, "target_epsilon", "target_delta")
 ORIGINAL = ["dataset", "image_id"]  # columns that name an original
-ORIGINAL_ANSWER = "original_answer"  # column of votes: what most votes call their original
-AS_NAMED = "as-original-named"  # the headline that goes by it
-RATED = {"rating_levels": "int64", "rating_threshold": "float64"}  # of votes that are numbers
 _BY_CLASS = ("original", "practice", "catch")  # kinds that no name of an original can judge
 DECIMALS = 12  # of means that are ranked: equal ones are equal however they were summed
 _ROUNDING = 1e-9  # of a threshold such as 2.3 times a number of votes

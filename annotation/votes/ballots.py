@@ -51,7 +51,7 @@ def ballots_of(
     kinds: Sequence[str] = (StimulusKind.RECONSTRUCTION.value,),
     bootstraps: int = BOOTSTRAPS,
 ) -> Ballots:
-    """The counted votes on items of these kinds, out of a table with `exports.VOTE_COLUMNS`.
+    """The counted votes on items of these kinds, out of a table with `base.columns.VOTE_COLUMNS`.
 
     A resample draws whole originals, as many of each data set as there are, with all their items
     of all models: what people say of reconstructions of the same original is not independent.

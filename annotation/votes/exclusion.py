@@ -59,7 +59,7 @@ def effect_of_excluding(annotator: str, votes: pd.DataFrame, labels: pd.DataFram
     """The effect of excluding `annotator` on `labels`, the labels that `votes` lead to.
 
     `votes` has item, annotator, recognised, status and votes_per_item, `labels` has
-    `aggregate.LABEL_COLUMNS`. Only counted votes matter, so for somebody who is excluded already
+    `base.columns.LABEL_COLUMNS`. Only counted votes matter, so for somebody who is excluded already
     nothing would change.
     """
     gone = (votes["annotator"] == annotator) & (votes["status"] == "counted")

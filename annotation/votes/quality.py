@@ -1,6 +1,6 @@
 """What trials say: how often people give known answers, repeat their own, learn from other views.
 
-All of it comes from the table of votes (`exports.VOTE_COLUMNS`). Trials are its rows with the
+All of it comes from the table of votes (`base.columns.VOTE_COLUMNS`). Trials are its rows with the
 status "quality"; an answer that has been blanked with its person is left out.
 """
 

@@ -8,8 +8,9 @@ import pandas as pd
 
 from annotation.tasks.kind import Kind
 from annotation.texts import counted
-from annotation.votes.aggregate import ORIGINAL_ANSWER, goes_by_names
+from annotation.votes.aggregate import goes_by_names
 from annotation.votes.ballots import NO_VOTES, Ballots
+from semsim.base.columns import ORIGINAL_ANSWER
 
 # What fits the model of Dawid and Skene, from the other half of the product: of (V,) items,
 # annotators and answers, all int from 0, the posterior (I, K), and why there is none, or "".

@@ -9,7 +9,8 @@ import pandas as pd
 
 from semsim.analysis.said import Said
 from semsim.base.alike import NONE, alike, partners
-from semsim.base.table_files import truth
+from semsim.base.columns import ORIGINAL_ANSWER, RATED, TARGET_COLUMNS
+from semsim.base.table_files import MISSING, check_columns, truth
 from semsim.errors import DataError
 from semsim.metrics.base import MetricSpec
 from semsim.words import agreeing, counted
@@ -18,16 +19,10 @@ MODEL_KEY = ["dataset", "attack", "model"]
 IMAGE_KEY = [*MODEL_KEY, "image_id"]
 GIVEN = "human:"  # begins the columns of labels that came with the data
 NONE_ANSWER = NONE
-ORIGINAL_ANSWER = "original_answer"  # column of votes: what most people call their original
-RATED = ("rating_levels", "rating_threshold")  # columns of votes whose answers are ratings
 _VOTE_COLUMNS = (*IMAGE_KEY, "annotator", "answer", "recognised")
 SCORE_COLUMNS = (*IMAGE_KEY, "metric", "value")
 LEAKS = "leaks"  # column of scores: "higher" or "lower", of metrics that are not known here
 _FILES = ("original", "reconstruction", "attacked")
-_MISSING = ("nan", "na", "n/a", "#n/a")  # of scores, beside an empty cell
-AT_CHANCE = "target_at_chance"
-# Columns of labels, where known, in the order of the arguments of `words.target_words`.
-TARGET = ("target_accuracy", "target_chance", AT_CHANCE, "target_epsilon", "target_delta")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +52,8 @@ class Evidence:
     name: of the study. simulated: whether programs voted.
     images: R rows, columns dataset, attack, model, image_id, class_name (strings) and, where
         images are at hand, original, reconstruction and attacked (paths); where the labels have
-        them, `TARGET`: the target's test accuracy, that of guessing, whether they are alike, and
-        the ε and δ of its training.
+        them, `TARGET_COLUMNS`: the target's test accuracy, that of guessing, whether they are
+        alike, and the ε and δ of its training.
     annotators: A names.
     recognised: of every counted vote, 1 recognised, 0 not. Of ratings: whether this one is at or
         above the threshold.
@@ -170,7 +165,7 @@ def short_labels(images: pd.DataFrame) -> dict[str, str]:
 
 def _counted(votes: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """The counted votes on reconstructions, their keys as strings, and what was left out."""
-    check_columns(votes, _VOTE_COLUMNS, "votes")
+    check_columns(votes, _VOTE_COLUMNS, "The table of votes", DataError)
     kept = votes.assign(row=np.arange(1, len(votes) + 1))
     for column, value in (("status", "counted"), ("kind", "reconstruction")):
         if column in kept:
@@ -212,7 +207,7 @@ def keyed(table: pd.DataFrame, keys: list[str], what: str) -> pd.DataFrame:
 
     Raises `DataError` where one is absent or missing.
     """
-    check_columns(table, keys, what)
+    check_columns(table, keys, f"The table of {what}", DataError)
     for key in keys:
         if table[key].isna().any():
             n = int(table[key].isna().sum())
@@ -246,16 +241,6 @@ def in_words_of(table: pd.DataFrame, known: Mapping[str, Sequence[str]]) -> pd.D
     return table
 
 
-def check_columns(table: pd.DataFrame, columns: Iterable[str], what: str) -> None:
-    """Raise `DataError`, which names the table by `what` and what it has, if a column is absent."""
-    absent = [column for column in columns if column not in table]
-    if absent:
-        raise DataError(
-            f"The table of {what} lacks the columns {', '.join(absent)}. "
-            f"It has: {', '.join(map(str, table.columns)) or 'none'}."
-        )
-
-
 def _refuse_twice(table: pd.DataFrame, keys: list[str], what: str) -> None:
     twice = table[table.duplicated(keys)]
     if len(twice):
@@ -277,13 +262,9 @@ def _images(votes: pd.DataFrame, labels: pd.DataFrame | None) -> pd.DataFrame:
         raise DataError("No counted vote on a reconstruction, and no labels: nothing to compare.")
     if labels is not None:
         _refuse_twice(labels, IMAGE_KEY, "labels")
-        files = labels[[*IMAGE_KEY, *_present(labels, (*_FILES, *TARGET))]]
+        files = labels[[*IMAGE_KEY, *(one for one in (*_FILES, *TARGET_COLUMNS) if one in labels)]]
         table = table.merge(files, on=IMAGE_KEY, how="left")
     return table.reset_index(drop=True)
-
-
-def _present(table: pd.DataFrame, columns: Iterable[str]) -> list[str]:
-    return [column for column in columns if column in table]
 
 
 def _ratings(votes: pd.DataFrame, order: np.ndarray, recognised: Said) -> Ratings | None:
@@ -378,7 +359,7 @@ def _scored(
     places: pd.MultiIndex,
 ) -> tuple[dict[str, np.ndarray], dict[str, pd.DataFrame], list[str]]:
     """Scores of images (R,) and of sets by name of the metric, and what was left out."""
-    check_columns(scores, SCORE_COLUMNS, "scores")
+    check_columns(scores, SCORE_COLUMNS, "The table of scores", DataError)
     table = keyed(scores, [*MODEL_KEY, "metric"], "scores")
     table["value"] = _numbers(table)
     others = sorted(set(table["metric"].unique()) - {spec.name for spec in specs})
@@ -390,9 +371,14 @@ def _scored(
             continue
         _check_kind(own, spec)
         if spec.per_image:
-            of_images[spec.name], said = _image_scores(own, spec, places)
+            own = own.assign(image_id=as_words(own["image_id"]))
+            once = own.drop_duplicates([*IMAGE_KEY, "value"])
+            notes += again_note(len(own) - len(once), "score", f"one picture by {spec.title}")
+            of_images[spec.name], said = _placed(once, spec, places)
         else:
-            of_sets[spec.name], said = _set_scores(own, spec, images)
+            models = images[MODEL_KEY].drop_duplicates()
+            values, said = _placed(own, spec, pd.MultiIndex.from_frame(models))
+            of_sets[spec.name] = models.assign(value=values).reset_index(drop=True)
         notes += said
     return of_images, of_sets, notes
 
@@ -401,7 +387,7 @@ def _numbers(scores: pd.DataFrame) -> pd.Series:
     """The values as floats; NaN where R or a spreadsheet writes that there is none."""
     values = pd.to_numeric(scores["value"], errors="coerce").astype(float)
     said = scores[values.isna() & scores["value"].notna()]
-    said = said[~said["value"].astype(str).str.casefold().isin(_MISSING)]
+    said = said[~said["value"].astype(str).str.casefold().isin(MISSING)]
     if len(said):
         row = said.iloc[0]
         raise DataError(
@@ -420,40 +406,22 @@ def _check_kind(own: pd.DataFrame, spec: MetricSpec) -> None:
         raise DataError(f"{spec.title}: {has}; got {wrong} of {len(own)} scores that differ.")
 
 
-def _image_scores(
+def _placed(
     own: pd.DataFrame, spec: MetricSpec, places: pd.MultiIndex
 ) -> tuple[np.ndarray, list[str]]:
-    own = own.assign(image_id=as_words(own["image_id"]))
-    once = own.drop_duplicates([*IMAGE_KEY, "value"])
-    notes = again_note(len(own) - len(once), "score", f"one picture by {spec.title}")
-    own = once
-    _refuse_twice(own, IMAGE_KEY, f"scores of {spec.title}")
-    rows = places.get_indexer(pd.MultiIndex.from_frame(own[IMAGE_KEY]))
+    """The values of one metric at `places`, of images or of models; NaN where there is none."""
+    keys = [str(name) for name in places.names]
+    what = "image" if spec.per_image else "model"
+    _refuse_twice(own, keys, f"scores of {spec.title}")
+    rows = places.get_indexer(pd.MultiIndex.from_frame(own[keys]))
     values = np.full(len(places), np.nan)
     values[rows[rows >= 0]] = own["value"].to_numpy()[rows >= 0]
     unknown, without = int((rows < 0).sum()), int(np.isnan(values).sum())
-    if unknown:
-        scores = counted(unknown, "score is", "scores are")
-        notes.append(f"{spec.title}: {scores} of images nobody was asked about.")
-    if without:
-        have = agreeing(without, "has", "have")
-        notes.append(f"{spec.title}: {without} of {counted(len(values), 'image')} {have} no score.")
-    return values, notes
-
-
-def _set_scores(
-    own: pd.DataFrame, spec: MetricSpec, images: pd.DataFrame
-) -> tuple[pd.DataFrame, list[str]]:
-    _refuse_twice(own, MODEL_KEY, f"scores of {spec.title}")
-    models = images[MODEL_KEY].drop_duplicates()
-    kept = models.merge(own[[*MODEL_KEY, "value"]], on=MODEL_KEY, how="left")
-    unknown = len(own) - int(own[MODEL_KEY].merge(models, on=MODEL_KEY).shape[0])
-    without = int(kept["value"].isna().sum())
     notes = []
     if unknown:
         scores = counted(unknown, "score is", "scores are")
-        notes.append(f"{spec.title}: {scores} of models nobody was asked about.")
+        notes.append(f"{spec.title}: {scores} of {what}s nobody was asked about.")
     if without:
         have = agreeing(without, "has", "have")
-        notes.append(f"{spec.title}: {without} of {counted(len(kept), 'model')} {have} no score.")
-    return kept, notes
+        notes.append(f"{spec.title}: {without} of {counted(len(values), what)} {have} no score.")
+    return values, notes

@@ -7,7 +7,8 @@ from functools import cache, cached_property
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.evidence import MODEL_KEY, TARGET, model_key, short_labels
+from semsim.analysis.evidence import MODEL_KEY, model_key, short_labels
+from semsim.base.columns import TARGET_COLUMNS
 from semsim.base.intervals import left_out
 
 _NAME = re.compile(r"([^_·| :]*(?::[^·| ]*)?)[_·| ]*(.*)")  # an architecture and what follows
@@ -18,7 +19,7 @@ class Layout:
     """R reconstructions of O originals by M models.
 
     models: M rows in order of their key: dataset, attack, model, label, model_key, backbone and
-    `evidence.TARGET`, missing where not known.
+    `TARGET_COLUMNS`, missing where not known.
     model, original: (R,) int, the row of `models` and the number of the original.
     dataset: (O,) int, the data set of each original; an original is a (dataset, image_id).
     """
@@ -64,7 +65,7 @@ def layout_of(images: pd.DataFrame) -> Layout:
     models["label"] = models["model_key"].map(labels)
     models["backbone"] = [architecture for architecture, _ in named_in(models)]
     known = images.drop_duplicates(MODEL_KEY).sort_values(MODEL_KEY, ignore_index=True)
-    for name in TARGET:
+    for name in TARGET_COLUMNS:
         models[name] = known.get(name, np.nan)
     by_original = images.groupby(["dataset", "image_id"], sort=True)
     original = by_original.ngroup().to_numpy()

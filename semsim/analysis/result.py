@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from semsim.analysis.evidence import TARGET, Evidence
+from semsim.analysis.evidence import Evidence
 from semsim.analysis.human import title_of
 from semsim.analysis.measures import PEOPLE
+from semsim.base.columns import TARGET_COLUMNS
 from semsim.errors import SettingsError
 from semsim.metrics.base import MetricSpec
 from semsim.metrics.provenance import is_control
@@ -15,7 +16,7 @@ from semsim.metrics.provenance import is_control
 # metric there are four more columns: <name>, <name>:low, <name>:high, <name>:n_inf.
 MODEL_COLUMNS = (
     *("dataset", "attack", "model", "label", "backbone"),
-    *TARGET,
+    *TARGET_COLUMNS,
     *("n_images", "n_decided", "n_undecided"),
     *("human", "human_low", "human_high"),
 )

@@ -12,6 +12,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from semsim.base import UserError
 from semsim.base.records import require_file
+from semsim.base.words import first_of
 
 LIMIT = "SEMSIM_MAX_MEGAPIXELS"  # environment variable: the largest picture that is read
 USUAL_LIMIT = 50.0
@@ -123,17 +124,15 @@ def notes_on(pairs: Mapping[str, Sequence[Sight]]) -> list[str]:
     turned = [name for name, pair in pairs.items() if len({one.turn for one in pair}) > 1]
     notes = []
     if moving:
-        notes.append(f"More than one frame or page, of which the first counts: {_few(moving)}.")
+        few = first_of(moving, 5)
+        notes.append(f"More than one frame or page, of which the first counts: {few}.")
     if turned:
         notes.append(
             "One picture of a pair was turned as its camera says (EXIF), the other not or "
-            f"otherwise: {_few(turned)}. If they do not fit, save both upright without that entry."
+            f"otherwise: {first_of(turned, 5)}. If they do not fit, save both upright without that "
+            "entry."
         )
     return notes
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def upright(file: Image.Image) -> Image.Image:

@@ -7,6 +7,9 @@ which is what "-1" is, stays as it is: nothing in it can be run.
 """
 
 import re
+from collections.abc import Callable
+
+import pandas as pd
 
 _BEGINS = r"(?<![^;\t\r\n])"
 # The full-width forms are there because some spreadsheets treat them alike.
@@ -23,3 +26,14 @@ def escaped(text: str) -> str:
 def restored(text: str) -> str:
     """Return what `escaped` was given."""
     return _RESTORE.sub("", text) if "'" in text else text
+
+
+def of_table(table: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame:
+    """Return `table` with each text in it as `change`, which is one of these two, has it."""
+
+    def changed(cell: object) -> object:
+        return change(cell) if isinstance(cell, str) else cell
+
+    texts = {str(name): one for name, one in table.items() if one.dtype.kind == "O"}
+    found = {name: one.map(changed).astype(one.dtype) for name, one in texts.items()}
+    return table.assign(**found)

@@ -11,22 +11,23 @@ import io
 import logging
 import re
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_string_dtype, union_categoricals
+from pandas.api.types import is_numeric_dtype, is_string_dtype, union_categoricals
 
 from semsim.base import UserError
 from semsim.base.alike import alike, firsts, written
-from semsim.base.records import require_file
+from semsim.base.records import guarded, require_file
 from semsim.base.sheets import first_sheet
 from semsim.base.spreadsheet import restored
+from semsim.base.words import counted
 
 MOST_ROWS = 1_000_000  # and
 MOST_CELLS = 5_000_000  # of a table of texts, every one of which becomes an object
@@ -36,6 +37,7 @@ READ = "CSV (.csv, .tsv, .txt), Excel (.xlsx) or Parquet (.parquet)"
 YES = {*("1", "true", "yes", "y", "t", "ja", "j", "wahr", "oui", "vrai", "si", "sí", "verdadero")}
 YES |= {"vero", "sim", "да", "是"}
 NO = {*("0", "false", "no", "n", "f", "nein", "falsch", "non", "faux", "falso", "não", "нет", "否")}
+MISSING = ("nan", "na", "n/a", "#n/a")  # among numbers, beside an empty cell
 _FEWER = (
     "So many are not taken in at once, as they would fill the memory. Keep only the columns that "
     "are needed, or cut the table into several files and import one after the other."
@@ -49,17 +51,7 @@ _POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+([eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"(-?[0-9]+)\.0+")
 _log = logging.getLogger(__name__)
 Names = Collection[str]  # of columns
-
-
-_BROKEN = (
-    OSError,
-    ValueError,
-    LookupError,
-    NotImplementedError,
-    csv.Error,
-    zipfile.BadZipFile,
-    ElementTree.ParseError,
-)
+Remarks = tuple[str, ...]  # on what was taken for granted
 
 
 @dataclass(frozen=True)
@@ -83,59 +75,63 @@ class TextTable:
     path: Path
     cells: pd.DataFrame
     unread: tuple[Unread, ...] = ()
-    remarks: tuple[str, ...] = ()
+    remarks: Remarks = ()
     wrong: type[UserError] = field(default=UserError, repr=False)
 
     def columns(self, *names: str) -> pd.DataFrame:
         """Return those columns; the error names the absent ones and those there are."""
-        absent = [name for name in names if name not in self.cells]
-        if absent:
-            raise self.wrong(
-                f"{self.path} lacks the columns {', '.join(absent)}. "
-                f"It has: {', '.join(map(str, self.cells))}."
-            )
+        check_columns(self.cells, names, str(self.path), self.wrong)
         return self.cells[list(names)]
+
+
+def check_columns(
+    table: pd.DataFrame, columns: Iterable[str], called: str, wrong: type[UserError]
+) -> None:
+    """Raise `wrong`, which says what the table is `called` and has, where a column is absent."""
+    absent = [name for name in columns if name not in table]
+    if absent:
+        raise wrong(
+            f"{called} lacks the columns {', '.join(absent)}. "
+            f"It has: {', '.join(map(str, table)) or 'none'}."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """The form of a file of text. header: lines before the header. commas: in decimals."""
+    """How a file of text is written, in the words of `pandas.read_csv`."""
 
     encoding: str
-    separator: str
-    header: int
-    commas: bool
-    remark: str = ""
+    sep: str
+    skiprows: int  # lines before the header
+    decimal: str
 
 
-def form_of(content: Path | str) -> Form:
-    """Return how a file, or a text that was pasted, is written; its beginning decides."""
-    encoding, remark = "utf-8-sig", ""
+def form_of(content: Path | str) -> tuple[Form, Remarks]:
+    """Return how a file, or a text that was pasted, is written, and what was taken for granted.
+
+    Its beginning decides.
+    """
+    remarks: Remarks = ()
     if isinstance(content, str):
-        head = content[:_HEAD]
+        encoding, head = "utf-8-sig", content[:_HEAD]
     else:
         encoding = _encoding(content)
         if encoding == "cp1252":
-            remark = (
+            remarks = (
                 f"{content.name} is not UTF-8 and was read as Latin-1 (Windows-1252). If letters "
-                "look wrong, save it as CSV in UTF-8."
+                "look wrong, save it as CSV in UTF-8.",
             )
         with content.open(encoding=encoding, errors="replace", newline="") as file:
             head = file.read(_HEAD)
     first, _, rest = head.partition("\n")
     told = re.fullmatch(r'"?sep=(.)"?[;,\t]*\s*', first, re.IGNORECASE)
     line = rest.partition("\n")[0] if told else first
-    separator = told[1] if told else max(",;\t", key=lambda sign: len(_split(line, sign)))
-    cells = [cell.strip() for one in head.splitlines() for cell in _split(one, separator)]
-    commas = separator != "," and any(map(_COMMA.fullmatch, cells))
-    points = any(map(_POINT.fullmatch, cells))
-    return Form(
-        encoding=encoding,
-        separator=separator,
-        header=int(told is not None),
-        commas=commas and not points,
-        remark=remark,
-    )
+    sep = told[1] if told else max(",;\t", key=lambda sign: len(_split(line, sign)))
+    cells = [cell.strip() for one in head.splitlines() for cell in _split(one, sep)]
+    commas = any(map(_COMMA.fullmatch, cells)) and not any(map(_POINT.fullmatch, cells))
+    decimal = "," if sep != "," and commas else "."
+    form = Form(encoding=encoding, sep=sep, skiprows=int(told is not None), decimal=decimal)
+    return form, remarks
 
 
 def _split(line: str, separator: str) -> list[str]:
@@ -148,19 +144,32 @@ def _split(line: str, separator: str) -> list[str]:
 def _encoding(path: Path) -> str:
     with path.open("rb") as file:
         head = file.read(4)
-        if head in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
-            return "utf-32"
-        if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            return "utf-16"
-        if head[1:2] == b"\0" or (head[:1] == b"\0" and head[1:]):
-            return "utf-16-le" if head[1:2] == b"\0" else "utf-16-be"
+    if head in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
+        return "utf-32"
+    if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "utf-16"
+    if head[1:2] == b"\0" or (head[:1] == b"\0" and head[1:]):
+        return "utf-16-le" if head[1:2] == b"\0" else "utf-16-be"
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            while file.read(1 << 20):
+        with path.open(encoding="utf-8-sig", newline="") as text:
+            while text.read(1 << 20):
                 pass
     except UnicodeDecodeError:
         return "cp1252"
     return "utf-8-sig"
+
+
+@contextmanager
+def _reading(path: Path, wrong: type[UserError]) -> Iterator[None]:
+    """Raise `wrong` for whatever reading the table at `path` within the block trips on."""
+    require_file(path, wrong, "is not a readable table: {}.")
+    with guarded(path, wrong, f"is not a readable table ({{}}). {_SAVE}"):
+        try:
+            yield
+        except FileNotFoundError:
+            raise wrong(f"{path} is not a readable table: it is missing.") from None
+        except UserError as error:
+            raise wrong(str(error)) from error
 
 
 def read_texts(content: Path | str, wrong: type[UserError], name: str = "The text") -> TextTable:
@@ -172,20 +181,18 @@ def read_texts(content: Path | str, wrong: type[UserError], name: str = "The tex
     """
     path = content if isinstance(content, Path) else Path(name)
     ending = ".csv" if isinstance(content, str) else path.suffix.lower()
-    readers: dict[str, _Reader] = dict.fromkeys((*ENDINGS, ".txt"), _from_text)
-    readers |= {".parquet": _from_parquet, ".xlsx": _from_sheet}
-    if ending not in readers:
+    if ending not in (*ENDINGS, ".txt"):
         raise wrong(f"{path} should be a table: {READ}.")
-    require_file(path, wrong, "is not a readable table: {}.")
-    try:
-        table = readers[ending](content, path, wrong)
-    except FileNotFoundError:
-        raise wrong(f"{path} is missing.") from None
-    except _BROKEN as error:
-        raise wrong(f"{path} is not a readable table ({error}). {_SAVE}") from error
+    with _reading(path, wrong):
+        if ending == ".parquet":
+            table = _from_parquet(path)
+        elif ending == ".xlsx":
+            table = _from_sheet(path)
+        else:
+            table = _from_text(content, path)
     if table.cells.empty and not table.unread:
         raise wrong(f"{path} holds no row.")
-    return table
+    return replace(table, wrong=wrong)
 
 
 def whole_texts(content: Path | str, wrong: type[UserError], name: str = "The text") -> TextTable:
@@ -196,37 +203,31 @@ def whole_texts(content: Path | str, wrong: type[UserError], name: str = "The te
     return table
 
 
-_Reader = Callable[[Path | str, Path, type[UserError]], TextTable]
-
-
-def _from_text(content: Path | str, path: Path, wrong: type[UserError]) -> TextTable:
-    form = form_of(content)
-    pasted = isinstance(content, str)
+def _from_text(content: Path | str, path: Path) -> TextTable:
+    form, remarks = form_of(content)
     with (
         io.StringIO(content, newline="")
         if isinstance(content, str)
         else content.open(encoding=form.encoding, newline="")
     ) as file:
-        reader = csv.reader(file, delimiter=form.separator, strict=not pasted)
-        for _ in range(form.header):
+        reader = csv.reader(file, delimiter=form.sep, strict=isinstance(content, Path))
+        for _ in range(form.skiprows):
             next(reader, None)
         rows = ((f"line {reader.line_num}", row) for row in reader)
-        table = _of_rows(path, wrong, rows, form.commas)
-    return replace(table, remarks=(form.remark,) if form.remark else ())
+        return _of_rows(path, rows, remarks, commas=form.decimal == ",")
 
 
-def _from_sheet(_: Path | str, path: Path, wrong: type[UserError]) -> TextTable:
+def _from_sheet(path: Path) -> TextTable:
     with zipfile.ZipFile(path) as book:
         size = sum(one.file_size for one in book.infolist())
-        check_size(path, wrong, size, MOST_BYTES, "bytes, unpacked", _FEWER)
+        _check_size(path, size, MOST_BYTES, "bytes, unpacked")
         rows, n_sheets = first_sheet(book)
-    table = _of_rows(path, wrong, rows, False)
     told = f"Of the {n_sheets} sheets of {path.name} the first was read."
-    return replace(table, remarks=(told,) if n_sheets > 1 else ())
+    return _of_rows(path, rows, (told,) if n_sheets > 1 else ())
 
 
 def _of_rows(
-    path: Path, wrong: type[UserError], rows: Iterable[tuple[str, Sequence[str]]], commas: bool
+    path: Path, rows: Iterable[tuple[str, Sequence[str]]], remarks: Remarks, commas: bool = False
 ) -> TextTable:
     """Rows, each with its place, as a table; the first is the header."""
     header: list[str] = []
@@ -237,40 +238,29 @@ def _of_rows(
         if header or not any(cells):
             n_cells += len(cells)
             kept += [(where, cells)] if any(cells) else []
-            check_size(path, wrong, len(kept), MOST_ROWS, "rows", _FEWER)
-            check_size(path, wrong, n_cells, MOST_CELLS, "cells", _FEWER)
+            _check_size(path, len(kept), MOST_ROWS, "rows")
+            _check_size(path, n_cells, MOST_CELLS, "cells")
         else:
             header = [text or "" for text in cells]
-    wide = len(header)
-    whole = [(where, row) for where, row in kept if len(row) >= wide and not any(row[wide:])]
+    wide, whole, unread = len(header), [], []
+    for where, cells in kept:
+        if len(cells) >= wide and not any(cells[wide:]):
+            whole.append((where, cells))
+        else:
+            why = f"has {counted(len(cells), 'cell')}, the header has {wide}"
+            unread.append(Unread(f"{path.name} {where}", why))
     used = [n for n, name in enumerate(header) if name or any(row[n] for _, row in whole)]
     names = [header[n] for n in used]
-    _check_header(path, wrong, names)
-    left = {where for where, _ in kept} - {where for where, _ in whole}
-    return TextTable(
-        path=path,
-        cells=pd.DataFrame(
-            [[row[n] for n in used] for _, row in whole],
-            columns=names,
-            index=pd.Index([where for where, _ in whole], dtype=object),
-            dtype=object,
-        ),
-        unread=tuple(
-            Unread(f"{path.name} {where}", _other_length(len(row), wide))
-            for where, row in kept
-            if where in left
-        ),
-        wrong=wrong,
-    )
+    _check_header(path, names)
+    places = pd.Index([where for where, _ in whole], dtype=object)
+    rows_used = [[row[n] for n in used] for _, row in whole]
+    cells_used = pd.DataFrame(rows_used, columns=names, index=places, dtype=object)
+    return TextTable(path=path, cells=cells_used, unread=tuple(unread), remarks=remarks)
 
 
-def _check_header(path: Path, wrong: type[UserError], names: Sequence[str]) -> None:
+def _check_header(path: Path, names: Sequence[str]) -> None:
     if len(set(names)) < len(names) or "" in names:
-        raise wrong(f"{path}: columns need a name each; the header is {', '.join(names)!r}.")
-
-
-def _other_length(n: int, header: int) -> str:
-    return f"has {n} cell{'s' * (n != 1)}, the header has {header}"
+        raise UserError(f"{path}: columns need a name each; the header is {', '.join(names)!r}.")
 
 
 def _cell(text: str, commas: bool) -> str | None:
@@ -278,40 +268,27 @@ def _cell(text: str, commas: bool) -> str | None:
     return (tidy.replace(",", ".") if commas and _COMMA.fullmatch(tidy) else tidy) or None
 
 
-def check_size(
-    path: Path, wrong: type[UserError], n: int, most: int, what: str, advice: str
-) -> None:
-    """Raise `wrong` where a table has more than `most` of `what`, such as rows.
-
-    advice: why so many are not taken, and what to do instead.
-    """
+def _check_size(path: Path, n: int, most: int, what: str, advice: str = _FEWER) -> None:
+    """Refuse more than `most` of `what`. advice: why, and what to do instead."""
     if n > most:
-        raise wrong(f"{path} has more than {most:,} {what}. {advice}")
+        raise UserError(f"{path} has more than {most:,} {what}. {advice}")
 
 
-def _from_parquet(_: Path | str, path: Path, wrong: type[UserError]) -> TextTable:
-    parquet = _parquet()
-    with parquet.ParquetFile(path) as file:
-        found = file.metadata
-        cells = found.num_rows * found.num_columns
-        check_size(path, wrong, found.num_rows, MOST_ROWS, "rows", _FEWER)
-        check_size(path, wrong, cells, MOST_CELLS, "cells", _FEWER)
-        groups = map(found.row_group, range(found.num_row_groups))
-        columns = (one.column(n) for one in groups for n in range(one.num_columns))
-        size = sum(column.total_uncompressed_size for column in columns)
-        check_size(path, wrong, size, MOST_BYTES, "bytes, unpacked", _FEWER)
-        names = file.schema_arrow.names
+def _from_parquet(path: Path) -> TextTable:
+    parquet = import_module("pyarrow.parquet")
+    found, names = parquet.read_metadata(path), parquet.read_schema(path).names
+    groups = map(found.row_group, range(found.num_row_groups))
+    _check_size(path, found.num_rows, MOST_ROWS, "rows")
+    _check_size(path, found.num_rows * found.num_columns, MOST_CELLS, "cells")
+    size = sum(group.total_byte_size for group in groups)
+    _check_size(path, size, MOST_BYTES, "bytes, unpacked")
     # What is said a thousand times is held once, as the file may have it.
     read = parquet.read_table(path, read_dictionary=names)
     unnamed = [name for name in names if name.startswith("__index_level_")]  # by pandas
     table = read.drop_columns(unnamed).to_pandas(ignore_metadata=True)
     texts = pd.DataFrame({str(name): _texts(table[name]) for name in table})
     texts.index = pd.Index([f"row {row}" for row in range(1, len(table) + 1)], dtype=object)
-    return TextTable(path=path, cells=texts.where(texts.notna(), None), wrong=wrong)
-
-
-def _parquet() -> Any:
-    return import_module("pyarrow.parquet")
+    return TextTable(path=path, cells=texts.where(texts.notna(), None))
 
 
 def _texts(column: pd.Series) -> pd.Series:
@@ -374,76 +351,66 @@ def read_frame(
     which take a tenth of the memory. None for all. Raises `wrong` where it is not readable or has
     more than `most` rows.
     """
-    readers = dict.fromkeys((".csv", ".tsv", ".txt"), _csv_frame) | {".parquet": _parquet_frame}
-    require_file(path, wrong, "is not a readable table: {}.")
-    try:
-        if path.suffix.lower() not in readers:
-            found = whole_texts(path, wrong)
-            for remark in found.remarks:
-                _log.warning(remark)
-            return _typed(found.cells, texts)
-        table = readers[path.suffix.lower()](path, wrong, texts, columns, most, advice)
-    except FileNotFoundError:
-        raise wrong(f"{path} is not a readable table: it is missing.") from None
-    except (OSError, ValueError) as error:  # parsing errors of pandas and pyarrow are ValueErrors
-        raise wrong(f"{path} is not a readable table ({error}). {_SAVE}") from error
-    check_size(path, wrong, len(table), most, "rows", advice)
-    return table
+    with _reading(path, wrong):
+        if path.suffix.lower() == ".parquet":
+            found = import_module("pyarrow.parquet").read_metadata(path)
+            _check_size(path, found.num_rows, most, "rows", advice)
+            return _parquet_frame(path, texts, columns)
+        if path.suffix.lower() == ".xlsx":
+            sheet = whole_texts(path, wrong)
+            table, remarks = sheet.cells.reset_index(drop=True), sheet.remarks
+        else:
+            table, remarks = _csv_frame(path, texts, columns, most)
+        _check_size(path, len(table), most, "rows", advice)
+    for remark in remarks:
+        _log.warning(remark)
+    return _numbered(table, texts)
 
 
-def _typed(cells: pd.DataFrame, texts: Names) -> pd.DataFrame:
-    """Columns of nothing but numbers as numbers, but for those in `texts`."""
-    table = cells.reset_index(drop=True)
-    for name in table:
-        numbers = pd.to_numeric(table[name], errors="coerce")
-        if name not in texts and table[name].notna().equals(numbers.notna()):
+def _numbered(table: pd.DataFrame, texts: Names) -> pd.DataFrame:
+    """Columns of nothing but numbers, and words that one is missing, as such, but for `texts`."""
+    for name in (name for name in table if name not in texts and not is_numeric_dtype(table[name])):
+        said = table[name].mask(table[name].astype(str).str.casefold().isin(MISSING))
+        numbers = pd.to_numeric(said, errors="coerce")
+        if said.notna().equals(numbers.notna()):
             table[name] = numbers
     return table
 
 
 def _csv_frame(
-    path: Path, wrong: type[UserError], texts: Names, columns: Names | None, most: int, advice: str
-) -> pd.DataFrame:
-    form = form_of(path)
-    if form.remark:
-        _log.warning(form.remark)
+    path: Path, texts: Names, columns: Names | None, most: int
+) -> tuple[pd.DataFrame, Remarks]:
+    form, remarks = form_of(path)
     # Only an empty cell is missing: a model may be called "None" and an image "007".
-    how: dict[str, Any] = {**as_pandas(form), "keep_default_na": False, "na_values": ["", " "]}
+    how: dict[str, Any] = {**vars(form), "keep_default_na": False, "na_values": ["", " "]}
+    # A long column is numbers or words as a whole.
+    how |= {"skipinitialspace": True, "low_memory": False}
     (header,) = pd.read_csv(path, nrows=1, header=None, dtype=str, **how).fillna("").to_numpy()
-    _check_header(path, wrong, [name for name in map(written, header) if name])
+    _check_header(path, [name for name in map(written, header) if name])
     how |= {"nrows": most + 1, "dtype": {raw: str for raw in header if written(raw) in texts}}
     # All cells are read, as pandas would cut a row with one too many, such as a decimal comma.
     with pd.read_csv(path, chunksize=most + 1 if columns is None else _CHUNK, **how) as read:
         # A chunk after the other: read as categories, "007" among the names would become a 7.
-        parts = [_tidy(path, wrong, part, texts) for part in read]
+        parts = [_tidy(path, part, texts) for part in read]
     if columns is None:
-        return parts[0]
+        return parts[0], remarks
     parts = [part[[name for name in part if name in columns]] for part in parts]
     parts = [part.astype(dict.fromkeys({*part} & {*texts}, "category")) for part in parts]
-    return pd.DataFrame(
-        {
-            name: union_categoricals([part[name] for part in parts])
-            if name in texts
-            else pd.concat([part[name] for part in parts], ignore_index=True)
-            for name in parts[0]
-        }
-    )
-
-
-def as_pandas(form: Form) -> dict[str, Any]:
-    """Return what `pandas.read_csv` must be told of a file."""
-    return {
-        "sep": form.separator,
-        "encoding": form.encoding,
-        "skiprows": form.header,
-        "decimal": "," if form.commas else ".",
+    together = {
+        name: union_categoricals([part[name] for part in parts])
+        if name in texts
+        else pd.concat([part[name] for part in parts], ignore_index=True)
+        for name in parts[0]
     }
+    return pd.DataFrame(together), remarks
 
 
-def _tidy(path: Path, wrong: type[UserError], table: pd.DataFrame, texts: Names) -> pd.DataFrame:
+def _tidy(path: Path, table: pd.DataFrame, texts: Names) -> pd.DataFrame:
     """Rows with a cell at least; texts without blanks around and the apostrophes of `escaped`."""
     if not isinstance(table.index, pd.RangeIndex):  # pandas makes what is too much an index
-        raise wrong(f"{path}: a row has more cells than the header; quote cells with separators.")
+        raise UserError(
+            f"{path}: a row has more cells than the header; quote cells with separators."
+        )
     table = table.rename(columns=lambda name: written(str(name)))
     empty = [n for n in table if str(n).startswith("Unnamed: ") and table[n].isna().all()]
     table = table.drop(columns=empty)
@@ -453,16 +420,11 @@ def _tidy(path: Path, wrong: type[UserError], table: pd.DataFrame, texts: Names)
     return table.dropna(how="all")
 
 
-def _parquet_frame(
-    path: Path, wrong: type[UserError], texts: Names, columns: Names | None, most: int, advice: str
-) -> pd.DataFrame:
-    parquet = _parquet()
-    with parquet.ParquetFile(path) as file:
-        check_size(path, wrong, file.metadata.num_rows, most, "rows", advice)
-        names = file.schema_arrow.names
+def _parquet_frame(path: Path, texts: Names, columns: Names | None) -> pd.DataFrame:
     if columns is None:
         return pd.read_parquet(path)
-    wanted = [name for name in columns if name in names]
+    parquet = import_module("pyarrow.parquet")
+    wanted = [name for name in columns if name in parquet.read_schema(path).names]
     return parquet.read_table(path, columns=wanted, read_dictionary=[*texts]).to_pandas(
         ignore_metadata=True, self_destruct=True
     )

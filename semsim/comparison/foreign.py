@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 
 from semsim.analysis.evidence import LEAKS
+from semsim.base.table_files import check_columns
 from semsim.errors import DataError, SettingsError
 from semsim.metrics import MetricSpec, find_metric, is_known
 
@@ -50,9 +51,7 @@ def specs_of(
     further metrics, known here, that may have no scores. Raises `SettingsError` where a direction
     is missing, given twice, or contradicts a known metric.
     """
-    for column in ("metric", "image_id"):
-        if column not in scores:
-            raise DataError(f"The table of scores has no column {column}; it has {list(scores)}.")
+    check_columns(scores, ("metric", "image_id"), "The table of scores", DataError)
     names = [str(name) for name in scores["metric"].dropna().unique()]
     unscored = sorted({*higher, *lower} - set(names))
     if unscored:

@@ -13,13 +13,13 @@ from semsim.analysis.evidence import (
     IMAGE_KEY,
     MODEL_KEY,
     as_words,
-    check_columns,
     in_words_of,
     keyed,
     words_in,
 )
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.run import DEFAULTS
+from semsim.base.table_files import check_columns
 from semsim.comparison.compared import Compared, Scored, compared
 from semsim.comparison.foreign import specs_of
 from semsim.comparison.list_judges import weights_stated
@@ -69,7 +69,7 @@ def whole_study(
     scores, labels: what say the data set and the attack of a model where votes do not.
     Raises `DataError` for absent columns, and for votes that cannot be counted.
     """
-    check_columns(votes, ("model", "image_id", "annotator"), "votes")
+    check_columns(votes, ("model", "image_id", "annotator"), "The table of votes", DataError)
     others = [one for one in (labels, scores) if one is not None and "model" in one]
     named = _filled(votes, others, "votes")
     known = None if labels is None else _filled(labels, [votes, *others], "labels")
@@ -102,7 +102,7 @@ def compared_frames(
 
 def _filled(table: pd.DataFrame, others: Sequence[pd.DataFrame], what: str) -> pd.DataFrame:
     """`table` with the data set and the attack of each model, as the first that knows says."""
-    check_columns(table, ("model",), what)
+    check_columns(table, ("model",), f"The table of {what}", DataError)
     for key in MODEL_KEY[:2]:
         if key not in table:
             table = table.assign(**{key: _told(table, key, others, what)})
@@ -133,7 +133,7 @@ def _with_recognised(votes: pd.DataFrame, labels: pd.DataFrame | None) -> pd.Dat
     if "recognised" in votes:
         return votes if "answer" in votes else votes.assign(answer=None)
     if "answer" not in votes:
-        check_columns(votes, ("answer", "recognised"), "votes")
+        check_columns(votes, ("answer", "recognised"), "The table of votes", DataError)
     rows = keyed(votes, [*IMAGE_KEY, "annotator"], "votes")
     if "class_name" not in rows and labels is not None and "class_name" in labels:
         classes = keyed(labels, IMAGE_KEY, "labels")[[*IMAGE_KEY, "class_name"]]
@@ -192,7 +192,7 @@ def _metrics_of(scores: pd.DataFrame, foreign: Sequence[str]) -> list[str]:
 
 
 def _melted(scores: pd.DataFrame, study: StudyTables, foreign: Sequence[str]) -> pd.DataFrame:
-    check_columns(scores, ("image_id",), "scores")
+    check_columns(scores, ("image_id",), "The table of scores", DataError)
     metrics = _metrics_of(scores, foreign)
     if not metrics:
         raise DataError(

@@ -28,8 +28,9 @@ from semsim.analysis.evidence import (
 )
 from semsim.analysis.result import check_metric_name
 from semsim.base.records import check_format, guarded
-from semsim.base.table_files import REMARKS, TextTable, read_texts
+from semsim.base.table_files import REMARKS, read_texts
 from semsim.base.whole import whole
+from semsim.base.words import first_of
 from semsim.comparison.study_tables import StudyTables
 from semsim.errors import DataError, SettingsError
 from semsim.importers.table import score_columns
@@ -95,17 +96,20 @@ def read_own(path: Path, columns: Mapping[str, Column]) -> pd.DataFrame:
             raise SettingsError(f"Say of {metric} whether higher or lower values leak more.")
     table = read_texts(path, DataError)
     table.columns(*_PICTURE, *(column.name for column in columns.values()))
-    problems = [str(one) for one in table.unread] + _keyless(table)
+    lacking = table.cells[_PICTURE].isna()
+    problems = [str(one) for one in table.unread]
+    problems += [f"{row}: has no {key}" for key in _PICTURE for row in lacking.index[lacking[key]]]
     parts = []
     for metric, column in columns.items():
-        values, wrong = _numbers(table, column.name)
-        problems += wrong
-        part = _part(table, values / column.divisor)
+        part, wrong = _scores_in(table.cells, column)
         parts.append(part.assign(metric=metric, leaks=column.leaks))
+        problems += wrong
     _refuse(path, problems)
     found = pd.concat(parts, ignore_index=True)
     found = found.drop_duplicates([*IMAGE_KEY, "metric", "value"], ignore_index=True)
-    _refuse_twice(path, found)
+    twice = found[found.duplicated([*IMAGE_KEY, "metric"])]
+    said = "{where}: image {image_id} of {model} has a score by {metric} already"
+    _refuse(path, [said.format_map(row) for row in twice.to_dict("records")])
     if found.empty:
         raise DataError(f"{path.name} has no score in it.")
     found = found[list(COLUMNS)]
@@ -123,47 +127,21 @@ def _check_name(metric: str) -> None:
         raise SettingsError(f"{metric!r} is no name: 1 to 60 letters, none of them : @ or /.")
 
 
-def _keyless(table: TextTable) -> list[str]:
-    lacking = table.cells[_PICTURE].isna()
-    return [
-        f"{where}: has no {column}"
-        for column in _PICTURE
-        for where in table.cells.index[lacking[column]]
+def _scores_in(cells: pd.DataFrame, column: Column) -> tuple[pd.DataFrame, list[str]]:
+    """The rows with a score in a column, by their keys, and what in it is no number."""
+    said = cells[column.name]
+    values = pd.to_numeric(said, errors="coerce").astype(float)
+    wrong = said[said.notna() & values.isna()]
+    rows = cells.reindex(columns=IMAGE_KEY).assign(value=values / column.divisor, where=cells.index)
+    return rows.dropna(subset="value"), [
+        f"{where}, column {column.name}: {cell!r} is no number" for where, cell in wrong.items()
     ]
-
-
-def _numbers(table: TextTable, column: str) -> tuple[pd.Series, list[str]]:
-    cells = table.cells[column]
-    values = pd.to_numeric(cells, errors="coerce").astype(float)
-    wrong = cells[cells.notna() & values.isna()]
-    return values, [
-        f"{where}, column {column}: {cell!r} is no number" for where, cell in wrong.items()
-    ]
-
-
-def _part(table: TextTable, values: pd.Series) -> pd.DataFrame:
-    keys = {key: table.cells.get(key) for key in IMAGE_KEY}
-    rows = pd.DataFrame({**keys, "value": values, "where": table.cells.index}, table.cells.index)
-    return rows[rows["value"].notna()]
 
 
 def _refuse(path: Path, problems: list[str]) -> None:
     if problems:
-        more = f"\n… and {len(problems) - _SHOWN:,} more" if len(problems) > _SHOWN else ""
-        told = "\n".join(problems[:_SHOWN]) + more
+        told = first_of(problems, _SHOWN, "\n", "\n… and {} more")
         raise DataError(f"Nothing of {path.name} was kept; mend this first:\n{told}")
-
-
-def _refuse_twice(path: Path, found: pd.DataFrame) -> None:
-    twice = found[found.duplicated([*IMAGE_KEY, "metric"])]
-    _refuse(
-        path,
-        [
-            f"{row['where']}: image {row['image_id']} of {row['model']} has a score by "
-            f"{row['metric']} already"
-            for row in twice.to_dict("records")
-        ],
-    )
 
 
 def keep_own(data: Path, study: Iterable[str], found: pd.DataFrame) -> list[Kept]:
@@ -177,7 +155,7 @@ def keep_own(data: Path, study: Iterable[str], found: pd.DataFrame) -> list[Kept
         raise SettingsError("Scores are kept for a study; name one.")
     arrow()
     with _alone(data):
-        mine = _mine(data, names)
+        mine, _ = _mine(data, names)
         old = _together(mine)
         kept = pd.concat([old[~old["metric"].isin(found["metric"])], found], ignore_index=True)
         _write(data, names, kept, mine)
@@ -191,7 +169,7 @@ def remove_own(data: Path, study: Iterable[str], metric: str) -> None:
     """
     names = _names(study)
     with _alone(data):
-        mine = _mine(data, names)
+        mine, _ = _mine(data, names)
         old = _together(mine)
         if metric not in set(old["metric"]):
             raise DataError(f"This study has no scores of {metric!r}. Load the page again.")
@@ -200,7 +178,8 @@ def remove_own(data: Path, study: Iterable[str], metric: str) -> None:
 
 def kept_of(data: Path, study: Iterable[str]) -> list[Kept]:
     """The metrics that a study has scores of, by name."""
-    rows = _together(_mine(data, _names(study))).groupby("metric", sort=True)
+    mine, _ = _mine(data, _names(study))
+    rows = _together(mine).groupby("metric", sort=True)
     return [
         Kept(metric=str(metric), leaks=str(some[LEAKS].iloc[0]), n=len(some))
         for metric, some in rows
@@ -213,7 +192,7 @@ def joined(study: StudyTables, data: Path, study_id: str = "") -> StudyTables:
     study_id: "" where only the name is known that it has in its tables. Its remarks say how many
     scores are of pictures that the study does not have. Raises `DataError` as `fitted`.
     """
-    mine, broken = _mine_and_broken(data, _names([study_id, study.title]))
+    mine, broken = _mine(data, _names([study_id, study.title]))
     own, study = _together(mine), replace(study, remarks=(*study.remarks, *broken))
     if own.empty:
         return study
@@ -307,18 +286,7 @@ def _table(path: Path, content: bytes) -> pd.DataFrame:
         return found
 
 
-def _said_of(table: pd.DataFrame) -> list[str]:
-    """The id of its study and the names, or the one word that may be either."""
-    return list(table.attrs.get(_STUDY, ()))
-
-
-def _mine(data: Path, names: list[str]) -> dict[Path, pd.DataFrame]:
-    return _mine_and_broken(data, names)[0]
-
-
-def _mine_and_broken(
-    data: Path, names: list[str]
-) -> tuple[dict[Path, pd.DataFrame], tuple[str, ...]]:
+def _mine(data: Path, names: list[str]) -> tuple[dict[Path, pd.DataFrame], tuple[str, ...]]:
     """The tables of a study: by its id, and by a name those that say no id; and as `_tables`.
 
     A single word that is no id is a name, and finds the tables of every study that is called so.
@@ -327,7 +295,7 @@ def _mine_and_broken(
         tables, broken = _tables(data)
     except FileNotFoundError:  # another has just taken its place, and is there
         tables, broken = _tables(data)
-    said = {path: _said_of(table) for path, table in tables.items()}
+    said = {path: table.attrs[_STUDY] for path, table in tables.items()}
     of_id = [path for path, its in said.items() if its[1:] and its[:1] == names[:1]]
     found = [path for path, its in said.items() if set(its) & set(names)]
     if of_id or len(names) > 1:  # the id is known
@@ -346,7 +314,7 @@ def _write(
     data: Path, names: list[str], table: pd.DataFrame, mine: Mapping[Path, pd.DataFrame]
 ) -> None:
     """One table for a study, in place of `mine`, with all the names that it has there."""
-    said = [_said_of(one) for one in mine.values()]
+    said = [one.attrs[_STUDY] for one in mine.values()]
     ids = list(dict.fromkeys(its[0] for its in said if len(its) > 1))
     if len(ids) > 1:
         raise SettingsError(

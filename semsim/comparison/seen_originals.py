@@ -94,13 +94,17 @@ def held_out_remark(left_out: frozenset[str], n_originals: int, analysis: Analys
     """Return the remark where only originals count that no SemSim of a table learned from."""
     if not left_out:
         return []
-    sets = any(not spec.per_image for spec in analysis.specs)
-    said = [
+    return _remark(
+        analysis,
         f"Only the {n_originals - len(left_out)} of {counted(n_originals, 'original')} count that "
         "no SemSim here learned from.",
-        "Metrics of sets have their values from all originals." if sets else "",
-    ]
-    return [" ".join(filter(None, said))]
+    )
+
+
+def _remark(analysis: Analysis, *sentences: str) -> list[str]:
+    sets = any(not spec.per_image for spec in analysis.specs)
+    last = "Metrics of sets have their values from all originals." if sets else ""
+    return [" ".join(filter(None, (*sentences, last)))]
 
 
 def left_out_remark(name: str, seen: Seen | None, analysis: Analysis) -> list[str]:
@@ -110,11 +114,11 @@ def left_out_remark(name: str, seen: Seen | None, analysis: Analysis) -> list[st
     """
     if seen is None:
         return []
-    sets = any(not spec.per_image for spec in analysis.specs)
     learned = {checkpoint_of(spec.name) for spec in analysis.specs} - {"", name}
     by_name = ", going by their names" if seen.by_name else ""
     unknown = counted(len(seen.unknown), "other")
-    said = [
+    return _remark(
+        analysis,
         f"Only the {len(seen.unseen)} of {counted(len(seen.told), 'original')} count that SemSim "
         f"({name}) did not learn from{by_name}, so that it is on equal terms with metrics that "
         "learned from no votes.",
@@ -123,9 +127,7 @@ def left_out_remark(name: str, seen: Seen | None, analysis: Analysis) -> list[st
         if seen.unknown
         else "",
         *(f"{words}." for words in namesakes_words(seen)),
-        "Metrics of sets have their values from all originals." if sets else "",
-    ]
-    return [" ".join(filter(None, said))]
+    )
 
 
 def namesakes_words(seen: Seen) -> list[str]:

@@ -1,7 +1,6 @@
 """Tables of votes, scores and labels in files, as `compare` takes them."""
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -31,6 +30,5 @@ def read_table(
     path = resolved(path)
     if path.suffix.lower() == ".parquet":
         arrow()
-    read = partial(read_frame, path, DataError, texts=TEXTS, most=MOST_ROWS, advice=_FEWER)
-    found = read(columns=columns)
-    return found if where is None or where in found else read()
+    found = read_frame(path, DataError, texts=TEXTS, columns=columns, most=MOST_ROWS, advice=_FEWER)
+    return found if where is None or where in found else read_table(path)

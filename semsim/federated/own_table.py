@@ -14,13 +14,14 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from semsim.base.table_files import as_pandas, form_of, read_frame, whole_texts
+from semsim.base.table_files import in_text, read_frame
 from semsim.errors import DataError, SettingsError
 from semsim.images import is_image_file, read_images
 
 Coding = Mapping[str, Any]  # ready for JSON
 _MOST = 100  # categories of a column: more are names, which say nothing about anybody else
 _FEWEST = 5  # rows, of which a fifth are for tests
+_MOST_ROWS = 100_000_000
 _ENDINGS = (".png", ".jpg", ".jpeg")
 
 
@@ -61,8 +62,9 @@ class OwnTable:
         if rest.empty:
             raise DataError(f"{self.path} has no column beside the target {self.target!r}.")
         if self.images:
-            names = _frame(Path(self.path), as_words=True)[rest.columns[0]]
-            paths = _files(Path(self.images), [str(name) for name in names])
+            first = str(rest.columns[0])
+            names = _frame(Path(self.path), texts=(first,))[first]
+            paths = _files(Path(self.images), [in_text(name) or "" for name in names])
             size = (self.size, self.size)
             return read_images(paths, size), targets, {"target": wanted}
         columns = (coding or {}).get("columns") or [_column_coding(rest[name]) for name in rest]
@@ -77,33 +79,14 @@ def own_table_text(path: Path | None, target: str | None) -> str:
     return f"table:path={path.resolve()},target={target}"
 
 
-def _frame(path: Path, as_words: bool = False) -> pd.DataFrame:
-    """The table at `path`, words as words and empty cells as NaN.
-
-    as_words: numbers, too, as they are written.
-    """
+def _frame(path: Path, texts: Sequence[str] = ()) -> pd.DataFrame:
+    """The table at `path`; numbers in the columns `texts` stay as they are written."""
     if not path.is_file():
         raise DataError(f"There is no table {path}.")
-    if path.suffix.lower() in (".xlsx", ".parquet"):
-        found = whole_texts(path, DataError).cells if as_words else read_frame(path, DataError)
-    else:
-        found = _csv(path, as_words)
+    found = read_frame(path, DataError, texts=texts, most=_MOST_ROWS)
     if len(found) < _FEWEST:
         raise DataError(f"{path} has {len(found)} rows; {_FEWEST} or more are needed.")
     return found
-
-
-def _csv(path: Path, as_words: bool) -> pd.DataFrame:
-    try:
-        return pd.read_csv(
-            path,
-            skipinitialspace=True,
-            dtype=str if as_words else None,
-            low_memory=False,  # else a long column may be numbers here and words there
-            **as_pandas(form_of(path)),
-        )
-    except (OSError, ValueError) as error:  # parsing errors of pandas are ValueErrors
-        raise DataError(f"{path} is not a readable CSV table ({error}).") from error
 
 
 def _is_number(column: pd.Series) -> bool:

@@ -2,7 +2,6 @@
 
 import json
 import uuid
-from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -11,51 +10,26 @@ from semsim.analysis.evidence import (
     GIVEN,
     IMAGE_KEY,
     LEAKS,
-    ORIGINAL_ANSWER,
-    RATED,
     SCORE_COLUMNS,
     Evidence,
     gather,
 )
-from semsim.analysis.human import AS_NAMED, rules_of, verdict
+from semsim.analysis.human import rules_of, verdict
+from semsim.base.columns import AS_NAMED, LABEL_COLUMNS, ORIGINAL_ANSWER, RATED, VOTE_COLUMNS
 from semsim.errors import SettingsError
 from semsim.importers.findings import Findings, HumanTables
 from semsim.importers.vote_rows import DIFFERENT, SAME, Sieve, is_counted
 from semsim.words import counted
 
-# As a study exports votes; what a source does not say is empty, NaN or NaT.
-VOTE_TYPES: Mapping[str, str] = {
-    **dict.fromkeys(("study", "task", "item", "kind", "model", "dataset", "attack"), "str"),
-    **dict.fromkeys(("image_id", "class_name", "expected"), "str"),
-    "stratum": "Int64",
-    **dict.fromkeys(("annotator", "answer", "reason"), "str"),
-    "recognised": "bool",
-    "rt_ms": "float64",
-    **dict.fromkeys(("client_ts", "server_ts"), "datetime64[us, UTC]"),
-    **dict.fromkeys(("display", "views", "status"), "str"),
-    "protocol": "int64",
-    "vote_id": "str",
-    "simulated": "bool",
-    "votes_per_item": "int64",
-    "headline": "str",
-    **dict.fromkeys(("judges", "lists"), "str"),
-}
-RATED_TYPES = dict(zip(RATED, ("int64", "float64"), strict=True))  # and those of ratings
-NAMED_TYPES = {ORIGINAL_ANSWER: "str"}  # and that of votes where originals are named
-# As a study exports labels, but for paths where no image came with the data.
-_LABEL_ORDER = (
-    *("study", "task", "headline", "item", "model", "dataset", "attack", "image_id", "class_name"),
-    *("original", "reconstruction", "attacked", "n_votes", "n_recognised", "mean_response"),
-    *("recognisable", "votes_per_item", "simulated", "mean_rating"),
-)
 _NO_SCORES = pd.DataFrame(columns=list(SCORE_COLUMNS))
 _VOTE = uuid.UUID("6f0d2c1e-5b0a-4d0e-9a53-2f3c7e0b8d41")  # namespace of ids made here
 
 
 def vote_table(rows: pd.DataFrame, *, name: str, headline: str, k: int) -> pd.DataFrame:
-    """`rows` with the columns `VOTE_TYPES`; ids are the same each time the same votes come.
+    """`rows` with the columns `VOTE_COLUMNS`; ids are the same each time the same votes come.
 
-    Rows of ratings have `RATED_TYPES` too, those that have names of originals `NAMED_TYPES`.
+    What a source does not say is empty, NaN or NaT. Rows of ratings have `RATED` too, those that
+    have names of originals `ORIGINAL_ANSWER`.
     rows: dataset, attack, model, image_id, annotator, recognised, and of the others those that
         are known; a missing value is taken as one that is not known.
     """
@@ -80,8 +54,8 @@ def vote_table(rows: pd.DataFrame, *, name: str, headline: str, k: int) -> pd.Da
         default = pd.Series(value, index=table.index, dtype=object)
         given = table.get(column, default)
         table[column] = given.astype(object).where(given.notna(), default)
-    types = dict(VOTE_TYPES)
-    for more in (RATED_TYPES, NAMED_TYPES):
+    types = dict(VOTE_COLUMNS)
+    for more in (RATED, {ORIGINAL_ANSWER: "str"}):
         types |= more if set(more) <= set(rows) else {}
     return table[list(types)].astype(types).reset_index(drop=True)
 
@@ -154,8 +128,8 @@ def _label_table(
     )
     if evidence.ratings is not None:
         table["mean_rating"] = evidence.ratings.values.means
-    given = [GIVEN + label for label in evidence.given]
-    return table[[*(column for column in _LABEL_ORDER if column in table), *given]]
+    known = [column for column in (*LABEL_COLUMNS, "mean_rating") if column in table]
+    return table[[*known, *(GIVEN + label for label in evidence.given)]]
 
 
 def _items(images: pd.DataFrame, votes: pd.DataFrame) -> pd.Series:
@@ -207,24 +181,20 @@ def votes_found(
     real = kept.rows[is_counted(kept.rows)]
     most = int(real.groupby(IMAGE_KEY).size().max()) if len(real) else 0
     k = most if votes_per_item is None else votes_per_item
-    if most > _most_allowed(k):
+    if most > (k + 1 if k > 1 and k % 2 else k):  # an odd K that is split may get one vote more
         few = counted(k, "vote an image is", "votes an image are")
         raise SettingsError(f"{few} too few: one has {most} that count.")
     votes = vote_table(kept.rows, name=name, headline=headline, k=k)
     known = real[IMAGE_KEY].drop_duplicates() if facts is None else facts
     tables = tables_of_votes(votes, known, scores, name=name, headline=headline)
+    others = {"kept but not counted (decoys, superseded, surplus)": len(kept.rows) - len(real)}
     taken = () if k == votes_per_item else (f"Votes per image taken as {k}, the most one has.",)
     return Findings(
         tables=tables,
-        counts={**_counts(real, tables.labels), **_not_counted(kept.rows, real)},
+        counts={**_counts(real, tables.labels), **(others if len(kept.rows) > len(real) else {})},
         unread=kept.unread,
         notes=(*kept.notes, *taken),
     )
-
-
-def _most_allowed(k: int) -> int:
-    """The most votes an item of K can have: an odd K that is split may get one vote more."""
-    return k + 1 if k > 1 and k % 2 else k
 
 
 def _counts(real: pd.DataFrame, labels: pd.DataFrame) -> dict[str, int]:
@@ -235,8 +205,3 @@ def _counts(real: pd.DataFrame, labels: pd.DataFrame) -> dict[str, int]:
         "annotators": int(real["annotator"].nunique()),
         "votes": len(real),
     }
-
-
-def _not_counted(rows: pd.DataFrame, real: pd.DataFrame) -> dict[str, int]:
-    others = len(rows) - len(real)
-    return {"kept but not counted (decoys, superseded, surplus)": others} if others else {}

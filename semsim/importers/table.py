@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -16,13 +17,15 @@ import pandas as pd
 from semsim.analysis.evidence import GIVEN, IMAGE_KEY, LEAKS, NONE_ANSWER, SCORE_COLUMNS
 from semsim.analysis.result import check_metric_name
 from semsim.base.alike import alike
+from semsim.base.columns import ORIGINAL_ANSWER, RATED, VOTE_COLUMNS
 from semsim.base.table_files import TextTable, in_text, read_texts, same_words, truth
 from semsim.errors import DataError, SettingsError
 from semsim.importers.class_names import CLASS_LIST, read_class_names
 from semsim.importers.findings import Findings, Unread
-from semsim.importers.human_tables import NAMED_TYPES, RATED_TYPES, VOTE_TYPES, votes_found
+from semsim.importers.human_tables import votes_found
 from semsim.importers.vote_rows import (
-    Row,
+    DIFFERENT,
+    SAME,
     Sieve,
     counted_votes,
     lacks_model,
@@ -39,6 +42,8 @@ _SCORE = re.compile(
     r"(?P<column>[^:/]+)(/(?P<divisor>[0-9.]*[1-9][0-9.]*))?(:(?P<way>higher|lower))?"
 )
 _CONSTANT = ("study", "votes_per_item", "headline")  # the same in every row of an export
+# Columns of a vote that settings name.
+_SAID = ("model", "image_id", "class_name", "annotator", "answer", "recognised")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,16 +96,12 @@ class Table:
             facts=facts,
             scores=scores,
         )
-        empty = (
-            (f"{counted(blank, 'empty cell is no vote', 'empty cells are no votes')}.",)
-            if blank
-            else ()
-        )
+        empty = counted(blank, "empty cell is no vote", "empty cells are no votes")
         return replace(
             found,
             counts={**found.counts, **self._flagged(table)},
             unread=(*table.unread, *found.unread, *unclear, *unscored),
-            notes=(*table.remarks, *found.notes, *empty),
+            notes=(*table.remarks, *found.notes, *((f"{empty}.",) if blank else ())),
         )
 
     def _flagged(self, table: TextTable) -> dict[str, int]:
@@ -108,20 +109,15 @@ class Table:
         return {name: sum(map(bool, table.columns(name)[name].map(truth))) for name in names}
 
     def _long(self, table: TextTable) -> pd.DataFrame:
-        columns = {
-            "model": self.model,
-            "image_id": self.image_id,
-            "class_name": self.class_name,
-            "annotator": self.annotator,
-            "answer": self.answer,
-            "recognised": self.recognised,
-        }
         table.columns(self.annotator)
         if self.answer not in table.cells and self.recognised not in table.cells:
             table.columns(self.answer, self.recognised)
-        every = (*VOTE_TYPES, *RATED_TYPES, *NAMED_TYPES)
-        others = [name for name in every if name not in (*columns, *_CONSTANT)]
-        wanted = {**columns, **{name: name for name in others}}
+        every = dict.fromkeys((*_SAID, *VOTE_COLUMNS, *RATED, ORIGINAL_ANSWER))
+        wanted = {
+            name: getattr(self, name) if name in _SAID else name
+            for name in every
+            if name not in _CONSTANT
+        }
         found = {name: column for name, column in wanted.items() if column in table.cells}
         rows = table.cells[list(found.values())].set_axis(list(found), axis=1)
         rows = rows.assign(where=f"{table.path.name} " + rows.index.to_series())
@@ -153,13 +149,9 @@ class Table:
             said = rows["answer"].fillna("").map(alike)
             rows["answer"] = rows["answer"].mask(said == alike(self.none), NONE_ANSWER)
         sieve = _parsed(Sieve(rows=rows))
-        if "class_name" in rows:
-            sieve = with_names(sieve, "class_name", classes, ())
-        for column in NAMED_TYPES:
-            if column in rows:
-                sieve = with_names(sieve, column, classes, ())
-        if "answer" in rows:
-            sieve = with_names(sieve, "answer", classes, (NONE_ANSWER, "same", "different"))
+        for column in (one for one in ("class_name", ORIGINAL_ANSWER, "answer") if one in rows):
+            keep = (NONE_ANSWER, SAME, DIFFERENT) if column == "answer" else ()
+            sieve = with_names(sieve, column, classes, keep)
         return counted_votes(sieve)
 
     def _keyed(self, table: TextTable) -> pd.DataFrame:
@@ -192,16 +184,11 @@ def score_columns(text: str) -> tuple[dict[str, tuple[str, float]], dict[str, st
         columns[metric] = (found["column"], float(found["divisor"] or 1))
         if found["way"] and not is_known(metric):
             leaks[metric] = found["way"]
-        else:
-            _check_way(metric, found["way"])
+            continue
+        known = "higher" if find_metric(metric).spec.higher_means_more_leakage else "lower"
+        if found["way"] not in (None, known):
+            raise SettingsError(f"scores: {metric} is known: its {known} values leak more.")
     return columns, leaks
-
-
-def _check_way(metric: str, way: str | None) -> None:
-    """Raise for a metric that is not known, and for one that leaks the other way."""
-    known = "higher" if find_metric(metric).spec.higher_means_more_leakage else "lower"
-    if way and way != known:
-        raise SettingsError(f"scores: {metric} is known: its {known} values leak more.")
 
 
 def _names(text: str) -> list[str]:
@@ -241,40 +228,29 @@ def _whole_number(cell: str | None) -> int | None:
 
 def _parsed(sieve: Sieve) -> Sieve:
     """Times, durations and truth values of an export; rows with one that is none are left out."""
+    number = partial(pd.to_numeric, errors="coerce")
+    time = partial(pd.to_datetime, utc=True, format="ISO8601", errors="coerce")
+
+    def whole(cells: pd.Series) -> pd.Series:
+        return number(cells).where(lambda values: values % 1 == 0)
+
     parsers = {
-        "rt_ms": _numbers,
-        "protocol": _whole_numbers,
-        "stratum": _whole_numbers,
-        "rating_levels": _whole_numbers,
-        "rating_threshold": _numbers,
-        "client_ts": _times,
-        "server_ts": _times,
+        "rt_ms": number,
+        **dict.fromkeys(("protocol", "stratum", "rating_levels"), whole),
+        "rating_threshold": number,
+        **dict.fromkeys(("client_ts", "server_ts"), time),
         "simulated": lambda cells: cells.map(truth),
     }
     for column, parse in parsers.items():
         if column in sieve.rows:
             cells = sieve.rows[column]
             values = parse(cells.astype("str"))
-            known = sieve.without(cells.notna() & values.isna(), _cannot_be_read(column))
+            known = sieve.without(
+                cells.notna() & values.isna(),
+                lambda row, column=column: f"{column} cannot be read: {row[column]}",
+            )
             sieve = known.replacing(column, values[known.rows.index])
     return sieve
-
-
-def _cannot_be_read(column: str) -> Callable[[Row], str]:
-    return lambda row: f"{column} cannot be read: {row[column]}"
-
-
-def _numbers(cells: pd.Series) -> pd.Series:
-    return pd.to_numeric(cells, errors="coerce")
-
-
-def _whole_numbers(cells: pd.Series) -> pd.Series:
-    values = _numbers(cells)
-    return values.where(values % 1 == 0)
-
-
-def _times(cells: pd.Series) -> pd.Series:
-    return pd.to_datetime(cells, utc=True, format="ISO8601", errors="coerce")
 
 
 def facts_of(

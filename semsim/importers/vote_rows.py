@@ -10,10 +10,10 @@ from semsim.analysis.evidence import (
     IMAGE_KEY,
     MODEL_KEY,
     NONE_ANSWER,
-    ORIGINAL_ANSWER,
     again_note,
 )
 from semsim.base.alike import firsts, partners
+from semsim.base.columns import ORIGINAL_ANSWER
 from semsim.base.table_files import in_text, same_words, truth
 from semsim.datasets.folder import class_names
 from semsim.errors import DataError
@@ -86,9 +86,9 @@ def with_names(sieve: Sieve, column: str, classes: Sequence[str], keep: Sequence
     return known.replacing(column, names[known.rows.index].astype(object))
 
 
-def with_text(rows: pd.DataFrame) -> pd.DataFrame:
-    """`rows` whose classes, answers and `recognised` are text as `in_text` has it, or None."""
-    said = {name: [in_text(cell) for cell in rows[name]] for name in _SAID if name in rows}
+def with_text(rows: pd.DataFrame, form: Callable[[Any], str | None] = in_text) -> pd.DataFrame:
+    """`rows` whose classes, answers and `recognised` are text as `form` has it, or None."""
+    said = {name: [form(cell) for cell in rows[name]] for name in _SAID if name in rows}
     return rows.assign(
         **{name: pd.Series(cells, rows.index, object) for name, cells in said.items()}
     )
@@ -119,9 +119,7 @@ def _in_one_form(rows: pd.DataFrame) -> pd.DataFrame:
     class_names(rows["class_name"][is_counted(rows)].dropna().unique())
     said = [rows[name].dropna().astype(str).unique() for name in _SAID if name in rows]
     words = firsts([NONE_ANSWER, SAME, DIFFERENT, *(word for column in said for word in column)])
-    told = {name: [words.get(cell) for cell in rows[name]] for name in _SAID if name in rows}
-    same = {name: pd.Series(cells, rows.index, object) for name, cells in told.items()}
-    return same_words(rows.assign(**same), (*MODEL_KEY, "annotator"))
+    return same_words(with_text(rows, words.get), (*MODEL_KEY, "annotator"))
 
 
 def _once(sieve: Sieve) -> Sieve:
@@ -162,8 +160,7 @@ def is_counted(rows: pd.DataFrame) -> pd.Series:
 
 def lacks_model(rows: pd.DataFrame) -> pd.Series:
     """Return which rows may lack model and attack, as they may show no reconstruction."""
-    told = rows["kind"] if "kind" in rows else pd.Series(None, index=rows.index, dtype=object)
-    return told.isin(_OF_NO_MODEL)
+    return rows.get("kind", pd.Series(None, rows.index, dtype=object)).isin(_OF_NO_MODEL)
 
 
 def _one_class(sieve: Sieve) -> Sieve:
@@ -180,9 +177,12 @@ def _one_class(sieve: Sieve) -> Sieve:
 
 
 def _with_recognised(sieve: Sieve) -> Sieve:
+    """Whether the image was recognised, where the row or its answer says so."""
     rows = sieve.rows
     verdict = rows["recognised"].map(truth).astype("boolean")
-    answered = rows["recognised"].isna() & _decides(rows)
+    alone = rows["answer"].isin([SAME, DIFFERENT, NONE_ANSWER])  # without the true class
+    decided = rows["answer"].notna() & (alone | rows["class_name"].notna())
+    answered = rows["recognised"].isna() & decided
     right = (rows["answer"] == SAME) | (rows["answer"] == rows["class_name"])
     verdict[answered] = right[answered]
     known = sieve.without(verdict.isna(), _why_unknown)
@@ -193,9 +193,3 @@ def _why_unknown(row: Row) -> str:
     if row["recognised"] is None:
         return "does not say if it was recognised: no answer, or no true class to compare it with"
     return f"recognised is {row['recognised']!r}, neither true nor false"
-
-
-def _decides(rows: pd.DataFrame) -> pd.Series:
-    """Where an answer says by itself, or with the true class, if the image was recognised."""
-    alone = rows["answer"].isin([SAME, DIFFERENT, NONE_ANSWER])
-    return rows["answer"].notna() & (alone | rows["class_name"].notna())

@@ -66,25 +66,30 @@ class GivenSemSim:
         return semsim_judge(self._network)  # type: ignore[attr-defined]
 
 
-class _Given:
+class _Lent:
+    """A metric that is not the registry's, for one call: no key tells its code of today."""
+
+    def __init__(
+        self,
+        spec: MetricSpec,
+        prepare: Callable[[Resources], Judge],
+        files: Callable[[Resources], tuple[Path, ...]] = lambda _: (),
+    ) -> None:
+        self.spec = spec
+        self.prepare: Any = prepare
+        self.files: Any = files
+
+
+def _of_function(of: Function, name: str, higher_leaks: bool) -> _Lent:
     """A function of originals and reconstructions, (N, 3, H, W), to (N,) as a metric."""
 
-    def __init__(self, of: Function, name: str, higher_leaks: bool) -> None:
-        self.of = of
-        self.spec = MetricSpec(
-            name=name, title=name, higher_means_more_leakage=higher_leaks, per_image=True
-        )
-
-    def files(self, resources: Resources) -> tuple[Path, ...]:
-        return ()
-
-    def prepare(self, resources: Resources) -> Judge:
-        return self._judge
-
     @torch.no_grad()
-    def _judge(self, pairs: Pairs) -> Scores:
-        found = self.of(pairs.originals, pairs.reconstructions)
+    def judge(pairs: Pairs) -> Scores:
+        found = of(pairs.originals, pairs.reconstructions)
         return Scores(values=np.asarray(found.cpu() if isinstance(found, Tensor) else found))
+
+    spec = MetricSpec(name=name, title=name, higher_means_more_leakage=higher_leaks, per_image=True)
+    return _Lent(spec, lambda _: judge)
 
 
 def _pair_by_pair(metric: Any, name: str) -> Function:
@@ -103,30 +108,6 @@ def _pair_by_pair(metric: Any, name: str) -> Function:
         return found
 
     return values
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Own:
-    """A metric that is not the registry's, for one call: no key tells its code of today.
-
-    number: its place among the metrics of the call.
-    """
-
-    number: int
-    metric: InitVar[Metric]
-
-    def __post_init__(self, metric: Metric) -> None:
-        object.__setattr__(self, "_metric", metric)
-
-    @property
-    def spec(self) -> MetricSpec:
-        return self._metric.spec  # type: ignore[attr-defined,no-any-return]
-
-    def files(self, resources: Resources) -> tuple[Path, ...]:
-        return self._metric.files(resources)  # type: ignore[attr-defined,no-any-return]
-
-    def prepare(self, resources: Resources) -> Judge:
-        return self._metric.prepare(resources)  # type: ignore[attr-defined,no-any-return]
 
 
 def score(
@@ -197,7 +178,7 @@ def _metric(named: Named) -> Metric:
     name = getattr(named, "name", type(named).__name__ if of_torchmetrics else None)
     higher = getattr(named, "higher_is_better" if of_torchmetrics else "higher_leaks", None)
     if made and callable(named) and isinstance(name, str) and isinstance(higher, bool):
-        return _Given(_pair_by_pair(named, name) if of_torchmetrics else named, name, higher)
+        return _of_function(_pair_by_pair(named, name) if of_torchmetrics else named, name, higher)
     raise DataError(
         "A metric must be a name, a SemSim, a metric of torchmetrics with higher_is_better, or a "
         "function of originals and reconstructions to (N,) with the attributes name, a text, and "
@@ -257,17 +238,14 @@ def _of_sets(
 def _by_folder(metrics: Sequence[Metric], kept: Path, passing: Path) -> dict[Path, list[Metric]]:
     """Metrics by where their scores go: those that could be another's tomorrow into `passing`."""
     groups: dict[Path, list[Metric]] = {kept: []}
-    for number, metric in enumerate(metrics):
-        if isinstance(metric, GivenSemSim) or _is_the_registrys(metric):
+    for metric in metrics:
+        name = metric.spec.name
+        if isinstance(metric, GivenSemSim) or (is_known(name) and metric_called(name) == metric):
             groups[kept].append(metric)
         else:
-            groups.setdefault(passing, []).append(_Own(number=number, metric=metric))
+            lent = _Lent(metric.spec, metric.prepare, metric.files)
+            groups.setdefault(passing, []).append(lent)
     return groups
-
-
-def _is_the_registrys(metric: Metric) -> bool:
-    name = metric.spec.name
-    return is_known(name) and bool(metric_called(name) == metric)
 
 
 def _part_of(report: Report, before: int, total: int) -> Report:

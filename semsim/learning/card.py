@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from semsim.analysis.evidence import TARGET
+from semsim.base.columns import TARGET_COLUMNS
 from semsim.base.markdown import all_in_markdown, in_markdown
 from semsim.base.places import files_of
 from semsim.base.records import read_record, write_record
@@ -60,7 +60,7 @@ def card_paths(checkpoint: Path) -> tuple[Path, Path]:
 def data_facts(labels: pd.DataFrame, votes: pd.DataFrame | None) -> dict[str, Any]:
     """What the labels and votes are of: names and counts, no people and no paths.
 
-    targets: how good each model was at its own task, in words, where labels have `TARGET`.
+    targets: how good each model was at its own task, in words, where labels have `TARGET_COLUMNS`.
     """
     names = {key: sorted(set(labels[key].astype(str))) for key in ("dataset", "attack", "model")}
     return {
@@ -68,7 +68,7 @@ def data_facts(labels: pd.DataFrame, votes: pd.DataFrame | None) -> dict[str, An
         "targets": {
             str(row["model"]): target_text(row)
             for _, row in labels.drop_duplicates("model").iterrows()
-            if TARGET[0] in row and pd.notna(row[TARGET[0]])
+            if TARGET_COLUMNS[0] in row and pd.notna(row[TARGET_COLUMNS[0]])
         },
         "n_reconstructions": len(labels),
         "n_votes": None if votes is None else len(votes),

@@ -13,16 +13,17 @@ from semsim.analysis.auc_differences import auc_differences
 from semsim.analysis.evidence import (
     GIVEN,
     IMAGE_KEY,
-    ORIGINAL_ANSWER,
     SCORE_COLUMNS,
     Evidence,
     gather,
 )
-from semsim.analysis.human import AS_NAMED, human_score
+from semsim.analysis.human import human_score
 from semsim.analysis.layout import layout_of
 from semsim.analysis.result import Analysis, AnalysisSettings
 from semsim.analysis.roc import auc_table
 from semsim.analysis.run import analyse
+from semsim.base.columns import AS_NAMED, ORIGINAL_ANSWER
+from semsim.base.table_files import check_columns
 from semsim.errors import DataError
 from semsim.learning.controls import ABSENT, NO_AUC, block_of, controls_of, difference_rows
 from semsim.learning.shuffles import SHUFFLED, distribution, shuffled_row
@@ -185,9 +186,7 @@ def evidence_of(
     if votes is None or votes.empty:
         labels, votes = _with_verdict(labels), pd.DataFrame(columns=_VOTE_COLUMNS)
     else:
-        missing = [name for name in IMAGE_KEY if name not in votes.columns]
-        if missing:
-            raise DataError(f"The votes lack the columns {', '.join(missing)}.")
+        check_columns(votes, IMAGE_KEY, "The table of votes", DataError)
         wanted = pd.MultiIndex.from_frame(labels[IMAGE_KEY].astype(str))
         given = pd.MultiIndex.from_frame(votes[IMAGE_KEY].astype(str))
         votes = votes[given.isin(wanted)]

@@ -8,6 +8,7 @@ import pandas as pd
 import scipy
 
 from semsim.analysis.layout import named_in
+from semsim.base.table_files import check_columns
 from semsim.errors import DataError, SettingsError
 from semsim.learning.triplets import Inventory, take_stock
 from semsim.weights import content_key
@@ -111,9 +112,7 @@ def divide(labels: pd.DataFrame, hold_out: HoldOut) -> Split:
     Raises `DataError` where a column is missing, nothing is called `hold_out.value`, or a side is
     empty.
     """
-    missing = [name for name in _NEEDED if name not in labels.columns]
-    if missing:
-        raise DataError(f"The labels lack the columns {', '.join(missing)}.")
+    check_columns(labels, _NEEDED, "The table of labels", DataError)
     left_out = _left_out(labels, hold_out)
     originals = originals_of(labels)
     tested = np.isin(originals, _test_originals(originals, left_out, hold_out))

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import pandas as pd
 
 from semsim.analysis.result import Analysis
+from semsim.base.words import first_of
 from semsim.metrics import MetricSpec
 from semsim.metrics.provenance import checkpoint_of, is_control
 from semsim.reporting.gallery import voters
 from semsim.reporting.notation import interval, number, reason
-from semsim.words import counted
+from semsim.words import counted, listed
 
 DECIDED = 0.05  # p after Holm below which a lead counts as decided
 _NAMED = 3  # metrics named one by one; of more the rest is counted
@@ -187,6 +188,4 @@ def _listed(titles: Sequence[str] | pd.Series) -> list[Said]:
 
 def _some(titles: pd.Series) -> str:
     names = list(titles)
-    if len(names) > _NAMED + 1:
-        names = [*names[:_NAMED], f"{len(names) - _NAMED} more"]
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return first_of(names, _NAMED) if len(names) > _NAMED + 1 else listed(names)

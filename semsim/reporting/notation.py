@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from semsim.analysis.evidence import TARGET
+from semsim.base.columns import TARGET_COLUMNS
 from semsim.words import target_words
 
 NONE = "–"
@@ -62,8 +62,8 @@ def with_interval_or_why(value: float, low: float, high: float, why: object) -> 
 
 
 def target_text(row: pd.Series) -> str:
-    """How good an attacked model was, in words, of a row that has `TARGET` or lacks it."""
-    found = (row.get(name) for name in TARGET)
+    """How good an attacked model was, in words, of a row that has `TARGET_COLUMNS` or lacks it."""
+    found = (row.get(name) for name in TARGET_COLUMNS)
     return target_words(*(None if one is None or pd.isna(one) else one for one in found))
 
 

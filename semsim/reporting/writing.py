@@ -2,15 +2,13 @@
 
 import base64
 from pathlib import Path
-from typing import Any
 
 import jinja2
 import pandas as pd
-from pandas.api.types import is_numeric_dtype
 
 from semsim.base.markdown import in_markdown
 from semsim.base.places import files_of
-from semsim.base.spreadsheet import escaped
+from semsim.base.spreadsheet import escaped, of_table
 from semsim.reporting.tables import Table
 
 
@@ -45,8 +43,8 @@ def png_address(content: bytes) -> str:
 
 def csv(frame: pd.DataFrame) -> str:
     """Every digit of the numbers; text that a spreadsheet would run has an apostrophe in front."""
-    safe = frame.apply(lambda column: column if is_numeric_dtype(column) else column.map(_safe))
-    return safe.rename(columns=_safe).to_csv(index=False, lineterminator="\n")
+    safe = of_table(frame, escaped).rename(columns=escaped)
+    return safe.to_csv(index=False, lineterminator="\n")
 
 
 def latex(table: Table) -> str:
@@ -99,10 +97,6 @@ def markdown(table: Table) -> str:
 def html(table: Table) -> str:
     """A table that scrolls sideways where the screen is narrow; classes begin with `semsim-`."""
     return TEMPLATES.get_template("table.html.jinja").render(table=table)
-
-
-def _safe(value: Any) -> Any:
-    return escaped(value) if isinstance(value, str) else value
 
 
 def _latex(text: str) -> str:

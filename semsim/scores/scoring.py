@@ -27,7 +27,7 @@ import pandas as pd
 
 from semsim.analysis.evidence import LEAKS, SCORE_COLUMNS
 from semsim.base.records import guarded
-from semsim.base.table_files import read_frame
+from semsim.base.table_files import check_columns, read_frame
 from semsim.base.whole import whole
 from semsim.device import cores, keep_freed_memory
 from semsim.errors import DataError, PictureError, WeightsError
@@ -126,9 +126,7 @@ def pair_sets_of_labels(labels: pd.DataFrame) -> list[PairSet]:
 
     The column `attacked` may be absent; `DataError` where another is.
     """
-    absent = sorted(set(_LABEL_COLUMNS) - set(labels.columns))
-    if absent:
-        raise DataError(f"The table of labels lacks the columns {', '.join(absent)}.")
+    check_columns(labels, _LABEL_COLUMNS, "The table of labels", DataError)
     groups = labels.groupby(["dataset", "attack", "model"], sort=True, dropna=False)
     return [
         PairSet(dataset=str(dataset), attack=str(attack), model=str(model), pairs=_ordered(rows))
@@ -163,35 +161,35 @@ def score_sets(
         todo = _unknown(metrics, sets, hashes, resources, folder)
         titles = metrics[0].spec.title if len(metrics) == 1 else f"{len(metrics)} metrics"
         done += len(sets) * len(metrics) - sum(len(of_set) for _, of_set in todo)
-        judges = {metric: _judge(metric, resources) for metric in metrics}
+        # Loaded when the first set asks for it.
+        judges = {metric: cache(partial(metric.prepare, resources)) for metric in metrics}
         heavy = _has_weights(metrics[0], resources)
         # Those of most sets are those of the set before.
         originals = lru_cache(maxsize=_PARTS_KEPT if heavy else 1)(read_images)
-        work = partial(_judge_set, judges=judges, resources=resources, originals=originals)
-        work = partial(work, tell=tell if heavy else None)
-        n = 1 if heavy else cores()
-        with closing(_each(work, todo, n)) as finished:
+        told = tell if heavy else None
+        work = partial(
+            _judge_set, judges=judges, resources=resources, originals=originals, tell=told
+        )
+        with closing(_each(work, todo, 1 if heavy else cores())) as finished:
             for model, n in finished:
                 done += n
                 tell(f"{titles}: {model}")
         tell(titles)
-    return _read_scores(sets, names, resources, folder, hashes)
+    return read_scores(sets, names, resources, folder, hashes)
 
 
 def read_scores(
-    sets: Sequence[PairSet], names: Sequence[str | Metric], resources: Resources, folder: Path
-) -> ScoreBook:
-    """What `folder` knows of `sets` under the metrics `names`; computes nothing."""
-    return _read_scores(sets, names, resources, folder, _hashes(sets))
-
-
-def _read_scores(
     sets: Sequence[PairSet],
     names: Sequence[str | Metric],
     resources: Resources,
     folder: Path,
-    hashes: Hashes,
+    hashes: Hashes | None = None,
 ) -> ScoreBook:
+    """What `folder` knows of `sets` under the metrics `names`; computes nothing.
+
+    hashes: of the sets, where they have been computed already.
+    """
+    hashes = hashes or _hashes(sets)
     tables: list[tuple[pd.DataFrame, PairSet, str]] = []
     facts, missing = [], []
     unavailable: dict[str, str] = {}
@@ -210,7 +208,9 @@ def _read_scores(
             elif "refused" in found.attrs:
                 refused[one.title, name] = str(found.attrs["refused"])
             else:
-                facts.append(_facts(found, one, name))
+                n, error, notes = (found.attrs[key] for key in ("n", "standard_error", "notes"))
+                key = (one.dataset, one.attack, one.model, name)
+                facts.append((*key, n, error, "; ".join(notes)))
                 tables.append((found, one, name))
     return ScoreBook(
         scores=_scores(tables),
@@ -431,11 +431,6 @@ def provenance(metric: Metric, resources: Resources) -> dict[str, Any]:
     }
 
 
-def _judge(metric: Metric, resources: Resources) -> Callable[[], Judge]:
-    """The metric's judge, loaded when the first set asks for it."""
-    return cache(lambda: metric.prepare(resources))
-
-
 def _read(path: Path) -> pd.DataFrame | None:
     arrow()
     try:
@@ -466,18 +461,6 @@ def _scores(tables: Sequence[tuple[pd.DataFrame, PairSet, str]]) -> pd.DataFrame
 def weights_words(made_by: Mapping[str, str]) -> str | None:
     """The cell of the column `WEIGHTS` for these files, SHA-256 by name; None for no file."""
     return " ".join(f"{file}:{sha}" for file, sha in made_by.items()) or None
-
-
-def _facts(found: pd.DataFrame, one: PairSet, metric: str) -> dict[str, Any]:
-    return {
-        "dataset": one.dataset,
-        "attack": one.attack,
-        "model": one.model,
-        "metric": metric,
-        "n": found.attrs["n"],
-        "standard_error": found.attrs["standard_error"],
-        "notes": "; ".join(found.attrs["notes"]),
-    }
 
 
 def _ordered(pairs: pd.DataFrame) -> pd.DataFrame:

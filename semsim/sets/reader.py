@@ -10,6 +10,7 @@ import pandas as pd
 
 from semsim.base.places import resolved
 from semsim.base.records import RECONSTRUCTION_SET, guarded, read_record
+from semsim.base.table_files import check_columns
 from semsim.errors import DataError
 from semsim.kept.extras import arrow
 from semsim.sets.format import ATTACKED, COLUMNS, MANIFEST, PICTURES, RUN
@@ -64,11 +65,7 @@ def read_set(folder: Path) -> ReconstructionSet:
     arrow()
     with guarded(folder / MANIFEST, DataError):
         manifest = pd.read_parquet(folder / MANIFEST)
-    missing = set(COLUMNS) - set(manifest.columns)
-    if missing:
-        raise DataError(
-            f"{folder}/manifest.parquet lacks the columns {', '.join(sorted(missing))}."
-        )
+    check_columns(manifest, COLUMNS, f"{folder}/{MANIFEST}", DataError)
     _check_paths(folder, manifest)
     return ReconstructionSet(folder, run, manifest)
 

@@ -10,7 +10,8 @@ from annotation.errors import StudyError
 from annotation.formats.plain import read_table, write_csv, write_jsonl, write_parquet
 from annotation.spec import StudySpec, Task
 from annotation.study.create import create_study
-from annotation.study.exports import VOTE_COLUMNS, read_study
+from annotation.study.exports import read_study
+from semsim.base.columns import VOTE_COLUMNS
 
 WRITERS = {".csv": write_csv, ".jsonl": write_jsonl, ".parquet": write_parquet}
 NASTY = ("=1+1", "'=x", "-7", "NA", 'a "quoted", one', "Größe 猫", "1.0")
@@ -77,13 +78,13 @@ def test_any_table_survives(rows, ending, tmp_path):
         ("a.ods", "", r"should end in .csv, .tsv, .xlsx, .jsonl, .parquet; got '.ods'"),
         ("a.parquet", "text", "cannot be read"),
         ("a.csv", "", "cannot be read"),
-        ("a.csv", "other\n1\n", "lacks the columns n; it has other"),
+        ("a.csv", "other\n1\n", r"lacks the columns n\. It has: other"),
         ("a.csv", "n\nmany\n", "column n should hold int64; got"),
         ("a.csv", "n\n1,2\n", "more cells than its header"),
         ("a.csv", "n,m\n1,2\n1,2,3\n", "cannot be read"),
         ("a.jsonl", '{"n": 1}\n{"n": \n', "cannot be read"),
         ("a.jsonl", '{"n": 1}\n[2]\n', "line 2 is not an object"),
-        ("a.jsonl", "{}", "lacks the columns n; it has none"),
+        ("a.jsonl", "{}", r"lacks the columns n\. It has: none"),
     ],
 )
 def test_what_cannot_be_read_is_explained(tmp_path, name, content, message):

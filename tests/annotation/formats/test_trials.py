@@ -13,8 +13,9 @@ from annotation.formats import What, export
 from annotation.formats.plain import read_table
 from annotation.spec import StudySpec, Task
 from annotation.study.create import create_study
-from annotation.study.exports import VOTE_COLUMNS, read_study
+from annotation.study.exports import read_study
 from annotation.study.labelling import join, next_items, vote
+from semsim.base.columns import VOTE_COLUMNS
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TRIALS = {"catch", "gold", "repeat"}

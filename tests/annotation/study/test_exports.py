@@ -16,10 +16,10 @@ from annotation.errors import NotFoundError, StudyError
 from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.study.create import create_study
-from annotation.study.exports import VOTE_COLUMNS, export_labels, export_votes, read_study
+from annotation.study.exports import export_labels, export_votes, read_study
 from annotation.study.labelling import join, next_items, undo, vote
 from annotation.study.sets import read_set
-from annotation.votes.aggregate import LABEL_COLUMNS, TARGET_COLUMNS
+from semsim.base.columns import LABEL_COLUMNS, TARGET_COLUMNS, VOTE_COLUMNS
 from semsim.reporting.notation import target_text
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.votes.aggregate import ITEM_COLUMNS, LABEL_COLUMNS, labels, majority
+from annotation.votes.aggregate import labels, majority
+from semsim.base.columns import ITEM_COLUMNS, LABEL_COLUMNS
 
 
 def by_hand(answers: list[bool], k: int) -> object:

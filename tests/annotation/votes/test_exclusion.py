@@ -8,6 +8,7 @@ from made_ballots import table, vote
 
 from annotation.votes import aggregate
 from annotation.votes.exclusion import ModelRate, effect_of_excluding
+from semsim.base.columns import ITEM_COLUMNS
 
 K = 3
 
@@ -33,10 +34,7 @@ def votes_of(answers):
 def labels_of(models, votes):
     """`models` by item."""
     items = pd.DataFrame(
-        [
-            {**dict.fromkeys(aggregate.ITEM_COLUMNS, "x"), "item": i, "model": m}
-            for i, m in models.items()
-        ]
+        [{**dict.fromkeys(ITEM_COLUMNS, "x"), "item": i, "model": m} for i, m in models.items()]
     )
     return aggregate.labels(items, votes, votes_per_item=K, simulated=False)
 
@@ -54,7 +52,7 @@ def test_ratings_are_ranked_by_their_mean_and_not_by_what_reaches_the_threshold(
         for item, given in marks.items()
         for who, mark in zip(("Anna", "Ben", "Cleo"), given, strict=True)
     ).assign(rating_levels=5, rating_threshold=3.0)
-    items = votes.drop_duplicates("item").reindex(columns=list(aggregate.ITEM_COLUMNS))
+    items = votes.drop_duplicates("item").reindex(columns=list(ITEM_COLUMNS))
     labels = aggregate.labels(items, votes, votes_per_item=K, simulated=False)
     found = effect_of_excluding("Anna", votes, labels)
     assert [(one.before, one.after) for one in found.models] == [(1.0, 1.0), (1.0, 1.0)]

@@ -125,7 +125,7 @@ def test_what_cannot_be_a_table_is_refused_with_what_to_do(tmp_path):
             data_of(path, target=target)
 
     five = [1, 2, 3, 4, 5]
-    refused("", "not a readable CSV table")
+    refused("", "not a readable table")
     refused("x,y\n1,2\n", "has 1 rows; 5 or more")
     refused("x,y\n" + "\n".join(f"{i},{i}" for i in five), "no column 'z'.*x, y", target="z")
     refused("x,y\n" + "\n".join(f"{i},3" for i in five), "'y' is 3 everywhere")

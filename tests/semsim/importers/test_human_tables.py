@@ -1,11 +1,9 @@
 import pandas as pd
 import pytest
 
-from annotation.study.exports import VOTE_COLUMNS
-from annotation.votes.aggregate import LABEL_COLUMNS
+from semsim.base.columns import LABEL_COLUMNS, VOTE_COLUMNS
 from semsim.errors import SettingsError
 from semsim.importers.human_tables import (
-    VOTE_TYPES,
     tables_of_labels,
     tables_of_votes,
     vote_table,
@@ -29,7 +27,6 @@ def tables(facts=None, headline="majority", rows=ROWS):
 
 
 def test_votes_have_the_columns_and_types_of_an_export():
-    assert list(VOTE_TYPES.items()) == list(VOTE_COLUMNS.items())
     votes = tables().votes
     assert {name: str(kind) for name, kind in votes.dtypes.items()} == dict(VOTE_COLUMNS)
     assert votes["client_ts"].isna().all()

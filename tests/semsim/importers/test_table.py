@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.formats.plain import write_csv
-from annotation.study.exports import VOTE_COLUMNS
 from semsim.analysis.evidence import SCORE_COLUMNS
+from semsim.base.columns import VOTE_COLUMNS
 from semsim.errors import DataError, SettingsError, UnknownNameError
 from semsim.importers import plan_import
 from semsim.importers.table import Table, facts_of, scores_of

@@ -140,7 +140,7 @@ def test_votes_on_other_images_change_nothing(made, judged):
 
 def test_votes_without_their_keys_are_refused(made):
     labels, votes, checkpoint, judging = made
-    with pytest.raises(DataError, match="votes lack the columns image_id"):
+    with pytest.raises(DataError, match="votes lacks the columns image_id"):
         evaluate(checkpoint, labels, votes.drop(columns="image_id"), judging, sample="held-out")
 
 

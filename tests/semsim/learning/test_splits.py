@@ -257,7 +257,7 @@ def test_a_seed_that_draws_nothing_is_refused():
 def test_what_is_not_there_is_told_with_what_is():
     with pytest.raises(DataError, match="Known: conv, resnet"):
         divide(grid(), parse_hold_out("architecture=vgg"))
-    with pytest.raises(DataError, match="lack the columns model"):
+    with pytest.raises(DataError, match="lacks the columns model"):
         divide(grid().drop(columns="model"), HoldOut())
     with pytest.raises(DataError, match="nothing to judge by"):
         divide(grid(1), HoldOut())

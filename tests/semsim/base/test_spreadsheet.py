@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.formats.spreadsheet import escape, restore
+from semsim.base.spreadsheet import escaped, of_table, restored
 
 RISKY = ("=", "+", "-", "@", "＝")
 TEXTS = st.lists(st.text(alphabet="=+-@\t\r\n';\"1.e a", max_size=8) | st.text(max_size=4))
@@ -19,7 +19,7 @@ def column(texts):
 
 
 @pytest.mark.parametrize(
-    ("text", "escaped"),
+    ("text", "made"),
     [
         ("=1+1", "'=1+1"),
         ("+cmd", "'+cmd"),
@@ -41,20 +41,20 @@ def column(texts):
         ("a=b", "a=b"),
     ],
 )
-def test_what_is_escaped(text, escaped):
-    assert escape(column([text]))["text"].tolist() == [escaped]
+def test_what_is_escaped(text, made):
+    assert of_table(column([text]), escaped)["text"].tolist() == [made]
 
 
 @given(TEXTS)
 def test_reading_takes_off_exactly_what_writing_put_on(texts):
     table = column(texts)
-    pd.testing.assert_frame_equal(restore(escape(table)), table)
+    pd.testing.assert_frame_equal(of_table(of_table(table, escaped), restored), table)
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 @given(texts=TEXTS)
 def test_wherever_a_spreadsheet_splits_no_cell_is_a_formula_but_numbers(texts, separator):
-    written = escape(column(["x", *texts]).assign(second="y")[["second", "text"]])
+    written = of_table(column(["x", *texts]).assign(second="y")[["second", "text"]], escaped)
     lines = written.to_csv(index=False, lineterminator="\r\n")
     for row in csv.reader(io.StringIO(lines, newline=""), delimiter=separator):
         for cell in row:
@@ -64,6 +64,6 @@ def test_wherever_a_spreadsheet_splits_no_cell_is_a_formula_but_numbers(texts, s
 
 def test_numbers_and_what_is_missing_are_not_touched():
     table = pd.DataFrame({"n": [-1.5, 2.0], "text": pd.Series([None, "=x"], dtype="str")})
-    got = escape(table)
+    got = of_table(table, escaped)
     assert got["n"].tolist() == [-1.5, 2.0]
     assert got["text"].isna().tolist() == [True, False]
