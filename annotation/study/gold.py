@@ -19,9 +19,8 @@ def read_gold(source: Path | StringIO) -> tuple[list[Gold], tuple[str, ...]]:
     `annotation.design.quality` to say. Raises `StudyError`.
     """
     name = source.name if isinstance(source, Path) else "Answers of gold items"
-    table = whole_texts(
-        source if isinstance(source, Path) else source.getvalue(), StudyError, name=name
-    )
+    content = source if isinstance(source, Path) else source.getvalue()
+    table = whole_texts(content, StudyError, name=name)
     rows = table.columns(*COLUMNS).fillna("")
     gold = [
         Gold(model=model, image_id=image_id, answer=answer, where=f"{name}, {place}: ")

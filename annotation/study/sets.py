@@ -169,17 +169,14 @@ def _promise(folder: Path, target: Mapping[str, Any]) -> tuple[float | None, flo
     """What the target's training gives away of any one image, ε at δ, where the set says so."""
     told = target.get("epsilon"), target.get("delta")
     for name, value, most in zip(("epsilon", "delta"), told, (math.inf, 1), strict=True):
-        if value is not None and not (_is_number(value) and 0 <= value < most):
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is not None and not (number and 0 <= value < most):
             below = "finite" if most == math.inf else f"below {most}"
             raise StudyError(
                 f"{folder}/run.json: target.{name} should be a number of 0 or more and {below}; "
                 f"got {_told(value)}."
             )
     return told
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _is_name(value: Any) -> bool:
@@ -230,17 +227,11 @@ def _read_jury(folder: Path) -> Jury:
     if not path.exists():
         return {}
     table = _read_table(path, JURY_COLUMNS)
-    wrong = ~pd.to_numeric(table["threshold"], errors="coerce").between(0, 1)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise StudyError(
-            f"{path}, row {row + 1}: a threshold is a certainty from 0 to 1; got "
-            f"{table['threshold'].tolist()[row]!r}."
-        )
-    columns = (table[name] for name in ("subject", "image_id", "juror", "threshold", "class_name"))
+    limits = _numbers(table, path, "threshold", 0, 1, "a threshold is a certainty from 0 to 1")
+    columns = (table[name] for name in ("subject", "image_id", "juror", "class_name"))
     logs: dict[tuple[str, str, str], dict[str, float]] = {}
     thresholds: dict[tuple[str, str, str], float] = {}
-    for *whose, threshold, name, log in zip(*columns, _logs(table, path), strict=True):
+    for *whose, name, log, threshold in zip(*columns, _logs(table, path), limits, strict=True):
         subject, image_id, juror = map(str, whose)
         logs.setdefault((subject, image_id, juror), {})[str(name)] = float(log)
         thresholds.setdefault((subject, image_id, juror), float(threshold))
@@ -253,14 +244,20 @@ def _read_jury(folder: Path) -> Jury:
 
 
 def _logs(table: pd.DataFrame, path: Path) -> np.ndarray:
-    """Return the log-probabilities, (rows,) float64; `StudyError` names a row that holds none."""
-    given = pd.to_numeric(table["log_probability"], errors="coerce").astype(float)
-    wrong = ~given.between(-np.inf, _ROUNDING)
+    rule = "a log-probability is a number at most 0"
+    return _numbers(table, path, "log_probability", -np.inf, _ROUNDING, rule)
+
+
+def _numbers(
+    table: pd.DataFrame, path: Path, column: str, least: float, most: float, rule: str
+) -> np.ndarray:
+    """Return a column, (rows,) float64; `StudyError` names a row that breaks the `rule`."""
+    given = pd.to_numeric(table[column], errors="coerce").astype(float)
+    wrong = ~given.between(least, most)
     if wrong.any():
         row = int(wrong.argmax())
         raise StudyError(
-            f"{path}, row {row + 1}: a log-probability is a number at most 0; got "
-            f"{table['log_probability'].astype(object)[row]!r}."
+            f"{path}, row {row + 1}: {rule}; got {table[column].astype(object)[row]!r}."
         )
     return given.to_numpy()
 

@@ -13,6 +13,7 @@ from annotation.ui import StudyContext
 from annotation.web.api import Route
 from annotation.web.frame import votes
 from annotation.web.templates import page
+from semsim.base.words import first_of
 
 THUMBNAILS = 6
 SHOWN = 24  # studies; the frame's list has all
@@ -125,7 +126,7 @@ def _running(runs: dict[str, Any], at: str) -> str:
 def _listed(names: Sequence[str]) -> str:
     if not names:
         return "none trained yet"
-    return f"{counted(len(names), 'SemSim')}: {', '.join(names[:3])}{'…' if len(names) > 3 else ''}"
+    return f"{counted(len(names), 'SemSim')}: {first_of(names, 3, last='…')}"
 
 
 def _card(context: StudyContext, study: Study) -> dict[str, Any]:

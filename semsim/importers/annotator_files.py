@@ -22,7 +22,7 @@ from typing import Any
 import pandas as pd
 
 from semsim.analysis.evidence import NONE_ANSWER
-from semsim.base.folders import Files, files_below
+from semsim.base.folders import files_below
 from semsim.base.table_files import ENDINGS, in_text, read_texts
 from semsim.datasets.folder import MISNAMED, is_utf8
 from semsim.errors import DataError
@@ -54,7 +54,9 @@ class AnnotatorFiles:
         """The votes in the files."""
         names = read_class_names(self.classes)
         read = _Answers(model=self.model, names=names)
-        files, hidden = _files(source)
+        if not source.is_file() and not source.is_dir():
+            raise DataError(f"{source} is neither a file nor a folder.")
+        files, hidden = files_below(source) if source.is_dir() else ([source], 0)
         for done, path in enumerate(files, start=1):
             read.file(path, source if source.is_dir() else source.parent)
             report(Progress(done, len(files), "reading files"))
@@ -70,14 +72,6 @@ class AnnotatorFiles:
             votes_per_item=self.votes_per_item,
         )
         return replace(found, notes=(*found.notes, *hidden_note(hidden)))
-
-
-def _files(source: Path) -> Files:
-    if source.is_file():
-        return Files([source], 0)
-    if not source.is_dir():
-        raise DataError(f"{source} is neither a file nor a folder.")
-    return files_below(source)
 
 
 class _Answers:
@@ -144,7 +138,9 @@ class _Answers:
         image_id, label = id_and_label(path.stem)
         model = path.parent.name or self._model or otherwise
         true = None if label is None else class_name(label, self._names)
-        said = NONE_ANSWER if answer in _NONE else self._class(answer)
+        readable = bool(self._names) or (answer or "").isdecimal()
+        said = named(answer, self._names) if readable else None
+        said = NONE_ANSWER if answer in _NONE else said
         problems = [
             (true is None, f"{image!r} does not say a known class; expected <id>_<label>"),
             (not model, f"{image!r} does not say its model; give it with --model"),
@@ -164,11 +160,6 @@ class _Answers:
                 "answer": str(said),
             }
         )
-
-    def _class(self, answer: str | None) -> str | None:
-        if answer is None or (not self._names and not answer.isdecimal()):
-            return None
-        return named(answer, self._names)
 
 
 def _cells(answers: Any) -> Iterator[str]:

@@ -136,8 +136,5 @@ def below(path: Path, root: Path) -> str:
 
 def hidden_note(count: int) -> list[str]:
     """What a report says of hidden files, such as those a file manager leaves."""
-    return (
-        [f"{counted(count, 'hidden file was', 'hidden files were')} not looked at."]
-        if count
-        else []
-    )
+    told = counted(count, "hidden file was", "hidden files were")
+    return [f"{told} not looked at."] if count else []

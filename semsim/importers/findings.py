@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol
 import pandas as pd
 
 from semsim.base.table_files import Unread as Unread
+from semsim.base.words import first_of
 from semsim.errors import DataError
 from semsim.progress import Report
 from semsim.words import counted
@@ -67,7 +68,7 @@ class FoundSet:
     @property
     def said(self) -> str:
         """What it holds, in words: names, pictures, size and classes."""
-        shown = ", ".join(self.classes[:_SHOWN]) + (" …" if len(self.classes) > _SHOWN else "")
+        shown = first_of(self.classes, _SHOWN, last=" …")
         return (
             f"{self.model} by {self.attack} on {self.dataset}: {self.whole} of "
             f"{len(self.pairs)} pairs, {self.size[1]}×{self.size[0]} pixels, "
@@ -177,20 +178,16 @@ class ImportPlan:
 
     def text(self) -> str:
         """The report, for a terminal: counts, sets, notes, then every file or row left out."""
-        width = max(len(name) for name in self.found.counts)
+        width, unread = max(len(name) for name in self.found.counts), self.found.unread
+        left = [f"Left out: {len(unread):,}"] if unread else ["Nothing is left out."]
         return "\n".join(
             [
                 f"{self.kind} from {self.source}",
                 *(f"  {name:{width}}  {n:,}" for name, n in self.found.counts.items()),
                 *(f"Set {one.said}" for one in self.found.sets),
                 *(f"Note: {note}" for note in (*self.found.notes, *self.found.lost)),
-                *_left_out(self.found.unread),
+                *left,
+                *(f"  {one}" for one in unread),
                 *(f"Not taken: {kind}: {why}" for kind, why in self.refusals.items()),
             ]
         )
-
-
-def _left_out(unread: Sequence[Unread]) -> list[str]:
-    if not unread:
-        return ["Nothing is left out."]
-    return [f"Left out: {len(unread):,}", *(f"  {one}" for one in unread)]

@@ -282,20 +282,17 @@ def list_pictures(data: Path) -> dict[Path, Listed]:
 
 
 def _list(root: Path, needed: Sequence[str]) -> dict[Path, Listed]:
-    if not root.is_dir():
-        return {}
-    folders = [path for path in sorted(root.iterdir()) if path.is_dir()]
-    shown = [folder for folder in folders if not folder.name.startswith(".")]
-    return {folder: _listed(folder, needed) for folder in shown}
-
-
-def _listed(folder: Path, needed: Sequence[str]) -> Listed:
-    try:
-        record = _read_record(folder, needed)
-    except DataError as error:
-        broken = f"{folder.name} (cannot be read)"
-        return Listed(name=broken, record={"headline": "majority"}, problem=str(error))
-    return Listed(name=str(record["name"]), record=record)
+    entries = sorted(root.iterdir()) if root.is_dir() else []
+    shown = [path for path in entries if path.is_dir() and not path.name.startswith(".")]
+    found = {}
+    for folder in shown:
+        try:
+            record = _read_record(folder, needed)
+            found[folder] = Listed(name=str(record["name"]), record=record)
+        except DataError as error:
+            name, record = f"{folder.name} (cannot be read)", {"headline": "majority"}
+            found[folder] = Listed(name=name, record=record, problem=str(error))
+    return found
 
 
 def _read_record(folder: Path, needed: Sequence[str]) -> dict[str, Any]:

@@ -68,10 +68,12 @@ class TrainWithOri:
         keys = zip(rows["model"], rows["image_id"], strict=True)
         rows[f"human:{RELEASED}"] = [tree.released[key] for key in keys]
         rows["simulated"] = _is_simulated(root)
+        yes = int(rows[f"human:{RELEASED}"].sum())
+        verdicts = {"released as recognisable": yes, "released as unrecognisable": len(rows) - yes}
         found = replace(
             found,
             tables=tables_of_labels(rows, name=name, headline=RELEASED),
-            counts={**found.counts, **_verdicts(rows[f"human:{RELEASED}"])},
+            counts={**found.counts, **verdicts},
         )
         return tree.told(found, *_others_note(root))
 
@@ -183,11 +185,6 @@ def _contradiction(path: Path, tree: _Published) -> str:
         return "its original is missing"
     said = class_name(parsed.label, tree.names)
     return "" if said == original[0] else f"says class {said}, its original {original[0]}"
-
-
-def _verdicts(released: pd.Series) -> dict[str, int]:
-    yes = int(released.sum())
-    return {"released as recognisable": yes, "released as unrecognisable": len(released) - yes}
 
 
 def _others_note(root: Path) -> list[str]:
