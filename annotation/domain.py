@@ -7,7 +7,7 @@ a *vote*.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from annotation.spec import StudySpec, Task
 from annotation.tasks import KINDS
 from annotation.tasks.kind import Kind
+from semsim.base.words import words_of_test
 
 SESSION_LASTS = timedelta(days=30)  # a study may take weeks; people should not sign in daily
 
@@ -117,22 +118,7 @@ class TargetTest:
         """Such as "71% right (chance 2%), ε = 8.1 at δ = 1e-05", "3% right: at chance (2%)", or
         "not kept".
         """
-        if self.accuracy is None:
-            return "not kept"
-        chance = f"{self.chance:.0%}"
-        if self.n_classes and chance != f"{1 / self.n_classes:.0%}":
-            chance += ", the commonest class"
-        said = f": at chance ({chance})" if self.at_chance else f" (chance {chance})"
-        return f"{self.accuracy:.0%} right{said}{self._promise}"
-
-    @property
-    def _promise(self) -> str:
-        if self.delta is None:
-            return ""
-        told = "∞"
-        if self.epsilon is not None:
-            told = f"{self.epsilon:.3g}" if self.epsilon < 100 else f"{self.epsilon:,.0f}"
-        return f", ε = {told} at δ = {self.delta:g}"
+        return words_of_test(asdict(self))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,10 +34,7 @@ def crowd(runs: Runs = 10, seed: Seed = 0, as_json: Json = False, **assumed: Any
     with told_errors():
         assumptions = Crowd(**assumed)
         table = plan(assumptions, runs, seed)
-    rows = [
-        {**row, **{name: None for name in ("mean", "low", "high") if pd.isna(row[name])}}
-        for row in table.to_dict("records")
-    ]
+    rows = [{str(key): one for key, one in row.items()} for row in table.to_dict("records")]
     of = counted(assumptions.items, "picture")
     head = (
         f"A simulated crowd, nobody real: {counted(runs, 'study', 'studies')} each of {of} × "
@@ -52,13 +49,11 @@ def _lines(table: pd.DataFrame) -> str:
     cells = {(row.figure, row.catch_rate): row for row in table.itertuples()}
     rates = sorted(table["catch_rate"].unique())
     header = ["catch trials per vote", *(f"{rate:g}" if rate else "none" for rate in rates)]
-    return text_table(
-        header,
-        [
-            [title, *(_cell(cells[name, rate], form) for rate in rates)]
-            for name, (title, form) in FIGURES.items()
-        ],
-    )
+    lines = [
+        [title, *(_cell(cells[name, rate], form) for rate in rates)]
+        for name, (title, form) in FIGURES.items()
+    ]
+    return text_table(header, lines)
 
 
 def _cell(row: Any, form: str) -> str:

@@ -49,7 +49,9 @@ NOT_TOLD = (
 
 def write_hugging_face(data: StudyData, folder: Path) -> str:
     """Write labels and images as an image dataset folder with a card."""
-    table = _shown_only(data.labels)
+    # The attacked image is missing for many rows, and was never shown to anybody.
+    rest = [name for name in data.labels.columns if name not in (*NAMES, "attacked")]
+    table = data.labels[[*NAMES, *rest]]
     (folder / "train").mkdir()
     table = with_images(table, list(NAMES), folder / "train").rename(columns=NAMES)
     table = table.assign(votes=_votes_of(data, table["item"]))
@@ -58,12 +60,6 @@ def write_hugging_face(data: StudyData, folder: Path) -> str:
     text = f"{_front_matter(data)}\n{card(data, ABOUT.format(licence))}"
     (folder / "README.md").write_text(text, encoding="utf-8")
     return counted(len(table), "reconstruction")
-
-
-def _shown_only(labels: pd.DataFrame) -> pd.DataFrame:
-    # The attacked image is missing for many rows, and was never shown to anybody.
-    rest = [name for name in labels.columns if name not in (*NAMES, "attacked")]
-    return labels[[*NAMES, *rest]]
 
 
 def _votes_of(data: StudyData, items: pd.Series) -> pd.Series:

@@ -114,14 +114,8 @@ def _labels(study: Study, items: Rows, votes: pd.DataFrame, images: Shelf) -> pd
         simulated=study.spec.simulated,
     )
     tests = [study.target(model) for model in labels["model"]]
-    found = (
-        [one.accuracy for one in tests],
-        [one.chance for one in tests],
-        [one.at_chance for one in tests],
-        [one.epsilon for one in tests],
-        [one.delta for one in tests],
-    )
-    for name, values in zip(TARGET_COLUMNS, found, strict=True):
+    for name in TARGET_COLUMNS:
+        values = [getattr(one, name.removeprefix("target_")) for one in tests]
         kind = "boolean" if name == AT_CHANCE else "float64"
         labels[name] = pd.Series(values, index=labels.index, dtype=kind)
     labels["judges"] = pd.Series(_judges(study), index=labels.index, dtype="str")

@@ -104,14 +104,11 @@ class _Rows:
                 yield f"{name} {wrong}"
         for name in (*PATHS, ATTACKED):
             if row.get(name):
-                yield from self._problems_of_path(name, row[name])
+                try:
+                    self._path(row[name])
+                except StudyError as error:
+                    yield f"{name} {error}"
         yield from self._contradictions(row)
-
-    def _problems_of_path(self, name: str, relative: str) -> Iterator[str]:
-        try:
-            self._path(relative)
-        except StudyError as error:
-            yield f"{name} {error}"
 
     def _contradictions(self, row: Row) -> Iterator[str]:
         """Where a row says other than the first row about the same thing."""

@@ -12,6 +12,7 @@ from annotation.texts import counted
 from annotation.ui import StudyContext
 from annotation.web.api import routes
 from annotation.web.templates import page
+from semsim.base.words import first_of
 
 THUMBNAILS = 6
 SHOWN = 24  # studies; the frame's list has all
@@ -122,7 +123,7 @@ def _running(runs: dict[str, Any], at: str) -> str:
 def _listed(names: Sequence[str]) -> str:
     if not names:
         return "none trained yet"
-    return f"{counted(len(names), 'SemSim')}: {', '.join(names[:3])}{'…' if len(names) > 3 else ''}"
+    return f"{counted(len(names), 'SemSim')}: {first_of(names, 3, last='…')}"
 
 
 def _card(context: StudyContext, study: Study) -> dict[str, Any]:

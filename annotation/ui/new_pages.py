@@ -27,6 +27,7 @@ from annotation.ui import StudyContext, new_study, study_fields
 from annotation.web.api import routes
 from annotation.web.root_path import rooted
 from annotation.web.templates import page
+from semsim.base.words import first_of
 
 THUMBNAILS = 6
 Asked = Annotated[dict[str, Any], Body()]
@@ -199,16 +200,13 @@ def file_of(context: StudyContext, study: Study) -> tuple[StudyFile, str]:
     found = sets_of(context.store, context.images, study, known)
     gone = [model for model, names in found.items() if not names]
     several = [model for model, names in found.items() if len(names) > 1]
-    said = f" Not on this machine any more: {_some(gone)}." if gone else ""
-    said += f" Choose the set, as several may be it: {_some(several)}." if several else ""
+    said = f" Not on this machine any more: {first_of(gone, 5, last=' …')}." if gone else ""
+    if several:
+        said += f" Choose the set, as several may be it: {first_of(several, 5, last=' …')}."
     said += " Give it a password of its own: that of the study is not kept." * study.protected
     said += " Add the answers of its gold items." * (study.spec.gold_rate > 0)
     sets = tuple(names[0] for names in found.values() if len(names) == 1)
     return StudyFile(settings=vars(study.spec), sets=sets), said
-
-
-def _some(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
 
 
 def _as_json(draft: StudyFile, known: new_study.Known) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import pandas as pd
 import scipy
 
 from annotation.tasks.kind import NONE, Kind
-from annotation.votes.aggregate import ratings, recognising, scale_of
+from annotation.votes.aggregate import DECIMALS, ratings, recognising, scale_of
 from annotation.votes.agreement import Coding, Pairs
 from annotation.votes.ballots import Ballots, ratio
 from annotation.votes.quality import EVERYBODY, Check
@@ -30,7 +30,6 @@ TRIAL_COLUMNS = (
     "repeat_reason",  # why there is no κ
 )
 NOT_ANSWERED = "none answered"
-_DECIMALS = 12
 
 
 def annotator_table(ballots: Ballots, kind: Kind, pairs: Pairs) -> pd.DataFrame:
@@ -133,8 +132,8 @@ def mean_responses(ballots: Ballots) -> tuple[np.ndarray, np.ndarray]:
     moved = np.bincount(cell, change, people * n_models).reshape(people, n_models)
     lost = np.bincount(cell, rest == 0, people * n_models).reshape(people, n_models)
     # Rounded, so that models with equal shares are equal however their sums were made.
-    without = np.round(ratio(total + moved, items - lost), _DECIMALS)
-    return np.round(ratio(total, items), _DECIMALS), without
+    without = np.round(ratio(total + moved, items - lost), DECIMALS)
+    return np.round(ratio(total, items), DECIMALS), without
 
 
 def _effect(everybody: np.ndarray, rest: np.ndarray) -> tuple[float, float, str]:

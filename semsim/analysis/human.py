@@ -115,10 +115,6 @@ def votes_needed(votes: np.ndarray, votes_per_item: np.ndarray | int) -> np.ndar
     return np.maximum(votes, votes_per_item) // 2 + 1
 
 
-def _majority(evidence: Evidence) -> HumanScore:
-    return _most_of(evidence.recognised, evidence.votes_per_item)
-
-
 def _as_original_named(evidence: Evidence) -> HumanScore:
     """The paper's own words: the answer equals what people say of the original."""
     if evidence.as_named is None:
@@ -136,10 +132,6 @@ def _most_of(said: Said, votes_per_item: int) -> HumanScore:
     return _explained(values, f"no image has {counted(needed.min(), 'vote')} that agree")
 
 
-def _mean_rating(evidence: Evidence) -> HumanScore:
-    return _explained(evidence.response.means, "there are no votes")
-
-
 def _at_threshold(evidence: Evidence) -> HumanScore:
     """Where all of K votes, or of more, must be at or above the threshold on average, or below."""
     votes = vote_counts(evidence.recognised)[1]
@@ -149,10 +141,6 @@ def _at_threshold(evidence: Evidence) -> HumanScore:
     values[total > line - _ROUNDING] = 1.0
     values[total + missing < line - _ROUNDING] = 0.0
     return _explained(values, "votes that are missing could change every mean rating")
-
-
-def _mean_response(evidence: Evidence) -> HumanScore:
-    return _explained(evidence.recognised.means, "there are no votes")
 
 
 def _ignoring_none(evidence: Evidence) -> HumanScore:
@@ -179,12 +167,12 @@ RULES: dict[str, Rule] = {
         title="Majority of votes",
         meaning="1 where more than half of the K votes, or of all where an image has more, "
         "recognise the image, 0 where more than half do not, undecided otherwise",
-        score=_majority,
+        score=lambda evidence: _most_of(evidence.recognised, evidence.votes_per_item),
     ),
     "mean-response": Rule(
         title="Share of votes",
         meaning="the share of votes that recognise the image",
-        score=_mean_response,
+        score=lambda evidence: _explained(evidence.recognised.means, "there are no votes"),
     ),
     "ignoring-none": Rule(
         title="Share of votes without 'none'",
@@ -212,7 +200,7 @@ _MEAN_RATING = {
     "mean-rating": Rule(
         title="Mean rating",
         meaning="the mean of the ratings, as a share of the way from the lowest to the highest",
-        score=_mean_rating,
+        score=lambda evidence: _explained(evidence.response.means, "there are no votes"),
     )
 }
 _THRESHOLD = Rule(

@@ -40,7 +40,8 @@ def analyse(
     but for p_holm, which corrects for their number. Raises `UnknownNameError` for a headline that
     is no human score of this study, `SettingsError` as `check_metric_name`.
     """
-    scored = tuple(spec for spec in specs if _has_scores(spec, evidence))
+    known = {*evidence.scores, *evidence.set_scores}
+    scored = tuple(spec for spec in specs if spec.name in known)
     for spec in scored:
         check_metric_name(spec.name)
     human, sides = (of(evidence, settings.headline) for of in (human_score, verdict))
@@ -69,7 +70,3 @@ def analyse(
     report(Progress(len(stages), len(stages)))
     notes = notes_of(evidence, settings, layout, metrics, found["agreement"])
     return Analysis(evidence=evidence, settings=settings, specs=scored, notes=notes, **found)
-
-
-def _has_scores(spec: MetricSpec, evidence: Evidence) -> bool:
-    return spec.name in (evidence.scores if spec.per_image else evidence.set_scores)

@@ -1,6 +1,7 @@
-"""Counts and lists in words, the same in both halves."""
+"""What several pages say in the same words: counts, lists, how good an attacked model was."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 def agreeing(n: int, one: str, many: str) -> str:
@@ -24,3 +25,69 @@ def first_of(
     """The first `most` of `names`; `last`, with how many more there are, where there are any."""
     more = len(names) - most
     return between.join(names[:most]) + (last.format(f"{more:,}") if more > 0 else "")
+
+
+def percent(share: float) -> str:
+    """A share in whole percent, with decimals where it would else read as 0 or 100 and is not."""
+    for places in range(3):
+        text = f"{share:.{places}%}"
+        if float(text[:-1]) not in (0, 100) or share in (0, 1):
+            break
+    return text
+
+
+def target_words(
+    share: float | None,
+    chance: float | None,
+    at_chance: bool | None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    *,
+    note: str = "",
+) -> str:
+    """How good an attacked model was: "71% right (chance 2%)", "3% right: at chance (2%)".
+
+    share: of its test images that it names right, None where it was not kept. chance: what guessing
+    gets. at_chance: whether the two differ by no more than luck, see `semsim.targets.chance`.
+    epsilon, delta: what DP-SGD promises of each training image, ", ε = 8.1 at δ = 1e-05"; delta is
+    None where the model was trained otherwise, and epsilon where nothing is promised.
+    note: follows the chance, see `chance_in`.
+    """
+    if share is None:
+        return "not kept"
+    guess = "not kept" if chance is None else f"{percent(chance)}{note}"
+    test = f": at chance ({guess})" if at_chance else f" (chance {guess})"
+    return f"{percent(share)} right{test}{_promise(epsilon, delta)}"
+
+
+def _promise(epsilon: float | None, delta: float | None) -> str:
+    if delta is None:
+        return ""
+    if epsilon is None:
+        return f", ε = ∞ at δ = {delta:g}"
+    told = f"{epsilon:.3g}" if epsilon < 100 else f"{epsilon:,.0f}"
+    return f", ε = {told} at δ = {delta:g}"
+
+
+def chance_in(facts: Mapping[str, Any]) -> tuple[float | None, str]:
+    """What guessing gets by what is kept of a test, and ", the commonest class" where that does.
+
+    None where it was not kept; the share of a blind guess where no share of classes was.
+    """
+    classes = facts.get("n_classes")
+    blind = 1 / classes if classes else None
+    chance = facts.get("chance", blind)
+    if chance is None or blind is None or percent(chance) == percent(blind):
+        return chance, ""
+    return chance, ", the commonest class"
+
+
+def words_of_test(facts: object) -> str:
+    """`target_words` of what is kept of a model's test, see `semsim.targets.chance.facts_of_test`.
+
+    facts: a mapping, which may lack some of them; anything else says nothing.
+    """
+    known = facts if isinstance(facts, Mapping) else {}
+    chance, note = chance_in(known)
+    promised = known.get("epsilon"), known.get("delta")
+    return target_words(known.get("accuracy"), chance, known.get("at_chance"), *promised, note=note)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-import pandas as pd
 import typer
 
 from semsim.analysis.evidence import LEAKS
@@ -15,7 +14,7 @@ from semsim.analysis.result import AnalysisSettings
 from semsim.cli.options import taking
 from semsim.comparison.compared import Compared, check_report
 from semsim.comparison.frames import HowToCompare, compared_frames, whole_study
-from semsim.comparison.study_tables import StudyTables, imported_tables
+from semsim.comparison.study_tables import imported_tables
 from semsim.comparison.table_files import read_table
 from semsim.reporting.canvas import DOUBLE, SINGLE
 from semsim.reporting.report import report_html
@@ -146,15 +145,12 @@ def judge(request: Request) -> Compared:
     """Read the tables, gather and analyse; `SemsimError` says what does not fit."""
     scores = None
     if request.scores is not None:
-        scores = read_table(request.scores, (*BOOK_COLUMNS, LEAKS), where="metric")
-    study = _study(request, scores)
+        scores = read_table(request.scores, (*BOOK_COLUMNS, LEAKS))
+    labels = None if request.labels is None else read_table(request.labels)
+    if request.votes.is_dir():
+        found = imported_tables(request.votes)
+        study = found if labels is None else replace(found, labels=labels)
+    else:
+        study = whole_study(read_table(request.votes), scores, labels)
     with TerminalBar(unit="step") as bar:
         return compared_frames(study, scores, request.how, bar)
-
-
-def _study(request: Request, scores: pd.DataFrame | None) -> StudyTables:
-    labels = None if request.labels is None else read_table(request.labels)
-    if not request.votes.is_dir():
-        return whole_study(read_table(request.votes), scores, labels)
-    found = imported_tables(request.votes)
-    return found if labels is None else replace(found, labels=labels)

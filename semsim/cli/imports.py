@@ -13,12 +13,13 @@ from typing import Annotated, Any
 import typer
 
 from semsim.base.table_files import REMARKS
-from semsim.comparison.own_scores import columns_in, keep_own, read_own
+from semsim.comparison.own_scores import keep_own, read_own
 from semsim.errors import SettingsError
 from semsim.importers import AUTO, IMPORTERS, Recognise, plan_import
 from semsim.importers.findings import Importer, ImportPlan
 from semsim.importers.image_sets import slug
 from semsim.importers.import_folder import Places, carry_out, places_of
+from semsim.importers.table import score_columns
 from semsim.importers.uploads import folder_of
 from semsim.judges.shelf import check_classes, classes_of, find_judge
 from semsim.terminal import (
@@ -179,7 +180,7 @@ def own(
 ) -> None:
     """Keep scores of metrics of your own for a study; compare and report show them as foreign."""
     with told_errors():
-        found = read_own(file, columns_in(scores))
+        found = read_own(file, score_columns(scores))
         kept = keep_own(data_dir, [study], found)
     for remark in found.attrs[REMARKS]:
         say(f"Note: {remark}")

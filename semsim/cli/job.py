@@ -99,7 +99,7 @@ KINDS = {
     "comparison": Kind(
         order="semsim.comparison.packed_job:PackOrder",
         work="semsim.comparison.packed_job:do_packed",
-        told="semsim.comparison.packed_job:told",
+        told="semsim.scores.score_job:fetched",
     ),
     "score": Kind(
         order="semsim.scores.score_job:ScoreOrder",

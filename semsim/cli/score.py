@@ -4,7 +4,7 @@ Exit codes of `score`: 0 when all that was asked for was computed, 1 when a metr
 or an image was left out, 2 when nothing could be done.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,13 +14,7 @@ import typer
 from semsim.base.places import settle
 from semsim.device import pick_device
 from semsim.errors import SemsimError, SettingsError, WeightsError
-from semsim.metrics import (
-    METRICS,
-    Resources,
-    all_metrics,
-    find_metric,
-)
-from semsim.progress import Report
+from semsim.metrics import METRICS, Resources, all_metrics, find_metric
 from semsim.scores.folder_pairs import folder_scores, match_folders
 from semsim.scores.score_job import number, summaries, summary_text
 from semsim.scores.scoring import (
@@ -106,8 +100,14 @@ def score(
                 raise SettingsError("--originals and --reconstructions go together.")
             complete = _score_folders(originals, reconstructions, names, resources, out, as_json)
         else:
-            work = _sets_work(sets or [], labels, names, resources, scores)
-            complete = _score_sets(work, out, as_json)
+            found = (
+                pair_sets_of_folders(sets or [])
+                if labels is None
+                else pair_sets_of_labels(read_labels(labels))
+            )
+            with TerminalBar(unit="step") as bar:
+                book = score_sets(found, names, resources, scores, bar)
+            complete = _show_book(book, out, as_json)
     raise typer.Exit(0 if complete else 1)
 
 
@@ -172,22 +172,8 @@ def _score_folders(
     return not found.problems and not unavailable
 
 
-def _sets_work(
-    sets: Sequence[Path],
-    labels: Path | None,
-    names: Sequence[str],
-    resources: Resources,
-    scores: Path,
-) -> Callable[[Report], ScoreBook]:
-    pair_sets = (
-        pair_sets_of_folders(sets) if labels is None else pair_sets_of_labels(read_labels(labels))
-    )
-    return lambda report: score_sets(pair_sets, names, resources, scores, report)
-
-
-def _score_sets(work: Callable[[Report], ScoreBook], out: Path | None, as_json: bool) -> bool:
-    with TerminalBar(unit="step") as bar:
-        book = work(bar)
+def _show_book(book: ScoreBook, out: Path | None, as_json: bool) -> bool:
+    """Write and print the scores of sets, and what there is not; whether all is there."""
     if out is not None:
         write_table(book.scores, out)
     rows = summaries(book)
@@ -233,17 +219,14 @@ def _with_controls(name: str, resources: Resources) -> list[str]:
 
 def _fetch_for(names: Sequence[str], resources: Resources) -> None:
     needed = dict.fromkeys(w for name in names for w in find_metric(name).spec.weights)
-    missing = [name for name in needed if not _is_here(name, resources.checkpoints)]
-    for name in missing:
+    for name in needed:
+        if _weight_state(name, resources.checkpoints).startswith("ok"):
+            continue
         try:
             with TerminalBar(unit="B") as bar:
                 download(name, resources.checkpoints, bar)
         except WeightsError as error:  # the metrics that need it will say so; others go on
             say(f"Not fetched: {error}")
-
-
-def _is_here(name: str, checkpoints: Path) -> bool:
-    return _weight_state(name, checkpoints).startswith("ok")
 
 
 def _weight_state(name: str, checkpoints: Path) -> str:

@@ -169,7 +169,8 @@ def compared(
         name=study.name,
     )
     marks = _marks(kept.specs, evidence, seen)
-    specs = [_with_mark(spec, marks[spec.name]) for spec in kept.specs]
+    titled = {name: f"{titles[name]} [{mark}]" for name, mark in marks.items() if mark}
+    specs = [replace(one, title=titled.get(one.name, one.title)) for one in kept.specs]
     analysis = analyse(evidence, specs, settings, report)
     found = analysis.agreement
     agreement = best_first(found.assign(mark=found["metric"].map(marks)))
@@ -197,10 +198,6 @@ def _marks(
         spec.name: alike if spec.classifier and alike else exposed(spec, seen, counting)
         for spec in specs
     }
-
-
-def _with_mark(spec: MetricSpec, mark: str) -> MetricSpec:
-    return replace(spec, title=f"{spec.title} [{mark}]") if mark else spec
 
 
 def _origin(study: StudyTables, analysis: Analysis, weights: Weights) -> Origin:

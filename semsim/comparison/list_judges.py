@@ -59,9 +59,7 @@ def unknown(specs: Iterable[MetricSpec], weights: Weights, judges: Collection[st
         f"{spec.title}: nothing says which weights its scores were made with, so it may be the "
         "very judge that ranked the words of this study's lists."
         for spec in specs
-        if judges and spec.name not in weights and _ranks_words(spec.name)
+        if judges
+        and spec.name not in weights
+        and spec.name.partition("@")[0].partition(":")[0] in _FAMILIES
     ]
-
-
-def _ranks_words(metric: str) -> bool:
-    return metric.partition("@")[0].partition(":")[0] in _FAMILIES

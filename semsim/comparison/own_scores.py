@@ -33,7 +33,7 @@ from semsim.base.whole import whole
 from semsim.base.words import first_of
 from semsim.comparison.study_tables import StudyTables
 from semsim.errors import DataError, SettingsError
-from semsim.importers.table import score_columns
+from semsim.importers.table import Column as Column
 from semsim.kept.extras import arrow
 from semsim.kept.keys import key_of
 from semsim.metrics import is_known
@@ -54,29 +54,6 @@ class Kept:
     metric: str
     leaks: str
     n: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Column:
-    """Where a metric's scores are: what its values are divided by, "higher" or "lower"."""
-
-    name: str
-    leaks: str
-    divisor: float = 1.0
-
-
-def columns_in(text: str) -> dict[str, Column]:
-    """Columns by metric, out of metric=column:lower or :higher, with commas.
-
-    Raises `SettingsError` for anything else.
-    """
-    columns, leaks = score_columns(text)
-    for metric in columns:
-        _check_name(metric)
-    return {
-        metric: Column(name=name, divisor=divisor, leaks=leaks[metric])
-        for metric, (name, divisor) in columns.items()
-    }
 
 
 def read_own(path: Path, columns: Mapping[str, Column]) -> pd.DataFrame:

@@ -42,13 +42,12 @@ class PackOrder:
 
 def pack_files(tables: StudyTables, scored: Scored) -> dict[str, pd.DataFrame | Mapping[str, Any]]:
     """What the job needs in its folder beside its order."""
-    found = {"votes": tables.votes, "labels": tables.labels, "facts": scored.facts}
-    frames = {f"{name}.parquet": table for name, table in found.items() if table is not None}
-    order = {
-        "metrics": [spec.name for spec in scored.specs],
-        **{"weights": scored.weights, "awaited": scored.awaited},
-    }
-    return {**frames, "scores.parquet": scored.table, "metrics.json": order}
+    found = (tables.votes, tables.labels, scored.table, scored.facts)
+    named = zip(_TABLES, found, strict=True)
+    frames = {f"{name}.parquet": table for name, table in named if table is not None}
+    names = [spec.name for spec in scored.specs]
+    order = {"metrics": names, "weights": scored.weights, "awaited": scored.awaited}
+    return {**frames, "metrics.json": order}
 
 
 def do_packed(order: PackOrder, folder: Path, report: Report) -> dict[str, str]:
@@ -92,11 +91,6 @@ def do_packed(order: PackOrder, folder: Path, report: Report) -> dict[str, str]:
             packed = zipfile.ZIP_STORED if path.suffix == ".png" else None  # it is compressed
             archive.write(path, path.relative_to(place), packed)
     return {"file": "everything.zip"}
-
-
-def told(outcome: Mapping[str, str]) -> str:
-    """What a terminal says at the end."""
-    return outcome["file"]
 
 
 def _read(path: Path) -> pd.DataFrame | None:

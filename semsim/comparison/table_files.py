@@ -18,17 +18,15 @@ _FEWER = (
 )
 
 
-def read_table(
-    path: Path, columns: Sequence[str] | None = None, where: str | None = None
-) -> pd.DataFrame:
+def read_table(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Read a table of Parquet, CSV or Excel; ids and names stay texts.
 
-    columns: those wanted, of which the table may lack some. None for all. where: a column without
-    which it is all of them after all. Raises `DataError` where it is not readable or has more than
+    columns: those wanted of a row a metric, of which the table may lack some; all for None, and
+    where there is no column `metric`. Raises `DataError` where it is not readable or has more than
     `MOST_ROWS` rows.
     """
     path = resolved(path)
     if path.suffix.lower() == ".parquet":
         arrow()
     found = read_frame(path, DataError, texts=TEXTS, columns=columns, most=MOST_ROWS, advice=_FEWER)
-    return found if where is None or where in found else read_table(path)
+    return found if columns is None or "metric" in found else read_table(path)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from pandas.api.types import is_numeric_dtype
 from torch import Tensor
 
 from semsim.base.table_files import in_text, read_frame
@@ -64,7 +65,7 @@ class OwnTable:
         if self.images:
             first = str(rest.columns[0])
             names = _frame(Path(self.path), texts=(first,))[first]
-            paths = _files(Path(self.images), [in_text(name) or "" for name in names])
+            paths = [_file(Path(self.images), in_text(name) or "") for name in names]
             size = (self.size, self.size)
             return read_images(paths, size), targets, {"target": wanted}
         columns = (coding or {}).get("columns") or [_column_coding(rest[name]) for name in rest]
@@ -89,10 +90,6 @@ def _frame(path: Path, texts: Sequence[str] = ()) -> pd.DataFrame:
     return found
 
 
-def _is_number(column: pd.Series) -> bool:
-    return pd.api.types.is_numeric_dtype(column)
-
-
 def _whole(column: pd.Series) -> np.ndarray:
     """A column of numbers; `DataError` where a cell holds none."""
     numbers = pd.to_numeric(column, errors="coerce").to_numpy(float)
@@ -106,7 +103,7 @@ def _whole(column: pd.Series) -> np.ndarray:
 
 
 def _target_coding(column: pd.Series) -> dict[str, Any]:
-    if _is_number(column):
+    if is_numeric_dtype(column):
         numbers = _whole(column)
         if len(np.unique(numbers)) < 2:
             raise DataError(f"The target {column.name!r} is {numbers[0]:g} everywhere.")
@@ -132,7 +129,7 @@ def _targets(column: pd.Series, coding: Coding) -> np.ndarray:
 
 def _column_coding(column: pd.Series) -> list[Any]:
     """The column's name, and its categories, or None where it holds numbers."""
-    if _is_number(column):
+    if is_numeric_dtype(column):
         return [column.name, None]
     words = sorted(set(_words(column)))
     if len(words) > _MOST:
@@ -166,14 +163,10 @@ def _positions(column: pd.Series, words: Sequence[str]) -> np.ndarray:
     return np.asarray(places)
 
 
-def _files(folder: Path, names: Sequence[str]) -> list[Path]:
-    """The image of each name; `DataError` says which is missing."""
+def _file(folder: Path, name: str) -> Path:
+    """The image of a name; `DataError` says that it, or the folder, is missing."""
     if not folder.is_dir():
         raise DataError(f"There is no folder {folder}.")
-    return [_file(folder, name) for name in names]
-
-
-def _file(folder: Path, name: str) -> Path:
     for path in (folder / name, *(folder / f"{name}{ending}" for ending in _ENDINGS)):
         if path.is_file() and is_image_file(path):
             return path

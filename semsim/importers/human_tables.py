@@ -14,8 +14,8 @@ from semsim.analysis.evidence import (
     Evidence,
     gather,
 )
-from semsim.analysis.human import rules_of, verdict
-from semsim.base.columns import AS_NAMED, LABEL_COLUMNS, ORIGINAL_ANSWER, RATED, VOTE_COLUMNS
+from semsim.analysis.human import recognised_by, rules_of, verdict
+from semsim.base.columns import LABEL_COLUMNS, ORIGINAL_ANSWER, RATED, VOTE_COLUMNS
 from semsim.errors import SettingsError
 from semsim.importers.findings import Findings, HumanTables
 from semsim.importers.vote_rows import DIFFERENT, SAME, Sieve, is_counted
@@ -33,12 +33,12 @@ def vote_table(rows: pd.DataFrame, *, name: str, headline: str, k: int) -> pd.Da
     rows: dataset, attack, model, image_id, annotator, recognised, and of the others those that
         are known; a missing value is taken as one that is not known.
     """
-    table = rows.copy()
+    table, answers = rows.copy(), set(rows["answer"].dropna() if "answer" in rows else ())
     key = table[[*IMAGE_KEY, "annotator"]].astype(str)
     table["study"] = name
     table["votes_per_item"], table["headline"] = k, headline
     known = {
-        "task": "pair" if _is_pair_task(rows) else "recognition",
+        "task": "pair" if answers and answers <= {SAME, DIFFERENT} else "recognition",
         "item": _key_in_words(key),
         "kind": "reconstruction",
         "status": "counted",
@@ -64,11 +64,6 @@ def _vote_ids(key: pd.DataFrame, name: str) -> list[str]:
     again = key.groupby(list(key)).cumcount()  # a superseded vote and the one in its place
     rows = key.assign(again=again).to_numpy().tolist()
     return [str(uuid.uuid5(_VOTE, json.dumps([name, *row]))) for row in rows]
-
-
-def _is_pair_task(rows: pd.DataFrame) -> bool:
-    answers = set(rows["answer"].dropna()) if "answer" in rows else set()
-    return bool(answers) and answers <= {SAME, DIFFERENT}
 
 
 def tables_of_votes(
@@ -109,9 +104,8 @@ def _label_table(
     if headline not in rules_of(evidence):
         known = ", ".join(rules_of(evidence))
         raise SettingsError(f"No human score is called {headline!r} here. Known: {known}.")
-    recognising = evidence.recognised
-    if headline == AS_NAMED and evidence.as_named is not None:
-        recognising = evidence.as_named
+    recognising, human = recognised_by(evidence, headline), verdict(evidence, headline)
+    in_two_minds = np.isnan(human) | (human == 0.5)
     known_tasks = votes["task"].unique()
     table = evidence.images.assign(
         study=name,
@@ -120,7 +114,7 @@ def _label_table(
         n_votes=evidence.recognised.counts,
         n_recognised=recognising.totals.astype(np.int64),
         mean_response=recognising.means,
-        recognisable=_verdict(verdict(evidence, headline)),
+        recognisable=pd.Series(human > 0.5, dtype="boolean").mask(in_two_minds),
         votes_per_item=evidence.votes_per_item,
         simulated=evidence.simulated,
         headline=headline,
@@ -128,8 +122,8 @@ def _label_table(
     )
     if evidence.ratings is not None:
         table["mean_rating"] = evidence.ratings.values.means
-    known = [column for column in (*LABEL_COLUMNS, "mean_rating") if column in table]
-    return table[[*known, *(GIVEN + label for label in evidence.given)]]
+    columns = [column for column in (*LABEL_COLUMNS, "mean_rating") if column in table]
+    return table[[*columns, *(GIVEN + label for label in evidence.given)]]
 
 
 def _items(images: pd.DataFrame, votes: pd.DataFrame) -> pd.Series:
@@ -142,14 +136,6 @@ def _items(images: pd.DataFrame, votes: pd.DataFrame) -> pd.Series:
 def _key_in_words(images: pd.DataFrame) -> pd.Series:
     first, *others = IMAGE_KEY
     return images[first].str.cat(images[others], sep="/")
-
-
-def _verdict(human: np.ndarray) -> pd.Series:
-    """Nullable boolean: above one half, below it, or missing where people are in two minds."""
-    verdict = pd.Series(pd.NA, index=range(len(human)), dtype="boolean")
-    verdict[human > 0.5] = True
-    verdict[human < 0.5] = False
-    return verdict
 
 
 def _given(evidence: Evidence) -> dict[str, pd.Series]:
@@ -187,21 +173,18 @@ def votes_found(
     votes = vote_table(kept.rows, name=name, headline=headline, k=k)
     known = real[IMAGE_KEY].drop_duplicates() if facts is None else facts
     tables = tables_of_votes(votes, known, scores, name=name, headline=headline)
+    counts = {
+        "models": int(tables.labels["model"].nunique()),
+        "originals": int(tables.labels["image_id"].nunique()),
+        "reconstructions": len(tables.labels),
+        "annotators": int(real["annotator"].nunique()),
+        "votes": len(real),
+    }
     others = {"kept but not counted (decoys, superseded, surplus)": len(kept.rows) - len(real)}
     taken = () if k == votes_per_item else (f"Votes per image taken as {k}, the most one has.",)
     return Findings(
         tables=tables,
-        counts={**_counts(real, tables.labels), **(others if len(kept.rows) > len(real) else {})},
+        counts=counts | (others if len(kept.rows) > len(real) else {}),
         unread=kept.unread,
         notes=(*kept.notes, *taken),
     )
-
-
-def _counts(real: pd.DataFrame, labels: pd.DataFrame) -> dict[str, int]:
-    return {
-        "models": int(labels["model"].nunique()),
-        "originals": int(labels["image_id"].nunique()),
-        "reconstructions": len(labels),
-        "annotators": int(real["annotator"].nunique()),
-        "votes": len(real),
-    }

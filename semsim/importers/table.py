@@ -5,11 +5,9 @@ Wide: one row a reconstruction, with a column of answers for each annotator.
 Further columns are named by the settings; the tables a study exports need none.
 """
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -26,6 +24,7 @@ from semsim.importers.human_tables import votes_found
 from semsim.importers.vote_rows import (
     DIFFERENT,
     SAME,
+    Row,
     Sieve,
     counted_votes,
     lacks_model,
@@ -74,11 +73,13 @@ class Table:
 
     def __call__(self, source: Path, name: str, report: Report = silent) -> Findings:
         """The votes of the table, and the labels and scores its settings name."""
-        given, (scored, leaks) = _assignments("given", self.given), score_columns(self.scores)
+        given, scored = _assignments("given", self.given), score_columns(self.scores)
+        leaks = {metric: column.leaks for metric, column in scored.items() if column.leaks}
         table = read_texts(source, DataError)
         keys = (self.model, self.annotator, "dataset", "attack")
         table = replace(table, cells=same_words(table.cells, keys))
-        table.columns(self.model, self.image_id, *given.values(), *(c for c, _ in scored.values()))
+        columns = (column.name for column in scored.values())
+        table.columns(self.model, self.image_id, *given.values(), *columns)
         constant = _constants(table)
         rows, blank = self._wide(table) if self.annotators else (self._long(table), 0)
         kept = self._votes(rows)
@@ -96,17 +97,15 @@ class Table:
             facts=facts,
             scores=scores,
         )
+        flags = table.columns(*_names(self.flags))
+        flagged = {str(name): sum(map(bool, flags[name].map(truth))) for name in flags}
         empty = counted(blank, "empty cell is no vote", "empty cells are no votes")
         return replace(
             found,
-            counts={**found.counts, **self._flagged(table)},
+            counts={**found.counts, **flagged},
             unread=(*table.unread, *found.unread, *unclear, *unscored),
             notes=(*table.remarks, *found.notes, *((f"{empty}.",) if blank else ())),
         )
-
-    def _flagged(self, table: TextTable) -> dict[str, int]:
-        names = _names(self.flags)
-        return {name: sum(map(bool, table.columns(name)[name].map(truth))) for name in names}
 
     def _long(self, table: TextTable) -> pd.DataFrame:
         table.columns(self.annotator)
@@ -165,14 +164,26 @@ class Table:
         return key.dropna()
 
 
-def score_columns(text: str) -> tuple[dict[str, tuple[str, float]], dict[str, str]]:
-    """Column and divisor by metric, and which way those leak that are not known here.
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """Where a metric's scores are: what its values are divided by, "higher" or "lower".
+
+    leaks: "" of a metric that is known here.
+    """
+
+    name: str
+    leaks: str = ""
+    divisor: float = 1.0
+
+
+def score_columns(text: str) -> dict[str, Column]:
+    """Columns by metric.
 
     text: metric=column, metric=column/number or, of one's own, name=column:lower, with commas.
     Raises `SettingsError` for anything else, for a known metric that leaks the other way, and as
     `check_metric_name`.
     """
-    columns, leaks = {}, {}
+    columns = {}
     for metric, source in _assignments("scores", text).items():
         found = _SCORE.fullmatch(source)
         if found is None:
@@ -181,14 +192,15 @@ def score_columns(text: str) -> tuple[dict[str, tuple[str, float]], dict[str, st
                 "own with :higher or :lower behind it."
             )
         check_metric_name(metric)
-        columns[metric] = (found["column"], float(found["divisor"] or 1))
-        if found["way"] and not is_known(metric):
-            leaks[metric] = found["way"]
-            continue
-        known = "higher" if find_metric(metric).spec.higher_means_more_leakage else "lower"
-        if found["way"] not in (None, known):
-            raise SettingsError(f"scores: {metric} is known: its {known} values leak more.")
-    return columns, leaks
+        way = found["way"] or ""
+        if is_known(metric) or not way:
+            known = "higher" if find_metric(metric).spec.higher_means_more_leakage else "lower"
+            if way not in ("", known):
+                raise SettingsError(f"scores: {metric} is known: its {known} values leak more.")
+            way = ""
+        divisor = float(found["divisor"] or 1)
+        columns[metric] = Column(name=found["column"], leaks=way, divisor=divisor)
+    return columns
 
 
 def _names(text: str) -> list[str]:
@@ -228,29 +240,36 @@ def _whole_number(cell: str | None) -> int | None:
 
 def _parsed(sieve: Sieve) -> Sieve:
     """Times, durations and truth values of an export; rows with one that is none are left out."""
-    number = partial(pd.to_numeric, errors="coerce")
-    time = partial(pd.to_datetime, utc=True, format="ISO8601", errors="coerce")
-
-    def whole(cells: pd.Series) -> pd.Series:
-        return number(cells).where(lambda values: values % 1 == 0)
-
-    parsers = {
-        "rt_ms": number,
-        **dict.fromkeys(("protocol", "stratum", "rating_levels"), whole),
-        "rating_threshold": number,
-        **dict.fromkeys(("client_ts", "server_ts"), time),
+    parsers: dict[str, Callable[[pd.Series], pd.Series]] = {
+        "rt_ms": _numbers,
+        **dict.fromkeys(("protocol", "stratum", "rating_levels"), _whole_numbers),
+        "rating_threshold": _numbers,
+        **dict.fromkeys(("client_ts", "server_ts"), _times),
         "simulated": lambda cells: cells.map(truth),
     }
     for column, parse in parsers.items():
         if column in sieve.rows:
             cells = sieve.rows[column]
             values = parse(cells.astype("str"))
-            known = sieve.without(
-                cells.notna() & values.isna(),
-                lambda row, column=column: f"{column} cannot be read: {row[column]}",
-            )
-            sieve = known.replacing(column, values[known.rows.index])
+
+            def why(row: Row, column: str = column) -> str:
+                return f"{column} cannot be read: {row[column]}"
+
+            sieve = sieve.without(cells.notna() & values.isna(), why).replacing(column, values)
     return sieve
+
+
+def _numbers(cells: pd.Series) -> pd.Series:
+    return pd.to_numeric(cells, errors="coerce")
+
+
+def _whole_numbers(cells: pd.Series) -> pd.Series:
+    values = _numbers(cells)
+    return values.where(values % 1 == 0)
+
+
+def _times(cells: pd.Series) -> pd.Series:
+    return pd.to_datetime(cells, utc=True, format="ISO8601", errors="coerce")
 
 
 def facts_of(
@@ -264,62 +283,45 @@ def facts_of(
     facts = key[IMAGE_KEY].drop_duplicates().reset_index(drop=True)
     unread: list[Unread] = []
     for name, column in given.items():
-        values, problems = _one_each(key, cells[column], _share)
+        values, problems = _one_each(key, cells[column], _shares)
         facts = facts.merge(values.rename(GIVEN + name), on=IMAGE_KEY, how="left")
         unread += problems
     return facts, tuple(unread)
 
 
 def scores_of(
-    key: pd.DataFrame, cells: pd.DataFrame, columns: Mapping[str, tuple[str, float]]
+    key: pd.DataFrame, cells: pd.DataFrame, columns: Mapping[str, Column]
 ) -> tuple[pd.DataFrame | None, tuple[Unread, ...]]:
-    """Scores of images; None where no metric is named.
-
-    columns: by metric, the column and what its values are divided by.
-    """
+    """Scores of images; None where no metric is named. columns: by metric."""
     parts: list[pd.DataFrame] = []
     unread: list[Unread] = []
-    for metric, (column, divisor) in columns.items():
-        values, problems = _one_each(key, cells[column], _number)
-        parts.append((values / divisor).rename("value").reset_index().assign(metric=metric))
+    for metric, column in columns.items():
+        values, problems = _one_each(key, cells[column.name], _numbers)
+        parts.append((values / column.divisor).reset_index().assign(metric=metric))
         unread += problems
     return (pd.concat(parts)[list(SCORE_COLUMNS)] if parts else None), tuple(unread)
 
 
 def _one_each(
-    key: pd.DataFrame, column: pd.Series, parse: Callable[[str], float]
+    key: pd.DataFrame, column: pd.Series, parse: Callable[[pd.Series], pd.Series]
 ) -> tuple[pd.Series, list[Unread]]:
     """The value of `column` for each reconstruction that has one, float64 by its key."""
     cells = key[IMAGE_KEY].assign(text=column).dropna().drop_duplicates()
-    unread, values = [], {}
-    for (*one, text), several in zip(
-        cells.to_numpy().tolist(), cells.duplicated(IMAGE_KEY, keep=False), strict=True
-    ):
-        where = f"{column.name} of image {one[3]} of {one[2]}"
-        if several:
-            unread.append(Unread(where, f"{text} is not its only value"))
-            continue
-        try:
-            values[tuple(one)] = parse(text)
-        except ValueError:
-            unread.append(Unread(where, f"cannot be read: {text}"))
-    index = pd.MultiIndex.from_tuples(list(values), names=IMAGE_KEY)
-    return pd.Series(list(values.values()), index=index, dtype=float), unread
+    cells = cells.assign(
+        value=parse(cells["text"]).astype(float), several=cells.duplicated(IMAGE_KEY, keep=False)
+    )
+    left = cells["several"] | cells["value"].isna()
+    unread = [
+        Unread(
+            f"{column.name} of image {row.image_id} of {row.model}",
+            f"{row.text} is not its only value" if row.several else f"cannot be read: {row.text}",
+        )
+        for row in cells[left].itertuples()
+    ]
+    return cells[~left].set_index(IMAGE_KEY)["value"], unread
 
 
-def _number(text: str) -> float:
-    """A score, which may be infinite; raises `ValueError` for what is no number."""
-    number = float(text)
-    if math.isnan(number):
-        raise ValueError(text)
-    return number
-
-
-def _share(text: str) -> float:
-    """A label as a number in [0, 1]; raises `ValueError` for another."""
-    said = truth(text)
-    if said is not None:
-        return float(said)
-    if not 0 <= float(text) <= 1:
-        raise ValueError(text)
-    return float(text)
+def _shares(texts: pd.Series) -> pd.Series:
+    """Labels as numbers in [0, 1], yes as 1; NaN where one is neither."""
+    numbers = _numbers(texts)
+    return texts.map(truth).astype(float).fillna(numbers.where(numbers.between(0, 1)))

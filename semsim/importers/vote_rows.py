@@ -47,7 +47,7 @@ class Sieve:
         return replace(self, rows=self.rows[~wrong], unread=(*self.unread, *left))
 
     def replacing(self, column: str, values: pd.Series) -> "Sieve":
-        """The same rows with other `values` in a column."""
+        """The same rows with others of the `values`, by their index, in a column."""
         return replace(self, rows=self.rows.assign(**{column: values}))
 
     def having(self, columns: Sequence[str]) -> "Sieve":
@@ -83,7 +83,7 @@ def with_names(sieve: Sieve, column: str, classes: Sequence[str], keep: Sequence
         cells.notna() & names.isna(),
         lambda row: f"{column} {row[column]} is not in the list of classes",
     )
-    return known.replacing(column, names[known.rows.index].astype(object))
+    return known.replacing(column, names.astype(object))
 
 
 def with_text(rows: pd.DataFrame, form: Callable[[Any], str | None] = in_text) -> pd.DataFrame:
@@ -185,8 +185,7 @@ def _with_recognised(sieve: Sieve) -> Sieve:
     answered = rows["recognised"].isna() & decided
     right = (rows["answer"] == SAME) | (rows["answer"] == rows["class_name"])
     verdict[answered] = right[answered]
-    known = sieve.without(verdict.isna(), _why_unknown)
-    return known.replacing("recognised", verdict[known.rows.index])
+    return sieve.without(verdict.isna(), _why_unknown).replacing("recognised", verdict)
 
 
 def _why_unknown(row: Row) -> str:

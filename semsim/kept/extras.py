@@ -19,12 +19,6 @@ def arrow() -> Any:
     return import_module("pyarrow")
 
 
-def parquet() -> Any:
-    """pyarrow's reader of single columns; `MissingExtraError` where it is missing."""
-    arrow()
-    return import_module("pyarrow.parquet")
-
-
 def matplotlib() -> Any:
     """matplotlib, which draws figures and has a font; `MissingExtraError` where it is missing."""
     need("matplotlib", "What is drawn", "attacks")

@@ -40,7 +40,6 @@ BASELINES = (
 )
 HUMAN = "human"  # the "metric" that is one annotator against the others
 _VERDICT = "verdict of the labels"  # the human score that is their column `recognisable`
-_VOTE_COLUMNS = [*IMAGE_KEY, "annotator", "answer", "recognised"]
 
 Sample = Literal["held-out", "in-sample"]
 
@@ -184,7 +183,8 @@ def evidence_of(
 ) -> Evidence:
     """The evidence of the reconstructions in `labels` alone; without votes, of their majority."""
     if votes is None or votes.empty:
-        labels, votes = _with_verdict(labels), pd.DataFrame(columns=_VOTE_COLUMNS)
+        nobody = pd.DataFrame(columns=[*IMAGE_KEY, "annotator", "answer", "recognised"])
+        labels, votes = _with_verdict(labels), nobody
     else:
         check_columns(votes, IMAGE_KEY, "The table of votes", DataError)
         wanted = pd.MultiIndex.from_frame(labels[IMAGE_KEY].astype(str))

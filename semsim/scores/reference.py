@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from semsim.base.words import first_of
 from semsim.defences.none import NoDefence
 from semsim.errors import WeightsError
 from semsim.images import read_images
@@ -132,8 +133,7 @@ def _why_none(looked: Sequence[_Looked], best: int, over: int) -> str:
     if best or over:
         return f"the best classifier here names {best} of {over} originals only."
     classes = list(dict.fromkeys(name for one in looked for name in one.classes))
-    few = ", ".join(classes[:3]) + ("…" if len(classes) > 3 else "")
     return (
-        f"no classifier here knows these classes ({few}). Make a study, or train one: "
-        "semsim-studio judge train."
+        f"no classifier here knows these classes ({first_of(classes, 3, last='…')}). Make a study, "
+        "or train one: semsim-studio judge train."
     )

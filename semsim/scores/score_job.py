@@ -57,7 +57,7 @@ def do_fetch(order: WeightsOrder, folder: Path, report: Report) -> dict[str, Any
 
 
 def fetched(outcome: Mapping[str, Any]) -> str:
-    """Say where a fetched file lies."""
+    """Say where the file of a job lies."""
     return str(outcome["file"])
 
 

@@ -38,7 +38,7 @@ from semsim.kept.versions import software_versions
 from semsim.metrics import Judge, Metric, Pairs, Reference, Resources, find_metric
 from semsim.metrics.base import PART, judged, settings_of, told_parts
 from semsim.progress import Progress, Report, silent
-from semsim.sets.reader import ReconstructionSet, read_set
+from semsim.sets.reader import read_set
 from semsim.weights import sha256_of
 
 if TYPE_CHECKING:
@@ -98,22 +98,18 @@ class ScoreBook:
     missing: tuple[tuple[str, str], ...]
 
 
-def pair_set(source: ReconstructionSet) -> PairSet:
-    """The pairs of a reconstruction set; images whose attack failed are not among them."""
-    pairs = source.pairs
-    if pairs.empty:
-        raise DataError(f"{source.folder} has no image that was reconstructed.")
-    return PairSet(
-        dataset=_name(source.run.get("dataset")),
-        attack=_name(source.run.get("attack")),
-        model=source.model,
-        pairs=_ordered(pairs),
-    )
-
-
 def pair_sets_of_folders(folders: Iterable[Path]) -> list[PairSet]:
-    """The pairs of each reconstruction set; `DataError` where two are called the same."""
-    sets = [pair_set(read_set(folder)) for folder in folders]
+    """The pairs of each reconstruction set, without images whose attack failed.
+
+    Raises `DataError` where all did, and where two sets are called the same.
+    """
+    sets = []
+    for source in map(read_set, folders):
+        dataset, attack = (_name(source.run.get(key)) for key in ("dataset", "attack"))
+        pairs = _ordered(source.pairs)
+        if pairs.empty:
+            raise DataError(f"{source.folder} has no image that was reconstructed.")
+        sets.append(PairSet(dataset=dataset, attack=attack, model=source.model, pairs=pairs))
     titles = [one.title for one in sets]
     twice = sorted({title for title in titles if titles.count(title) > 1})
     if twice:
@@ -208,9 +204,9 @@ def read_scores(
             elif "refused" in found.attrs:
                 refused[one.title, name] = str(found.attrs["refused"])
             else:
-                n, error, notes = (found.attrs[key] for key in ("n", "standard_error", "notes"))
+                n, spread, notes = (found.attrs[key] for key in ("n", "standard_error", "notes"))
                 key = (one.dataset, one.attack, one.model, name)
-                facts.append((*key, n, error, "; ".join(notes)))
+                facts.append((*key, n, spread, "; ".join(notes)))
                 tables.append((found, one, name))
     return ScoreBook(
         scores=_scores(tables),

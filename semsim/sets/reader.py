@@ -61,22 +61,17 @@ def read_set(folder: Path) -> ReconstructionSet:
             within = sorted(one.parent.name for one in folder.glob(f"*/{RUN}"))
             told = f" It holds {len(within)} of them, as {within[0]}: name one." if within else ""
             raise DataError(f"{folder} is not a reconstruction set: {name} is missing.{told}")
-    run = _read_run(folder / RUN)
+    run = read_record(folder / RUN, RECONSTRUCTION_SET, DataError)
+    model = run.get("model")
+    if not isinstance(model, str):
+        got = model if model is None else f"a {type(model).__name__}"
+        raise DataError(f"{folder / RUN}: model should be a name; got {got}.")
     arrow()
     with guarded(folder / MANIFEST, DataError):
         manifest = pd.read_parquet(folder / MANIFEST)
     check_columns(manifest, COLUMNS, f"{folder}/{MANIFEST}", DataError)
     _check_paths(folder, manifest)
     return ReconstructionSet(folder, run, manifest)
-
-
-def _read_run(path: Path) -> dict[str, Any]:
-    run = read_record(path, RECONSTRUCTION_SET, DataError)
-    model = run.get("model")
-    if not isinstance(model, str):
-        got = model if model is None else f"a {type(model).__name__}"
-        raise DataError(f"{path}: model should be a name; got {got}.")
-    return run
 
 
 def _check_paths(folder: Path, manifest: pd.DataFrame) -> None:

@@ -188,7 +188,7 @@ def test_directions_that_cannot_be_right_are_refused():
     with pytest.raises(SettingsError, match="its higher values leak more"):
         specs_of(scores, ["mine"], ["set", "psnr"])
     for column in ("metric", "image_id"):
-        with pytest.raises(DataError, match=f"no column {column}"):
+        with pytest.raises(DataError, match=f"lacks the columns {column}"):
             specs_of(scores.drop(columns=column), ["mine"], ["set"])
     found = {spec.name: spec for spec in specs_of(scores, ["mine", "psnr"], ["set"])}
     assert list(found) == ["psnr", "mine", "set"]
@@ -276,10 +276,10 @@ def test_votes_of_two_protocols_are_refused(files):
     assert "headline must be one for a study; got majority, mean-response" in done.stderr
 
 
-@pytest.mark.parametrize("columns", [None, ("model", "image_id", "value")])
+@pytest.mark.parametrize("columns", [None, ("model", "image_id", "metric", "value")])
 def test_csv_keeps_names_that_look_like_numbers_or_nothing(tmp_path, columns):
     path = tmp_path / "t.csv"
-    path.write_text("model,image_id,value\nNone,007,inf\nNA,008,\n")
+    path.write_text("model,image_id,metric,value\nNone,007,a,inf\nNA,008,a,\n")
     table = read_table(path, columns)
     assert table["model"].tolist() == ["None", "NA"]
     assert table["image_id"].tolist() == ["007", "008"]

@@ -13,7 +13,6 @@ from semsim.comparison import own_scores
 from semsim.comparison.own_scores import (
     COLUMNS,
     Column,
-    columns_in,
     fitted,
     joined,
     keep_own,
@@ -23,6 +22,7 @@ from semsim.comparison.own_scores import (
 )
 from semsim.comparison.study_tables import StudyTables
 from semsim.errors import DataError, SettingsError
+from semsim.importers.table import score_columns
 
 STUDY = ("id-1", "Cats")
 
@@ -67,7 +67,7 @@ def study():
 
 @pytest.mark.parametrize("name", ["own.csv", "own.parquet"])
 def test_what_is_kept_is_found_by_id_and_by_name(tmp_path, table, study, name):
-    found = read_own(table(rows(), name), columns_in("edges=sharp:lower"))
+    found = read_own(table(rows(), name), score_columns("edges=sharp:lower"))
     (kept,) = keep_own(tmp_path, STUDY, found)
     assert (kept.metric, kept.leaks, kept.n) == ("edges", "lower", 4)
     assert kept_of(tmp_path, ["Cats"]) == kept_of(tmp_path, ["id-1"]) == [kept]
@@ -83,9 +83,9 @@ def test_what_is_kept_is_found_by_id_and_by_name(tmp_path, table, study, name):
 
 def test_a_metric_that_comes_again_replaces_the_old_one_and_the_others_stay(tmp_path, table):
     path = table(rows(blur=1.5))
-    keep_own(tmp_path, STUDY, read_own(path, columns_in("edges=sharp:lower,blur=blur/2:higher")))
+    keep_own(tmp_path, STUDY, read_own(path, score_columns("edges=sharp:lower,blur=blur/2:higher")))
     kept = keep_own(
-        tmp_path, ["Cats"], read_own(table(rows()[:1]), columns_in("edges=sharp:higher"))
+        tmp_path, ["Cats"], read_own(table(rows()[:1]), score_columns("edges=sharp:higher"))
     )
     assert [(one.metric, one.leaks, one.n) for one in kept] == [
         ("blur", "higher", 4),
@@ -193,7 +193,7 @@ def test_the_newest_of_two_scores_of_one_picture_counts(tmp_path, study):
 
 
 def test_what_came_with_a_study_stays_beside_ones_own(tmp_path, table, study):
-    keep_own(tmp_path, STUDY, read_own(table(rows()), columns_in("edges=sharp:lower")))
+    keep_own(tmp_path, STUDY, read_own(table(rows()), score_columns("edges=sharp:lower")))
     given = study.labels.assign(metric="psnr", value=1.0)
     one = joined(replace(study, scores=given), tmp_path)
     assert one.scores["metric"].value_counts().to_dict() == {"psnr": 4, "edges": 4}
@@ -211,26 +211,28 @@ def test_a_bad_row_is_named_and_nothing_is_kept(table, change, why):
     bad = rows()
     bad[1] = {**bad[1], **change}
     with pytest.raises(DataError, match=f"Nothing of own.csv was kept[^$]*{why}"):
-        read_own(table(bad), columns_in("edges=sharp:lower"))
+        read_own(table(bad), score_columns("edges=sharp:lower"))
 
 
 def test_many_bad_rows_are_counted(table):
     path = table([{"model": "a", "image_id": str(i), "sharp": "x"} for i in range(20)])
     with pytest.raises(DataError, match="and 12 more") as error:
-        read_own(path, columns_in("e=sharp:lower"))
+        read_own(path, score_columns("e=sharp:lower"))
     assert len(str(error.value).splitlines()) == 10
 
 
 def test_an_empty_cell_is_no_score_and_infinity_is_one(table):
     some = rows()
     some[0]["sharp"], some[1]["sharp"] = None, np.inf
-    assert read_own(table(some), columns_in("edges=sharp:lower"))["value"].tolist() == [
+    assert read_own(table(some), score_columns("edges=sharp:lower"))["value"].tolist() == [
         np.inf,
         2,
         12,
     ]
     with pytest.raises(DataError, match="no score in it"):
-        read_own(table([{**row, "sharp": None} for row in some]), columns_in("edges=sharp:lower"))
+        read_own(
+            table([{**row, "sharp": None} for row in some]), score_columns("edges=sharp:lower")
+        )
 
 
 @pytest.mark.parametrize(
@@ -247,17 +249,17 @@ def test_an_empty_cell_is_no_score_and_infinity_is_one(table):
 )
 def test_a_metric_needs_a_name_and_a_direction(table, scores, why):
     with pytest.raises((SettingsError, LookupError), match=why):
-        read_own(table(rows()), columns_in(scores))
+        read_own(table(rows()), score_columns(scores))
 
 
 def test_a_column_that_is_not_there_is_named(table):
     with pytest.raises(DataError, match=r"lacks the columns blur.*It has: model, image_id, sharp"):
-        read_own(table(rows()), columns_in("edges=blur:lower"))
+        read_own(table(rows()), score_columns("edges=blur:lower"))
 
 
 def test_scores_of_other_pictures_are_left_out_and_counted(tmp_path, table, study):
     more = [*rows(), {"model": "a", "image_id": "99", "sharp": 1}]
-    keep_own(tmp_path, STUDY, read_own(table(more), columns_in("edges=sharp:lower")))
+    keep_own(tmp_path, STUDY, read_own(table(more), score_columns("edges=sharp:lower")))
     one = joined(study, tmp_path)
     assert len(one.scores) == 4
     assert one.remarks == ("Left out of edges: 1 score of pictures that this study does not have.",)
@@ -266,8 +268,8 @@ def test_scores_of_other_pictures_are_left_out_and_counted(tmp_path, table, stud
 def test_where_a_model_is_several_the_table_must_say_which(table, study):
     twice = pd.concat([study.labels, study.labels.assign(attack="y")])
     with pytest.raises(DataError, match="need the columns dataset and attack"):
-        fitted(read_own(table(rows()), columns_in("edges=sharp:lower")), twice)
-    found, _ = fitted(read_own(table(rows(attack="y")), columns_in("edges=sharp:lower")), twice)
+        fitted(read_own(table(rows()), score_columns("edges=sharp:lower")), twice)
+    found, _ = fitted(read_own(table(rows(attack="y")), score_columns("edges=sharp:lower")), twice)
     assert set(found["attack"]) == {"y"}
     assert len(found) == 4
 

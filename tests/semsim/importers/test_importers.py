@@ -13,8 +13,7 @@ from semsim.errors import DataError, SemsimError, SettingsError, UnknownNameErro
 from semsim.importers import IMPORTERS, plan_import
 from semsim.importers.import_folder import carry_out, places_of, read_import
 from semsim.learning.triplets import take_stock
-from semsim.scores.scoring import pair_set
-from semsim.sets.reader import read_set
+from semsim.scores.scoring import pair_sets_of_folders
 
 
 def all_below(folder):
@@ -82,7 +81,7 @@ def test_imported_sets_are_scored_and_make_a_study(kind, example, tmp_path):
         for one in plan.found.sets
     }
     for folder, count in counts.items():
-        assert len(pair_set(read_set(folder)).pairs) == count > 0
+        assert len(pair_sets_of_folders([folder])[0].pairs) == count > 0
         assert len(read_for_study(folder).images) == count
     with Store(f"sqlite:///{tmp_path / 'studies.db'}") as store:
         spec = StudySpec(name="imported", task=Task.PAIR, votes_per_item=1)

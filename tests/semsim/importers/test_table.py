@@ -10,7 +10,7 @@ from semsim.analysis.evidence import SCORE_COLUMNS
 from semsim.base.columns import VOTE_COLUMNS
 from semsim.errors import DataError, SettingsError, UnknownNameError
 from semsim.importers import plan_import
-from semsim.importers.table import Table, facts_of, scores_of
+from semsim.importers.table import Column, Table, facts_of, scores_of
 
 WIDE = """model,id,truth,p0,p1,p2,ok,bad,psnr
 m1,1,0,0,-1,0,1,1,9.5
@@ -348,7 +348,9 @@ def test_labels_that_came_with_the_data():
 
 
 def test_scores_are_divided_and_broken_ones_named():
-    scores, unread = scores_of(ROWS, ROWS, {"psnr": ("psnr", 1), "mse": ("mse", 65025)})
+    scores, unread = scores_of(
+        ROWS, ROWS, {"psnr": Column(name="psnr"), "mse": Column(name="mse", divisor=65025)}
+    )
     assert list(scores.columns) == list(SCORE_COLUMNS)
     values = {(row["metric"], row["image_id"]): row["value"] for row in scores.to_dict("records")}
     assert values["psnr", "a"] == 9.5
