@@ -16,7 +16,7 @@ from semsim.jobs import folders as jobs
 from semsim.ui import ScienceContext, compare_solid, compare_tabs, compare_view
 from semsim.ui.answers import said
 from semsim.ui.compare_data import REFERENCES, USUAL_REFERENCE, Comparison, find_study, held, opened
-from semsim.ui.compare_jobs import (
+from semsim.ui.compare_files import (
     make_files,
     missing_weights,
     newest_scoring,

@@ -1,22 +1,29 @@
-"""Downloads of the Compare page: each figure and table in every form, and what jobs have made."""
+"""What Compare lets run and take away: scores, weights and reports; figures and tables."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Annotated
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query
 from fastapi.responses import FileResponse, Response
 
-from semsim.errors import JobError, UnknownNameError
+from semsim.analysis.evidence import MODEL_KEY
+from semsim.comparison.packed_job import PACK_JOB, PackOrder, pack_files
+from semsim.errors import JobError, SemsimError, UnknownNameError
 from semsim.jobs import folders as jobs
+from semsim.jobs.folders import Job, JobState
+from semsim.kept.versions import product_version
 from semsim.reporting import canvas, figures, tables, writing
 from semsim.reporting.export import png, svg
+from semsim.scores.score_job import LABELS_FILE, SCORE_JOB, WEIGHTS_JOB, ScoreOrder, WeightsOrder
+from semsim.scores.scoring import PAIR_COLUMNS
 from semsim.ui import ScienceContext
 from semsim.ui.answers import worded
 from semsim.ui.compare_data import Comparison, View, held
-from semsim.ui.compare_jobs import made_file
 from semsim.ui.markup import rooted
+from semsim.weights import WeightFile, locate, read_manifest, weight_file
 
 FOLDER = "/studio/compare-files"
 _FIGURES: dict[str, tuple[str, Callable[[canvas.Drawn], str | bytes]]] = {
@@ -29,6 +36,170 @@ _TABLES: dict[str, tuple[str, Callable[[tables.Table], str]]] = {
     "tex": ("application/x-tex", writing.latex),
     "md": ("text/markdown", writing.markdown),
 }
+_starting = threading.Lock()  # two pages opened at once start one job
+_SETTLED = {JobState.DONE, JobState.STOPPED, JobState.FAILED, JobState.LOST}
+
+
+def scoring_job(context: ScienceContext, comparison: Comparison) -> Job | None:
+    """The job that computes what is missing, started when none has tried it yet.
+
+    The same work is not started twice: where it failed or was stopped, that job is returned for
+    a person to resume, also where it had done a part. None where nothing is missing and nothing
+    runs.
+    """
+    with _starting:
+        known = [*_scorings(context, comparison.study.id)]
+        missing = comparison.book.missing
+        live = next((job for job in known if jobs.state(job) not in _SETTLED), None)
+        if live is not None or not missing:
+            return live
+        for job in known:
+            asked = {tuple(pair) for pair in _request(job).get("missing", ())}
+            left = set(missing) < asked and jobs.state(job) is not JobState.DONE
+            if left or set(missing) == asked:
+                return job
+        job = _create_scoring(context, comparison)
+        jobs.start(job)
+        return job
+
+
+def start_download(context: ScienceContext, name: str) -> Job:
+    """A running job that fetches the weight file `name`; the one there is, if any."""
+    title = f"Fetching {weight_file(name, context.checkpoints).file}"
+    root = context.data / "jobs"
+    with _starting:
+        for job in jobs.live_jobs(root, WEIGHTS_JOB):
+            if job.title == title:
+                return job
+        job = jobs.create(
+            root,
+            kind=WEIGHTS_JOB,
+            title=title,
+            order=WeightsOrder(name=name, checkpoints=context.checkpoints.resolve()),
+        )
+        jobs.start(job)
+        return job
+
+
+def live_download(context: ScienceContext) -> Job | None:
+    """A download that runs, else the newest where it went wrong."""
+    job = jobs.foremost(context.data / "jobs", WEIGHTS_JOB)
+    return None if job is None or jobs.state(job) is JobState.DONE else job
+
+
+def missing_weights(context: ScienceContext) -> list[WeightFile]:
+    """The weight files of the manifest that are not here, or are not what they should be."""
+    return [
+        entry
+        for name, entry in read_manifest(context.checkpoints).items()
+        if not _is_here(name, context)
+    ]
+
+
+def newest_scoring(context: ScienceContext, study_id: str) -> Job | None:
+    """The job that scores a study, or scored it last."""
+    return next(_scorings(context, study_id), None)
+
+
+def _scorings(context: ScienceContext, study_id: str) -> Iterator[Job]:
+    """The jobs that score a study, or scored it, the newest first; each is read when asked for."""
+    found = jobs.list_jobs(context.data / "jobs", SCORE_JOB)
+    return (job for job in found if _request(job).get("study") == study_id)
+
+
+def _request(job: Job) -> dict[str, Any]:
+    """What a job was asked to score; nothing where its folder does not say."""
+    try:
+        return jobs.read_json(job.folder / "request.json")
+    except JobError:
+        return {}
+
+
+def _create_scoring(context: ScienceContext, comparison: Comparison) -> Job:
+    wanted = [*MODEL_KEY, *PAIR_COLUMNS]
+    columns = [name for name in wanted if name in comparison.labels]  # attacked may be absent
+    names = dict.fromkeys(name for _, name in comparison.book.missing)
+    return jobs.create(
+        context.data / "jobs",
+        kind=SCORE_JOB,
+        title=f"Scoring {comparison.study.name}",
+        order=ScoreOrder(
+            metrics=tuple(names),
+            scores=(context.data / "scores").resolve(),
+            checkpoints=context.checkpoints.resolve(),
+            device=context.device,
+        ),
+        files={
+            LABELS_FILE: comparison.labels[columns],
+            "request.json": {
+                "study": comparison.study.id,
+                "missing": [list(pair) for pair in comparison.book.missing],
+            },
+        },
+    )
+
+
+def _is_here(name: str, context: ScienceContext) -> bool:
+    try:
+        locate(name, context.checkpoints)
+    except SemsimError:
+        return False
+    return True
+
+
+def make_files(context: ScienceContext, comparison: Comparison, what: str) -> Job:
+    """A job that writes the report, or everything, of a comparison; the one there is, if any."""
+    with _starting:
+        job = made_job(context, comparison, what)
+        if job is not None and jobs.state(job) in {*jobs.LIVE, JobState.DONE}:
+            return job
+        found, view = comparison.tables, comparison.view
+        order = PackOrder(
+            what=what,
+            study=comparison.study.name,
+            protocol=found.protocol or comparison.study.headline,
+            importer=found.importer,
+            rule=view.rule,
+            unseen_by=view.unseen_by,
+            checkpoints=context.checkpoints.resolve(),
+            remarks=found.remarks,
+        )
+        job = jobs.create(
+            context.data / "jobs",
+            kind=PACK_JOB,
+            title=f"{'Report' if what == 'report' else 'Everything'} of {comparison.study.name}",
+            order=order,
+            files={
+                **pack_files(found, comparison.scored),
+                "request.json": _packed(comparison, what),
+            },
+        )
+        jobs.start(job)
+        return job
+
+
+def made_job(context: ScienceContext, comparison: Comparison, what: str) -> Job | None:
+    """The newest job that writes, or wrote, `what` of this very comparison."""
+    asked = _packed(comparison, what)
+    found = jobs.list_jobs(context.data / "jobs", PACK_JOB)
+    return next((job for job in found if _request(job) == asked), None)
+
+
+def made_file(job: Job) -> str:
+    """The name of the file that a job of `make_files` has left, or ""."""
+    if jobs.state(job) is not JobState.DONE:
+        return ""
+    name = str(jobs.result(job).get("file", ""))
+    return name if (job.folder / name).is_file() else ""
+
+
+def _packed(comparison: Comparison, what: str) -> dict[str, object]:
+    return {
+        "what": what,
+        **asdict(comparison.view),
+        "version": comparison.version,
+        "made_with": {"semsim": product_version(), **comparison.origin.versions},
+    }
 
 
 def address(

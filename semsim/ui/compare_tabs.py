@@ -24,8 +24,7 @@ from semsim.reporting.notation import number, rank_text, reason, target_text
 from semsim.reporting.ranked_figure import most_divided, ranked_rows
 from semsim.ui import ScienceContext
 from semsim.ui.compare_data import Comparison, is_import, model_choices, rows_of_model
-from semsim.ui.compare_files import address, made_address
-from semsim.ui.compare_jobs import made_file, made_job, missing_weights
+from semsim.ui.compare_files import address, made_address, made_file, made_job, missing_weights
 from semsim.ui.compare_view import HTML, Asked, image_source, job_facts, unavailable, weights
 from semsim.words import counted
 

@@ -14,7 +14,7 @@ from semsim.reporting.gallery import disagreements
 from semsim.reporting.writing import png_address
 from semsim.ui import ScienceContext, jobpanel
 from semsim.ui.compare_data import REFERENCES, Comparison, View
-from semsim.ui.compare_jobs import live_download
+from semsim.ui.compare_files import live_download
 from semsim.ui.markup import pieces, rooted
 from semsim.weights import WeightFile
 

@@ -13,10 +13,9 @@ from helpers import ended
 
 from semsim.jobs import folders as jobs
 from semsim.reporting import figures, tables
-from semsim.ui import compare_jobs
+from semsim.ui import compare_files
 from semsim.ui.compare_data import View, held
-from semsim.ui.compare_files import address, made_address, router
-from semsim.ui.compare_jobs import made_file, made_job, make_files
+from semsim.ui.compare_files import address, made_address, made_file, made_job, make_files, router
 
 VIEW = View(study="1")
 
@@ -83,7 +82,7 @@ def test_the_report_and_everything_are_made_by_jobs(client, monkeypatch):
     assert sent["rho"].tolist() == comparison.analysis.agreement["rho"].tolist()
     assert made_job(client.context, comparison, "everything") == job
     # After an update of the program its numbers may be others.
-    monkeypatch.setattr(compare_jobs, "product_version", lambda: "a later one")
+    monkeypatch.setattr(compare_files, "product_version", lambda: "a later one")
     assert made_job(client.context, comparison, "everything") is None
 
 

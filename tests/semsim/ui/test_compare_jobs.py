@@ -8,7 +8,7 @@ from made_study import MODELS
 
 from semsim.jobs import folders as jobs
 from semsim.ui.compare_data import View, opened
-from semsim.ui.compare_jobs import (
+from semsim.ui.compare_files import (
     live_download,
     missing_weights,
     scoring_job,

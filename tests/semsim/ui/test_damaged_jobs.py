@@ -15,7 +15,7 @@ from semsim.learning.orders import KIND as TRAINING
 from semsim.split.split_job import KIND as SPLIT
 from semsim.ui import federated, learn, reconstruct, split
 from semsim.ui.compare_data import View, opened
-from semsim.ui.compare_jobs import SCORE_JOB, scoring_job
+from semsim.ui.compare_files import SCORE_JOB, scoring_job
 
 PAGES: list[tuple[ModuleType, str]] = [
     (learn, TRAINING),
