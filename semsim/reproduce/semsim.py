@@ -57,7 +57,10 @@ from semsim.weights import CHECKPOINTS
 SIMULATED = "simulated"
 LABELS = "-labels.parquet"  # ends the name of a study's labels, beside its votes
 # Of pairs that show two originals, to one that does not, the paper names no rate.
-_ASKED = {"recognition": {"list_size": LIST_SIZE}, "pair": {"decoy_rate": 0.5}}
+_ASKED: dict[str, dict[str, Any]] = {
+    "recognition": {"list_size": LIST_SIZE},
+    "pair": {"decoy_rate": 0.5},
+}
 
 
 def reproduce_semsim(

@@ -225,7 +225,7 @@ def _smoke() -> Scale:
         semsim=replace(
             PRESETS["small"], backbone="lenet", epochs=1, batch_size=8, triplets_per_original=2
         ),
-        jury_epochs=4,
+        jury_epochs=6,
         figures=(
             ("budget", ()),
             ("backbone", ("lenet", "resnet18")),
@@ -233,7 +233,7 @@ def _smoke() -> Scale:
             ("margin", (0.5, 1.0)),
         ),
         jury_data={
-            "digits:size=16,count=400": "digits:size=16,count=1000",
+            "digits:size=16,count=400": "digits:size=16",
             "faces:people=8,train_per_face=12": "faces:people=8,train_per_face=40,seed=7",
         },
     )
