@@ -69,7 +69,6 @@ def report_html(analysis: Analysis, origin: Origin | None = None) -> str:
         "largest": _LARGEST,
         "methods": methods.sections(analysis, origin),
         "metric_table": methods.metric_table(analysis),
-        "sources": methods.SOURCES,
         "weights": origin.weights,
         "words": {term: glossary()[term] for term in TERMS},
         "record": record,
