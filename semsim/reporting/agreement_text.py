@@ -3,9 +3,15 @@
 import pandas as pd
 
 from semsim.analysis.agreement import best_first
-from semsim.analysis.result import Analysis, Ceiling
+from semsim.analysis.result import Analysis
 from semsim.reporting.methods import Origin, warnings
-from semsim.reporting.notation import NONE, p_value, reason, with_interval_or_why
+from semsim.reporting.notation import (
+    NONE,
+    p_value,
+    reason,
+    undefined_text,
+    with_interval_or_why,
+)
 from semsim.terminal import text_table
 
 
@@ -14,11 +20,11 @@ def agreement_text(analysis: Analysis, origin: Origin) -> str:
     rows = [_agreement_line(row) for _, row in best_first(analysis.agreement).iterrows()]
     header = ["metric", "n", "|ρ|", "|τ|", "ρ [95 %]", "p", "τ [95 %]", "p", ""]
     ceiling = analysis.ceiling
+    rho = ceiling.rho, ceiling.rho_low, ceiling.rho_high, ceiling.interval_undefined
+    tau = ceiling.tau, ceiling.tau_low, ceiling.tau_high, ceiling.interval_undefined
     limit = (
-        f"undefined: {ceiling.undefined}"
-        if ceiling.undefined is not None
-        else f"ρ {_limit(ceiling, ceiling.rho, ceiling.rho_low, ceiling.rho_high)}, "
-        f"τ {_limit(ceiling, ceiling.tau, ceiling.tau_low, ceiling.tau_high)}"
+        undefined_text(ceiling.undefined)
+        or f"ρ {with_interval_or_why(*rho)}, τ {with_interval_or_why(*tau)}"
     )
     return "\n".join(
         [
@@ -47,8 +53,3 @@ def _agreement_line(row: pd.Series) -> list[str]:
         p_value(row["p_tau"]),
         str(row["p_kind"]),
     ]
-
-
-def _limit(ceiling: Ceiling, *values: float | None) -> str:
-    value, low, high = (float("nan") if one is None else one for one in values)
-    return with_interval_or_why(value, low, high, ceiling.interval_undefined)

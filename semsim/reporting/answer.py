@@ -128,22 +128,17 @@ def _lead_over(top: pd.DataFrame, table: pd.DataFrame, analysis: Analysis) -> li
         return []
     decided, open_ = others[found < DECIDED], others[~(found < DECIDED)]
     models = counted(int(top["n"].iloc[0]), "model")
-    its = "Its" if len(top) == 1 else "Their"
     if open_.empty:
         over = "every other metric" if len(decided) > 1 else str(decided["title"].iloc[0])
-        return [(f" {its} lead over {over} is ", False), ("decided", True), (".", False)]
-    if decided.empty:
+        verdict, rest = "decided", "."
+    elif decided.empty:
         over = f"the other {len(open_)}" if len(open_) > 1 else str(open_["title"].iloc[0])
-        return [
-            (f" {its} lead over {over} is ", False),
-            ("not decided", True),
-            (f" by these {models}.", False),
-        ]
-    return [
-        (f" {its} lead over {_some(open_['title'])} is ", False),
-        ("not decided", True),
-        (f" by these {models}; over {_some(decided['title'])} it is.", False),
-    ]
+        verdict, rest = "not decided", f" by these {models}."
+    else:
+        over, verdict = _some(open_["title"]), "not decided"
+        rest = f" by these {models}; over {_some(decided['title'])} it is."
+    its = "Its" if len(top) == 1 else "Their"
+    return [(f" {its} lead over {over} is ", False), (verdict, True), (rest, False)]
 
 
 def _next(top: pd.DataFrame, table: pd.DataFrame) -> list[Said]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from semsim.analysis.result import Analysis
+from semsim.base.whole import write_text
 from semsim.errors import DataError
 from semsim.progress import Progress, Report, silent
 from semsim.reporting import canvas, writing
@@ -50,13 +51,13 @@ def write_bundle(
                 (part / name).mkdir()
             for step, figure in enumerate(drawn):
                 report(Progress(step, len(drawn) + 1, figure.title))
-                _write_figure(figure, part / "figures", width_mm)
+                write_figure(figure, part / "figures" / figure.stem, width_mm)
             for table in tables(analysis):
                 _write_table(table, part / "tables")
             report(Progress(len(drawn), len(drawn) + 1, "report"))
             record = json.dumps(settings_record(analysis, origin), indent=1, ensure_ascii=False)
-            _write(part / "settings.json", record + "\n")
-            _write(part / "report.html", report_html(analysis, origin))
+            write_text(part / "settings.json", record + "\n")
+            write_text(part / "report.html", report_html(analysis, origin))
             _replace(folder, part)
     except OSError as error:
         raise DataError(f"{folder} cannot be written ({error}). Choose another folder.") from error
@@ -81,16 +82,16 @@ def _replace(folder: Path, part: Path) -> None:
         (part / name).rename(old)
 
 
-def _write_figure(figure: Drawn, folder: Path, width_mm: float) -> None:
-    write_both(figure, folder / f"{figure.stem}.png", width_mm)
-    _write(folder / f"{figure.stem}.csv", writing.csv(figure.frame))
+def write_figure(figure: Drawn, stem: Path, width_mm: float = canvas.DOUBLE) -> None:
+    """Write the figure as PNG and SVG, and its table as CSV, beside each other.
+
+    stem: of their paths, to which each has its ending added.
+    """
+    write_both(figure, stem.with_name(f"{stem.name}.png"), width_mm)
+    write_text(stem.with_name(f"{stem.name}.csv"), writing.csv(figure.frame))
 
 
 def _write_table(table: Table, folder: Path) -> None:
-    _write(folder / f"{table.name}.csv", writing.csv(table.frame))
-    _write(folder / f"{table.name}.tex", writing.latex(table))
-    _write(folder / f"{table.name}.md", writing.markdown(table))
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="\n")
+    write_text(folder / f"{table.name}.csv", writing.csv(table.frame))
+    write_text(folder / f"{table.name}.tex", writing.latex(table))
+    write_text(folder / f"{table.name}.md", writing.markdown(table))

@@ -178,11 +178,7 @@ def empty(width_mm: float, why: str) -> "Figure":
 
 
 def estimate(
-    axes: "Axes",
-    y: float,
-    found: tuple[float, float, float],
-    style: Bars,
-    gid: str | None = None,
+    axes: "Axes", y: float, found: tuple[float, float, float], style: Bars, gid: str | None = None
 ) -> None:
     """A marker on row `y` and its interval as a thick line; found: value, low, high or NaN."""
     value, low, high = found

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from PIL import Image
 
+from semsim.base.whole import write_bytes, write_text
 from semsim.errors import DataError, SettingsError
 from semsim.kept.extras import matplotlib
 from semsim.reporting import canvas
@@ -47,7 +47,8 @@ def svg(figure: Drawn, live: bool, width_mm: float = canvas.DOUBLE) -> str:
         have `data-key` (data set, attack and model, a line each) and a tooltip. Otherwise a file
         on white, letters drawn as outlines so that it looks the same everywhere.
     """
-    written = _write_svg(figure, width_mm, text="none" if live else "path", on_white=not live)
+    with _writing(**{"svg.fonttype": "none" if live else "path"}):
+        written = _svg_of(figure.draw(width_mm), on_white=not live)
     return _live(written, figure) if live else written
 
 
@@ -69,9 +70,8 @@ def svg_and_png(figure: Drawn, width_mm: float = canvas.DOUBLE) -> tuple[str, by
 def write_both(figure: Drawn, path: Path, width_mm: float = canvas.DOUBLE) -> Path:
     """Write the figure as a PNG at `path` and an SVG beside it; returns `path`."""
     text, picture = svg_and_png(figure, width_mm)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.with_suffix(".svg").write_text(text, encoding="utf-8", newline="\n")
-    path.write_bytes(picture)
+    write_text(path.with_suffix(".svg"), text)
+    write_bytes(path, picture)
     return path
 
 
@@ -91,18 +91,12 @@ def write_picture(
     """
     check_picture(path, option)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".png":
-            path.write_bytes(png(figure, dpi, width_mm))
+            write_bytes(path, png(figure, dpi, width_mm))
         else:
-            path.write_text(svg(figure, False, width_mm), encoding="utf-8")
+            write_text(path, svg(figure, False, width_mm))
     except OSError as error:
         raise DataError(f"{path} cannot be written ({error}). Choose another {option}.") from error
-
-
-def _write_svg(figure: Drawn, width_mm: float, *, text: str, on_white: bool) -> str:
-    with _writing(**{"svg.fonttype": text}):
-        return _svg_of(figure.draw(width_mm), on_white)
 
 
 # `Figure.savefig` draws everything once more before it writes, for layouts that are not ours.
@@ -153,14 +147,11 @@ def _name_points(body: str, figure: Drawn) -> str:
     def named(match: re.Match[str]) -> str:
         row = frame.iloc[int(match.group(1))]
         said = "" if tooltip is None else f"<title>{escape(tooltip(row))}</title>"
-        return f'<g id="{match.group(1)}-point" data-key="{_attribute(row)}">{said}'
+        # A line break survives in an attribute only as a character reference.
+        key = escape(str(row["model_key"])).replace("\n", "&#10;")
+        return f'<g id="{match.group(1)}-point" data-key="{key}">{said}'
 
     return re.sub(r'<g id="row-(\d+)">', named, body)
-
-
-def _attribute(row: pd.Series) -> str:
-    # A line break survives in an attribute only as a character reference.
-    return escape(str(row["model_key"])).replace("\n", "&#10;")
 
 
 def _unique_ids(body: str, title: str) -> str:

@@ -39,21 +39,25 @@ def rank_text(rank: float) -> str:
     return NONE if pd.isna(rank) else f"{round(rank, 1):g}"
 
 
-def interval(low: float, high: float, digits: int = 2) -> str:
+def interval(low: float | None, high: float | None, digits: int = 2) -> str:
     """An interval such as "[0.21, 0.87]", or a dash where there is none."""
     if pd.isna(low) or pd.isna(high):
         return NONE
     return f"[{number(low, digits)}, {number(high, digits)}]"
 
 
-def with_interval(value: float, low: float, high: float, digits: int = 2) -> str:
+def with_interval(
+    value: float | None, low: float | None, high: float | None, digits: int = 2
+) -> str:
     """A value and its interval, such as "0.670 [0.21, 0.87]"; a dash where there is no value."""
     if pd.isna(value):
         return NONE
     return number(value) if pd.isna(low) else f"{number(value)} {interval(low, high, digits)}"
 
 
-def with_interval_or_why(value: float, low: float, high: float, why: object) -> str:
+def with_interval_or_why(
+    value: float | None, low: float | None, high: float | None, why: object
+) -> str:
     """A value and its interval, or in brackets why it has none."""
     said = reason(why)
     if pd.isna(value) or said is None:

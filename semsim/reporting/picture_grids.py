@@ -125,17 +125,13 @@ def defence_figure(rows: Sequence[Row], originals: Tensor, title: str, number: i
     figure.
     """
     attacks = list(dict.fromkeys(name for row in rows for name in row.images))
+    none = dict.fromkeys(attacks, float("nan"))
+    same = Row(title="Originals", images=dict.fromkeys(attacks, originals), ssim=none, psnr=none)
     cells = [
-        {"system": "Originals", "attack": name, "ssim": float("nan"), "psnr": float("nan"),
-         "picture": _strip(originals)}
-        for name in attacks
-    ]  # fmt: skip
-    for row in rows:
-        cells += [
-            {"system": row.title, "attack": name, "ssim": row.ssim[name], "psnr": row.psnr[name],
-             "picture": _strip(images)}
-            for name, images in row.images.items()
-        ]  # fmt: skip
+        (row.title, name, row.ssim[name], row.psnr[name], _strip(images))
+        for row in (same, *rows)
+        for name, images in row.images.items()
+    ]
     return Drawn(
         title=title,
         caption=(

@@ -255,7 +255,8 @@ def _models(analysis: Analysis) -> Table:
         "Undecided": lambda row: str(row["n_undecided"]),
     }
     cells |= {heading(spec): _mean_cell(spec.name) for spec in specs}
-    return Table(
+    return table_of(
+        *(frame, cells),
         name="models",
         title="Model by model",
         caption=(
@@ -265,8 +266,6 @@ def _models(analysis: Analysis) -> Table:
             "Metrics: mean over the same images, ↑ a higher value means that more leaks, ↓ a "
             f"lower one. {RULE} Infinite values are left out of means and counted."
         ),
-        frame=frame,
-        cells=_cells(frame, cells),
     )
 
 
@@ -347,7 +346,8 @@ def _differences(analysis: Analysis) -> Table:
         "p": lambda row: NONE if pd.isna(row["p"]) else p_value(row["p"]),
         "p after Holm": lambda row: NONE if pd.isna(row["p_holm"]) else p_value(row["p_holm"]),
     }
-    return Table(
+    return table_of(
+        *(analysis.differences, cells),
         name="differences",
         title="Is one metric better than another?",
         caption=(
@@ -356,8 +356,6 @@ def _differences(analysis: Analysis) -> Table:
             "being correlated with people alike; it is below 0.05 where the interval leaves out 0. "
             "p after Holm accounts for the number of pairs."
         ),
-        frame=analysis.differences,
-        cells=_cells(analysis.differences, cells),
     )
 
 
@@ -369,12 +367,11 @@ def _backbones(analysis: Analysis) -> Table:
         "ρ": lambda row: undefined_text(row["undefined"]) or number(row["rho"]),
         "τ": lambda row: number(row["tau"]),
     }
-    return Table(
+    return table_of(
+        *(analysis.backbones, cells),
         name="backbones",
         title="One backbone left out",
         caption=f"Signed ρ and τ over the models that remain. {BACKBONES}",
-        frame=analysis.backbones,
-        cells=_cells(analysis.backbones, cells),
     )
 
 
@@ -388,7 +385,8 @@ def _rules(analysis: Analysis) -> Table:
         "Images": lambda row: str(row["n_images"]),
         "Left out": lambda row: str(row["n_left_out"]),
     }
-    return Table(
+    return table_of(
+        *(analysis.rules, cells),
         name="rules",
         title="Human scores side by side",
         caption=(
@@ -396,20 +394,19 @@ def _rules(analysis: Analysis) -> Table:
             f"score is '{analysis.score_title}'. Left out: images on which the score is "
             "undecided."
         ),
-        frame=analysis.rules,
-        cells=_cells(analysis.rules, cells),
     )
 
 
 def _ceiling(analysis: Analysis) -> Table:
     found = analysis.ceiling
+    why = found.interval_undefined
     row = {
         "Annotators": str(found.n_annotators),
         "Split": f"{found.sizes[0]} against {found.sizes[1]}",
         "Splits": str(found.n_splits),
         "ρ [95 %]": undefined_text(found.undefined)
-        or _optional(found.interval_undefined, found.rho, found.rho_low, found.rho_high),
-        "τ [95 %]": _optional(found.interval_undefined, found.tau, found.tau_low, found.tau_high),
+        or with_interval_or_why(found.rho, found.rho_low, found.rho_high, why),
+        "τ [95 %]": with_interval_or_why(found.tau, found.tau_low, found.tau_high, why),
     }
     raw = {**vars(found), "sizes": f"{found.sizes[0]}+{found.sizes[1]}"}
     return Table(
@@ -424,11 +421,6 @@ def _ceiling(analysis: Analysis) -> Table:
         frame=pd.DataFrame([raw]),
         cells=pd.DataFrame([row]),
     )
-
-
-def _optional(why: str | None, *values: float | None) -> str:
-    value, low, high = (np.nan if one is None else one for one in values)
-    return with_interval_or_why(value, low, high, why)
 
 
 def _matrix(analysis: Analysis) -> Table:
@@ -465,6 +457,11 @@ def ranks(analysis: Analysis) -> Table:
         frame=wide.reset_index(),
         cells=cells.reset_index(drop=True),
     )
+
+
+def table_of(frame: pd.DataFrame, cells: Cells, *, name: str, title: str, caption: str) -> Table:
+    """The table of a frame; cells: by their heads, what is printed of each of its rows."""
+    return Table(name=name, title=title, caption=caption, frame=frame, cells=_cells(frame, cells))
 
 
 def _cells(frame: pd.DataFrame, cells: Cells) -> pd.DataFrame:

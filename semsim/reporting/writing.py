@@ -1,6 +1,7 @@
 """A table as CSV, LaTeX, Markdown and HTML."""
 
 import base64
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,14 +53,8 @@ def csv(frame: pd.DataFrame) -> str:
 def latex(table: Table) -> str:
     """A `table` environment for the packages booktabs and, as it is scaled to fit, graphicx."""
     head = " & ".join(_latex(str(name)) for name in table.cells.columns)
-    lines = [
-        " & ".join(
-            rf"\textbf{{{_latex(text)}}}" if (i, j) in table.best else _latex(text)
-            for j, text in enumerate(line)
-        )
-        + r" \\"
-        for i, line in enumerate(table.cells.to_numpy())
-    ]
+    body = _body(table, _latex, lambda text: rf"\textbf{{{text}}}")
+    lines = [" & ".join(line) + r" \\" for line in body]
     stop = "" if table.title.endswith("?") else "."
     return "\n".join(
         [
@@ -84,13 +79,7 @@ def latex(table: Table) -> str:
 def markdown(table: Table) -> str:
     """A table in Markdown with its title above and its caption below; the best in bold."""
     head = [in_markdown(str(name)) or " " for name in table.cells.columns]
-    lines = [
-        [
-            f"**{in_markdown(text)}**" if (i, j) in table.best else in_markdown(text)
-            for j, text in enumerate(line)
-        ]
-        for i, line in enumerate(table.cells.to_numpy())
-    ]
+    lines = _body(table, in_markdown, lambda text: f"**{text}**")
     rule = [":--", *["--:"] * (len(head) - 1)]
     rows = "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *lines])
     return f"**{in_markdown(table.title)}**\n\n{rows}\n\n{in_markdown(table.caption)}\n"
@@ -99,6 +88,19 @@ def markdown(table: Table) -> str:
 def html(table: Table) -> str:
     """A table that scrolls sideways where the screen is narrow; classes begin with `semsim-`."""
     return TEMPLATES.get_template("table.html.jinja").render(table=table)
+
+
+def _body(
+    table: Table, written: Callable[[str], str], bold: Callable[[str], str]
+) -> list[list[str]]:
+    """The cells line by line as a language has them, the best in bold."""
+    return [
+        [
+            bold(written(text)) if (i, j) in table.best else written(text)
+            for j, text in enumerate(line)
+        ]
+        for i, line in enumerate(table.cells.to_numpy())
+    ]
 
 
 def _safe(value: Any) -> Any:

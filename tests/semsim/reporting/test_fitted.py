@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from semsim.reporting.fitted import in_blocks, turned
+from semsim.reporting.report import in_blocks, turned
 from semsim.reporting.tables import Table
 
 

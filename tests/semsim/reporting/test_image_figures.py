@@ -6,7 +6,7 @@ from made_analysis import SPECS
 from made_votes import voted
 
 from semsim.reporting import canvas
-from semsim.reporting.image_figures import images, matrix
+from semsim.reporting.figures import images, matrix
 
 PSNR, MSE, *_ = SPECS
 

@@ -20,9 +20,8 @@ from semsim.analysis.run import analyse
 from semsim.metrics import METRICS
 from semsim.reporting.answer import answer_of
 from semsim.reporting.figures import figure
-from semsim.reporting.fitted import in_blocks
 from semsim.reporting.methods import SIMULATED, Origin
-from semsim.reporting.report import report_html
+from semsim.reporting.report import in_blocks, report_html
 from semsim.reporting.tables import table, tables
 
 EMBEDDED = "data:image/png;base64,"
