@@ -17,8 +17,7 @@ from benchmarks.measuring import ROOT
 from semsim.base.places import PROGRAM
 from semsim.metrics import METRICS, MetricSpec, find_metric
 from semsim.reporting.writing import markdown
-from semsim.reproduce.everything_table import Map, tables
-from semsim.reproduce.map_differences import differences
+from semsim.reproduce.everything import Map, differences, tables
 
 # Of the tables of a map those that docs/map.md shows.
 ON_THE_PAGE = ("people-cnn4", "controls", "agreement", "differences", "reasons")

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save
 
 from semsim.campaign.campaign_job import CampaignOrder, plan_of, queue_campaign
 from semsim.campaign.plan import Campaign, Cell
-from semsim.campaign.sets import write_finished_set
+from semsim.campaign.runner import write_finished_set
 from semsim.campaign.store import PieceStore, StoredCell
 from semsim.images import to_uint8
 from semsim.jobs.folders import Job, run_as_job

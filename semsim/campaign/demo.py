@@ -1,33 +1,158 @@
 """The built-in studies: ordinary campaigns, and what judges and the jury see in their sets.
 
 Everything is computed here from seeds; `semsim-studio demo build` does it again. Finished
-trainings and attacks are kept in a work folder, so that an interrupted build goes on.
+trainings and attacks are kept in a work folder, so that an interrupted build goes on. What the jury
+sees lies as a file in each set of `symbols`.
 """
 
 import re
 import shutil
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import torch
 
-from semsim.campaign.demo_plan import JUDGES, DemoSettings, plans
-from semsim.campaign.jury import train_jury, write_jury
+from semsim.base.whole import whole
+from semsim.campaign.campaign_job import plan_of
+from semsim.campaign.grids import DEMO_GRID
 from semsim.campaign.plan import Plan
 from semsim.campaign.runner import HowToRun, run_plan
+from semsim.datasets.symbols import GLYPHS
 from semsim.device import pick_device
-from semsim.errors import DataError
+from semsim.errors import DataError, SettingsError
 from semsim.grid.engine import Piece, make_files
+from semsim.images import from_uint8, read_pixels
 from semsim.jobs.orders import to_record
 from semsim.judges.apply import apply_judge
 from semsim.judges.judge_job import USUAL, JudgeOrder, do_judge
 from semsim.judges.shelf import judge_path
 from semsim.kept.keys import key_of
 from semsim.progress import Report, silent
+from semsim.registry import check_settings, plain, setting
+from semsim.sets.format import JURY, JURY_COLUMNS
+from semsim.sets.reader import ReconstructionSet, read_set
+from semsim.sets.writer import write_rows
+from semsim.targets.jurors import (
+    JURORS,
+    JurySettings,
+    Verdict,
+    keep_juror,
+    kept_jury,
+    log_probabilities,
+    train_juror,
+)
 
 if TYPE_CHECKING:
     from semsim.grid.machines import Client
+
+JUDGES = {"recogniser": "cnn-small", "predictor": "convnet8:width=12"}
+# Under these no training reaches `until`, and 48 epochs end before the network has learned what the
+# strategy lets it learn; after 96 it names its training pictures, and the share of test pictures
+# has been flat for 24.
+LONGER = ("3-1-7", "43-18-18", "hybrid")
+STAGES = ("until=0.3", "until=0.97")  # beside the 0.65 of the others: early and late in a training
+_FACES = 20  # in the test split of the detector
+_JUROR = "jury/1"  # a change of what training does with the same settings
+_LEAST = -12.0  # a log-probability that says no more than "never"; the file is smaller
+_DIGITS = 2  # of a log-probability: who sees two classes alike names none, and the file is a third
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoSettings:
+    """What the demo is made with; few epochs and steps, so that two cores manage.
+
+    images: each of another class, or face. train_per_class: training images of the targets.
+    width: of their layers. epochs: of their trainings, which end before where `until` of the test
+    images are right; longer: of those under the strategies in `LONGER`. attacks: of all targets.
+    judge_epochs, judge_per_class: of the two classifiers that judge; jury_epochs, jury_per_class:
+    of the simulated annotators. device: where targets are trained and attacked.
+    """
+
+    images: int = setting(12, "Images", "Originals attacked on each target.")
+    train_per_class: int = 60
+    width: int = 32
+    epochs: int = 48
+    longer: int = 96
+    until: float = 0.65
+    attacks: tuple[str, ...] = ("invgrad:fast", "prior:fast")
+    judge_epochs: int = 10
+    judge_per_class: int = 120
+    jury_epochs: int = JurySettings.epochs
+    jury_per_class: int = JurySettings.per_class
+    seed: int = setting(0, "Seed", "Seed of everything.")
+    together: int = setting(12, "Together", "Images attacked at once.", least=1)
+    device: str = setting("auto", "Device", "auto, cpu, cuda, …")
+    workers: int = setting(2, "Processes", "Processes, also on one GPU.", least=1)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if not 1 <= self.images <= min(len(GLYPHS), _FACES):
+            most = min(len(GLYPHS), _FACES)
+            raise SettingsError(f"Between 1 and {most} images, each of another: {self.images}.")
+
+    @property
+    def jury(self) -> JurySettings:
+        """How the simulated annotators are trained."""
+        return JurySettings(
+            per_class=self.jury_per_class,
+            test_per_class=min(10, self.jury_per_class),
+            epochs=self.jury_epochs,
+            seed=self.seed,
+        )
+
+
+def plans(settings: DemoSettings) -> dict[str, tuple[Plan, ...]]:
+    """The campaigns whose sets lie in each folder of the demo, worked out.
+
+    "sets": symbols to be named, by two plain classifiers, with a smooth and a kinked activation,
+    under the paper's seven strategies at the paper's strength, and the first without a strategy
+    early and late in its training, too; the other learns too fast to be caught in between. Where a
+    strategy keeps them below `until`, they are trained longer. "pairs": faces to be told apart, by
+    detectors of faces.
+    """
+    width = settings.width
+    symbols = replace(
+        DEMO_GRID,
+        datasets=(f"symbols:train_per_class={settings.train_per_class}",),
+        architectures=tuple(
+            text + ("" if width == 32 else f",width={width}") for text in DEMO_GRID.architectures
+        ),
+        strategies=tuple(name for name in DEMO_GRID.strategies if name not in LONGER),
+        attacks=settings.attacks,
+        images=settings.images,
+        seeds=(settings.seed,),
+        train=replace(DEMO_GRID.train, epochs=settings.epochs, until=settings.until),
+        together=settings.together,
+    )
+    longer = replace(
+        symbols,
+        name="demo-longer",
+        strategies=LONGER,
+        train=replace(symbols.train, epochs=settings.longer),
+    )
+    stages = replace(symbols, name="demo-stages", strategies=("none",), trainings=STAGES)
+    faces = replace(
+        symbols,
+        name="demo-faces",
+        datasets=(f"face-or-not:train_per_picture={max(1, settings.train_per_class // 6)}",),
+        strategies=("none", "crop-flip", "noise"),
+        image_ids=tuple(f"face-or-not-test-{place:05d}" for place in range(settings.images)),
+        train=replace(symbols.train, epochs=min(30, settings.epochs), lr=0.03, until=0.95),
+    )
+    return {
+        "sets": (plan_of(symbols), plan_of(longer), _of_first_architecture(plan_of(stages))),
+        "pairs": (plan_of(faces),),
+    }
+
+
+def _of_first_architecture(plan: Plan) -> Plan:
+    """Planned together, so that its models have the names they have beside the others'."""
+    first = plan.targets[0].plan.architecture
+    targets = tuple(one for one in plan.targets if one.plan.architecture == first)
+    return replace(plan, targets=targets, sets=tuple(s for s in plan.sets if s.target in targets))
 
 
 def build_demo(
@@ -99,3 +224,70 @@ def _judge_order(name: str, work: Path, settings: DemoSettings) -> JudgeOrder:
 def _train_judge(order: JudgeOrder, *, report: Report) -> None:
     torch.set_num_threads(1)
     do_judge(order, order.checkpoints, report)
+
+
+def train_jury(
+    work: Path, settings: JurySettings, *, workers: int = 2, report: Report = silent
+) -> list[Path]:
+    """The weights of all jurors in `work`; those that are there are used again."""
+    paths = [juror_path(work, place, settings) for place in range(len(JURORS))]
+    pieces = [
+        Piece(
+            key=str(path),
+            work=_train_juror,
+            asked=(place, settings, path),
+            note=f"trained {one.name}",
+        )
+        for place, (path, one) in enumerate(zip(paths, JURORS, strict=True))
+    ]
+    make_files(pieces, workers, report)
+    return paths
+
+
+def juror_path(work: Path, place: int, settings: JurySettings) -> Path:
+    """Where the weights of juror number `place` lie."""
+    juror = JURORS[place]
+    bad = [step.__name__ for step in juror.bad]
+    key = key_of(
+        [_JUROR, juror.name, plain(juror.architecture), bad, juror.lr, plain(settings)], 16
+    )
+    return work / "jury" / f"{key}.safetensors"
+
+
+def _train_juror(place: int, settings: JurySettings, path: Path, *, report: Report) -> None:
+    torch.set_num_threads(1)
+    keep_juror(place, train_juror(place, settings, report=report), path)
+
+
+def write_jury(folders: Iterable[Path], weights: Sequence[Path]) -> None:
+    """Put what each juror sees into every set of `folders`; `DataError` for other classes."""
+    jury = kept_jury(weights)
+    for folder in folders:
+        found = read_set(folder)
+        if found.run["dataset"]["classes"] != list(GLYPHS):
+            raise DataError(
+                f"{folder} is of {found.run['dataset']['name']!r}; the jury knows only the "
+                f"{len(GLYPHS)} classes of the built-in symbols."
+            )
+        table = jury_table(found, jury)
+        with whole(folder / JURY) as part:
+            write_rows(table, part)
+
+
+def jury_table(found: ReconstructionSet, jury: dict[str, Verdict]) -> pd.DataFrame:
+    """What each of `jury` sees in every original and reconstruction, with `JURY_COLUMNS`."""
+    parts = []
+    for subject in ("original", "reconstruction"):
+        pictures = [read_pixels(Path(path)) for path in found.pairs[subject]]
+        images = torch.stack([from_uint8(picture) for picture in pictures])
+        for name, juror in jury.items():
+            logs = log_probabilities(juror.model, images)[:, :-1]
+            parts.append(
+                pd.DataFrame(logs.clip(_LEAST).round(_DIGITS), columns=list(GLYPHS))
+                .assign(image_id=found.pairs["image_id"], subject=subject, juror=name)
+                .melt(["image_id", "subject", "juror"], None, "class_name", "log_probability")
+                .assign(threshold=round(juror.threshold, 4))
+            )
+    table = pd.concat(parts, ignore_index=True)[list(JURY_COLUMNS)]
+    texts = dict.fromkeys(("image_id", "subject", "class_name", "juror"), "category")
+    return table.astype({**texts, "threshold": "float32", "log_probability": "float32"})

@@ -188,7 +188,7 @@ def _probe(plan: Plan, about: PlannedTarget | PlannedSet, load: Load) -> float:
 
 
 def _image_seconds(plan: Plan, about: PlannedSet, data: LabelledImages) -> float:
-    from semsim.campaign.cell import attack_images  # with torch, as below
+    from semsim.campaign.work import attack_images  # with torch, as below
 
     target, size = about.target, len(next(about.batches()))
     model = _train_on(target, data, 1)

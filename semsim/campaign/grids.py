@@ -13,7 +13,7 @@ FIRST_LOOK = Campaign(
     images=6,
     train=TrainSettings(epochs=48, batch_size=32, lr=0.01, until=0.3),
 )
-# As the built-in study on symbols, where three strategies have longer trainings: `demo_plan`.
+# As the built-in study on symbols, where three strategies have longer trainings: `campaign.demo`.
 DEMO_GRID = Campaign(
     name="demo",
     datasets=("symbols",),

@@ -26,15 +26,7 @@ from semsim.errors import DataError, SettingsError
 from semsim.images import to_uint8
 from semsim.kept import keys as kept
 from semsim.kept.names import checked_name
-from semsim.registry import (
-    Plugin,
-    all_settings,
-    build,
-    plain,
-    read_plugin,
-    setting,
-    short_labels,
-)
+from semsim.registry import Plugin, all_settings, build, plain, read_plugin, setting, short_labels
 from semsim.targets import NETWORKS
 from semsim.targets.train_settings import TrainSettings, read_training
 from semsim.types import LabelledImages

@@ -252,7 +252,7 @@ def _results(
     except AttackFailedError as failure:
         found = [failure] * len(images)
     return [
-        replace(result_of(one, image), shift_x=int(x), shift_y=int(y), flipped=bool(flipped))
+        result_of(one, image, int(x), int(y), bool(flipped))
         for image, one, x, y, flipped in zip(
             shown.images, found, shown.shift_x, shown.shift_y, shown.flipped, strict=True
         )

@@ -7,9 +7,7 @@ import typer
 
 from semsim.base.folders import shown
 from semsim.base.places import DEMO
-from semsim.campaign.demo import build_demo
-from semsim.campaign.demo_plan import DemoSettings
-from semsim.campaign.jury import train_jury, write_jury
+from semsim.campaign.demo import DemoSettings, build_demo, train_jury, write_jury
 from semsim.cli.options import settings_of, taking
 from semsim.sets.reader import read_set
 from semsim.targets.jurors import JurySettings

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from semsim.attacks.as_text import read_attack
 from semsim.attacks.per_sample import parameter_gradients
-from semsim.campaign.cell import attacked
+from semsim.campaign.work import attacked
 from semsim.defences.strategies import read_strategy
 from semsim.device import exact_device, pick_device
 from semsim.errors import AttackFailedError, DataError

@@ -1,36 +1,34 @@
-"""`semsim-studio reproduce copa`: Tables 1 and 2 and Figures 1 and 2 of the COPA paper."""
+"""`semsim-studio reproduce copa`: Tables 1 and 2 and Figures 1 and 2 of the COPA paper.
 
-import hashlib
-from collections.abc import Sequence
+Chen and Campbell 2021, arXiv:2111.10178. Computed numbers stand beside the printed ones.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import pandas as pd
 import torch
 import typer
 
-from semsim.attacks.linear.rows import attempt, cnn3_model, inversions, linear_rows
-from semsim.base.whole import whole
+from semsim.attacks.linear.rows import METHODS, attempt, cnn3_model, inversions, linear_rows
+from semsim.attacks.security.advice import signed
+from semsim.attacks.security.check import has_full_rank
+from semsim.attacks.security.index import CIFAR, CNN3, security_index
 from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder
 from semsim.errors import SettingsError
 from semsim.grid.engine import Piece, spread
+from semsim.kept.keys import key_of
 from semsim.kept.pieces import Pieces
 from semsim.progress import Report, silent
 from semsim.registry import build
 from semsim.reporting.export import write_both
 from semsim.reporting.picture_grids import Shown, method_figure
-from semsim.reproduce.copa_tables import (
-    grid_of,
-    shown_pair,
-    table_1,
-    table_2,
-    text_1,
-    text_2,
-    varied,
-)
-from semsim.reproduce.plans import PlanOption, Work, planned_rows, planned_text
+from semsim.reproduce.plans import PlanOption, Work, show_plan
+from semsim.targets.checkpoint import images_digest
 from semsim.targets.cnn3 import VARIANTS
 from semsim.terminal import (
     DATA,
@@ -40,7 +38,9 @@ from semsim.terminal import (
     rows_of,
     say,
     show_told,
+    text_table,
     told_errors,
+    write_table,
 )
 from semsim.types import LabelledImages
 
@@ -49,8 +49,61 @@ STEPS = (
     "A cell is a picture that COPA, R-GAP and grey are asked for, a step one picture. It writes "
     "Tables 1 and 2, their rows, a file a network, and a figure an activation."
 )
+_SOME_VARIANTS = "--variants is some of 1,2,3,4"
+_SOME_ACTIVATIONS = "--activations is tanh, leaky-relu or both"
 _SIZE = 32
 FORMAT = "semsim-copa/1"  # part of every key: raise it where the same images get other rows
+_SETTING = ["activation", "variant", "method"]
+_ODD = {"failed": "failed", "blew_up": "blew up", "as_rgap": "as rgap"}
+_FITS = {"equation_residual": "equation_residual", "gradient_distance": "residual"}
+Cell = tuple[float, float]  # MSE of images in [0, 1], and PSNR in dB, 48.13 dB above the usual one
+
+# Table 1: variant → c(M), rounded to whole numbers.
+TABLE_1: dict[int, int] = {1: -2267, 2: -1995, 3: 0, 4: -2146}
+
+# Table 2: activation, variant and method → the truck's cell and the animal's.
+TABLE_2: dict[tuple[str, int, str], tuple[Cell, Cell]] = {
+    ("tanh", 1, "copa"): ((0.0512, 61.0389), (0.0766, 59.2867)),
+    ("tanh", 1, "copa denoised"): ((0.0426, 61.8361), (0.0596, 60.3813)),
+    ("tanh", 1, "rgap"): ((0.0483, 61.2932), (0.0578, 60.5147)),
+    ("tanh", 2, "copa"): ((0.1921, 55.2966), (0.1913, 55.3148)),
+    ("tanh", 2, "copa denoised"): ((0.0738, 59.4519), (0.0707, 59.6379)),
+    ("tanh", 2, "rgap"): ((0.0502, 61.1218), (0.0533, 60.8664)),
+    ("tanh", 3, "copa"): ((0.0001, 87.9242), (0.0001, 90.5780)),
+    ("tanh", 3, "copa denoised"): ((0.0088, 68.6745), (0.0031, 73.2162)),
+    ("tanh", 3, "rgap"): ((0.0000, 181.5003), (0.0000, 180.6153)),
+    ("tanh", 4, "copa"): ((0.1007, 58.1021), (0.0861, 58.7818)),
+    ("tanh", 4, "copa denoised"): ((0.0524, 60.9338), (0.0373, 62.4189)),
+    ("tanh", 4, "rgap"): ((0.0472, 61.3900), (0.0385, 62.2730)),
+    ("leaky-relu", 1, "copa"): ((0.0546, 60.7559), (0.1046, 57.9361)),
+    ("leaky-relu", 1, "copa denoised"): ((0.0516, 61.0035), (0.0950, 58.3548)),
+    ("leaky-relu", 1, "rgap"): ((25.2923, 34.1009), (31.3128, 33.1736)),
+    ("leaky-relu", 2, "copa"): ((0.1751, 55.6978), (0.2571, 54.0298)),
+    ("leaky-relu", 2, "copa denoised"): ((0.1016, 58.0623), (0.1822, 55.5247)),
+    ("leaky-relu", 2, "rgap"): ((12.3527, 37.2132), (3.6857, 42.4656)),
+    ("leaky-relu", 3, "copa"): ((0.0355, 62.6284), (0.0565, 60.6117)),
+    ("leaky-relu", 3, "copa denoised"): ((0.0386, 62.2610), (0.0563, 60.6291)),
+    ("leaky-relu", 3, "rgap"): ((0.0000, 137.5824), (0.0000, 143.4470)),
+    ("leaky-relu", 4, "copa"): ((0.0868, 58.7466), (0.1061, 57.8722)),
+    ("leaky-relu", 4, "copa denoised"): ((0.0630, 60.1398), (0.0908, 58.5509)),
+    ("leaky-relu", 4, "rgap"): ((0.0483, 61.2918), (0.0382, 62.3075)),
+}
+
+
+class Networks(NamedTuple):
+    """The images that Table 2 attacks, and on which networks: each of every kind, by seed."""
+
+    images: LabelledImages
+    variants: Sequence[int]
+    activations: Sequence[str]
+    seeds: Sequence[int]
+
+    @property
+    def pieces(self) -> dict[str, tuple[str, int, int]]:
+        """Activation, variant and seed of every network, in order, by the keys of their pieces."""
+        mark = key_of([FORMAT, images_digest(self.images)], 12)
+        grid = product(self.activations, self.variants, self.seeds)
+        return {"{}-{}-{}-{}".format(mark, *one): one for one in grid}
 
 
 def reproduce_copa(
@@ -77,13 +130,14 @@ def reproduce_copa(
     What was computed before, with the same images, is read from the folder and not computed again.
     """
     with told_errors():
-        numbers, kinds = chosen_variants(variants), chosen_activations(activations)
+        numbers = [int(one) for one in chosen(variants, map(str, VARIANTS), _SOME_VARIANTS)]
+        kinds = chosen(activations, FIGURES, _SOME_ACTIVATIONS)
         if seeds < 1:
             raise SettingsError(f"--seeds is 1 or more; got {seeds}.")
         attacked = varied(pictures_of(images), count)
+        networks = Networks(attacked, numbers, kinds, range(seeds))
         if plan:
-            works = works_of(attacked, numbers, kinds, range(seeds), out / "pieces")
-            show_told(planned_rows(works), planned_text("copa", works, STEPS), as_json)
+            show_plan("copa", STEPS, works_of(networks, out / "pieces"), as_json)
             return
         out.mkdir(parents=True, exist_ok=True)
         first = table_1()
@@ -95,8 +149,7 @@ def reproduce_copa(
             "has full (column) rank, as these do or do not with seed 0.\n"
         )
         with TerminalBar(unit="image") as bar:
-            asked = attacked, numbers, kinds, range(seeds)
-            rows = kept_rows(*asked, out / "pieces", bar, workers, scheduler)
+            rows = kept_rows(networks, out / "pieces", bar, workers, scheduler)
         rows.to_parquet(out / "rows.parquet", index=False)
         second = table_2(rows)
         second.to_csv(out / "table2.csv", index=False)
@@ -119,18 +172,12 @@ def reproduce_copa(
     say(f"Wrote {out / 'table1.csv'}, {out / 'table2.csv'}, {out / 'rows.parquet'}")
 
 
-def works_of(
-    images: LabelledImages,
-    variants: Sequence[int],
-    activations: Sequence[str],
-    seeds: Sequence[int],
-    folder: Path,
-) -> list[Work]:
+def works_of(networks: Networks, folder: Path) -> list[Work]:
     """Return what Table 2 attacks, a row a kind of network; `folder`: of the pieces."""
-    found, kept = [], _pieces(folder)
-    for kind, variant in product(activations, variants):
-        grid = _grid(images, [variant], [kind], seeds)
-        cells, left = (len(images) * len(some) for some in (grid, kept.missing(grid)))
+    found, kept, count = [], _pieces(folder), len(networks.images)
+    for kind, variant in product(networks.activations, networks.variants):
+        own = networks._replace(variants=[variant], activations=[kind]).pieces
+        cells, left = (count * len(some) for some in (own, kept.missing(own)))
         what = f"attack variant {variant}, {kind}"
         found.append(Work(part="Table 2", what=what, cells=cells, done=cells - left, steps=cells))
     return found
@@ -143,40 +190,29 @@ def pictures_of(folder: Path | None) -> LabelledImages:
     return Folder(root=str(folder), size=_SIZE, test_share=1.0)("test")
 
 
-def chosen_variants(text: str) -> list[int]:
-    """The variants of CNN3 named in `text`; `SettingsError` for one there is not."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names or not set(names) <= {str(variant) for variant in VARIANTS}:
-        raise SettingsError(f"--variants is some of 1,2,3,4; got {text!r}.")
-    return [int(name) for name in dict.fromkeys(names)]
+def chosen(text: str, known: Iterable[str], said: str) -> list[str]:
+    """The names in `text`, with commas between; `SettingsError` for one that is not `known`.
 
-
-def chosen_activations(text: str) -> list[str]:
-    """The activations named in `text`; `SettingsError` for one the paper does not have."""
+    said: the option, and what it takes.
+    """
     names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names or not set(names) <= set(FIGURES):
-        raise SettingsError(f"--activations is tanh, leaky-relu or both; got {text!r}.")
+    if not names or not set(names) <= set(known):
+        raise SettingsError(f"{said}; got {text!r}.")
     return list(dict.fromkeys(names))
 
 
 def kept_rows(
-    images: LabelledImages,
-    variants: Sequence[int],
-    activations: Sequence[str],
-    seeds: Sequence[int],
-    folder: Path,
-    report: Report = silent,
-    workers: int = 1,
-    scheduler: str = "",
+    networks: Networks, folder: Path, report: Report = silent, workers: int = 1, scheduler: str = ""
 ) -> pd.DataFrame:
     """`linear_rows`, network by network; a finished network is read from `folder`.
 
     workers, scheduler: who takes networks, as for `spread`; with one worker all is done here.
     """
-    kept = _pieces(folder)
-    grid = _grid(images, variants, activations, seeds)
+    kept, grid = _pieces(folder), networks.pieces
     missing = kept.missing(grid)
-    pieces = [Piece(key=key, work=_network_rows, asked=(images, *grid[key])) for key in missing]
+    pieces = [
+        Piece(key=key, work=_network_rows, asked=(networks.images, *grid[key])) for key in missing
+    ]
     ready = len(grid) - len(missing)
 
     def keep(piece: Piece, rows: pd.DataFrame) -> None:
@@ -187,18 +223,10 @@ def kept_rows(
 
 
 def _pieces(folder: Path) -> Pieces[pd.DataFrame]:
-    return Pieces(folder, ".parquet", read=pd.read_parquet, write=_write_rows)
+    def write(path: Path, rows: pd.DataFrame) -> None:
+        write_table(rows, path)
 
-
-def _grid(
-    images: LabelledImages,
-    variants: Sequence[int],
-    activations: Sequence[str],
-    seeds: Sequence[int],
-) -> dict[str, tuple[str, int, int]]:
-    """Return the networks of Table 2, by the keys of their pieces."""
-    mark = _fingerprint(images)
-    return {"{}-{}-{}-{}".format(mark, *one): one for one in grid_of(variants, activations, seeds)}
+    return Pieces(folder, ".parquet", read=pd.read_parquet, write=write)
 
 
 def _network_rows(
@@ -207,9 +235,123 @@ def _network_rows(
     return linear_rows(images, [variant], [activation], [seed], report)
 
 
-def _write_rows(path: Path, rows: pd.DataFrame) -> None:
-    with whole(path) as part:
-        rows.to_parquet(part, index=False)
+def table_1() -> pd.DataFrame:
+    """Variants of CNN3 with c(M), the rank and size of U of both layers, and the printed c(M).
+
+    Columns: variant, features, rank_1, n_1, rank_2, n_2, value, paper, and the conditions for the
+    pull-back onto layer 2: pull_back (ours: layer 1 puts out more values than it gets) and
+    full_rank (the paper's: its weight has full column rank too, as drawn with seed 0).
+    """
+    rows = []
+    for variant, layers in CNN3.items():
+        index = security_index(layers, CIFAR)
+        facts = {"variant": variant, "features": index.features}
+        for layer in index.layers:
+            facts |= {f"rank_{layer.place}": layer.rank, f"n_{layer.place}": layer.unknowns}
+        first = index.layers[0]
+        weight = next(cnn3_model(variant, "tanh", seed=0).parameters())
+        full = has_full_rank(first.convolution, first.inputs, first.outputs, weight)
+        known = {"value": index.value, "paper": TABLE_1[variant]}
+        rows.append({**facts, **known, "pull_back": first.pulls_back, "full_rank": full})
+    return pd.DataFrame(rows)
+
+
+def table_2(rows: pd.DataFrame) -> pd.DataFrame:
+    """One line an activation, variant and method, over all images and seeds of `rows`.
+
+    rows: of `linear_rows`. Columns: activation, variant, method, n (with an image), failed,
+    blew_up, as_rgap (where COPA took R-GAP's image; 0 in rows kept from before that was said), mean
+    and sd (of a sample; NaN of one) of mse, psnr and psnr_paper, and the medians equation_residual
+    and gradient_distance; NaN in rows kept from before they were.
+    """
+    lines = []
+    for keys, part in rows.groupby(_SETTING, sort=False):
+        ok = part[part["error"] == ""]
+        line: dict[str, object] = dict(zip(_SETTING, keys, strict=True))
+        line |= {"n": len(ok), "failed": len(part) - len(ok), "blew_up": int(ok["blew_up"].sum())}
+        line["as_rgap"] = int((ok["solver"] == "rgap").sum()) if "solver" in ok else 0
+        for name in ("mse", "psnr", "psnr_paper"):
+            exact = bool((ok[name] == math.inf).any())
+            line[name] = ok[name].mean()
+            line[f"{name}_sd"] = math.nan if exact else ok[name].std(ddof=1)
+        for name, column in _FITS.items():
+            line[name] = ok[column].median() if column in ok else math.nan
+        lines.append(line)
+    order = {method: place for place, method in enumerate(METHODS)}
+    table = pd.DataFrame(lines)
+    return table.sort_values(
+        ["activation", "variant", "method"],
+        key=lambda column: column.map(order) if column.name == "method" else column,
+        ascending=[False, True, True],
+        ignore_index=True,
+    )
+
+
+def text_1(table: pd.DataFrame) -> str:
+    """`table_1` for a terminal."""
+    header = ["variant", "features", "rank U, n (1)", "rank U, n (2)", "c(M)", "paper"]
+    header += ["layer 1 widens", "its W has full rank"]
+    rows = [
+        [
+            *(str(row["variant"]), str(row["features"])),
+            *(f"{row[f'rank_{i}']:,} of {row[f'n_{i}']:,}" for i in (1, 2)),
+            *(signed(row["value"]), signed(row["paper"])),
+            *("yes" if row[name] else "no" for name in ("pull_back", "full_rank")),
+        ]
+        for row in table.to_dict("records")
+    ]
+    return text_table(header, rows)
+
+
+def text_2(table: pd.DataFrame) -> str:
+    """`table_2` for a terminal, with the paper's cells."""
+    header = ["activation", "variant", "method", "MSE", "PSNR dB", "on the paper's scale"]
+    header += ["equations", "gradient", "n", "paper: truck", "paper: animal"]
+    rows = [_line(row) for row in table.to_dict("records")]
+    return text_table(header, rows)
+
+
+def varied(images: LabelledImages, count: int) -> LabelledImages:
+    """The first image of every class, then the second, …, `count` in all.
+
+    Raises `SettingsError` where there are not so many.
+    """
+    if not 1 <= count <= len(images):
+        raise SettingsError(f"--count is 1 to {len(images)}, the images there are; got {count}.")
+    seen: dict[int, int] = {}
+    rounds = []
+    for place, label in enumerate(images.labels.tolist()):
+        seen[label] = seen.get(label, -1) + 1
+        rounds.append((seen[label], label, place))
+    return images.pick([place for _, _, place in sorted(rounds)[:count]])
+
+
+def shown_pair(images: LabelledImages) -> LabelledImages:
+    """Two images for the figures: a truck and a deer as in the paper where there are, else any."""
+    names = [images.classes[label] for label in images.labels.tolist()]
+    wanted = [names.index(name) for name in ("truck", "deer") if name in names]
+    others = [place for place in range(len(images)) if place not in wanted]
+    return images.pick([*wanted, *others][:2])
+
+
+def _line(row: dict) -> list[str]:
+    printed = TABLE_2.get((row["activation"], row["variant"], row["method"]))
+    odd = [f"{row[name]} {words}" for name, words in _ODD.items() if row[name]]
+    return [
+        *(row["activation"], str(row["variant"]), row["method"]),
+        _spread(row["mse"], row["mse_sd"], ".2g" if row["mse"] < 1e-3 else ".4f"),
+        _spread(row["psnr"], row["psnr_sd"], ".1f"),
+        _spread(row["psnr_paper"], row["psnr_paper_sd"], ".1f"),
+        *("-" if math.isnan(row[name]) else f"{row[name]:.0e}" for name in _FITS),
+        ", ".join([str(row["n"]), *odd]),
+        *(("", "") if printed is None else (f"{mse:.4f}, {psnr:.1f}" for mse, psnr in printed)),
+    ]
+
+
+def _spread(mean: float, sd: float, form: str) -> str:
+    if math.isnan(mean):
+        return "-"
+    return f"{mean:{form}}" + ("" if math.isnan(sd) else f" ± {sd:{form}}")
 
 
 def write_figure(images: LabelledImages, variants: Sequence[int], kind: str, out: Path) -> Path:
@@ -237,10 +379,3 @@ def _shown(variant: int, method: str, image: torch.Tensor, back: torch.Tensor | 
         return Shown(variant=variant, method=method, image=None, mse=float("nan"))
     mse = float((back - image.double()).square().mean())
     return Shown(variant=variant, method=method, image=back.clamp(0, 1).float(), mse=mse)
-
-
-def _fingerprint(images: LabelledImages) -> str:
-    """Changes with any pixel, label or name."""
-    made = hashlib.sha256(FORMAT.encode() + images.images.numpy().tobytes())
-    made.update(repr((images.ids, images.labels.tolist(), images.classes)).encode())
-    return made.hexdigest()[:12]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -12,20 +13,29 @@ from semsim.base.whole import write_text
 from semsim.errors import SettingsError
 from semsim.jobs.terminal import carry_out
 from semsim.registry import help_of
-from semsim.reporting.canvas import Drawn
 from semsim.reporting.export import write_both
 from semsim.reproduce.ensembler_paper import ROWS, TABLES, Way, plan_of_figure, plan_of_table
-from semsim.reproduce.ensembler_plan import STEPS, sentence_works, works_of
 from semsim.reproduce.ensembler_sentences import (
     NUMBER,
-    plan_of_sentences,
+    PLANS,
     sentence_rows,
     sentence_text,
 )
-from semsim.reproduce.plans import BELOW, PlanOption, Work, is_here, planned_rows, planned_text
+from semsim.reproduce.plans import PlanOption, Work, is_here, of_preset, show_plan
 from semsim.split.cuts import write_cuts
 from semsim.split.defence_pictures import Wanted, pictures
-from semsim.split.plan import SplitPlace, SplitPlan, make_dataset
+from semsim.split.defences import Ensembler
+from semsim.split.networks import task_of
+from semsim.split.outlook import planned_sets, untrained
+from semsim.split.plan import (
+    SplitPlace,
+    SplitPlan,
+    attacks_on,
+    check,
+    make_dataset,
+    make_defence,
+    model_name,
+)
 from semsim.split.run import run_split
 from semsim.split.split_job import queue_split
 from semsim.split.summary import (
@@ -38,8 +48,8 @@ from semsim.split.summary import (
     summary_text,
     verdict,
 )
-from semsim.split.train_settings import ShadowAttack
-from semsim.split.translation import SentencePlan, run_sentences
+from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
+from semsim.split.translation import SentencePlan, SentenceRun, run_sentences
 from semsim.terminal import (
     DATA,
     DataOption,
@@ -54,6 +64,11 @@ from semsim.terminal import (
 from semsim.weights import CHECKPOINTS
 
 P = TypeVar("P", SplitPlan, SentencePlan)
+STEPS = (
+    "A cell is a trained system, or an attack on one. A step is an epoch of a training, or of what "
+    "an attack trains."
+)
+_BEHIND = "What comes back behind each defence"
 _CUT_SIZE = 32  # pixels a side of images in figures of split points
 
 
@@ -113,22 +128,25 @@ def reproduce_ensembler(
                 raise SettingsError(
                     "Table 4 is of sentences; leave --images, --size and --vgg16 out."
                 )
-            translated = _changed(plan_of_sentences(preset), seeds, shadow_start)
+            translated = _changed(of_preset(PLANS, preset), seeds, shadow_start)
             if planned:
-                lower = plan_of_sentences(BELOW[preset]) if preset in BELOW else None
-                below = sentence_works(lower, place) if lower else ()
-                _show_plan(sentence_works(translated, place), preset, below, as_json)
+                show_plan(
+                    *("ensembler", STEPS, sentence_works(translated, place), as_json),
+                    preset=preset,
+                    below=lambda lower: sentence_works(PLANS[lower], place),
+                )
             else:
                 _translation(translated, place, (workers, scheduler), as_json)
             return
         chosen = _plan(preset, table, figure, vgg16, images, size)
         plan = _changed(chosen, seeds, shadow_start)
         if planned:
-            less = BELOW.get(preset)
-            below = (
-                works_of(_plan(less, table, figure, vgg16, None, None), data_dir) if less else ()
+            shape = table, figure, vgg16, None, None
+            show_plan(
+                *("ensembler", STEPS, works_of(plan, data_dir), as_json),
+                preset=preset,
+                below=lambda lower: works_of(_plan(lower, *shape), data_dir),
             )
-            _show_plan(works_of(plan, data_dir), preset, below, as_json)
             return
         if images is None and not is_here(plan.dataset):
             raise SettingsError(
@@ -147,14 +165,67 @@ def reproduce_ensembler(
         else:
             rows = table_rows(pd.DataFrame(outcome["rows"]), table) if as_json else []
             show_told(rows, report_text(outcome, table), as_json)
-            drawn = pictured(outcome, table)
+            wanted = [Wanted(title, *way) for title, way in ROWS.items()]  # as Figures 5 to 7
+            drawn = pictures(outcome, wanted, _BEHIND, TABLES[table].figure)
             written = [write_both(drawn, folder / f"{plan.name}.png")] if drawn else []
         for path in written:
             say(f"Wrote {path}")
 
 
-def _show_plan(works: Sequence[Work], preset: str, below: Sequence[Work], as_json: bool) -> None:
-    show_told(planned_rows(works), planned_text("ensembler", works, STEPS, preset, below), as_json)
+def works_of(plan: SplitPlan, data: Path) -> list[Work]:
+    """Return the trainings and attacks of an experiment, by network and defence.
+
+    A system counts as trained once one of its reconstruction sets lies below `data`.
+    """
+    check(plan)
+    sets, seeds = planned_sets(plan, data), plan.defence_seeds
+    found = []
+    for network, defence in product(plan.networks, plan.defences):
+        models = {model_name(network, defence, seed) for seed in seeds}
+        own = [(model, folder) for model, _, folder in sets if model in models]
+        there = [model for model, folder in own if folder.exists()]
+        many = len(plan.attack_seeds)
+        found += [
+            _training(network, defence, plan.train, (len(seeds), len(set(there)))),
+            _attack(network, defence, plan.shadow, (many * len(own), many * len(there))),
+        ]
+    return found
+
+
+def sentence_works(plan: SentencePlan, place: SplitPlace) -> list[Work]:
+    """Return the trainings and attacks of Table 4, by defence."""
+    run = SentenceRun(plan, place)
+    found = []
+    for defence in plan.defences:
+        made = untrained(plan.network, defence, task_of(run.public))
+        tools = [tool for arm in plan.attacks for tool in attacks_on(made, arm, plan.shadow)]
+        systems = [run.key(defence, seed) for seed in plan.defence_seeds]
+        reads = [
+            run.leak_key(defence, *one)
+            for one in product(plan.defence_seeds, tools, plan.attack_seeds)
+        ]
+        trained = len(systems) - len(run.store.systems.missing(systems))
+        read = len(reads) - len(run.leaks.missing(reads))
+        found += [
+            _training("Table 4", defence, plan.train, (len(systems), trained)),
+            _attack("Table 4", defence, plan.shadow, (len(reads), read)),
+        ]
+    return found
+
+
+def _training(part: str, defence: str, train: SplitTrainSettings, counts: tuple[int, int]) -> Work:
+    """Return a row of trainings; counts: all, and those that are done."""
+    shield, epochs = make_defence(defence), train.epochs
+    if isinstance(shield, Ensembler):  # its networks are trained apart, then together
+        epochs = shield.bodies * train.epochs + train.ensemble_epochs
+    cells, done = counts
+    return Work(part=part, what=f"train {defence}", cells=cells, done=done, steps=cells * epochs)
+
+
+def _attack(part: str, defence: str, shadow: ShadowAttack, counts: tuple[int, int]) -> Work:
+    cells, done = counts
+    steps = cells * (shadow.epochs + shadow.decoder_epochs)
+    return Work(part=part, what=f"attack {defence}", cells=cells, done=done, steps=steps)
 
 
 def _translation(
@@ -187,13 +258,6 @@ def report_text(outcome: Mapping[str, Any], number: int) -> str:
         *[cost_text(cost) for cost in outcome["costs"]],
     ]
     return "\n".join(lines)
-
-
-def pictured(outcome: Mapping[str, Any], number: int) -> Drawn | None:
-    """Originals beside what comes back in every row, after the paper's Figures 5 to 7."""
-    wanted = [Wanted(title, *way) for title, way in ROWS.items()]
-    title = "What comes back behind each defence"
-    return pictures(outcome, wanted, title, TABLES[number].figure)
 
 
 def table_rows(rows: pd.DataFrame, number: int) -> list[dict[str, Any]]:
@@ -292,12 +356,7 @@ def _changed(plan: P, seeds: Mapping[str, Sequence[int] | None], start: str | No
 
 
 def _plan(
-    preset: str,
-    table: int,
-    figure: int | None,
-    vgg16: bool,
-    images: Path | None,
-    size: int | None,
+    preset: str, table: int, figure: int | None, vgg16: bool, images: Path | None, size: int | None
 ) -> SplitPlan:
     if figure is None:
         plan = plan_of_table(table, preset, vgg16)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from semsim.reproduce.plans import of_preset
 from semsim.split.sentence_scores import bleu, words_right
 from semsim.split.summary import margin, margin_words, of_systems, spread_text
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
@@ -97,11 +96,6 @@ PLANS: Mapping[str, SentencePlan] = MappingProxyType(
 )
 
 
-def plan_of_sentences(preset: str) -> SentencePlan:
-    """What is run beside Table 4; `SettingsError` for a preset there is not."""
-    return of_preset(PLANS, preset)
-
-
 def sentence_rows(outcome: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Means over seeds of what each attack read, what guessing says, and the paper's sentences."""
     rows = sentence_summary(outcome["rows"]).to_dict("records")
@@ -172,11 +166,8 @@ def _line(row: Mapping[Any, Any]) -> str:
     names = ("shadow_accuracy", "decoder_accuracy", "words", "content", "bleu")
     change = f"{100 * row['change_mean']:+.2f}" + ("" if row["valid"] else " (invalid)")
     cells = [row["defence"], f"{row['accuracy_mean']:.3f}", change, row["attack"]]
-    return f"| {' | '.join([*cells, str(row['n']), *_spreads(row, names)])} |"
-
-
-def _spreads(row: Mapping[Any, Any], names: Sequence[str]) -> list[str]:
-    return [spread_text(dict(row), name, 3) for name in names]
+    spreads = [spread_text(dict(row), name, 3) for name in names]
+    return f"| {' | '.join([*cells, str(row['n']), *spreads])} |"
 
 
 def _guess_line(name: str, scores: Mapping[str, float]) -> str:

@@ -1,6 +1,6 @@
 """What the map of everything is made of at each scale, and what does not go together."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -10,9 +10,8 @@ import torch
 from semsim.attacks import ATTACKS
 from semsim.attacks.as_text import read_attack
 from semsim.campaign.campaign_job import load, plan_of
-from semsim.campaign.cell import attack_images
 from semsim.campaign.plan import Campaign, Plan, PlannedSet
-from semsim.campaign.sets import set_folder
+from semsim.campaign.work import attack_images
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.defences.as_text import parse, split_parts
@@ -20,15 +19,7 @@ from semsim.defences.strategies import NAMED_STRATEGIES, read_strategy, strategy
 from semsim.errors import SettingsError, StopRequestedError
 from semsim.progress import one_step
 from semsim.registry import Plugin, build, read_plugin, short_labels
-from semsim.reproduce.plans import (
-    BELOW,
-    CAMPAIGN_STEPS,
-    Work,
-    campaign_works,
-    is_here,
-    of_preset,
-    planned_text,
-)
+from semsim.reproduce.plans import Work, campaign_works, is_here, of_preset
 from semsim.targets import NETWORKS
 from semsim.targets.each_image import check_trainable
 from semsim.targets.model import TargetModel
@@ -144,12 +135,6 @@ class Worked:
         """The originals that are attacked."""
         return self.plans[0].images[self.scale.dataset]
 
-    def sets(self, data: Path) -> Iterator[tuple[Key, Path]]:
-        """Every cell that is computed, and where its set lies below `data`."""
-        for plan in self.plans:
-            for planned in plan.sets:
-                yield key_of(planned), set_folder(data, plan, planned)
-
 
 def strategies() -> tuple[str, ...]:
     """Every strategy that has a name, then each defence that is part of none of these."""
@@ -231,8 +216,14 @@ def why_not(attack: Plugin, model: TargetModel, images: LabelledImages) -> str:
 
     images: at least one, (N, 3, H, W).
     """
+    one = images.pick([0])
+    return _refusal(lambda: attack_images(model, one, _PLAIN, attack, [0], one_step))
+
+
+def _refusal(tried: Callable[[], object]) -> str:
+    """The reason that what is `tried` gives for being refused, "" where it begins."""
     try:
-        attack_images(model, images.pick([0]), _PLAIN, attack, [0], one_step)
+        tried()
     except SettingsError as error:
         return str(error)
     except StopRequestedError:
@@ -254,32 +245,31 @@ def _untrained(network: Plugin, images: LabelledImages) -> TargetModel:
 
 
 def _why_untrained(strategy: str, model: TargetModel) -> str:
-    defence = read_strategy(strategy)
-    try:
-        check_trainable(model, build(DEFENCES, defence.name, defence.settings))
-    except SettingsError as error:
-        return str(error)
-    return ""
+    found = read_strategy(strategy)
+    defence = build(DEFENCES, found.name, found.settings)
+    return _refusal(lambda: check_trainable(model, defence))
 
 
-def planned_map(scale: Scale, data: Path) -> tuple[list[Work], str]:
-    """Return the trainings and attacks of a scale, and all that is said of them.
+def works_of(preset: str, folder: Path) -> list[Work]:
+    """Return the trainings and attacks of all cells of a preset, below `folder`."""
+    return _works(scale_of(preset).campaigns, (), folder)
+
+
+def planned(preset: str, folder: Path) -> tuple[list[Work], str]:
+    """Return the trainings and attacks of a preset with what is done, and what cannot be.
 
     Where the pictures are not here, it cannot be told which cells cannot be, and all are counted.
     """
-    lower = BELOW.get(scale.name)
-    below = _works(scale_of(lower).campaigns, (), data) if lower else ()
+    scale = scale_of(preset)
     if is_here(scale.dataset):
         worked = work_out(scale)
-        works = _works([one.campaign for one in worked.plans], worked.plans, data)
-        first = cells_text(worked)
-    else:
-        works, cells = _works(scale.campaigns, (), data), len(list(scale.cells()))
-        first = (
-            f"Scale {scale.name}: {counted(cells, 'cell')}. {scale.dataset} is not here; which "
-            "cells cannot be is told once it is."
-        )
-    return works, f"{first}\n{planned_text('everything', works, CAMPAIGN_STEPS, scale.name, below)}"
+        works = _works([one.campaign for one in worked.plans], worked.plans, folder)
+        return works, cells_text(worked)
+    told = (
+        f"Scale {scale.name}: {counted(len(list(scale.cells())), 'cell')}. {scale.dataset} is not "
+        "here; which cells cannot be is told once it is."
+    )
+    return works_of(preset, folder), told
 
 
 def _works(campaigns: Sequence[Campaign], plans: Sequence[Plan], data: Path) -> list[Work]:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -35,18 +35,17 @@ from semsim.jobs import folders as jobs
 from semsim.kept.keys import key_of
 from semsim.layer_graph import LayerGraph, count_parameters
 from semsim.progress import Report, silent
-from semsim.reproduce.pbpfl_leak import LeakPlan, leak_pieces, leak_text
-from semsim.reproduce.pbpfl_paper import CLIENTS
-from semsim.reproduce.pbpfl_plan import STEPS, leak_works, training_works
+from semsim.reproduce.pbpfl_leak import LeakPlan, leak_pieces, leak_text, leak_works, n_done
 from semsim.reproduce.pbpfl_tables import (
     AGAIN,
+    CLIENTS,
     Cell,
     accuracy_text,
     costs_text,
     squared_error_text,
     traffic_text,
 )
-from semsim.reproduce.plans import BELOW, MadeOption, PlanOption, Work, planned_rows, planned_text
+from semsim.reproduce.plans import MadeOption, PlanOption, Work, show_plan
 from semsim.terminal import DATA, Json, SchedulerOption, TerminalBar, show_told, told_errors
 
 BATCH = 32  # of each client, as in the paper
@@ -54,6 +53,22 @@ _TINY = "symbols:train_per_class=1,test_per_class=1,size=16"
 _COST_CLASSES = 7  # of the paper's skin lesions: makes ResNet56 851,312 parameters
 FORMAT = "semsim-pbpfl/1"  # of the folder: preset.json says it
 _OF_FILES = ("table", "folder")  # somebody's own: there may be several of a name in one run
+ROWS, VALUES, CLASSES = "Table 2", "Table 2, images", "Table 4"  # what is compared
+_PAPER_DATA = {ROWS: "bank marketing", VALUES: "retina images"}
+STEPS = (
+    "A step is a mini-batch of a client, or a step of an attack on one picture. Not counted: "
+    "Tables 5 and 6, the rounds before an attacked one, and answers on test examples."
+)
+
+
+class Compared(NamedTuple):
+    """Trainings side by side: each network on `data`, a text, under every scheme."""
+
+    data: str
+    networks: tuple[str, ...]
+    epochs: int
+    lr: float
+    schemes: tuple[str, ...] = ("FedAvg-MSE", "PBPFL")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +98,18 @@ class Preset:
     cost_batch: int = 4
     cost_rounds: int = 10
     leak: LeakPlan = field(default_factory=lambda: LeakPlan(seeds=3, images=4))
+
+    @property
+    def compared(self) -> dict[str, Compared]:
+        """What Table 2 predicts from rows and from images, and Table 4; some may be left out."""
+        how = (self.image_network,), self.image_epochs, self.image_lr
+        classes = ("FedAvg-CE", "FedAvg-MSE", "PBPFL")
+        found = {
+            ROWS: Compared(self.table, self.networks, self.table_epochs, self.table_lr),
+            VALUES: Compared(self.valued, *how),
+            CLASSES: Compared(self.images, *how, schemes=classes),
+        }
+        return {part: one for part, one in found.items() if one.data}
 
 
 PRESETS: Mapping[str, Preset] = {
@@ -114,7 +141,6 @@ PRESETS: Mapping[str, Preset] = {
         image_epochs=200,
         side=64,
         cost_batch=32,
-        cost_rounds=10,
         leak=LeakPlan(
             data="symbols",
             networks=tuple((name, tuple(ARMS)) for name in ("lenet", "resnet20", "mlp-3")),
@@ -149,23 +175,30 @@ def reproduce_pbpfl(
         chosen = with_own(PRESETS[preset], own, abd, ldc)
         folder = out.resolve() / preset
         if plan:
-            lower, works = BELOW.get(preset), planned(chosen, folder)
-            below = planned(PRESETS[lower], folder) if lower else ()
-            rows, text = planned_rows(works), planned_text("pbpfl", works, STEPS, preset, below)
-        else:
-            text = reproduced(chosen, folder, bar, workers, scheduler)
-            rows = table_rows(chosen, folder) if as_json else []
+            works = works_of(chosen, folder)
+            show_plan(
+                *("pbpfl", STEPS, works, as_json),
+                preset=preset,
+                below=lambda lower: works_of(PRESETS[lower], folder),
+            )
+            return
+        text = reproduced(chosen, folder, bar, workers, scheduler)
+        rows = table_rows(chosen, folder) if as_json else []
     show_told(rows, text, as_json)
 
 
-def planned(chosen: Preset, folder: Path) -> list[Work]:
+def works_of(chosen: Preset, folder: Path) -> list[Work]:
     """Return what `reproduced` trains and attacks, and what of that is done below `folder`."""
-    trained = {
-        "Table 2": regression(chosen, folder),
-        "Table 2, images": valued_images(chosen, folder),
-        "Table 4": classification(chosen, folder),
-    }
-    works = [one for table, own in trained.items() for one in training_works(table, own)]
+    works = []
+    for table, pieces in trainings(chosen, folder).items():
+        for network in dict.fromkeys(one.asked[0].network for one in pieces):
+            own = [one for one in pieces if one.asked[0].network == network]
+            steps = sum(one.asked[0].rounds * one.asked[0].clients for one in own)
+            counts: dict[str, int] = {"cells": len(own), "done": n_done(own), "steps": steps}
+            works += [
+                Work(part=table, what=f"train {network}, {scheme}", **counts)
+                for scheme in own[0].asked[2]
+            ]
     return works + leak_works(chosen.leak, leak_pieces(chosen.leak, folder))
 
 
@@ -200,35 +233,32 @@ def reproduced(
     _begin(chosen, out)
     if not (out / "costs.json").exists():  # timed first, while nothing else runs
         write_json(out / "costs.json", costs(chosen))
-    second, fourth = regression(chosen, out), classification(chosen, out)
-    valued = valued_images(chosen, out)
-    pieces = [*leak_pieces(chosen.leak, out), *second, *fourth, *valued]
+    trained = trainings(chosen, out)
+    pieces = [*leak_pieces(chosen.leak, out), *(one for own in trained.values() for one in own)]
     # A run cut short has whole seeds.
     make_files(sorted(pieces, key=seed_of), workers, report, scheduler)
     fifth = jobs.read_json(out / "costs.json")
     parts = [
-        _errors_text(second, chosen.table, "bank marketing"),
-        _errors_text(valued, chosen.valued, "retina images") if valued else "",
-        accuracy_text(_cells(fourth), chosen.images, commonest_share(chosen.images)),
+        squared_error_text(_cells(trained[part]), one.data, _PAPER_DATA[part], mean_error(one.data))
+        for part, one in chosen.compared.items()
+        if part in _PAPER_DATA
+    ]
+    parts += [
+        accuracy_text(_cells(trained[CLASSES]), chosen.images, commonest_share(chosen.images)),
         costs_text(fifth),
         traffic_text(fifth),
         leak_text(chosen.leak, out),
     ]
-    text = "\n\n".join(part for part in parts if part)
+    text = "\n\n".join(parts)
     (out / "tables.txt").write_text(text + "\n", encoding="utf-8")
     return text
 
 
 def table_rows(chosen: Preset, out: Path) -> list[dict[str, Any]]:
     """The rows of all tables that `reproduced` has left in `out`; of 2 and 4, one a training."""
-    trained = (
-        (2, chosen.table, regression(chosen, out)),
-        (2, chosen.valued, valued_images(chosen, out)),
-        (4, chosen.images, classification(chosen, out)),
-    )
     rows: list[dict[str, Any]] = [
-        {"table": number, "data": data, **asdict(cell)}
-        for number, data, made in trained
+        {"table": 4 if part == CLASSES else 2, "data": chosen.compared[part].data, **asdict(cell)}
+        for part, made in trainings(chosen, out).items()
         for cell in _cells(made)
     ]
     known = jobs.read_json(out / "costs.json")
@@ -263,42 +293,16 @@ def commonest_share(data: str) -> float:
     return float((examples.test.labels == commonest).double().mean())
 
 
-def regression(chosen: Preset, out: Path) -> list[Piece]:
-    """Table 2: one number predicted from a row by MLPs, FedAvg against PBPFL."""
-    schemes = ("FedAvg-MSE", "PBPFL")
-    return [
-        _piece(settings, chosen.table, out, schemes)
-        for network in chosen.networks
-        for settings in _repeated(
-            network, chosen.table, chosen.seeds, chosen.table_epochs, chosen.table_lr
-        )
-    ]
-
-
-def valued_images(chosen: Preset, out: Path) -> list[Piece]:
-    """Table 2's other half: one number predicted from an image; nothing where there are none."""
-    if not chosen.valued:
-        return []
-    repeated = _repeated(
-        chosen.image_network, chosen.valued, chosen.seeds, chosen.image_epochs, chosen.image_lr
-    )
-    schemes = ("FedAvg-MSE", "PBPFL")
-    return [_piece(settings, chosen.valued, out, schemes) for settings in repeated]
-
-
-def classification(chosen: Preset, out: Path) -> list[Piece]:
-    """Table 4: classes of images, FedAvg with both losses against PBPFL."""
-    schemes = ("FedAvg-CE", "FedAvg-MSE", "PBPFL")
-    return [
-        _piece(settings, chosen.images, out, schemes)
-        for settings in _repeated(
-            chosen.image_network,
-            chosen.images,
-            chosen.seeds,
-            chosen.image_epochs,
-            chosen.image_lr,
-        )
-    ]
+def trainings(chosen: Preset, out: Path) -> dict[str, list[Piece]]:
+    """The comparisons of Tables 2 and 4 by what they compare, FedAvg against PBPFL."""
+    return {
+        part: [
+            _piece(settings, asked.data, out, asked.schemes)
+            for network in asked.networks
+            for settings in _repeated(network, asked, chosen.seeds)
+        ]
+        for part, asked in chosen.compared.items()
+    }
 
 
 def costs(chosen: Preset) -> dict[str, Any]:
@@ -307,34 +311,25 @@ def costs(chosen: Preset) -> dict[str, Any]:
     Both schemes take turns, and the least of each is kept, since other programs only add to it.
     FedAvg has a second turn, by which chance is told from a difference.
     """
-    data, began = _noise_images(chosen), how_busy()
+    data, began, size = _noise_images(chosen), how_busy(), chosen.cost_batch
+    plain = FederatedSettings(
+        network=chosen.costs, clients=1, rounds=1, batch_size=size, lr=1e-4, keep=()
+    )
     runs: dict[str, list[FederatedRun]] = {"FedAvg": [], "PBPFL": [], AGAIN: []}
     with one_thread():
         for turn in range(chosen.cost_rounds + 1):
             for name, own in runs.items():
-                run = train(_one_round(chosen, name), data)
+                run = train(under(plain, name), data)
                 if turn:  # the first warms caches up
                     own.append(run)
     parameters = count_parameters(runs["FedAvg"][0].model)
     found: dict[str, Any] = {"network": chosen.costs, "parameters": parameters, "began": began}
-    found |= {"side": chosen.side, "batch": chosen.cost_batch, "rounds": chosen.cost_rounds}
+    found |= {"side": chosen.side, "batch": size, "rounds": chosen.cost_rounds}
     for name, own in runs.items():
         all_seconds = [asdict(run.costs) for run in own]
         seconds = {key: min(one[key] for one in all_seconds) for key in COST_COLUMNS}
         found[name] = {"seconds": seconds, "traffic": asdict(own[0].traffic)}
     return found
-
-
-def _one_round(chosen: Preset, scheme: str) -> FederatedSettings:
-    plain = FederatedSettings(
-        network=chosen.costs,
-        clients=1,
-        rounds=1,
-        batch_size=chosen.cost_batch,
-        lr=1e-4,
-        keep=(),
-    )
-    return under(plain, scheme)
 
 
 def seed_of(piece: Piece) -> int:
@@ -353,12 +348,7 @@ def _piece(settings: FederatedSettings, data: str, out: Path, schemes: tuple[str
 
 
 def _compare(
-    settings: FederatedSettings,
-    data: str,
-    schemes: tuple[str, ...],
-    path: Path,
-    *,
-    report: Report,
+    settings: FederatedSettings, data: str, schemes: tuple[str, ...], path: Path, *, report: Report
 ) -> None:
     del report  # these are many and short
     examples = load(data).data
@@ -373,14 +363,9 @@ def _cells(pieces: Sequence[Piece]) -> list[Cell]:
     return [Cell(**cell) for cells in found for cell in cells]
 
 
-def _errors_text(pieces: Sequence[Piece], data: str, paper: str) -> str:
-    return squared_error_text(_cells(pieces), data, paper, mean_error(data))
-
-
 def _begin(chosen: Preset, out: Path) -> None:
     """Keep what is computed here; `SettingsError` where the folder holds something else."""
-    named = [one for one in (chosen.table, chosen.valued, chosen.images) if one]
-    data = {one: digest_of(load(one).data) for one in named}
+    data = {one.data: digest_of(load(one.data).data) for one in chosen.compared.values()}
     asked = json.loads(json.dumps({**asdict(chosen), "examples": data}))
     path = out / "preset.json"
     if path.exists() and read_record(path, FORMAT, SettingsError) != asked:
@@ -402,21 +387,19 @@ def _cell(scheme: str, run: FederatedRun, plain: LayerGraph, start: LayerGraph) 
     )
 
 
-def _repeated(
-    network: str, data: str, seeds: int, epochs: int, lr: float
-) -> list[FederatedSettings]:
+def _repeated(network: str, asked: Compared, seeds: int) -> list[FederatedSettings]:
     """Settings for every number of clients and every seed."""
-    found, examples = [], len(load(data).data.train)
+    found, examples = [], len(load(asked.data).data.train)
     for clients in CLIENTS:
         share = math.ceil(examples / clients)
-        rounds = epochs * math.ceil(share / BATCH)
+        rounds = asked.epochs * math.ceil(share / BATCH)
         found += [
             FederatedSettings(
                 network=network,
                 clients=clients,
                 rounds=rounds,
                 batch_size=BATCH,
-                lr=lr,
+                lr=asked.lr,
                 seed=seed,
                 evaluate_every=rounds,
                 keep=(),

@@ -20,6 +20,7 @@ from semsim.federated.summary import leak_table
 from semsim.federated.verdict import over_seeds, scores_in, sentence, summary
 from semsim.grid.engine import Piece
 from semsim.progress import Report
+from semsim.reproduce.plans import Work, attack_steps
 from semsim.sets.reader import read_set
 from semsim.words import counted
 
@@ -45,17 +46,6 @@ class LeakPlan:
     lr: float = 0.05
     attack: str = "invgrad:steps=300,tv=0.002"
 
-    def order(self, network: str, round_number: int, seed: int) -> FederatedOrder:
-        """Of one study, which all its arms share."""
-        return FederatedOrder(
-            network=network,
-            images=self.images,
-            attack_round=round_number,
-            lr=self.lr,
-            seed=seed,
-            attack=self.attack,
-        )
-
 
 def leak_pieces(plan: LeakPlan, out: Path) -> list[Piece]:
     """One attack an arm; those that attack one image after the other first, as they take long."""
@@ -72,6 +62,25 @@ def leak_pieces(plan: LeakPlan, out: Path) -> list[Piece]:
         for arm in arms_for(network, loaded(plan.data).data, wanted)
     ]
     return sorted(pieces, key=lambda one: own_models(Path(one.key).parent.name), reverse=True)
+
+
+def leak_works(plan: LeakPlan, pieces: Sequence[Piece]) -> list[Work]:
+    """Return a row a network and party of the attacks in `pieces`; a cell is a picture."""
+    groups: dict[tuple[str, str], list[Piece]] = {}
+    for piece in pieces:
+        _, network, _, _, arm, _ = piece.asked
+        groups.setdefault((network, arm), []).append(piece)
+    works = []
+    for (network, arm), own in groups.items():
+        cells, done = (plan.images * n for n in (len(own), n_done(own)))
+        what, steps = f"attack {network}, {arm}", cells * attack_steps(plan.attack)
+        works.append(Work(part="What leaks", what=what, cells=cells, done=done, steps=steps))
+    return works
+
+
+def n_done(pieces: Sequence[Piece]) -> int:
+    """How many of the files of `pieces` are there."""
+    return sum(Path(one.key).exists() for one in pieces)
 
 
 def leak_text(plan: LeakPlan, out: Path) -> str:
@@ -134,7 +143,15 @@ def _study(plan: LeakPlan, network: str, number: int, seed: int) -> LeakStudy:
     found = loaded(plan.data)
     if found.images is None:
         raise SettingsError(f"Only images can be reconstructed; {plan.data!r} is a table.")
-    return LeakStudy(found.data, found.images, plan.order(network, number, seed))
+    order = FederatedOrder(
+        network=network,
+        images=plan.images,
+        attack_round=number,
+        lr=plan.lr,
+        seed=seed,
+        attack=plan.attack,
+    )
+    return LeakStudy(found.data, found.images, order)
 
 
 @functools.lru_cache(maxsize=2)

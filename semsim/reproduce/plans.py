@@ -1,7 +1,7 @@
-"""Print the cells of a reproduction: to run, done, and not run of its paper."""
+"""Print the cells of a reproduction: to run, done, and not run of its paper; run campaigns."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
@@ -11,15 +11,17 @@ import typer
 
 from semsim.attacks import ATTACKS
 from semsim.attacks.as_text import read_attack
+from semsim.campaign import work
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.plan import Campaign, Plan
+from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
 from semsim.datasets import DATASETS
 from semsim.datasets.on_disk import present
-from semsim.errors import SettingsError
+from semsim.errors import DataError, SettingsError
 from semsim.registry import build, read_plugin
 from semsim.reporting.not_run import not_run_text
-from semsim.terminal import text_table
+from semsim.terminal import TerminalBar, show_told, text_table
 
 PlanOption = Annotated[
     bool, typer.Option("--plan", help="Say what would run and what is done; compute nothing.")
@@ -63,9 +65,27 @@ class Work:
         return self.what.startswith("train")
 
 
-def planned_rows(works: Iterable[Work]) -> list[dict[str, Any]]:
-    """Return the rows for --json."""
-    return [asdict(one) for one in works]
+def show_plan(
+    name: str,
+    note: str,
+    works: Sequence[Work],
+    as_json: bool,
+    *,
+    preset: str = "",
+    below: Callable[[str], Sequence[Work]] | None = None,
+    rows: Sequence[Mapping[str, Any]] = (),
+    before: str = "",
+) -> None:
+    """Print the works of the reproduction called `name`, as for --plan.
+
+    note: what a step is. below: the works of a preset, asked of the one below `preset`. rows,
+    before: rows and a text that stand before them.
+    """
+    lower = BELOW.get(preset)
+    less = below(lower) if below and lower else ()
+    text = planned_text(name, works, note, preset, less)
+    said = f"{before}\n{text}" if before else text
+    show_told([*rows, *map(asdict, works)], said, as_json)
 
 
 def planned_text(
@@ -177,3 +197,24 @@ def is_here(text: str) -> bool:
 def plans_here(campaigns: Iterable[Campaign]) -> list[Plan]:
     """Return the plans of the campaigns whose pictures are here."""
     return [plan_of(one) for one in campaigns if all(map(is_here, one.datasets))]
+
+
+def carried_out(
+    plans: Mapping[str, Plan], data: Path, *, workers: int, scheduler: str, device: str
+) -> dict[str, list[Path]]:
+    """The reconstruction sets of every plan, by its name; what is done is not computed again.
+
+    Raises `DataError` where some images could not be attacked.
+    """
+    from semsim.grid.machines import connect  # with Dask, which takes a second
+
+    made: dict[str, list[Path]] = {}
+    with connect(scheduler, workers, needs=work.__name__) as client:
+        for name, plan in plans.items():
+            with TerminalBar(name) as bar:
+                outcome = run_plan(plan, data, client, HowToRun(device=device), bar)
+            if outcome["undone"]:
+                why = "; ".join(outcome["undone"])
+                raise DataError(f"Not all of {name} could be computed; run it again. {why}")
+            made[name] = [Path(one) for one in outcome["sets"]]
+    return made

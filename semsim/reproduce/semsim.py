@@ -1,16 +1,23 @@
-"""`semsim-studio reproduce semsim`: Tables 1 and 2 and the figures of the SemSim paper."""
+"""`semsim-studio reproduce semsim`: Tables 1 and 2 and the figures of the SemSim paper.
 
+Its studies are ready for people: a file each, and the commands that use it. The human study knows
+nothing of it; what goes between are files. `semsim-studio study create --file FILE` makes the study
+of a file written here.
+"""
+
+import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from semsim.campaign import work
+from semsim.base.places import PROGRAM
+from semsim.base.whole import write_text
 from semsim.campaign.campaign_job import load, plan_of
-from semsim.campaign.plan import Plan, choose_images
-from semsim.campaign.runner import HowToRun, run_plan
+from semsim.campaign.plan import choose_images
 from semsim.campaign.vertical import vertical_sets
 from semsim.datasets import DATASETS
 from semsim.device import cores
@@ -18,20 +25,19 @@ from semsim.errors import DataError, SettingsError
 from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.leave_out import read_materials
 from semsim.registry import read_plugin
-from semsim.reproduce.plans import (
-    BELOW,
-    CAMPAIGN_STEPS,
-    PlanOption,
-    planned_rows,
-    planned_text,
+from semsim.reproduce.plans import CAMPAIGN_STEPS, PlanOption, carried_out, show_plan
+from semsim.reproduce.semsim_paper import LIST_SIZE, VOTES_PER_IMAGE
+from semsim.reproduce.semsim_results import OURS, results
+from semsim.reproduce.semsim_scales import (
+    Part,
+    Scale,
+    in_mixed_precision,
+    plan_rows,
+    plan_text,
+    scale_of,
+    works_of,
 )
-from semsim.reproduce.semsim_plan import plan_rows, plan_text, works_of
-from semsim.reproduce.semsim_results import results
-from semsim.reproduce.semsim_scales import Part, Scale, in_mixed_precision, scale_of
-from semsim.reproduce.semsim_studies import LABELS, next_steps, write_studies
-from semsim.reproduce.semsim_tables import OURS
-from semsim.reproduce.simulated_people import simulated_people
-from semsim.reproduce.simulated_votes import simulated_votes
+from semsim.reproduce.simulated_votes import Voters, simulated_people, simulated_votes
 from semsim.sets.reader import read_set
 from semsim.terminal import (
     DATA,
@@ -49,6 +55,9 @@ from semsim.terminal import (
 from semsim.weights import CHECKPOINTS
 
 SIMULATED = "simulated"
+LABELS = "-labels.parquet"  # ends the name of a study's labels, beside its votes
+# Of pairs that show two originals, to one that does not, the paper names no rate.
+_ASKED = {"recognition": {"list_size": LIST_SIZE}, "pair": {"decoy_rate": 0.5}}
 
 
 def reproduce_semsim(
@@ -100,10 +109,13 @@ def reproduce_semsim(
         folder, planned = out / asked.name, plan_rows(asked)
         (say if as_json else typer.echo)(plan_text(asked))
         if plan:
-            works, lower = works_of(asked, data_dir), BELOW.get(preset)
-            below = works_of(scale_of(lower), data_dir, known=False) if lower else ()
-            said = planned_text("semsim", works, CAMPAIGN_STEPS, preset, below)
-            show_told([*planned, *planned_rows(works)], said, as_json)
+            works = works_of(asked, data_dir)
+            show_plan(
+                *("semsim", CAMPAIGN_STEPS, works, as_json),
+                preset=preset,
+                below=lambda lower: works_of(scale_of(lower), data_dir, known=False),
+                rows=planned,
+            )
             return
         check_votes(given, jury_epochs)
         folder.mkdir(parents=True, exist_ok=True)
@@ -180,27 +192,6 @@ def reconstructions(
     return {name: with_pictures(sets, name) for name, sets in made.items()}
 
 
-def carried_out(
-    plans: Mapping[str, Plan], data: Path, *, workers: int, scheduler: str, device: str
-) -> dict[str, list[Path]]:
-    """The reconstruction sets of every plan, by its name; what is done is not computed again.
-
-    Raises `DataError` where some images could not be attacked.
-    """
-    from semsim.grid.machines import connect  # with Dask, which takes a second
-
-    made: dict[str, list[Path]] = {}
-    with connect(scheduler, workers, needs=work.__name__) as client:
-        for name, plan in plans.items():
-            with TerminalBar(name) as bar:
-                outcome = run_plan(plan, data, client, HowToRun(device=device), bar)
-            if outcome["undone"]:
-                why = "; ".join(outcome["undone"])
-                raise DataError(f"Not all of {name} could be computed; run it again. {why}")
-            made[name] = [Path(one) for one in outcome["sets"]]
-    return made
-
-
 def with_pictures(sets: Sequence[Path], name: str) -> list[Path]:
     """The sets of a study in which an attack got any picture back; the others are named.
 
@@ -212,6 +203,53 @@ def with_pictures(sets: Sequence[Path], name: str) -> list[Path]:
     if not any(found.values()):
         raise DataError(f"Every attack of {name} failed, so there is nothing to ask people about.")
     return [one for one, there in found.items() if there]
+
+
+def write_studies(scale: Scale, sets: Mapping[str, Sequence[Path]], folder: Path) -> list[Path]:
+    """A file a part, as the paper asked: five votes a picture, 20 words or a pair, as YAML.
+
+    Its lists and decoys are drawn by the study itself.
+    """
+    made = []
+    for part in scale.parts:
+        settings: dict[str, Any] = {"name": part.name, "task": part.task}
+        settings["votes_per_item"] = VOTES_PER_IMAGE
+        settings |= _ASKED[part.task] | {"repeat_rate": 0.0}
+        lines = [f"{name}: {json.dumps(value)}" for name, value in settings.items()]
+        lines += ["sets:", *(f"  - {json.dumps(str(one.resolve()))}" for one in sets[part.name])]
+        made.append(folder / f"{part.name}.yaml")
+        write_text(made[-1], "\n".join(lines) + "\n")
+    return made
+
+
+def next_steps(
+    scale: Scale, studies: Sequence[Path], folder: Path, data: Path, again: Sequence[str]
+) -> str:
+    """The commands that make the studies, export what people said, and go on from there.
+
+    again: options of this command that must be given once more.
+    """
+    make, take, given = [], [], []
+    below = shlex.join(["--data-dir", str(data)])
+    for part, study in zip(scale.parts, studies, strict=True):
+        votes = folder / "votes" / f"{part.name}.parquet"
+        labels = votes.with_name(f"{votes.stem}{LABELS}")
+        file, *out = (shlex.quote(str(path)) for path in (study, votes, labels))
+        make.append(f"{PROGRAM} study create --file {file} {below}")
+        take.append(f"{PROGRAM} study export {part.name} --out {out[0]} {below}")
+        take.append(f"{PROGRAM} study labels {part.name} --out {out[1]} {below}")
+        given.append(f"--votes {out[0]}")
+    return "\n".join(
+        [
+            f"{len(studies)} studies are ready for people, {VOTES_PER_IMAGE} votes a picture:",
+            *make,
+            "When they have voted:",
+            *take,
+            f"{PROGRAM} reproduce semsim --preset {scale.name} {shlex.join(again)} "
+            f"{' '.join(given)}",
+            "A dry run without people: the same with --votes simulated.",
+        ]
+    )
 
 
 def dry_run(
@@ -227,9 +265,8 @@ def _simulated(part: Part, scale: Scale, sets: Sequence[Path], folder: Path, wor
         read_plugin(DATASETS, one) for one in (text, scale.jury_data.get(text, text))
     )
     images = choose_images(load(dataset, "test"), part.campaign)
-    jury, controls = simulated_people(
-        dataset, learned, scale.jury_epochs, images, folder, workers=workers, of=part.name
-    )
+    voters = Voters(dataset, learned, scale.jury_epochs, images)
+    jury, controls = simulated_people(voters, folder, workers, part.name)
     found = simulated_votes(part.name, part.task, sets, jury, controls)
     path = folder / "simulated" / f"{part.name}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)

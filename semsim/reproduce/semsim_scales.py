@@ -1,14 +1,21 @@
-"""What `reproduce semsim` computes at each scale: campaigns, one a study, and SemSim's training."""
+"""What `reproduce semsim` computes at each scale: campaigns, one a study, and SemSim's training.
+
+Its parts are listed for people, and counted with what of them is done.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+from semsim.attacks import VERTICAL_ATTACKS
+from semsim.attacks.as_text import read_vertical
 from semsim.campaign.grids import DEMO_GRID
 from semsim.campaign.plan import Campaign
-from semsim.campaign.vertical import VerticalRun
+from semsim.campaign.vertical import VerticalRun, vertical_folder, vertical_memory
 from semsim.learning import PRESETS, TrainSettings
-from semsim.reproduce.plans import of_preset
+from semsim.registry import build
+from semsim.reproduce.plans import Work, campaign_works, of_preset, plans_here
 from semsim.reproduce.semsim_paper import (
     DATA_SETS,
     LOSS_SCALE,
@@ -16,12 +23,16 @@ from semsim.reproduce.semsim_paper import (
     MAIN_ATTACK,
     OTHER_ATTACKS,
     STRATEGIES,
+    VOTES_PER_IMAGE,
     DataSet,
 )
 from semsim.targets.train_settings import TrainSettings as TargetTraining
+from semsim.targets.train_settings import read_training
+from semsim.terminal import text_table
 
 _OURS = tuple(ours for _, ours, _ in STRATEGIES)
 VERTICAL = "CAFE"
+_GIGABYTE = 1e9
 # Vertical federated learning has networks of its own: two widths of one, where the paper is silent.
 _QUARTERED = ((8, 64), (12, 96))  # channels of a participant, outputs of the joining layer
 
@@ -31,7 +42,7 @@ class Part:
     """One study: 14 targets on a data set under one attack.
 
     table: the paper's table it is a row of; row: which one it stands in for. task: what people are
-    asked. classes, pixels: of the data set. vertical: a run a target, where the attack is on
+    asked. pixels: of the data set. vertical: a run a target, where the attack is on
     vertical federated learning; the campaign then only says what of.
     """
 
@@ -39,7 +50,6 @@ class Part:
     row: str
     task: str
     campaign: Campaign
-    classes: int
     pixels: int
     vertical: tuple[VerticalRun, ...] = ()
 
@@ -82,7 +92,14 @@ def scale_of(name: str, images: Path | None = None) -> Scale:
 
     images: class folders in place of the first data set. Raises `SettingsError` for another name.
     """
-    return of_preset(_SCALES, name)(images)
+    scale = of_preset(_SCALES, name)()
+    if images is None:
+        return scale
+    first = scale.parts[0].campaign.datasets
+    parts = (
+        _with_folder(one, images) if one.campaign.datasets == first else one for one in scale.parts
+    )
+    return replace(scale, parts=tuple(parts))
 
 
 def in_mixed_precision(scale: Scale) -> Scale:
@@ -113,7 +130,7 @@ def _mixed(part: Part) -> Part:
     )
 
 
-def _paper(images: Path | None) -> Scale:
+def _paper() -> Scale:
     main = [_paper_part(one, MAIN_ATTACK.text, 1, one.title) for one in DATA_SETS]
     others = [
         _paper_part(DATA_SETS[0], one.text, 2, one.title)
@@ -128,7 +145,7 @@ def _paper(images: Path | None) -> Scale:
     parts = (*main, others[0], _vertical(main[0], cafe, learning, batch=40), *others[1:])
     return Scale(
         name="paper",
-        parts=_all_with_folder(parts, images),
+        parts=parts,
         semsim=PRESETS["paper"],
         jury_epochs=10,
         figures=(("budget", (50, 100, 200, 300, 400)), ("backbone", ()), ("loss", ()), _MARGINS),
@@ -151,14 +168,7 @@ def _paper_part(one: DataSet, attack: str, table: int, row: str) -> Part:
         images=one.images,
         train=train,
     )
-    return Part(
-        table=table,
-        row=row,
-        task=one.task,
-        campaign=campaign,
-        classes=one.classes,
-        pixels=one.pixels,
-    )
+    return Part(table=table, row=row, task=one.task, campaign=campaign, pixels=one.pixels)
 
 
 # Simulated voters learn more pictures than the targets, drawn for them alone; of digits there are
@@ -167,16 +177,16 @@ _JURY_DATA = {
     "symbols:train_per_class=60": "symbols:train_per_class=75,test_per_class=1,seed=7",
     "faces": "faces:train_per_face=50,seed=7",
 }
-# Built-in data in place of the paper's: text, task, classes, pixels.
+# Built-in data in place of the paper's: text, task, pixels.
 _BUILT_IN = {
-    "CIFAR-100": ("symbols:train_per_class=60", "recognition", 47, 32),
-    "Caltech-101": ("digits:size=32", "recognition", 10, 32),
-    "CelebA": ("faces", "pair", 100, 25),
+    "CIFAR-100": ("symbols:train_per_class=60", "recognition", 32),
+    "Caltech-101": ("digits:size=32", "recognition", 32),
+    "CelebA": ("faces", "pair", 25),
 }
 _SMALL_ATTACKS = {"DLG": "dlg:fast", "GradAttack": "gradattack:fast"}
 
 
-def _small(images: Path | None) -> Scale:
+def _small() -> Scale:
     campaign = replace(
         DEMO_GRID, strategies=_OURS, attacks=("invgrad:fast",), images=12, together=12
     )
@@ -184,7 +194,7 @@ def _small(images: Path | None) -> Scale:
     cafe = _vertical(parts[0], "cafe:fast", "epochs=20,lr=0.01", batch=4)
     return Scale(
         name="small",
-        parts=_all_with_folder((*parts, cafe), images),
+        parts=(*parts, cafe),
         semsim=PRESETS["small"],
         jury_epochs=10,
         figures=(("budget", ()), ("backbone", ("lenet", "resnet18")), ("loss", ()), _MARGINS),
@@ -192,7 +202,7 @@ def _small(images: Path | None) -> Scale:
     )
 
 
-def _smoke(images: Path | None) -> Scale:
+def _smoke() -> Scale:
     """Targets that have hardly learned give their pictures away; noise keeps some."""
     campaign = Campaign(
         name="semsim-smoke",
@@ -203,15 +213,15 @@ def _smoke(images: Path | None) -> Scale:
         train=TargetTraining(epochs=1, lr=0.01),
     )
     data = {
-        "CIFAR-100": ("digits:size=16,count=400", "recognition", 10, 16),
-        "CelebA": ("faces:people=8,train_per_face=12", "pair", 8, 25),
+        "CIFAR-100": ("digits:size=16,count=400", "recognition", 16),
+        "CelebA": ("faces:people=8,train_per_face=12", "pair", 25),
     }
     attacks = {"DLG": "dlg:fast,steps=1", "GradAttack": "gradattack:fast,steps=20"}
     parts = _built_in_parts("smoke", campaign, data, attacks)
     cafe = _vertical(parts[0], "cafe:fast,steps=60", "epochs=1,lr=0.01", batch=2)
     return Scale(
         name="smoke",
-        parts=_all_with_folder((*parts, cafe), images),
+        parts=(*parts, cafe),
         semsim=replace(
             PRESETS["small"], backbone="lenet", epochs=1, batch_size=8, triplets_per_original=2
         ),
@@ -235,7 +245,7 @@ _SCALES = {"smoke": _smoke, "small": _small, "paper": _paper}
 def _built_in_parts(
     scale: str,
     campaign: Campaign,
-    data: dict[str, tuple[str, str, int, int]],
+    data: dict[str, tuple[str, str, int]],
     attacks: dict[str, str],
 ) -> tuple[Part, ...]:
     """A part a data set under the attack of `campaign`, and one an attack on the first of them."""
@@ -246,25 +256,11 @@ def _built_in_parts(
     ]
     parts = []
     for table, row, source, attack in asked:
-        text, task, classes, pixels = data[source]
+        text, task, pixels = data[source]
         name = f"semsim-{scale}-{_slug(row)}"
         own = replace(campaign, name=name, datasets=(text,), attacks=attack)
-        part = Part(
-            table=table,
-            row=row,
-            task=task,
-            campaign=own,
-            classes=classes,
-            pixels=pixels,
-        )
-        parts.append(part)
+        parts.append(Part(table=table, row=row, task=task, campaign=own, pixels=pixels))
     return tuple(parts)
-
-
-def _all_with_folder(parts: Sequence[Part], images: Path | None) -> tuple[Part, ...]:
-    """The parts; a folder of class folders in place of the first one's data set, if any."""
-    (replaced,) = parts[0].campaign.datasets
-    return tuple(_with_folder(part, images, replaced) for part in parts)
 
 
 def _vertical(like: Part, attack: str, train: str, batch: int) -> Part:
@@ -291,10 +287,8 @@ def _vertical(like: Part, attack: str, train: str, batch: int) -> Part:
     return replace(like, table=2, row=VERTICAL, campaign=campaign, vertical=runs)
 
 
-def _with_folder(part: Part, images: Path | None, replaced: str) -> Part:
-    """The same on a folder of class folders, where it is of the data set `replaced`."""
-    if images is None or part.campaign.datasets != (replaced,):
-        return part
+def _with_folder(part: Part, images: Path) -> Part:
+    """The same on a folder of class folders."""
     text = f"folder:root={images.resolve()},size={part.pixels}"
     name = f"{part.campaign.name}-folder"
     return replace(
@@ -306,3 +300,76 @@ def _with_folder(part: Part, images: Path | None, replaced: str) -> Part:
 
 def _slug(title: str) -> str:
     return title.lower().replace(" ", "-")
+
+
+def plan_rows(scale: Scale) -> list[dict[str, Any]]:
+    """Return what is computed at a scale, a row a study."""
+    rows: list[dict[str, Any]] = []
+    for part in scale.parts:
+        asked = part.campaign
+        targets = len(asked.architectures) * len(asked.strategies)
+        images = targets * asked.images
+        facts = {"table": part.table, "row": part.row, "data": asked.datasets[0], "task": part.task}
+        counts = {"targets": targets, "images": images, "votes": VOTES_PER_IMAGE * images}
+        rows.append({**facts, "attack": asked.attacks[0], **counts})
+    return rows
+
+
+def plan_text(scale: Scale) -> str:
+    """Return what is computed at a scale, a line a study, and what of the paper is not."""
+    rows = [
+        [
+            *(f"{row['table']}: {row['row']}", row["data"], row["task"], row["attack"]),
+            *(str(row["targets"]), f"{row['images']:,}", f"{row['votes']:,}"),
+        ]
+        for row in plan_rows(scale)
+    ]
+    head = ["table: row", "data", "people are asked", "attack", "targets", "images", "votes"]
+    distinct = {
+        (part.campaign.datasets, network, strategy)
+        for part in scale.parts
+        for network in part.campaign.architectures
+        for strategy in part.campaign.strategies
+    }
+    lines = [f"Scale {scale.name}: {len(distinct)} targets.", text_table(head, rows)]
+    if scale.absent:
+        lines.append(f"Not run at this scale: {', '.join(scale.absent)}.")
+    memory = [
+        vertical_memory(run, (part.pixels, part.pixels))
+        for part in scale.parts
+        for run in part.vertical
+    ]
+    if (most := max(memory, default=0)) > _GIGABYTE:
+        lines.append(f"CAFE's equations need up to {most / _GIGABYTE:.0f} GB of memory a worker.")
+    return "\n".join(lines)
+
+
+def works_of(scale: Scale, data: Path, *, known: bool = True) -> list[Work]:
+    """Return the trainings and attacks of a scale.
+
+    known: whether to look what is done below `data`, which reads the pictures that are here.
+    """
+    usual = [(part.row, part.campaign) for part in scale.parts if not part.vertical]
+    plans = plans_here(campaign for _, campaign in usual) if known else ()
+    vertical = [one for part in scale.parts if part.vertical for one in _vertical_works(part, data)]
+    return [*campaign_works(usual, plans, data), *vertical]
+
+
+def _vertical_works(part: Part, data: Path) -> Sequence[Work]:
+    """Return CAFE's trainings, one a target, and its attacks, each on all pictures at once."""
+    runs, there = part.vertical, sum(vertical_folder(run, data).exists() for run in part.vertical)
+    attacks = [read_vertical(run.attack) for run in runs]
+    steps = sum(build(VERTICAL_ATTACKS, one.name, one.settings).steps for one in attacks)
+    epochs = sum(read_training(run.train, TargetTraining(), "--seed").epochs for run in runs)
+    (dataset,) = part.campaign.datasets
+    pictures = part.campaign.images
+    return (
+        Work(part=dataset, what="train quartered", cells=len(runs), done=there, steps=epochs),
+        Work(
+            part=part.row,
+            what=f"attack {runs[0].attack}",
+            cells=len(runs) * pictures,
+            done=there * pictures,
+            steps=steps * pictures,
+        ),
+    )

@@ -1,4 +1,4 @@
-"""Votes by programs on sets of any data set, for a dry run of a paper's tables.
+"""Simulated people: votes by programs on sets of any data set, for a dry run of a paper's tables.
 
 Five classifiers of the jury learn the data set's training images as bad as reconstructions are, and
 answer what people would be asked. Every row says that it is simulated: no number made of it says
@@ -18,15 +18,18 @@ from semsim.analysis.evidence import IMAGE_KEY, NONE_ANSWER
 from semsim.campaign.campaign_job import load
 from semsim.datasets import DATASETS
 from semsim.datasets.on_disk import content_of
+from semsim.device import cores
 from semsim.errors import DataError
 from semsim.grid.engine import Piece, make_files
-from semsim.images import read_images
+from semsim.images import read_images, to_uint8
 from semsim.kept.keys import key_of
 from semsim.learning.ablations_run import Material
 from semsim.progress import Report, silent
 from semsim.registry import Plugin, build, plain
 from semsim.reproduce.semsim_paper import LIST_SIZE
 from semsim.scores.scoring import PAIR_COLUMNS, PairSet, pair_sets_of_folders
+from semsim.sets.image import AttackResult, set_images
+from semsim.sets.writer import write_set
 from semsim.targets.jurors import (
     JURORS,
     Verdict,
@@ -36,12 +39,17 @@ from semsim.targets.jurors import (
     kept_jury,
     log_probabilities,
 )
+from semsim.terminal import TerminalBar
 from semsim.types import LabelledImages
 
 SAYS_NOTHING = "Simulated people: these numbers say nothing about people."
 _HELD_OUT = 5  # one of so many training images sets a juror's threshold
 SAME, DIFFERENT = "same", "different"
 ORIGINAL, GREY, MEAN = "original", "grey", "mean"  # kinds of votes on what no attack made
+CONTROL = "control"  # the attack of sets that no attack made
+TITLES: Mapping[str, str] = MappingProxyType(
+    {GREY: "a grey picture", MEAN: "the mean training picture", ORIGINAL: "the original itself"}
+)
 _NO_SETS: Mapping[str, Path] = MappingProxyType({})
 
 
@@ -83,6 +91,55 @@ def jury_of(votes: pd.DataFrame | None) -> Jury | None:
         grey=float(shares["something"][GREY]),
         mean=float(shares["something"][MEAN]),
     )
+
+
+class Voters(NamedTuple):
+    """Simulated people: what they vote on, what they learn, and for how many tenths of the usual.
+
+    dataset: whose originals, `images`, are attacked.
+    """
+
+    dataset: Plugin
+    learned: Plugin
+    epochs: int
+    images: LabelledImages
+
+
+def simulated_people(
+    voters: Voters, folder: Path, workers: int, of: str = ""
+) -> tuple[list[Path], dict[str, Path]]:
+    """A jury that has learned, and the controls by kind; jurors below `folder` are used again.
+
+    workers: 0 is one a core. of: the part of a scale that has controls of its own. Raises
+    `DataError` where pictures are missing.
+    """
+    dataset, learned, epochs, images = voters
+    with TerminalBar(f"Simulated people of {of}" if of else "Simulated people") as bar:
+        jury = data_set_jury(learned, epochs, folder, workers=workers or cores(), report=bar)
+    return jury, write_controls(images, load(dataset, "train"), folder / "controls" / of)
+
+
+def write_controls(images: LabelledImages, train: LabelledImages, folder: Path) -> dict[str, Path]:
+    """Sets of pictures that no attack made, below `folder`, by kind.
+
+    images: the originals, (N, 3, H, W) in [0, 1]. train: what targets learn from, of that size.
+    """
+    pictures = {
+        GREY: torch.full_like(images.images, 0.5),
+        MEAN: train.images.mean(0, keepdim=True).expand_as(images.images),
+        ORIGINAL: images.images,
+    }
+    originals = [to_uint8(one) for one in images.images]
+    made = {}
+    for kind, shown in pictures.items():
+        title = TITLES[kind]
+        results = [
+            AttackResult(picture=to_uint8(one), attacked=original)
+            for one, original in zip(shown, originals, strict=True)
+        ]
+        run = {"name": title, "model": title, "attack": CONTROL, "dataset": images.dataset}
+        made[kind] = write_set(folder / title.replace(" ", "-"), run, set_images(images, results))
+    return made
 
 
 def simulated_votes(
@@ -142,13 +199,10 @@ def _jury_paths(dataset: Plugin, epochs: int, work: Path) -> list[Path]:
 
 def _train(place: int, dataset: Plugin, epochs: int, path: Path, report: Report) -> None:
     torch.set_num_threads(1)
-    keep_juror(place, _learn(place, load(dataset, "train"), epochs, report), path)
-
-
-def _learn(place: int, data: LabelledImages, epochs: int, report: Report) -> Verdict:
-    held = range(0, len(data), _HELD_OUT)
-    learned = [number for number in range(len(data)) if number % _HELD_OUT]
-    return juror_of(place, data.pick(learned), data.pick(held), epochs, place, report=report)
+    data = load(dataset, "train")
+    held = data.pick(range(0, len(data), _HELD_OUT))
+    learned = data.pick([number for number in range(len(data)) if number % _HELD_OUT])
+    keep_juror(place, juror_of(place, learned, held, epochs, place, report=report), path)
 
 
 def _votes_on(one: PairSet, task: str, jurors: dict[str, Verdict]) -> pd.DataFrame:

@@ -45,11 +45,11 @@ class AttackResult:
 
     picture: np.ndarray | None
     attacked: np.ndarray
-    error: str
-    objective: float
-    shift_x: int
-    shift_y: int
-    flipped: bool
+    error: str = ""
+    objective: float = float("nan")
+    shift_x: int = 0
+    shift_y: int = 0
+    flipped: bool = False
     residual: float = float("nan")
     grey_residual: float = float("nan")
     found_shift: tuple[int, int] | None = None
@@ -67,15 +67,23 @@ class AttackResult:
         return self.ok and worse_than_grey(self.residual, self.grey_residual)
 
 
-def result_of(found: Reconstruction | AttackFailedError, attacked: Tensor) -> AttackResult:
-    """What is kept of an attack on `attacked`, (3, H, W) in [0, 1], neither moved nor flipped."""
+def result_of(
+    found: Reconstruction | AttackFailedError,
+    attacked: Tensor,
+    shift_x: int = 0,
+    shift_y: int = 0,
+    flipped: bool = False,
+) -> AttackResult:
+    """What is kept of an attack on `attacked`, (3, H, W) in [0, 1].
+
+    shift_x, shift_y, flipped: how it was moved and whether it was flipped.
+    """
     outcome: dict[str, Any]
     if isinstance(found, AttackFailedError):
-        outcome = {"picture": None, "error": str(found), "objective": float("nan")}
+        outcome = {"picture": None, "error": str(found)}
     else:
         outcome = {
             "picture": to_uint8(found.image),
-            "error": "",
             "objective": found.objective,
             "residual": found.residual,
             "grey_residual": found.grey_residual,
@@ -83,7 +91,8 @@ def result_of(found: Reconstruction | AttackFailedError, attacked: Tensor) -> At
             "blown_up": found.blown_up,
             "solver": found.solver,
         }
-    return AttackResult(attacked=to_uint8(attacked), shift_x=0, shift_y=0, flipped=False, **outcome)
+    moved: dict[str, Any] = {"shift_x": shift_x, "shift_y": shift_y, "flipped": flipped}
+    return AttackResult(attacked=to_uint8(attacked), **moved, **outcome)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -154,7 +154,11 @@ def planned():
         (plan, "TARGET_FORMAT", lambda: planned().targets[0].key),
         (plan, "CELL_FORMAT", lambda: next(planned().sets[0].batches())[0].key),
         (forecast, "FORMAT", lambda: list(forecast._probes(planned()))),
-        (copa, "FORMAT", lambda: list(copa._grid(copa.pictures_of(None), [1], ["tanh"], [0]))),
+        (
+            copa,
+            "FORMAT",
+            lambda: list(copa.Networks(copa.pictures_of(None), [1], ["tanh"], [0]).pieces),
+        ),
     ],
     ids=["scores", "split", "target", "cell", "probe", "copa"],
 )

@@ -7,8 +7,8 @@ import torch
 
 from semsim.attacks.observe import observe_round
 from semsim.attacks.sharing import BatchGradient
-from semsim.campaign.cell import _of_round, attack_images, train_plan
 from semsim.campaign.plan import TargetPlan
+from semsim.campaign.work import _of_round, attack_images, train_plan
 from semsim.datasets.folder import Folder
 from semsim.datasets.on_disk import content_of
 from semsim.datasets.symbols import Symbols

@@ -10,8 +10,7 @@ import pytest
 import torch
 from made_campaign import one_thread_cluster
 
-from semsim.campaign.demo import build_demo
-from semsim.campaign.demo_plan import LONGER, STAGES, DemoSettings, plans
+from semsim.campaign.demo import LONGER, STAGES, DemoSettings, build_demo, plans
 from semsim.datasets.faces import FaceOrNot
 from semsim.datasets.symbols import Symbols
 from semsim.defences import DEFENCES, STRATEGIES, make

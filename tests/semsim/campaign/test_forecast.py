@@ -138,7 +138,7 @@ def test_a_probe_that_fails_says_so(plan, tmp_path, monkeypatch, caplog):
 
     measure(plan, tmp_path / "well", load)
     assert "probe" not in caplog.text
-    monkeypatch.setattr("semsim.campaign.cell.attack_images", fails)
+    monkeypatch.setattr("semsim.campaign.work.attack_images", fails)
     measure(plan, tmp_path / "badly", load)
     (said,) = [one.getMessage() for one in caplog.records]
     assert said == "The probe of invgrad on cnn-small failed, so that its time is too short."

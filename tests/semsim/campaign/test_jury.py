@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from annotation.study.sets import read_set as read_other_half
-from semsim.campaign.jury import write_jury
+from semsim.campaign.demo import write_jury
 from semsim.datasets.symbols import GLYPHS, Symbols
 from semsim.errors import DataError
 from semsim.sets.format import JURY_COLUMNS

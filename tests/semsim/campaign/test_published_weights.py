@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from semsim.campaign.cell import attack_images
+from semsim.campaign.work import attack_images
 from semsim.datasets.folder import Folder
 from semsim.metrics import Resources
 from semsim.registry import Plugin

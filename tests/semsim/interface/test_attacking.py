@@ -7,7 +7,7 @@ from torch import nn
 
 import semsim
 from semsim.attacks.as_text import read_attack
-from semsim.campaign.cell import attack_images
+from semsim.campaign.work import attack_images
 from semsim.defences.strategies import read_strategy
 from semsim.errors import DataError, SettingsError, UnknownNameError
 from semsim.images import to_uint8

@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 
 from semsim.cli.reproduce import app
 from semsim.reproduce import REPRODUCTIONS
-from semsim.reproduce.copa import kept_rows, pictures_of, works_of
-from semsim.reproduce.copa_tables import table_2, varied
+from semsim.reproduce.copa import Networks, kept_rows, pictures_of, table_2, varied, works_of
 from tests.made_campaign import one_thread_cluster
 
 SMALL = ["copa", "--count", "1", "--seeds", "1", "--variants", "4", "--activations", "tanh"]
@@ -60,8 +59,8 @@ def test_tables_and_the_figure_are_written(first):
 
 def test_a_plan_says_what_is_done(first):
     _, out = first
-    images = varied(pictures_of(None), 1)
-    done, none = works_of(images, [4, 3], ["tanh"], [0], out / "pieces")
+    networks = Networks(varied(pictures_of(None), 1), [4, 3], ["tanh"], [0])
+    done, none = works_of(networks, out / "pieces")
     assert (done.cells, done.done) == (1, 1)
     assert (none.cells, none.done) == (1, 0)
 
@@ -70,14 +69,14 @@ def test_a_finished_network_is_not_computed_again(first):
     _, out = first
     (piece,) = (out / "pieces").glob("*.parquet")
     pd.read_parquet(piece).assign(mse=0.125).to_parquet(piece)
-    images = varied(pictures_of(None), 1)
-    rows = kept_rows(images, [4], ["tanh"], [0], out / "pieces")
+    networks = Networks(varied(pictures_of(None), 1), [4], ["tanh"], [0])
+    rows = kept_rows(networks, out / "pieces")
     assert set(rows["mse"]) == {0.125}
 
 
 def test_several_processes_find_the_same_as_one(first, tmp_path):
-    images, told = varied(pictures_of(None), 1), []
-    rows = kept_rows(images, [4], ["tanh"], [0, 1], tmp_path, told.append, workers=2)
+    networks, told = Networks(varied(pictures_of(None), 1), [4], ["tanh"], [0, 1]), []
+    rows = kept_rows(networks, tmp_path, told.append, workers=2)
     assert (told[-1].done, told[-1].total) == (200, 200)
     here = pd.read_parquet(first[1] / "rows.parquet")
     shared = rows[rows["seed"] == 0]

@@ -14,8 +14,7 @@ from semsim.campaign.plan import check
 from semsim.cli.reproduce import app
 from semsim.errors import SettingsError
 from semsim.registry import build, read_plugin
-from semsim.reproduce.deployed_plan import plans_of, scale_of, set_name
-from semsim.reproduce.deployed_table import ENOUGH, Jury
+from semsim.reproduce.deployed import ENOUGH, Jury, plans_of, scale_of, set_name
 from semsim.targets import TARGETS
 
 SCALES = ("smoke", "small", "paper")

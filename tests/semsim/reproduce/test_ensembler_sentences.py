@@ -9,7 +9,6 @@ from semsim.cli.reproduce import app
 from semsim.reproduce.ensembler_sentences import (
     PAPER_ROWS,
     PLANS,
-    plan_of_sentences,
     sentence_verdicts,
 )
 from semsim.split.plan import PRESETS, SplitPlace
@@ -65,7 +64,7 @@ def test_what_was_done_is_not_done_again_and_workers_change_nothing(tmp_path):
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_has_a_plan_whose_private_sentences_are_not_public(preset):
-    plan = check_sentences(plan_of_sentences(preset))
+    plan = check_sentences(PLANS[preset])
     assert plan.name == f"ensembler-{preset}-table4"
     public, private = split_sentences(plan)
     assert (len(public), len(private)) == (plan.public, plan.private)

@@ -20,7 +20,7 @@ from semsim.errors import SettingsError
 from semsim.images import read_image
 from semsim.reproduce import everything_plan as planned
 from semsim.reproduce.everything_plan import Key, scale_of, strategies, work_out
-from semsim.reproduce.simulated_people import write_controls
+from semsim.reproduce.simulated_votes import write_controls
 from semsim.sets.reader import read_set
 from semsim.types import LabelledImages
 
@@ -53,7 +53,7 @@ def test_what_does_not_go_together_is_known_before_anything_is_computed():
     assert "cannot undo BatchNorm2d" in worked.unfit[Key("cnn-small", "none", "rgap")]
     # Both refuse: the strategy's reason stands there, since without it there is no target.
     assert "DP-SGD" in worked.unfit[Key("cnn-small", "dp-sgd", "copa")]
-    computed = [key for key, _ in worked.sets(Path())]
+    computed = [planned.key_of(one) for plan in worked.plans for one in plan.sets]
     assert sorted([*computed, *worked.unfit]) == sorted(worked.scale.cells())
     assert len(worked.plans[0].sets) == len(first.attacks) * len(first.strategies)
     lines = [line for one in worked.refused for line in one.lines()]

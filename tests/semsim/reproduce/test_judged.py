@@ -7,7 +7,7 @@ import pytest
 
 from semsim.metrics import find_metric
 from semsim.reproduce.judged import Judged
-from semsim.reproduce.simulated_people import CONTROL
+from semsim.reproduce.simulated_votes import CONTROL
 
 
 @pytest.fixture

@@ -17,20 +17,20 @@ from semsim.grid.engine import make_files
 from semsim.images import write_png
 from semsim.progress import Progress
 from semsim.reproduce.pbpfl import (
+    CLASSES,
     PRESETS,
-    classification,
+    ROWS,
+    VALUES,
     commonest_share,
     costs,
     mean_error,
-    regression,
     reproduced,
     table_rows,
-    valued_images,
+    trainings,
     with_own,
 )
 from semsim.reproduce.pbpfl_leak import LeakPlan, leak_pieces, leak_text
-from semsim.reproduce.pbpfl_paper import CLIENTS, TABLE_5
-from semsim.reproduce.pbpfl_tables import AGAIN, cost_figures, costs_text
+from semsim.reproduce.pbpfl_tables import AGAIN, CLIENTS, TABLE_5, cost_figures, costs_text
 from tests.made_campaign import one_thread_cluster
 
 
@@ -132,10 +132,13 @@ def test_two_tables_of_ones_own_are_kept_in_files_of_their_own(tmp_path: Path, o
     bank, retina, _ = own
     chosen = with_own(PRESETS["smoke"], f"table:path={bank},target=y", retina)
     assert chosen.image_network in chosen.networks  # of which both tables have one
-    pieces = [*regression(chosen, tmp_path), *valued_images(chosen, tmp_path)]
+    made = trainings(chosen, tmp_path)
+    pieces = [*made[ROWS], *made[VALUES]]
     assert len({piece.key for piece in pieces}) == len(pieces) > 0
-    small = [*regression(PRESETS["small"], tmp_path), *classification(PRESETS["small"], tmp_path)]
-    names = {Path(piece.key).name for piece in small}  # as they always were
+    small = trainings(PRESETS["small"], tmp_path)
+    names = {
+        Path(piece.key).name for piece in [*small[ROWS], *small[CLASSES]]
+    }  # as they always were
     assert {"breast-cancer-mlp-3-k1-seed0.json", "digits-resnet20-k5-seed1.json"} <= names
 
 

@@ -26,11 +26,10 @@ from semsim.datasets.digits import Digits
 from semsim.errors import DataError, SettingsError
 from semsim.images import write_png
 from semsim.reproduce import semsim as command
+from semsim.reproduce.semsim import next_steps
 from semsim.reproduce.semsim_paper import DATA_SETS, METRICS
-from semsim.reproduce.semsim_plan import plan_text, works_of
-from semsim.reproduce.semsim_scales import in_mixed_precision, scale_of
-from semsim.reproduce.semsim_studies import next_steps
-from semsim.reproduce.semsim_tables import cells, table_text
+from semsim.reproduce.semsim_results import cells, table_text
+from semsim.reproduce.semsim_scales import in_mixed_precision, plan_text, scale_of, works_of
 from semsim.sets.reader import read_set
 from semsim.targets.train_settings import TrainSettings as TargetTraining
 from semsim.targets.train_settings import read_training

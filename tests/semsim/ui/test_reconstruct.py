@@ -16,7 +16,7 @@ from made_pages import context_at
 from made_weights import make_classifier
 
 from semsim.campaign.campaign_job import CampaignOrder, plan_of, queue_campaign
-from semsim.campaign.demo_plan import DemoSettings, plans
+from semsim.campaign.demo import DemoSettings, plans
 from semsim.campaign.grids import DEMO_GRID, FIRST_LOOK
 from semsim.campaign.plan import target_key
 from semsim.campaign.runner import HowToRun, run_plan
