@@ -98,7 +98,7 @@ def check_columns(
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """How a file of text is written, in the words of `pandas.read_csv`."""
+    """The form of a file of text, in the words of `pandas.read_csv`."""
 
     encoding: str
     sep: str

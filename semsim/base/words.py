@@ -1,4 +1,4 @@
-"""What several pages say in the same words: counts, lists, how good an attacked model was."""
+"""Words that several pages share: counts, lists, how good an attacked model was."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -45,7 +45,7 @@ def target_words(
     *,
     note: str = "",
 ) -> str:
-    """How good an attacked model was: "71% right (chance 2%)", "3% right: at chance (2%)".
+    """Say how good an attacked model was: "71% right (chance 2%)", "3% right: at chance (2%)".
 
     share: of its test images that it names right, None where it was not kept. chance: what guessing
     gets. at_chance: whether the two differ by no more than luck, see `semsim.targets.chance`.
@@ -70,7 +70,7 @@ def _promise(epsilon: float | None, delta: float | None) -> str:
 
 
 def chance_in(facts: Mapping[str, Any]) -> tuple[float | None, str]:
-    """What guessing gets by what is kept of a test, and ", the commonest class" where that does.
+    """Return what guessing gets in a kept test, and ", the commonest class" where that does.
 
     None where it was not kept; the share of a blind guess where no share of classes was.
     """

@@ -166,7 +166,7 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """Where a metric's scores are: what its values are divided by, "higher" or "lower".
+    """The column of a metric's scores, its divisor, and which values leak more: "higher", "lower".
 
     leaks: "" of a metric that is known here.
     """

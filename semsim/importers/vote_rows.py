@@ -177,7 +177,7 @@ def _one_class(sieve: Sieve) -> Sieve:
 
 
 def _with_recognised(sieve: Sieve) -> Sieve:
-    """Whether the image was recognised, where the row or its answer says so."""
+    """Read whether the image was recognised, of the row or from its answer."""
     rows = sieve.rows
     verdict = rows["recognised"].map(truth).astype("boolean")
     alone = rows["answer"].isin([SAME, DIFFERENT, NONE_ANSWER])  # without the true class

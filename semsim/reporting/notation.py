@@ -62,7 +62,7 @@ def with_interval_or_why(value: float, low: float, high: float, why: object) -> 
 
 
 def target_text(row: pd.Series) -> str:
-    """How good an attacked model was, in words, of a row that has `TARGET_COLUMNS` or lacks it."""
+    """Say how good an attacked model was, of a row that may have `TARGET_COLUMNS`."""
     found = (row.get(name) for name in TARGET_COLUMNS)
     return target_words(*(None if one is None or pd.isna(one) else one for one in found))
 

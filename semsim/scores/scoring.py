@@ -181,7 +181,7 @@ def read_scores(
     folder: Path,
     hashes: Hashes | None = None,
 ) -> ScoreBook:
-    """What `folder` knows of `sets` under the metrics `names`; computes nothing.
+    """Return what `folder` knows of `sets` under the metrics `names`; computes nothing.
 
     hashes: of the sets, where they have been computed already.
     """
