@@ -1,4 +1,4 @@
-"""What a researcher decides before a study starts: the settings its protocol is made of.
+"""Settings that a researcher decides before a study starts, of which its protocol is made.
 
 A setting is stated once, as a field of `StudySpec`; form, file, command line and amendments go by
 its type, its default and what it says `About` itself. Fields stand in the order of the form.
@@ -96,7 +96,7 @@ class Background(Choice):
 
 @dataclass(frozen=True)
 class About:
-    """What a setting is beside its type and its default.
+    """Facts of a setting beside its type and its default.
 
     label: what pages call it. text: what it means. term: the word of the glossary that explains it.
     at: the step of the form that asks for it, and the title of its group there, "" for what

@@ -16,7 +16,7 @@ from annotation.spec import Distractors, Lists, StudySpec
 
 @dataclass(frozen=True, kw_only=True)
 class Reconstruction:
-    """What one attack on one model made of one original; `error` is the MSE between the two.
+    """Outcome of one attack on one model and original; `error` is the MSE between the two.
 
     `attacked_sha256` is of the original as training augmentation left it. It is kept for those
     who compare metrics; no annotator sees it, so the protocol does not depend on it. `jury` is what

@@ -1,4 +1,4 @@
-"""How a database stands, for whoever watches the server: its version, votes and claims."""
+"""State of a database for who watches the server: its version, votes and claims."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -54,7 +54,7 @@ class Counts(NamedTuple):
 
 @reading
 def counts(tx: Session) -> Counts:
-    """What there is in all studies together. Raises `StoreError`."""
+    """Count what there is in all studies together. Raises `StoreError`."""
     votes = select(VoteRow.status, func.count()).group_by(VoteRow.status)
     claims = select(func.count()).where(SlotRow.state == SlotState.LEASED)
     found = {str(one): n for one, n in tx.execute(votes)}
@@ -63,5 +63,5 @@ def counts(tx: Session) -> Counts:
 
 @reading
 def is_current(tx: Session) -> bool:
-    """Whether the tables are those of this program. Raises `StoreError`."""
+    """Tell whether the tables are those of this program. Raises `StoreError`."""
     return migrate.version_of(tx.connection()) == migrate.newest()

@@ -81,7 +81,7 @@ Word = String(32)
 
 
 def _where(condition: str) -> dict[str, Any]:
-    """What lets an index hold only some rows, in either database."""
+    """Return what lets an index hold only some rows, in either database."""
     return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
 
 

@@ -360,7 +360,7 @@ def _passes(crowd: Crowd, who: Person) -> bool:
 
 
 def plan(crowd: Crowd, runs: int, seed: int = 0) -> pd.DataFrame:
-    """What the study takes without quality control, with it, and with half and twice as much.
+    """Simulate the study without quality control, with it, and with half and twice as much.
 
     Columns `COLUMNS`: means over `runs` simulated studies, with the range that holds 90 % of them.
     Raises `StudyError` for no run.

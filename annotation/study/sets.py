@@ -135,7 +135,7 @@ def _classes(folder: Path, run: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _target(folder: Path, run: Mapping[str, Any]) -> TargetTest:
-    """How good the target was, and what its training gives away of one image, where it says so."""
+    """Read how good the target was, and what its training gives away of one image, if said."""
     found = run.get("target")
     if not isinstance(found, Mapping):
         return TargetTest()

@@ -16,7 +16,7 @@ KINDS: Mapping[str, type[Kind]] = MappingProxyType({one.name: one for one in _AL
 if TYPE_CHECKING:
 
     class Task(StrEnum):
-        """What people are asked about an item: the name of one of `KINDS`."""
+        """Question about an item: the name of one of `KINDS`."""
 
 else:
     Task = StrEnum("Task", {name.upper(): name for name in KINDS}, module=__name__)

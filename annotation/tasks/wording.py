@@ -68,7 +68,7 @@ def flaws(texts: Mapping[str, str]) -> Iterator[str]:
 
 
 def flaws_of_names(classes: Mapping[str, str]) -> Iterator[str]:
-    """What is wrong with the shown names of classes."""
+    """Yield what is wrong with the shown names of classes."""
     pairs = classes.items() if isinstance(classes, Mapping) else [(None,)]
     if not all(isinstance(one, str) for pair in pairs for one in pair):
         yield f"Shown names of classes are texts by class; got {classes!r}."

@@ -35,7 +35,7 @@ State = tuple[int, int]  # of `events_so_far`
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """What the table is narrowed to; an empty text narrows nothing.
+    """Filters of the table; an empty text narrows nothing.
 
     split: "yes" for items of which some votes recognise the original and some do not. by: the name
     of somebody who answered.
@@ -129,7 +129,7 @@ def votes_of(data: StudyData, item: str) -> list[dict[str, Any]]:
 
 
 def _known(column: pd.Series) -> pd.Series:
-    """What is missing as None."""
+    """Return the column with None for what is missing."""
     return column.astype(object).where(column.notna(), None)
 
 

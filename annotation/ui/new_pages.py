@@ -244,7 +244,7 @@ def _is_meant(folder: Path, wanted: Sequence[str], name: str) -> bool:
 
 
 def _key(name: Path | str) -> str:
-    """What stands for a folder or an image's id in an address; both may hold anything."""
+    """Return the key of a folder or an image's id in an address; both may hold anything."""
     return sha256(str(name).encode()).hexdigest()[:16]
 
 

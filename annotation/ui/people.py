@@ -174,7 +174,7 @@ def _address(study: str, person: str, form: Fields) -> str:
 
 
 def lead(study: Study, people: Sequence[AnnotatorRow]) -> str:
-    """How many take part, how much they have done, and who needs a look."""
+    """Return how many take part, how much they have done, and who needs a look."""
     if not people:
         return ""
     votes, done = sum(one.done for one in people), sum(one.step is Step.DONE for one in people)
@@ -187,12 +187,12 @@ def lead(study: Study, people: Sequence[AnnotatorRow]) -> str:
 
 
 def caught(person: AnnotatorRow) -> str:
-    """How many catch trials somebody failed."""
+    """Return how many catch trials an annotator failed."""
     return f"failed {person.catch_failed:,} of {counted(person.catch_answered, 'catch trial')}"
 
 
 def person_facts(person: AnnotatorRow) -> list[str]:
-    """What the status of one person means, and what else is known of them."""
+    """Explain the status of one person, and list what else is known of them."""
     facts = [_NOTES[person.status], _STEPS.get(person.step, "")]
     if person.link_by is not None:
         facts.append(_BY_LINK.format(person.link_by))
@@ -209,7 +209,7 @@ def person_facts(person: AnnotatorRow) -> list[str]:
 
 
 def may(person: AnnotatorRow) -> tuple[str, ...]:
-    """What can be done to somebody: pause, resume, exclude, include, let-in, link, erase."""
+    """List the acts on an annotator: pause, resume, exclude, include, let-in, link, erase."""
     status = person.status
     makes_sense = {
         "pause": status is AnnotatorStatus.ACTIVE,
@@ -225,7 +225,7 @@ def may(person: AnnotatorRow) -> tuple[str, ...]:
 
 
 def effect(effect: Effect) -> str:
-    """What an exclusion would do, in sentences and as rates before and after."""
+    """Return what an exclusion would do, in sentences and as rates before and after."""
     facts = [
         f"{counted(effect.n_votes, 'vote')} would count no more.",
         f"{counted(effect.n_short, 'item')} would no longer have all votes and be given to others.",

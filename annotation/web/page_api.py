@@ -91,7 +91,7 @@ def placeholder_in(parameters: Mapping[str, str]) -> str:
 
 
 def recruit_of(parameters: Mapping[str, str]) -> Recruit | None:
-    """Who a service sent with these parameters; None where they name nobody.
+    """Return the recruit that these parameters of a service name; None where they name none.
 
     Anything else in the address, and ids of more than 80 characters, are left out.
     """
@@ -105,7 +105,7 @@ def recruit_of(parameters: Mapping[str, str]) -> Recruit | None:
 
 
 def code_address(url: str, code: str) -> str:
-    """Where somebody goes on to at the end: `url` with {code} in it replaced by `code`."""
+    """Return the address after the end: `url` with {code} in it replaced by `code`."""
     return url.replace("{code}", quote(code, safe=""))
 
 

@@ -14,7 +14,7 @@ from semsim.analysis.model_intervals import bonett_wright, kendall_score, why_no
 from semsim.analysis.resampling import Resamples, resample
 from semsim.analysis.result import Ceiling
 from semsim.analysis.said import Said
-from semsim.words import counted
+from semsim.base.words import counted
 
 MOST_SPLITS = 100
 

@@ -11,9 +11,9 @@ from semsim.analysis.said import Said
 from semsim.base.alike import NONE, alike, partners
 from semsim.base.columns import ORIGINAL_ANSWER, RATED, TARGET_COLUMNS
 from semsim.base.table_files import MISSING, check_columns, truth
+from semsim.base.words import agreeing, counted
 from semsim.errors import DataError
 from semsim.metrics.base import MetricSpec
-from semsim.words import agreeing, counted
 
 MODEL_KEY = ["dataset", "attack", "model"]
 IMAGE_KEY = [*MODEL_KEY, "image_id"]

@@ -9,7 +9,7 @@ from semsim.analysis.human import judged, title_of, verdict
 from semsim.analysis.layout import Layout
 from semsim.analysis.measures import Measure
 from semsim.analysis.result import AnalysisSettings
-from semsim.words import agreeing, counted
+from semsim.base.words import agreeing, counted
 
 
 def notes_of(

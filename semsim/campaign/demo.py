@@ -62,7 +62,7 @@ _DIGITS = 2  # of a log-probability: who sees two classes alike names none, and 
 
 @dataclass(frozen=True, kw_only=True)
 class DemoSettings:
-    """What the demo is made with; few epochs and steps, so that two cores manage.
+    """Settings of the demo; few epochs and steps, so that two cores manage.
 
     images: each of another class, or face. train_per_class: training images of the targets.
     width: of their layers. epochs: of their trainings, which end before where `until` of the test
@@ -95,7 +95,7 @@ class DemoSettings:
 
     @property
     def jury(self) -> JurySettings:
-        """How the simulated annotators are trained."""
+        """Settings by which the simulated annotators are trained."""
         return JurySettings(
             per_class=self.jury_per_class,
             test_per_class=min(10, self.jury_per_class),
@@ -245,7 +245,7 @@ def train_jury(
 
 
 def juror_path(work: Path, place: int, settings: JurySettings) -> Path:
-    """Where the weights of juror number `place` lie."""
+    """Return the file of the weights of juror number `place`."""
     juror = JURORS[place]
     bad = [step.__name__ for step in juror.bad]
     key = key_of(
@@ -275,7 +275,7 @@ def write_jury(folders: Iterable[Path], weights: Sequence[Path]) -> None:
 
 
 def jury_table(found: ReconstructionSet, jury: dict[str, Verdict]) -> pd.DataFrame:
-    """What each of `jury` sees in every original and reconstruction, with `JURY_COLUMNS`."""
+    """Return what each of `jury` sees in every original and reconstruction, as `JURY_COLUMNS`."""
     parts = []
     for subject in ("original", "reconstruction"):
         pictures = [read_pixels(Path(path)) for path in found.pairs[subject]]

@@ -17,6 +17,7 @@ from typing import Any
 
 from semsim.attacks import ATTACKS, SHARED
 from semsim.attacks.as_text import check_shared, read_attack, read_shared
+from semsim.base.words import counted
 from semsim.datasets import DATASETS
 from semsim.datasets.on_disk import ROOT, content_of
 from semsim.defences import DEFENCES
@@ -30,7 +31,6 @@ from semsim.registry import Plugin, all_settings, build, plain, read_plugin, set
 from semsim.targets import NETWORKS
 from semsim.targets.train_settings import TrainSettings, read_training
 from semsim.types import LabelledImages
-from semsim.words import counted
 
 # Part of every key: raise it where the same settings come to give another target, or cell.
 TARGET_FORMAT, CELL_FORMAT = "semsim-target/2", "semsim-cell/1"

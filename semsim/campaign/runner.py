@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from semsim.attacks import ATTACKS, SHARED
 from semsim.attacks.assigned import BY
+from semsim.base.words import counted
 from semsim.campaign import work
 from semsim.campaign.forecast import Estimate, seconds_of
 from semsim.campaign.plan import Cell, Plan, PlannedSet, PlannedTarget
@@ -36,7 +37,6 @@ from semsim.targets import NETWORKS
 from semsim.targets.chance import target_facts
 from semsim.types import LabelledImages
 from semsim.weights import sha256_of
-from semsim.words import counted
 
 if TYPE_CHECKING:
     from semsim.grid.machines import Client
@@ -310,12 +310,12 @@ class _Run:
 
 
 def set_folder(data: Path, plan: Plan, planned: PlannedSet) -> Path:
-    """Where the set goes: <data>/runs/<campaign>/<target>__<attack>."""
+    """Return the folder of the set: <data>/runs/<campaign>/<target>__<attack>."""
     return Path(data) / "runs" / plan.campaign.name / planned.folder
 
 
 def is_written(data: Path, plan: Plan, planned: PlannedSet) -> bool:
-    """Whether the set is on disk with just these cells, as many of them failed as in the store.
+    """Tell whether the set is on disk with just these cells, as many failed as in the store.
 
     What crashed may have come again since, in a run that was stopped or in another campaign.
     """
@@ -401,7 +401,7 @@ def _target_record(store: PieceStore, planned: PlannedSet) -> dict[str, Any]:
 
 
 def _shared_record(planned: PlannedSet) -> dict[str, Any]:
-    """What clients shared, of how many pictures each, and what was known and told apart."""
+    """Record what clients shared, of how many pictures each, and what was known and told apart."""
     attack = all_settings(ATTACKS, planned.attack)
     record = {
         **named(SHARED, planned.shared),

@@ -1,4 +1,4 @@
-"""What a worker does, to train a target or to attack images: values in, values out.
+"""Work of a worker, to train a target or to attack images: values in, values out.
 
 Nothing is written but to a temporary folder.
 """
@@ -287,7 +287,7 @@ def attacked(
     seeds: Sequence[int],
     report: Report = silent,
 ) -> list[tuple[Leak, Found]]:
-    """What leaks of each image, (C, H, W) in [0, 1], and what the attack makes of it, in order."""
+    """Return each image's leak, (C, H, W) in [0, 1], and what the attack makes of it, in order."""
     rngs = [torch.Generator().manual_seed(seed) for seed in seeds]
     shield = build(DEFENCES, defence.name, defence.settings)
     tool = build(ATTACKS, attack.name, attack.settings)
@@ -301,7 +301,7 @@ def attacked(
 
 
 def _of_round(one: Round, found: Sequence[Found]) -> list[AttackResult]:
-    """What came back of a client's pictures, each beside the picture that it is nearest to.
+    """Pair what came back of a client's pictures with the picture that each is nearest to.
 
     Failures go to the pictures that are left over.
     """

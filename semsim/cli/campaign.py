@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from semsim.attacks.as_text import with_preset
+from semsim.base.words import counted
 from semsim.campaign.campaign_job import (
     CampaignOrder,
     jobs_of,
@@ -43,7 +44,6 @@ from semsim.terminal import (
     told_errors,
 )
 from semsim.weights import CHECKPOINTS
-from semsim.words import counted
 
 NO_JUDGE = (
     "No judge has read these pictures, so a study of them draws the wrong words of its lists at "

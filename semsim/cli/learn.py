@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from semsim.base.whole import require_room
+from semsim.base.words import counted, words_of_test
 from semsim.cli.job import do
 from semsim.datasets import DATASETS
 from semsim.errors import SettingsError
@@ -45,7 +46,6 @@ from semsim.terminal import (
     told_errors,
 )
 from semsim.weights import CHECKPOINTS
-from semsim.words import counted, words_of_test
 
 app = typer.Typer(no_args_is_help=True, help="Train SemSim, judge it, study it.")
 

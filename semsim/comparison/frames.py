@@ -20,6 +20,7 @@ from semsim.analysis.evidence import (
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.run import DEFAULTS
 from semsim.base.table_files import check_columns
+from semsim.base.words import counted
 from semsim.comparison.compared import Compared, Scored, compared
 from semsim.comparison.foreign import specs_of
 from semsim.comparison.list_judges import weights_stated
@@ -33,7 +34,6 @@ from semsim.metrics import is_known
 from semsim.metrics.learned import UNKNOWN
 from semsim.progress import Report, silent
 from semsim.scores.scoring import WEIGHTS, weights_words
-from semsim.words import counted
 
 _ZEROS = "If a spreadsheet took leading zeros away (7 for 007), add --match-ids (match_ids=True)."
 

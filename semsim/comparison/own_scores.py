@@ -30,14 +30,13 @@ from semsim.analysis.result import check_metric_name
 from semsim.base.records import check_format, guarded
 from semsim.base.table_files import REMARKS, read_texts
 from semsim.base.whole import whole
-from semsim.base.words import first_of
+from semsim.base.words import counted, first_of
 from semsim.comparison.study_tables import StudyTables
 from semsim.errors import DataError, SettingsError
 from semsim.importers.table import Column as Column
 from semsim.kept.extras import arrow
 from semsim.kept.keys import key_of
 from semsim.metrics import is_known
-from semsim.words import counted
 
 COLUMNS = (*SCORE_COLUMNS, LEAKS)
 FORMAT = "semsim-own-scores/1"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from semsim.analysis.result import Analysis
+from semsim.base.words import counted
 from semsim.comparison.seen_originals import namesakes_words
 from semsim.errors import WeightsError
 from semsim.learning.controls import control_remarks
@@ -13,7 +14,6 @@ from semsim.metrics import MetricSpec
 from semsim.metrics.learned import learned_by
 from semsim.metrics.provenance import Training, checkpoint_of, read_training
 from semsim.reporting.notation import number
-from semsim.words import counted
 
 _UNKNOWN = "not known which of these originals it learned from"
 

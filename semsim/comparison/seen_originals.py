@@ -7,12 +7,12 @@ from pathlib import Path
 import pandas as pd
 
 from semsim.analysis.result import Analysis
+from semsim.base.words import agreeing, counted
 from semsim.errors import DataError, WeightsError
 from semsim.learning.orders import checkpoint_path
 from semsim.metrics import MetricSpec
 from semsim.metrics.learned import Seen, learned_by
 from semsim.metrics.provenance import checkpoint_of, original_keys, read_training
-from semsim.words import agreeing, counted
 
 ALL = "all"  # in place of the name of a SemSim: every original counts
 

@@ -163,7 +163,7 @@ class Server:
         self.condition = 1.0
 
     def open_round(self, number: int) -> list[bytes]:
-        """What to send to each client in round `number`, from 1."""
+        """Return the messages to each client in round `number`, from 1."""
         clients = len(self.shares)
         if self.settings.scheme == "fedavg":
             return [pack(_named("model", self.network))] * clients

@@ -4,11 +4,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from semsim.base.words import listed
 from semsim.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED
 from semsim.sets.control import Count
 from semsim.sets.recognition import STATISTIC, recognised_words
 from semsim.terminal import text_table
-from semsim.words import listed
 
 NEAR = 0.05  # of SSIM: less is not a difference anybody sees
 COST_COLUMNS = ("perturb", "forward", "backward", "update")  # PP, LFP, LBP, MU of Table 5

@@ -170,7 +170,7 @@ def _with(importer: Importer, settings: Mapping[str, Any]) -> Importer:
 
 
 def _opened(source: Path, report: Report, room: Path | None) -> tuple[Path, Unpacked | None]:
-    """Where importers can look at a source, and what must stay while they do."""
+    """Return where importers can look at a source, and what must stay while they do."""
     if not source.exists():
         raise DataError(f"There is nothing at {source}.")
     if source.is_dir():

@@ -28,11 +28,11 @@ from semsim.base.alike import alike
 from semsim.base.folders import files_below, is_hidden, shown
 from semsim.base.table_files import ENDINGS
 from semsim.base.whole import free_bytes
+from semsim.base.words import counted
 from semsim.errors import DataError
 from semsim.images import SUFFIXES, is_image_file
 from semsim.importers.findings import Unread
 from semsim.progress import Progress, Report
-from semsim.words import counted
 
 MOST_PICTURES = 20_000
 MOST_BYTES = 4 * 1000**3  # of all files as they lie on the disk
@@ -111,7 +111,7 @@ class _Entry:
 
     @property
     def place(self) -> PurePosixPath:
-        """Where it is unpacked, below the folder."""
+        """Place of the entry below the folder."""
         return PurePosixPath(self.name.replace("\\", "/"))
 
 

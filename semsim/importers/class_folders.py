@@ -7,6 +7,7 @@ from pathlib import Path
 
 from semsim.base.folders import SPLITS, splits_in
 from semsim.base.picture_files import notes_on
+from semsim.base.words import counted, listed
 from semsim.datasets.folder import Folder, class_names, namesakes
 from semsim.errors import DataError
 from semsim.importers.file_names import Tree, below, image_name
@@ -14,7 +15,6 @@ from semsim.importers.findings import Findings, FoundPictures, Size, first_probl
 from semsim.importers.image_sets import looked_at
 from semsim.importers.variant_folders import ORIGINALS, RECONSTRUCTIONS, parted
 from semsim.progress import Report, silent
-from semsim.words import counted, listed
 
 _LEAST = 2  # classes: with one there is nothing to tell apart
 # Behind a name; others that an importer knows, as real, may be of any picture.
@@ -76,7 +76,7 @@ def _classes(tree: Tree) -> list[Path]:
 
 
 def _parts_note(source: Path, known: Collection[Path]) -> str:
-    """How many pictures each split has; `DataError` for none."""
+    """Count the pictures of each split; `DataError` for none."""
     parts = []
     for split in SPLITS:
         there = sum(path in known for path in Folder(root=str(source)).paths(split))

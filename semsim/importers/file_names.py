@@ -8,12 +8,12 @@ from pathlib import Path
 
 from semsim.base.alike import written
 from semsim.base.folders import files_below, shown
+from semsim.base.words import counted
 from semsim.datasets.folder import MISNAMED, in_utf8, is_utf8
 from semsim.errors import DataError
 from semsim.images import is_image_file
 from semsim.importers.findings import Findings, Unread
 from semsim.weights import sha256_of
-from semsim.words import counted
 
 _NAME = re.compile(
     r"(?P<id>.+?)_(?P<label>\d+)_(?:(?P<ori>ori)|rec(?:_(?P<wrong>\d+)_(?P<model>\d+))?)"

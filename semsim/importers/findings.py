@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Protocol
 import pandas as pd
 
 from semsim.base.table_files import Unread as Unread
+from semsim.base.words import counted
 from semsim.errors import DataError
 from semsim.progress import Report
-from semsim.words import counted
 
 FORMAT = "semsim-import/1"
 _SHOWN = 5  # classes named of a set
@@ -61,7 +61,7 @@ class Pair:
 
     @property
     def key(self) -> Key:
-        """Which set it belongs to."""
+        """Key of the set that it belongs to."""
         return self.attack, self.model
 
 

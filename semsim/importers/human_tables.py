@@ -16,10 +16,10 @@ from semsim.analysis.evidence import (
 )
 from semsim.analysis.human import recognised_by, rules_of, verdict
 from semsim.base.columns import LABEL_COLUMNS, ORIGINAL_ANSWER, RATED, VOTE_COLUMNS
+from semsim.base.words import counted
 from semsim.errors import SettingsError
 from semsim.importers.findings import Findings, HumanTables
 from semsim.importers.vote_rows import DIFFERENT, SAME, Sieve, is_counted
-from semsim.words import counted
 
 _NO_SCORES = pd.DataFrame(columns=list(SCORE_COLUMNS))
 _VOTE = uuid.UUID("6f0d2c1e-5b0a-4d0e-9a53-2f3c7e0b8d41")  # namespace of ids made here

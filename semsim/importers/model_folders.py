@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from semsim.base.words import agreeing, counted
 from semsim.errors import DataError
 from semsim.importers.class_names import CLASS_LIST, class_name, read_class_names
 from semsim.importers.file_names import Tree, below, contents, id_and_label, image_name
@@ -16,7 +17,6 @@ from semsim.importers.findings import Findings, Pair, check_crossed, first_probl
 from semsim.importers.image_sets import find_sets
 from semsim.progress import Report, silent
 from semsim.registry import setting
-from semsim.words import agreeing, counted
 
 Key = tuple[str, int]  # id and class number
 
@@ -70,7 +70,7 @@ class ModelFolders:
 
 @dataclass(kw_only=True)
 class _Models(Tree):
-    """What has been read so far: by model, the files of each key.
+    """Files that have been read so far, by model and key.
 
     shown: _ori images. clean: the originals by id, where they lie apart.
     """

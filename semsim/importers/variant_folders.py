@@ -19,6 +19,7 @@ from semsim.attacks import ATTACKS
 from semsim.base.alike import alike, partners, written
 from semsim.base.folders import shown
 from semsim.base.table_files import ENDINGS, read_texts
+from semsim.base.words import counted
 from semsim.datasets.folder import MISNAMED
 from semsim.errors import DataError
 from semsim.images import is_image_file
@@ -28,7 +29,6 @@ from semsim.importers.findings import Findings, Pair, Unread, check_crossed, fir
 from semsim.importers.image_sets import find_sets
 from semsim.progress import Report, silent
 from semsim.registry import setting
-from semsim.words import counted
 
 _SURE = ("original", "originals", "orig", "ori", "gt", "ground_truth", "groundtruth")
 # What may be a class as well; below a folder of originals it is one.

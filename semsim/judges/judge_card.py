@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from semsim.base.whole import write_json, write_text
+from semsim.base.words import chance_in
 from semsim.weights import sha256_of
-from semsim.words import chance_in
 
 _NOT_FOR = (
     "It ranks the words of candidate lists, or judges pictures as a metric; the two of one study "

@@ -2,9 +2,9 @@
 test of so many originals can be."""
 
 from semsim.base.intervals import FEWEST
+from semsim.base.words import counted
 from semsim.learning.settings import MIXED
 from semsim.learning.splits import Counts
-from semsim.words import counted
 
 # The smallest label budget of Sun et al. 2023, Fig. 7A. Below it, 4 originals were tried
 # (`benchmarks.question`, 210 triplets): by triplets and pooled LeNet stayed behind pixels from

@@ -12,13 +12,13 @@ from semsim.base.markdown import all_in_markdown, in_markdown
 from semsim.base.places import files_of
 from semsim.base.records import read_record, write_record
 from semsim.base.whole import write_text
+from semsim.base.words import counted
 from semsim.errors import WeightsError
 from semsim.learning.controls import WHAT, verdict_of
 from semsim.learning.settings import acting
 from semsim.learning.told import learned_words, weights_words
 from semsim.reporting.notation import target_text
 from semsim.weights import sha256_of
-from semsim.words import counted
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult

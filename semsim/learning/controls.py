@@ -11,6 +11,7 @@ from semsim.analysis.auc_differences import auc_differences
 from semsim.analysis.evidence import Evidence
 from semsim.analysis.result import AnalysisSettings
 from semsim.base.intervals import FEW
+from semsim.base.words import counted
 from semsim.errors import SettingsError, WeightsError
 from semsim.learning.advice import FEW_ORIGINALS
 from semsim.learning.orders import control_path
@@ -27,7 +28,6 @@ from semsim.metrics.provenance import (
 )
 from semsim.reporting.notation import number
 from semsim.weights import sha256_of
-from semsim.words import counted
 
 ALL = "all"
 CHOICES = (ALL, START)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from semsim.base.folders import shown
 from semsim.base.records import guarded
+from semsim.base.words import counted
 from semsim.errors import DataError, WeightsError
 from semsim.learning.settings import IMAGENET, SCRATCH
 from semsim.metrics.learned import Learned, learned_by
 from semsim.metrics.provenance import FORMAT, control_in, read_training
 from semsim.weights import holds, read_facts, sha256_of
-from semsim.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from semsim.base.words import counted
 from semsim.errors import DataError, SettingsError, TrainingFailedError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
@@ -30,7 +31,6 @@ from semsim.learning.splits import KINDS, HoldOut, choices, divide, join_labels,
 from semsim.learning.triplets import is_simulated
 from semsim.metrics.provenance import START
 from semsim.progress import Progress, Report, silent
-from semsim.words import counted
 
 KIND = "learn-leave-out"
 

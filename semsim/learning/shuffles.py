@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from semsim.base.whole import write_json
+from semsim.base.words import counted
 from semsim.errors import TrainingFailedError
 from semsim.jobs.folders import read_json
 from semsim.learning.orders import Order
 from semsim.learning.settings import MIXED, TrainSettings
 from semsim.progress import Progress, Report
-from semsim.words import counted
 
 SHUFFLED = "shuffled"  # their name among controls, and of their row among metrics
 SURE = 0.05  # p up to which the votes are said to have taught something

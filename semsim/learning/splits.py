@@ -9,10 +9,10 @@ import scipy
 
 from semsim.analysis.layout import named_in
 from semsim.base.table_files import check_columns
+from semsim.base.words import counted
 from semsim.errors import DataError, SettingsError
 from semsim.learning.triplets import Inventory, take_stock
 from semsim.weights import content_key
-from semsim.words import counted
 
 # What can be left out as a whole; "original" leaves out nothing but originals.
 KINDS = ("original", "dataset", "architecture", "strategy", "attack")

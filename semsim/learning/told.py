@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from semsim.base.words import counted
 from semsim.learning.settings import IMAGENET, MIXED, SCRATCH
 from semsim.metrics.provenance import N_PAIRS, WEIGHT_OF
-from semsim.words import counted
 
 _NETWORKS = {SCRATCH: "an untrained {} of seed {}", IMAGENET: "{} with the weights of ImageNet"}
 _FROM_FILE = "{} with weights of a file"

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.human import votes_needed
+from semsim.base.words import counted
 from semsim.errors import DataError
 from semsim.images import read_pixels
 from semsim.weights import content_key, sha256_of
-from semsim.words import counted
 
 COLUMNS = ("dataset", "image_id", "original", "reconstruction", "recognisable")
 _SAME = 0.01  # mean squared error, which is 20 dB, up to which two files hold one picture

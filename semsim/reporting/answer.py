@@ -6,12 +6,11 @@ from dataclasses import dataclass
 import pandas as pd
 
 from semsim.analysis.result import Analysis
-from semsim.base.words import first_of
+from semsim.base.words import counted, first_of, listed
 from semsim.metrics import MetricSpec
 from semsim.metrics.provenance import checkpoint_of, is_control
 from semsim.reporting.gallery import voters
 from semsim.reporting.notation import interval, number, reason
-from semsim.words import counted, listed
 
 DECIDED = 0.05  # p after Holm below which a lead counts as decided
 _NAMED = 3  # metrics named one by one; of more the rest is counted

@@ -15,6 +15,7 @@ import pandas as pd
 from semsim.analysis.agreement import best_first
 from semsim.analysis.human import response_by
 from semsim.analysis.result import Analysis
+from semsim.base.words import counted
 from semsim.errors import UnknownNameError
 from semsim.metrics.base import MetricSpec
 from semsim.registry import unknown
@@ -24,7 +25,6 @@ from semsim.reporting.interval_figures import auc, forest, rules
 from semsim.reporting.model_figures import heading, scatter, stability
 from semsim.reporting.notation import number
 from semsim.reporting.ranked_figure import ranked
-from semsim.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,7 +126,7 @@ def _count(axes: "Axes", levels: pd.Series) -> None:
 
 
 def _not_drawn(frame: pd.DataFrame) -> str:
-    """How many images have no place in the plane, and why."""
+    """Count the images without a place in the plane, and say why."""
     reasons = {
         "without votes": frame["n_votes"] == 0,
         "of originals without a name": frame["share"].isna() & (frame["n_votes"] > 0),

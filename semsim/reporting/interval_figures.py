@@ -11,10 +11,10 @@ from semsim.analysis.agreement import best_first
 from semsim.analysis.human import title_of
 from semsim.analysis.result import Analysis, Ceiling
 from semsim.base.intervals import RULE
+from semsim.base.words import counted
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Bars, Drawn
 from semsim.reporting.notation import interval, number, reason
-from semsim.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

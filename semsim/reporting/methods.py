@@ -15,12 +15,12 @@ from semsim.analysis.model_intervals import FEWEST
 from semsim.analysis.resampling import FEWEST_BOOTSTRAPPED
 from semsim.analysis.result import Analysis
 from semsim.base.intervals import RULE
+from semsim.base.words import counted
 from semsim.errors import UnknownNameError
 from semsim.metrics import find_metric
 from semsim.metrics.base import MetricSpec, settings_of
 from semsim.reporting.tables import Table
 from semsim.reporting.writing import TEMPLATES
-from semsim.words import counted
 
 SIMULATED = "Simulated votes: not human data. The numbers below say nothing about people."
 
@@ -120,7 +120,7 @@ def sections(analysis: Analysis, origin: Origin) -> list[tuple[str, list[str]]]:
 
 
 def _meanings(analysis: Analysis) -> list[str]:
-    """What each human score that is shown says of an image."""
+    """Explain what each shown human score says of an image."""
     rules = rules_of_votes(analysis.evidence)
     names = dict.fromkeys([analysis.settings.headline, *analysis.rules["rule"]])
     return [

@@ -11,11 +11,11 @@ import pandas as pd
 from semsim.analysis.evidence import MODEL_KEY, model_key
 from semsim.analysis.result import Analysis
 from semsim.base.intervals import RULE
+from semsim.base.words import counted
 from semsim.metrics.base import MetricSpec
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Bars, Drawn
 from semsim.reporting.notation import interval, number, rank_text, reason
-from semsim.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 
 from semsim.base.columns import TARGET_COLUMNS
-from semsim.words import target_words
+from semsim.base.words import target_words
 
 NONE = "–"
 LACKING = f" {NONE}: the study has no score by that metric."

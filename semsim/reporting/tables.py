@@ -10,6 +10,7 @@ from semsim.analysis.human import title_of
 from semsim.analysis.result import Analysis
 from semsim.analysis.roc import scale_differs
 from semsim.base.intervals import RULE
+from semsim.base.words import listed
 from semsim.registry import unknown
 from semsim.reporting.canvas import SIMULATED
 from semsim.reporting.model_figures import heading
@@ -25,7 +26,6 @@ from semsim.reporting.notation import (
     with_interval,
     with_interval_or_why,
 )
-from semsim.words import listed
 
 TABLE_ONE_COLUMNS = (
     *("study", "dataset", "rule", "metric", "title", "n", "rho", "tau", "abs_rho", "abs_tau"),

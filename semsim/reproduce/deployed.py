@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.picture_ranks import picture_agreement
+from semsim.base.words import counted
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.plan import Campaign, Plan
 from semsim.datasets import DATASETS
@@ -45,7 +46,6 @@ from semsim.reproduce.simulated_votes import (
 from semsim.sets.reader import ReconstructionSet
 from semsim.targets.train_settings import TrainSettings
 from semsim.terminal import rows_of, text_table
-from semsim.words import counted
 
 ENOUGH = 0.9  # of the originals: fewer, and simulated people are too blunt to stand for anybody
 _OVER = (
@@ -93,7 +93,7 @@ class Scale:
     jury_epochs: int
 
     def campaign(self, row: Row) -> Campaign:
-        """What is asked of one row."""
+        """Return the campaign of one row."""
         return Campaign(
             name=f"deployed-{self.name}-{row.name}",
             datasets=(self.dataset,),
@@ -122,7 +122,7 @@ def plans_of(scale: Scale) -> dict[str, Plan]:
 
 
 def set_name(row: Row, training: str) -> str:
-    """What a set of a row is called in votes and tables; training: of `Scale.trainings`."""
+    """Return the name of a row's set in votes and tables; training: of `Scale.trainings`."""
     return f"{row.title}, {training}" if training else row.title
 
 
@@ -264,7 +264,7 @@ def planned(preset: str, folder: Path) -> tuple[list[Work], str]:
 
 
 class Jury(NamedTuple):
-    """How many of the originals themselves simulated people recognise by majority, and by votes."""
+    """Counts of originals that simulated people recognise, by majority and by votes."""
 
     n_originals: int
     n_recognised: int
@@ -272,7 +272,7 @@ class Jury(NamedTuple):
 
     @property
     def enough(self) -> bool:
-        """Whether it is at least `ENOUGH` of them."""
+        """True where they recognise at least `ENOUGH` of them."""
         return self.n_recognised >= ENOUGH * self.n_originals
 
     def text(self) -> str:
@@ -347,7 +347,7 @@ def _row(
 
 
 def _reached(target: Mapping[str, Any]) -> bool:
-    """Whether a target got as good as asked before its training was out of epochs."""
+    """Tell whether a target got as good as asked before its training was out of epochs."""
     accuracy, until = target.get("accuracy"), target["train"].get("until", 1.0)
     return until == 1.0 or (accuracy is not None and accuracy >= until)
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from semsim.analysis.correlation import weighted_spearman
 from semsim.analysis.resampling import interval as holding
+from semsim.base.words import counted
 from semsim.datasets import DATASETS
 from semsim.metrics import MetricSpec
 from semsim.registry import read_plugin
@@ -42,7 +43,6 @@ from semsim.reproduce.judged import (
 from semsim.reproduce.simulated_votes import CONTROL, SAYS_NOTHING, TITLES, Voters
 from semsim.sets.reader import ReconstructionSet
 from semsim.terminal import rows_of, say
-from semsim.words import counted
 
 OK, FAILED, UNFIT = "ok", "failed", "cannot be"  # the status of a cell; "ok" has pictures
 DRAWS = 2000  # of attacks and targets

@@ -9,6 +9,7 @@ import torch
 
 from semsim.attacks import ATTACKS
 from semsim.attacks.as_text import read_attack
+from semsim.base.words import counted, listed
 from semsim.campaign.campaign_job import load, plan_of
 from semsim.campaign.plan import Campaign, Plan, PlannedSet
 from semsim.campaign.work import attack_images
@@ -25,7 +26,6 @@ from semsim.targets.each_image import check_trainable
 from semsim.targets.model import TargetModel
 from semsim.targets.train_settings import TrainSettings
 from semsim.types import LabelledImages
-from semsim.words import counted, listed
 
 _PLAIN = Plugin(name="none")
 

@@ -16,6 +16,7 @@ import pandas as pd
 from semsim.analysis.evidence import Evidence
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.run import analyse
+from semsim.base.words import listed
 from semsim.campaign.plan import Plan
 from semsim.device import pick_device
 from semsim.errors import DataError
@@ -51,7 +52,6 @@ from semsim.terminal import (
     told_errors,
 )
 from semsim.weights import CHECKPOINTS
-from semsim.words import listed
 
 # Of single pictures, LPIPS by one of its networks; Fréchet distances need more of them in a set.
 METRICS = (
@@ -114,7 +114,7 @@ class Judged(NamedTuple):
 
 
 class Machines(NamedTuple):
-    """Who computes, as the options of a command say it, and where weights lie."""
+    """Processes that compute, as the options of a command say it, and the folder of weights."""
 
     workers: int
     scheduler: str

@@ -101,7 +101,7 @@ class Preset:
 
     @property
     def compared(self) -> dict[str, Compared]:
-        """What Table 2 predicts from rows and from images, and Table 4; some may be left out."""
+        """Predictions of Table 2 from rows and from images, and Table 4; some may be left out."""
         how = (self.image_network,), self.image_epochs, self.image_lr
         classes = ("FedAvg-CE", "FedAvg-MSE", "PBPFL")
         found = {

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from semsim.base.whole import write_json
+from semsim.base.words import counted
 from semsim.errors import SettingsError
 from semsim.federated.arms import ARMS, REFERENCE
 from semsim.federated.comparison import Loaded, load
@@ -22,7 +23,6 @@ from semsim.grid.engine import Piece
 from semsim.progress import Report
 from semsim.reproduce.plans import Work, attack_steps
 from semsim.sets.reader import read_set
-from semsim.words import counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ def leak_works(plan: LeakPlan, pieces: Sequence[Piece]) -> list[Work]:
 
 
 def n_done(pieces: Sequence[Piece]) -> int:
-    """How many of the files of `pieces` are there."""
+    """Count the files of `pieces` that are there."""
     return sum(Path(one.key).exists() for one in pieces)
 
 

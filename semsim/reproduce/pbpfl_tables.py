@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from semsim.base.words import counted
 from semsim.terminal import text_table
-from semsim.words import counted
 
 CLIENTS = (1, 5, 10)
 Cells = Mapping[tuple[str, str], tuple[float, float, float]]  # network and scheme → by `CLIENTS`

@@ -1,4 +1,4 @@
-"""What votes say: our |ρ| and |τ| beside the SemSim paper's Tables 1 and 2, and its figures."""
+"""Tables of votes: our |ρ| and |τ| beside the SemSim paper's Tables 1 and 2, and its figures."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -268,7 +268,7 @@ def analysis_of(
     place: Workplace,
     report: Report = silent,
 ) -> Analysis:
-    """How well every metric agrees with the votes of one study, called `name`.
+    """Analyse how well every metric agrees with the votes of one study, called `name`.
 
     checkpoint: of the SemSim beside them; None where there is none.
     """
@@ -389,7 +389,7 @@ def learned_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def figures_text(analysis: Analysis, data: str) -> str:
-    """What Figures 3, 5 and 6 show, as numbers of every metric; Figures 5 and 6 of single pictures.
+    """Return Figures 3, 5 and 6 as numbers of every metric; Figures 5 and 6 of single pictures.
 
     data: what stands in for the paper's first data set.
     """
@@ -419,7 +419,7 @@ def figures_text(analysis: Analysis, data: str) -> str:
 
 
 def study_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """What a study found, a row a value: |ρ| and |τ| of SemSim, |τ| of the others, its AUC.
+    """Tabulate a study, a row a value: |ρ| and |τ| of SemSim, |τ| of the others, its AUC.
 
     rows: of `run_study`; means over the seeds that were trained, NaN where nothing is defined.
     """

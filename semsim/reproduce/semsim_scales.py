@@ -1,4 +1,4 @@
-"""What `reproduce semsim` computes at each scale: campaigns, one a study, and SemSim's training.
+"""Campaigns of `reproduce semsim` at each scale, one a study, and SemSim's training.
 
 Its parts are listed for people, and counted with what of them is done.
 """

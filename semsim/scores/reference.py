@@ -122,7 +122,7 @@ def _counts(classifier: Classifier, looked: Sequence[_Looked]) -> dict[str, dict
 
 
 def _right(classifier: Classifier, pictures: Tensor, classes: Sequence[str]) -> list[bool]:
-    """Whether each of (N, 3, H, W) is named by its class; N may be 0."""
+    """Tell of each of (N, 3, H, W) whether it is named by its class; N may be 0."""
     if not len(pictures):
         return []
     pairs = Pairs(originals=pictures, reconstructions=pictures, class_names=tuple(classes))

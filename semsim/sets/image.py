@@ -74,7 +74,7 @@ def result_of(
     shift_y: int = 0,
     flipped: bool = False,
 ) -> AttackResult:
-    """What is kept of an attack on `attacked`, (3, H, W) in [0, 1].
+    """Return what is kept of an attack on `attacked`, (3, H, W) in [0, 1].
 
     shift_x, shift_y, flipped: how it was moved and whether it was flipped.
     """

@@ -7,7 +7,7 @@ It is the lead of every verdict of the lab. That a picture is clearer than a gue
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from semsim.words import counted
+from semsim.base.words import counted
 
 NOT_YET = "Recognition is judged when all attacks are done."
 STATISTIC = "Statistic, not recognition: "

@@ -1,4 +1,4 @@
-"""What an experiment in split inference found, as tables, in words and as its answer."""
+"""Results of an experiment in split inference, as tables, in words and as its answer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import scipy
 
+from semsim.base.words import listed, target_words
 from semsim.sets.control import Count
 from semsim.sets.recognition import STATISTIC
 from semsim.terminal import text_table
-from semsim.words import listed, target_words
 
 # One row a (network, defence, defence seed, attack, body, attack seed); bodies are places.
 COLUMNS = (

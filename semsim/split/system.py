@@ -107,7 +107,7 @@ def select(answers: dict[int, Tensor], selector: Tensor) -> Tensor:
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureObservation:
-    """What a curious server sees that may not query the client (Ensembler paper, §2.2).
+    """Features seen by a curious server that may not query the client (Ensembler paper, §2.2).
 
     There is no field for the private inputs, the client's weights, its noise or its selector, so
     no attack can look at them.

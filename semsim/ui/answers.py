@@ -48,7 +48,7 @@ def said(work: Callable[..., R]) -> Callable[..., R | JSONResponse]:
 
 
 def worded(work: Callable[..., R]) -> Callable[..., R | PlainTextResponse]:
-    """What `work` answers, or in its place what is not there, as text."""
+    """Wrap `work` so that it answers what is not there as text."""
 
     @wraps(work)
     def answer(*args: Any, **values: Any) -> R | PlainTextResponse:

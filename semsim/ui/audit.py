@@ -143,7 +143,7 @@ def _html(name: str, value: str = "") -> Any:
 
 
 def verdict_html(index: SecurityIndex, words: Sequence[str]) -> str:
-    """What c(M) says in a sentence, then what it means."""
+    """Return c(M) in a sentence, then what it means, as HTML."""
     return _HTML.verdict(stated(index), words)
 
 
@@ -164,7 +164,7 @@ def layers_html(index: SecurityIndex) -> str:
 
 
 def tried_html(index: SecurityIndex, tried: Sequence[TryOut]) -> str:
-    """What small changes would make of c(M)."""
+    """Return what small changes would make of c(M), as HTML."""
     if not tried:
         return ""
     rows = [

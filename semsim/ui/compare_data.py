@@ -14,6 +14,7 @@ from semsim.analysis.evidence import MODEL_KEY, model_key
 from semsim.analysis.human import recognised_by, response_by, verdict
 from semsim.analysis.result import Analysis, AnalysisSettings
 from semsim.base.folders import shown
+from semsim.base.words import counted
 from semsim.comparison.compared import Scored, compared
 from semsim.comparison.foreign import directions_in, spec_of
 from semsim.comparison.list_judges import refused, weights_at_hand
@@ -30,7 +31,6 @@ from semsim.reporting.methods import Origin
 from semsim.reporting.notation import number
 from semsim.scores.scoring import ScoreBook, pair_sets_of_labels, read_scores
 from semsim.ui import ScienceContext, StudyChoice
-from semsim.words import counted
 
 USUAL_REFERENCE = "clean"
 REFERENCES = {

@@ -1,4 +1,4 @@
-"""What Compare lets run and take away: scores, weights and reports; figures and tables."""
+"""Jobs and downloads of Compare: scores, weights and reports; figures and tables."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -108,7 +108,7 @@ def _scorings(context: ScienceContext, study_id: str) -> Iterator[Job]:
 
 
 def _request(job: Job) -> dict[str, Any]:
-    """What a job was asked to score; nothing where its folder does not say."""
+    """Read what a job was asked to score; nothing where its folder does not say."""
     try:
         return jobs.read_json(job.folder / "request.json")
     except JobError:

@@ -10,6 +10,7 @@ import pandas as pd
 from semsim.analysis.human import title_of
 from semsim.analysis.result import Analysis
 from semsim.analysis.roc import scale_differs
+from semsim.base.words import counted, listed
 from semsim.errors import SemsimError
 from semsim.reporting import tables
 from semsim.reporting.inline import Mark, axis_of, line
@@ -18,7 +19,6 @@ from semsim.reporting.writing import html
 from semsim.ui import ScienceContext
 from semsim.ui.compare_data import REFERENCES, Comparison, View, held, opened, studies_of
 from semsim.ui.compare_view import HTML, Asked, not_recorded
-from semsim.words import counted, listed
 
 _SLACK = 1e-9  # between values of ρ that are one but for rounding
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from semsim.analysis.agreement import best_first
 from semsim.analysis.evidence import model_key
+from semsim.base.words import counted
 from semsim.comparison.seen_originals import ALL
 from semsim.metrics import MetricSpec
 from semsim.metrics.provenance import is_control
@@ -26,7 +27,6 @@ from semsim.ui import ScienceContext
 from semsim.ui.compare_data import Comparison, is_import, model_choices, rows_of_model
 from semsim.ui.compare_files import address, made_address, made_file, made_job, missing_weights
 from semsim.ui.compare_view import HTML, Asked, image_source, job_facts, unavailable, weights
-from semsim.words import counted
 
 _PAGE = 12  # pictures of a list on one page
 _MOST_POINTS = 2000  # drawn in a browser; more take long and hide each other
@@ -382,7 +382,7 @@ def _originals(comparison: Comparison, spec: MetricSpec, start: int) -> str:
 
 
 def _pages(start: int, total: int, step: int = _PAGE) -> dict[str, int]:
-    """Where a page of a list begins, the last one at most, how long the list is and a page."""
+    """Return where a page of a list begins, the last one at most, and both lengths."""
     return {"start": min(start, max(0, total - 1) // step * step), "total": total, "step": step}
 
 

@@ -60,7 +60,7 @@ class Asked:
         return int(self.at) if self.at.isdecimal() else 0
 
     def view(self, study: str) -> View:
-        """How a study is looked at."""
+        """Return the view of a study."""
         return View(study=study, rule=self.rule, reference=self.reference, unseen_by=self.originals)
 
     def to(self, **changes: Any) -> str:
@@ -71,7 +71,7 @@ class Asked:
 
 
 def asked_in(query: Mapping[str, str]) -> Asked:
-    """What the query of an address asks for; what it does not know is left out."""
+    """Read the query of an address; what is not known of it is left out."""
     names = {field.name for field in fields(Asked)}
     return Asked(**{name: value for name, value in query.items() if name in names})
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import gradio as gr
 
+from semsim.base.words import counted
 from semsim.errors import SettingsError
 from semsim.federated import is_table
 from semsim.federated.arms import ARMS, REFERENCE, RESCALED
@@ -21,7 +22,6 @@ from semsim.ui.lab_page import LabForm, LabPage, Loads, More
 from semsim.ui.lab_sets import Step
 from semsim.ui.markup import joined, pieces
 from semsim.ui.settings_form import Given, changed, settings_of
-from semsim.words import counted
 
 _INTRO = (
     "Clients train together without sharing pictures. Does a [[masked model]] (PBPFL, "
@@ -95,7 +95,7 @@ def render(context: ScienceContext) -> Loads:
 
 
 def page(context: ScienceContext) -> LabPage[FederatedOrder]:
-    """What the page says and does, as `lab_page` takes it."""
+    """Declare the page's texts and acts, as `lab_page` takes them."""
 
     def queued(given: Given) -> Job:
         where = "semsim.federated.comparison_job:queue_comparison"
@@ -213,7 +213,7 @@ def _verdict_html(leak: Mapping[str, Any], steps: Sequence[Step]) -> str:
 
 
 def figures(score: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """What stands beside the pictures of a party."""
+    """Return the figures beside the pictures of a party."""
     if score is None:
         return ()
     gap = "\N{NO-BREAK SPACE}"

@@ -10,6 +10,7 @@ import gradio as gr
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
+from semsim.base.words import counted
 from semsim.errors import JobError, SemsimError, SettingsError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
@@ -19,7 +20,6 @@ from semsim.ui.jobpanel import QUIETLY, alert_html, last_words, unreadable_html,
 from semsim.ui.markup import pieces, rooted, study_address
 from semsim.ui.plain_words import Choice
 from semsim.ui.settings_form import Given
-from semsim.words import counted
 
 _LAB = pieces("lab.html")
 _NOW = f"{lab.FOLDER}/drawn"
@@ -122,7 +122,7 @@ class LabForm(Generic[T]):
 
 @dataclass(frozen=True, kw_only=True)
 class More:
-    """What else a page draws of the job that is looked at, and when it is chosen (`opened`)."""
+    """Further parts that a page draws of the shown job, and when it is chosen (`opened`)."""
 
     drawn: Sequence[Any] = ()
     opened: Callable[[Job | None], list[Any]] = lambda job: []
@@ -222,7 +222,7 @@ def render(page: LabPage[Any]) -> Loads:
 
 
 def draw(page: LabPage[Any], job: Job | None, more: int = 0) -> list[Any]:
-    """What is drawn of a job; where there is none, on both tabs that and what to do."""
+    """Draw a job; where there is none, say so on both tabs, with what to do."""
     if job is None:
         empty = str(_LAB.nothing(page.nothing, page.form.name))
         return [empty, "", empty, "", *[""] * more]
@@ -238,7 +238,7 @@ def draw(page: LabPage[Any], job: Job | None, more: int = 0) -> list[Any]:
 
 
 def _why_open(job: Job) -> str:
-    """Why a job has no answer yet, "" where it has none to give."""
+    """Return why a job has no answer yet, "" where it has none to give."""
     state = jobs.state(job)
     if state in jobs.LIVE:
         return "The answer stands here when this is done; how far it is stands under Running."
@@ -271,7 +271,7 @@ def _html(name: str, part: str) -> gr.HTML:
 
 
 def now_at(name: str) -> str:
-    """Where the part of a page that is called so is, as it is now."""
+    """Return the address of the part of a page that is called so, as it is now."""
     return rooted(f"{_NOW}/{name}")
 
 
@@ -307,6 +307,6 @@ def outlook_html(
 
 
 def made_html(inside: str, folders: Sequence[str | Path]) -> str:
-    """What was made: a study of it is a click away, then `inside`, then where the sets are."""
+    """Return the link to a study of what was made, then `inside`, then the folders of the sets."""
     sets = counted(len(folders), "reconstruction set")
     return str(_LAB.made(study_address(folders), inside, sets, folders))

@@ -1,4 +1,4 @@
-"""What the page Train SemSim draws, and the files of a SemSim that it lets people take away."""
+"""HTML of the page Train SemSim, and the files of a SemSim to take away."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from semsim.base.places import files_of
+from semsim.base.words import agreeing, counted
 from semsim.reporting.writing import templates_in
-from semsim.words import agreeing, counted
 
 
 def rooted(address: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, TypeGuard
 
 import pandas as pd
 
+from semsim.base.words import counted, words_of_test
 from semsim.errors import DataError, WeightsError
 from semsim.importers.findings import in_classes
 from semsim.importers.import_folder import Listed, list_imports, list_pictures
@@ -23,7 +24,6 @@ from semsim.sets.reader import ReconstructionSet, read_set, set_folders
 from semsim.sets.strip import spread, strip
 from semsim.ui import ScienceContext
 from semsim.ui.answers import GoneError
-from semsim.words import counted, words_of_test
 
 KINDS = ("original", "attacked", "reconstruction")
 

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from semsim.base.words import agreeing, counted
 from semsim.errors import DataError, SemsimError
 from semsim.importers import uploads
 from semsim.importers.archives import READ, is_broken
@@ -21,7 +22,6 @@ from semsim.ui.answers import GoneError
 from semsim.ui.jobpanel import CUT_OFF, job_html, when
 from semsim.ui.markup import pieces, rooted
 from semsim.ui.pictures_data import Brought, Shelved, Wanted
-from semsim.words import agreeing, counted
 
 # What may be sent after what it belongs to: what the place for it is called, asks and says.
 ADDED = {

@@ -74,7 +74,7 @@ def render(context: ScienceContext) -> Loads:
 
 
 def page(context: ScienceContext) -> LabPage[Campaign]:
-    """What the page says and does, as `lab_page` takes it."""
+    """Declare the page's texts and acts, as `lab_page` takes them."""
 
     def order_of(given: Given) -> Campaign:
         return campaign_of(given, free_name(context.data / "runs", "campaign"))

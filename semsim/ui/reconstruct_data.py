@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from semsim.base.words import words_of_test
 from semsim.campaign.campaign_job import CampaignOrder, load, plan_of, queue_campaign
 from semsim.campaign.forecast import Outlook, known_estimate, measure, outlook
 from semsim.campaign.plan import Campaign, Cell, PlannedSet, data_content
@@ -22,7 +23,6 @@ from semsim.jobs.folders import Job
 from semsim.sets.control import NOTHING, Control, Shown
 from semsim.targets.chance import target_facts
 from semsim.ui import ScienceContext
-from semsim.words import words_of_test
 
 _VERDICTS = "reconstruct: how cells turned out"  # in what a context keeps
 _TESTS = "reconstruct: how good targets are"

@@ -1,4 +1,4 @@
-"""What the page Reconstruct draws: plain values in, HTML out, and pictures by the cell's key."""
+"""HTML of the page Reconstruct from plain values, and pictures by the cell's key."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,6 +7,7 @@ from typing import Any, Literal
 from fastapi import APIRouter
 from fastapi.responses import Response
 
+from semsim.base.words import counted
 from semsim.campaign.forecast import Outlook
 from semsim.campaign.store import PieceStore
 from semsim.device import cores
@@ -21,7 +22,6 @@ from semsim.ui.jobpanel import words_for_seconds
 from semsim.ui.lab_sets import METHOD, chip, verdict_row
 from semsim.ui.markup import pieces, rooted
 from semsim.ui.reconstruct_data import CellState, CellView, Pictures, SetView, UnderAttack
-from semsim.words import counted
 
 FOLDER = "/studio/reconstruct-files"
 _KEY = re.compile(r"[0-9a-f]{20}")
@@ -105,7 +105,7 @@ def grid_html(views: Sequence[SetView], images: Mapping[str, Pictures], page: in
 
 
 def pages(images: Mapping[str, Pictures]) -> int:
-    """How many pages the grid has, 0 without images."""
+    """Count the pages of the grid, 0 without images."""
     return max((-(-len(one.names) // ROWS) for one in images.values()), default=0)
 
 
@@ -206,7 +206,7 @@ def _picture(view: SetView, cell: CellView, name: str) -> dict[str, Any]:
 
 
 def address(key: str, kind: str, changed: int) -> str:
-    """Where a picture is: `kind` is attacked or picture; `changed` tells versions apart."""
+    """Return a picture's address: `kind` is attacked or picture; `changed` tells versions apart."""
     return rooted(f"{FOLDER}/{key}/{kind}.png?v={changed}")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 import pandas as pd
 
+from semsim.base.words import counted
 from semsim.errors import SettingsError
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
@@ -25,7 +26,6 @@ from semsim.ui.lab_page import LabForm, LabPage, Loads, More
 from semsim.ui.markup import joined, pieces
 from semsim.ui.plain_words import Choice
 from semsim.ui.settings_form import MOST_SEEDS, Given, changed, settings_of
-from semsim.words import counted
 
 _INTRO = (
     "A client runs a network's first layers and sends their features to a server ([[split "
@@ -106,7 +106,7 @@ def render(context: ScienceContext) -> Loads:
 
 
 def page(context: ScienceContext) -> LabPage[SplitPlan]:
-    """What the page says and does, as `lab_page` takes it."""
+    """Declare the page's texts and acts, as `lab_page` takes them."""
 
     def order_of(given: Given) -> SplitPlan:
         return plan_of(given, free_name(context.data / "runs", "experiment", RUNS))
@@ -161,7 +161,7 @@ def form_html(checkpoints: Path) -> str:
 
 
 def metrics_html(checkpoints: Path) -> str:
-    """What else can judge, what has been trained here first; the promoted SemSim is chosen."""
+    """List further metrics, those trained here first; the promoted SemSim is chosen."""
     known = all_metrics(Resources(checkpoints=checkpoints))
     names = sorted((name for name in known if name not in _SHOWN), key=lambda n: n in METRICS)
     choices = [Choice(item=name, title=known[name].spec.title, line="") for name in names]

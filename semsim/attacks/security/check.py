@@ -16,7 +16,7 @@ from semsim.attacks.security.index import (
     Shape,
     rank_of,
 )
-from semsim.words import agreeing, counted
+from semsim.base.words import agreeing, counted
 
 _LARGEST = 6000  # rows of a dense matrix: 288 MB, and a minute of one core
 _ZERO = (

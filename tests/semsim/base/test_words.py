@@ -1,6 +1,6 @@
 import pytest
 
-from semsim.words import agreeing, counted, words_of_test
+from semsim.base.words import agreeing, counted, words_of_test
 
 
 @pytest.mark.parametrize(
