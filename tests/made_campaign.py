@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,11 @@ from semsim.campaign.store import PieceStore, StoredCell
 from semsim.images import to_uint8
 from semsim.jobs.folders import Job, run_as_job
 from semsim.progress import Report
+from semsim.registry import Plugin
 from semsim.sets.image import AttackResult
 from semsim.targets.chance import facts_of_test
 from semsim.targets.convnet import SmallCNN
+from semsim.targets.jurors import JURORS
 from semsim.targets.model import TargetModel, save_target
 from semsim.targets.train_settings import TrainSettings
 from semsim.types import LabelledImages
@@ -66,6 +69,17 @@ def grid_in_this_process() -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("semsim.grid.machines.connect", connected)
             yield
+
+
+@contextmanager
+def quick_jury() -> Iterator[None]:
+    """Simulated people are five small LeNets, which learn in an eighth of the time."""
+    small = Plugin(name="lenet", settings={"width": 8, "activation": "relu"})
+    jury = tuple(replace(one, architecture=small, lr=0.03, epochs=20) for one in JURORS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("semsim.targets.jurors.JURORS", jury)
+        patch.setattr("semsim.reproduce.simulated_votes.JURORS", jury)
+        yield
 
 
 def carried_out_twice(
