@@ -82,6 +82,15 @@ def quick_jury() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def one_shuffle() -> Iterator[None]:
+    """A training has one control on shuffled votes beside it, where it has 5 to 20."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("semsim.learning.ablations_run.how_many", lambda settings: 1)
+        patch.setattr("semsim.learning.shuffles.how_many", lambda settings: 1)
+        yield
+
+
 def carried_out_twice(
     command: Callable[[], Result], folder: Path
 ) -> tuple[Result, tuple[dict[Path, int], ...]]:

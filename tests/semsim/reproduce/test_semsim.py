@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import typer
-from made_campaign import grid_in_this_process, quick_jury
+from made_campaign import grid_in_this_process, one_shuffle, quick_jury
 from PIL import Image
 from study_factory import START, answer_to, joined
 from typer.testing import CliRunner
@@ -46,7 +46,7 @@ from semsim.targets.train_settings import read_training
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A folder with the sets and studies of the smoke scale, made in this process, and the run."""
-    with grid_in_this_process(), quick_jury():
+    with grid_in_this_process(), quick_jury(), one_shuffle():
         folder = tmp_path_factory.mktemp("semsim")
         yield folder, typed(folder, "--json")
 
@@ -346,7 +346,12 @@ def own(tmp_path_factory):
     """Where the smoke scale, made `short`, was run on class folders in bfloat16, and its sets."""
     folder = tmp_path_factory.mktemp("own")
     pictures = class_folders(folder / "pictures")
-    with grid_in_this_process(), quick_jury(), pytest.MonkeyPatch.context() as patch:
+    with (
+        grid_in_this_process(),
+        quick_jury(),
+        one_shuffle(),
+        pytest.MonkeyPatch.context() as patch,
+    ):
         patch.setattr(command, "scale_of", lambda *given: short(scale_of(*given)))
         asked = ["--images", str(pictures), "--mixed-precision", "--votes", "simulated"]
         done = typed(folder, *asked, "--jury-epochs", "1")
