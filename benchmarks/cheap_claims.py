@@ -18,6 +18,7 @@ from semsim.analysis.correlation import spearman_rows
 from semsim.base.places import PROGRAM
 from semsim.defences.accountant import epsilon
 from semsim.metrics import METRICS, MetricSpec, find_metric
+from semsim.metrics.base import beside_votes
 from semsim.reporting.writing import markdown
 from semsim.reproduce.everything import Map, differences, tables
 
@@ -177,7 +178,7 @@ def cells_of_the_map() -> tuple[pd.DataFrame, tuple[MetricSpec, ...]]:
     cells = pd.read_csv(ROOT / "docs/map.csv", keep_default_na=False, na_values=[""])
     names = [name for name in cells if name in METRICS or ":" in str(name)]
     cells["why"] = cells["why"].fillna("")
-    return cells, tuple(find_metric(str(name)).spec for name in names)
+    return cells, beside_votes((find_metric(str(name)).spec for name in names), simulated=True)
 
 
 MAKERS: Mapping[str, tuple[str, Callable[[], dict[str, Claim]]]] = {
