@@ -271,8 +271,8 @@ def differences(
     for other in ranked[1:] if ranked and not ranked[0].mark else ():
         best = ranked[0]
         apart = found[best.name] - found[other.name]
-        names = best.name, best.title, other.name, other.title
-        rows.append([*names, apart[0], *holding(apart[1:])])
+        pair = best.name, best.title, other.name, other.title
+        rows.append([*pair, apart[0], *holding(apart[1:])])
     return pd.DataFrame(rows, columns=_LEADS)
 
 
