@@ -16,7 +16,7 @@ from semsim.analysis.measures import sign_of
 from semsim.analysis.picture_ranks import over_originals
 from semsim.analysis.result import AUC_COLUMNS, RHO_COLUMNS
 from semsim.base.intervals import error, fisher, pairs_ends
-from semsim.base.words import first_of
+from semsim.base.words import first_of, listed
 from semsim.metrics.base import MetricSpec
 
 _BOTH = "has both images that people recognise and images that they do not"
@@ -123,8 +123,9 @@ def scale_note(differing: Sequence[str]) -> str:
     """Return why a table goes by the AUC within originals, "" where it does not."""
     if not differing:
         return ""
+    few = len(differing) <= _NAMED
     return (
-        f"The scale of {first_of(differing, _NAMED)} differs by original: go by the AUC within "
+        f"The scale of {listed(differing) if few else first_of(differing, _NAMED)} differs by original: go by the AUC within "
         "originals. The pooled one mixes pairs of one original with those of two, which flatters "
         "where originals are few."
     )
