@@ -123,11 +123,10 @@ def scale_note(differing: Sequence[str]) -> str:
     """Return why a table goes by the AUC within originals, "" where it does not."""
     if not differing:
         return ""
-    few = len(differing) <= _NAMED
+    names = listed(differing) if len(differing) <= _NAMED else first_of(differing, _NAMED)
     return (
-        f"The scale of {listed(differing) if few else first_of(differing, _NAMED)} differs by original: go by the AUC within "
-        "originals. The pooled one mixes pairs of one original with those of two, which flatters "
-        "where originals are few."
+        f"The scale of {names} differs by original: go by the AUC within originals. The pooled one "
+        "mixes pairs of one original with those of two, which flatters where originals are few."
     )
 
 
