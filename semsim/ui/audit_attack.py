@@ -59,7 +59,9 @@ def attacked_examples(layers: Sequence[Layer], input_shape: Shape) -> tuple[str,
     model = _model(tuple(layers))
     tried = [_tried(name, attack, model, data) for name, attack in _ATTACKS.items()]
     found = recognition_in([one.looked(data) for one in tried], Resources())
-    rows = [("Originals", _addresses("original", data.images), [])]
+    rows: list[tuple[str, list[tuple[str, str]], list[str]]] = [
+        ("Originals", _addresses("original", data.images), [])
+    ]
     for one in tried:
         pictures = [one.came[n].image if n in one.came else None for n in range(EXAMPLES)]
         counts = found["sets"].get(one.name)
