@@ -188,7 +188,7 @@ def test_where_no_metric_is_ranked_the_page_opens_on_the_answer(small_context):
     shown = panel(small_context, unranked, Asked(study="1"))
     assert 'id="cmp-tab-answer"' in shown
     assert re.search(r'id="cmp-tab-(\w+)"[^>]*aria-current', shown)[1] == "answer"
-    assert "No metric can be" in shown
+    assert "can be compared with people" in shown
 
 
 def test_choices_have_names_for_people(client):
