@@ -17,7 +17,9 @@ from benchmarks.measuring import ROOT
 from semsim.analysis.correlation import spearman_rows
 from semsim.base.places import PROGRAM
 from semsim.defences.accountant import epsilon
+from semsim.learning.evaluation import scope_of
 from semsim.metrics import METRICS, MetricSpec, find_metric
+from semsim.metrics.base import beside_votes
 from semsim.reporting.writing import markdown
 from semsim.reproduce.everything import Map, differences, tables
 
@@ -30,13 +32,13 @@ PUBLISHED = ROOT.parent / "shared" / "data" / "semsim_cifar100_labels.csv"
 
 
 def demo() -> dict[str, Claim]:
-    """Return what the card of the shipped SemSim has: AUC and ρ, and what it is compared with."""
+    """Return what the card of the shipped SemSim has: the AUC it goes by, and its comparisons."""
     card = json.loads((ROOT / "checkpoints/demo.card.json").read_text(encoding="utf-8"))
     held_out = card["held_out"]
-    n = f"{held_out['n_originals']} originals"
+    n, scope = f"{held_out['n_originals']} originals", scope_of(held_out)
     found = {
         f"auc.{_short(row['metric'])}": Claim(
-            row["auc"]["pooled"]["auc"], *_ends(row["auc"]["pooled"]), n
+            row["auc"][scope]["auc"], *_ends(row["auc"][scope]), n
         )
         for row in held_out["metrics"]
         if row["auc"]
@@ -177,7 +179,7 @@ def cells_of_the_map() -> tuple[pd.DataFrame, tuple[MetricSpec, ...]]:
     cells = pd.read_csv(ROOT / "docs/map.csv", keep_default_na=False, na_values=[""])
     names = [name for name in cells if name in METRICS or ":" in str(name)]
     cells["why"] = cells["why"].fillna("")
-    return cells, tuple(find_metric(str(name)).spec for name in names)
+    return cells, beside_votes((find_metric(str(name)).spec for name in names), simulated=True)
 
 
 MAKERS: Mapping[str, tuple[str, Callable[[], dict[str, Claim]]]] = {

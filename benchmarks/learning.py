@@ -40,7 +40,7 @@ from semsim.datasets.symbols import Symbols
 from semsim.images import read_image, write_png
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations_run import Sides, Workplace, run_sides
-from semsim.learning.card import HEADS, table_rows
+from semsim.learning.card import heads, table_rows
 from semsim.learning.controls import ALL, CLASSIC, verdict_of
 from semsim.learning.splits import HoldOut, divide
 from semsim.learning.train import model_settings, train
@@ -193,7 +193,7 @@ def judged(title: str, labels: pd.DataFrame, settings: TrainSettings, folder: Pa
     found = run_sides(settings, sides, place, folder, facts={}, controls=ALL)["held_out"]
     verdict = verdict_of(found).sentences
     counts = f"{found['n_originals']} originals held out, {settings.epochs} epochs"
-    return "\n".join([f"{title}: {counts}", text_table(HEADS, table_rows(found)), *verdict])
+    return "\n".join([f"{title}: {counts}", text_table(heads(found), table_rows(found)), *verdict])
 
 
 Scorer = Callable[[Path, int, int, str], Callable[[], np.ndarray]]

@@ -37,6 +37,7 @@ from scipy import stats
 
 from benchmarks.measuring import begin
 from semsim.analysis.layout import named_in
+from semsim.analysis.roc import POOLED
 from semsim.errors import DataError, SettingsError
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations_run import Material, Sides, Workplace, read_material, run_sides
@@ -249,15 +250,15 @@ def _ahead(found: Mapping[str, np.ndarray]) -> str:
 
 
 def _lead(held_out: Mapping[str, Any]) -> float | None:
-    """AUC of the SemSim less the best of the classic ones'; None where the test has no AUC."""
-    own = auc_of(held_out, "semsim")
-    others = [auc_of(held_out, name) for name in CLASSIC]
+    """Return pooled AUC of the SemSim less the best of the classic ones'; None without an AUC."""
+    own = auc_of(held_out, "semsim", POOLED)
+    others = [auc_of(held_out, name, POOLED) for name in CLASSIC]
     known = [value for value in others if value is not None]
     return None if own is None or not known else own - max(known)
 
 
 def _auc(held_out: Mapping[str, Any], name: str) -> float:
-    value = auc_of(held_out, name)
+    value = auc_of(held_out, name, POOLED)
     return np.nan if value is None else value
 
 

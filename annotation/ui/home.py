@@ -110,7 +110,7 @@ def _steps(context: StudyContext, lab: Lab, study: Study | None) -> Sequence[Ste
             stands=_running(runs, "compare")
             or ("which metric to trust" if done else "needs votes"),
             action="Compare the metrics",
-            address="compare",
+            address="compare?tab=answer",
             main=done > 0,
         ),
     )

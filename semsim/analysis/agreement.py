@@ -47,7 +47,7 @@ def agreement_table(
     """
     rows = [agreement_row(people, metric, labels, resamples) for metric in metrics]
     table = pd.DataFrame(rows).reindex(columns=list(AGREEMENT_COLUMNS))
-    return best_first(table.assign(mark=""))
+    return best_first(table)
 
 
 def best_first(table: pd.DataFrame) -> pd.DataFrame:
@@ -66,6 +66,7 @@ def agreement_row(
     row: dict[str, Any] = {
         "metric": metric.name,
         "title": metric.title,
+        "mark": metric.mark,
         "n": found.n,
         "undefined": found.undefined,
     }

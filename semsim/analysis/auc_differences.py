@@ -11,23 +11,28 @@ from semsim.analysis.human import verdict
 from semsim.analysis.layout import layout_of
 from semsim.analysis.measures import sign_of
 from semsim.analysis.result import AnalysisSettings
-from semsim.analysis.roc import contest_of, originals_of_kinds, pooled_auc
+from semsim.analysis.roc import POOLED, WITHIN, contest_of, originals_of_kinds, pooled_auc
 from semsim.base.intervals import error, student, why_none
 from semsim.metrics.base import MetricSpec
 
-# `difference` is the pooled AUC of the metric minus that of the other, on the images both judge.
+# `difference` is the AUC of the metric minus that of the other, on the images both judge.
 COLUMNS = (
-    *("metric", "title", "auc", "other_auc", "difference", "low", "high", "n_originals"),
+    *("metric", "title", "scope", "auc", "other_auc", "difference", "low", "high", "n_originals"),
     *("interval_undefined", "undefined"),
 )
 _NO_CONTEST = "no images of both kinds that both judge"
 
 
 def auc_differences(
-    own: MetricSpec, others: Iterable[MetricSpec], evidence: Evidence, settings: AnalysisSettings
+    own: MetricSpec,
+    others: Iterable[MetricSpec],
+    evidence: Evidence,
+    settings: AnalysisSettings,
+    scope: str = POOLED,
 ) -> pd.DataFrame:
-    """One row an other metric of images: pooled AUC of `own` less its, columns `COLUMNS`.
+    """One row an other metric of images: AUC of `own` less its, columns `COLUMNS`.
 
+    scope: `POOLED`, or `WITHIN` where a metric's scale differs by original, see `scopes_by`.
     Both are of the images both have scores of. The interval is `student`, originals being left out
     of both metrics at once; `interval_undefined` says why there is none. NaN where there is no AUC,
     and `undefined` says why.
@@ -39,10 +44,10 @@ def auc_differences(
         values = [sign_of(spec) * evidence.scores[spec.name] for spec in (own, other)]
         used = ~np.isnan(values[0]) & ~np.isnan(values[1]) & ~np.isnan(human) & (human != 0.5)
         original = layout.original[used]
-        one_group = np.zeros_like(original)
+        groups = original if scope == WITHIN else np.zeros_like(original)
         seen = human[used] > 0.5
-        contests = [contest_of(side[used], seen, one_group, original) for side in values]
-        row: dict[str, Any] = {"metric": other.name, "title": other.title}
+        contests = [contest_of(side[used], seen, groups, original) for side in values]
+        row: dict[str, Any] = {"metric": other.name, "title": other.title, "scope": scope}
         if not contests[0].n_groups:
             rows.append({**row, "n_originals": 0, "undefined": _NO_CONTEST})
             continue

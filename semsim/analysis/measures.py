@@ -25,7 +25,7 @@ class Measure:
     errors, units: (M,) the error of each mean, and of how many originals it is; NaN and 0 for a
         metric of sets.
     of_images: False for a metric of sets, whose value a resample of images cannot change.
-    is_share: means are shares, of values in [0, 1].
+    is_share: means are shares, of values in [0, 1]. mark: as of its `MetricSpec`.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Measure:
     units: np.ndarray
     of_images: bool = True
     is_share: bool = False
+    mark: str = ""
 
     @property
     def oriented(self) -> np.ndarray:
@@ -101,6 +102,7 @@ def metric_measure(
         units=units,
         of_images=spec.per_image,
         is_share=spec.yes_or_no,
+        mark=spec.mark,
     )
 
 

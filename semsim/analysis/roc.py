@@ -16,9 +16,13 @@ from semsim.analysis.measures import sign_of
 from semsim.analysis.picture_ranks import over_originals
 from semsim.analysis.result import AUC_COLUMNS, RHO_COLUMNS
 from semsim.base.intervals import error, fisher, pairs_ends
+from semsim.base.words import first_of, listed
 from semsim.metrics.base import MetricSpec
 
 _BOTH = "has both images that people recognise and images that they do not"
+POOLED, WITHIN = "pooled", "within original"
+SCOPES = (POOLED, "within model", WITHIN)
+_NAMED = 3  # metrics of a note, before the rest is counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,13 +59,16 @@ def auc_table(
     Above 0.5 agrees with people; ties count a half. "within model" and "within original" are means
     over the models and the originals that have images of both kinds, so that a metric gains
     nothing by telling models, or originals, apart. Intervals are `pairs_ends` over the originals
-    that have the rarer kind.
+    that have the rarer kind. The scope to go by comes first, see `scopes_by`.
     Of ratings the pooled rows also have Spearman's ρ with the mean rating, in `RHO_COLUMNS`.
     """
     rated = None if evidence.ratings is None else evidence.response.means
     rows = partial(_of_metric, evidence=evidence, human=human, rated=rated, layout=layout)
-    table = [row for spec in specs if spec.per_image for row in rows(spec)]
-    return pd.DataFrame(table, columns=[*AUC_COLUMNS, *(() if rated is None else RHO_COLUMNS)])
+    found = [row for spec in specs if spec.per_image for row in rows(spec)]
+    table = pd.DataFrame(found, columns=[*AUC_COLUMNS, *(() if rated is None else RHO_COLUMNS)])
+    order = [SCOPES.index(scope) for scope in scopes_by(scale_differs(table))]
+    places = np.arange(len(table)).reshape(-1, len(SCOPES))[:, order]
+    return table.iloc[places.ravel()].reset_index(drop=True)
 
 
 def _of_metric(
@@ -76,14 +83,15 @@ def _of_metric(
     values = sign_of(spec) * evidence.scores[spec.name]
     used = ~np.isnan(values) & ~np.isnan(human) & (human != 0.5)
     model, original = layout.model[used], layout.original[used]
-    for scope, groups, why in (
-        ("pooled", np.zeros_like(model), f"no study {_BOTH}"),
-        ("within model", model, f"no model {_BOTH}"),
-        ("within original", original, f"no original {_BOTH}"),
+    for scope, groups, unit in zip(
+        SCOPES,
+        (np.zeros_like(model), model, original),
+        ("study", "model", "original"),
+        strict=True,
     ):
         contest = contest_of(values[used], human[used] > 0.5, groups, original)
-        found = _numbers(contest, scope == "within original", layout, why)
-        if rated is not None and scope == "pooled":
+        found = _numbers(contest, scope == WITHIN, layout, f"no {unit} {_BOTH}")
+        if rated is not None and scope == POOLED:
             found |= _correlated(values, rated, layout)
         rows.append({"metric": spec.name, "title": spec.title, "scope": scope, **found})
     return rows
@@ -96,10 +104,30 @@ def scale_differs(table: pd.DataFrame) -> list[str]:
     original better than pictures of several.
     """
     scopes = table.pivot(index="title", columns="scope", values=["auc", "low"])
-    if ("auc", "pooled") not in scopes or ("low", "within original") not in scopes:
+    if ("auc", POOLED) not in scopes or ("low", WITHIN) not in scopes:
         return []
-    found = scopes["low", "within original"] > scopes["auc", "pooled"]
+    found = scopes["low", WITHIN] > scopes["auc", POOLED]
     return [str(title) for title in table["title"].unique() if found[title]]
+
+
+def scopes_by(differing: Sequence[str]) -> tuple[str, ...]:
+    """Return the scopes of a table in order, the one that all its metrics go by first.
+
+    differing: as of `scale_differs`. Where a metric is among them that is the AUC within originals,
+    and the pooled one, which flatters, stands second.
+    """
+    return (WITHIN, POOLED, SCOPES[1]) if differing else SCOPES
+
+
+def scale_note(differing: Sequence[str]) -> str:
+    """Return why a table goes by the AUC within originals, "" where it does not."""
+    if not differing:
+        return ""
+    names = listed(differing) if len(differing) <= _NAMED else first_of(differing, _NAMED)
+    return (
+        f"The scale of {names} differs by original: go by the AUC within originals. The pooled one "
+        "mixes pairs of one original with those of two, which flatters where originals are few."
+    )
 
 
 def contest_of(

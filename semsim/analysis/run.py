@@ -21,7 +21,7 @@ from semsim.analysis.ranks import disagreement_table, stability_table
 from semsim.analysis.resampling import resample
 from semsim.analysis.result import Analysis, AnalysisSettings, check_metric_name
 from semsim.analysis.roc import auc_table
-from semsim.metrics.base import MetricSpec
+from semsim.metrics.base import MetricSpec, beside_votes
 from semsim.progress import Progress, Report, silent
 
 DEFAULTS = AnalysisSettings()
@@ -35,13 +35,14 @@ def analyse(
 ) -> Analysis:
     """Judge every metric that has scores by how well it agrees with people.
 
-    specs: in the order the tables shall have; those without scores are left out. The same evidence
+    specs: in the order the tables shall have; those without scores are left out. Their marks, and
+    those of `beside_votes`, stand in every table. The same evidence
     and settings give the same numbers, and no metric's numbers depend on which others there are,
     but for p_holm, which corrects for their number. Raises `UnknownNameError` for a headline that
     is no human score of this study, `SettingsError` as `check_metric_name`.
     """
     known = {*evidence.scores, *evidence.set_scores}
-    scored = tuple(spec for spec in specs if spec.name in known)
+    scored = beside_votes((spec for spec in specs if spec.name in known), evidence.simulated)
     for spec in scored:
         check_metric_name(spec.name)
     human, sides = (of(evidence, settings.headline) for of in (human_score, verdict))

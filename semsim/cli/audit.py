@@ -198,7 +198,7 @@ def layer_text(
         ]
         for layer, name in zip(index.layers, names, strict=True)
     ]
-    end = ["fully connected", "", f"{index.features:,}", "", "", "", "none", "", "leaks whole"]
+    end = ["fully connected", "", f"{index.features:,}", "", "", "", "none", "", "determined"]
     return text_table(header, [*rows, [*end, "", ""]])
 
 

@@ -21,10 +21,10 @@ from semsim.learning.ablations_run import (
     queue_study,
 )
 from semsim.learning.advice import expectation, preset_for
-from semsim.learning.card import HEADS, NOT_STATED, card_paths, table_rows
+from semsim.learning.card import NOT_STATED, card_paths, heads, note_of, table_rows
 from semsim.learning.card_promoted import doubt, promote
-from semsim.learning.controls import ABSENT, ALL, CHOICES, verdict_of
-from semsim.learning.evaluation import BASELINES, auc_of
+from semsim.learning.controls import ABSENT, ALL, CHOICES, auc_words, verdict_of
+from semsim.learning.evaluation import BASELINES, auc_of, judged_of, scale_notes, scope_of
 from semsim.learning.initial import absolute
 from semsim.learning.leave_out import LeaveOut, judged_words, queue_leave_out, read_materials
 from semsim.learning.orders import Order
@@ -324,13 +324,15 @@ def judged_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _judged_lines(outcome: dict[str, Any]) -> list[str]:
-    held_out = outcome["held_out"]
+    held_out, learned = outcome["held_out"], outcome["in_sample"]
     return [
         f"Held out: {outcome['split']['words']}, {held_out['n_images']} images.",
-        text_table(HEADS, table_rows(held_out)),
+        text_table(heads(held_out), table_rows(held_out)),
+        *filter(None, [note_of(held_out)]),
         *verdict_of(held_out).sentences,
         "In sample (no measure of its worth):",
-        text_table(HEADS, [row for row in table_rows(outcome["in_sample"]) if "SemSim" in row[0]]),
+        text_table(heads(learned), [row for row in table_rows(learned) if "SemSim" in row[0]]),
+        *filter(None, [note_of(learned)]),
         *(f"{name} is left out: {why}" for name, why in held_out["left_out"].items()),
     ]
 
@@ -340,8 +342,8 @@ def study_text(outcome: dict[str, Any]) -> str:
     kind = STUDIES[outcome["what"]]
     title = f"{kind.title} (Fig. {kind.figure}), image-level AUC on held-out images, mean of seeds"
     simulated = ["Simulated votes: this says nothing about people."] if outcome["simulated"] else []
-    table = text_table(*study_table(outcome))
-    return "\n".join([title, *simulated, table, *failures(outcome["rows"])])
+    said = [text_table(*study_table(outcome)), *scale_notes(outcome["rows"])]
+    return "\n".join([title, *simulated, *said, *failures(outcome["rows"])])
 
 
 def study_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:
@@ -364,14 +366,16 @@ def left_out_text(outcome: dict[str, Any]) -> str:
         texts = ["–" if number is None else f"{number:.3f}" for number in numbers]
         rows.append([row["left_out"], row["title"], str(row["n_models"]), *texts])
     simulated = ["Simulated votes: this says nothing about people."] if outcome["simulated"] else []
-    head = [f"{outcome['kind']} left out", "metric", "models", "ρ", "τ", "AUC"]
-    table = text_table(head, rows)
-    return "\n".join([*simulated, table, *judged_words(outcome["rows"]), *gaps])
+    auc = auc_words(scope_of(*judged_of(outcome["rows"])))
+    head = [f"{outcome['kind']} left out", "metric", "models", "ρ", "τ", auc]
+    said = [text_table(head, rows), *scale_notes(outcome["rows"])]
+    return "\n".join([*simulated, *said, *judged_words(outcome["rows"]), *gaps])
 
 
 def left_out_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:
     """The rows of `left_out_text`; what could not be left out has a row that says why."""
     found: list[dict[str, Any]] = []
+    scope = scope_of(*judged_of(outcome["rows"]))
     for row in outcome["rows"]:
         if "why" in row:
             found.append({"left_out": row["left_out"], "why": row["why"]})
@@ -379,7 +383,7 @@ def left_out_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:
         judged = row["held_out"]
         for one in judged["metrics"]:
             facts = {key: one[key] for key in ("metric", "title", "n_models", "rho", "tau")}
-            auc = auc_of(judged, one["metric"])
+            auc = auc_of(judged, one["metric"], scope)
             found.append({"left_out": row["left_out"], **facts, "auc": auc})
     return found
 

@@ -8,9 +8,10 @@ import typer
 from semsim.errors import DataError
 from semsim.sets.control import GUESS, Count, judged_set
 from semsim.sets.reader import read_set, set_folders
+from semsim.sets.recognition import CLEARER
 from semsim.terminal import Json, show, text_table, told_errors
 
-_HEAD = ["set", "clearer than a guess", "nearer", "told apart", "most are clearer"]
+_HEAD = ["set", CLEARER, "nearer", "told apart", "most are clearer"]
 
 
 def verdict(

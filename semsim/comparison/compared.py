@@ -7,8 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.analysis.agreement import best_first
-from semsim.analysis.evidence import Evidence, gather
+from semsim.analysis.evidence import gather
 from semsim.analysis.result import Analysis, AnalysisSettings
 from semsim.analysis.run import analyse
 from semsim.comparison import list_judges
@@ -168,12 +167,9 @@ def compared(
         labels=None if study.labels is None else without(left_out, study.labels),
         name=study.name,
     )
-    marks = _marks(kept.specs, evidence, seen)
-    titled = {name: f"{titles[name]} [{mark}]" for name, mark in marks.items() if mark}
-    specs = [replace(one, title=titled.get(one.name, one.title)) for one in kept.specs]
+    counting = set(original_keys(evidence.images))
+    specs = [one.marked(exposed(one, seen, counting)) for one in kept.specs]
     analysis = analyse(evidence, specs, settings, report)
-    found = analysis.agreement
-    agreement = best_first(found.assign(mark=found["metric"].map(marks)))
     notes = [
         *(f"{titles[name]} is left out: {why}" for name, why in refused.items() if name in titles),
         *list_judges.unknown(analysis.specs, scored.weights, study.judges),
@@ -184,20 +180,8 @@ def compared(
         *foreign_remarks(analysis.specs),
         *study.remarks,
     ]
-    noted = replace(analysis, agreement=agreement, notes=(*analysis.notes, *notes))
+    noted = replace(analysis, notes=(*analysis.notes, *notes))
     return Compared(analysis=noted, origin=_origin(study, noted, scored.weights), seen=seen)
-
-
-def _marks(
-    specs: Sequence[MetricSpec], evidence: Evidence, seen: Mapping[str, Seen]
-) -> dict[str, str]:
-    """By its name why a metric is no candidate, "" of one that is; see `compared`."""
-    counting = set(original_keys(evidence.images))
-    alike = "same kind as the simulated voters" if evidence.simulated else ""
-    return {
-        spec.name: alike if spec.classifier and alike else exposed(spec, seen, counting)
-        for spec in specs
-    }
 
 
 def _origin(study: StudyTables, analysis: Analysis, weights: Weights) -> Origin:

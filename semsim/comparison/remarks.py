@@ -36,7 +36,7 @@ def training_remarks(analysis: Analysis, checkpoints: Path) -> list[str]:
         except WeightsError:
             remarks.append(f"{spec.title}: {_UNKNOWN}, as no checkpoint here says it.")
             continue
-        beside = control_remarks(spec, analysis.specs, analysis.evidence, analysis.settings, path)
+        beside = control_remarks(spec, analysis, path)
         remarks += [f"{spec.title}: {'; '.join(said)}."] if said else []
         remarks += [f"{spec.title}: {words}" for words in beside]
     return remarks

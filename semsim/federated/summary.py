@@ -7,7 +7,7 @@ from typing import Any
 from semsim.base.words import listed
 from semsim.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED
 from semsim.sets.control import Count
-from semsim.sets.recognition import STATISTIC, recognised_words
+from semsim.sets.recognition import CLEARER, STATISTIC, recognised_words
 from semsim.terminal import text_table
 
 NEAR = 0.05  # of SSIM: less is not a difference anybody sees
@@ -95,8 +95,8 @@ def cost_rows(costs: Mapping[str, Mapping[str, float]]) -> list[list[str]]:
 
 def leak_table(leak: Mapping[str, Any]) -> str:
     """Every arm's figures, mean ± sd, SSIM's difference with its 95 % interval, and verdict."""
-    header = ["arm", "clearer than a guess", "SSIM", "PSNR dB", "SSIM from FedAvg's (95 %)"]
-    header += ["failed", "verdict"]
+    header = ["arm", CLEARER, "SSIM", "PSNR dB", "SSIM from FedAvg's (95 %)"]
+    header += ["failed", "verdict by statistics"]
     return text_table(header, [leak_row(score) for score in leak["scores"]])
 
 

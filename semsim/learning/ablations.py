@@ -14,8 +14,8 @@ import pandas as pd
 
 from semsim.errors import DataError, SettingsError
 from semsim.kept.keys import key_of
-from semsim.learning.controls import CLASSIC, check_controls
-from semsim.learning.evaluation import auc_of, semsim_row
+from semsim.learning.controls import CLASSIC, auc_words, check_controls
+from semsim.learning.evaluation import auc_of, judged_of, scope_of, semsim_row
 from semsim.learning.settings import MIXED, TrainSettings
 from semsim.learning.shuffles import SHUFFLED
 from semsim.learning.splits import HoldOut, divide
@@ -243,14 +243,16 @@ def within_budget(
     ]
 
 
-def summary(rows: Sequence[Mapping[str, Any]], scope: str = "pooled") -> pd.DataFrame:
+def summary(rows: Sequence[Mapping[str, Any]], scope: str = "") -> pd.DataFrame:
     """One row a value: mean, lowest and highest over seeds of SemSim's AUC and ρ, and the others'.
 
     seeds: how many trainings that is of. failed: how many more there are, which have no numbers.
     start: the same network before it saw a vote. shuffled: the mean over shuffles of the votes.
 
-    rows: as `run_arm` returns them. NaN where nothing is defined.
+    rows: as `run_arm` returns them. scope: of AUC, "" for the one that all go by. NaN where nothing
+    is defined.
     """
+    scope = scope or scope_of(*judged_of(rows))
     table = pd.DataFrame([_facts(row, scope) for row in rows])
     grouped = table.groupby("value", sort=False)
     found = grouped[["n_originals", "auc", "rho", START, SHUFFLED, *CLASSIC]].mean()
@@ -266,14 +268,14 @@ def study_table(outcome: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]
 
     outcome: as `run_study` returns it.
     """
-    table = summary(outcome["rows"])
+    table, auc = summary(outcome["rows"]), auc_words(scope_of(*judged_of(outcome["rows"])))
     table["seeds"] = [
         f"{judged} of {judged + failed}" if failed else judged
         for judged, failed in zip(table["seeds"], table["failed"], strict=True)
     ]
     heads = {
         **{"value": STUDIES[outcome["what"]].axis, "seeds": "trainings"},
-        **{"n_originals": "originals", "auc": "SemSim AUC", "auc_lowest": "lowest"},
+        **{"n_originals": "originals", "auc": f"SemSim {auc}", "auc_lowest": "lowest"},
         **{"auc_highest": "highest", "rho": "ρ", START: "its start", SHUFFLED: "shuffled votes"},
         **{"mse": "MSE", "psnr": "PSNR", "ssim": "SSIM"},
     }

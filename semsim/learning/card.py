@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from semsim.analysis.roc import scale_note, scopes_by
 from semsim.base.columns import TARGET_COLUMNS
 from semsim.base.markdown import all_in_markdown, in_markdown
 from semsim.base.places import files_of
@@ -23,11 +24,10 @@ from semsim.weights import sha256_of
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult
 
-FORMAT = "semsim-card/1"
+FORMAT = "semsim-card/2"
 NOT_STATED = "not stated"
-HEADS = ("Metric", "ρ", "τ", "AUC pooled", "AUC within model", "AUC within original")
 _TEMPLATE = files_of("semsim.learning") / "card.md.jinja"
-_HUB_METRICS = ("spearmanr", "kendalltau", "roc_auc", "roc_auc", "roc_auc")  # of `HEADS`
+_HUB_METRICS = ("spearmanr", "kendalltau", "roc_auc", "roc_auc", "roc_auc")  # of `heads`
 _HUB_LICENCES = (
     *("apache-2.0", "mit", "bsd-3-clause", "gpl-3.0", "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0"),
     *("cc-by-nc-4.0", "cc-by-nc-sa-4.0", "cc-by-nc-nd-4.0", "odbl"),
@@ -130,7 +130,7 @@ def card_markdown(card: Mapping[str, Any]) -> str:
         eval_results=_eval_results(card) or None,
     )
     tools: dict[str, Any] = {
-        **{"heads": HEADS, "rows": table_rows, "counted": counted},
+        **{"heads": heads, "rows": table_rows, "note": note_of, "counted": counted},
         "verdict": verdict_of(card["held_out"]).sentences,
         "learned": in_markdown(learned_words(card, card["training"])),
         "weighed": weights_words(card["training"]),
@@ -154,7 +154,8 @@ def _eval_results(card: Mapping[str, Any]) -> "list[EvalResult]":
     from huggingface_hub import EvalResult
 
     data = " + ".join(card["data"]["datasets"])
-    own = next(r for r in card["held_out"]["metrics"] if r["metric"].startswith("semsim:"))
+    judged = card["held_out"]
+    own = next(r for r in judged["metrics"] if r["metric"].startswith("semsim:"))
     return [
         EvalResult(
             task_type="image-similarity",
@@ -167,31 +168,43 @@ def _eval_results(card: Mapping[str, Any]) -> "list[EvalResult]":
             metric_args={"level": 0.95, "low": low, "high": high},
         )
         for kind, head, (value, low, high) in zip(
-            _HUB_METRICS, HEADS[1:], _measured(own), strict=True
+            _HUB_METRICS, heads(judged)[1:], _measured(judged, own), strict=True
         )
         if value is not None
     ]
 
 
+def heads(judged: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the heads of an evaluation's table, the AUC that it goes by before the others."""
+    return "Metric", "ρ", "τ", *(f"AUC {scope}" for scope in scopes_by(judged["scale_differs"]))
+
+
+def note_of(judged: Mapping[str, Any]) -> str:
+    """Return why a table goes by the AUC within originals, "" where it does not."""
+    return scale_note(judged["scale_differs"])
+
+
 def table_rows(judged: Mapping[str, Any]) -> list[list[str]]:
-    """One row a metric, as text: the columns `HEADS`, with intervals.
+    """One row a metric, as text: the columns `heads`, with intervals.
 
     A control that was not run has a row, too, which says so.
     """
     rows = [
-        [row["title"], *(_interval(*found) for found in _measured(row))]
+        [row["title"], *(_interval(*found) for found in _measured(judged, row))]
         for row in judged["metrics"]
     ]
     absent = judged["absent"]
-    blank = [""] * (len(HEADS) - 2)
+    blank = [""] * (len(heads(judged)) - 2)
     return rows + [
         [f"SemSim, {WHAT[name]}", why.split(",")[0], *blank] for name, why in absent.items()
     ]
 
 
-def _measured(row: Mapping[str, Any]) -> list[tuple[float | None, float | None, float | None]]:
-    """Value and ends of the interval under each of `HEADS` but the first."""
-    aucs = [row["auc"].get(scope, {}) for scope in ("pooled", "within model", "within original")]
+def _measured(
+    judged: Mapping[str, Any], row: Mapping[str, Any]
+) -> list[tuple[float | None, float | None, float | None]]:
+    """Value and ends of the interval under each of `heads` but the first."""
+    aucs = [row["auc"].get(scope, {}) for scope in scopes_by(judged["scale_differs"])]
     return [
         *((row[key], row[f"{key}_low"], row[f"{key}_high"]) for key in ("rho", "tau")),
         *((found.get("auc"), found.get("low"), found.get("high")) for found in aucs),

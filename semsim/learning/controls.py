@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from semsim.analysis.auc_differences import auc_differences
-from semsim.analysis.evidence import Evidence
-from semsim.analysis.result import AnalysisSettings
+from semsim.analysis.result import Analysis
+from semsim.analysis.roc import WITHIN, scale_differs, scopes_by
 from semsim.base.intervals import FEW
 from semsim.base.words import counted
 from semsim.errors import SettingsError, WeightsError
@@ -122,7 +122,7 @@ def verdict_of(judged: Mapping[str, Any]) -> Verdict:
     lost = tuple(row["title"] for row in counting if row["difference"] <= 0) if counting else None
     if not judged["moved"]:
         return Verdict(sentences=(_LEARNED_NOTHING,), lost=lost)
-    sentences = []
+    sentences, auc = [], auc_words(scopes_by(judged["scale_differs"])[0])
     classic = [rows[name] for name in CLASSIC if name in rows]
     if classic:
         best = max(classic, key=lambda row: row["other_auc"])
@@ -135,22 +135,22 @@ def verdict_of(judged: Mapping[str, Any]) -> Verdict:
         why = judged["absent"].get(control, NO_AUC)
         sentences.append(_of_control(control, row) if row else _uncompared(control, why))
     if of_blocks:
-        sentences.append(_of_blocks(judged["blocks"]))
-    sentences.append(_of_shuffles(judged))
+        sentences.append(_of_blocks(judged["blocks"], auc))
+    sentences.append(_of_shuffles(judged, auc))
     return Verdict(sentences=tuple(sentences), lost=lost)
 
 
-def _of_blocks(blocks: Mapping[str, Any]) -> str:
+def _of_blocks(blocks: Mapping[str, Any], auc: str) -> str:
     """Return which block that is, and which one the test would have chosen."""
     chosen, aucs = blocks["chosen"], blocks["auc"]
     best = max(aucs, key=aucs.__getitem__)
-    at = f"That block is {chosen}, chosen where it learned; its AUC is {aucs[chosen]:.2f}"
+    at = f"That block is {chosen}, chosen where it learned; its {auc} is {aucs[chosen]:.2f}"
     if best == chosen:
         return f"{at}, the best of all blocks here, too."
     return f"{at}. In hindsight {best} is best here, with {aucs[best]:.2f}."
 
 
-def _of_shuffles(judged: Mapping[str, Any]) -> str:
+def _of_shuffles(judged: Mapping[str, Any], auc: str) -> str:
     """Return how many shuffles reach it, with the p of a permutation test."""
     found = judged["shuffled"]
     if found is None:
@@ -159,7 +159,7 @@ def _of_shuffles(judged: Mapping[str, Any]) -> str:
     least = ", the least that so many can show" if not reach and p > SURE else ""
     failed = f"; {found['failed']} more failed" if found["failed"] else ""
     spread = f"mean {found['mean']:.2f}, {found['low']:.2f} to {found['high']:.2f}"
-    counts = f"{reach or 'none'} of {n} {'reaches' if reach < 2 else 'reach'} its AUC"
+    counts = f"{reach or 'none'} of {n} {'reaches' if reach < 2 else 'reach'} its {auc}"
     told = f"{counts} ({counted(n, 'shuffle')}, p = {p:.2g}{least}; {spread}{failed})."
     if p <= SURE:
         return f"It beats {WHAT[SHUFFLED]}: {told}"
@@ -199,7 +199,7 @@ def difference_rows(table: pd.DataFrame, controls: Mapping[str, str]) -> list[di
     numbers = ("auc", "other_auc", "difference", "low", "high")
     return [
         {
-            **{"metric": row["metric"], "title": row["title"]},
+            **{name: row[name] for name in ("metric", "title", "scope")},
             "control": controls.get(row["metric"], ""),
             **{name: None if pd.isna(row[name]) else float(row[name]) for name in numbers},
             "n_originals": int(row["n_originals"]),
@@ -209,23 +209,18 @@ def difference_rows(table: pd.DataFrame, controls: Mapping[str, str]) -> list[di
     ]
 
 
-def control_remarks(
-    own: MetricSpec,
-    specs: Sequence[MetricSpec],
-    evidence: Evidence,
-    settings: AnalysisSettings,
-    checkpoint: Path,
-) -> list[str]:
-    """What to say of a SemSim beside its controls on any images, by pooled AUC.
+def control_remarks(own: MetricSpec, analysis: Analysis, checkpoint: Path) -> list[str]:
+    """Return what to say of a SemSim beside its controls on any images, by AUC.
 
-    specs: of all metrics that have scores. A start that was not kept, or has no scores yet, is
-    said; a block alone only where there is one. Shuffles are its card's, no single one stands here.
+    A start that was not kept, or has no scores yet, is said; a block alone only where there is
+    one. Shuffles are its card's, no single one stands here.
     """
     base, _, reference = own.name.partition("@")
     behind = f"@{reference}" if reference else ""
     names = {f"{base}.{control}{behind}": control for control in CONTROLS}
-    scored = [spec for spec in specs if spec.name in names]
-    table = auc_differences(own, scored, evidence, settings)
+    scored = [spec for spec in analysis.specs if spec.name in names]
+    scope = scopes_by(scale_differs(analysis.auc))[0]
+    table = auc_differences(own, scored, analysis.evidence, analysis.settings, scope)
     rows = {row["control"]: row for row in difference_rows(table, names)}
     absent = controls_of(checkpoint)[1]
     said = []
@@ -251,15 +246,21 @@ def beaten(row: Mapping[str, Any], than: str) -> str:
         return f"no better than {than}"
     if d < 0:
         turned = [None if end is None else -end for end in reversed(ends)]
-        return f"worse than {than} by {_amount(-d, turned)}"
+        return f"worse than {than} by {_amount(-d, turned, row['scope'])}"
     if surely(row):
-        return f"beats {than} by {_amount(d, ends)}"
-    return f"ahead of {than} by {_amount(d, ends)}, which chance could do"
+        return f"beats {than} by {_amount(d, ends, row['scope'])}"
+    return f"ahead of {than} by {_amount(d, ends, row['scope'])}, which chance could do"
 
 
-def _amount(value: float, ends: Sequence[float | None]) -> str:
+def auc_words(scope: str) -> str:
+    """Return what the AUC that a table goes by is called."""
+    return "AUC within originals" if scope == WITHIN else "AUC"
+
+
+def _amount(value: float, ends: Sequence[float | None], scope: str) -> str:
     low, high = ends
     between = f" ({FEW})"
     if low is not None and high is not None:
         between = f" [{number(low, 2)}, {number(high, 2)}]"
-    return f"{f'{value:.2f}' if round(value, 2) else 'less than 0.01'} in AUC{between}"
+    amount = f"{value:.2f}" if round(value, 2) else "less than 0.01"
+    return f"{amount} in {auc_words(scope)}{between}"

@@ -1,7 +1,7 @@
 """How well a trained SemSim agrees with people, beside other metrics on exactly the same images."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from semsim.analysis.evidence import (
 from semsim.analysis.human import human_score
 from semsim.analysis.layout import layout_of
 from semsim.analysis.result import Analysis, AnalysisSettings
-from semsim.analysis.roc import auc_table
+from semsim.analysis.roc import auc_table, scale_differs, scale_note, scopes_by
 from semsim.analysis.run import analyse
 from semsim.base.columns import AS_NAMED, ORIGINAL_ANSWER
 from semsim.base.table_files import check_columns
@@ -99,9 +99,11 @@ def evaluate(
     settings = replace(judging.analysis, headline=_VERDICT)
     analysis = analyse(evidence, [own, *others], settings)
     scored = [spec for spec in analysis.specs if spec.name != own.name]
-    against = auc_differences(own, scored, evidence, settings)
+    differing = scale_differs(analysis.auc)
+    scope = scopes_by(differing)[0]
+    against = auc_differences(own, scored, evidence, settings, scope)
     rows, training = metric_rows(analysis), read_training(checkpoint)
-    shuffled = distribution(shuffles, rows[0]["auc"]["pooled"]["auc"])
+    shuffled = distribution(shuffles, rows[0]["auc"][scope]["auc"], scope)
     if shuffled is not None:
         rows.insert(1 + len(controls), shuffled_row(shuffled, rows[0]))
     elif sample == "held-out":
@@ -111,10 +113,11 @@ def evaluate(
         "sample": sample,
         "simulated": evidence.simulated,
         **_sizes(analysis),
+        "scale_differs": differing,
         "metrics": [*rows, _human_row(analysis)],
         "against": difference_rows(against, controls),
         "shuffled": shuffled,
-        "blocks": _blocks(found[BLOCK], labels) if BLOCK in found else None,
+        "blocks": _blocks(found[BLOCK], labels, scope) if BLOCK in found else None,
         "absent": lacking,
         "moved": training.results.get(MOVED) != 0,
         "loss": training.settings["loss"],
@@ -140,14 +143,14 @@ def agreement_of(
     return metric_rows(analyse(evidence, [own], settings))[0]
 
 
-def _blocks(control: Path, labels: pd.DataFrame) -> dict[str, Any]:
-    """Return a mixed SemSim's block that stands beside it, and the pooled AUC of each alone."""
+def _blocks(control: Path, labels: pd.DataFrame, scope: str) -> dict[str, Any]:
+    """Return a mixed SemSim's block that stands beside it, and the AUC of each alone."""
     from semsim.learning.mixing import block_aucs
     from semsim.metrics.network import load_semsim  # with torch, as what trains
 
     stock = take_stock(labels)
     originals = (*stock.usable, *stock.only_recognisable, *stock.only_unrecognisable)
-    return {"chosen": block_of(control), "auc": block_aucs(load_semsim(control), originals)}
+    return {"chosen": block_of(control), "auc": block_aucs(load_semsim(control), originals, scope)}
 
 
 def _why_no_shuffles(shuffles: Sequence[Mapping[str, Any]]) -> str:
@@ -207,11 +210,33 @@ def semsim_row(evaluation: Mapping[str, Any]) -> Mapping[str, Any]:
     return next(row for row in evaluation["metrics"] if row["metric"].startswith("semsim:"))
 
 
-def auc_of(evaluation: Mapping[str, Any], metric: str, scope: str = "pooled") -> float | None:
-    """The AUC of a metric by name, "semsim" for the SemSim; None where it has none."""
+def scope_of(*evaluations: Mapping[str, Any]) -> str:
+    """Return the scope of AUC that all of these go by, as `scopes_by` has it."""
+    return scopes_by([title for one in evaluations for title in one["scale_differs"]])[0]
+
+
+def judged_of(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return what was held out of each training of a table, without those that failed."""
+    return [row["held_out"] for row in rows if "why" not in row]
+
+
+def scale_notes(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return why such a table goes by the AUC within originals, nothing where it does not."""
+    titles = (title for one in judged_of(rows) for title in one["scale_differs"])
+    return list(filter(None, [scale_note(list(dict.fromkeys(titles)))]))
+
+
+def auc_of(evaluation: Mapping[str, Any], metric: str, scope: str = "") -> float | None:
+    """Return the AUC of a metric by name, "semsim" for the SemSim; None where it has none.
+
+    scope: "" for the one that the evaluation goes by.
+    """
     rows = [r for r in evaluation["metrics"] if r["metric"] == metric]
     row = semsim_row(evaluation) if metric == "semsim" else (rows[0] if rows else None)
-    return None if row is None or not row["auc"] else row["auc"][scope]["auc"]
+    if row is None or not row["auc"]:
+        return None
+    found: float | None = row["auc"][scope or scope_of(evaluation)]["auc"]
+    return found
 
 
 def _sizes(analysis: Analysis) -> dict[str, Any]:

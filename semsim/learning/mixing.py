@@ -8,6 +8,7 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
+from semsim.analysis.roc import POOLED, WITHIN
 from semsim.learning.batches import load_table, take
 from semsim.learning.diagnostics import EpochRecord, auc, triplet_distances
 from semsim.learning.epoch import Material, embed, validate
@@ -95,10 +96,12 @@ def fit(model: SemSimModel, table: Tensor, pairs: np.ndarray, shares: np.ndarray
     return float(found.fun / len(shares))
 
 
-def block_aucs(model: SemSimModel, originals: Sequence[JudgedOriginal]) -> dict[str, float]:
-    """The pooled AUC of each block alone, by its name, for the majorities on `originals`.
+def block_aucs(
+    model: SemSimModel, originals: Sequence[JudgedOriginal], scope: str = POOLED
+) -> dict[str, float]:
+    """Return the AUC of each block alone, by its name, for the majorities on `originals`.
 
-    Empty where there are no images of both kinds.
+    scope: of AUC, see `scopes_by`. Empty where there are no images of both kinds.
     """
     index = ImageIndex(originals)
     pairs, recognisable = index.judged(originals)
@@ -106,8 +109,14 @@ def block_aucs(model: SemSimModel, originals: Sequence[JudgedOriginal]) -> dict[
         return {}
     table = load_table(index.paths, model.settings.input_size)
     gaps = torch.from_numpy(block_distances(model, table, pairs).T)
-    found = {name: auc(gap, recognisable) for name, gap in zip(NAMES, gaps, strict=True)}
-    return {name: value for name, value in found.items() if value is not None}
+    groups = pairs[:, 0] if scope == WITHIN else 0 * pairs[:, 0]
+    parts = [groups == group for group in np.unique(groups)]
+    found = {
+        name: [auc(gap[torch.from_numpy(own)], recognisable[own]) for own in parts]
+        for name, gap in zip(NAMES, gaps, strict=True)
+    }
+    known = {name: [one for one in each if one is not None] for name, each in found.items()}
+    return {name: float(np.mean(each)) for name, each in known.items() if each}
 
 
 def block_alone(start: SemSimModel, block: str) -> SemSimModel:

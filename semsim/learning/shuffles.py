@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from semsim.analysis.roc import POOLED
 from semsim.base.whole import write_json
 from semsim.base.words import counted
 from semsim.errors import TrainingFailedError
@@ -96,14 +97,16 @@ def part_of(report: Report, number: int, n: int) -> Report:
     return tell
 
 
-def distribution(rows: Sequence[Mapping[str, Any]], own: float | None) -> dict[str, Any] | None:
-    """Return what shuffles reach beside `own`, the training's pooled AUC; ready for JSON.
+def distribution(
+    rows: Sequence[Mapping[str, Any]], own: float | None, scope: str = POOLED
+) -> dict[str, Any] | None:
+    """Return what shuffles reach beside `own`, the training's AUC; ready for JSON.
 
-    rows: of `train_shuffles`. p: of a permutation test, (1 + those that reach `own`) / (1 + all).
-    None where none of them, or the training, has an AUC.
+    rows: of `train_shuffles`. scope: of AUC, see `scopes_by`. p: of a permutation test, (1 + those
+    that reach `own`) / (1 + all). None where none of them, or the training, has an AUC.
     """
     judged = [row for row in rows if "why" not in row]
-    aucs = [row["auc"]["pooled"] for row in judged]
+    aucs = [row["auc"][scope] for row in judged]
     if own is None or not aucs or None in aucs:
         return None
     reach = sum(auc >= own - _TIE for auc in aucs)

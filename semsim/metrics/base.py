@@ -21,6 +21,7 @@ T = TypeVar("T")
 Reference = Literal["clean", "attacked"]
 ROUNDING = 1e-3  # by which values may leave [0, 1]; they are clamped
 PART = 256  # pairs in memory at once; a multiple of every batch, so that parts change no number
+VOTERS_KIND = "same kind as the simulated voters"  # the mark of a metric that is
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +37,7 @@ class MetricSpec:
     smallest_side: of an image it can judge, in pixels.
     yes_or_no: each value is 0 or 1, so that the mean over images is a rate.
     classifier: one of the product's own classifiers computes it, as those are that simulate voters.
+    mark: why it leads nothing where it stands, "" of most; see `marked`.
     """
 
     name: str
@@ -49,6 +51,19 @@ class MetricSpec:
     smallest_side: int = 1
     yes_or_no: bool = False
     classifier: bool = False
+    mark: str = ""
+
+    def marked(self, why: str) -> MetricSpec:
+        """Return it with the mark `why`, which its title says; itself for "" or if it has one."""
+        if not why or self.mark:
+            return self
+        return replace(self, mark=why, title=f"{self.title} [{why}]")
+
+
+def beside_votes(specs: Iterable[MetricSpec], simulated: bool) -> tuple[MetricSpec, ...]:
+    """Return `specs`, marked where votes are simulated and a metric is of the voters' kind."""
+    why = VOTERS_KIND if simulated else ""
+    return tuple(spec.marked(why) if spec.classifier else spec for spec in specs)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ import pandas as pd
 from semsim.analysis.agreement import best_first
 from semsim.analysis.human import title_of
 from semsim.analysis.result import Analysis, Ceiling
+from semsim.analysis.roc import scale_differs, scale_note
 from semsim.base.intervals import RULE
 from semsim.base.words import counted
 from semsim.reporting import canvas
@@ -57,8 +58,8 @@ def auc(analysis: Analysis) -> Drawn:
         caption=(
             "Area under the ROC curve of each metric of images for the binary label people gave "
             f"({analysis.label_words}): {', '.join(scopes) or 'no scope'}. Lines are intervals. "
-            f"{RULE} 0.5 is chance."
-        ),
+            f"{RULE} 0.5 is chance. {scale_note(scale_differs(analysis.auc))}"
+        ).rstrip(),
         frame=analysis.auc.reset_index(drop=True),
         paint=_paint_auc,
     )

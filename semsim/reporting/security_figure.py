@@ -1,4 +1,4 @@
-"""Where a network leaks: for each convolution what its equations say of its input, and what not."""
+"""What a network hides from layer-wise inversion: what equations say of each input, what not."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ _LEAKS, _HIDDEN = canvas.METRIC, canvas.PEOPLE
 
 
 def leak_figure(index: SecurityIndex, name: str) -> Drawn:
-    """A bar a convolution: the values of its input that are given away, and those that are not.
+    """A bar a convolution: the values of its input that are determined, and those that are hidden.
 
     name: of the network, for the title.
     """
@@ -33,7 +33,7 @@ def leak_figure(index: SecurityIndex, name: str) -> Drawn:
         }
     )
     return Drawn(
-        title=f"Where {name} leaks: {stated(index)}",
+        title=f"What {name} hides from the attacker: {stated(index)}",
         caption=(
             "For each convolution the values of its input that weights and gradient determine "
             "(rank U), and those hidden from the attacker (n − rank U). On the right its part of "
@@ -47,12 +47,12 @@ def leak_figure(index: SecurityIndex, name: str) -> Drawn:
 
 def _paint(frame: pd.DataFrame, width: float) -> "Drawing":
     if frame.empty:
-        return canvas.empty(width, "There is no convolution: everything leaks.")
+        return canvas.empty(width, "There is no convolution: every value is determined.")
     figure = canvas.blank(width, _ROW * len(frame) + 24)
     axes = figure.add_subplot()
     canvas.quiet(axes, grid="x")
     rows = np.arange(len(frame))
-    axes.barh(rows, frame["known"], height=0.5, color=_LEAKS, label="given away (rank U)")
+    axes.barh(rows, frame["known"], height=0.5, color=_LEAKS, label="determined (rank U)")
     axes.barh(
         rows,
         frame["hidden"],

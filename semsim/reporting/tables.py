@@ -8,9 +8,8 @@ import pandas as pd
 
 from semsim.analysis.human import title_of
 from semsim.analysis.result import Analysis
-from semsim.analysis.roc import scale_differs
+from semsim.analysis.roc import scale_differs, scale_note
 from semsim.base.intervals import RULE
-from semsim.base.words import listed
 from semsim.registry import unknown
 from semsim.reporting.canvas import SIMULATED
 from semsim.reporting.model_figures import heading
@@ -311,24 +310,12 @@ def _auc(analysis: Analysis) -> Table:
             "How often a metric puts an image that people recognise above one they do not: over "
             "all images, and as the mean over models, or originals, that have images of both "
             f"kinds. 0.5 is chance. {RULE} The best of each scope is marked."
-            f"{scale_note(frame)}"
             + (" ρ: Spearman's, over all images with a mean rating." if rated else "")
+            + f" {scale_note(scale_differs(frame))}".rstrip()
         ),
         frame=frame,
         cells=shown,
         best=frozenset(best),
-    )
-
-
-def scale_note(auc: pd.DataFrame) -> str:
-    """Return which metrics are to be read within originals, "" where none is."""
-    titles = scale_differs(auc)
-    if not titles:
-        return ""
-    return (
-        f" The scale of {listed(titles)} differs by original: read the AUC within originals. The "
-        "pooled one mixes pairs of one original with those of two, which flatters where originals "
-        "are few."
     )
 
 

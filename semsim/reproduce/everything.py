@@ -238,7 +238,7 @@ def _reasons(cells: pd.DataFrame) -> Table:
 def differences(
     cells: pd.DataFrame, specs: Sequence[MetricSpec], draws: int = DRAWS, seed: int = 0
 ) -> pd.DataFrame:
-    """Compare the metric of the highest ρ with each other, rows and columns drawn anew.
+    """Compare the metric of the highest ρ without a mark with each other, cells drawn anew.
 
     Cells of one attack, and of one target, are not independent: a sample of the map is a sample of
     its attacks and of its targets.
@@ -250,9 +250,9 @@ def differences(
         seed: of the draws.
 
     Returns:
-        A row for each other metric, nearest first: metric, title, other, other_title, difference
-        of the two ρ, and low and high, the 2.5 and 97.5 percentiles of that difference. Empty
-        where fewer than two metrics have a ρ.
+        A row for each other metric, nearest first, those with a mark last: metric, title, other,
+        other_title, difference of the two ρ, and low and high, the 2.5 and 97.5 percentiles of that
+        difference. Empty where fewer than two metrics have a ρ, or none without a mark.
     """
     names = [spec.name for spec in specs]
     own = cells[cells["status"] == OK].dropna(subset=["people", *names])
@@ -265,13 +265,14 @@ def differences(
         sign = 1 if spec.higher_means_more_leakage else -1
         values = sign * own[spec.name].to_numpy(float)
         found[spec.name] = weighted_spearman(people, values, np.concatenate([all_once, weights]))
-    titles = {spec.name: spec.title for spec in specs}
-    ranked = sorted((n for n in names if np.isfinite(found[n][0])), key=lambda n: -found[n][0])
+    ranked = [spec for spec in specs if np.isfinite(found[spec.name][0])]
+    ranked.sort(key=lambda spec: (spec.mark != "", -found[spec.name][0]))
     rows = []
-    for other in ranked[1:]:
+    for other in ranked[1:] if ranked and not ranked[0].mark else ():
         best = ranked[0]
-        apart = found[best] - found[other]
-        rows.append([best, titles[best], other, titles[other], apart[0], *holding(apart[1:])])
+        apart = found[best.name] - found[other.name]
+        pair = best.name, best.title, other.name, other.title
+        rows.append([*pair, apart[0], *holding(apart[1:])])
     return pd.DataFrame(rows, columns=_LEADS)
 
 

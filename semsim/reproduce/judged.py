@@ -22,6 +22,7 @@ from semsim.device import pick_device
 from semsim.errors import DataError
 from semsim.learning.evaluation import evidence_of
 from semsim.metrics import MetricSpec, Resources, find_metric
+from semsim.metrics.base import beside_votes
 from semsim.reporting import writing
 from semsim.reporting.canvas import SIMULATED
 from semsim.reporting.notation import interval, number, reason
@@ -65,7 +66,8 @@ RANKED = AnalysisSettings(headline="mean-response", permutations=99)
 class Judged(NamedTuple):
     """What simulated people and `METRICS` say of the same sets, controls among them.
 
-    labels, votes, scores: as `evidence_of` takes them. specs: of the metrics that have scores.
+    labels, votes, scores: as `evidence_of` takes them. specs: of the metrics that have scores, with
+    the marks of `beside_votes`.
     absent: why others have none.
     """
 
@@ -200,7 +202,7 @@ def judge_plans(
     pairs, kept = pair_sets_of_labels(seen.labels), folder / "scores"
     with TerminalBar("Judging") as bar:
         book = score_sets(pairs, METRICS, resources, kept, bar)
-    specs = (find_metric(name).spec for name in METRICS)
+    specs = beside_votes((find_metric(name).spec for name in METRICS), simulated=True)
     return found, Judged(
         labels=seen.labels,
         votes=pd.DataFrame(seen.votes),

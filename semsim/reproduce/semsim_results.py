@@ -14,8 +14,16 @@ from semsim.errors import DataError
 from semsim.kept.keys import key_of
 from semsim.learning.ablations import STUDIES, StudyPlan, default_values, failures
 from semsim.learning.ablations_run import Material, Workplace, run_study
-from semsim.learning.controls import ALL, verdict_of
-from semsim.learning.evaluation import auc_of, evidence_of, metric_rows, semsim_row
+from semsim.learning.controls import ALL, auc_words, verdict_of
+from semsim.learning.evaluation import (
+    auc_of,
+    evidence_of,
+    judged_of,
+    metric_rows,
+    scale_notes,
+    scope_of,
+    semsim_row,
+)
 from semsim.learning.leave_out import LeaveOut, judged_words, leave_each_out
 from semsim.learning.shuffles import SHUFFLED
 from semsim.learning.splits import HoldOut, divide
@@ -245,7 +253,7 @@ def _figures(analysis: Analysis) -> dict[str, Drawn]:
 
 def _of_study(panel: _Panel, found: Mapping[str, Any]) -> Drawn:
     kind, frame = STUDIES[panel.what], study_frame(found["rows"])
-    own = [name for name in frame.columns if name != "SemSim AUC"]
+    own = [name for name in frame.columns if not name.startswith("SemSim AUC")]
     made = study_figure(frame[own], kind.title, kind.axis, panel.figure)
     return marked_as_simulated(made) if found["simulated"] else made
 
@@ -365,6 +373,7 @@ def learned_text(rows: Sequence[Mapping[str, Any]]) -> str:
     """
     lines: list[list[str]] = []
     said: list[str] = []
+    scope = scope_of(*judged_of(rows))
     for row in rows:
         left_out = str(row["left_out"])
         if "why" in row:
@@ -378,13 +387,13 @@ def learned_text(rows: Sequence[Mapping[str, Any]]) -> str:
         for name, title in titles.items():
             if name in named:
                 sizes = [_size(named[name][sign]) for sign in ("rho", "tau")]
-                found = [*sizes, _size(auc_of(judged, name))]
+                found = [*sizes, _size(auc_of(judged, name, scope))]
                 lines.append([left_out, title, *(number(one, 2) for one in found)])
         said.append(" ".join([f"{left_out}:", *verdict_of(judged).sentences]))
     head = "SemSim beside its controls, on the data set that it has not seen."
     marks = [_SIMULATED] if any(row.get("held_out", {}).get("simulated") for row in rows) else []
-    header = ["not seen", "network", "|ρ|", "|τ|", "AUC"]
-    table = [text_table(header, lines)] if lines else []
+    header = ["not seen", "network", "|ρ|", "|τ|", auc_words(scope)]
+    table = [text_table(header, lines), *scale_notes(rows)] if lines else []
     return "\n".join([head, *marks, *table, *judged_words(rows), *said])
 
 
@@ -424,6 +433,7 @@ def study_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     rows: of `run_study`; means over the seeds that were trained, NaN where nothing is defined.
     """
     found: list[dict[str, Any]] = []
+    scope = scope_of(*judged_of(rows))
     for row in rows:
         if "why" in row:
             found.append({"value": str(row["value"])})
@@ -437,8 +447,8 @@ def study_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
             if name in named
         }
         mine = {"SemSim |ρ|": _size(own["rho"]), "SemSim |τ|": _size(own["tau"])}
-        auc = _size(auc_of(judged, "semsim"))
-        found.append({"value": str(row["value"]), **mine, **others, "SemSim AUC": auc})
+        mine[f"SemSim {auc_words(scope)}"] = _size(auc_of(judged, "semsim", scope))
+        found.append({"value": str(row["value"]), **mine, **others})
     return pd.DataFrame(found).groupby("value", sort=False).mean().reset_index()
 
 

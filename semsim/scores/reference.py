@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -27,6 +27,21 @@ _FAMILY = "recogniser"
 _OF_FEW = replace(RECOGNISER_TRAIN, epochs=30)  # a test split has fewer pictures
 
 
+class Looked(NamedTuple):
+    """The pictures of a set and what they show.
+
+    over: how many were attacked, also in vain. classes, done_classes: what originals and pictures
+    show. originals, pictures: (N, 3, H, W) in [0, 1]; pictures are those that came back.
+    """
+
+    name: str
+    over: int
+    classes: Sequence[str]
+    originals: Tensor
+    done_classes: Sequence[str]
+    pictures: Tensor
+
+
 def recognition(
     folders: Mapping[str, Path],
     resources: Resources,
@@ -40,7 +55,15 @@ def recognition(
     `semsim.sets.recognition.Recognised`; `right`, the share of one that was made, else None; and
     `why` there is none, "" where there is one.
     """
-    looked = [_Looked(name, folder) for name, folder in folders.items()]
+    return recognition_in([_read_set(*one) for one in folders.items()], resources, made)
+
+
+def recognition_in(
+    looked: Sequence[Looked],
+    resources: Resources,
+    made: Callable[[], tuple[Classifier, float]] | None = None,
+) -> dict[str, Any]:
+    """Count the same in pictures at hand, see `recognition`."""
     found = [
         (sum(one["originals"] for one in sets.values()), name, sets)
         for name, classifier in _classifiers(resources)
@@ -67,30 +90,18 @@ def learned_from(images: LabelledImages, others: LabelledImages) -> tuple[Classi
     return Classifier(module=model.eval(), device="cpu", size=model.size), accuracy(model, others)
 
 
-def names_rightly(resources: Resources, class_name: str, pictures: Tensor) -> list[bool] | None:
-    """Return of (N, 3, H, W) in [0, 1] whether the first classifier that knows a class names it.
-
-    None where none knows it.
-    """
-    for _, classifier in _classifiers(resources):
-        if class_name in classifier.classes:
-            return _right(classifier, pictures, [class_name] * len(pictures))
-    return None
-
-
-class _Looked:
-    """The pictures of a set, with what they show; `over` counts failed attacks, too."""
-
-    def __init__(self, name: str, folder: Path) -> None:
-        found = read_set(folder)
-        self.name = name
-        rows = found.manifest[found.manifest["original"].notna()]
-        self.over = len(found.manifest)
-        self.classes = rows["class_name"].astype(str).tolist()
-        self.originals = _read([folder / path for path in rows["original"]])
-        done = found.pairs
-        self.done_classes = done["class_name"].astype(str).tolist()
-        self.pictures = _read([Path(path) for path in done["reconstruction"]])
+def _read_set(name: str, folder: Path) -> Looked:
+    found = read_set(folder)
+    rows = found.manifest[found.manifest["original"].notna()]
+    done = found.pairs
+    return Looked(
+        name=name,
+        over=len(found.manifest),
+        classes=rows["class_name"].astype(str).tolist(),
+        originals=_read([folder / path for path in rows["original"]]),
+        done_classes=done["class_name"].astype(str).tolist(),
+        pictures=_read([Path(path) for path in done["reconstruction"]]),
+    )
 
 
 def _read(paths: Sequence[Path]) -> Tensor:
@@ -106,7 +117,7 @@ def _classifiers(resources: Resources) -> Iterable[tuple[str, Classifier]]:
                 yield name, load_classifier(path, resources.device)
 
 
-def _counts(classifier: Classifier, looked: Sequence[_Looked]) -> dict[str, dict[str, int]]:
+def _counts(classifier: Classifier, looked: Sequence[Looked]) -> dict[str, dict[str, int]]:
     """By set what is recognised; {} where the classifier does not know all classes."""
     if any(set(one.classes) - set(classifier.classes) for one in looked):
         return {}
@@ -129,7 +140,7 @@ def _right(classifier: Classifier, pictures: Tensor, classes: Sequence[str]) -> 
     return [bool(one) for one in recognised(classifier, pairs)]
 
 
-def _why_none(looked: Sequence[_Looked], best: int, over: int) -> str:
+def _why_none(looked: Sequence[Looked], best: int, over: int) -> str:
     if best or over:
         return f"the best classifier here names {best} of {over} originals only."
     classes = list(dict.fromkeys(name for one in looked for name in one.classes))

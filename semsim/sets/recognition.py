@@ -11,6 +11,7 @@ from semsim.base.words import counted
 
 NOT_YET = "Recognition is judged when all attacks are done."
 STATISTIC = "Statistic, not recognition: "
+CLEARER = "Statistic: clearer than a guess"  # above a column of counts
 
 
 class Recognised(NamedTuple):

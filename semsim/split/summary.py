@@ -9,7 +9,7 @@ import scipy
 
 from semsim.base.words import listed, target_words
 from semsim.sets.control import Count
-from semsim.sets.recognition import STATISTIC
+from semsim.sets.recognition import CLEARER, STATISTIC
 from semsim.terminal import text_table
 
 # One row a (network, defence, defence seed, attack, body, attack seed); bodies are places.
@@ -114,7 +114,7 @@ def verdict(rows: pd.DataFrame, defence: str, against: str, attack: str) -> str:
             f"(difference {gap:+.3f}{margin_words(beyond)})"
         )
     counts = [count_text(_counted(side)) for side in sides]
-    parts.append(f"clearer than a guess {counts[0]} against {counts[1]}")
+    parts.append(f"{CLEARER[0].lower()}{CLEARER[1:]} {counts[0]} against {counts[1]}")
     learned = [shadow_text(_learned(side)) for side in sides]
     parts.append(f"the shadows name {learned[0]} of public inputs right, against {learned[1]}")
     return f"{attack}: {defence} {_words(signs)} {against}: {'; '.join(parts)}."
@@ -218,7 +218,7 @@ def summary_text(table: pd.DataFrame) -> str:
         cells += [f"{100 * row['change']:+.2f}", row["attack"] or "not attacked"]
         counts = [str(row["n"]), shadow_text(row), count_text(row)]
         rows.append([*cells, row["choice"], *counts, *scores])
-    return text_table([*header, "shadow right", "clearer", "SSIM", "PSNR, dB", *more], rows)
+    return text_table([*header, "shadow right", CLEARER, "SSIM", "PSNR, dB", *more], rows)
 
 
 def scored(table: pd.DataFrame) -> list[str]:

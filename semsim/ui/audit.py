@@ -1,4 +1,4 @@
-"""The page Audit: layers in, c(M) out, and one example attacked. No code comes from the browser."""
+"""The page Audit: layers in, examples attacked, c(M) out. No code comes from the browser."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,6 +22,7 @@ from semsim.errors import SemsimError, SettingsError
 from semsim.grid.apart import apart
 from semsim.reporting.export import svg
 from semsim.reporting.security_figure import leak_figure
+from semsim.sets.recognition import STATISTIC
 from semsim.ui import ScienceContext, lab
 from semsim.ui.jobpanel import QUIETLY, alert_html
 from semsim.ui.markup import pieces
@@ -33,14 +34,15 @@ _CLASSES = 10
 _MOST = 12  # layers, and
 _LARGEST = 512  # any number: a page answers at once
 _WIDTH = 130.0  # mm, of the picture: legible on a phone and not huge on a wide screen
-_DRAWN = ("verdict", "figure", "layers", "tried")
+_DRAWN = ("lead", "example", "verdict", "figure", "layers", "tried")
 _HTML = pieces("audit.html")
-_LOOKING = '<p class="st-lead">Working out what this network hides from the attacker …</p>'
+UNKNOWN = _HTML.lead("Nothing is known of what can be recognised until an example is attacked.")
+_ATTACKING = _HTML.lead("Attacking four examples …")
 _OWN = "own layers"
 _INTRO = (
-    "How much of a picture does a network's architecture alone give away to layer-wise "
-    "inversion? [[c(M)]] counts what the weights and one gradient hide from the attacker: at 0 "
-    "nothing is hidden. What can be recognised shows only an attack: press Attack an example."
+    "What can be recognised of a picture that layer-wise inversion gets out of one gradient? "
+    "Attack examples to see. [[c(M)]] is a statistic of the architecture alone: it counts what "
+    "weights and gradient hide from the attacker."
 )
 
 
@@ -49,15 +51,14 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     lab.head("Audit", _INTRO)
     with gr.Row():
         with gr.Column(scale=2, min_width=300):
-            variant, size, table, show, attack, trouble = _form()
+            variant, size, table, show, trouble = _form()
         with gr.Column(scale=4, min_width=320):
-            verdict = _html("verdict", _LOOKING)
-            figure, example, layers, tried = (
-                _html(name) for name in ("figure", "example", "layers", "tried")
-            )
+            lead = _html(_DRAWN[0], UNKNOWN)
+            attack = gr.Button("Attack examples", variant="primary", elem_id="audit-attack")
+            example, *others = (_html(name) for name in _DRAWN[1:])
     lab.not_run("copa")
 
-    drawn = [trouble, verdict, figure, layers, tried, example]
+    drawn = [trouble, lead, example, *others]
 
     def choose(name: str) -> list[Any]:
         rows = gr.skip() if name == _OWN else rows_of(CNN3[int(name.rpartition(" ")[2])])
@@ -68,32 +69,36 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
 
     def try_attack(rows: Sequence[Sequence[Any]], *size: Any) -> list[Any]:
         try:
-            where = "semsim.ui.audit_attack:attacked_example"
-            return ["", apart(where, layers_of(rows), shape_of(size))]
+            where = "semsim.ui.audit_attack:attacked_examples"
+            return ["", *apart(where, layers_of(rows), shape_of(size))]
         except SemsimError as error:
-            return [alert_html(error), ""]
+            return [alert_html(error), UNKNOWN, ""]
 
     # Not `input`, which Gradio sends twice: the second answer could wipe what was asked for since.
     variant.select(choose, variant, [table, *drawn], **QUIETLY)
     show.click(look, [table, *size], drawn, **QUIETLY)
-    attack.click(try_attack, [table, *size], [trouble, example], **QUIETLY)
+    attacked = [trouble, lead, example]
+    attack.click(lambda: ["", _ATTACKING, ""], None, attacked, **QUIETLY).then(
+        try_attack, [table, *size], attacked, show_progress="hidden", **QUIETLY
+    )
     return [(lambda: audited(CIFAR, rows_of(CNN3[_FIRST])), drawn)]
 
 
 def audited(size: Sequence[Any], rows: Sequence[Sequence[Any]]) -> list[str]:
-    """What is wrong, then verdict, picture, layers and try-outs as HTML, and no example yet."""
+    """Return what is wrong, then each of `_DRAWN` as HTML, without an example yet."""
     try:
         shape, layers = shape_of(size), layers_of(rows)
         index = security_index(layers, shape)
     except SemsimError as error:
-        return [alert_html(error), *[""] * (len(_DRAWN) + 1)]
+        return [alert_html(error), *[""] * len(_DRAWN)]
     return [
+        "",
+        UNKNOWN,
         "",
         verdict_html(index, advice(index)),
         svg(leak_figure(index, "this network"), live=True, width_mm=_WIDTH),
         layers_html(index),
         tried_html(index, try_outs(layers, shape)),
-        "",
     ]
 
 
@@ -124,16 +129,14 @@ def _form() -> tuple[Any, ...]:
         label="Convolutions, first to last; ten classes follow",
         elem_id="audit-table",
     )
-    with gr.Row():
-        show = gr.Button("Audit", variant="primary", elem_id="audit-show")
-        attack = gr.Button("Attack an example", elem_id="audit-attack")
+    show = gr.Button("Audit these layers", elem_id="audit-show")
     trouble = gr.HTML(elem_id="audit-trouble")
     gr.Markdown(
         "A network from a Python file: `semsim-studio audit model.py:Net`. That runs the file, "
         "so it is not offered here.",
         elem_classes="st-note",
     )
-    return variant, size, table, show, attack, trouble
+    return variant, size, table, show, trouble
 
 
 def _html(name: str, value: str = "") -> Any:
@@ -143,8 +146,8 @@ def _html(name: str, value: str = "") -> Any:
 
 
 def verdict_html(index: SecurityIndex, words: Sequence[str]) -> str:
-    """Return c(M) in a sentence, then what it means, as HTML."""
-    return _HTML.verdict(stated(index), words)
+    """Return c(M) in a sentence, as the statistic that it is, then what it means, as HTML."""
+    return _HTML.verdict(stated(index), [f"{STATISTIC}{words[0]}", *words[1:]])
 
 
 def layers_html(index: SecurityIndex) -> str:

@@ -1,14 +1,14 @@
-"""One built-in picture attacked through the network of the page Audit."""
+"""Built-in pictures attacked through the network of the page Audit."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from semsim.attacks.copa_prior import CopaPrior
-from semsim.attacks.linear.outcome import reconstruction
 from semsim.attacks.per_sample import parameter_gradients
 from semsim.attacks.rgap import RGap
 from semsim.attacks.security.index import Layer, Shape, shapes_of
@@ -18,13 +18,16 @@ from semsim.errors import AttackFailedError, SettingsError
 from semsim.images import png_of, to_uint8
 from semsim.metrics import Resources
 from semsim.reporting.writing import png_address
-from semsim.scores.reference import names_rightly
+from semsim.scores.reference import Looked, recognition_in
+from semsim.sets.recognition import recognised_words
 from semsim.targets.lenet import start_uniform
 from semsim.targets.model import TargetModel
-from semsim.types import GradientObservation, Reconstruction
+from semsim.types import GradientObservation, LabelledImages, Reconstruction
 from semsim.ui.markup import pieces
 
+EXAMPLES = 4
 _MOST = 40_000  # values of any map: more would keep the page waiting
+_EXACT = 1e-12  # mean squared error that is rounding
 _ATTACKS: dict[str, RGap | CopaPrior] = {"R-GAP": RGap(), "COPA-prior": CopaPrior()}
 
 
@@ -43,55 +46,100 @@ class _Layers:
         return body, math.prod(shapes_of(self.layers, inputs)[-2])
 
 
-def attacked_example(layers: Sequence[Layer], input_shape: Shape) -> str:
-    """A symbol, and what R-GAP and COPA-prior make of its gradient, as HTML.
+def attacked_examples(layers: Sequence[Layer], input_shape: Shape) -> tuple[str, str]:
+    """Attack symbols with R-GAP and COPA-prior; return what is recognised, then pictures, as HTML.
 
     Raises `SettingsError` for an input that is not 3 × 32 × 32, or maps that take too long.
     """
     if input_shape != (3, 32, 32):
-        raise SettingsError("The example has 3 channels and 32 × 32 pixels; set the input to that.")
+        raise SettingsError("Examples have 3 channels and 32 × 32 pixels; set the input to that.")
     if max(math.prod(shape) for shape in shapes_of(layers, input_shape)) > _MOST:
         raise SettingsError("This network is too large to attack while you wait.")
-    data = Symbols(train_per_class=1, test_per_class=1)("test").pick([0])
+    data = Symbols(train_per_class=1, test_per_class=1)("test").pick(range(EXAMPLES))
     model = _model(tuple(layers))
-    image, label = data.images[0].double(), torch.tensor([0])
-    gradients = parameter_gradients(model, image[None], label)
-    seen = GradientObservation(model=model, gradients=gradients, shape=(3, 32, 32), label=0)
-    pictures: list[tuple[str, Tensor]] = [("the private image", data.images[0])]
-    words = []
-    for name, attack in _ATTACKS.items():
-        try:
-            inversion = attack.inversion(seen)
-            kept = reconstruction(seen, inversion)
-        except AttackFailedError as failure:
-            words.append(f"{name} failed: {failure}")
-            continue
-        error = float((inversion.image.clamp(0, 1) - image).square().mean())
-        pictures.append((f"{name}: {_psnr(error)}", kept.image))
-        words.append(_fit(name, kept))
-    words.insert(0, _recognised(data.classes[int(data.labels[0])], pictures))
-    grey = float((0.5 - image).square().mean())
-    words.append(
-        f"Weights drawn at random, Tanh between the layers. A grey picture has {_psnr(grey)}; an "
-        "attack that does not beat it has found nothing."
+    tried = [_tried(name, attack, model, data) for name, attack in _ATTACKS.items()]
+    found = recognition_in([one.looked(data) for one in tried], Resources())
+    rows: list[tuple[str, list[tuple[str, str]], list[str]]] = [
+        ("Originals", _addresses("original", data.images), [])
+    ]
+    for one in tried:
+        pictures = [one.came[n].image if n in one.came else None for n in range(EXAMPLES)]
+        counts = found["sets"].get(one.name)
+        said = [f"{counts['recognised']} of {counts['over']} recognised"] if counts else []
+        rows.append((one.name, _addresses(one.name, pictures), said + one.figures(data)))
+    grey = _psnr([(original, torch.full_like(original, 0.5)) for original in data.images])
+    words = (
+        f"Weights drawn at random, Tanh between the layers. A grey picture has {grey}; an attack "
+        "that does not beat it has found nothing."
     )
-    shown = [(name, png_address(png_of(to_uint8(one)))) for name, one in pictures]
-    return str(pieces("audit.html").example(shown, " ".join(words)))
+    page, shown = pieces("audit.html"), pieces("lab.html").line_up(rows)
+    best = max(found["sets"], key=lambda name: found["sets"][name]["recognised"], default="")
+    lead = recognised_words(found, [best], f" from {best}")
+    return str(page.lead(lead)), str(page.example(shown, words))
 
 
-def _recognised(shown: str, pictures: Sequence[tuple[str, Tensor]]) -> str:
-    """Return which pictures a reference classifier names, also the private one and a grey one.
+class _Tried(NamedTuple):
+    """What came back of an attack, by the number of the example, and why the others did not."""
 
-    shown: what the private image shows. pictures: it comes first.
-    """
-    private = pictures[0][1]
-    names = [name.partition(":")[0] for name, _ in pictures] + ["a grey picture"]
-    every = torch.stack([*(one.float() for _, one in pictures), torch.full_like(private, 0.5)])
-    right = names_rightly(Resources(), shown, every)
-    if right is None:
-        return f"What can be recognised is not known: no classifier here knows {shown!r}."
-    told = [f"{name} {'yes' if yes else 'no'}" for name, yes in zip(names, right, strict=True)]
-    return f"Does a reference classifier recognise it? {', '.join(told)}."
+    name: str
+    came: dict[int, Reconstruction]
+    why: dict[str, None]
+
+    def looked(self, data: LabelledImages) -> Looked:
+        """Return the same beside what it shows."""
+        names = [data.classes[label] for label in data.labels.tolist()]
+        return Looked(
+            name=self.name,
+            over=len(names),
+            classes=names,
+            originals=data.images,
+            done_classes=[names[n] for n in self.came],
+            pictures=torch.cat([data.images[:0], *(one.image[None] for one in self.came.values())]),
+        )
+
+    def figures(self, data: LabelledImages) -> list[str]:
+        """Return how near the pictures are, and how well they explain the gradients.
+
+        The latter needs no look at the private images.
+        """
+        why = [f"failed: {words}" for words in self.why]
+        if not self.came:
+            return why
+        came = list(self.came.values())
+        worst = max(came, key=lambda one: one.residual)
+        if blown := sum(one.blown_up for one in came):
+            why.insert(0, f"{blown} blew up: clamped from far outside a picture's values")
+        return [
+            _psnr([(data.images[n], one.image) for n, one in self.came.items()]),
+            f"equation residual up to {max(one.objective for one in came):.1e}",
+            f"gradient distance up to {worst.residual:.1e} (a grey picture's: "
+            f"{worst.grey_residual:.1e})",
+            *why,
+        ]
+
+
+def _tried(name: str, attack: RGap | CopaPrior, model: TargetModel, data: LabelledImages) -> _Tried:
+    found = _Tried(name, {}, {})
+    for n, (image, label) in enumerate(zip(data.images.double(), data.labels, strict=True)):
+        seen = GradientObservation(
+            model=model,
+            gradients=parameter_gradients(model, image[None], label[None]),
+            shape=(3, 32, 32),
+            label=int(label),
+        )
+        try:
+            found.came[n] = attack(seen, rng=torch.Generator())
+        except AttackFailedError as failure:
+            found.why[str(failure)] = None
+    return found
+
+
+def _addresses(name: str, pictures: Iterable[Tensor | None]) -> list[tuple[str, str]]:
+    """Return what each picture is called, and its address, "" where there is none."""
+    return [
+        (f"{name}, picture {n}", "" if one is None else png_address(png_of(to_uint8(one))))
+        for n, one in enumerate(pictures, start=1)
+    ]
 
 
 def _model(layers: tuple[Layer, ...]) -> TargetModel:
@@ -102,14 +150,10 @@ def _model(layers: tuple[Layer, ...]) -> TargetModel:
     return model.double().eval()
 
 
-def _fit(name: str, found: Reconstruction) -> str:
-    """How well a picture explains the gradient, which needs no look at the private image."""
-    blown = " It blew up: clamped from values far outside a picture's." if found.blown_up else ""
-    return (
-        f"{name}: equation residual {found.objective:.1e}, gradient distance {found.residual:.1e} "
-        f"(a grey picture's: {found.grey_residual:.1e}).{blown}"
-    )
-
-
-def _psnr(error: float) -> str:
-    return "exact" if error < 1e-12 else f"PSNR {-10 * math.log10(error):.1f} dB"
+def _psnr(pairs: Sequence[tuple[Tensor, Tensor]]) -> str:
+    """Return PSNR of originals and pictures, from the least to the most."""
+    errors = [float((one.double() - two.double()).square().mean()) for one, two in pairs]
+    if max(errors) < _EXACT:
+        return "exact"
+    ends = (f"{-10 * math.log10(max(one, _EXACT)):.1f}" for one in (max(errors), min(errors)))
+    return f"PSNR {' to '.join(dict.fromkeys(ends))} dB"

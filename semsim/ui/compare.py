@@ -23,7 +23,7 @@ from semsim.ui.compare_files import (
     scoring_job,
     start_download,
 )
-from semsim.ui.compare_view import HTML, PAGE, TABS, Asked, asked_in, first_tab
+from semsim.ui.compare_view import HTML, PAGE, TABS, Asked, asked_in
 
 TITLE = "Compare"
 _SCRIPT = files_of("semsim.ui") / "static/compare.js"
@@ -96,7 +96,7 @@ def body(context: ScienceContext, asked: Asked) -> str:
 
 def panel(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     """The tabs, and what the chosen one shows."""
-    tab = asked.tab if asked.tab in TABS else first_tab(comparison)
+    tab = asked.tab if asked.tab in TABS else "answer"
     return HTML.tabs(asked, tab, TABS.items()) + _PANELS[tab](context, comparison, asked)
 
 

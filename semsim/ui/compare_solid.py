@@ -9,7 +9,7 @@ import pandas as pd
 
 from semsim.analysis.human import title_of
 from semsim.analysis.result import Analysis
-from semsim.analysis.roc import scale_differs
+from semsim.analysis.roc import WITHIN, scale_differs, scale_note, scopes_by
 from semsim.base.words import counted, listed
 from semsim.errors import SemsimError
 from semsim.reporting import tables
@@ -162,30 +162,28 @@ def _differences(context: ScienceContext, comparison: Comparison, asked: Asked) 
 def _images(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
     """How well metrics tell single pictures apart."""
     table = comparison.analysis.auc
-    pooled = table[table["scope"] == "pooled"].sort_values("auc", ascending=False)
-    if pooled.empty or pooled["auc"].isna().all():
+    scopes = scopes_by(scale_differs(table))
+    by = table[table["scope"] == scopes[0]].sort_values("auc", ascending=False)
+    if by["auc"].isna().all():
         why = [reason(why) for why in table["undefined"] if reason(why)]
         return HTML.note(why[0] if why else "No metric gives a value to a single picture.")
-    scopes = list(dict.fromkeys(table["scope"]))
     by_scope = table.pivot(index="metric", columns="scope", values="auc")
-    axis = (0.0, 1.0) if (pooled[["auc", "low"]] < 0.5).any(axis=None) else (0.5, 1.0)
+    axis = (0.0, 1.0) if (by[["auc", "low"]] < 0.5).any(axis=None) else (0.5, 1.0)
     rows = [
         [
             row["title"],
             (line([Mark(value=row["auc"], low=row["low"], high=row["high"])], axis), ""),
             *(number(by_scope.loc[row["metric"]][scope], 2) for scope in scopes),
         ]
-        for _, row in pooled.iterrows()
+        for _, row in by.iterrows()
     ]
-    best = _first(comparison.analysis, pooled)
-    within = best["title"] in scale_differs(table)
-    share = by_scope.loc[best["metric"], "within original"] if within else best["auc"]
+    best = _first(comparison.analysis, by)
     said = (
-        f"Of two pictures{' of one original' if within else ''}, one recognised and one not, "
-        f"{best['title']} tells which is which in {share:.0%} of pairs; a coin does in 50%."
-        f"{tables.scale_note(table)}"
+        f"Of two pictures{' of one original' if scopes[0] == WITHIN else ''}, one recognised and "
+        f"one not, {best['title']} tells which is which in {best['auc']:.0%} of pairs; a coin does "
+        f"in 50%. {scale_note(scale_differs(table))}"
     )
-    return HTML.numbers(said, ["Metric", _axis_words(axis, "AUC"), *scopes], rows)
+    return HTML.numbers(said.strip(), ["Metric", _axis_words(axis, "AUC"), *scopes], rows)
 
 
 def _matrix(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:

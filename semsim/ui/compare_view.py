@@ -10,7 +10,6 @@ from semsim.analysis.human import rules_of, title_of
 from semsim.comparison.seen_originals import ALL
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
-from semsim.reporting.gallery import disagreements
 from semsim.reporting.writing import png_address
 from semsim.ui import ScienceContext, jobpanel
 from semsim.ui.compare_data import REFERENCES, Comparison, View
@@ -74,19 +73,6 @@ def asked_in(query: Mapping[str, str]) -> Asked:
     """Read the query of an address; what is not known of it is left out."""
     names = {field.name for field in fields(Asked)}
     return Asked(**{name: value for name, value in query.items() if name in names})
-
-
-def first_tab(comparison: Comparison) -> str:
-    """Return the tab that opens first: the answer, or, without one, pictures that differ."""
-    analysis = comparison.analysis
-    if not comparison.n_votes:  # but labels, of which no disagreement is told
-        return "answer"
-    if analysis.agreement["rho"].notna().any():
-        return "answer"
-    # With few votes, or on originals that a SemSim has not seen, there can be none either.
-    each = (disagreements(analysis, spec) for spec in analysis.specs if spec.per_image)
-    some = any(len(rows) for ways in each for rows in ways.values())
-    return "disagreements" if some else "answer"
 
 
 def not_recorded() -> str:

@@ -220,7 +220,7 @@ def figures(score: Mapping[str, Any] | None) -> tuple[str, ...]:
     return (
         f"SSIM{gap}{likeness(score['ssim'])}",
         f"{decibels(score['psnr'])}{gap}dB",
-        score["verdict"],
+        f"statistic: {score['verdict']}",
     )
 
 

@@ -23,12 +23,13 @@ _STATES = (WAITING, RUNNING, DONE, ABSENT)
 _STRIP = 8  # pictures that came back last
 SHOWN = 8  # pictures of a set in a row
 _ROWS = 12  # sets in the line-up
-UNCLEAR, BY_SHAPES = "no clearer than a guess", "by its shapes alone"
+UNCLEAR = "statistic: no clearer than a guess"
+BY_SHAPES = "statistic: clearer by its shapes alone"
 METHOD = (
-    "Clearer: clearly nearer to the picture that was attacked than a plain picture and than the "
-    "mean of the other originals; or told apart from the other originals by its shapes alone, as "
-    "negatives, outlines and wrong colours are (by luck, one of a set is). A failed attack "
-    "counts as not clearer. What people recognise takes a study."
+    "Clearer, a statistic: clearly nearer to the picture that was attacked than a plain picture "
+    "and than the mean of the other originals; or told apart from the other originals by its "
+    "shapes alone, as negatives, outlines and wrong colours are (by luck, one of a set is). A "
+    "failed attack counts as not clearer. What people recognise takes a study."
 )
 
 

@@ -19,6 +19,8 @@ from semsim.learning.ablations import (
     usual_values,
 )
 from semsim.learning.ablations_run import STUDY_KIND
+from semsim.learning.controls import auc_words
+from semsim.learning.evaluation import judged_of, scale_notes, scope_of
 from semsim.learning.splits import parse_hold_out
 from semsim.ui import ScienceContext, jobpanel
 from semsim.ui.curves import Chart, Curve, svg
@@ -133,13 +135,14 @@ def study_chart(found: Mapping[str, Any]) -> Chart:
         curves.append(
             Curve(name=title, x=values, y=y, colour=colour, dashed=dashed, low=low, high=high)
         )
-    title = f"{kind.title}: held-out AUC"
+    auc = auc_words(scope_of(*judged_of(found["rows"])))
+    title = f"{kind.title}: held-out {auc}"
     return Chart(title=title, x=kind.axis, y="AUC", curves=tuple(curves), highest=1.05)
 
 
 def study_html(found: Mapping[str, Any]) -> str:
     """What a study found, as a table: a row a value, means over seeds."""
     heads, rows = study_table(found)
-    return pieces("learn_studies.html").found(
-        STUDIES[found["what"]], heads, rows, found["simulated"], failures(found["rows"])
-    )
+    said = [*scale_notes(found["rows"]), *failures(found["rows"])]
+    what = STUDIES[found["what"]]
+    return pieces("learn_studies.html").found(what, heads, rows, found["simulated"], said)

@@ -12,7 +12,7 @@ from fastapi.responses import FileResponse, Response
 from semsim.jobs.folders import JobState
 from semsim.learning import PRESETS
 from semsim.learning.advice import expectation
-from semsim.learning.card import HEADS, card_paths, table_rows
+from semsim.learning.card import card_paths, heads, note_of, table_rows
 from semsim.learning.controls import verdict_of
 from semsim.learning.diagnostics import course, last_by_epoch
 from semsim.learning.evaluation import auc_of
@@ -82,7 +82,8 @@ def split_html(counts: Counts, hold_out: HoldOut, preset: str, last: str = "") -
 def judged_html(judged: Mapping[str, Any], title: str) -> str:
     """Every metric on the same images, as a table with 95 % intervals."""
     away = [f"{name} is left out: {why.split(';')[0]}" for name, why in judged["left_out"].items()]
-    return HTML.judged(judged, title, HEADS, table_rows(judged), away)
+    said = [*filter(None, [note_of(judged)]), *away]
+    return HTML.judged(judged, title, heads(judged), table_rows(judged), said)
 
 
 def result_html(
@@ -200,6 +201,8 @@ def _training(row: TrainingRow) -> list[str]:
     compared = ("semsim", "mse", "ssim", f"semsim:{row.facts.name}.{START}", SHUFFLED)
     numbers = [None if judged is None else auc_of(judged, metric) for metric in compared]
     cells = ["" if number is None else f"{number:.2f}" for number in numbers]
+    if judged and cells[0] and judged["scale_differs"]:
+        cells[0] += " within originals"
     if judged and SHUFFLED in judged["absent"]:
         cells[-1] = "not run"
     return [

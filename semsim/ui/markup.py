@@ -12,6 +12,7 @@ from markupsafe import Markup
 from semsim.base.places import files_of
 from semsim.base.words import agreeing, counted
 from semsim.reporting.writing import templates_in
+from semsim.sets.recognition import CLEARER
 
 
 def rooted(address: str) -> str:
@@ -25,7 +26,7 @@ def rooted(address: str) -> str:
 # What a head of a table or a list is called → the word of the glossary that explains it.
 _TERMS = {
     **dict.fromkeys(("Accuracy", "Target on its test"), "target"),
-    **{"Clearer than a guess": "guess", "Word lists": "judge"},
+    **{CLEARER: "guess", "Word lists": "judge"},
     **{"Held out": "held out", "of its start": "start", "of shuffled votes": "shuffled votes"},
 }
 # The same where what it is called begins so.

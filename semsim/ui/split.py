@@ -17,6 +17,7 @@ from semsim.jobs.folders import Job, JobState
 from semsim.kept.names import free_name
 from semsim.learning.card_promoted import promoted
 from semsim.metrics import METRICS, Resources, all_metrics
+from semsim.sets.recognition import CLEARER
 from semsim.split.plan import ARMS, PRESETS, RUNS, SplitPlace, SplitPlan
 from semsim.split.split_job import KIND, like
 from semsim.split.split_job import plan_of as plan_of_job
@@ -253,7 +254,7 @@ def scores_html(summary: Sequence[Mapping[str, Any]]) -> str:
     """Mean ± standard deviation over seeds, one row a way to attack."""
     more = scored(pd.DataFrame(list(summary)))
     head = ["Network", "Defence", "Accuracy", "Attack", "Runs"]
-    head += ["Clearer than a guess", "SSIM", "PSNR, dB", "Recognised", "Shadow right on public"]
+    head += [CLEARER, "SSIM", "PSNR, dB", "Recognised", "Shadow right on public"]
     rows = [
         [
             row["network"],

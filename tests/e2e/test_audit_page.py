@@ -1,4 +1,4 @@
-"""The page Audit in a real browser: what leaks, what would change it, one picture attacked."""
+"""The page Audit in a real browser: c(M), what would change it, examples attacked."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -8,6 +8,7 @@ PAGE = "audit"
 
 
 def test_a_network_is_audited_changed_and_attacked(phone: Page) -> None:
+    expect(phone.locator("#audit-lead")).to_contain_text("Nothing is known of what can be")
     expect(phone.locator("#audit-verdict")).to_contain_text("c(M) = −2,266.5")
     expect(phone.locator("#audit-figure svg")).to_be_visible()
     expect(phone.locator("#audit-layers")).to_contain_text("867")
@@ -23,6 +24,7 @@ def test_a_network_is_audited_changed_and_attacked(phone: Page) -> None:
     expect(phone.locator("#audit-trouble")).to_contain_text("height is a whole number from 1")
     phone.locator("#audit-height input").fill("32")
     phone.locator("#audit-attack").click()
-    expect(phone.locator("#audit-example")).to_contain_text("COPA-prior: PSNR")
-    expect(phone.locator("#audit-example img")).to_have_count(3)
+    expect(phone.locator("#audit-lead")).to_contain_text("A reference classifier recognises")
+    expect(phone.locator("#audit-example")).to_contain_text("COPA-prior")
+    expect(phone.locator("#audit-example img")).to_have_count(12)
     expect(phone.locator("#audit-trouble")).to_have_text("")

@@ -58,8 +58,8 @@ def advice(index: SecurityIndex, notes: Sequence[str] = ()) -> list[str]:
     """
     if not index.layers:
         return [
-            "There is no convolution: the gradient of a fully connected layer gives its input away "
-            "exactly (Lemma A.1), so what enters the first one leaks whole.",
+            "There is no convolution: the gradient of a fully connected layer determines its input "
+            "exactly (Lemma A.1).",
             *notes,
         ]
     wider = [_WIDER] if index.value < 0 and index.layers[0].hidden == 0 else []
@@ -108,7 +108,7 @@ def _of_layers(index: SecurityIndex) -> Iterator[str]:
         yield (
             f"Convolution 1 hides nothing: it makes {_size(first.outputs):,} values of "
             f"{first.unknowns:,}, and the gradient of its weights adds to them. Wide layers at the "
-            "beginning leak most. A larger stride or fewer channels in convolution 1 would hide "
+            "beginning hide least. A larger stride or fewer channels in convolution 1 would hide "
             "part of the image itself."
         )
     elif index.value < 0:

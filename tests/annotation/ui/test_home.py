@@ -91,7 +91,7 @@ def test_the_steps_say_where_the_study_stands_and_what_runs(visit, store, make_s
     text = visit(semsims=["first", "second"], sets=["a"]).get("/studio/").text
     assert f"3 of {study.n_items * study.spec.votes_per_item:,} votes" in text
     assert "2 SemSims: first, second" in text
-    assert 'data-kind="primary" href="/studio/compare"' in text
+    assert 'data-kind="primary" href="/studio/compare?tab=answer"' in text
 
 
 def test_votes_of_programs_are_said_to_be(visit, make_study):

@@ -12,7 +12,7 @@ from semsim.analysis.auc_differences import COLUMNS, auc_differences
 from semsim.analysis.human import verdict
 from semsim.analysis.layout import layout_of
 from semsim.analysis.result import AnalysisSettings
-from semsim.analysis.roc import auc_table
+from semsim.analysis.roc import WITHIN, auc_table
 
 SETTINGS = AnalysisSettings()
 FOUND = evidence(n_models=4, n_originals=15)
@@ -40,6 +40,29 @@ def test_the_difference_is_that_of_the_table_of_aucs_and_its_ends_are_of_a_loop(
     reach = stats.t.ppf(0.975, fewer - 1) * error_of(row["difference"], without, fewer)
     assert row["high"] - row["difference"] == pytest.approx(reach, abs=1e-9)
     assert row["difference"] - row["low"] == pytest.approx(reach, abs=1e-9)
+
+
+def test_within_originals_it_is_the_difference_of_their_means_and_ends_are_of_a_loop():
+    (row,) = auc_differences(PSNR, [MSE], FOUND, SETTINGS, WITHIN).to_dict("records")
+    assert row["scope"] == WITHIN
+    layout, human = layout_of(FOUND.images), verdict(FOUND, "majority")
+
+    def auc(values, one):
+        own = layout.original == one
+        yes, no = (values[own & side] for side in (human > 0.5, human < 0.5))
+        return (np.sign(yes[:, None] - no[None]) / 2 + 0.5).mean() if len(yes) * len(no) else None
+
+    each = [
+        auc(FOUND.scores["psnr"], one) - auc(-FOUND.scores["mse"], one)
+        for one in range(15)
+        if auc(FOUND.scores["psnr"], one) is not None
+    ]
+    n = len(each)
+    assert n > 6
+    assert row["difference"] == pytest.approx(np.mean(each), abs=1e-12)
+    without = [(sum(each) - one) / (n - 1) for one in each]
+    reach = stats.t.ppf(0.975, n - 1) * error_of(row["difference"], without, n)
+    assert row["high"] - row["difference"] == pytest.approx(reach, abs=1e-9)
 
 
 def test_a_difference_that_hangs_on_five_originals_has_no_interval_and_says_why():

@@ -12,7 +12,7 @@ from semsim.analysis.evidence import Ratings, gather
 from semsim.analysis.human import human_score
 from semsim.analysis.layout import layout_of
 from semsim.analysis.result import AUC_COLUMNS
-from semsim.analysis.roc import auc_table, contest_of, scale_differs, weighted_auc
+from semsim.analysis.roc import auc_table, contest_of, scale_differs, scale_note, weighted_auc
 from semsim.base.intervals import pairs_ends
 
 IMAGES = st.lists(
@@ -168,3 +168,10 @@ def test_a_metric_with_a_scale_for_each_original_is_named():
     assert scale_differs(table) == [PSNR.title]
     assert scale_differs(table[table["metric"] == "mse"]) == []
     assert scale_differs(table.iloc[:0]) == []
+    assert "PSNR differs by original" in scale_note(scale_differs(table))
+    for metric in ("psnr", "mse"):  # one order for all, so that they are compared alike
+        scopes = table.loc[table["metric"] == metric, "scope"].tolist()
+        assert scopes == ["within original", "pooled", "within model"]
+    plain = auc_table([PSNR, MSE], FOUND, HUMAN, LAYOUT)
+    assert plain["scope"].tolist() == 2 * ["pooled", "within model", "within original"]
+    assert scale_note(scale_differs(plain)) == ""

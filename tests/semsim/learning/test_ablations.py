@@ -163,7 +163,8 @@ def test_a_summary_is_the_mean_over_seeds_in_the_order_of_values():
         rows = [{"metric": "semsim:semsim", "rho": None, "auc": scopes}]
         before = {"pooled": {"auc": 0.25, "low": None, "high": None}}
         rows.append({"metric": "semsim:semsim.start", "rho": None, "auc": before})
-        return {"metrics": [*rows, {"metric": "mse", "rho": 0.5, "auc": scopes}]}
+        rows.append({"metric": "mse", "rho": 0.5, "auc": scopes})
+        return {"metrics": rows, "scale_differs": []}
 
     rows = [
         {"value": value, "seed": seed, "n_originals": 4, "held_out": judged(auc)}

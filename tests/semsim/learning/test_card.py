@@ -4,11 +4,12 @@ import pandas as pd
 import pytest
 from huggingface_hub import ModelCard
 
+from semsim.analysis.roc import SCOPES
 from semsim.learning.card import (
-    HEADS,
     card_markdown,
     card_paths,
     data_facts,
+    heads,
     read_card,
     table_rows,
     without_paths,
@@ -25,12 +26,31 @@ def test_what_is_undefined_is_a_dash_and_not_a_number():
     unknown = dict.fromkeys(("rho", "rho_low", "rho_high", "tau_low", "tau_high"))
     scopes = {"pooled": {"auc": 0.5, "low": None, "high": None}}
     row = {"title": "SemSim", **unknown, "tau": 0.25, "auc": scopes}
-    (cells,) = table_rows({"metrics": [row], "absent": {}})
+    judged = {"metrics": [row], "absent": {}, "scale_differs": []}
+    (cells,) = table_rows(judged)
     assert cells == ["SemSim", "–", "0.25", "0.50", "–", "–"]
-    assert len(cells) == len(HEADS)
-    _, absent = table_rows({"metrics": [row], "absent": {"shuffled": "not run, as it takes long"}})
+    assert len(cells) == len(heads(judged))
+    _, absent = table_rows({**judged, "absent": {"shuffled": "not run, as it takes long"}})
     assert absent[:2] == ["SemSim, the same training on shuffled votes", "not run"]
-    assert len(absent) == len(HEADS)
+    assert len(absent) == len(heads(judged))
+
+
+def test_where_a_scale_differs_by_original_auc_within_originals_comes_first():
+    card = a_card()
+    scopes = {
+        scope: {"auc": at, "low": at, "high": at}
+        for scope, at in zip(SCOPES, (0.5, 0.6, 0.7), strict=True)
+    }
+    (row,) = card["held_out"]["metrics"]
+    judged = {**card["held_out"], "scale_differs": ["MSE"], "metrics": [{**row, "auc": scopes}]}
+    assert heads(judged)[3:] == ("AUC within original", "AUC pooled", "AUC within model")
+    assert [cell[:4] for cell in table_rows(judged)[0][3:]] == ["0.70", "0.50", "0.60"]
+    text = card_markdown({**card, "held_out": judged})
+    assert "The scale of MSE differs by original: go by the AUC within originals. The" in text
+    assert text.count("flatters") == 1  # not of what it learned from, whose scales do not differ
+    told = ModelCard(text).data.eval_results
+    first = next(one for one in told if one.metric_type == "roc_auc")
+    assert (first.metric_name, first.metric_value) == ("AUC within original", 0.7)
 
 
 def test_reasons_keep_what_is_missing_and_not_where_it_was_looked_for():
@@ -49,10 +69,10 @@ def a_card(licence="CC0-1.0", simulated=True):
         **{"n_images": 1, "n_originals": 2, "n_models": 3, "metrics": [row]},
         **{"left_out": {"lpips": "no weights"}, "notes": ["few models"]},
         **{"sample": "held-out", "loss": "pooled", "against": [], "absent": {}},
-        **{"moved": True, "blocks": None, "shuffled": None},
+        **{"moved": True, "blocks": None, "shuffled": None, "scale_differs": []},
     }
     return {
-        **{"format": "semsim-card/1", "name": "mine", "created": "today", "simulated": simulated},
+        **{"format": "semsim-card/2", "name": "mine", "created": "today", "simulated": simulated},
         **{"study": None, "n_originals": 4, "n_triplets": 5, "epochs": 6, "sha256": "ab"},
         "licence": licence,
         "data": {

@@ -70,7 +70,8 @@ def test_a_file_edited_by_hand_promotes_nothing(checkpoints, content):
 def test_a_card_says_what_it_lost_to(checkpoints, aucs, said):
     table = pd.DataFrame(
         {
-            **{"metric": name, "title": name.upper(), "auc": 0.67, "other_auc": auc},
+            **{"metric": name, "title": name.upper(), "scope": "pooled"},
+            **{"auc": 0.67, "other_auc": auc},
             "difference": None if auc is None else 0.67 - auc,
             **{"low": None, "high": None, "n_originals": 4, "undefined": None},
         }
@@ -78,7 +79,7 @@ def test_a_card_says_what_it_lost_to(checkpoints, aucs, said):
     )
     against = difference_rows(table, {"semsim:mine.start": START})
     judged = {"sample": "held-out", "against": against, "absent": {}, "loss": "mixed"}
-    judged |= {"moved": True, "blocks": None, "shuffled": None}
+    judged |= {"moved": True, "blocks": None, "shuffled": None, "scale_differs": []}
     card = {"format": FORMAT, "held_out": judged}
     (checkpoints / "mine.card.json").write_text(json.dumps(card))
     assert doubt(checkpoints, "mine").endswith(said)

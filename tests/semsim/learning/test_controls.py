@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from semsim.analysis.roc import POOLED, WITHIN
 from semsim.base.intervals import FEW
 from semsim.errors import SettingsError, StopRequestedError
 from semsim.learning import PRESETS
@@ -48,12 +49,12 @@ def row(metric, difference, low=None, high=None, control="", other_auc=0.5):
     return {
         **{"metric": metric, "title": metric.upper(), "control": control, "low": low},
         **{"high": high, "difference": difference, "auc": 0.7, "other_auc": other_auc},
-        **{"n_originals": 8, "undefined": None},
+        **{"n_originals": 8, "undefined": None, "scope": POOLED},
     }
 
 
 def judged(*rows, **absent):
-    told = {"moved": True, "blocks": None, "shuffled": None}
+    told = {"moved": True, "blocks": None, "shuffled": None, "scale_differs": []}
     whole = {"sample": "held-out", "loss": "pooled", "against": list(rows), "absent": absent}
     return {**whole, **told}
 
@@ -272,6 +273,26 @@ def test_a_semsim_that_beats_all_is_called_that():
         "p = 0.048; mean 0.40, 0.40 to 0.40).",
     )
     assert found.lost == ()
+
+
+def test_where_a_scale_differs_by_original_auc_is_within_originals():
+    rows = (row("ssim", 0.12, 0.01, 0.2), row("semsim:a.block", 0.1, -0.1, 0.3, BLOCK))
+    found = distribution(
+        [{"rho": None, "tau": None, "auc": {POOLED: 0.9, WITHIN: one}} for one in (0.6, 0.8)],
+        0.7,
+        WITHIN,
+    )
+    assert (found["reach"], found["mean"]) == (1, pytest.approx(0.7))
+    told = judged(*({**one, "scope": WITHIN} for one in rows)) | {
+        "scale_differs": ["MSE"],
+        "shuffled": found,
+        "blocks": {"chosen": "pixels", "auc": {"pixels": 0.6, "structure": 0.7}},
+    }
+    classic, _, block, best, shuffled = verdict_of(told).sentences
+    assert "by 0.12 in AUC within originals [0.01, 0.20]" in classic
+    assert "by 0.10 in AUC within originals" in block
+    assert "its AUC within originals is 0.60" in best
+    assert "1 of 2 reaches its AUC within originals" in shuffled
 
 
 def test_one_that_does_not_beat_its_start_is_called_that():

@@ -10,10 +10,18 @@ from made_study import make_labels, make_votes
 from scipy.stats import spearmanr
 
 from semsim.analysis.result import AnalysisSettings
+from semsim.analysis.roc import POOLED, WITHIN
 from semsim.errors import DataError
 from semsim.images import read_image
-from semsim.learning import TrainSettings
-from semsim.learning.evaluation import Judging, auc_of, evaluate, semsim_row
+from semsim.learning import TrainSettings, evaluation
+from semsim.learning.evaluation import (
+    Judging,
+    auc_of,
+    evaluate,
+    scale_notes,
+    scope_of,
+    semsim_row,
+)
 from semsim.metrics import Resources
 from semsim.metrics.network import (
     ModelSettings,
@@ -152,3 +160,18 @@ def test_a_test_of_one_kind_has_no_auc_and_says_why(made):
     assert pooled["auc"] is None
     assert "both" in pooled["undefined"]
     assert not np.isnan(pooled["n_positive"])
+
+
+def test_the_scale_of_a_metric_by_original_decides_what_all_go_by(made, monkeypatch):
+    """Both ways: the tables, the differences and the default of `auc_of` follow the same scope."""
+    labels, votes, checkpoint, judging = made
+    for differing, scope in (([], POOLED), (["MSE"], WITHIN)):
+        monkeypatch.setattr(evaluation, "scale_differs", lambda table, found=differing: found)
+        judged = evaluate(checkpoint, labels, votes, judging, sample="held-out")
+        assert judged["scale_differs"] == differing
+        assert {row["scope"] for row in judged["against"]} == {scope}
+        for row in judged["against"]:
+            assert row["auc"] == pytest.approx(auc_of(judged, "semsim"))
+            assert row["other_auc"] == pytest.approx(auc_of(judged, row["metric"], scope))
+        assert scope_of(judged) == scope
+        assert len(scale_notes([{"held_out": judged}, {"why": "failed"}])) == len(differing)

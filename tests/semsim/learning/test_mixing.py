@@ -8,6 +8,7 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
+from semsim.analysis.roc import WITHIN
 from semsim.errors import SettingsError
 from semsim.learning import PRESETS
 from semsim.learning.batches import load_table
@@ -115,6 +116,13 @@ def test_a_block_alone_tells_apart_what_it_tells_apart(labels):
     features = embed(alone, load_table(index.paths, 32), np.unique(pairs))
     near = -(features[pairs[:, 0]] - features[pairs[:, 1]]).norm(dim=1).numpy()
     assert aucs["structure"] == pytest.approx(roc_auc_score(seen, near))
+    each = [
+        roc_auc_score(seen[own], near[own])
+        for own in (pairs[:, 0] == one for one in np.unique(pairs[:, 0]))
+        if len(set(seen[own])) == 2
+    ]
+    within = block_aucs(result.model, result.training, WITHIN)
+    assert within["structure"] == pytest.approx(np.mean(each))
     assert block_aucs(result.model, [replace(o, recognisable=()) for o in result.training]) == {}
 
 

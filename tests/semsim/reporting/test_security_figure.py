@@ -11,7 +11,7 @@ def test_what_is_drawn_is_the_index():
     assert list(frame["known"]) == [3072, 867]
     assert list(frame["hidden"]) == [0, 4533]
     assert list(frame["contribution"]) == [0.0, -2266.5]
-    assert figure.title == "Where CNN3 leaks: c(M) = −2,266.5"
+    assert figure.title == "What CNN3 hides from the attacker: c(M) = −2,266.5"
 
 
 def test_bars_are_as_long_as_the_numbers():
@@ -29,4 +29,4 @@ def test_a_page_gets_text_in_its_own_colour():
 
 def test_a_network_without_convolutions_is_told():
     index = security_index([FullyConnected(outputs=10)], CIFAR)
-    assert "everything leaks" in svg(leak_figure(index, "it"), live=True)
+    assert "every value is determined" in svg(leak_figure(index, "it"), live=True)

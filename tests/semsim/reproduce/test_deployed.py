@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_campaign import carried_out_twice
+from made_marks import marked, unmarked
 from torch import nn
 from typer.testing import CliRunner
 
@@ -89,6 +90,13 @@ def made(tmp_path_factory):
     words = ["--preset", "smoke", "--json", "--workers", "1", "--out", str(folder)]
     done, written = carried_out_twice(lambda: typed(*words), folder)
     return folder / "smoke", done, written
+
+
+def test_the_metric_of_the_voters_kind_is_marked(made):
+    folder, _, _ = made
+    text = (folder / "deployed.md").read_text(encoding="utf-8")
+    assert marked(text)
+    assert unmarked(text) == []
 
 
 def test_every_row_stands_beside_the_controls(made):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from made_campaign import grid_in_this_process
+from made_marks import marked, unmarked
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -154,6 +155,14 @@ def test_the_map_is_marked_as_simulated_wherever_it_is_shown(made):
     assert drawn.startswith("<?xml")
     with Image.open(folder / "map.png") as picture:
         assert picture.width > 1000
+
+
+def test_the_metric_of_the_voters_kind_is_marked(made):
+    folder, _ = made
+    for name in ("map.md", "agreement.csv"):
+        text = (folder / name).read_text(encoding="utf-8")
+        assert marked(text)
+        assert unmarked(text) == []
 
 
 def test_the_rank_agreement_leaves_the_controls_out(made):

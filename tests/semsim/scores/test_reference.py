@@ -11,7 +11,7 @@ from semsim.base.places import DEMO
 from semsim.datasets.symbols import Symbols
 from semsim.images import read_image
 from semsim.metrics import Resources
-from semsim.scores.reference import learned_from, names_rightly, recognition
+from semsim.scores.reference import Looked, learned_from, recognition, recognition_in
 from semsim.sets.reader import read_set, set_folders
 from semsim.sets.recognition import NOT_YET, recognised_words
 
@@ -81,9 +81,20 @@ def test_one_that_was_made_and_names_too_few_is_no_reference(
     assert "originals only" in recognised_words(found, ["one"])
 
 
-def test_a_single_picture_is_named_or_not(folder: Path, resources: Resources) -> None:
+def test_pictures_at_hand_are_counted_with_the_failed_attacks(
+    folder: Path, resources: Resources
+) -> None:
     pair = read_set(folder).pairs.iloc[0]
     original = read_image(Path(pair["original"]))
-    pictures = torch.stack([original, torch.full_like(original, 0.5)])
-    assert names_rightly(resources, pair["class_name"], pictures) == [True, False]
-    assert names_rightly(resources, "no such class", pictures) is None
+    one = Looked(
+        name="one",
+        over=3,
+        classes=[pair["class_name"]] * 3,
+        originals=torch.stack([original] * 3),
+        done_classes=[pair["class_name"]] * 2,
+        pictures=torch.stack([original, torch.full_like(original, 0.5)]),
+    )
+    found = recognition_in([one], resources)
+    assert found["sets"] == {"one": {"recognised": 1, "grey": 0, "originals": 3, "over": 3}}
+    strange = one._replace(classes=["no such class"] * 3, done_classes=["no such class"] * 2)
+    assert "no classifier here knows" in recognition_in([strange], resources)["why"]

@@ -7,11 +7,14 @@ from html import unescape
 import gradio as gr
 import pytest
 
+from semsim.attacks.rgap import RGap
+from semsim.attacks.security.advice import advice
 from semsim.attacks.security.index import CIFAR, CNN3, FullyConnected, security_index, square
-from semsim.errors import SettingsError
-from semsim.ui import ScienceContext, audit
+from semsim.errors import AttackFailedError, SettingsError
+from semsim.sets.recognition import STATISTIC
+from semsim.ui import ScienceContext, audit, audit_attack
 from semsim.ui.audit import layers_html, layers_of, rows_of, shape_of, verdict_html
-from semsim.ui.audit_attack import attacked_example
+from semsim.ui.audit_attack import EXAMPLES, attacked_examples
 
 NUMBER = r"\d\.\de[+-]\d\d"
 
@@ -78,8 +81,10 @@ def test_too_many_rows_and_strange_sizes_are_refused():
 def test_the_page_opens_with_the_first_variant(page):
     _, _, [(load, outputs)] = page
     before = {output.elem_id: output.value for output in outputs}
-    assert "Working out" in before["audit-verdict"]
+    unknown = "Nothing is known of what can be recognised until an example is attacked."
+    assert unknown in before["audit-lead"]
     shown = dict(zip([output.elem_id for output in outputs], load(), strict=True))
+    assert unknown in shown["audit-lead"]
     assert "c(M) = −2,266.5" in shown["audit-verdict"]
     assert "<svg" in shown["audit-figure"]
     assert "867" in shown["audit-layers"]
@@ -89,10 +94,31 @@ def test_the_page_opens_with_the_first_variant(page):
 
 def test_choosing_a_variant_fills_the_table_and_audits_it(page):
     _, handlers, _ = page
-    rows, trouble, verdict, *_ = handlers["choose"].fn("CNN3 variant 3")
+    rows, trouble, lead, example, verdict, *_ = handlers["choose"].fn("CNN3 variant 3")
     assert rows == [[3, 6, 1, 0], [3, 9, 1, 0]]
-    assert trouble == ""
+    assert trouble == example == ""
+    assert lead == audit.UNKNOWN  # of another network than the one that was attacked
     assert "c(M) = 0" in verdict
+
+
+def test_c_of_m_is_a_statistic_that_follows_what_is_recognised(page):
+    blocks, _, [(_, outputs)] = page
+    names = [output.elem_id for output in outputs]
+    order = ["audit-lead", "audit-example", "audit-verdict", "audit-figure"]
+    assert [name for name in names if name in order] == order
+    drawn = [one.elem_id for one in blocks.blocks.values()]
+    assert [name for name in drawn if name in order] == order
+    for variant in CNN3:
+        index = security_index(CNN3[variant], CIFAR)
+        verdict = unescape(verdict_html(index, advice(index)))
+        assert verdict.index("A statistic of the layers") < verdict.index(STATISTIC)
+        assert verdict.index(STATISTIC) < verdict.index("c(M)")
+        assert "st-lead" not in verdict
+        assert not re.search(r"leak|recognised|give[sn]? away", verdict)
+    buttons = {
+        one.elem_id: one.variant for one in blocks.blocks.values() if isinstance(one, gr.Button)
+    }
+    assert [name for name, kind in buttons.items() if kind == "primary"] == ["audit-attack"]
 
 
 def test_what_is_only_a_bound_is_marked_as_one():
@@ -113,37 +139,65 @@ def test_a_mistake_is_told_and_clears_what_was_shown(page):
     assert set(others) == {""}
 
 
-def test_an_example_is_attacked(page):
+def test_examples_are_attacked(page):
     _, handlers, _ = page
-    trouble, html = handlers["try_attack"].fn(rows_of(CNN3[4]), *CIFAR)
+    trouble, lead, html = handlers["try_attack"].fn(rows_of(CNN3[4]), *CIFAR)
     assert trouble == ""
-    assert html.count("data:image/png;base64") == 3
-    assert "COPA-prior: PSNR" in html
+    assert re.search(
+        rf"classifier recognises (\d) of {EXAMPLES} pictures from (R-GAP|COPA-prior) \(controls: "
+        rf"0 of {EXAMPLES} grey pictures, {EXAMPLES} of {EXAMPLES} originals\)",
+        lead,
+    )
+    assert html.count("data:image/png;base64") == 3 * EXAMPLES
+    assert len(re.findall(rf"\d of {EXAMPLES} recognised", html)) == 2
     assert "A grey picture has PSNR" in html
-    named = r"recognise it\? the private image yes, R-GAP (yes|no), COPA-prior (yes|no), a grey"
-    assert re.search(named, html)
-    for name in ("R-GAP", "COPA-prior"):
-        said = f"{name}: equation residual {NUMBER}, gradient distance {NUMBER} .a grey picture's:"
-        assert re.search(said, unescape(html))
+    assert html.count(" dB") == 3
+    said = f"equation residual up to {NUMBER}.*?gradient distance up to {NUMBER} .a grey picture's:"
+    assert len(re.findall(said, unescape(html))) == 2
 
 
-def test_a_blow_up_of_the_example_is_told():
+def test_the_lead_is_that_of_the_attack_of_which_most_is_recognised():
+    lead, html = attacked_examples(CNN3[1], CIFAR)
+    counts = {
+        name: int(count)
+        for name, count in re.findall(
+            r"<th[^>]*>(R-GAP|COPA-prior)</th>.*?(\d) of 4 recog", html, re.S
+        )
+    }
+    assert counts["COPA-prior"] > counts["R-GAP"]
+    assert f"recognises {counts['COPA-prior']} of 4 pictures from COPA-prior" in lead
+
+
+def test_a_blow_up_of_an_example_is_told():
     narrow = (square(3, 4, 3), square(3, 4, 2), square(2, 2, 1), FullyConnected(outputs=10))
-    words = attacked_example(narrow, CIFAR).split('<p class="st-note">')[-1]
-    rgap, prior = words.split("COPA-prior:")
-    assert "It blew up" in rgap
+    rgap, prior = attacked_examples(narrow, CIFAR)[1].split(">COPA-prior<")
+    assert re.search(r"\d blew up", rgap)
     assert "blew up" not in prior
 
 
 def test_an_exact_inversion_is_called_exact():
-    html = attacked_example((square(1, 3, 1), FullyConnected(outputs=10)), CIFAR)
-    assert "R-GAP: exact" in html
+    _, html = attacked_examples((square(1, 3, 1), FullyConnected(outputs=10)), CIFAR)
+    assert html.count("exact") == 2
+
+
+def test_an_attack_that_fails_on_an_example_counts_and_says_why(monkeypatch):
+    class Fails:
+        def __call__(self, seen, *, rng):
+            if seen.label < 2:
+                raise AttackFailedError("No gradient.")
+            return RGap()(seen, rng=rng)
+
+    monkeypatch.setattr(audit_attack, "_ATTACKS", {"half": Fails()})
+    lead, html = attacked_examples((square(1, 3, 1), FullyConnected(outputs=10)), CIFAR)
+    assert f"recognises 2 of {EXAMPLES} pictures from half" in lead
+    assert html.count('class="rec-empty"') == 2
+    assert html.count("failed: No gradient.") == 1
 
 
 def test_what_cannot_be_attacked_says_why(page):
     _, handlers, _ = page
-    trouble, html = handlers["try_attack"].fn(rows_of(CNN3[4]), 3, 16, 16)
+    trouble, lead, html = handlers["try_attack"].fn(rows_of(CNN3[4]), 3, 16, 16)
     assert "set the input to that" in trouble
-    assert html == ""
+    assert (lead, html) == (audit.UNKNOWN, "")
     with pytest.raises(SettingsError, match="too large"):
-        attacked_example((square(3, 64, 1, 1), FullyConnected(outputs=10)), CIFAR)
+        attacked_examples((square(3, 64, 1, 1), FullyConnected(outputs=10)), CIFAR)

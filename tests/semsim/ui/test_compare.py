@@ -20,9 +20,10 @@ from semsim.jobs import folders as jobs
 from semsim.learning.card_promoted import BUILT_IN
 from semsim.reporting.glossary import glossary
 from semsim.ui import StudyChoice, compare
+from semsim.ui.compare import panel
 from semsim.ui.compare_data import View, held
 from semsim.ui.compare_tabs import grid
-from semsim.ui.compare_view import TABS, Asked, asked_in, first_tab
+from semsim.ui.compare_view import TABS, Asked, asked_in
 
 STUDIES = [StudyChoice("1", "First", True), StudyChoice("2", "Second, simulated", True)]
 WIDEST = "resnet/none"
@@ -168,7 +169,6 @@ def test_where_nobody_judged_these_pictures_yet_none_are_said_to_agree(small_con
     agreement = analysis.agreement.assign(rho=np.nan)
     few = replace(analysis, agreement=agreement, disagreement=analysis.disagreement.head(0))
     unjudged = replace(comparison, analysis=few)
-    assert first_tab(unjudged) == "answer"
     told = grid(small_context, unjudged, Asked(study="1"))
     assert "has both votes and a value of" in told
     assert "here they agree" not in told
@@ -177,8 +177,18 @@ def test_where_nobody_judged_these_pictures_yet_none_are_said_to_agree(small_con
     agreed = replace(comparison, analysis=replace(analysis, disagreement=alike))
     told = grid(small_context, agreed, Asked(study="1", metric="psnr"))
     assert "None of 18 pictures that simulated annotators and PSNR have judged: here they" in told
-    unranked = replace(agreed, analysis=replace(agreed.analysis, agreement=agreement))
-    assert first_tab(unranked) == "answer"
+
+
+def test_where_no_metric_is_ranked_the_page_opens_on_the_answer(small_context):
+    """Though pictures differ, which a metric that nobody chose would be blamed for."""
+    comparison = held(small_context, View(study="1"))
+    agreement = comparison.analysis.agreement.assign(rho=np.nan)
+    assert len(comparison.analysis.disagreement)
+    unranked = replace(comparison, analysis=replace(comparison.analysis, agreement=agreement))
+    shown = panel(small_context, unranked, Asked(study="1"))
+    assert 'id="cmp-tab-answer"' in shown
+    assert re.search(r'id="cmp-tab-(\w+)"[^>]*aria-current', shown)[1] == "answer"
+    assert "can be compared with people" in shown
 
 
 def test_choices_have_names_for_people(client):

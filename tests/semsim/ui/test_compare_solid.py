@@ -84,3 +84,5 @@ def test_a_scale_that_differs_by_original_is_read_within_originals():
     assert "Of two pictures of one original, one recognised and one not" in drawn
     assert "in 93% of pairs" in drawn
     assert "flatters where originals are few" in drawn
+    assert drawn.index("within original<") < drawn.index("pooled<")
+    assert 'cx="86.0%"' in drawn  # of 0.5 to 1: the drawn AUC is that within originals

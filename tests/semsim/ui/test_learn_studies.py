@@ -18,7 +18,7 @@ def judged(auc, mse):
         scopes = {"pooled": {"auc": value, "low": None, "high": None}}
         return {"metric": name, "rho": None, "auc": scopes}
 
-    return {"metrics": [row("semsim:semsim", auc), row("mse", mse)]}
+    return {"metrics": [row("semsim:semsim", auc), row("mse", mse)], "scale_differs": []}
 
 
 FOUND = {

@@ -31,7 +31,7 @@ SCOPES = {"pooled": {"auc": 0.81, "low": 0.7, "high": 0.9}}
 TEST = {
     **{"n_images": 24, "n_originals": 8, "n_models": 3, "left_out": {"lpips": "no <file>; there"}},
     **{"sample": "held-out", "loss": "pooled", "against": [], "absent": {}},
-    **{"moved": True, "blocks": None, "shuffled": None},
+    **{"moved": True, "blocks": None, "shuffled": None, "scale_differs": []},
     "metrics": [
         {
             **{"metric": "semsim:mine", "title": "SemSim", "auc": SCOPES},

@@ -34,7 +34,7 @@ def test_nothing_is_promised_where_something_stands_in_the_way():
     assert said.endswith("ReLU: cannot be undone.")
     dense = advice(security_index([TEN], CIFAR), ["MaxPool2d: no way back."])
     assert dense[-1] == "MaxPool2d: no way back."
-    assert "what enters the first one leaks whole" in dense[0]
+    assert "determines its input exactly" in dense[0]
 
 
 def test_the_layer_that_hides_most_is_named_with_its_numbers():
