@@ -22,7 +22,7 @@ from typing import Any
 import pandas as pd
 
 from semsim.analysis.evidence import NONE_ANSWER
-from semsim.base.table_files import ENDINGS, in_text, read_texts
+from semsim.base.table_files import ENDINGS, in_text, read_plain, read_texts
 from semsim.errors import DataError
 from semsim.importers.class_names import CLASS_LIST, class_name, read_class_names
 from semsim.importers.file_names import Tree, below, hidden_note, id_and_label
@@ -100,7 +100,7 @@ class _Answers(Tree):
             return
         try:
             reader(path, where)
-        except (DataError, OSError, UnicodeDecodeError) as error:
+        except (DataError, OSError) as error:
             self.leave_out(str(error), path)
 
     def _person(self, path: Path, where: str) -> None:
@@ -117,7 +117,7 @@ class _Answers(Tree):
             self._add_all(f"{where}: {image}", str(image), answers, path.stem)
 
     def _image_file(self, path: Path, where: str) -> None:
-        answers = re.split(r"[\s,;]+", path.read_text(encoding="utf-8-sig").strip())
+        answers = re.split(r"[\s,;]+", read_plain(path, DataError).strip())
         self._add_all(where, path.relative_to(self.root).as_posix(), answers, "")
 
     def _add_all(self, where: str, image: str, answers: Any, model: str) -> None:
@@ -174,6 +174,6 @@ def _cells(answers: Any) -> Iterator[str]:
 
 def _read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        return json.loads(read_plain(path, DataError))
     except (ValueError, RecursionError) as error:
         raise DataError(f"is not readable JSON ({error})") from error

@@ -4,7 +4,7 @@ import socket
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import httpx
 import pytest
@@ -183,3 +183,85 @@ def test_health_says_that_connections_were_closed_and_is_well(store, tmp_path, m
     assert reply.status_code == 200
     assert reply.json()["connections"] == "2 closed: no request came within 20 s"
     assert len(caplog.messages) == 1  # whoever opens a thousand does not fill the log
+
+
+# A server with 300 descriptors; with the last word "bare" its connections have no door.
+SERVER = """
+import resource, sys
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from annotation.web import connections, proxies
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))
+async def well(request):
+    return PlainTextResponse("well")
+trusted = ["127.0.0.1"] if sys.argv[2] == "proxy" else []
+if sys.argv[2] == "bare":
+    connections.settings = lambda **how: {}
+proxies.serve(Starlette(routes=[Route("/", well)]), "127.0.0.1", int(sys.argv[1]), trusted)
+"""
+
+
+@contextmanager
+def few_descriptors(port, how):
+    """The address of such a server."""
+    pytest.importorskip("resource")
+    command = [sys.executable, "-c", SERVER, str(port), how]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as server:
+        url = f"http://127.0.0.1:{port}"
+        try:
+            until(lambda: answered(url, 10))
+            yield url
+        finally:
+            server.kill()
+
+
+def answered(url, seconds):
+    """Whether somebody who asks just once is answered within so many seconds."""
+    try:
+        return httpx.get(url, timeout=seconds).text == "well"
+    except httpx.TransportError:
+        return False
+
+
+def dripping(opened, stop):
+    """Send one byte a second on each connection that is still open."""
+    while not stop.wait(1.0):
+        for one in opened:
+            with suppress(OSError):
+                one.send(b"a")
+
+
+CROWD = 450  # connections of others, half as many again as there are descriptors
+
+
+@pytest.mark.parametrize("how", ["direct", "proxy"])
+def test_others_are_answered_while_more_hold_connections_than_there_are_descriptors(port, how):
+    """Silent ones, heads that drip and bodies that drip, alike."""
+    with few_descriptors(port, how) as url, ExitStack() as stack:
+        opened = [
+            one
+            for content in (b"G", b"GET / HTTP/1.1\r\nX: ", HEAD)
+            for one in sending(stack, port, content, CROWD // 3)
+        ]
+        stop = threading.Event()
+        sender = threading.Thread(target=dripping, args=(opened, stop))
+        sender.start()
+        try:
+            told = []
+            for _ in range(12):
+                told.append(answered(url, limit(10)))
+                stop.wait(0.25)
+        finally:
+            stop.set()
+            sender.join()
+        assert told == [True] * 12
+
+
+def test_without_a_door_the_same_connections_keep_everybody_out(port):
+    """Or there would be too few for the test above to show anything."""
+    with few_descriptors(port, "bare") as url, ExitStack() as stack:
+        sending(stack, port, b"G", CROWD)
+        until(lambda: not answered(url, 2))
+        assert [answered(url, 2) for _ in range(3)] == [False] * 3
