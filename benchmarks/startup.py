@@ -7,8 +7,8 @@ system time, and the most memory it held. `score` judges ten pairs of 32x32. The
 on a fresh data folder; its figures are those of the moment when its first page has come (which the
 built-in study is not waited for), and of when the built-in study is whole and nobody asks anything.
 
-With --idle so many servers are started, one after another, and what each takes in a minute in which
-nobody asks anything is kept in benchmarks/results/idle.json.
+With --idle one studio is served, and what it takes in each of so many minutes in which nobody asks
+anything is kept in benchmarks/results/idle.json.
 """
 
 import argparse
@@ -117,13 +117,13 @@ def score() -> Used:
 
 
 def nobody_looks(n: int) -> None:
-    """Keep and print which share of a core `n` servers take, the median and the least and most."""
+    """Keep and print which share of a core a server takes in each of `n` minutes."""
     from annotation.ui.mount import PRESENT  # gradio, which the other figures do without
 
     began, shares = how_busy(), []
-    for _ in range(n):
-        with served() as (process, _):
-            time.sleep(PRESENT + 1)  # its first page was looked at
+    with served() as (process, _):
+        time.sleep(PRESENT + 1)  # its first page was looked at
+        for _ in range(n):
             before = used_by(process).cpu
             time.sleep(MINUTE)
             shares.append((used_by(process).cpu - before) / MINUTE)

@@ -22,6 +22,7 @@ from typing import Any
 import pandas as pd
 
 from semsim.analysis.evidence import NONE_ANSWER
+from semsim.base.alike import alike
 from semsim.base.table_files import ENDINGS, in_text, read_plain, read_texts
 from semsim.errors import DataError
 from semsim.importers.class_names import CLASS_LIST, class_name, read_class_names
@@ -136,7 +137,7 @@ class _Answers(Tree):
         image_id, label = id_and_label(path.stem)
         model = path.parent.name or self.model or otherwise
         true = None if label is None else class_name(label, self.names)
-        said = NONE_ANSWER if answer in _NONE else self._class(answer)
+        said = NONE_ANSWER if alike(answer or "") in _NONE else self._class(answer)
         problems = [
             (true is None, f"{image!r} does not say a known class; expected <id>_<label>"),
             (not model, f"{image!r} does not say its model; give it with --model"),

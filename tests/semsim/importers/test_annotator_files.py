@@ -180,3 +180,8 @@ def test_answers_from_old_windows_are_read(folder, tmp_path, name, text):
     (folder / name).write_text(text, encoding="cp1252")
     found = AnnotatorFiles(classes=tmp_path / "classes.txt", model="net")(folder, "x")
     assert set(said(found).values()) == {"Bär"}
+
+
+def test_the_answer_none_may_be_written_in_any_way(folder):
+    (folder / "Anna.csv").write_text("image,answer\nnet/1_0.png, None\nnet/2_0.png,NONE\n")
+    assert set(said(AnnotatorFiles()(folder, "x")).values()) == {"none"}
