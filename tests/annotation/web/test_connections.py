@@ -1,5 +1,7 @@
 """A connection that costs a descriptor ends, whoever holds it, and others come in meanwhile."""
 
+import os
+import re
 import socket
 import subprocess
 import sys
@@ -9,7 +11,9 @@ from contextlib import ExitStack, contextmanager, suppress
 import httpx
 import pytest
 import uvicorn
-from helpers import limit, until
+from e2e import fronts
+from helpers import ROOT, limit, until
+from programs import needed
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
@@ -19,6 +23,7 @@ from starlette.testclient import TestClient
 from annotation.ui.mount import web_app
 from annotation.web import connections, proxies, watching
 from annotation.web.connections import Connection, Door
+from semsim.kept.ports import reserved_port
 
 LONG = 600.0  # seconds; longer than any test
 HEAD = b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 5\r\n\r\n"
@@ -265,3 +270,54 @@ def test_without_a_door_the_same_connections_keep_everybody_out(port):
         sending(stack, port, b"G", CROWD)
         until(lambda: not answered(url, 2))
         assert [answered(url, 2) for _ in range(3)] == [False] * 3
+
+
+FRONT = """daemon off;
+pid {folder}/pid;
+error_log {folder}/error.log;
+{beside}http {{
+access_log off;
+{temporary}{served}}}
+"""
+
+
+@contextmanager
+def plain_nginx(folder, port, beside):
+    """The port of an nginx with deploy/nginx.conf, without TLS and the path, before `port`."""
+    text = (ROOT / "deploy/nginx.conf").read_text(encoding="utf-8")
+    text = re.sub(r"ssl_certificate.*|server 127.0.0.1:7861;", "", text)
+    text = text.replace("127.0.0.1:7860", f"127.0.0.1:{port}").replace(
+        "location /semsim/", "location /"
+    )
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    temporary = "".join(f"{one}_temp_path {folder / one};\n" for one in kinds)
+    user = f"user {os.environ.get('USER', 'root')};\n" if os.geteuid() == 0 else ""
+    with reserved_port() as front:
+        served = text.replace("listen 443 ssl", f"listen 127.0.0.1:{front}")
+        given = {"folder": folder, "beside": beside, "temporary": temporary, "served": served}
+        (folder / "nginx.conf").write_text(user + FRONT.format(**given))
+        command = [needed("nginx"), "-p", str(folder), "-c", str(folder / "nginx.conf")]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+            try:
+                until(lambda: answered(f"http://127.0.0.1:{front}", 10))
+                yield front
+            finally:
+                process.terminate()
+
+
+@pytest.mark.parametrize("content", [HEAD, b"GET / HTTP/1.1\r\nHost: h\r\nX: "])
+def test_slow_connections_to_nginx_keep_no_other_out_where_it_is_set_up_as_asked(
+    port, tmp_path, content
+):
+    """As many as its usual limit and more; without what deploy/nginx.conf asks, nobody gets in."""
+    others = httpx.HTTPTransport(local_address="127.0.0.2")
+    with few_descriptors(port, "proxy"):
+        for beside, comes in ((fronts.beside(), True), ("events {}\n", False)):
+            with plain_nginx(tmp_path, port, beside) as front, ExitStack() as stack:
+                sending(stack, front, content, 600)
+                with httpx.Client(transport=others, timeout=limit(10)) as client:
+                    try:
+                        found = client.get(f"http://127.0.0.1:{front}").text == "well"
+                    except httpx.TransportError:
+                        found = False
+                assert found is comes
