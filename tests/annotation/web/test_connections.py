@@ -310,12 +310,12 @@ def test_slow_connections_to_nginx_keep_no_other_out_where_it_is_set_up_as_asked
     port, tmp_path, content
 ):
     """As many as its usual limit and more; without what deploy/nginx.conf asks, nobody gets in."""
-    others = httpx.HTTPTransport(local_address="127.0.0.2")
     with few_descriptors(port, "proxy"):
-        for beside, comes in ((fronts.beside(), True), ("events {}\n", False)):
+        for beside, comes, wait in ((fronts.beside(), True, limit(10)), ("events {}\n", False, 5)):
             with plain_nginx(tmp_path, port, beside) as front, ExitStack() as stack:
                 sending(stack, front, content, 600)
-                with httpx.Client(transport=others, timeout=limit(10)) as client:
+                others = httpx.HTTPTransport(local_address="127.0.0.2")
+                with httpx.Client(transport=others, timeout=wait) as client:
                     try:
                         found = client.get(f"http://127.0.0.1:{front}").text == "well"
                     except httpx.TransportError:
