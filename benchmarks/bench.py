@@ -53,6 +53,7 @@ class Run:
 
 PLAN = {
     "startup": Run(command="benchmarks.startup", minutes=1.5),
+    "idle": Run(command="benchmarks.startup --idle 3", minutes=6),
     "pages": Run(command="benchmarks.pages --runs 3", minutes=9),
     "metrics": Run(command="benchmarks.metrics", minutes=1),
     "metrics-networks": Run(

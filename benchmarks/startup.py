@@ -1,11 +1,14 @@
 """How long the product takes to say something: CPU seconds and memory of the whole process.
 
-python -m benchmarks.startup [--runs 5]
+python -m benchmarks.startup [--runs 5 | --idle 3]
 
 Each line is a program started afresh RUNS times, one after another, and the medians: user and
 system time, and the most memory it held. `score` judges ten pairs of 32x32. The studio is served
 on a fresh data folder; its figures are those of the moment when its first page has come (which the
 built-in study is not waited for), and of when the built-in study is whole and nobody asks anything.
+
+With --idle one studio is served, and what it takes in each of so many minutes in which nobody asks
+anything is kept in benchmarks/results/idle.json.
 """
 
 import argparse
@@ -16,7 +19,8 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -25,10 +29,14 @@ import numpy as np
 import psutil
 from PIL import Image
 
+from benchmarks.claims import Claim, keep
 from benchmarks.measuring import ROOT, begin, judge
+from semsim.device import how_busy
 
 LOOK = 0.1  # seconds between two looks at a server
 IDLE = 10  # looks in a row at which a server computed nothing: it is idle
+MINUTE = 60.0  # seconds
+MOST_IDLE = 0.005  # of a core, of a server that nobody looks at
 PATIENCE = 300.0
 
 
@@ -52,8 +60,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=5, help="how often each is started")
-    runs = range(parser.parse_args().runs)
+    parser.add_argument("--idle", type=int, default=0, help="only how much it takes while idle")
+    asked = parser.parse_args()
+    runs = range(asked.runs)
     begin()
+    if asked.idle:
+        nobody_looks(asked.idle)
+        return
     rows = [
         Row(f"`python -m {half} --help`", (0.5, 80), [command(half, "--help") for _ in runs])
         for half in ("semsim", "annotation")
@@ -103,8 +116,35 @@ def score() -> Used:
         return command("semsim", "score", *given, "--metrics", "mse,psnr,ssim")
 
 
+def nobody_looks(n: int) -> None:
+    """Keep and print which share of a core a server takes in each of `n` minutes."""
+    from annotation.ui.mount import PRESENT  # gradio, which the other figures do without
+
+    began, shares = how_busy(), []
+    with served() as (process, _):
+        time.sleep(PRESENT + 1)  # its first page was looked at
+        for _ in range(n):
+            before = used_by(process).cpu
+            time.sleep(MINUTE)
+            shares.append((used_by(process).cpu - before) / MINUTE)
+    half = median(shares)
+    run = f"{time.strftime('%-d %B %Y', time.gmtime())}, {began} before and {how_busy()} after"
+    named = {"share": half, "least": min(shares), "most": max(shares)}
+    found = {name: Claim(value=one, n=f"{n} minutes") for name, one in named.items()}
+    keep("idle", f"python -m benchmarks.startup --idle {n}", {**found, "run": Claim(value=run)})
+    told = f"{half:.2%} of a core ({min(shares):.2%} to {max(shares):.2%})"
+    print(f"nobody looks: {told}, {judge(100 * half, most=100 * MOST_IDLE, unit='%')}")
+
+
 def studio() -> tuple[Used, Used]:
     """What serving used until the first page had come, and by the time nothing was left to do."""
+    with served() as (process, first):
+        return first, used_by(process)
+
+
+@contextmanager
+def served() -> Iterator[tuple[psutil.Popen, Used]]:
+    """A studio with nothing left to do, and what it had used when its first page had come."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -121,7 +161,7 @@ def studio() -> tuple[Used, Used]:
                 return len(rested) > IDLE and rested[-1] - rested[-IDLE] < LOOK * IDLE / 20
 
             until(rests)
-            return first, used_by(process)
+            yield process, first
         finally:
             process.terminate()
             process.wait()

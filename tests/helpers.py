@@ -48,6 +48,18 @@ def ended(job: Any, seconds: float = 120.0) -> Any:
     return folders.state(job)
 
 
+def bytes_read(work: Callable[[], Any]) -> int:
+    """Return how many bytes this process reads, of files and of pipes, while `work()` runs."""
+    import psutil  # which few tests need
+
+    counters = getattr(psutil.Process(), "io_counters", None)
+    if counters is None:  # macOS counts none
+        pytest.skip("this system does not count what a process reads")
+    before = counters().read_chars
+    work()
+    return int(counters().read_chars - before)
+
+
 def skip_or_fail(reason: str) -> None:
     """Skip a test whose surroundings are missing; where nothing may be skipped, fail."""
     if os.environ.get("SEMSIM_NO_SKIP"):

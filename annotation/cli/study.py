@@ -34,6 +34,7 @@ from annotation.study.create import examine, keep_study
 from annotation.study.study_file import StudyFile, paths_of, read_text, texts_listed
 from annotation.texts import counted
 from annotation.web.root_path import rooted
+from semsim.base.table_files import read_plain
 
 Out = Annotated[
     Path,
@@ -110,7 +111,7 @@ def create(
         flags = {"task": task, **flags}
         given = {one: flags[one] for one in flags if _is_given(context, one)} if source else flags
         given |= setting_texts.parse(setting or ()) | ({"name": name} if name else {})
-        file = _read(source) if source else StudyFile(settings={})
+        file = read_text(read_plain(source, StudyError)) if source else StudyFile(settings={})
         where = source.parent if source else Path()
         found = examine(
             file.spec(**{"task": task, **file.settings, **given}),
@@ -148,13 +149,6 @@ with_options(create, StudySpec, FLAGS, before="setting")
 def _is_given(context: typer.Context, name: str) -> bool:
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
-
-
-def _read(path: Path) -> StudyFile:
-    try:
-        return read_text(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise StudyError(f"{path} cannot be read: {error}") from None
 
 
 def texts() -> None:

@@ -16,7 +16,7 @@ from pandas.api.types import is_datetime64_any_dtype, pandas_dtype
 from annotation.errors import StudyError
 from semsim.base.records import guarded
 from semsim.base.spreadsheet import escaped, of_table, restored
-from semsim.base.table_files import REMARKS, check_columns, form_of, whole_texts
+from semsim.base.table_files import REMARKS, check_columns, form_of, read_plain, whole_texts
 
 TRUTH = {"True": True, "False": False, True: True, False: False}
 
@@ -96,8 +96,8 @@ def _read_csv(path: Path) -> pd.DataFrame:
 
 
 def _read_jsonl(path: Path, columns: Iterable[str]) -> pd.DataFrame:
-    with path.open(encoding="utf-8-sig") as file:
-        rows = [_object(line, number) for number, line in enumerate(file, start=1) if line.strip()]
+    lines = read_plain(path, StudyError).split("\n")
+    rows = [_object(line, number) for number, line in enumerate(lines, start=1) if line.strip()]
     # Without a row the file cannot say which columns it has, so none is amiss.
     names = dict.fromkeys(name for row in rows for name in row) if rows else columns
     return pd.DataFrame(

@@ -168,24 +168,27 @@ def run(
     """`work` in one transaction, from the start again when the database says it lost a race.
 
     Also where its connection turns out to be dead, which happens when the database was restarted:
-    to ask each connection before its use would cost every transaction a round trip.
+    to ask each connection before its use would cost every transaction a round trip. And where
+    PostgreSQL takes no further connection: who asked for a script of a page does not ask again.
     by: the name of the account it is done with, for `author`. turn: what each attempt waits for.
 
     Raises `StoreError` if the database does not answer or holds what nobody can read, `UnfitError`
     for a value that it cannot hold.
     """
     for attempt in range(1, attempts + 1):
-        committing = False
+        committing, refused = False, engine.dialect.name == "postgresql"
         try:
             session = Session(engine, expire_on_commit=False, info={"by": by})
             with turn(), session, session.begin():
+                session.connection()
+                refused = False
                 result = work(session)
                 committing = True
             return result
         except DBAPIError as error:
             # Whether a commit that broke off was carried out, nobody knows.
             dead = error.connection_invalidated and not committing
-            lost = dead or getattr(error.orig, "sqlstate", None) in RETRY_STATES
+            lost = dead or refused or getattr(error.orig, "sqlstate", None) in RETRY_STATES
             if lost and attempt < attempts:
                 time.sleep(0.005 * 2**attempt)
             elif _is_unwritable(error.orig):

@@ -8,6 +8,7 @@ from annotation.domain import AnnotatorRow, ProtocolVersion, Study, StudyStatus
 from annotation.study.setting_texts import as_text
 from annotation.texts import agreeing, counted
 from annotation.web.downloads import DOWNLOADS
+from annotation.web.framing import framers
 from annotation.web.root_path import rooted
 from annotation.web.templates import fill
 
@@ -95,4 +96,6 @@ def link_note(study: Study) -> str:
         StudyStatus.PAUSED: "Paused: people keep their place and wait; nothing is handed out.",
         StudyStatus.CLOSED: "Closed: votes that still arrive are kept but do not count.",
     }
-    return notes[study.status]
+    sites = framers(study.spec.framed_by)
+    shows = f"Pages of {sites} may show it" if sites else "No page of another site may show it"
+    return f"{notes[study.status]} {shows}."

@@ -19,28 +19,13 @@ from annotation.web.framing import keep
 from annotation.web.templates import fill, page
 
 STUDY_COOKIE = "studio_study"
+_STUDY = ("Overview", "Pictures", "Items", "People", "Results")
+_SYSTEMS = (("Split inference", "split"), ("Federated", "federated"))
 # Title and address below /studio/, by group.
 GROUPS = (
-    (
-        "Study",
-        (
-            ("Overview", "overview"),
-            ("Pictures", "pictures"),
-            ("Items", "items"),
-            ("People", "people"),
-            ("Results", "results"),
-        ),
-    ),
+    ("Study", [(one, one.lower()) for one in _STUDY]),
     ("Metric", (("Train SemSim", "train"), ("Compare", "compare"))),
-    (
-        "Attack lab",
-        (
-            ("Reconstruct", "reconstruct"),
-            ("Audit", "audit"),
-            ("Split inference", "split"),
-            ("Federated", "federated"),
-        ),
-    ),
+    ("Attack lab", (("Reconstruct", "reconstruct"), ("Audit", "audit"), *_SYSTEMS)),
 )
 
 
@@ -53,26 +38,16 @@ SHOW_IMPORTS = ("people", "results", "compare")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Running:
-    """A job that waits or runs: what it is, the share that is done, where one watches it."""
-
-    words: str
-    share: float
-    left: str
-    address: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class FrameContext:
     """What the side bar shows.
 
-    running: the jobs of the other half. imports: what `imported.choices` says of those from
-    elsewhere. words: what every term means that a student cannot know, in a sentence or two. who:
-    whose account a session is; None without accounts.
+    running: the jobs of the other half, with words, share, left and address. imports: what
+    `imported.choices` says of those from elsewhere. words: what every term means that a student
+    cannot know, in a sentence or two. who: whose account a session is; None without accounts.
     """
 
     store: Store
-    running: Callable[[], list[Running]] = list
+    running: Callable[[], list[Any]] = list
     imports: Callable[[], Mapping[str, tuple[str, str]]] = dict
     words: Callable[[], Mapping[str, str]] = dict
     who: Who | None = None

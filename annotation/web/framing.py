@@ -1,6 +1,7 @@
 """Pages inside a page of another site: which sites may, and cookies that arrive there."""
 
 import os
+from fnmatch import fnmatchcase
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,9 +13,23 @@ ANCESTORS = "frame-ancestors"
 POLICY = "Content-Security-Policy"
 
 
+def framers(own: str) -> str:
+    """Return the sites that may frame every page of the server, and those of `own`."""
+    return f"{os.environ.get(FRAMED_BY, '')} {own}".strip()
+
+
+def stranger(request: Request, own: str) -> str:
+    """Return the site whose page has this one in a frame and may not; "" where none is known."""
+    sent = request.headers
+    if sent.get("sec-fetch-dest") != "iframe" or sent.get("sec-fetch-site") != "cross-site":
+        return ""
+    site = "/".join(sent.get("referer", "").split("/")[:3])
+    return "" if any(fnmatchcase(site, one) for one in framers(own).split()) else site
+
+
 def ancestors(policy: str, own: str) -> str:
     """Return `policy` with the sites that may frame the server, and those that `own` names."""
-    sites = " ".join((os.environ.get(FRAMED_BY, ""), own.removeprefix(ANCESTORS))).strip()
+    sites = framers(own.removeprefix(ANCESTORS).strip())
     if not sites:
         return policy
     return policy.replace(f"{ANCESTORS} 'none'", ANCESTORS) + f" {sites}"  # which stands last

@@ -34,7 +34,7 @@ from annotation.study import labelling as study
 from annotation.study import passage as phases
 from annotation.tasks.wording import PLAIN
 from annotation.texts import UNFIT, is_fit
-from annotation.web.framing import framable, keep
+from annotation.web.framing import framable, framers, keep, stranger
 from annotation.web.guard import ANNOTATOR_COOKIE, SIGNED_OUT
 from annotation.web.root_path import rooted
 from annotation.web.templates import page
@@ -59,13 +59,15 @@ _PARAMETERS = {
     "participant": True,
     "participantId": True,
 }
-# Of {{%ID%}}, ${ID}, [ID], <ID>, %ID%, &lt;ID&gt;: none of them is in an id.
-_UNFILLED = re.compile(r"[{}\[\]<>$%&;]")
+# Of {{%ID%}}, ${ID}, [ID], (ID), <ID>, %ID%, &lt;ID&gt;: none of them is in an id.
+_UNFILLED = re.compile(r"[{}\[\]()<>«»$%&;]")
 _WHOSE = "your|the|insert|enter|prolific|mturk|turk|sona|worker|participant|subject|user"
-# What stands for an id, letters and digits alone; "" where there are none.
+# What stands for an id, letters and digits alone; "" where there are none. Also what people type
+# to try a link: the second who does would be the first.
 _NO_ID = re.compile(
     f"(({_WHOSE}|external|study|survey|session|assignment|hit|a)*(p?id|code)|notavailable"
-    "|participant|undefined|unknown|null|none|nan|nil|na)?(here|notavailable)?"
+    "|participant|undefined|unknown|null|none|nan|nil|na"
+    "|test|testing|example|dummy|placeholder|todo|x{2,})?(here|notavailable)?"
 )
 LONGEST = 80  # characters of an id; services use about 30
 
@@ -146,6 +148,8 @@ class Pages:
             return _no_such_study()
         if unfilled := placeholder_in(request.query_params):
             return _unfilled(about, unfilled)
+        if site := stranger(request, about.spec.framed_by):
+            return _framed_by(site, about)
         recruit = recruit_of(request.query_params)
         if recruit is not None:
             return _join_page(about, recruit)
@@ -353,6 +357,13 @@ def _asks_for_link(error: Exception, form: Mapping[str, str]) -> bool:
 def _unfilled(about: Study, unfilled: str) -> Response:
     say = about.spec.wording
     return _message(400, say("error.unfilled_title"), say("error.unfilled", what=unfilled))
+
+
+def _framed_by(site: str, about: Study) -> Response:
+    """What a page of another site is shown in its frame, in place of the study."""
+    say, sites = about.spec.wording, framers(about.spec.framed_by) or "–"
+    text = say("error.framed", site=site, sites=sites)
+    return framable(_message(403, say("error.framed_title"), text), "*")
 
 
 def _join_page(

@@ -6,7 +6,6 @@ an error, and 130 after Ctrl-C. Errors go to standard error, after "Error:".
 
 import json
 import logging
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from semsim.base import UserError
+from semsim.base.whole import finite
 
 ERROR = 2
 STDOUT = Path("-")
@@ -53,7 +53,7 @@ def show(rows: Sequence[Mapping[str, Any]], text: str, as_json: bool) -> None:
     In JSON a number that is not finite is null.
     """
     if as_json:
-        text = json.dumps(_plain(rows), indent=2, ensure_ascii=False, default=str)
+        text = json.dumps(finite(rows), indent=2, ensure_ascii=False, default=str)
     if text:
         typer.echo(text)
 
@@ -66,12 +66,3 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    value = value.item() if hasattr(value, "item") else value  # of NumPy
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -115,12 +115,7 @@ def form_of(content: Path | str) -> tuple[Form, Remarks]:
     if isinstance(content, str):
         encoding, head = "utf-8-sig", content[:_HEAD]
     else:
-        encoding = _encoding(content)
-        if encoding == "cp1252":
-            remarks = (
-                f"{content.name} is not UTF-8 and was read as Latin-1 (Windows-1252). If letters "
-                "look wrong, save it as CSV in UTF-8.",
-            )
+        encoding, remarks = _encoding(content)
         with content.open(encoding=encoding, errors="replace", newline="") as file:
             head = file.read(_HEAD)
     first, _, rest = head.partition("\n")
@@ -141,22 +136,38 @@ def _split(line: str, separator: str) -> list[str]:
         return []
 
 
-def _encoding(path: Path) -> str:
+def _encoding(path: Path) -> tuple[str, Remarks]:
     with path.open("rb") as file:
         head = file.read(4)
     if head in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
-        return "utf-32"
+        return "utf-32", ()
     if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return "utf-16"
+        return "utf-16", ()
     if head[1:2] == b"\0" or (head[:1] == b"\0" and head[1:]):
-        return "utf-16-le" if head[1:2] == b"\0" else "utf-16-be"
+        return "utf-16-le" if head[1:2] == b"\0" else "utf-16-be", ()
     try:
         with path.open(encoding="utf-8-sig", newline="") as text:
             while text.read(1 << 20):
                 pass
     except UnicodeDecodeError:
-        return "cp1252"
-    return "utf-8-sig"
+        said = "is not UTF-8 and was read as Latin-1 (Windows-1252). If letters look wrong"
+        return "cp1252", (f"{path.name} {said}, save it in UTF-8.",)
+    return "utf-8-sig", ()
+
+
+def read_plain(path: Path, wrong: type[UserError]) -> str:
+    """Return a small text, in any encoding that a table may have; log what is taken for granted.
+
+    Raises `wrong` for a file that cannot be read or holds no text.
+    """
+    with guarded(path, wrong, "is not a readable text file ({})."):
+        encoding, remarks = _encoding(path)
+        text = path.read_text(encoding)
+        if "\0" in text:
+            raise wrong(f"{path} is not a readable text file (it holds zero bytes).")
+    for remark in remarks:
+        _log.warning(remark)
+    return text
 
 
 @contextmanager

@@ -6,6 +6,7 @@ writers of one name do not meet; the last to finish is what stays.
 
 import contextlib
 import json
+import math
 import os
 import re
 import shutil
@@ -54,6 +55,16 @@ def write_bytes(path: Path, content: bytes) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write `text` as UTF-8 at `path`, as `write_bytes` does."""
     write_bytes(path, text.encode())
+
+
+def finite(value: Any) -> Any:
+    """Return `value` as JSON has it: null for a number that is none, as the SSIM of no picture."""
+    if isinstance(value, Mapping):
+        return {key: finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    value = value.item() if hasattr(value, "item") else value  # of NumPy
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write_json(path: Path, content: Mapping[str, Any], *, sort: bool = False) -> None:

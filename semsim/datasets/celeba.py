@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from semsim.base.table_files import read_plain
 from semsim.datasets.on_disk import (
     ROOT,
     Entry,
@@ -76,7 +77,7 @@ class CelebA(OnDisk):
 
     def _files_of_people(self) -> dict[int, list[str]]:
         of_person = defaultdict(list)
-        for number, line in enumerate(self._identities.read_text().splitlines(), start=1):
+        for number, line in enumerate(read_plain(self._identities, DataError).splitlines(), 1):
             words = line.split()
             if len(words) != 2 or not words[1].isdigit() or Path(words[0]).name != words[0]:
                 raise DataError(

@@ -1,13 +1,12 @@
 """Asking for a federated comparison: the job it becomes, and where its results go."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from semsim.base.records import read_object, read_record
-from semsim.base.whole import write_json
+from semsim.base.whole import finite, write_json
 from semsim.errors import JobError
 from semsim.federated.settings import FederatedOrder
 from semsim.jobs import folders as jobs
@@ -53,17 +52,8 @@ def do_comparison(order: FederatedJob, folder: Path, report: Report) -> dict[str
     from semsim.federated.comparison import carry_out
 
     result = carry_out(order.order, order.out, report)
-    write_json(order.out / "result.json", _finite(result))
+    write_json(order.out / "result.json", finite(result))
     return result
-
-
-def _finite(value: Any) -> Any:
-    """`value` as JSON has it: null for a number that is none, such as the SSIM of no picture."""
-    if isinstance(value, Mapping):
-        return {name: _finite(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def kept_training(out: Path) -> dict[str, Any] | None:

@@ -22,7 +22,8 @@ from typing import Any
 import pandas as pd
 
 from semsim.analysis.evidence import NONE_ANSWER
-from semsim.base.table_files import ENDINGS, in_text, read_texts
+from semsim.base.alike import alike
+from semsim.base.table_files import ENDINGS, in_text, read_plain, read_texts
 from semsim.errors import DataError
 from semsim.importers.class_names import CLASS_LIST, class_name, read_class_names
 from semsim.importers.file_names import Tree, below, hidden_note, id_and_label
@@ -100,7 +101,7 @@ class _Answers(Tree):
             return
         try:
             reader(path, where)
-        except (DataError, OSError, UnicodeDecodeError) as error:
+        except (DataError, OSError) as error:
             self.leave_out(str(error), path)
 
     def _person(self, path: Path, where: str) -> None:
@@ -117,7 +118,7 @@ class _Answers(Tree):
             self._add_all(f"{where}: {image}", str(image), answers, path.stem)
 
     def _image_file(self, path: Path, where: str) -> None:
-        answers = re.split(r"[\s,;]+", path.read_text(encoding="utf-8-sig").strip())
+        answers = re.split(r"[\s,;]+", read_plain(path, DataError).strip())
         self._add_all(where, path.relative_to(self.root).as_posix(), answers, "")
 
     def _add_all(self, where: str, image: str, answers: Any, model: str) -> None:
@@ -136,7 +137,7 @@ class _Answers(Tree):
         image_id, label = id_and_label(path.stem)
         model = path.parent.name or self.model or otherwise
         true = None if label is None else class_name(label, self.names)
-        said = NONE_ANSWER if answer in _NONE else self._class(answer)
+        said = NONE_ANSWER if alike(answer or "") in _NONE else self._class(answer)
         problems = [
             (true is None, f"{image!r} does not say a known class; expected <id>_<label>"),
             (not model, f"{image!r} does not say its model; give it with --model"),
@@ -174,6 +175,6 @@ def _cells(answers: Any) -> Iterator[str]:
 
 def _read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        return json.loads(read_plain(path, DataError))
     except (ValueError, RecursionError) as error:
         raise DataError(f"is not readable JSON ({error})") from error

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 
 from semsim.base.alike import alike
-from semsim.base.table_files import ENDINGS, in_text, read_texts
+from semsim.base.table_files import ENDINGS, in_text, read_plain, read_texts
 from semsim.datasets.folder import class_names
 from semsim.errors import DataError
 from semsim.images import SUFFIXES
@@ -29,11 +29,7 @@ def read_class_names(path: Path | None) -> tuple[str, ...]:
 
 def read_lines(path: Path) -> tuple[str, ...]:
     """The lines of a text file without the white space around them; empty ones at its end go."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is not a readable text file ({error}).") from error
-    return tuple(line.strip() for line in text.rstrip().splitlines())
+    return tuple(line.strip() for line in read_plain(path, DataError).rstrip().splitlines())
 
 
 def class_name(label: int, names: tuple[str, ...]) -> str | None:

@@ -48,7 +48,6 @@ from semsim.jobs.progress_log import (
     TimedProgress,
     read_end,
     read_first,
-    read_progress,
     read_recent,
     seconds_left,
 )
@@ -305,11 +304,6 @@ def log_tail(job: Job, lines: int = 40) -> str:
     """The last lines the job's process printed."""
     text = read_end(job.folder / "log.txt")
     return "\n".join(text.splitlines()[-lines:])
-
-
-def history(job: Job) -> list[TimedProgress]:
-    """Every kept report, oldest first, over all runs of the job."""
-    return read_progress(job.folder / "progress.jsonl")
 
 
 def latest(job: Job) -> TimedProgress | None:

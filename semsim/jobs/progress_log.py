@@ -62,11 +62,6 @@ class ProgressWriter:
         self._file.flush()
 
 
-def read_progress(path: Path) -> list[TimedProgress]:
-    """All reports in the file at `path`, oldest first; none where there is no file."""
-    return _parse(read_end(path, None))
-
-
 def read_first(path: Path) -> TimedProgress | None:
     """The oldest report in the file at `path`, whose beginning alone is read; None without one."""
     try:
@@ -82,12 +77,11 @@ def read_recent(path: Path) -> list[TimedProgress]:
     return _parse(read_end(path, _RECENT))
 
 
-def read_end(path: Path, limit: int | None = _RECENT) -> str:
-    """The last `limit` bytes of a text file, all of it for None, "" where it is missing."""
+def read_end(path: Path, limit: int = _RECENT) -> str:
+    """The last `limit` bytes of a text file, "" where it is missing."""
     try:
         with open(path, "rb") as file:
-            if limit is not None:
-                file.seek(max(0, file.seek(0, os.SEEK_END) - limit))
+            file.seek(max(0, file.seek(0, os.SEEK_END) - limit))
             return file.read().decode("utf-8", errors="replace")
     except FileNotFoundError:
         return ""

@@ -1,6 +1,5 @@
 """Trainings that are judged by what they have not seen, and studies of them, as jobs."""
 
-import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -15,7 +14,6 @@ from semsim.errors import JobError, TrainingFailedError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job
 from semsim.jobs.orders import to_record
-from semsim.jobs.progress_log import read_progress
 from semsim.learning import orders
 from semsim.learning.ablations import (
     STUDIES,
@@ -26,7 +24,7 @@ from semsim.learning.ablations import (
 )
 from semsim.learning.card import NOT_STATED, CardFacts, data_facts, write_card
 from semsim.learning.controls import ALL, check_controls
-from semsim.learning.diagnostics import course
+from semsim.learning.diagnostics import Course
 from semsim.learning.evaluation import (
     BASELINES,
     Judging,
@@ -330,16 +328,12 @@ def queue_study(plan: StudyPlan, material: Material, place: Workplace, root: Pat
 
 
 def do_training(order: TrainingJob, folder: Path, report: Report) -> dict[str, Any]:
-    """Do what the training's job in `folder` was asked; its outcome also has its `course`.
-
-    A page draws curves from that: the file of all reports may be very long.
-    """
-    outcome = train_and_judge(order.asked, material_in(folder), order.place, folder, report)
-    kept = []
-    for point in course(read_progress(folder / "progress.jsonl")):
-        values = {name: value for name, value in point.values.items() if math.isfinite(value)}
-        kept.append({"done": point.done, "total": point.total, "values": values})
-    return {**outcome, "course": kept}
+    """Do what the training's job in `folder` was asked."""
+    told = Course(folder, report)
+    try:
+        return train_and_judge(order.asked, material_in(folder), order.place, folder, told)
+    finally:
+        told.write()
 
 
 def do_study(order: StudyJob, folder: Path, report: Report) -> dict[str, Any]:

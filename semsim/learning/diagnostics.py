@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from semsim.base.records import read_object
+from semsim.base.whole import write_json
+from semsim.errors import JobError
+from semsim.progress import Progress, Report
+
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from semsim.progress import Progress
-
+_COURSE = "course.json"
 _AT_ONCE = 1024  # triplets whose features are gathered together
-_CURVE_POINTS = 600  # more than a curve has pixels
+_CURVE_POINTS = 300  # two pixels of a curve lie between two of its last points
+_EVERY = 5.0  # seconds between two writings of a course
 _SAME = 1e-3  # share of the margin below which a loss is "exactly the margin" and a distance 0
 
 
@@ -165,25 +173,38 @@ def warnings_about(records: Sequence[EpochRecord], margin: float) -> tuple[str, 
     return tuple(found)
 
 
-def course(history: Sequence[Progress]) -> list[Progress]:
-    """Return the reports that a training's curves are drawn from: batches, then ends of epochs.
+class Course:
+    """A report that keeps what curves are drawn from in the training's folder, and passes it on.
 
-    Batches are thinned to `_CURVE_POINTS`. What a stop undid and a resume did again is there once.
+    The file of all reports may be very long. Kept are batches, and ends of epochs, each at least
+    `1 / _CURVE_POINTS` of the way so far behind the one before: so a course grows with the
+    logarithm of the epochs.
     """
-    batches: list[Progress] = []
-    ends: dict[int, Progress] = {}
-    for point in history:
-        if "d_plus" in point.values:
-            ends[round(point.values["epoch"])] = point
-        elif "loss" in point.values:
-            while batches and batches[-1].done >= point.done:
-                batches.pop()
-            batches.append(point)
-    step = -(-len(batches) // _CURVE_POINTS) or 1
-    return [*batches[::step], *(ends[epoch] for epoch in sorted(ends))]
+
+    def __init__(self, folder: Path, report: Report) -> None:
+        self._folder, self._report = folder, report
+        self._kept, self._written = course_in(folder), -math.inf
+
+    def __call__(self, progress: Progress) -> None:
+        """Keep it where it is one of those, and only once what a resume does again."""
+        values = {name: one for name, one in progress.values.items() if math.isfinite(one)}
+        if {"epoch", "loss"} <= values.keys():
+            now, alike = values["epoch"], self._kept["ends" if "d_plus" in values else "batches"]
+            while alike and alike[-1]["epoch"] >= now:
+                alike.pop()
+            if now - (alike[-1]["epoch"] if alike else 0.0) >= now / _CURVE_POINTS:
+                alike.append(values)
+        if time.monotonic() - self._written >= _EVERY:
+            self.write()
+        self._report(progress)
+
+    def write(self) -> None:
+        """Write what was kept."""
+        write_json(self._folder / _COURSE, self._kept)
+        self._written = time.monotonic()
 
 
-def last_by_epoch(values: Sequence[Mapping[str, float]]) -> list[Mapping[str, float]]:
-    """One mapping an epoch, in order: an epoch repeated after a resume counts as it ended."""
-    latest = {round(row["epoch"]): row for row in values if "d_plus" in row}
-    return [latest[epoch] for epoch in sorted(latest)]
+def course_in(folder: Path) -> dict[str, list[dict[str, float]]]:
+    """Return what a `Course` has kept in a training's folder: "batches" and "ends" of epochs."""
+    path = folder / _COURSE
+    return read_object(path, JobError) if path.exists() else {"batches": [], "ends": []}

@@ -17,11 +17,11 @@ from semsim.learning.ablations_run import JudgedOrder
 from semsim.learning.advice import preset_for
 from semsim.learning.card_promoted import doubt, promote, promoted
 from semsim.learning.controls import CHOICES
+from semsim.learning.diagnostics import course_in
 from semsim.learning.orders import KIND, Facts, Order, name_of, read_facts
 from semsim.learning.shuffles import OF_MIXED, OF_NETWORKS
 from semsim.learning.splits import KINDS, HoldOut, choices, count, hold_out_text, parse_hold_out
 from semsim.learning.triplets import is_simulated, take_stock
-from semsim.progress import Progress
 from semsim.ui import ScienceContext, jobpanel, lab, learn_form, learn_studies, learn_view
 from semsim.ui.curves import svg
 from semsim.ui.jobpanel import QUIETLY, alert_html
@@ -88,13 +88,12 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
         asked = parse_hold_out(held or "original", part)
         return begin_training(context, studies, name, settings, asked, controls)
 
-    def promote_chosen(job_id: str | None) -> list[Any]:
-        said, asks = promote_training(context, job_id)
+    def promote_chosen(job_id: str | None, sure: bool = False) -> list[Any]:
+        said, asks = promote_training(context, job_id, sure=sure)
         return [said, trainings_now(context), gr.Button(visible=asks)]
 
     def promote_surely(job_id: str | None) -> list[Any]:
-        said, asks = promote_training(context, job_id, sure=True)
-        return [said, trainings_now(context), gr.Button(visible=asks)]
+        return promote_chosen(job_id, sure=True)
 
     def forget() -> list[Any]:
         return ["", gr.Button(visible=False)]
@@ -248,8 +247,7 @@ def draw(context: ScienceContext, job: Job | None) -> list[Any]:
             learn_view.offered(Path(found["checkpoint"]), Path(context.checkpoints)),
         )
         verdict = learn_view.verdict_html(found)
-    told = [Progress(**one) for one in jobs.result(job)["course"]] if is_done else jobs.history(job)
-    curves = joined(svg(one) for one in learn_view.charts(told))
+    curves = joined(svg(one) for one in learn_view.charts(course_in(job.folder)))
     return [verdict, curves, result, gr.Button(visible=is_done)]
 
 

@@ -14,7 +14,6 @@ from semsim.learning import PRESETS
 from semsim.learning.advice import expectation
 from semsim.learning.card import card_paths, heads, note_of, table_rows
 from semsim.learning.controls import verdict_of
-from semsim.learning.diagnostics import course, last_by_epoch
 from semsim.learning.evaluation import auc_of
 from semsim.learning.orders import Facts
 from semsim.learning.shuffles import SHUFFLED
@@ -22,7 +21,6 @@ from semsim.learning.splits import Counts, HoldOut
 from semsim.learning.told import learned_words, weights_words
 from semsim.learning.triplets import Inventory, JudgedOriginal
 from semsim.metrics.provenance import START
-from semsim.progress import Progress
 from semsim.ui import ScienceContext
 from semsim.ui.answers import GoneError, worded
 from semsim.ui.curves import Chart, Curve
@@ -128,30 +126,29 @@ def trainings_html(rows: Sequence[TrainingRow]) -> str:
     return HTML.trainings(head, [_training(row) for row in rows])
 
 
-def charts(history: Sequence[Progress]) -> list[Chart]:
+def charts(course: Mapping[str, Sequence[Mapping[str, float]]]) -> list[Chart]:
     """The course of a training as far as it has one: a mixed SemSim is fitted at once."""
-    found = (loss_chart(history), distance_chart(history), auc_chart(history))
+    ends = course["ends"]
+    found = (loss_chart(course["batches"]), distance_chart(ends), auc_chart(ends))
     return [one for one in found if one.has_course]
 
 
-def loss_chart(history: Sequence[Progress]) -> Chart:
+def loss_chart(batches: Sequence[Mapping[str, float]]) -> Chart:
     """The loss of each batch against epochs."""
-    points = [p for p in course(history) if "d_plus" not in p.values]
     curve = Curve(
         name="of a batch",
-        x=[p.values["epoch"] for p in points],
-        y=[p.values["loss"] for p in points],
+        x=[row["epoch"] for row in batches],
+        y=[row["loss"] for row in batches],
         marked=False,
     )
     return Chart(title="Loss", x="epoch", y="loss", curves=(curve,))
 
 
-def distance_chart(history: Sequence[Progress]) -> Chart:
+def distance_chart(epochs: Sequence[Mapping[str, float]]) -> Chart:
     """Mean distance to recognisable (d+) and unrecognisable (d−) ones, each epoch.
 
     Solid on training originals, dashed on those held out.
     """
-    epochs = last_by_epoch([p.values for p in history])
     curves = (
         ("d_plus", "d+ recognisable", "leaked", False),
         ("d_minus", "d− unrecognisable", "private", False),
@@ -177,13 +174,13 @@ def distance_chart(history: Sequence[Progress]) -> Chart:
     )
 
 
-def auc_chart(history: Sequence[Progress]) -> Chart:
+def auc_chart(epochs: Sequence[Mapping[str, float]]) -> Chart:
     """AUC of the images of the originals kept for validation, each epoch; 0.5 is chance."""
-    epochs = [row for row in last_by_epoch([p.values for p in history]) if "validation_auc" in row]
+    known = [row for row in epochs if "validation_auc" in row]
     curve = Curve(
         name="all originals together",
-        x=[row["epoch"] for row in epochs],
-        y=[row["validation_auc"] for row in epochs],
+        x=[row["epoch"] for row in known],
+        y=[row["validation_auc"] for row in known],
         dashed=True,
     )
     title = "AUC on originals kept for validation"

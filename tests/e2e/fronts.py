@@ -1,6 +1,7 @@
 """Web servers in front of processes of the product, with the files of `deploy/`."""
 
 import os
+import re
 import socket
 import ssl
 import subprocess
@@ -46,9 +47,15 @@ def nginx(
             **other,
         }
         text = rewritten("nginx.conf", here, ports)
-        config.write_text(f"{begin}events {{}}\nhttp {{\naccess_log off;\n{own}{text}}}\n")
+        config.write_text(f"{begin}{beside()}http {{\naccess_log off;\n{own}{text}}}\n")
         with _running(command, folder, port):
             yield f"https://127.0.0.1:{port}/semsim"
+
+
+def beside() -> str:
+    """What deploy/nginx.conf asks for in nginx's own file."""
+    text = (ROOT / "deploy/nginx.conf").read_text(encoding="utf-8")
+    return "".join(f"{line}\n" for line in re.findall(r"^# ([a-z_ {]+ \d+;.*)$", text, re.M))
 
 
 @contextmanager

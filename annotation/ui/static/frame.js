@@ -4,6 +4,9 @@
   const root = document.documentElement;
   const home = new URL('../../studio/', document.currentScript.src).pathname; // of the studio
   const EVERY = 5000; // milliseconds between two looks at what runs
+  const LATE = 60000; // milliseconds after which a page that shows nothing says so
+  const MOST_AGAIN = 3; // times that such a page is loaded again by itself
+  const LOST = 'A part of this page has not come.';
 
   // --- light or dark: the address, else what was chosen, else the system
   const system = matchMedia('(prefers-color-scheme: dark)');
@@ -70,11 +73,34 @@
     if (!document.getElementById(id)) toasts.append(element('p', { className: 'st-toast', id }, text, way));
   }
   // Stands until the page is loaded again, also where the next answer is of the right process.
-  function sayOther() {
+  function sayReload(id, text) {
     const again = element('button', { type: 'button', className: 'st-button', textContent: 'Reload' });
     again.addEventListener('click', () => location.reload());
-    sayStanding('studio-other', drawn.dataset.other, again);
+    sayStanding(id, text, again);
   }
+  const sayOther = () => sayReload('studio-other', drawn.dataset.other);
+
+  // Gradio asks for each of its scripts once and draws nothing where one does not come. Such a page
+  // is loaded again, a few times; one on which somebody may have filled in something says so.
+  const AGAIN = 'studio-again'; // how often, of this tab
+  const isDrawn = () => !drawn || document.querySelector('gradio-app h1');
+  let leaves = false;
+  function sayLost() {
+    if (leaves) return;
+    let before = Infinity; // a browser that keeps nothing would not end
+    try { before = Number(sessionStorage.getItem(AGAIN)); } catch { /* the page says it */ }
+    leaves = !isDrawn() && before < MOST_AGAIN;
+    if (!leaves) return sayReload('studio-lost', LOST);
+    sessionStorage.setItem(AGAIN, before + 1);
+    setTimeout(() => location.reload(), 1000 * 2 ** before);
+  }
+  addEventListener('vite:preloadError', sayLost);
+  addEventListener('error', ({ target }) => {
+    const from = target instanceof Element && target.matches('script, link[rel=stylesheet]') && (target.src || target.href);
+    if (from && new URL(from).origin === location.origin) sayLost();
+  }, true);
+  setTimeout(() => { if (!isDrawn()) sayReload('studio-late', LOST); }, LATE);
+
   // What is filled in stays: somebody who has signed in elsewhere presses again.
   function saySignedOut() {
     const to = { href: home, target: '_blank', className: 'st-button', textContent: 'Sign in' };
@@ -204,7 +230,10 @@
   // Gradio calls all its pages the same, so that tabs and bookmarks could not be told apart.
   function entitle() {
     const name = drawn && document.querySelector('h1')?.firstChild?.textContent.trim();
-    if (name) document.title = `${name} · SemSim Studio`;
+    if (!name) return;
+    document.getElementById('studio-late')?.remove();
+    document.title = `${name} · SemSim Studio`;
+    try { sessionStorage.removeItem(AGAIN); } catch { /* nothing was kept */ }
   }
 
   // --- words that are explained: every element with data-term

@@ -85,8 +85,11 @@ def test_a_study_is_made_of_its_file_and_what_is_given_goes_before(run, folder, 
     assert "Filed  pair running  6 items" in run("list").output
     made = run("create", "Mine", "--file", file, "--votes-per-item", "2", "--dry-run")
     assert "2 annotators needed" in made.output
+    file.write_text("name: Bären\ntask: pair\nsets: [set]\n", encoding="cp1252")
+    old = run("create", "--file", file, "--dry-run")
+    assert (old.exit_code, "read as Latin-1" in old.stderr) == (0, True)
     missing = run("create", "--from", tmp_path / "none.yaml")
-    assert (missing.exit_code, "cannot be read" in missing.stderr) == (2, True)
+    assert (missing.exit_code, "not a readable text file" in missing.stderr) == (2, True)
 
 
 def test_pairs(run, folder):

@@ -4,6 +4,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import uuid
 from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
@@ -11,7 +12,7 @@ from math import nan as NAN
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Text, select, text, type_coerce, update
+from sqlalchemy import Text, make_url, select, text, type_coerce, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from study_factory import DATABASES, fresh_database
 
@@ -141,6 +142,43 @@ def test_a_restarted_server_is_not_noticed(postgres):
     postgres.write(lambda tx: tx.execute(text("INSERT INTO marks VALUES (1)")))
     end(postgres, postgres.read(connection_of))
     assert postgres.read(lambda tx: tx.scalar(text("SELECT count(*) FROM marks"))) == 1
+
+
+@pytest.fixture
+def crowded(tmp_path):
+    """A store whose PostgreSQL lets it have one connection, and who holds that one."""
+    with fresh_database("postgresql", tmp_path) as url:
+        role = f"few{uuid.uuid4().hex}"
+        with open_engine(url).connect() as owner:
+            owner = owner.execution_options(isolation_level="AUTOCOMMIT")
+            schema = owner.scalar(text("SELECT current_schema()"))
+            owner.execute(text(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 1"))
+            try:
+                owner.execute(text(f'GRANT ALL ON SCHEMA "{schema}" TO {role}'))
+                own = make_url(url).set(username=role)
+                engine = open_engine(own.render_as_string(hide_password=False))
+                yield engine, engine.connect()
+                engine.dispose()
+            finally:
+                owner.execute(text(f"DROP OWNED BY {role}"))
+                owner.execute(text(f"DROP ROLE {role}"))
+
+
+def test_who_is_refused_a_connection_asks_again(crowded, monkeypatch):
+    """A browser does not: without one of its scripts a page stays empty."""
+    engine, holder = crowded
+    waits = []
+    monkeypatch.setattr(engines.time, "sleep", lambda s: waits.append(s) or holder.close())
+    assert run(engine, lambda tx: tx.scalar(text("SELECT 1"))) == 1
+    assert len(waits) == 1
+
+
+def test_a_database_that_takes_no_connection_at_all_is_told(crowded, monkeypatch):
+    engine, holder = crowded
+    monkeypatch.setattr(engines.time, "sleep", lambda s: None)
+    with pytest.raises(StoreError, match="too many connections"):
+        run(engine, lambda tx: tx.scalar(text("SELECT 1")))
+    holder.close()
 
 
 def test_a_commit_that_broke_off_is_not_carried_out_again(postgres):

@@ -161,6 +161,13 @@ def test_letters_of_old_windows_are_read_and_it_is_said(tmp_path):
     assert "is not UTF-8 and was read as Latin-1" in manifest.remarks[0]
 
 
+def test_lines_of_old_windows_are_read(tmp_path, caplog):
+    path = write(tmp_path, rows(labels=("Bär", "Kuh")), ".jsonl")
+    path.write_bytes(path.read_text(encoding="utf-8").encode("cp1252"))
+    assert "Bär" in read_manifest(path).sets[0].classes
+    assert "is not UTF-8 and was read as Latin-1" in caplog.text
+
+
 def test_a_manifest_may_be_a_sheet_of_excel(tmp_path):
     table = rows()
     path = sheet(tmp_path / "m.xlsx", [list(table[0]), *(list(row.values()) for row in table)])

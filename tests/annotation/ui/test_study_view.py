@@ -110,6 +110,8 @@ def test_durations_are_said_like_people_say_them(seconds, words):
         ({"protected": True}, "and the password"),
         ({"status": StudyStatus.PAUSED}, "Paused"),
         ({"status": StudyStatus.CLOSED}, "do not count"),
+        ({}, "No page of another site may show it."),
+        ({"framed_by": "https://a.org https://b.org"}, "Pages of https://a.org https://b.org may"),
     ],
 )
 def test_the_link_says_what_it_does(changes, word):

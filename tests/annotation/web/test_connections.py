@@ -1,15 +1,19 @@
 """A connection that costs a descriptor ends, whoever holds it, and others come in meanwhile."""
 
+import os
+import re
 import socket
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import httpx
 import pytest
 import uvicorn
-from helpers import limit, until
+from e2e import fronts
+from helpers import ROOT, limit, until
+from programs import needed
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
@@ -19,6 +23,7 @@ from starlette.testclient import TestClient
 from annotation.ui.mount import web_app
 from annotation.web import connections, proxies, watching
 from annotation.web.connections import Connection, Door
+from semsim.kept.ports import reserved_port
 
 LONG = 600.0  # seconds; longer than any test
 HEAD = b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 5\r\n\r\n"
@@ -183,3 +188,136 @@ def test_health_says_that_connections_were_closed_and_is_well(store, tmp_path, m
     assert reply.status_code == 200
     assert reply.json()["connections"] == "2 closed: no request came within 20 s"
     assert len(caplog.messages) == 1  # whoever opens a thousand does not fill the log
+
+
+# A server with 300 descriptors; with the last word "bare" its connections have no door.
+SERVER = """
+import resource, sys
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from annotation.web import connections, proxies
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))
+async def well(request):
+    return PlainTextResponse("well")
+trusted = ["127.0.0.1"] if sys.argv[2] == "proxy" else []
+if sys.argv[2] == "bare":
+    connections.settings = lambda **how: {}
+proxies.serve(Starlette(routes=[Route("/", well)]), "127.0.0.1", int(sys.argv[1]), trusted)
+"""
+
+
+@contextmanager
+def few_descriptors(port, how):
+    """The address of such a server."""
+    pytest.importorskip("resource")
+    command = [sys.executable, "-c", SERVER, str(port), how]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as server:
+        url = f"http://127.0.0.1:{port}"
+        try:
+            until(lambda: answered(url, 10))
+            yield url
+        finally:
+            server.kill()
+
+
+def answered(url, seconds):
+    """Whether somebody who asks just once is answered within so many seconds."""
+    try:
+        return httpx.get(url, timeout=seconds).text == "well"
+    except httpx.TransportError:
+        return False
+
+
+def dripping(opened, stop):
+    """Send one byte a second on each connection that is still open."""
+    while not stop.wait(1.0):
+        for one in opened:
+            with suppress(OSError):
+                one.send(b"a")
+
+
+CROWD = 450  # connections of others, half as many again as there are descriptors
+
+
+@pytest.mark.parametrize("how", ["direct", "proxy"])
+def test_others_are_answered_while_more_hold_connections_than_there_are_descriptors(port, how):
+    """Silent ones, heads that drip and bodies that drip, alike."""
+    with few_descriptors(port, how) as url, ExitStack() as stack:
+        opened = [
+            one
+            for content in (b"G", b"GET / HTTP/1.1\r\nX: ", HEAD)
+            for one in sending(stack, port, content, CROWD // 3)
+        ]
+        stop = threading.Event()
+        sender = threading.Thread(target=dripping, args=(opened, stop))
+        sender.start()
+        try:
+            told = []
+            for _ in range(12):
+                told.append(answered(url, limit(10)))
+                stop.wait(0.25)
+        finally:
+            stop.set()
+            sender.join()
+        assert told == [True] * 12
+
+
+def test_without_a_door_the_same_connections_keep_everybody_out(port):
+    """Or there would be too few for the test above to show anything."""
+    with few_descriptors(port, "bare") as url, ExitStack() as stack:
+        sending(stack, port, b"G", CROWD)
+        until(lambda: not answered(url, 2))
+        assert [answered(url, 2) for _ in range(3)] == [False] * 3
+
+
+FRONT = """daemon off;
+pid {folder}/pid;
+error_log {folder}/error.log;
+{beside}http {{
+access_log off;
+{temporary}{served}}}
+"""
+
+
+@contextmanager
+def plain_nginx(folder, port, beside):
+    """The port of an nginx with deploy/nginx.conf, without TLS and the path, before `port`."""
+    text = (ROOT / "deploy/nginx.conf").read_text(encoding="utf-8")
+    text = re.sub(r"ssl_certificate.*|server 127.0.0.1:7861;", "", text)
+    text = text.replace("127.0.0.1:7860", f"127.0.0.1:{port}").replace(
+        "location /semsim/", "location /"
+    )
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    temporary = "".join(f"{one}_temp_path {folder / one};\n" for one in kinds)
+    user = f"user {os.environ.get('USER', 'root')};\n" if os.geteuid() == 0 else ""
+    with reserved_port() as front:
+        served = text.replace("listen 443 ssl", f"listen 127.0.0.1:{front}")
+        given = {"folder": folder, "beside": beside, "temporary": temporary, "served": served}
+        (folder / "nginx.conf").write_text(user + FRONT.format(**given))
+        command = [needed("nginx"), "-p", str(folder), "-c", str(folder / "nginx.conf")]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+            try:
+                until(lambda: answered(f"http://127.0.0.1:{front}", 10))
+                yield front
+            finally:
+                process.terminate()
+
+
+@pytest.mark.parametrize("content", [HEAD, b"GET / HTTP/1.1\r\nHost: h\r\nX: "])
+def test_slow_connections_to_nginx_keep_no_other_out_where_it_is_set_up_as_asked(
+    port, tmp_path, content
+):
+    """As many as its usual limit and more; without what deploy/nginx.conf asks, nobody gets in."""
+    with few_descriptors(port, "proxy"):
+        for beside, comes, wait in ((fronts.beside(), True, limit(10)), ("events {}\n", False, 5)):
+            with plain_nginx(tmp_path, port, beside) as front, ExitStack() as stack:
+                sending(stack, front, content, 600)
+                others = httpx.HTTPTransport(local_address="127.0.0.2")
+                with httpx.Client(transport=others, timeout=wait) as client:
+                    try:
+                        found = client.get(f"http://127.0.0.1:{front}").text == "well"
+                    except httpx.TransportError:
+                        found = False
+                assert found is comes

@@ -11,13 +11,15 @@ from study_factory import answer_all, joined
 
 from annotation.study.labelling import list_studies
 from annotation.ui.mount import web_app
-from annotation.web.frame import STUDY_COOKIE, Running, in_hand
+from annotation.web.frame import STUDY_COOKIE, in_hand
 from annotation.web.framed import head
 from annotation.web.this_process import HEADER
 from semsim.reporting.glossary import glossary
 
 PAGE = {"accept": "text/html"}
-RUNS = Running(words="Training <first>", share=0.41, left="about 2 min left", address="/studio/x")
+RUNS = SimpleNamespace(
+    words="Training <first>", share=0.41, left="about 2 min left", address="/studio/x"
+)
 
 
 def asked(study="", cookie=""):

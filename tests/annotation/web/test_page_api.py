@@ -630,7 +630,7 @@ def test_a_study_is_held_in_its_own_words(app, store, make_study):
     assert "Abgemeldet" in browser.post("/sign-out").text
 
 
-@pytest.mark.parametrize("left", ["{{%PROLIFIC_PID%}}", "[ID]", ""])
+@pytest.mark.parametrize("left", ["{{%PROLIFIC_PID%}}", "[ID]", "", "test", "xxx"])
 def test_a_link_with_an_unfilled_placeholder_lets_nobody_in(app, store, make_study, left):
     study, sent, client = make_study(), {"PROLIFIC_PID": left}, TestClient(app)
     for reply in (
@@ -639,6 +639,7 @@ def test_a_link_with_an_unfilled_placeholder_lets_nobody_in(app, store, make_stu
     ):
         assert reply.status_code == 400
         assert "left a placeholder in it" in reply.text
+        assert "To try a link, put a word of your own there each time" in reply.text
     assert store.read(lambda tx: tx.query(AnnotatorRow).count()) == 0
 
 
@@ -676,6 +677,48 @@ def test_only_the_sites_that_a_study_names_may_frame_its_pages(app, make_study):
         assert ("SameSite=none" in cookie) == ("Partitioned" in cookie) == bool(sites)
         assert ("SameSite=lax" in cookie) == (not sites)
         assert "Secure" in cookie
+
+
+IN_A_FRAME = {"sec-fetch-dest": "iframe", "sec-fetch-site": "cross-site"}
+
+
+@pytest.mark.parametrize(
+    ("sites", "others", "told"),
+    [(SITES, "", SITES), ("", "", "–"), ("", "https://s.org", "https://s.org")],
+)
+def test_a_page_that_may_not_frame_a_study_is_told_which_may(
+    app, make_study, monkeypatch, sites, others, told
+):
+    """In the frame, where the browser would show nothing at all."""
+    monkeypatch.setenv("SEMSIM_FRAMED_BY", others)
+    guarded = Guard(app, lambda token: None, lambda token: token or None)
+    browser = TestClient(guarded, base_url="https://lab.example.org")
+    address = f"/join/{make_study(framed_by=sites).token}?workerId=A2"
+    reply = browser.get(address, headers={**IN_A_FRAME, "referer": "https://other.net/task?a=b"})
+    assert reply.status_code == 403
+    assert "A page of https://other.net may not show this study inside it." in reply.text
+    assert f"Sites that may: {told}." in reply.text
+    assert "<form" not in reply.text
+    policy = reply.headers["content-security-policy"].rpartition("frame-ancestors")[2]
+    assert policy.split() == [*others.split(), "*"]
+    assert "set-cookie" not in reply.headers
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {**IN_A_FRAME, "referer": "https://worker.mturk.com/projects"},
+        {**IN_A_FRAME, "referer": "https://a.b.example.org:8443/x"},
+        IN_A_FRAME,  # of a page that does not say which it is: the browser decides
+        {**IN_A_FRAME, "sec-fetch-site": "same-origin", "referer": "https://lab.example.org/"},
+        {"sec-fetch-dest": "document", "sec-fetch-site": "cross-site", "referer": "https://x.org/"},
+    ],
+)
+def test_whoever_comes_otherwise_is_shown_the_study(app, make_study, headers):
+    browser = TestClient(app, base_url="https://lab.example.org")
+    reply = browser.get(f"/join/{make_study(framed_by=SITES).token}", headers=headers)
+    assert (reply.status_code, "<form" in reply.text) == (200, True)
 
 
 def test_without_tls_a_cookie_stays_on_the_site(app, make_study):

@@ -36,6 +36,7 @@ def test_the_code_is_put_into_the_address_where_it_belongs():
         *("{{%PROLIFIC_PID%}}", "${e://Field/PROLIFIC_PID}", "[PROLIFIC_PID]", "%ID%", "", "  "),
         *("<id>", "{id}", "__WORKER_ID__", "undefined", "NULL", "$id"),
         *("None", "N/A", "(null)", "?", "\u200b", "«ID»", "&lt;ID&gt;", "YOUR_ID_HERE", "workerid"),
+        *("xxx", "XX", "test", "Testing", "TODO", "NaN", "(ID)", "(A2)", "«A2»", "session_id"),
         *("ASSIGNMENT_ID_NOT_AVAILABLE", "%SURVEY_CODE%", "[%ID%]", "{{participantId}}", "sona_id"),
     ],
 )
@@ -45,7 +46,10 @@ def test_a_placeholder_that_nobody_filled_in_is_found(name, left):
 
 @pytest.mark.parametrize(
     "parameters",
-    [{}, PROLIFIC, TURK, {"participant": "P 7"}, {"participantId": "id_1"}, {"x": "[y]"}],
+    [
+        *({}, PROLIFIC, TURK, {"participant": "P 7"}, {"participantId": "id_1"}, {"x": "[y]"}),
+        *({"participant": name} for name in ("trial-1", "test2", "x", "0", "123", "Nana", "Tess")),
+    ],
 )
 def test_ids_are_no_placeholders(parameters):
     assert placeholder_in(parameters) == ""

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from made_tables import sheet
 
-from semsim.base.table_files import read_frame, read_texts, truth
+from semsim.base.table_files import read_frame, read_plain, read_texts, truth
 from semsim.errors import DataError
 
 
@@ -188,6 +188,21 @@ def test_letters_of_old_windows_are_read_and_it_is_said(tmp_path):
     table = read_table(csv(tmp_path, "name\nÄnne – é\n", "cp1252"))
     assert table.cells["name"].tolist() == ["Änne – é"]
     assert "not UTF-8 and was read as Latin-1" in table.remarks[0]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
+def test_a_small_text_is_read_in_every_encoding_of_a_table(tmp_path, caplog, encoding):
+    (tmp_path / "t.txt").write_text("Bär\nKuh – é\n", encoding=encoding)
+    assert read_plain(tmp_path / "t.txt", DataError) == "Bär\nKuh – é\n"
+    said = "t.txt is not UTF-8 and was read as Latin-1"
+    assert (said in caplog.text) is (encoding == "cp1252")
+
+
+@pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"a\x81b", b"\xff\xfea"])
+def test_what_is_no_text_is_refused(tmp_path, content):
+    (tmp_path / "t.txt").write_bytes(content)
+    with pytest.raises(DataError, match=r"t\.txt is not a readable text file \("):
+        read_plain(tmp_path / "t.txt", DataError)
 
 
 def test_a_comma_is_a_decimal_one_only_where_no_point_is(tmp_path):

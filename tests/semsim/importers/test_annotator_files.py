@@ -172,3 +172,16 @@ def test_files_in_a_folder_that_is_a_link_are_read_and_misnamed_ones_are_told(
     found = AnnotatorFiles()(folder, "x")
     assert said(found) == {("m", "1", "Anna"): "49"}
     assert reasons(found) == {"Andr\\udce9.csv": "its name is not UTF-8; rename it"}
+
+
+@pytest.mark.parametrize(("name", "text"), [("net.json", '{"1_0": ["Bär"]}'), ("1_0.txt", "Bär")])
+def test_answers_from_old_windows_are_read(folder, tmp_path, name, text):
+    (tmp_path / "classes.txt").write_text("Bär\nKuh\n", encoding="cp1252")
+    (folder / name).write_text(text, encoding="cp1252")
+    found = AnnotatorFiles(classes=tmp_path / "classes.txt", model="net")(folder, "x")
+    assert set(said(found).values()) == {"Bär"}
+
+
+def test_the_answer_none_may_be_written_in_any_way(folder):
+    (folder / "Anna.csv").write_text("image,answer\nnet/1_0.png, None\nnet/2_0.png,NONE\n")
+    assert set(said(AnnotatorFiles()(folder, "x")).values()) == {"none"}

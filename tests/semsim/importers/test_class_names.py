@@ -74,3 +74,9 @@ def test_ids_are_matched_without_endings_zeros_and_case_where_one_is_meant():
     assert found == {
         "001": "a", "002": "b", "cat.v2": "c", "7": "d", "07": "e", "08": "f", "x": "g"
     }  # fmt: skip
+
+
+def test_a_list_from_old_windows_is_read_and_it_is_said(tmp_path, caplog):
+    (tmp_path / "classes.txt").write_text("Bär\nKäse\n", encoding="cp1252")
+    assert read_class_names(tmp_path / "classes.txt") == ("Bär", "Käse")
+    assert "classes.txt is not UTF-8 and was read as Latin-1" in caplog.text

@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 import psutil
 import pytest
-from helpers import ROOT, until
+from helpers import ROOT, bytes_read, until
 from helpers import ended as ends
 
 from semsim.base.whole import write_json
@@ -23,6 +23,7 @@ from semsim.errors import DataError, JobError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import JobState
 from semsim.jobs.owner import owner_now, sweep_sockets
+from semsim.jobs.progress_log import read_recent
 from semsim.progress import Progress
 
 # A command such as `python -m semsim` runs; its first argument says what becomes of it.
@@ -80,6 +81,14 @@ def pid_of(job):
     return owner(job)["pid"]
 
 
+LONG = 47_000_000  # bytes that a training of a day may report
+
+
+def reports(job):
+    """All reports of a job that has made few."""
+    return read_recent(job.folder / "progress.jsonl")
+
+
 def works(job):
     until(lambda: jobs.latest(job) is not None)
 
@@ -98,8 +107,8 @@ def test_a_job_that_finishes_is_done(make):
     jobs.start(job)
     assert ends(job) is JobState.DONE
     assert jobs.result(job) == {"began_at": 0}
-    assert jobs.history(job)[-1].done == 3
-    assert jobs.history(job)[0].values == {"loss": 1.0}
+    assert jobs.latest(job).done == 3
+    assert reports(job)[0].values == {"loss": 1.0}
     assert "begins at 0" in jobs.log_tail(job)
     assert jobs.error_text(job) == ""
     with pytest.raises(JobError, match="done"):
@@ -220,7 +229,7 @@ def test_a_killed_job_is_lost_and_can_be_resumed(make):
     (job.folder / "enough").touch()
     jobs.resume(job)
     assert ends(job) is JobState.DONE
-    done = [point.done for point in jobs.history(job)]
+    done = [point.done for point in reports(job)]
     assert done == sorted(done)
 
 
@@ -465,13 +474,19 @@ def test_a_file_of_a_job_cannot_leave_its_folder(tmp_path):
         jobs.create(tmp_path, kind="k", title="t", files={"../x.json": {}})
 
 
-def test_how_long_a_job_took_is_known_without_reading_all_that_it_reported(make, monkeypatch):
+def test_whatever_is_asked_of_a_job_reads_no_more_than_ends_of_its_files(make):
     job = make("done")
     jobs.run_as_job(job.folder, lambda report: report(Progress(1, 1)) or {})
-    line = (job.folder / "progress.jsonl").read_text()
-    (job.folder / "progress.jsonl").write_text(line * 50_000)
-    monkeypatch.setattr(jobs, "read_progress", lambda path: pytest.fail("all of it was read"))
+    for name in ("progress.jsonl", "log.txt"):
+        path = job.folder / name
+        line = path.read_text() if path.exists() else "It went on.\n"
+        path.write_text(line * (LONG // len(line)))
+        assert path.stat().st_size > 0.99 * LONG
+    asks = (jobs.seconds_taken, jobs.latest, jobs.eta_seconds, jobs.log_tail, jobs.state)
+    read = {ask.__name__: bytes_read(lambda ask=ask: ask(job)) for ask in asks}
+    assert max(read.values()) < LONG / 100, read
     assert jobs.seconds_taken(job) is not None
+    assert jobs.latest(job).done == 1
 
 
 def test_sockets_of_killed_processes_go_and_others_stay():

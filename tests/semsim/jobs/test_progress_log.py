@@ -8,7 +8,6 @@ from semsim.jobs.progress_log import (
     ProgressWriter,
     TimedProgress,
     read_end,
-    read_progress,
     read_recent,
     seconds_left,
 )
@@ -44,17 +43,16 @@ def write(path, reports, seconds_between=1.0, clock_moves=()):
 
 def test_a_report_comes_back_as_it_was(path):
     write(path, [Progress(3, 10, "épreuve", {"loss": 0.25})])
-    assert read_progress(path) == [TimedProgress(3, 10, "épreuve", {"loss": 0.25}, at=100.0)]
+    assert read_recent(path) == [TimedProgress(3, 10, "épreuve", {"loss": 0.25}, at=100.0)]
 
 
 def test_no_file_is_no_reports(path):
-    assert read_progress(path) == []
     assert read_recent(path) == []
 
 
 def test_reports_of_one_sort_in_quick_succession_are_thinned(path):
     write(path, [Progress(i, 1000, "epoch 1", {"loss": i}) for i in range(100)], 0.01)
-    kept = [point.done for point in read_progress(path)]
+    kept = [point.done for point in read_recent(path)]
     assert kept == [0, 20, 40, 60, 80]
 
 
@@ -68,15 +66,15 @@ def test_a_report_that_says_something_new_is_always_kept(path):
         Progress(9, 9, "epoch 2", {"loss": 1}),
     ]
     write(path, reports, 0.001)
-    assert [point.done for point in read_progress(path)] == [1, 2, 3, 9]
-    assert [len(point.values) for point in read_progress(path)] == [1, 2, 1, 1]
+    assert [point.done for point in read_recent(path)] == [1, 2, 3, 9]
+    assert [len(point.values) for point in read_recent(path)] == [1, 2, 1, 1]
 
 
 @pytest.mark.parametrize("hour", [3600, -3600])
 def test_a_clock_set_an_hour_back_or_forth_loses_no_report(path, hour):
     reports = [Progress(i, 1000, "epoch 1") for i in range(10)]
     write(path, reports, clock_moves={4: hour})
-    kept = read_progress(path)
+    kept = read_recent(path)
     assert [point.done for point in kept] == list(range(10))
     assert seconds_left(kept) == pytest.approx(991)
 
@@ -85,9 +83,9 @@ def test_a_clock_set_an_hour_back_or_forth_loses_no_report(path, hour):
 def test_a_half_written_last_line_loses_only_itself(path, cut):
     write(path, [Progress(1, 9), Progress(2, 9)])
     path.write_bytes(path.read_bytes()[:-cut])
-    assert [point.done for point in read_progress(path)] in ([1], [1, 2])
+    assert [point.done for point in read_recent(path)] in ([1], [1, 2])
     write(path, [Progress(3, 9)])
-    assert [point.done for point in read_progress(path)] in ([1, 3], [1, 2, 3])
+    assert [point.done for point in read_recent(path)] in ([1, 3], [1, 2, 3])
 
 
 def test_lines_that_are_not_reports_are_passed_over(path):
@@ -98,14 +96,15 @@ def test_lines_that_are_not_reports_are_passed_over(path):
         *('{"done": NaN, "total": 2}', '{"done": 1, "total": 2, "values": {"loss": "x"}}'),
     ]
     path.write_text("\n".join(['{"done": 1, "total": 2}', *wrong]) + "\n")
-    assert [point.done for point in read_progress(path)] == [1]
+    assert [point.done for point in read_recent(path)] == [1]
 
 
 def test_the_recent_end_is_the_end(path):
     line = json.dumps({"done": 0, "total": 9, "note": "x" * 1000})
     path.write_text("".join(line.replace("0", str(i), 1) + "\n" for i in range(500)))
     recent = read_recent(path)
-    assert recent == read_progress(path)[-len(recent) :]
+    assert [point.note[:3] for point in recent] == ["xxx"] * len(recent)
+    assert recent[-1].done == 499
     assert 10 < len(recent) < 100
     assert len(read_end(path, 5)) == 5
 

@@ -1,17 +1,21 @@
 """The signs of a training that does not work."""
 
+import json
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
 
 from semsim.learning.diagnostics import (
+    Course,
     Distances,
     EpochRecord,
     auc,
     best_epoch,
-    course,
+    course_in,
     distances,
-    last_by_epoch,
     reason_to_stop,
     triplet_distances,
     warnings_about,
@@ -72,16 +76,6 @@ def test_ties_are_half_right():
     assert same.accuracy() == 0.5
 
 
-def test_an_epoch_done_again_counts_as_it_ended():
-    rows = [
-        {"epoch": 0.5, "loss": 9.0},
-        {"epoch": 1.0, "d_plus": 1.0},
-        {"epoch": 2.0, "d_plus": 2.0},
-        {"epoch": 2.0, "d_plus": 3.0},
-    ]
-    assert last_by_epoch(rows) == [rows[1], rows[3]]
-
-
 def test_what_is_not_known_is_left_out():
     assert "validation_accuracy" not in record().values()
     assert record(validation_accuracy=0.7).values()["validation_accuracy"] == 0.7
@@ -128,10 +122,72 @@ def test_distances_of_many_triplets_are_those_of_all_at_once(monkeypatch):
     assert parts.norm == whole.norm
 
 
-def test_the_course_of_a_training_is_thinned_and_has_each_epoch_once():
-    batches = [Progress(i, 9999, "e", {"epoch": i / 10, "loss": 1.0}) for i in range(1, 9999)]
-    ends = [Progress(i, 9999, "end", {"epoch": i, "loss": 1.0, "d_plus": 2.0}) for i in (1, 2, 2)]
-    found = course([Progress(0, 9999, "begins"), *batches, *ends])
-    assert 300 <= len(found) - 2 <= 600
-    assert found[-2:] == ends[:2]
-    assert course(found) == found
+def training(epochs, batches, first=0):
+    """The reports of a training, each with its number of steps as its loss."""
+    for epoch in range(first, epochs):
+        for batch in range(1, batches + 1):
+            step = epoch * batches + batch
+            values = {"epoch": epoch + batch / batches, "loss": float(step)}
+            yield Progress(step, epochs * batches, f"epoch {epoch + 1}", values)
+        yield Progress(step, epochs * batches, "ends", {**GOOD, "epoch": epoch + 1})
+
+
+def test_a_long_training_keeps_a_short_course_from_its_first_step_to_its_last(tmp_path):
+    passed_on = []
+    tell = Course(tmp_path, passed_on.append)
+    for report in training(40, 500):
+        tell(report)
+    tell.write()
+    kept = course_in(tmp_path)
+    steps = [row["loss"] for row in kept["batches"]]
+    assert len(passed_on) == 40 * 501
+    assert [row["epoch"] for row in kept["ends"]] == list(range(1, 41))
+    assert steps[0] == 1
+    assert 20_000 - steps[-1] < 20_000 / 150
+    assert max(b - a for a, b in pairwise(steps)) < 20_000 / 150
+    assert 300 < len(steps) < 3_000
+    assert (tmp_path / "course.json").stat().st_size < 300_000
+
+
+def test_many_epochs_are_kept_by_their_logarithm(tmp_path):
+    tell = Course(tmp_path, lambda report: None)
+    for report in training(20_000, 1):
+        tell(report)
+    tell.write()
+    kept = course_in(tmp_path)
+    assert all(300 < len(rows) < 3_000 for rows in kept.values())
+    assert all(rows[-1]["epoch"] > 19_900 for rows in kept.values())
+
+
+def test_what_a_resume_does_again_is_in_a_course_once(tmp_path):
+    stopped = Course(tmp_path, lambda report: None)
+    for report in [*training(9, 10)][:27]:  # in the third epoch
+        stopped(report)
+    stopped.write()
+    resumed = Course(tmp_path, lambda report: None)
+    for report in training(9, 10, first=2):
+        resumed(replace(report, values={**report.values, "norm": 7.0}))
+    resumed.write()
+    kept = course_in(tmp_path)
+    assert [row["loss"] for row in kept["batches"]] == list(range(1, 91))
+    assert [row["epoch"] for row in kept["ends"]] == list(range(1, 10))
+    again = [row["loss"] for row in kept["batches"] if row.get("norm") == 7.0]
+    assert again == list(range(21, 91))
+
+
+def test_an_epoch_that_is_done_again_counts_as_it_ended(tmp_path):
+    tell = Course(tmp_path, lambda report: None)
+    for d_plus in (2.0, 3.0):
+        tell(Progress(1, 2, values={"epoch": 1, "loss": 1.0, "d_plus": d_plus}))
+    tell.write()
+    assert [row["d_plus"] for row in course_in(tmp_path)["ends"]] == [3.0]
+
+
+def test_a_course_is_json_also_of_what_is_no_number(tmp_path):
+    tell = Course(tmp_path, lambda report: None)
+    tell(Progress(1, 2, values={"epoch": 0.5, "loss": 1.0, "norm": float("nan")}))
+    tell(Progress(2, 2, values={"epoch": 1.0, "loss": float("inf")}))
+    tell.write()
+    text = (tmp_path / "course.json").read_text()
+    kept = json.loads(text, parse_constant=pytest.fail)
+    assert kept == {"batches": [{"epoch": 0.5, "loss": 1.0}], "ends": []}

@@ -1,5 +1,6 @@
 """The page Train SemSim: its handlers, and a training it starts."""
 
+import os
 from dataclasses import replace
 
 import gradio as gr
@@ -8,7 +9,7 @@ import pytest
 import torch
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from helpers import ended
+from helpers import bytes_read, ended
 from made_judged import QUICK, finished_training, judged_labels, judged_votes
 from safetensors.torch import save_file
 
@@ -17,6 +18,7 @@ from semsim.base.whole import write_json
 from semsim.errors import DataError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import JobState
+from semsim.jobs.owner import owner_now
 from semsim.learning import PRESETS, advice
 from semsim.learning.ablations_run import (
     JudgedOrder,
@@ -26,11 +28,21 @@ from semsim.learning.ablations_run import (
 )
 from semsim.learning.card import FORMAT, card_paths, read_card
 from semsim.learning.card_promoted import promoted
+from semsim.learning.diagnostics import Course
 from semsim.learning.initial import START as START_FORMAT
 from semsim.learning.orders import Order
 from semsim.learning.splits import HoldOut
 from semsim.metrics.provenance import read_training
-from semsim.ui import ScienceContext, StudyChoice, learn, learn_chosen, learn_form, learn_view
+from semsim.progress import Progress
+from semsim.ui import (
+    ScienceContext,
+    StudyChoice,
+    jobpanel,
+    learn,
+    learn_chosen,
+    learn_form,
+    learn_view,
+)
 
 STUDIES = [StudyChoice("s1", "Demo study", True), StudyChoice("s2", "Nobody voted", False)]
 
@@ -166,6 +178,28 @@ def test_the_preset_follows_from_what_the_hold_out_leaves(context, tables, monke
     monkeypatch.setattr(advice, "FEW_TRIPLETS", 1)
     assert learn.advise(context, ["s1"])[0] == "pooled"
     assert learn.advise(context, ["s1"], HoldOut(fraction=0.5))[0] == "mixed"
+
+
+def test_a_running_training_is_watched_without_reading_all_that_it_reported(context, tables):
+    job = queue(context, tables, "long")
+    write_json(job.folder / "pid.json", owner_now(os.getpid()))
+    tell = Course(job.folder, lambda report: None)
+    for epoch in range(1, 4):
+        values = {"epoch": epoch, "loss": 1.0, "d_plus": 1.0, "d_minus": 2.0}
+        tell(Progress(epoch, 9, "ends", values))
+    tell.write()
+    line = b'{"done": 3, "total": 9, "note": "epoch 4", "values": {"epoch": 3.5}, "at": 1.0}\n'
+    (job.folder / "progress.jsonl").write_bytes(line * (47_000_000 // len(line)))
+    assert jobs.state(job) is JobState.RUNNING
+    shown = []
+    looks = (
+        lambda: shown.append(learn.draw(context, job)[1]),
+        lambda: jobpanel.show(job),
+        lambda: learn.trainings_now(context),
+        lambda: jobpanel.running(context.data / "jobs"),
+    )
+    assert max(map(bytes_read, looks)) < 470_000
+    assert "Mean distance to the original" in shown[0]
 
 
 def test_a_reload_shows_the_newest_training(page, context, tables):

@@ -9,7 +9,6 @@ from semsim.jobs.folders import JobState
 from semsim.learning.orders import Facts
 from semsim.learning.splits import Counts, HoldOut
 from semsim.learning.triplets import Inventory, JudgedOriginal
-from semsim.progress import Progress
 from semsim.ui.learn_view import (
     TrainingRow,
     auc_chart,
@@ -80,12 +79,12 @@ def stock(usable=(), plus=(), minus=(), undecided=()):
     )
 
 
-def batch(epoch, done, loss):
-    return Progress(done, 100, "epoch", {"epoch": epoch, "loss": loss})
+def batch(epoch, loss):
+    return {"epoch": epoch, "loss": loss}
 
 
 def end(epoch, **values):
-    return Progress(epoch * 10, 100, "end", {"epoch": epoch, "loss": 1.0, **values})
+    return {"epoch": epoch, **values}
 
 
 def row(**changes):
@@ -214,53 +213,37 @@ def test_a_control_that_was_not_run_is_told_in_the_list():
 
 
 def test_the_loss_curve_is_that_of_the_batches():
-    (curve,) = loss_chart([batch(0.5, 5, 2.0), end(1, d_plus=1.0), batch(1.5, 15, 1.0)]).curves
+    (curve,) = loss_chart([batch(0.5, 2.0), batch(1.5, 1.0)]).curves
     assert list(curve.x) == [0.5, 1.5]
     assert list(curve.y) == [2.0, 1.0]
 
 
-def test_what_a_resume_did_again_is_drawn_once():
-    history = [batch(i / 10, i, float(i)) for i in range(1, 16)]  # stopped in the second epoch
-    again = [batch(i / 10, i, 100.0 + i) for i in range(11, 21)]
-    (curve,) = loss_chart([*history, *again]).curves
-    assert list(curve.x) == sorted(set(curve.x))
-    assert list(curve.y) == [*map(float, range(1, 11)), *(100.0 + i for i in range(11, 21))]
-
-
-def test_a_long_curve_is_thinned():
-    history = [Progress(i, 9999, "e", {"epoch": i / 10, "loss": 1.0}) for i in range(1, 9999)]
-    (curve,) = loss_chart(history).curves
-    assert 300 <= len(curve.x) <= 600
-
-
 def test_distances_are_drawn_for_training_and_held_out():
-    history = [
-        batch(0.5, 5, 1.0),
+    ends = [
         end(1, d_plus=1.0, d_minus=2.0, validation_d_plus=90.0, validation_d_minus=91.0),
         end(2, d_plus=1.5, d_minus=4.0, validation_d_plus=1.2, validation_d_minus=5.0),
     ]
-    chart = distance_chart(history)
+    chart = distance_chart(ends)
     assert [list(curve.y) for curve in chart.curves] == [[1, 1.5], [2, 4], [90, 1.2], [91, 5]]
     # The held-out distances of the first epoch would flatten the rest.
     assert chart.highest == pytest.approx(5.75)
 
 
 def test_auc_is_drawn_of_the_epochs_that_have_one():
-    history = [
-        batch(0.5, 5, 1.0),
+    ends = [
         end(1, d_plus=1.0, d_minus=2.0),
         end(2, d_plus=1.0, d_minus=2.0, validation_auc=0.75),
     ]
-    (curve,) = auc_chart(history).curves
+    (curve,) = auc_chart(ends).curves
     assert (list(curve.x), list(curve.y)) == ([2], [0.75])
 
 
 def test_what_leaked_is_warm_and_what_stayed_private_cool():
     values = {"d_plus": 1.0, "d_minus": 2.0, "validation_d_plus": 1.0, "validation_d_minus": 2.0}
-    history = [batch(0.5, 5, 1.0), end(1, **values, validation_auc=0.75)]
-    drawn = [curve.colour for curve in distance_chart(history).curves]
+    ends = [end(1, **values, validation_auc=0.75)]
+    drawn = [curve.colour for curve in distance_chart(ends).curves]
     assert drawn == ["leaked", "private", "leaked", "private"]
-    courses = [chart(history).curves[0].colour for chart in (loss_chart, auc_chart)]
+    courses = [loss_chart([batch(0.5, 1.0)]).curves[0].colour, auc_chart(ends).curves[0].colour]
     assert not {"leaked", "private"} & set(courses)
 
 
@@ -328,10 +311,12 @@ def test_a_mixed_one_says_what_counts_and_nothing_of_validation_it_had_none_of()
 
 def test_what_is_fitted_at_once_has_no_curve():
     alone = [end(1, d_plus=1.0, d_minus=2.0)]
-    assert charts(alone) == []
+    assert charts({"batches": [], "ends": alone}) == []
     more = [*alone, end(2, d_plus=1.0, d_minus=2.0)]
-    assert [one.title for one in charts(more)] == ["Mean distance to the original"]
-    assert [one.y for one in charts([batch(0.5, 1, 2.0), batch(1, 2, 1.0)])] == ["loss"]
+    titles = [one.title for one in charts({"batches": [batch(0.5, 2.0)], "ends": more})]
+    assert titles == ["Mean distance to the original"]  # one point is no curve
+    several = {"batches": [batch(0.5, 2.0), batch(1, 1.0)], "ends": []}
+    assert [one.y for one in charts(several)] == ["loss"]
 
 
 def test_the_verdict_is_a_sentence_and_then_the_rest():
