@@ -133,6 +133,13 @@ def check_settings(settings: Any) -> None:
             raise SettingsError(f"{one.name} must be {wrong}; got {value!r}.")
 
 
+class Checked:
+    """Settings of a frozen dataclass that `check_settings` looks at when they are made."""
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
 def _left_out(settings: Any, name: str) -> bool:
     if getattr(settings, name) is not None:
         return False

@@ -5,7 +5,7 @@ from typing import Any
 
 from semsim.attacks.batch_norm import BatchNorm
 from semsim.errors import SettingsError
-from semsim.registry import check_settings, setting
+from semsim.registry import Checked, check_settings, setting
 from semsim.types import LocalSteps
 
 
@@ -28,7 +28,7 @@ class Gradient:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchGradient:
+class BatchGradient(Checked):
     """The mean gradient of a batch of pictures, with batch norm as a client that trains has it.
 
     batch: pictures of one client. batch_norm: "train" normalises by the statistics of the batch,
@@ -37,9 +37,6 @@ class BatchGradient:
 
     batch: int = setting(8, least=1)
     batch_norm: BatchNorm = "train"
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     @property
     def pictures(self) -> int:

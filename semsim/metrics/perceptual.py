@@ -14,7 +14,7 @@ from semsim.base.records import guarded
 from semsim.errors import WeightsError
 from semsim.kept.extras import need
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches, check_side
-from semsim.registry import check_settings
+from semsim.registry import Checked
 from semsim.weights import locate
 
 if TYPE_CHECKING:
@@ -28,16 +28,13 @@ _BATCH = 32
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lpips:
+class Lpips(Checked):
     """Learned perceptual image patch similarity, version 0.1, of the `lpips` package.
 
     net: the backbone whose features are compared.
     """
 
     net: Net = "alex"
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     @property
     def spec(self) -> MetricSpec:

@@ -11,7 +11,7 @@ import numpy as np
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, check_side
 from semsim.metrics.pixel import exact_chunks
 from semsim.metrics.windows import GAUSSIAN, UNIFORM, ssim_in_place
-from semsim.registry import check_settings
+from semsim.registry import Checked
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,16 +25,13 @@ _NAMES: dict[Window, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ssim:
+class Ssim(Checked):
     """Structural similarity.
 
     window: "gaussian", σ = 1.5 over 11 pixels as Wang et al. have it, or "uniform", 7 pixels.
     """
 
     window: Window = "gaussian"
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     @property
     def spec(self) -> MetricSpec:

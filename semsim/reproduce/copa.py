@@ -211,7 +211,7 @@ def kept_rows(
     kept, grid = _pieces(folder), networks.pieces
     missing = kept.missing(grid)
     pieces = [
-        Piece(key=key, work=_network_rows, asked=(networks.images, *grid[key])) for key in missing
+        Piece(key=key, work=linear_rows, asked=(networks.images, *grid[key])) for key in missing
     ]
     ready = len(grid) - len(missing)
 
@@ -227,12 +227,6 @@ def _pieces(folder: Path) -> Pieces[pd.DataFrame]:
         write_table(rows, path)
 
     return Pieces(folder, ".parquet", read=pd.read_parquet, write=write)
-
-
-def _network_rows(
-    images: LabelledImages, activation: str, variant: int, seed: int, *, report: Report
-) -> pd.DataFrame:
-    return linear_rows(images, [variant], [activation], [seed], report)
 
 
 def table_1() -> pd.DataFrame:
@@ -260,22 +254,21 @@ def table_2(rows: pd.DataFrame) -> pd.DataFrame:
     """One line an activation, variant and method, over all images and seeds of `rows`.
 
     rows: of `linear_rows`. Columns: activation, variant, method, n (with an image), failed,
-    blew_up, as_rgap (where COPA took R-GAP's image; 0 in rows kept from before that was said), mean
-    and sd (of a sample; NaN of one) of mse, psnr and psnr_paper, and the medians equation_residual
-    and gradient_distance; NaN in rows kept from before they were.
+    blew_up, as_rgap (where COPA took R-GAP's image), mean and sd (of a sample; NaN of one) of mse,
+    psnr and psnr_paper, and the medians equation_residual and gradient_distance.
     """
     lines = []
     for keys, part in rows.groupby(_SETTING, sort=False):
         ok = part[part["error"] == ""]
         line: dict[str, object] = dict(zip(_SETTING, keys, strict=True))
         line |= {"n": len(ok), "failed": len(part) - len(ok), "blew_up": int(ok["blew_up"].sum())}
-        line["as_rgap"] = int((ok["solver"] == "rgap").sum()) if "solver" in ok else 0
+        line["as_rgap"] = int((ok["solver"] == "rgap").sum())
         for name in ("mse", "psnr", "psnr_paper"):
             exact = bool((ok[name] == math.inf).any())
             line[name] = ok[name].mean()
             line[f"{name}_sd"] = math.nan if exact else ok[name].std(ddof=1)
         for name, column in _FITS.items():
-            line[name] = ok[column].median() if column in ok else math.nan
+            line[name] = ok[column].median()
         lines.append(line)
     order = {method: place for place, method in enumerate(METHODS)}
     table = pd.DataFrame(lines)
