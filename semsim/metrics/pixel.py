@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsim.metrics.base import Judge, MetricSpec, Resources, Scores, checked_pairs
+from semsim.metrics.base import Judge, MetricSpec, NoFiles, Resources, Scores, checked_pairs
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -19,22 +18,19 @@ _LEVELS = np.arange(256) / 255
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mse:
+class Mse(NoFiles):
     """Mean squared error of pixels in [0, 1]."""
 
     @property
     def spec(self) -> MetricSpec:
         return MetricSpec(name="mse", title="MSE", higher_means_more_leakage=False, per_image=True)
 
-    def files(self, resources: Resources) -> tuple[Path, ...]:
-        return ()
-
     def prepare(self, resources: Resources) -> Judge:
         return lambda pairs: Scores(values=mse(pairs.originals, pairs.reconstructions))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Psnr:
+class Psnr(NoFiles):
     """Peak signal-to-noise ratio; infinite where the images are identical."""
 
     @property
@@ -46,9 +42,6 @@ class Psnr:
             higher_means_more_leakage=True,
             per_image=True,
         )
-
-    def files(self, resources: Resources) -> tuple[Path, ...]:
-        return ()
 
     def prepare(self, resources: Resources) -> Judge:
         return lambda pairs: psnr_scores(psnr(pairs.originals, pairs.reconstructions))

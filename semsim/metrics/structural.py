@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, check_side
+from semsim.metrics.base import Judge, MetricSpec, NoFiles, Pairs, Resources, Scores, check_side
 from semsim.metrics.pixel import exact_chunks
 from semsim.metrics.windows import GAUSSIAN, UNIFORM, ssim_in_place
 from semsim.registry import Checked
@@ -25,7 +24,7 @@ _NAMES: dict[Window, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ssim(Checked):
+class Ssim(Checked, NoFiles):
     """Structural similarity.
 
     window: "gaussian", σ = 1.5 over 11 pixels as Wang et al. have it, or "uniform", 7 pixels.
@@ -43,9 +42,6 @@ class Ssim(Checked):
             per_image=True,
             smallest_side=_WINDOWS[self.window].side,
         )
-
-    def files(self, resources: Resources) -> tuple[Path, ...]:
-        return ()
 
     def prepare(self, resources: Resources) -> Judge:
         return self._judge
