@@ -67,7 +67,7 @@ class Update:
     batch: int = setting(8, least=1)
     held: int = setting(0, least=0)
     lr: float = setting(0.01, above=0)
-    momentum: float = setting(0.0, least=0)
+    momentum: float = setting(0.0, least=0, below=1)
     batch_norm: BatchNorm = "train"
 
     def __post_init__(self) -> None:
@@ -80,8 +80,6 @@ class Update:
                 f"{self.steps} steps take {reached} of {self.held} pictures, and an update tells "
                 "nothing of the others; take more steps, or a smaller held."
             )
-        if not self.momentum < 1:
-            raise SettingsError(f"momentum is 0 to below 1; got {self.momentum}.")
 
     @property
     def pictures(self) -> int:

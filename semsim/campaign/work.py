@@ -290,7 +290,7 @@ def attacked(
     seeds: Sequence[int],
     report: Report = silent,
 ) -> list[tuple[Leak[GradientObservation], Found]]:
-    """Return each image's leak, and what the attack makes of it, in order."""
+    """Return the leak of each image, (C, H, W) in [0, 1], and what the attack makes of it."""
     rngs = [torch.Generator().manual_seed(seed) for seed in seeds]
     shield = build(DEFENCES, defence.name, defence.settings)
     tool = build(ATTACKS, attack.name, attack.settings)
