@@ -91,12 +91,7 @@ def load_lpips(net: Net, backbone: Path) -> nn.Module:
 
 
 def lpips_distance(model: nn.Module, originals: Tensor, reconstructions: Tensor) -> np.ndarray:
-    """LPIPS of each pair; the network's own range [-1, 1] is made here from [0, 1].
-
-    originals, reconstructions: (N, 3, H, W) float32 in [0, 1]. Returns (N,) float64, 0 or more.
-    Zhang, Isola, Efros, Shechtman and Wang 2018, "The unreasonable effectiveness of deep
-    features as a perceptual metric", equation 1.
-    """
+    """`semsim.metrics.lpips` as an array, (N,); its range [-1, 1] is made here from [0, 1]."""
     import torch
 
     device = next(model.parameters()).device

@@ -48,21 +48,13 @@ class Psnr(NoFiles):
 
 
 def mse(originals: Tensor, reconstructions: Tensor) -> np.ndarray:
-    """Mean squared error over channels and pixels of each pair.
-
-    originals, reconstructions: (N, 1 or 3, H, W), uint8, or floats in [0, 1].
-    Returns (N,) float64 in [0, 1], for bytes too: on 0…255 it would be 255² times as large.
-    """
+    """`semsim.metrics.mse` as an array, (N,); for bytes too: on 0…255 it would be 255² as large."""
     parts = _chunks(originals, reconstructions)
     return np.concatenate([_mean_square(a, b) for a, b in parts])
 
 
 def psnr(originals: Tensor, reconstructions: Tensor) -> np.ndarray:
-    """Peak signal-to-noise ratio of each pair, never of a pooled error.
-
-    originals, reconstructions: as for `mse`. Returns (N,) float64 in dB, +inf for identical
-    images.
-    """
+    """`semsim.metrics.psnr` as an array, (N,), of each pair, never of a pooled error."""
     return decibels(mse(originals, reconstructions))
 
 

@@ -113,11 +113,9 @@ class SsimRegistered(_Registered):
 def psnr_registered(
     originals: Tensor, reconstructions: Tensor, shift: int, flip: bool
 ) -> np.ndarray:
-    """The highest PSNR of each pair over all registrations, of the pixels that overlap.
+    """`semsim.metrics.psnr_registered` as an array, (N,), of the pixels that overlap; raises as it.
 
-    originals, reconstructions: as for `semsim.metrics.pixel.mse`, with sides of 2 · `shift` pixels
-    or more. Returns (N,) float64 in dB, +inf where some overlap is identical. Raises `DataError`
-    for other images, `SettingsError` for a negative shift.
+    +inf where some overlap is identical.
     """
     parts = exact_chunks(originals, reconstructions, _CHUNK)
     metric = PsnrRegistered(shift=shift, flip=flip)
@@ -128,11 +126,7 @@ def psnr_registered(
 def ssim_registered(
     originals: Tensor, reconstructions: Tensor, shift: int, flip: bool
 ) -> np.ndarray:
-    """The highest SSIM of each pair over all registrations, of the pixels that overlap.
-
-    originals, reconstructions: as for `semsim.metrics.structural.ssim`, with sides of 11 + `shift`
-    pixels or more. Returns (N,) float64 in [-1, 1]. Raises as `psnr_registered`.
-    """
+    """`semsim.metrics.ssim_registered` as an array, (N,), of the pixels that overlap."""
     parts = exact_chunks(originals, reconstructions, _TOGETHER)
     metric = SsimRegistered(shift=shift, flip=flip)
     check_side(originals, metric.spec, f"its window is {GAUSSIAN.side} wide and it shifts")

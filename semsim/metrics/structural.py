@@ -51,13 +51,7 @@ class Ssim(Checked, NoFiles):
 
 
 def ssim(originals: Tensor, reconstructions: Tensor, window: Window = "gaussian") -> np.ndarray:
-    """Structural similarity of each pair, the mean over channels.
-
-    originals, reconstructions: (N, 1 or 3, H, W), uint8, or floats in [0, 1]; sides
-    of 11 pixels or more for the Gaussian window, 7 for the uniform one. Returns (N,) float64 in
-    [-1, 1]. Raises `DataError` for other images.
-    Wang, Bovik, Sheikh and Simoncelli 2004, "Image quality assessment", equation 13.
-    """
+    """`semsim.metrics.ssim` as an array, (N,); raises `DataError` as that."""
     parts = exact_chunks(originals, reconstructions)
     spec, found = Ssim(window=window).spec, _WINDOWS[window]
     check_side(originals, spec, f"its window is {found.side} wide")
