@@ -84,6 +84,8 @@ def setting(
     by: str = "",
     least: float | None = None,
     above: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
     term: str = "",
 ) -> Any:
     """A field with its default, what a page calls it and says of it, and what it may be.
@@ -91,12 +93,12 @@ def setting(
     choices: the texts it can be, where its type is no `Literal` of them. offers: the same where a
     library has to be asked: texts by the value of the setting `by`, under "" where they hang on
     none; who builds the plug-in checks them.
-    least, above: numbers it is not below, and is above, unless it is left out. term: the word of
-    the glossary that explains it.
+    least, above, most, below: numbers it is not below, is above, not above, and below, unless it is
+    left out. term: the word of the glossary that explains it.
     """
     said = {"label": label, "text": text, "term": term}
     may_be = {"choices": choices, "offers": offers, "by": by, "least": least, "above": above}
-    return field(default=default, metadata={**said, **may_be})
+    return field(default=default, metadata={**said, **may_be, "most": most, "below": below})
 
 
 def help_of(kind: Any, name: str) -> str:
@@ -133,6 +135,13 @@ def check_settings(settings: Any) -> None:
             raise SettingsError(f"{one.name} must be {wrong}; got {value!r}.")
 
 
+class Checked:
+    """Settings of a frozen dataclass that `check_settings` looks at when they are made."""
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
 def _left_out(settings: Any, name: str) -> bool:
     if getattr(settings, name) is not None:
         return False
@@ -141,12 +150,16 @@ def _left_out(settings: Any, name: str) -> bool:
 
 def _beyond(value: Any, facts: Mapping[str, Any]) -> str:
     """What a number must be, by the facts of its `setting`, and is not; "" where it is."""
-    least, above = facts.get("least"), facts.get("above")
+    least, above, most, below = map(facts.get, ("least", "above", "most", "below"))
     if isinstance(value, int) and abs(value) > _LARGEST:
         return f"at most {_LARGEST}"
     if least is not None and not value >= least:  # negated, so that NaN is refused too
         return f"at least {least}" if least else "0 or more"
-    return f"above {above}" if above is not None and not value > above else ""
+    if above is not None and not value > above:
+        return f"above {above}"
+    if most is not None and not value <= most:
+        return f"at most {most}"
+    return f"below {below}" if below is not None and not value < below else ""
 
 
 def build(registry: Mapping[str, Any], name: str, settings: Mapping[str, Any] | None = None) -> Any:

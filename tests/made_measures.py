@@ -3,6 +3,7 @@
 import numpy as np
 
 from semsim.analysis.measures import Measure
+from semsim.metrics.frechet import Spread, frechet_distance
 
 
 def measure(name, means, resampled=None, sign=1.0, of_images=True):
@@ -24,3 +25,11 @@ def measure(name, means, resampled=None, sign=1.0, of_images=True):
 def error_of(once, without, units):
     """The error by the jackknife about the value, of a number and those without each original."""
     return np.sqrt((units - 1) / units * sum((one - once) ** 2 for one in without))
+
+
+def cloud_distance(first, second):
+    """The Fréchet distance of two clouds, (N, d), each given whole."""
+    spreads = Spread(), Spread()
+    for spread, cloud in zip(spreads, (first, second), strict=True):
+        spread.add(cloud)
+    return frechet_distance(*spreads)

@@ -19,14 +19,14 @@ from torch import Tensor
 from semsim.attacks.per_sample import parameter_gradients
 from semsim.errors import AttackFailedError
 from semsim.progress import Progress, Report, silent
-from semsim.registry import check_settings, setting
+from semsim.registry import Checked, setting
 from semsim.types import Reconstruction, VerticalObservation, VerticalRound
 
 _REPORT_EVERY = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cafe:
+class Cafe(Checked):
     """Recover all images behind several rounds of vertical federated learning at once.
 
     steps: Adam steps of the third step of the attack, each on the next round. lr: their size, in
@@ -50,9 +50,6 @@ class Cafe:
     inputs: float = 1e-3
     tv: float = setting(1e-4, least=0)
     tv_from: float = 25.0
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def __call__(
         self, seen: VerticalObservation, *, rng: torch.Generator, report: Report = silent

@@ -9,18 +9,18 @@ import torch
 from semsim.attacks.linear.chain import Stage, chain_of
 from semsim.attacks.linear.equations import Equations
 from semsim.attacks.linear.least_squares import Linearised, Parts, Search, gauss_newton
-from semsim.attacks.linear.outcome import Inversion, denoised, gradient_distance, reconstruction
+from semsim.attacks.linear.outcome import Inversion, LayerWise, denoised, gradient_distance
 from semsim.attacks.linear.recursion import AGREE, LayerSolution, Solver, invert, minimum_norm
 from semsim.attacks.rgap import RGap
 from semsim.attacks.security.check import has_full_rank
 from semsim.errors import AttackFailedError
 from semsim.progress import Report, silent
-from semsim.registry import check_settings, setting
-from semsim.types import GradientObservation, Reconstruction
+from semsim.registry import setting
+from semsim.types import GradientObservation
 
 
 @dataclass(frozen=True, kw_only=True)
-class Copa:
+class Copa(LayerWise):
     """Solve each layer for what came out of the layer before, so that it can be undone.
 
     As `rgap.RGap`, but the unknown of a convolution is its input before the activation (Eq. 5),
@@ -54,17 +54,7 @@ class Copa:
     full_rank: bool = False
     denoise: float = 0.0
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
-    def __call__(
-        self, seen: GradientObservation, *, rng: torch.Generator, report: Report = silent
-    ) -> Reconstruction:
-        """Reconstruct the image behind `seen`; raises as `rgap.RGap`."""
-        return reconstruction(seen, self.inversion(seen, report=report))
-
     def inversion(self, seen: GradientObservation, *, report: Report = silent) -> Inversion:
-        """The solution before it is clamped to [0, 1], with the residual of every layer."""
         chain = chain_of(seen)
         search = Search(steps=self.steps, inner=self.inner)
         solve = through_activation(search, pull_back=self.pull_back, full_rank=self.full_rank)

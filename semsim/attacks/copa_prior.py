@@ -11,7 +11,7 @@ from torch import Tensor
 from semsim.attacks.image_basis import ImageBasis, image_basis
 from semsim.attacks.linear.chain import Chain, Stage, chain_of
 from semsim.attacks.linear.least_squares import Parts, Search, by_autograd, gauss_newton
-from semsim.attacks.linear.outcome import Inversion, denoised, reconstruction
+from semsim.attacks.linear.outcome import Inversion, LayerWise, denoised
 from semsim.attacks.linear.recursion import (
     KnownEnd,
     Recursion,
@@ -21,10 +21,9 @@ from semsim.attacks.linear.recursion import (
     minimum_norm,
 )
 from semsim.attacks.minimise import one_of
-from semsim.errors import SettingsError
 from semsim.progress import Progress, Report, silent
-from semsim.registry import check_settings, setting
-from semsim.types import GradientObservation, Reconstruction
+from semsim.registry import setting
+from semsim.types import GradientObservation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +96,7 @@ _AGREE = 1e-3  # equation residual of a recursion beyond which gradients are not
 
 
 @dataclass(frozen=True, kw_only=True)
-class CopaPrior:
+class CopaPrior(LayerWise):
     """All layers' equations at once, with what is natural in an image deciding what they leave.
 
     The unknown is the coefficients of `image_basis.ImageBasis`, and Gauss-Newton starts from the
@@ -121,25 +120,11 @@ class CopaPrior:
     solver: Literal["auto", "prior", "recursion"] = "auto"
     steps: int = setting(2, least=1)
     inner: int = setting(80, least=1)
-    noise: float = 1e-4
+    noise: float = setting(1e-4, above=0)
     decay: float = 1.2
     denoise: float = 0.0
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if self.solver not in ("auto", "prior", "recursion"):
-            raise SettingsError(f"solver is 'auto', 'prior' or 'recursion'; got {self.solver!r}.")
-        if not self.noise > 0:
-            raise SettingsError(f"noise is a number above 0; got {self.noise}.")
-
-    def __call__(
-        self, seen: GradientObservation, *, rng: torch.Generator, report: Report = silent
-    ) -> Reconstruction:
-        """Reconstruct the image behind `seen`; raises as `rgap.RGap`."""
-        return reconstruction(seen, self.inversion(seen, report=report))
-
     def inversion(self, seen: GradientObservation, *, report: Report = silent) -> Inversion:
-        """The solution before it is clamped to [0, 1], with the residual of every layer."""
         chain = chain_of(seen)
         exact = self._exact(chain, seen, report)
         if exact is not None:

@@ -16,9 +16,16 @@ from torch import Tensor
 from semsim.attacks.labels import Label, chances_of_grey, label_of
 from semsim.attacks.matching import GradientDistance
 from semsim.attacks.minimise import minimise_by_lbfgs
-from semsim.attacks.together import Found, Together, best_of_starts, reconstructions
+from semsim.attacks.together import (
+    Found,
+    Rngs,
+    Seen,
+    Together,
+    best_of_starts,
+    reconstructions,
+)
 from semsim.progress import Report
-from semsim.registry import check_settings, setting
+from semsim.registry import setting
 from semsim.types import GradientObservation
 
 
@@ -45,28 +52,15 @@ class DLG(Together):
     stop_below: float = 1e-6
     restarts: int = setting(1, least=1)
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
     def told_label(self, seen: GradientObservation) -> int:
         """0, which nothing reads: the label is one of the unknowns."""
         return 0
 
-    def solve(
-        self,
-        seen: Sequence[GradientObservation],
-        labels: Sequence[int],
-        rngs: Sequence[torch.Generator],
-        report: Report,
-    ) -> list[Found]:
+    def solve(self, seen: Seen, labels: Sequence[int], rngs: Rngs, report: Report) -> list[Found]:
         return best_of_starts(self.restarts, partial(self._one_start, seen, labels, rngs), report)
 
     def _one_start(
-        self,
-        seen: Sequence[GradientObservation],
-        labels: Sequence[int],
-        rngs: Sequence[torch.Generator],
-        report: Report,
+        self, seen: Seen, labels: Sequence[int], rngs: Rngs, report: Report
     ) -> list[Found]:
         mean, std = seen[0].model.mean, seen[0].model.std
         distance = GradientDistance.of(seen, labels, "l2")

@@ -10,18 +10,25 @@ from torch import Tensor
 
 from semsim.attacks.batch_norm import BatchNorm, moments_of_each, running_statistics
 from semsim.attacks.labels import Label
-from semsim.attacks.local_steps import UpdateDistance
+from semsim.attacks.local_steps import distance_from
 from semsim.attacks.matching import (
     Apart,
     Distance,
-    GradientDistance,
     batch_norm_distance,
     total_variation_of_each,
 )
 from semsim.attacks.minimise import Descent, descend
 from semsim.attacks.rough_slope import RoughSlope
 from semsim.attacks.slopes import Objective, slope_of
-from semsim.attacks.together import Found, Together, best_of_starts, reconstructions
+from semsim.attacks.together import (
+    Found,
+    Leaked,
+    Rngs,
+    Together,
+    best_of_starts,
+    first_of,
+    reconstructions,
+)
 from semsim.errors import AttackFailedError
 from semsim.progress import Report
 from semsim.types import BatchNormStatistics, GradientObservation, UpdateObservation
@@ -75,55 +82,23 @@ class FirstOrder(Together):
                 'gradient; set statistics="running" or "none" to do without.'
             )
 
-    def solve(
-        self,
-        seen: Sequence[GradientObservation],
-        labels: Sequence[int],
-        rngs: Sequence[torch.Generator],
-        report: Report,
-    ) -> list[Found]:
+    def solve(self, seen: Leaked, labels: Sequence[int], rngs: Rngs, report: Report) -> list[Found]:
         matching = Matching.of(self)
-        distance = GradientDistance.of(
+        distance = distance_from(
             seen,
             labels,
             matching.distance,
             batch_norm=matching.batch_norm,
             curvature=matching.curvature,
         )
+        starts = _starts(distance, matching, first_of(seen).shape, rngs)
         known = _statistics(seen, matching.statistics)
-        return _best(distance, known, matching, seen[0].shape, rngs, report)
-
-    def solve_updates(
-        self,
-        seen: UpdateObservation,
-        labels: Sequence[int],
-        rngs: Sequence[torch.Generator],
-        report: Report,
-    ) -> list[Found]:
-        """As `local_steps.Simulates`."""
-        matching = Matching.of(self)
-        distance = UpdateDistance.of(seen, labels, matching.distance, curvature=matching.curvature)
-        return _best(distance, (), matching, seen.shape, rngs, report)
-
-
-def _best(
-    distance: Apart,
-    known: Sequence[BatchNormStatistics],
-    matching: Matching,
-    shape: tuple[int, int, int],
-    rngs: Sequence[torch.Generator],
-    report: Report,
-) -> list[Found]:
-    starts = _starts(distance, matching, shape, rngs)
-    start = partial(_one_start, distance, known, matching, starts)
-    return best_of_starts(matching.restarts, start, report)
+        start = partial(_one_start, distance, known, matching, starts)
+        return best_of_starts(matching.restarts, start, report)
 
 
 def _starts(
-    distance: Apart,
-    matching: Matching,
-    shape: tuple[int, int, int],
-    rngs: Sequence[torch.Generator],
+    distance: Apart, matching: Matching, shape: tuple[int, int, int], rngs: Rngs
 ) -> Iterator[Tensor]:
     """Where each restart begins, (N, C, H, W) in units of the network's input.
 
@@ -182,9 +157,9 @@ def _objective(
     return objective
 
 
-def _statistics(
-    seen: Sequence[GradientObservation], which: Statistics
-) -> list[BatchNormStatistics]:
+def _statistics(seen: Leaked, which: Statistics) -> list[BatchNormStatistics]:
+    if isinstance(seen, UpdateObservation):
+        return []
     if which == "running":
         return [running_statistics(seen[0].model)] * len(seen)
     leaked = which == "leaked"

@@ -12,7 +12,7 @@ from semsim.attacks.batch_norm import BatchNorm
 from semsim.attacks.first_order import FirstOrder, Start, Statistics
 from semsim.attacks.labels import Label
 from semsim.attacks.matching import Distance
-from semsim.registry import check_settings, setting
+from semsim.registry import setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +65,3 @@ class GradAttack(FirstOrder):
     boxed: bool = True
     restarts: int = setting(1, least=1)
     mixed_precision: bool = False
-
-    def __post_init__(self) -> None:
-        check_settings(self)

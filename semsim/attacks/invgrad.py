@@ -8,7 +8,7 @@ from semsim.attacks.batch_norm import BatchNorm
 from semsim.attacks.first_order import FirstOrder, Start
 from semsim.attacks.labels import Label
 from semsim.attacks.local_steps import Updates
-from semsim.registry import check_settings, setting
+from semsim.registry import setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +48,3 @@ class InvGrad(FirstOrder):
     curvature: float = setting(0.0, least=0)
     updates: Updates = "simulated"
     mixed_precision: bool = False
-
-    def __post_init__(self) -> None:
-        check_settings(self)

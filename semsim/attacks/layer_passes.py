@@ -19,6 +19,11 @@ from torch import Tensor, nn
 from semsim.attacks.lent_curvature import lent_curvature
 from semsim.attacks.matched import Outer, OuterAlong, Pair
 
+Change = Tensor | None  # of a layer's input, (N, *inputs); None for no change
+Along = Sequence[
+    Any
+]  # v for a layer's parameters, one (N, *parameter.shape) each, or what is mixed
+
 # Input channels up to which a product of matrices beats torch's convolution on one image: measured,
 # 1.4 times in all of LeNet; on more channels, and on many images, neither wins.
 _FEW = 12
@@ -51,7 +56,7 @@ class Passed(Protocol):
         """The slope by the layer's input, (N, *inputs), from that by `output`, (N, *outputs)."""
         ...
 
-    def push(self, change: Tensor | None, along: Sequence[Any]) -> Tensor | None:
+    def push(self, change: Change, along: Along) -> Tensor | None:
         """The change of `output`, when the input changes by `change` and parameters by `along`.
 
         change: (N, *inputs), None for no change. along: one (N, *parameter.shape) a parameter.
@@ -59,9 +64,7 @@ class Passed(Protocol):
         """
         ...
 
-    def pull_change(
-        self, bent: Tensor, slope: Tensor, change: Tensor | None, along: Sequence[Any]
-    ) -> Tensor:
+    def pull_change(self, bent: Tensor, slope: Tensor, change: Change, along: Along) -> Tensor:
         """The slope of the loss's change by the input, (N, *inputs), from that by `output`.
 
         bent: (N, *outputs), that by `output`. slope: (N, *outputs), of the loss itself. change,
@@ -104,7 +107,7 @@ class Linear(Passed):
         weight = Outer(slope, self.x, targets[0])
         return (weight,) if self.layer.bias is None else (weight, Pair(slope, targets[1]))
 
-    def push(self, change: Tensor | None, along: Sequence[Any]) -> Tensor:
+    def push(self, change: Change, along: Along) -> Tensor:
         weight = along[0]
         if isinstance(weight, OuterAlong):
             pushed = weight.times_x()
@@ -114,9 +117,7 @@ class Linear(Passed):
             pushed = pushed + along[1]
         return pushed if change is None else pushed + change @ self.layer.weight.T
 
-    def pull_change(
-        self, bent: Tensor, slope: Tensor, change: Tensor | None, along: Sequence[Any]
-    ) -> Tensor:
+    def pull_change(self, bent: Tensor, slope: Tensor, change: Change, along: Along) -> Tensor:
         weight = along[0]
         if isinstance(weight, OuterAlong):
             return self.pull(bent) + weight.times_slope()
@@ -142,7 +143,7 @@ class Convolution(WithParameters):
     def pull(self, slope: Tensor) -> Tensor:
         return self._backward(slope, self.x, self.layer.weight, 1, by_input=True)
 
-    def push(self, change: Tensor | None, along: Sequence[Tensor]) -> Tensor:
+    def push(self, change: Change, along: Along) -> Tensor:
         layer, (count, channels), weight = self.layer, self.x.shape[:2], along[0]
         joined = self.x.reshape(1, count * channels, *self.x.shape[2:])
         kernels = weight.reshape(count * weight.shape[1], *weight.shape[2:])
@@ -153,9 +154,7 @@ class Convolution(WithParameters):
             return pushed
         return pushed.add_(F.conv2d(change, layer.weight, None, layer.stride, layer.padding))
 
-    def pull_change(
-        self, bent: Tensor, slope: Tensor, change: Tensor | None, along: Sequence[Tensor]
-    ) -> Tensor:
+    def pull_change(self, bent: Tensor, slope: Tensor, change: Change, along: Along) -> Tensor:
         return self.pull(bent).add_(self._of_each(slope, along[0]))
 
     def _of_each(self, slope: Tensor, kernels: Tensor | None) -> Tensor:
@@ -215,15 +214,13 @@ class SmallConvolution(WithParameters):
     def pull(self, slope: Tensor) -> Tensor:
         return self._added_up(self.weight.T @ slope.flatten(2))
 
-    def push(self, change: Tensor | None, along: Sequence[Tensor]) -> Tensor:
+    def push(self, change: Change, along: Along) -> Tensor:
         pushed = torch.bmm(along[0].flatten(2), self.columns)
         if change is not None:
             pushed += self.weight @ _columns(self.layer, change)
         return self._with_bias(pushed, along[1] if len(along) > 1 else None)
 
-    def pull_change(
-        self, bent: Tensor, slope: Tensor, change: Tensor | None, along: Sequence[Tensor]
-    ) -> Tensor:
+    def pull_change(self, bent: Tensor, slope: Tensor, change: Change, along: Along) -> Tensor:
         columns = self.weight.T @ bent.flatten(2)
         weights = along[0].flatten(2).transpose(1, 2)
         return self._added_up(columns.baddbmm_(weights, slope.flatten(2)))
@@ -280,15 +277,13 @@ class BatchNorm(WithParameters):
     def pull(self, slope: Tensor) -> Tensor:
         return slope * self.factor
 
-    def push(self, change: Tensor | None, along: Sequence[Tensor]) -> Tensor:
+    def push(self, change: Change, along: Along) -> Tensor:
         factor = along[0] * self.scale
         offset = along[1] - factor * self.mean
         pushed = torch.addcmul(offset[:, :, None, None], self.x, factor[:, :, None, None])
         return pushed if change is None else pushed.addcmul_(change, self.factor)
 
-    def pull_change(
-        self, bent: Tensor, slope: Tensor, change: Tensor | None, along: Sequence[Tensor]
-    ) -> Tensor:
+    def pull_change(self, bent: Tensor, slope: Tensor, change: Change, along: Along) -> Tensor:
         factor = (along[0] * self.scale)[:, :, None, None]
         return torch.addcmul(bent * self.factor, slope, factor)
 
@@ -302,12 +297,10 @@ class Elementwise(_NoParameters):
     def pull(self, slope: Tensor) -> Tensor:
         return slope * self.first
 
-    def push(self, change: Tensor | None, along: Sequence[Tensor]) -> Tensor | None:
+    def push(self, change: Change, along: Along) -> Tensor | None:
         return None if change is None else change * self.first
 
-    def pull_change(
-        self, bent: Tensor, slope: Tensor, change: Tensor | None, along: Sequence[Tensor]
-    ) -> Tensor:
+    def pull_change(self, bent: Tensor, slope: Tensor, change: Change, along: Along) -> Tensor:
         pulled = bent * self.first
         if self.second is None or change is None:
             return pulled
@@ -340,12 +333,10 @@ class LinearMap(_NoParameters):
     def pull(self, slope: Tensor) -> Tensor:
         return self._pull(slope)
 
-    def push(self, change: Tensor | None, along: Sequence[Tensor]) -> Tensor | None:
+    def push(self, change: Change, along: Along) -> Tensor | None:
         return None if change is None else self._push(change)
 
-    def pull_change(
-        self, bent: Tensor, slope: Tensor, change: Tensor | None, along: Sequence[Tensor]
-    ) -> Tensor:
+    def pull_change(self, bent: Tensor, slope: Tensor, change: Change, along: Along) -> Tensor:
         return self._pull(bent)
 
 

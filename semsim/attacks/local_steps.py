@@ -14,12 +14,18 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from semsim.attacks.batch_norm import batch_norm_mode
+from semsim.attacks.batch_norm import BatchNorm, batch_norm_mode
 from semsim.attacks.labels import Label, chances_of_grey, infer_labels, last_layer
 from semsim.attacks.lent_curvature import lending
-from semsim.attacks.matching import Distance, distance_of_each, of_zeros
+from semsim.attacks.matching import (
+    Apart,
+    Distance,
+    GradientDistance,
+    distance_of_each,
+    of_zeros,
+)
 from semsim.attacks.minimise import in_turn
-from semsim.attacks.together import Found
+from semsim.attacks.together import Found, Leaked, Rngs
 from semsim.errors import AttackFailedError, SettingsError
 from semsim.progress import Report, silent
 from semsim.types import AttackedModel, LocalSteps, UpdateObservation
@@ -38,22 +44,16 @@ class Simulates(Protocol):
     @property
     def label(self) -> Label: ...
 
-    def solve_updates(
-        self,
-        seen: UpdateObservation,
-        labels: Sequence[int],
-        rngs: Sequence[torch.Generator],
-        report: Report,
-    ) -> list[Found]:
-        """A reconstruction of each picture of a client, or why there is none."""
-        ...
+    def solve(
+        self, seen: UpdateObservation, labels: Sequence[int], rngs: Rngs, report: Report
+    ) -> list[Found]: ...
 
 
 def attack_updates(
     attack: object,
     seen: Sequence[UpdateObservation],
     *,
-    rngs: Sequence[torch.Generator],
+    rngs: Rngs,
     report: Report = silent,
 ) -> list[Found]:
     """One result a picture of each client, client after client; a failed one stops no other.
@@ -69,7 +69,7 @@ def attack_updates(
         own = rngs[len(found) : len(found) + one.pictures]
         known = one.as_one_step() if attack.updates == "one-gradient" else one
         try:
-            found += attack.solve_updates(known, labels_of(known, attack.label), own, told)
+            found += attack.solve(known, labels_of(known, attack.label), own, told)
         except AttackFailedError as failure:
             found += [failure] * one.pictures
     return found
@@ -127,20 +127,6 @@ class UpdateDistance:
     kind: Distance | Literal["scaled"]
     curvature: float = 0.0
 
-    @classmethod
-    def of(
-        cls,
-        seen: UpdateObservation,
-        labels: Sequence[int],
-        kind: Distance | Literal["scaled"],
-        *,
-        curvature: float = 0.0,
-    ) -> Self:
-        """That from what a client shared, on the model's device."""
-        device = seen.model.mean.device
-        told = torch.tensor(list(labels), device=device)
-        return cls(seen=seen, labels=told, kind=kind, curvature=curvature)
-
     @property
     def model(self) -> AttackedModel:
         """With the weights that the client was sent."""
@@ -173,6 +159,24 @@ class UpdateDistance:
         if len(places) != len(self.labels):
             raise SettingsError("Pictures whose update is shared together are attacked together.")
         return self
+
+
+def distance_from(
+    seen: Leaked,
+    labels: Sequence[int],
+    kind: Distance | Literal["scaled"],
+    *,
+    batch_norm: BatchNorm = "eval",
+    curvature: float = 0.0,
+) -> Apart:
+    """How far images are from what leaked, on the model's device.
+
+    batch_norm: of a picture that leaked alone; a client's steps say how they work.
+    """
+    if not isinstance(seen, UpdateObservation):
+        return GradientDistance.of(seen, labels, kind, batch_norm=batch_norm, curvature=curvature)
+    told = torch.tensor(list(labels), device=seen.model.mean.device)
+    return UpdateDistance(seen=seen, labels=told, kind=kind, curvature=curvature)
 
 
 def _leaf(weights: Tensor) -> Tensor:

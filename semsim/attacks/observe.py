@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -14,19 +14,18 @@ from semsim.attacks.sharing import BatchGradient, Update
 from semsim.defences.base import Augmented, Defence, of_one
 from semsim.types import AttackedModel, GradientObservation, UpdateObservation
 
+SeenT = TypeVar("SeenT", GradientObservation, UpdateObservation)
+
 
 @dataclass(frozen=True, kw_only=True)
-class Leak:
-    """What leaks, and, for the record only, what the defence did to the attacked image.
+class Leak(Generic[SeenT]):
+    """What leaks, and, for the record only, what the defence did to the attacked images.
 
-    attacked: (C, H, W) in [0, 1], the image the gradient belongs to.
+    attacked: the images that the gradient, or the client's training, is of.
     """
 
-    observation: GradientObservation
-    attacked: Tensor
-    shift_x: int
-    shift_y: int
-    flipped: bool
+    observation: SeenT
+    attacked: Augmented
 
 
 def observe_gradient(
@@ -38,7 +37,7 @@ def observe_gradient(
     *,
     batch_norm: BatchNorm = "eval",
     share_statistics: bool = False,
-) -> Leak:
+) -> Leak[GradientObservation]:
     """The gradient a participant with one private image shares under `defence`.
 
     image: (C, H, W) in [0, 1]. The gradient is that of the augmented image.
@@ -60,22 +59,8 @@ def observe_gradient(
             label=label,
             batch_norm=statistics_of(model, images, batch_norm) if share_statistics else None,
         ),
-        attacked=attacked.images[0],
-        shift_x=int(attacked.shift_x[0]),
-        shift_y=int(attacked.shift_y[0]),
-        flipped=bool(attacked.flipped[0]),
+        attacked=attacked,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Round:
-    """As `Leak`, of a client that shares one thing for all its pictures.
-
-    attacked: the pictures that it trains on.
-    """
-
-    observation: UpdateObservation
-    attacked: Augmented
 
 
 def observe_round(
@@ -85,7 +70,7 @@ def observe_round(
     sharing: BatchGradient | Update,
     defence: Defence,
     rngs: Sequence[torch.Generator],
-) -> Round:
+) -> Leak[UpdateObservation]:
     """What a client with these pictures shares under `defence`.
 
     images: (P, C, H, W) in [0, 1], augmented once. labels: (P,). rngs: one a picture; the first
@@ -109,7 +94,7 @@ def observe_round(
         update = _trained(model, local.turns(len(images)), sharing, gradient)
     else:
         update = tuple(-one for one in gradient(model, slice(len(images))))
-    return Round(
+    return Leak(
         observation=UpdateObservation(
             model=model,
             update=update,

@@ -12,16 +12,25 @@ from torch import Tensor
 from semsim.attacks.batch_norm import BatchNorm
 from semsim.attacks.image_basis import ImageBasis, image_basis
 from semsim.attacks.labels import Label
-from semsim.attacks.local_steps import UpdateDistance, Updates
+from semsim.attacks.local_steps import Updates, distance_from
 from semsim.attacks.lockstep import Evaluate
-from semsim.attacks.matching import Apart, GradientDistance, total_variation_of_each
+from semsim.attacks.matching import Apart, total_variation_of_each
 from semsim.attacks.minimise import Descended, Descent, descend, one_of, walk_together
 from semsim.attacks.slopes import slope_of
-from semsim.attacks.together import Found, Together, best, best_of_starts, reconstructions
+from semsim.attacks.together import (
+    Found,
+    Leaked,
+    Rngs,
+    Together,
+    best,
+    best_of_starts,
+    first_of,
+    reconstructions,
+)
 from semsim.attacks.translation import STILL, Move, estimate_move, moved
 from semsim.progress import Progress, Report, placed
-from semsim.registry import check_settings, setting
-from semsim.types import AttackedModel, GradientObservation, Reconstruction, UpdateObservation
+from semsim.registry import setting
+from semsim.types import AttackedModel, Reconstruction, UpdateObservation
 
 _SPREAD = 0.25  # standard deviation of the mean brightness of photographs
 _START = 0.01  # of the size of a natural image's coefficients: all but grey
@@ -31,8 +40,6 @@ _ROUNDING = 1e-5  # of a pixel in [0, 1] that went through its coefficients in f
 # Names of autograd nodes whose slope jumps; a loss made of slopes then jumps too, and quasi-Newton
 # steps, which need a second derivative, go astray.
 _KINKED = ("Relu", "Prelu", "Hardtanh", "Hardswish", "Hardsigmoid", "Threshold", "MaxPool", "Abs")
-
-_Kind = Literal["cosine", "scaled"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,19 +91,13 @@ class Prior(Together):
     batch_norm: BatchNorm = "eval"
     updates: Updates = "simulated"
 
-    def __post_init__(self) -> None:
-        check_settings(self)
+    def solve(self, seen: Leaked, labels: Sequence[int], rngs: Rngs, report: Report) -> list[Found]:
+        """Kinked models are attacked with all images at once, smooth ones image after image.
 
-    def solve(
-        self,
-        seen: Sequence[GradientObservation],
-        labels: Sequence[int],
-        rngs: Sequence[torch.Generator],
-        report: Report,
-    ) -> list[Found]:
-        """Kinked models are attacked with all images at once, smooth ones image after image."""
+        Of what `max_shift` expects nothing is undone in what a client shares of its pictures.
+        """
         problem = self._problem(seen, labels)
-        if not self.max_shift:
+        if not self.max_shift or isinstance(seen, UpdateObservation):
             return self._stage(problem, rngs, report)
         solved = self._stage(problem, rngs, one_of(report, 0, 2))
         moves = [self._move(one) for one in solved]
@@ -111,55 +112,30 @@ class Prior(Together):
             rest(Progress(1, 1))
         return solved
 
-    def solve_updates(
-        self,
-        seen: UpdateObservation,
-        labels: Sequence[int],
-        rngs: Sequence[torch.Generator],
-        report: Report,
-    ) -> list[Found]:
-        """As `local_steps.Simulates`; of what `max_shift` expects nothing is undone."""
-        kinked, curvature = self._curved(seen)
-        kind: _Kind = "cosine" if kinked else "scaled"
-        distance = UpdateDistance.of(seen, labels, kind, curvature=curvature)
-        return self._stage(self._over(distance, seen.shape, seen.pictures, kinked), rngs, report)
-
-    def _problem(self, seen: Sequence[GradientObservation], labels: Sequence[int]) -> "_Problem":
-        kinked, curvature = self._curved(seen[0])
-        kind: _Kind = "cosine" if kinked else "scaled"
-        distance = GradientDistance.of(
-            seen, labels, kind, batch_norm=self.batch_norm, curvature=curvature
-        )
-        return self._over(distance, seen[0].shape, len(seen), kinked)
-
-    def _curved(self, seen: GradientObservation | UpdateObservation) -> tuple[bool, float]:
-        """Whether the model has kinks, and the curvature that is lent to them."""
-        kinked = self.activation == "kinked"
+    def _problem(self, seen: Leaked, labels: Sequence[int]) -> "_Problem":
+        one, kinked = first_of(seen), self.activation == "kinked"
         if self.activation == "auto":
-            kinked = has_kinks(seen.model, seen.shape)
-        return kinked, self.curvature if kinked else 0.0
-
-    def _over(
-        self, distance: Apart, shape: tuple[int, int, int], images: int, kinked: bool
-    ) -> "_Problem":
-        chroma = (self.chroma, self.chroma)
+            kinked = has_kinks(one.model, one.shape)
+        basis = image_basis(
+            one.shape, spread=_SPREAD, decay=self.decay, chroma=(self.chroma, self.chroma)
+        )
         return _Problem(
-            distance=distance,
-            basis=image_basis(shape, spread=_SPREAD, decay=self.decay, chroma=chroma).to(
-                distance.model.mean
+            distance=distance_from(
+                seen,
+                labels,
+                "cosine" if kinked else "scaled",
+                batch_norm=self.batch_norm,
+                curvature=self.curvature if kinked else 0.0,
             ),
-            moves=(STILL,) * images,
+            basis=basis.to(one.model.mean),
+            moves=(STILL,) * len(labels),
             kinked=kinked,
         )
 
-    def _stage(
-        self, problem: "_Problem", rngs: Sequence[torch.Generator], report: Report
-    ) -> list[Found]:
+    def _stage(self, problem: "_Problem", rngs: Rngs, report: Report) -> list[Found]:
         return best_of_starts(self.restarts, partial(self._one_start, problem, rngs), report)
 
-    def _one_start(
-        self, problem: "_Problem", rngs: Sequence[torch.Generator], report: Report
-    ) -> list[Found]:
+    def _one_start(self, problem: "_Problem", rngs: Rngs, report: Report) -> list[Found]:
         shape = problem.basis.amplitude.shape
         start = _START * torch.cat([torch.randn(1, *shape, generator=rng) for rng in rngs])
         ended = self._minimised(problem, start.to(problem.basis.amplitude), report)

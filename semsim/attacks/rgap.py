@@ -4,18 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import torch
-
 from semsim.attacks.linear.chain import chain_of
-from semsim.attacks.linear.outcome import Inversion, denoised, reconstruction
+from semsim.attacks.linear.outcome import Inversion, LayerWise, denoised
 from semsim.attacks.linear.recursion import invert, minimum_norm
 from semsim.progress import Report, silent
-from semsim.registry import check_settings, setting
-from semsim.types import GradientObservation, Reconstruction
+from semsim.registry import setting
+from semsim.types import GradientObservation
 
 
 @dataclass(frozen=True, kw_only=True)
-class RGap:
+class RGap(LayerWise):
     """Solve each layer's equations for its input by least squares, last layer first.
 
     Works on convolutions followed by fully connected layers, each with Tanh, Sigmoid, LeakyReLU or
@@ -42,21 +40,7 @@ class RGap:
     steps: int = setting(6000, least=1)
     denoise: float = 0.0
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
-    def __call__(
-        self, seen: GradientObservation, *, rng: torch.Generator, report: Report = silent
-    ) -> Reconstruction:
-        """Reconstruct the image behind `seen`.
-
-        Raises `SettingsError` naming a layer that it cannot undo, `AttackFailedError` where a
-        gradient is zero or not finite.
-        """
-        return reconstruction(seen, self.inversion(seen, report=report))
-
     def inversion(self, seen: GradientObservation, *, report: Report = silent) -> Inversion:
-        """The solution before it is clamped to [0, 1], with the residual of every layer."""
         chain = chain_of(seen)
         found = invert(chain, seen.label, minimum_norm(self.steps), report)
         image = chain.images(found.x)[0].cpu()

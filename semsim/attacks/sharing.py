@@ -5,7 +5,7 @@ from typing import Any
 
 from semsim.attacks.batch_norm import BatchNorm
 from semsim.errors import SettingsError
-from semsim.registry import check_settings, setting
+from semsim.registry import Checked, check_settings, setting
 from semsim.types import LocalSteps
 
 
@@ -28,7 +28,7 @@ class Gradient:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchGradient:
+class BatchGradient(Checked):
     """The mean gradient of a batch of pictures, with batch norm as a client that trains has it.
 
     batch: pictures of one client. batch_norm: "train" normalises by the statistics of the batch,
@@ -37,9 +37,6 @@ class BatchGradient:
 
     batch: int = setting(8, least=1)
     batch_norm: BatchNorm = "train"
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     @property
     def pictures(self) -> int:
@@ -70,7 +67,7 @@ class Update:
     batch: int = setting(8, least=1)
     held: int = setting(0, least=0)
     lr: float = setting(0.01, above=0)
-    momentum: float = setting(0.0, least=0)
+    momentum: float = setting(0.0, least=0, below=1)
     batch_norm: BatchNorm = "train"
 
     def __post_init__(self) -> None:
@@ -83,8 +80,6 @@ class Update:
                 f"{self.steps} steps take {reached} of {self.held} pictures, and an update tells "
                 "nothing of the others; take more steps, or a smaller held."
             )
-        if not self.momentum < 1:
-            raise SettingsError(f"momentum is 0 to below 1; got {self.momentum}.")
 
     @property
     def pictures(self) -> int:

@@ -11,12 +11,16 @@ from semsim.attacks.labels import Label, label_of
 from semsim.attacks.minimise import Descended, one_of
 from semsim.errors import AttackFailedError, SettingsError
 from semsim.progress import Report, placed, silent
-from semsim.types import GradientObservation, Reconstruction
+from semsim.registry import Checked
+from semsim.types import GradientObservation, Reconstruction, UpdateObservation
 
 Found = Reconstruction | AttackFailedError
+Rngs = Sequence[torch.Generator]
+Seen = Sequence[GradientObservation]  # of one model, each of one picture
+Leaked = Seen | UpdateObservation  # or what one client shares of its pictures
 
 
-class Together:
+class Together(Checked):
     """An attack that works on many images of one model at once, each as if it were alone."""
 
     @property
@@ -25,13 +29,7 @@ class Together:
         return "known"
 
     @abstractmethod
-    def solve(
-        self,
-        seen: Sequence[GradientObservation],
-        labels: Sequence[int],
-        rngs: Sequence[torch.Generator],
-        report: Report,
-    ) -> list[Found]:
+    def solve(self, seen: Seen, labels: Sequence[int], rngs: Rngs, report: Report) -> list[Found]:
         """A reconstruction, or why there is none, for each observation, of which `labels` tell."""
 
     def told_label(self, seen: GradientObservation) -> int:
@@ -47,13 +45,7 @@ class Together:
         """Reconstruct the image behind `seen`; raises `AttackFailedError` on divergence."""
         return only(self.many([seen], rngs=[rng], report=report))
 
-    def many(
-        self,
-        seen: Sequence[GradientObservation],
-        *,
-        rngs: Sequence[torch.Generator],
-        report: Report = silent,
-    ) -> list[Found]:
+    def many(self, seen: Seen, *, rngs: Rngs, report: Report = silent) -> list[Found]:
         """One result an observation; a failed image does not stop the others.
 
         seen: of one model and one image shape; `SettingsError` otherwise. rngs: one an
@@ -75,6 +67,11 @@ class Together:
             solved = self.solve(*good, [rngs[place] for place in labels], told)
             found |= zip(labels, solved, strict=True)
         return [found[place] for place in range(len(seen))]
+
+
+def first_of(seen: Leaked) -> GradientObservation | UpdateObservation:
+    """The observation that tells the model and the shape of all pictures."""
+    return seen if isinstance(seen, UpdateObservation) else seen[0]
 
 
 def only(found: Sequence[Found]) -> Reconstruction:
@@ -131,7 +128,7 @@ def _failure(known: str | None, objective: float, whole: bool) -> str | None:
     return "The image is not finite after the last step."
 
 
-def _check_together(seen: Sequence[GradientObservation], rngs: Sequence[torch.Generator]) -> None:
+def _check_together(seen: Seen, rngs: Rngs) -> None:
     if len(seen) != len(rngs):
         raise SettingsError(f"{len(seen)} observations came with {len(rngs)} generators.")
     if any(one.model is not seen[0].model or one.shape != seen[0].shape for one in seen):

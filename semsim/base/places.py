@@ -7,8 +7,10 @@ variable `SEMSIM_HOME` names.
 
 import os
 import shutil
+import tomllib
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
@@ -18,6 +20,11 @@ PROGRAM = "semsim-studio"  # the command that is installed
 def files_of(package: str) -> Path:
     """The folder of a package, where the files lie that come with its modules."""
     return Path(str(resources.files(package)))
+
+
+def toml_of(package: str, name: str) -> dict[str, Any]:
+    """What the TOML file called `name` says, which comes with the modules of a package."""
+    return tomllib.loads((files_of(package) / name).read_text("utf-8"))
 
 
 def checkout() -> Path | None:

@@ -251,9 +251,4 @@ def _results(
         found = [*attack(replace(seen, rounds=rounds), rng=rng, report=report)]
     except AttackFailedError as failure:
         found = [failure] * len(images)
-    return [
-        result_of(one, image, int(x), int(y), bool(flipped))
-        for image, one, x, y, flipped in zip(
-            shown.images, found, shown.shift_x, shown.shift_y, shown.flipped, strict=True
-        )
-    ]
+    return [result_of(one, *shown.one(place)) for place, one in enumerate(found)]

@@ -18,7 +18,7 @@ from torch import Tensor
 from semsim.attacks import ATTACKS, SHARED, run_many
 from semsim.attacks.assigned import assigned
 from semsim.attacks.local_steps import attack_updates
-from semsim.attacks.observe import Leak, Round, assumptions, observe_gradient, observe_round
+from semsim.attacks.observe import Leak, assumptions, observe_gradient, observe_round
 from semsim.attacks.sharing import Gradient, Sharing, check_sharing
 from semsim.attacks.together import Found
 from semsim.campaign.plan import ONE_GRADIENT, TargetPlan
@@ -36,7 +36,13 @@ from semsim.targets import NETWORKS
 from semsim.targets.chance import facts_of_test
 from semsim.targets.model import TargetModel, load_target, save_target
 from semsim.targets.train import TEST, Training, accuracy, carry_out
-from semsim.types import AttackedModel, LabelledImages, Reconstruction
+from semsim.types import (
+    AttackedModel,
+    GradientObservation,
+    LabelledImages,
+    Reconstruction,
+    UpdateObservation,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,10 +262,7 @@ def attack_images(
         found = attacked(
             model, list(images.images), images.labels.tolist(), defence, attack, seeds, report
         )
-        return [
-            result_of(one, leak.attacked, leak.shift_x, leak.shift_y, leak.flipped)
-            for leak, one in found
-        ]
+        return [result_of(one, *leak.attacked.one(0)) for leak, one in found]
     tool = build(ATTACKS, attack.name, attack.settings)
     check_sharing(sharing, tool)
     shield = build(DEFENCES, defence.name, defence.settings)
@@ -286,8 +289,8 @@ def attacked(
     attack: Plugin,
     seeds: Sequence[int],
     report: Report = silent,
-) -> list[tuple[Leak, Found]]:
-    """Return each image's leak, (C, H, W) in [0, 1], and what the attack makes of it, in order."""
+) -> list[tuple[Leak[GradientObservation], Found]]:
+    """Return the leak of each image, (C, H, W) in [0, 1], and what the attack makes of it."""
     rngs = [torch.Generator().manual_seed(seed) for seed in seeds]
     shield = build(DEFENCES, defence.name, defence.settings)
     tool = build(ATTACKS, attack.name, attack.settings)
@@ -300,7 +303,7 @@ def attacked(
     return list(zip(leaks, run_many(tool, seen, rngs=rngs, report=report), strict=True))
 
 
-def _of_round(one: Round, found: Sequence[Found]) -> list[AttackResult]:
+def _of_round(one: Leak[UpdateObservation], found: Sequence[Found]) -> list[AttackResult]:
     """Pair what came back of a client's pictures with the picture that each is nearest to.
 
     Failures go to the pictures that are left over.
@@ -311,10 +314,6 @@ def _of_round(one: Round, found: Sequence[Found]) -> list[AttackResult]:
     if good:
         places = assigned(torch.stack([x.image for x in good]).cpu(), true.images)
     return [
-        result_of(
-            good[place] if place >= 0 else next(failed),
-            true.images[own],
-            *(int(true.shift_x[own]), int(true.shift_y[own]), bool(true.flipped[own])),
-        )
+        result_of(good[place] if place >= 0 else next(failed), *true.one(own))
         for own, place in enumerate(places)
     ]

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import typer
@@ -18,106 +18,79 @@ from semsim.progress import Report
 from semsim.terminal import Json, show_told, told_errors
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Kind:
-    """One kind of job; each part is `module:name`, imported where such a job is carried out.
+    """One kind of job, whose parts are imported where such a job is carried out.
 
-    order: the dataclass of what was asked. work: (order, folder, report) → what it found.
-    told: that → text.
-    rows: what it found → the rows of its tables, for --json; without, it has none.
+    module: has `order`, the dataclass of what was asked, and `work`: (order, folder, report) → what
+    it found. teller: has `told`: that → text; `rows`: that → the rows of its tables, for --json,
+    where it has some; and `exit_code`: of that, or None where it was stopped, where it is not 0.
     state: the file in its folder that is of no use once there is a result.
     writes: folders it writes to besides its own: a field of its order, or below one, as data/runs.
-    exit_code: of what it found, or None where it was stopped; without, 0.
     """
 
+    module: str
     order: str
     work: str
+    teller: str
     told: str
     rows: str = ""
-    state: str = ""
     exit_code: str = ""
+    state: str = ""
     writes: tuple[str, ...] = ()
 
+    def done(self, name: str) -> Any:
+        """Return `order` or `work` itself, by its name."""
+        return getattr(import_module(self.module), name)
 
+    def said(self, name: str) -> Any:
+        """Return `told`, `rows` or `exit_code` itself, by its name."""
+        return getattr(import_module(self.teller), name)
+
+
+_TRAININGS, _LEARN = "semsim.learning.ablations_run", "semsim.cli.learn"
+_IMPORTS, _SCORES = "semsim.importers.import_job", "semsim.scores.score_job"
+_FETCHES = "semsim.datasets.fetch_job"
 KINDS = {
     "learn": Kind(
-        order="semsim.learning.ablations_run:TrainingJob",
-        work="semsim.learning.ablations_run:do_training",
-        told="semsim.cli.learn:judged_text",
-        rows="semsim.cli.learn:judged_rows",
+        *(_TRAININGS, "TrainingJob", "do_training", _LEARN, "judged_text", "judged_rows"),
         state="training.pt",
         writes=("place.checkpoints",),
     ),
     "learn-study": Kind(
-        order="semsim.learning.ablations_run:StudyJob",
-        work="semsim.learning.ablations_run:do_study",
-        told="semsim.cli.learn:study_text",
-        rows="semsim.cli.learn:study_rows",
+        _TRAININGS, "StudyJob", "do_study", _LEARN, "study_text", rows="study_rows"
     ),
     "learn-leave-out": Kind(
-        order="semsim.learning.leave_out:LeaveOutJob",
-        work="semsim.learning.leave_out:do_leave_out",
-        told="semsim.cli.learn:left_out_text",
-        rows="semsim.cli.learn:left_out_rows",
+        *("semsim.learning.leave_out", "LeaveOutJob", "do_leave_out"),
+        *(_LEARN, "left_out_text", "left_out_rows"),
     ),
     "split": Kind(
-        order="semsim.split.split_job:SplitJob",
-        work="semsim.split.split_job:do_split",
-        told="semsim.cli.split:outcome_text",
-        rows="semsim.cli.split:outcome_rows",
+        *("semsim.split.split_job", "SplitJob", "do_split"),
+        *("semsim.cli.split", "outcome_text", "outcome_rows"),
         writes=("place.data",),
     ),
     "federated": Kind(
-        order="semsim.federated.comparison_job:FederatedJob",
-        work="semsim.federated.comparison_job:do_comparison",
-        told="semsim.cli.federated:told",
-        rows="semsim.federated.summary:rows_of",
+        *("semsim.federated.comparison_job", "FederatedJob", "do_comparison"),
+        *("semsim.cli.federated", "told", "rows_of"),
         writes=("out",),
     ),
     "judge": Kind(
-        order="semsim.judges.judge_job:JudgeOrder",
-        work="semsim.judges.judge_job:do_judge",
-        told="semsim.cli.judge:told",
+        *("semsim.judges.judge_job", "JudgeOrder", "do_judge", "semsim.cli.judge", "told"),
         state="training.pt",
         writes=("checkpoints/judges",),
     ),
-    "look": Kind(
-        order="semsim.importers.import_job:ImportOrder",
-        work="semsim.importers.import_job:do_look",
-        told="semsim.importers.import_job:look_text",
-    ),
-    "import": Kind(
-        order="semsim.importers.import_job:ImportOrder",
-        work="semsim.importers.import_job:do_keep",
-        told="semsim.importers.import_job:kept_text",
-    ),
-    "dataset": Kind(
-        order="semsim.datasets.fetch_job:FetchOrder",
-        work="semsim.datasets.fetch_job:do_fetch",
-        told="semsim.datasets.fetch_job:told",
-    ),
+    "look": Kind(_IMPORTS, "ImportOrder", "do_look", _IMPORTS, "look_text"),
+    "import": Kind(_IMPORTS, "ImportOrder", "do_keep", _IMPORTS, "kept_text"),
+    "dataset": Kind(_FETCHES, "FetchOrder", "do_fetch", _FETCHES, "told"),
     "comparison": Kind(
-        order="semsim.comparison.packed_job:PackOrder",
-        work="semsim.comparison.packed_job:do_packed",
-        told="semsim.scores.score_job:fetched",
+        *("semsim.comparison.packed_job", "PackOrder", "do_packed", _SCORES, "fetched")
     ),
-    "score": Kind(
-        order="semsim.scores.score_job:ScoreOrder",
-        work="semsim.scores.score_job:do_score",
-        told="semsim.scores.score_job:told",
-        rows="semsim.scores.score_job:rows_of",
-        exit_code="semsim.scores.score_job:exit_code",
-    ),
-    "weights": Kind(
-        order="semsim.scores.score_job:WeightsOrder",
-        work="semsim.scores.score_job:do_fetch",
-        told="semsim.scores.score_job:fetched",
-    ),
+    "score": Kind(_SCORES, "ScoreOrder", "do_score", _SCORES, "told", "rows_of", "exit_code"),
+    "weights": Kind(_SCORES, "WeightsOrder", "do_fetch", _SCORES, "fetched"),
     "campaign": Kind(
-        order="semsim.campaign.campaign_job:CampaignOrder",
-        work="semsim.campaign.campaign_job:do_campaign",
-        told="semsim.cli.campaign:campaign_summary",
-        exit_code="semsim.cli.campaign:exit_code",
+        *("semsim.campaign.campaign_job", "CampaignOrder", "do_campaign"),
+        *("semsim.cli.campaign", "campaign_summary"),
+        exit_code="exit_code",
         writes=("data/runs",),
     ),
 }
@@ -134,8 +107,8 @@ def job(
             raise JobError(f"{asked.folder} is a job of the kind {asked.kind!r}; known: {known}.")
         if as_json and not KINDS[asked.kind].rows:
             raise SettingsError(f"A job {asked.kind} prints no table; leave --json out.")
-        outcome, code = do(asked, as_json=as_json), KINDS[asked.kind].exit_code
-        raise typer.Exit(resolve_name(code)(outcome) if code else 0)
+        outcome, kind = do(asked, as_json=as_json), KINDS[asked.kind]
+        raise typer.Exit(kind.said(kind.exit_code)(outcome) if kind.exit_code else 0)
 
 
 def do(
@@ -146,15 +119,15 @@ def do(
     change: of its order, for this time. as_json: print its rows, of a kind that has some.
     """
     kind = KINDS[asked.kind]
-    order: Any = read_order(asked, resolve_name(kind.order))
+    order: Any = read_order(asked, kind.done(kind.order))
     if change is not None:
         order = change(order)
     outcome = carry_out(asked, partial(_work, kind, order, asked.folder))
     if outcome is not None:
         if kind.state:
             (asked.folder / kind.state).unlink(missing_ok=True)
-        rows = resolve_name(kind.rows)(outcome) if as_json else []
-        show_told(rows, resolve_name(kind.told)(outcome), as_json)
+        rows = kind.said(kind.rows)(outcome) if as_json else []
+        show_told(rows, kind.said(kind.told)(outcome), as_json)
     return outcome
 
 
@@ -162,5 +135,5 @@ def _work(kind: Kind, order: Any, folder: Path, report: Report) -> dict[str, Any
     """Do the work of a job, once all that it writes to is found to have rights and room."""
     parts = (name.partition("/") for name in kind.writes)
     require_room(folder, *(Path(attrgetter(name)(order), below) for name, _, below in parts))
-    done: dict[str, Any] = resolve_name(kind.work)(order, folder, report)
+    done: dict[str, Any] = kind.done(kind.work)(order, folder, report)
     return done

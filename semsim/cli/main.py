@@ -3,72 +3,42 @@
 import semsim
 from semsim.base.commands import Late, command_line
 
+_GROUPS = {
+    "campaign": "A grid of targets and attacks, on many machines.",
+    "datasets": "Data sets: which there are, and how to get them.",
+    "demo": "The built-in study.",
+    "federated": (
+        "Federated learning with a masked model, compared in one process or between machines."
+    ),
+    "import": "Import data published by others: images, votes, labels, scores.",
+    "judge": "Classifiers that were never attacked: lists and metrics need them.",
+    "learn": "Train SemSim, judge it, study it.",
+    "reproduce": "Compute a paper's tables and figures again.",
+    "split": "Split inference: defences and model inversion.",
+}
+_ALONE = {
+    "audit": (
+        "Print c(M) of a network layer by layer, what it means, and what small changes would do."
+    ),
+    "cases": (
+        "Draw one reconstruction for each way people and a metric can judge, and what both say."
+    ),
+    "compare": (
+        "Print how well each metric agrees with people; with --out write everything about it."
+    ),
+    "job": "Carry out or resume the job in a folder, which a page or another command made.",
+    "report": (
+        "Write one HTML file about the comparison, ready to go with a paper; it opens offline."
+    ),
+    "score": "Score reconstructions against their originals; print a table and write the scores.",
+    "verdict": "Count on how many pictures of reconstruction sets attacks got more than a guess.",
+    "weights": "List the weight files metrics need, or fetch the named ones with --download.",
+}
+# The module of a command that is not called as the command is.
+_ELSEWHERE = {"import": "imports", "report": "compare", "weights": "score"}
 COMMANDS = {
-    "audit": Late(
-        "semsim.cli.audit",
-        "audit",
-        "Print c(M) of a network layer by layer, what it means, and what small changes would do.",
-    ),
-    "campaign": Late(
-        "semsim.cli.campaign", "app", "A grid of targets and attacks, on many machines."
-    ),
-    "cases": Late(
-        "semsim.cli.cases",
-        "cases",
-        "Draw one reconstruction for each way people and a metric can judge, and what both say.",
-    ),
-    "compare": Late(
-        "semsim.cli.compare",
-        "compare",
-        "Print how well each metric agrees with people; with --out write everything about it.",
-    ),
-    "datasets": Late(
-        "semsim.cli.datasets", "app", "Data sets: which there are, and how to get them."
-    ),
-    "demo": Late("semsim.cli.demo", "app", "The built-in study."),
-    "federated": Late(
-        "semsim.cli.federated",
-        "app",
-        "Federated learning with a masked model, compared in one process or between machines.",
-    ),
-    "import": Late(
-        "semsim.cli.imports",
-        "app",
-        "Import data published by others: images, votes, labels, scores.",
-    ),
-    "job": Late(
-        "semsim.cli.job",
-        "job",
-        "Carry out or resume the job in a folder, which a page or another command made.",
-    ),
-    "judge": Late(
-        "semsim.cli.judge",
-        "app",
-        "Classifiers that were never attacked: lists and metrics need them.",
-    ),
-    "learn": Late("semsim.cli.learn", "app", "Train SemSim, judge it, study it."),
-    "report": Late(
-        "semsim.cli.compare",
-        "report",
-        "Write one HTML file about the comparison, ready to go with a paper; it opens offline.",
-    ),
-    "reproduce": Late("semsim.cli.reproduce", "app", "Compute a paper's tables and figures again."),
-    "score": Late(
-        "semsim.cli.score",
-        "score",
-        "Score reconstructions against their originals; print a table and write the scores.",
-    ),
-    "split": Late("semsim.cli.split", "app", "Split inference: defences and model inversion."),
-    "verdict": Late(
-        "semsim.cli.verdict",
-        "verdict",
-        "Count on how many pictures of reconstruction sets attacks got more than a guess.",
-    ),
-    "weights": Late(
-        "semsim.cli.score",
-        "weights",
-        "List the weight files metrics need, or fetch the named ones with --download.",
-    ),
+    name: Late(f"semsim.cli.{_ELSEWHERE.get(name, name)}", name if name in _ALONE else "app", text)
+    for name, text in sorted({**_GROUPS, **_ALONE}.items())
 }
 
 ABOUT = "What the pages do, from a terminal."

@@ -14,7 +14,7 @@ from semsim.datasets.on_disk import check_split
 from semsim.errors import DataError, SettingsError
 from semsim.images import is_image_file, read_images, why_unread
 from semsim.kept.keys import key_of
-from semsim.registry import check_settings, setting
+from semsim.registry import Checked, setting
 from semsim.types import LabelledImages
 
 _log = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ MISNAMED = "its name is not UTF-8; rename it"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Folder:
+class Folder(Checked):
     """Images under `root`, one folder a class, resized to `size` × `size`.
 
     With folders `train` and `test` below `root` these are the splits, also where they are called
@@ -43,9 +43,6 @@ class Folder:
     size: int = setting(32, least=1)
     test_share: float = 0.2
     task: Literal["recognition", "pair"] = "recognition"
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def present(self) -> bool:
         """Whether there is such a folder."""

@@ -16,14 +16,14 @@ from semsim.datasets.on_disk import (
 )
 from semsim.errors import DataError
 from semsim.images import is_image_file
-from semsim.registry import check_settings, setting
+from semsim.registry import Checked, setting
 from semsim.types import LabelledImages
 
 _FOLDERS = {"160px": "imagenette2-160", "320px": "imagenette2-320", "full": "imagenette2"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Imagenette(OnDisk):
+class Imagenette(OnDisk, Checked):
     """Ten easily told classes of ImageNet (Howard 2019), the middle square of each image.
 
     The test split is what its authors call val.
@@ -43,9 +43,6 @@ class Imagenette(OnDisk):
     classes: int | None = setting(None, least=1)
     per_class: int | None = setting(None, least=1)
     source: Literal["160px", "320px", "full"] = "160px"
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     @property
     def folder(self) -> Path:

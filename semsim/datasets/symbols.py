@@ -10,64 +10,14 @@ from typing import ClassVar
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from semsim.base.places import toml_of
 from semsim.datasets.on_disk import check_split
 from semsim.kept.extras import matplotlib
 from semsim.registry import setting
 from semsim.types import LabelledImages
 
-# Code points of DejaVu Sans, the font inside matplotlib. Classes that people could not name on a
-# contact sheet of clean 32×32 images are left out.
-GLYPHS: Mapping[str, int] = MappingProxyType(
-    {
-        "aeroplane": 0x2708,
-        "anchor": 0x2693,
-        "atom": 0x269B,
-        "biohazard": 0x2623,
-        "cat": 0x1F431,
-        "check_mark": 0x2714,
-        "chess_knight": 0x265E,
-        "chess_pawn": 0x265F,
-        "chess_rook": 0x265C,
-        "cloud": 0x2601,
-        "club": 0x2663,
-        "cow": 0x1F42E,
-        "cross": 0x271A,
-        "crown": 0x265A,
-        "cup": 0x2615,
-        "diamond": 0x2666,
-        "die": 0x2684,
-        "envelope": 0x2709,
-        "flag": 0x2691,
-        "flower": 0x2698,
-        "gear": 0x2699,
-        "heart": 0x2665,
-        "lightning": 0x26A1,
-        "monkey": 0x1F435,
-        "moon": 0x263E,
-        "mouse": 0x1F42D,
-        "musical_note": 0x266B,
-        "peace": 0x262E,
-        "pencil": 0x270E,
-        "radioactive": 0x2622,
-        "recycling": 0x267B,
-        "scales": 0x2696,
-        "scissors": 0x2702,
-        "skull": 0x2620,
-        "smiley": 0x1F603,
-        "snowflake": 0x2744,
-        "snowman": 0x2603,
-        "spade": 0x2660,
-        "star": 0x2605,
-        "sun": 0x2600,
-        "swords": 0x2694,
-        "telephone": 0x260E,
-        "umbrella": 0x2602,
-        "victory_hand": 0x270C,
-        "warning": 0x26A0,
-        "wheelchair": 0x267F,
-        "yin_yang": 0x262F,
-    }
-)
+# By class, its code point in DejaVu Sans.
+GLYPHS: Mapping[str, int] = MappingProxyType(toml_of("semsim.datasets", "glyphs.toml"))
 _OVERSAMPLING = 4  # drawn this much larger, then averaged down: smooth edges
 
 

@@ -29,6 +29,11 @@ class Augmented:
     shift_y: Tensor
     flipped: Tensor
 
+    def one(self, place: int) -> tuple[Tensor, int, int, bool]:
+        """The image at `place`, (C, H, W), its shift right and down, and whether it is mirrored."""
+        shift = int(self.shift_x[place]), int(self.shift_y[place])
+        return self.images[place], *shift, bool(self.flipped[place])
+
 
 class Defence(Protocol):
     """A plug-in with two hooks; each is the identity unless a defence says otherwise."""

@@ -7,25 +7,18 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from semsim.defences.base import Augmented, Defence
-from semsim.errors import SettingsError
+from semsim.registry import Checked, setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class CropFlip(Defence):
+class CropFlip(Defence, Checked):
     """Mirror with probability `flip`, then shift by up to `padding` pixels each way.
 
     The vacated border is black, as with padding by zeros before a random crop.
     """
 
-    padding: int = 4
-    flip: float = 0.5
-
-    def __post_init__(self) -> None:
-        if self.padding < 0 or not 0 <= self.flip <= 1:
-            raise SettingsError(
-                "crop-flip takes padding of 0 pixels or more and flip from 0 to 1; "
-                f"got padding={self.padding}, flip={self.flip}."
-            )
+    padding: int = setting(4, least=0)
+    flip: float = setting(0.5, least=0, most=1)
 
     def images(self, images: Tensor, rng: torch.Generator) -> Augmented:
         """As `Defence.images`: moved, and some mirrored."""

@@ -11,11 +11,11 @@ from torch import Tensor
 from semsim.defences.accountant import epsilon
 from semsim.defences.base import ApplyAt, Defence, Phase, gaussian, noise_source
 from semsim.errors import SettingsError
-from semsim.registry import check_settings
+from semsim.registry import Checked, setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class DpSgd(Defence):
+class DpSgd(Defence, Checked):
     """Abadi et al. 2016, arXiv:1607.00133, Algorithm 1, with batches drawn as its account needs.
 
     clip: the Euclidean norm C, over all parameters, that each image's gradient is cut to. noise: σ;
@@ -27,19 +27,10 @@ class DpSgd(Defence):
     The draws are of torch's own generator, good for a measurement and not for a secret.
     """
 
-    clip: float = 1.0
-    noise: float = 1.0
-    delta: float = 1e-5
+    clip: float = setting(1.0, above=0, below=math.inf)
+    noise: float = setting(1.0, least=0, below=math.inf)
+    delta: float = setting(1e-5, above=0, below=1)
     apply_at: ApplyAt = "both"
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if not 0 < self.clip < math.inf:
-            raise SettingsError(f"clip is a norm above 0; got {self.clip}.")
-        if not 0 <= self.noise < math.inf:
-            raise SettingsError(f"noise is a multiple of the clip, 0 or more; got {self.noise}.")
-        if not 0 < self.delta < 1:
-            raise SettingsError(f"delta is a chance between 0 and 1; got {self.delta}.")
 
     @property
     def private(self) -> "DpSgd":

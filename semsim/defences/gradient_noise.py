@@ -9,12 +9,11 @@ import torch
 from torch import Tensor
 
 from semsim.defences.base import ApplyAt, Defence, Phase, gaussian, noise_source
-from semsim.errors import SettingsError
-from semsim.registry import check_settings
+from semsim.registry import Checked, setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class GradientNoise(Defence):
+class GradientNoise(Defence, Checked):
     """Independent noise of standard deviation `std` on every gradient entry.
 
     distribution: "gaussian", or "laplacian", whose scale is then std / √2. Papers mean different
@@ -24,14 +23,9 @@ class GradientNoise(Defence):
         participant who defends itself would do.
     """
 
-    std: float = 1e-3
+    std: float = setting(1e-3, least=0, below=math.inf)
     apply_at: ApplyAt = "both"
     distribution: Literal["gaussian", "laplacian"] = "gaussian"
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if self.std < 0 or not math.isfinite(self.std):
-            raise SettingsError(f"std is a standard deviation of 0 or more; got {self.std}.")
 
     def gradients(
         self, gradients: Sequence[Tensor], rng: torch.Generator, phase: Phase

@@ -7,12 +7,11 @@ import torch
 from torch import Tensor
 
 from semsim.defences.base import ApplyAt, Defence, Phase
-from semsim.errors import SettingsError
-from semsim.registry import check_settings
+from semsim.registry import Checked, setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class GradientPruning(Defence):
+class GradientPruning(Defence, Checked):
     """In each layer's gradient the share `rate` of smallest magnitude becomes zero.
 
     Layer by layer, that is tensor by tensor, as in the SemSim authors' code (rate 0.7) and Zhu et
@@ -21,13 +20,8 @@ class GradientPruning(Defence):
     apply_at: "train", "attack" or "both", as for gradient noise.
     """
 
-    rate: float = 0.7
+    rate: float = setting(0.7, least=0, below=1)
     apply_at: ApplyAt = "both"
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if not 0 <= self.rate < 1:
-            raise SettingsError(f"rate is a share from 0 to below 1; got {self.rate}.")
 
     def gradients(
         self, gradients: Sequence[Tensor], rng: torch.Generator, phase: Phase

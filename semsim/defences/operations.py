@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from semsim.base.places import toml_of
 from semsim.errors import DataError
 from semsim.registry import Registry
 
@@ -160,59 +161,9 @@ OPERATIONS: Registry[Operation] = Registry(
     },
 )
 
-# The 50 policies of ATS (Gao et al. 2021, arXiv:2011.12505) by their index: operation and step
-# 0 to 9 of its magnitude. Their probabilities are left out: the authors' code always applies.
-POLICIES: tuple[tuple[str, int], ...] = (
-    ("invert", 0),
-    ("contrast", 6),
-    ("rotate", 2),
-    ("translateX", 9),
-    ("sharpness", 1),
-    ("sharpness", 3),
-    ("shearY", 2),
-    ("translateY", 2),
-    ("autocontrast", 0),
-    ("equalize", 0),
-    ("shearY", 5),
-    ("posterize", 5),
-    ("color", 3),
-    ("brightness", 5),
-    ("sharpness", 9),
-    ("brightness", 9),
-    ("equalize", 0),
-    ("equalize", 0),
-    ("contrast", 7),
-    ("sharpness", 5),
-    ("color", 5),
-    ("translateX", 5),
-    ("equalize", 0),
-    ("autocontrast", 0),
-    ("translateY", 3),
-    ("sharpness", 6),
-    ("brightness", 6),
-    ("color", 8),
-    ("solarize", 0),
-    ("invert", 0),
-    ("equalize", 0),
-    ("autocontrast", 0),
-    ("equalize", 0),
-    ("equalize", 0),
-    ("color", 5),
-    ("equalize", 0),
-    ("autocontrast", 0),
-    ("solarize", 4),
-    ("brightness", 3),
-    ("color", 0),
-    ("solarize", 1),
-    ("autocontrast", 0),
-    ("translateY", 3),
-    ("translateY", 3),
-    ("autocontrast", 0),
-    ("solarize", 1),
-    ("equalize", 0),
-    ("invert", 0),
-    ("translateY", 3),
-    ("autocontrast", 0),
+# The policies of ATS by their index: operation and step 0 to 9 of its magnitude.
+POLICIES: tuple[tuple[str, int], ...] = tuple(
+    (name, step) for name, step in toml_of("semsim.defences", "policies.toml")["policies"]
 )
 
 

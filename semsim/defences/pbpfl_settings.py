@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from semsim.errors import SettingsError
+from semsim.registry import check_settings, setting
 
 NoiseScope = Literal["round", "client"]
 
@@ -27,25 +28,18 @@ class Pbpfl:
 
     r_low: float = 0.5
     r_high: float = 2.0
-    a_high: float = 1.0
+    a_high: float = setting(1.0, above=0, below=math.inf)
     gamma_low: float = 0.5
     gamma_high: float = 1.5
     noise_scope: NoiseScope = "client"
     zero_sum: bool = False
-    zero_sum_digits: int = 40
-    tolerance: float = 1e-6
+    zero_sum_digits: int = setting(40, least=1, most=60)
+    tolerance: float = setting(1e-6, above=0, below=math.inf)
 
     def __post_init__(self) -> None:
+        check_settings(self)
         _check_range("r_low", self.r_low, "r_high", self.r_high)
         _check_range("gamma_low", self.gamma_low, "gamma_high", self.gamma_high)
-        for name in ("a_high", "tolerance"):
-            value = getattr(self, name)
-            if not 0 < value < math.inf:
-                raise SettingsError(f"{name} is a positive number; got {value}.")
-        if not 1 <= self.zero_sum_digits <= 60:
-            raise SettingsError(f"zero_sum_digits is 1 to 60; got {self.zero_sum_digits}.")
-        if self.noise_scope not in ("round", "client"):
-            raise SettingsError(f"noise_scope is 'round' or 'client'; got {self.noise_scope!r}.")
         if self.zero_sum and self.noise_scope == "client":
             raise SettingsError(
                 "Zero-sum masks cancel only where every client has the same masked model: "

@@ -10,16 +10,16 @@ from semsim.base.places import files_of
 
 def software_versions(*libraries: str) -> dict[str, str]:
     """Versions of what determines every result, and of the named `libraries`."""
-    names = ("torch", "torchvision", "numpy", "scikit-image", "pytorch-metric-learning", *libraries)
+    names = ("torch", "torchvision", "numpy", "scikit-image", *libraries)
     return {"python": platform.python_version(), **{name: _version(name) for name in names}}
 
 
 @functools.cache
 def product_version() -> str:
-    """What tells one version of the product from another: 12 hex digits over its Python files."""
+    """What tells one version of the product from another: 12 hex digits over code and data."""
     digest = hashlib.sha256()
     package = files_of("semsim")
-    for path in sorted(package.rglob("*.py")):
+    for path in sorted(one for one in package.rglob("*.*") if one.suffix in (".py", ".toml")):
         digest.update(path.relative_to(package).as_posix().encode() + b"\0")
         digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()[:12]

@@ -29,7 +29,7 @@ _BUDGETS = (50, 100, 200, 300, 400, 500)
 _LEAST = 2  # originals of a budget: one has none beside it that could be kept for validation
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Kind:
     """One study: title and the paper's figure, what is varied, and the values it takes at first.
 
@@ -46,28 +46,10 @@ class Kind:
 STUDIES: Registry[Kind] = Registry(
     "study",
     {
-        "budget": Kind(title="Label budget", figure="7A", axis="labelled originals"),
-        "backbone": Kind(
-            title="Network",
-            figure="7B",
-            axis="network",
-            setting="backbone",
-            values=("lenet", "resnet18", "resnet50"),
-        ),
-        "loss": Kind(
-            title="Loss",
-            figure="7C",
-            axis="loss",
-            setting="loss",
-            values=("triplet", "contrastive"),
-        ),
-        "margin": Kind(
-            title="Margin",
-            figure="9",
-            axis="margin",
-            setting="margin",
-            values=(0.1, 0.5, 1.0, 2.0, 5.0),
-        ),
+        "budget": Kind("Label budget", "7A", "labelled originals"),
+        "backbone": Kind("Network", "7B", "network", "backbone", ("lenet", "resnet18", "resnet50")),
+        "loss": Kind("Loss", "7C", "loss", "loss", ("triplet", "contrastive")),
+        "margin": Kind("Margin", "9", "margin", "margin", (0.1, 0.5, 1.0, 2.0, 5.0)),
     },
 )
 

@@ -12,7 +12,7 @@ from semsim.learning.initial import START
 from semsim.metrics.backbones import make_backbone
 from semsim.metrics.network import resize
 from semsim.progress import Report, silent
-from semsim.registry import check_settings, setting
+from semsim.registry import Checked, setting
 from semsim.targets.chance import facts_of_test
 from semsim.targets.degrade import degrade
 from semsim.targets.model import TargetModel
@@ -23,7 +23,7 @@ from semsim.weights import write_tensors
 
 
 @dataclass(frozen=True, kw_only=True)
-class PretrainSettings:
+class PretrainSettings(Checked):
     """Settings of one classifier; its network must be that of the SemSim which starts from it.
 
     lr: 0 takes 0.05 where the network normalises what passes through it, else 0.01: at more, some
@@ -40,9 +40,6 @@ class PretrainSettings:
     flip: float = 0.5  # chance of mirroring an image, beside moving it
     degrade: bool = True  # blur, noise and washed-out contrast on about two images in three
     seed: int = 7
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,12 +73,13 @@ class TrainSettings:
         "Weight of the identity term",
         "Keeps an original near to itself mildly changed; 0 leaves it out.",
         least=0,
+        below=math.inf,
     )
     lr: float = setting(0.1, "Learning rate", "Lower it if the features collapse.", above=0)
     lr_drops: tuple[float, ...] = (0.37, 0.62, 0.87)  # shares of the epochs after which lr / 10
     batch_size: int = setting(128, "Triplets a step", least=1)
     epochs: int = setting(200, "Epochs", "Passes over the originals.", least=1)
-    momentum: float = 0.9
+    momentum: float = setting(0.9, least=0, below=1)
     nesterov: bool = True
     weight_decay: float = setting(5e-4, "Weight decay", least=0)
     triplets_per_original: int = setting(
@@ -97,7 +98,12 @@ class TrainSettings:
         choices=("crop-flip", "joint", "none"),
     )
     validation_fraction: float = setting(
-        0.2, "Share for validation", "Of those it learns from, for its curves.", term="held out"
+        0.2,
+        "Share for validation",
+        "Of those it learns from, for its curves.",
+        least=0,
+        below=1,
+        term="held out",
     )
     patience: int = setting(
         0,
@@ -117,13 +123,9 @@ class TrainSettings:
 
     def __post_init__(self) -> None:
         check_settings(self)
-        _require(math.isfinite(self.identity_weight), "identity_weight", "finite", math.inf)
-        _require(0 <= self.momentum < 1, "momentum", "in [0, 1)", self.momentum)
-        share = self.validation_fraction
-        _require(0 <= share < 1, "validation_fraction", "in [0, 1)", share)
         momentum_given = self.momentum > 0 or not self.nesterov
         _require(momentum_given, "nesterov", "off where momentum is 0", self.nesterov)
-        watched = share > 0 or self.patience == 0
+        watched = self.validation_fraction > 0 or self.patience == 0
         _require(watched, "patience", "0 where no original is held out", self.patience)
         starts = self.weights != SCRATCH or self.batch_norm == "trained"
         _require(starts, "batch_norm", "trained where it starts from scratch", self.batch_norm)

@@ -179,6 +179,13 @@ class Metric(Protocol):
         ...
 
 
+class NoFiles:
+    """A metric that is computed without weights."""
+
+    def files(self, resources: Resources) -> tuple[Path, ...]:
+        return ()
+
+
 def settings_of(metric: Metric) -> dict[str, Any]:
     """What a metric is made from, by name; `{}` of one that is no dataclass."""
     return dict(asdict(metric)) if is_dataclass(metric) else {}

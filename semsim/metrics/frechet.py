@@ -73,23 +73,15 @@ class Spread:
         return np.asarray(upper)
 
 
-def frechet_distance(first: np.ndarray, second: np.ndarray) -> float:
+def frechet_distance(first: Spread, second: Spread) -> float:
     """|μ₁ − μ₂|² + tr(C₁ + C₂ − 2 (C₁C₂)^½) for the means and covariances of two clouds.
 
-    first, second: (N, d), one feature vector a row, N ≥ 2 and equal: the distance is biased by
-    an amount that depends on N, so unequal counts raise `DataError`. Returns 0 or more.
+    first, second: of (N, d), N ≥ 2 and equal: the distance is biased by an amount that depends on
+    N, so unequal counts raise `DataError`. Returns 0 or more.
     Dowson and Landau 1982; Heusel et al. 2017, "GANs trained by a two time-scale update rule",
     equation 6. With Cₖ = FₖᵀFₖ, tr (C₁C₂)^½ is the sum of the singular values of F₁F₂ᵀ, which
     is exact, real, and needs no square root of a matrix that N ≤ d makes singular.
     """
-    spreads = Spread(), Spread()
-    for spread, cloud in zip(spreads, (first, second), strict=True):
-        spread.add(cloud)
-    return distance_of_spreads(*spreads)
-
-
-def distance_of_spreads(first: Spread, second: Spread) -> float:
-    """`frechet_distance` of clouds that came in parts; raises as it does."""
     check_alike(first.shape, second.shape)
     factors = first.factor, second.factor
     means = first.mean - second.mean

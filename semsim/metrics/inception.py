@@ -15,7 +15,7 @@ from semsim.base.records import guarded
 from semsim.errors import WeightsError
 from semsim.kept.extras import need
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches
-from semsim.metrics.frechet import Spread, distance_of_spreads, few_images_note
+from semsim.metrics.frechet import Spread, few_images_note, frechet_distance
 from semsim.metrics.kernel import kernel_distance
 from semsim.weights import locate
 
@@ -30,34 +30,39 @@ Features = Callable[["Tensor"], np.ndarray]
 FeaturesT = TypeVar("FeaturesT", bound=Sized)  # arrays or tensors, one row an image
 
 
+class _Inception:
+    def files(self, resources: Resources) -> tuple[Path, ...]:
+        need("torch_fidelity", "Inception", "fid")
+        return (locate(INCEPTION, resources.checkpoints),)
+
+    def features(self, resources: Resources) -> Features:
+        """Loaded once for both metrics, of which the second finds the first's answers."""
+        (path,), device = self.files(resources), resources.device
+        return resources.shared(path, lambda: remembered(inception_features(path, device)))
+
+
 @dataclass(frozen=True, kw_only=True)
-class Fid:
+class Fid(_Inception):
     """Fréchet Inception distance, with the Inception of 2015-12-05 and its own resize to 299."""
 
     @property
     def spec(self) -> MetricSpec:
         return _spec("fid", "FID")
 
-    def files(self, resources: Resources) -> tuple[Path, ...]:
-        return _files(resources)
-
     def prepare(self, resources: Resources) -> Judge:
-        return FrechetJudge(features=_features(resources))
+        return FrechetJudge(features=self.features(resources))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kid:
+class Kid(_Inception):
     """Kernel Inception distance: the companion of FID that few images do not bias."""
 
     @property
     def spec(self) -> MetricSpec:
         return _spec("kid", "KID")
 
-    def files(self, resources: Resources) -> tuple[Path, ...]:
-        return _files(resources)
-
     def prepare(self, resources: Resources) -> Judge:
-        return _KernelJudge(features=_features(resources))
+        return _KernelJudge(features=self.features(resources))
 
 
 def _spec(name: str, title: str) -> MetricSpec:
@@ -69,17 +74,6 @@ def _spec(name: str, title: str) -> MetricSpec:
         weights=(INCEPTION,),
         libraries=("torch-fidelity",),
     )
-
-
-def _files(resources: Resources) -> tuple[Path, ...]:
-    need("torch_fidelity", "Inception", "fid")
-    return (locate(INCEPTION, resources.checkpoints),)
-
-
-def _features(resources: Resources) -> Features:
-    """Inception's, loaded once for both metrics, of which the second finds the first's answers."""
-    (path,) = _files(resources)
-    return resources.shared(path, lambda: remembered(inception_features(path, resources.device)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,18 +93,13 @@ class FrechetJudge:
         for part in parts:
             first.add(self.features(part.originals))
             second.add(self.features(part.reconstructions))
-        value = distance_of_spreads(first, second)
+        value = frechet_distance(first, second)
         return Scores(values=np.array([value]), notes=few_images_note(*first.shape))
 
 
 @dataclass(frozen=True, kw_only=True)
-class _KernelJudge:
+class _KernelJudge(FrechetJudge):
     """A judge by the kernel distance of `features`, which has to hold those of all images."""
-
-    features: Features
-
-    def __call__(self, pairs: Pairs) -> Scores:
-        return self.of_parts(pairs.parts())
 
     def of_parts(self, parts: Iterable[Pairs]) -> Scores:
         both = [

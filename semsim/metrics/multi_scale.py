@@ -50,12 +50,9 @@ class MsSsim:
 
 
 def ms_ssim(originals: Tensor, reconstructions: Tensor, device: torch.device | str) -> np.ndarray:
-    """MS-SSIM of each pair, the mean over RGB channels.
+    """`semsim.metrics.ms_ssim` as an array, (N,), the mean over RGB channels.
 
-    originals, reconstructions: (N, 3, H, W) float32 in [0, 1], sides of 161 pixels or more.
-    Returns (N,) float64 in [0, 1]; negative contrasts count as 0.
-    Wang, Simoncelli and Bovik 2003, "Multi-scale structural similarity for image quality
-    assessment", equation 7.
+    Negative contrasts count as 0.
     """
     import torch
     from pytorch_msssim import ms_ssim as score

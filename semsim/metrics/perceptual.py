@@ -14,7 +14,7 @@ from semsim.base.records import guarded
 from semsim.errors import WeightsError
 from semsim.kept.extras import need
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches, check_side
-from semsim.registry import check_settings
+from semsim.registry import Checked
 from semsim.weights import locate
 
 if TYPE_CHECKING:
@@ -28,16 +28,13 @@ _BATCH = 32
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lpips:
+class Lpips(Checked):
     """Learned perceptual image patch similarity, version 0.1, of the `lpips` package.
 
     net: the backbone whose features are compared.
     """
 
     net: Net = "alex"
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     @property
     def spec(self) -> MetricSpec:
@@ -94,12 +91,7 @@ def load_lpips(net: Net, backbone: Path) -> nn.Module:
 
 
 def lpips_distance(model: nn.Module, originals: Tensor, reconstructions: Tensor) -> np.ndarray:
-    """LPIPS of each pair; the network's own range [-1, 1] is made here from [0, 1].
-
-    originals, reconstructions: (N, 3, H, W) float32 in [0, 1]. Returns (N,) float64, 0 or more.
-    Zhang, Isola, Efros, Shechtman and Wang 2018, "The unreasonable effectiveness of deep
-    features as a perceptual metric", equation 1.
-    """
+    """`semsim.metrics.lpips` as an array, (N,); its range [-1, 1] is made here from [0, 1]."""
     import torch
 
     device = next(model.parameters()).device

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsim.metrics.base import Judge, MetricSpec, Resources, Scores, checked_pairs
+from semsim.metrics.base import Judge, MetricSpec, NoFiles, Resources, Scores, checked_pairs
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -19,22 +18,19 @@ _LEVELS = np.arange(256) / 255
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mse:
+class Mse(NoFiles):
     """Mean squared error of pixels in [0, 1]."""
 
     @property
     def spec(self) -> MetricSpec:
         return MetricSpec(name="mse", title="MSE", higher_means_more_leakage=False, per_image=True)
 
-    def files(self, resources: Resources) -> tuple[Path, ...]:
-        return ()
-
     def prepare(self, resources: Resources) -> Judge:
         return lambda pairs: Scores(values=mse(pairs.originals, pairs.reconstructions))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Psnr:
+class Psnr(NoFiles):
     """Peak signal-to-noise ratio; infinite where the images are identical."""
 
     @property
@@ -47,29 +43,18 @@ class Psnr:
             per_image=True,
         )
 
-    def files(self, resources: Resources) -> tuple[Path, ...]:
-        return ()
-
     def prepare(self, resources: Resources) -> Judge:
         return lambda pairs: psnr_scores(psnr(pairs.originals, pairs.reconstructions))
 
 
 def mse(originals: Tensor, reconstructions: Tensor) -> np.ndarray:
-    """Mean squared error over channels and pixels of each pair.
-
-    originals, reconstructions: (N, 1 or 3, H, W), uint8, or floats in [0, 1].
-    Returns (N,) float64 in [0, 1], for bytes too: on 0…255 it would be 255² times as large.
-    """
+    """`semsim.metrics.mse` as an array, (N,); for bytes too: on 0…255 it would be 255² as large."""
     parts = _chunks(originals, reconstructions)
     return np.concatenate([_mean_square(a, b) for a, b in parts])
 
 
 def psnr(originals: Tensor, reconstructions: Tensor) -> np.ndarray:
-    """Peak signal-to-noise ratio of each pair, never of a pooled error.
-
-    originals, reconstructions: as for `mse`. Returns (N,) float64 in dB, +inf for identical
-    images.
-    """
+    """`semsim.metrics.psnr` as an array, (N,), of each pair, never of a pooled error."""
     return decibels(mse(originals, reconstructions))
 
 

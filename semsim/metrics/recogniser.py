@@ -3,26 +3,43 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from semsim.errors import SettingsError, WeightsError
 from semsim.metrics.base import Judge, MetricSpec, Resources, Scores
 from semsim.metrics.inception import FrechetJudge, remembered
+
+if TYPE_CHECKING:
+    from semsim.metrics.classifier import Classifier
 
 JUDGES = "judges"  # folder below checkpoints/
 _NAME = re.compile(r"[\w.-]+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recogniser:
+class _OfClassifier:
+    classifier: str
+
+    def __post_init__(self) -> None:
+        check_name(self.classifier)
+
+    def files(self, resources: Resources) -> tuple[Path, ...]:
+        return (find_classifier(self.classifier, resources),)
+
+    def loaded(self, resources: Resources) -> "Classifier":
+        from semsim.metrics.classifier import load_classifier  # with torch, when it is asked
+
+        return load_classifier(self.files(resources)[0], resources.device)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recogniser(_OfClassifier):
     """Whether an independent classifier still names the reconstruction's class: 0 or 1.
 
     Its mean over images is the share of reconstructions recognised by a machine.
     """
 
     classifier: str = "recogniser"
-
-    def __post_init__(self) -> None:
-        check_name(self.classifier)
 
     @property
     def spec(self) -> MetricSpec:
@@ -36,27 +53,18 @@ class Recogniser:
             classifier=True,
         )
 
-    def files(self, resources: Resources) -> tuple[Path, ...]:
-        return (find_classifier(self.classifier, resources),)
-
     def prepare(self, resources: Resources) -> Judge:
-        from semsim.metrics.classifier import load_classifier, recognised
+        from semsim.metrics.classifier import recognised
 
-        classifier = load_classifier(self.files(resources)[0], resources.device)
+        classifier = self.loaded(resources)
         return lambda pairs: Scores(values=recognised(classifier, pairs))
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClassifierDistance:
+class ClassifierDistance(_OfClassifier):
     """Fréchet distance on the features of one of the product's own classifiers.
 
     Never called FID: that name belongs to Inception's features.
     """
-
-    classifier: str
-
-    def __post_init__(self) -> None:
-        check_name(self.classifier)
 
     @property
     def spec(self) -> MetricSpec:
@@ -68,14 +76,8 @@ class ClassifierDistance:
             classifier=True,
         )
 
-    def files(self, resources: Resources) -> tuple[Path, ...]:
-        return (find_classifier(self.classifier, resources),)
-
     def prepare(self, resources: Resources) -> Judge:
-        from semsim.metrics.classifier import load_classifier
-
-        classifier = load_classifier(self.files(resources)[0], resources.device)
-        return FrechetJudge(features=remembered(classifier.features))
+        return FrechetJudge(features=remembered(self.loaded(resources).features))
 
 
 def find_classifier(name: str, resources: Resources) -> Path:

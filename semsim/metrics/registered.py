@@ -6,17 +6,25 @@ with the clean original pixel by pixel, a perfect reconstruction of it then look
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from semsim.errors import SettingsError
-from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, check_side
+from semsim.metrics.base import (
+    Judge,
+    MetricSpec,
+    NoFiles,
+    Pairs,
+    Resources,
+    Scores,
+    check_side,
+)
 from semsim.metrics.pixel import decibels, exact_chunks, psnr_scores
 from semsim.metrics.windows import (
     GAUSSIAN,
@@ -41,18 +49,26 @@ Registration = tuple[int, Crop, Crop]  # whether mirrored, what meets of the one
 
 
 @dataclass(frozen=True, kw_only=True)
-class PsnrRegistered:
-    """The best PSNR of a pair over shifts and mirroring.
-
-    shift: of the reconstruction, up to so many whole pixels each way. flip: whether it may be
-    mirrored left to right.
-    """
-
+class _Registered(NoFiles):
     shift: int = 4
     flip: bool = True
 
     def __post_init__(self) -> None:
         _check_shift(self.shift)
+
+    def prepare(self, resources: Resources) -> Judge:
+        return self._judge
+
+    @abstractmethod
+    def _judge(self, pairs: Pairs) -> Scores: ...
+
+
+class PsnrRegistered(_Registered):
+    """The best PSNR of a pair over shifts and mirroring.
+
+    shift: of the reconstruction, up to so many whole pixels each way. flip: whether it may be
+    mirrored left to right.
+    """
 
     @property
     def spec(self) -> MetricSpec:
@@ -65,12 +81,6 @@ class PsnrRegistered:
             smallest_side=max(1, 2 * self.shift),
         )
 
-    def files(self, resources: Resources) -> tuple[Path, ...]:
-        return ()
-
-    def prepare(self, resources: Resources) -> Judge:
-        return self._judge
-
     def _judge(self, pairs: Pairs) -> Scores:
         values = psnr_registered(pairs.originals, pairs.reconstructions, self.shift, self.flip)
         return psnr_scores(
@@ -78,18 +88,11 @@ class PsnrRegistered:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SsimRegistered:
+class SsimRegistered(_Registered):
     """The best SSIM of a pair, with the Gaussian window, over shifts and mirroring.
 
     shift, flip: as for `PsnrRegistered`.
     """
-
-    shift: int = 4
-    flip: bool = True
-
-    def __post_init__(self) -> None:
-        _check_shift(self.shift)
 
     @property
     def spec(self) -> MetricSpec:
@@ -101,12 +104,6 @@ class SsimRegistered:
             smallest_side=max(GAUSSIAN.side + self.shift, 2 * self.shift),
         )
 
-    def files(self, resources: Resources) -> tuple[Path, ...]:
-        return ()
-
-    def prepare(self, resources: Resources) -> Judge:
-        return self._judge
-
     def _judge(self, pairs: Pairs) -> Scores:
         return Scores(
             values=ssim_registered(pairs.originals, pairs.reconstructions, self.shift, self.flip)
@@ -116,11 +113,9 @@ class SsimRegistered:
 def psnr_registered(
     originals: Tensor, reconstructions: Tensor, shift: int, flip: bool
 ) -> np.ndarray:
-    """The highest PSNR of each pair over all registrations, of the pixels that overlap.
+    """`semsim.metrics.psnr_registered` as an array, (N,), of the pixels that overlap; raises as it.
 
-    originals, reconstructions: as for `semsim.metrics.pixel.mse`, with sides of 2 · `shift` pixels
-    or more. Returns (N,) float64 in dB, +inf where some overlap is identical. Raises `DataError`
-    for other images, `SettingsError` for a negative shift.
+    +inf where some overlap is identical.
     """
     parts = exact_chunks(originals, reconstructions, _CHUNK)
     metric = PsnrRegistered(shift=shift, flip=flip)
@@ -131,11 +126,7 @@ def psnr_registered(
 def ssim_registered(
     originals: Tensor, reconstructions: Tensor, shift: int, flip: bool
 ) -> np.ndarray:
-    """The highest SSIM of each pair over all registrations, of the pixels that overlap.
-
-    originals, reconstructions: as for `semsim.metrics.structural.ssim`, with sides of 11 + `shift`
-    pixels or more. Returns (N,) float64 in [-1, 1]. Raises as `psnr_registered`.
-    """
+    """`semsim.metrics.ssim_registered` as an array, (N,), of the pixels that overlap."""
     parts = exact_chunks(originals, reconstructions, _TOGETHER)
     metric = SsimRegistered(shift=shift, flip=flip)
     check_side(originals, metric.spec, f"its window is {GAUSSIAN.side} wide and it shifts")

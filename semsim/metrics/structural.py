@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, check_side
+from semsim.metrics.base import Judge, MetricSpec, NoFiles, Pairs, Resources, Scores, check_side
 from semsim.metrics.pixel import exact_chunks
 from semsim.metrics.windows import GAUSSIAN, UNIFORM, ssim_in_place
-from semsim.registry import check_settings
+from semsim.registry import Checked
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,16 +24,13 @@ _NAMES: dict[Window, tuple[str, str]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ssim:
+class Ssim(Checked, NoFiles):
     """Structural similarity.
 
     window: "gaussian", σ = 1.5 over 11 pixels as Wang et al. have it, or "uniform", 7 pixels.
     """
 
     window: Window = "gaussian"
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     @property
     def spec(self) -> MetricSpec:
@@ -47,9 +43,6 @@ class Ssim:
             smallest_side=_WINDOWS[self.window].side,
         )
 
-    def files(self, resources: Resources) -> tuple[Path, ...]:
-        return ()
-
     def prepare(self, resources: Resources) -> Judge:
         return self._judge
 
@@ -58,13 +51,7 @@ class Ssim:
 
 
 def ssim(originals: Tensor, reconstructions: Tensor, window: Window = "gaussian") -> np.ndarray:
-    """Structural similarity of each pair, the mean over channels.
-
-    originals, reconstructions: (N, 1 or 3, H, W), uint8, or floats in [0, 1]; sides
-    of 11 pixels or more for the Gaussian window, 7 for the uniform one. Returns (N,) float64 in
-    [-1, 1]. Raises `DataError` for other images.
-    Wang, Bovik, Sheikh and Simoncelli 2004, "Image quality assessment", equation 13.
-    """
+    """`semsim.metrics.ssim` as an array, (N,); raises `DataError` as that."""
     parts = exact_chunks(originals, reconstructions)
     spec, found = Ssim(window=window).spec, _WINDOWS[window]
     check_side(originals, spec, f"its window is {found.side} wide")

@@ -1,10 +1,9 @@
 """What of each paper was not run here, and why: told by pages, `--plan` and the page Papers."""
 
-import tomllib
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from semsim.base.places import files_of
+from semsim.base.places import toml_of
 
 
 class NotRun(NamedTuple):
@@ -19,7 +18,7 @@ class NotRun(NamedTuple):
         return f"{self.what}: {self.why}."
 
 
-_PAPERS = tomllib.loads((files_of("semsim.reporting") / "not_run.toml").read_text("utf-8"))
+_PAPERS = toml_of("semsim.reporting", "not_run.toml")
 # By the name of the reproduction: what its section of the page Papers is called.
 SECTIONS: Mapping[str, str] = {name: str(one["title"]) for name, one in _PAPERS.items()}
 NOT_RUN: Mapping[str, tuple[NotRun, ...]] = {

@@ -17,6 +17,7 @@ from semsim.attacks.linear.rows import METHODS, attempt, cnn3_model, inversions,
 from semsim.attacks.security.advice import signed
 from semsim.attacks.security.check import has_full_rank
 from semsim.attacks.security.index import CIFAR, CNN3, security_index
+from semsim.base.places import toml_of
 from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder
 from semsim.errors import SettingsError
@@ -58,35 +59,12 @@ _ODD = {"failed": "failed", "blew_up": "blew up", "as_rgap": "as rgap"}
 _FITS = {"equation_residual": "equation_residual", "gradient_distance": "residual"}
 Cell = tuple[float, float]  # MSE of images in [0, 1], and PSNR in dB, 48.13 dB above the usual one
 
-# Table 1: variant → c(M), rounded to whole numbers.
-TABLE_1: dict[int, int] = {1: -2267, 2: -1995, 3: 0, 4: -2146}
-
-# Table 2: activation, variant and method → the truck's cell and the animal's.
+_PRINTED = toml_of("semsim.reproduce", "printed.toml")["copa"]
+TABLE_1: dict[int, int] = dict(enumerate(_PRINTED["table_1"], 1))  # variant → c(M), rounded
+# Activation, variant and method → the truck's cell and the animal's.
 TABLE_2: dict[tuple[str, int, str], tuple[Cell, Cell]] = {
-    ("tanh", 1, "copa"): ((0.0512, 61.0389), (0.0766, 59.2867)),
-    ("tanh", 1, "copa denoised"): ((0.0426, 61.8361), (0.0596, 60.3813)),
-    ("tanh", 1, "rgap"): ((0.0483, 61.2932), (0.0578, 60.5147)),
-    ("tanh", 2, "copa"): ((0.1921, 55.2966), (0.1913, 55.3148)),
-    ("tanh", 2, "copa denoised"): ((0.0738, 59.4519), (0.0707, 59.6379)),
-    ("tanh", 2, "rgap"): ((0.0502, 61.1218), (0.0533, 60.8664)),
-    ("tanh", 3, "copa"): ((0.0001, 87.9242), (0.0001, 90.5780)),
-    ("tanh", 3, "copa denoised"): ((0.0088, 68.6745), (0.0031, 73.2162)),
-    ("tanh", 3, "rgap"): ((0.0000, 181.5003), (0.0000, 180.6153)),
-    ("tanh", 4, "copa"): ((0.1007, 58.1021), (0.0861, 58.7818)),
-    ("tanh", 4, "copa denoised"): ((0.0524, 60.9338), (0.0373, 62.4189)),
-    ("tanh", 4, "rgap"): ((0.0472, 61.3900), (0.0385, 62.2730)),
-    ("leaky-relu", 1, "copa"): ((0.0546, 60.7559), (0.1046, 57.9361)),
-    ("leaky-relu", 1, "copa denoised"): ((0.0516, 61.0035), (0.0950, 58.3548)),
-    ("leaky-relu", 1, "rgap"): ((25.2923, 34.1009), (31.3128, 33.1736)),
-    ("leaky-relu", 2, "copa"): ((0.1751, 55.6978), (0.2571, 54.0298)),
-    ("leaky-relu", 2, "copa denoised"): ((0.1016, 58.0623), (0.1822, 55.5247)),
-    ("leaky-relu", 2, "rgap"): ((12.3527, 37.2132), (3.6857, 42.4656)),
-    ("leaky-relu", 3, "copa"): ((0.0355, 62.6284), (0.0565, 60.6117)),
-    ("leaky-relu", 3, "copa denoised"): ((0.0386, 62.2610), (0.0563, 60.6291)),
-    ("leaky-relu", 3, "rgap"): ((0.0000, 137.5824), (0.0000, 143.4470)),
-    ("leaky-relu", 4, "copa"): ((0.0868, 58.7466), (0.1061, 57.8722)),
-    ("leaky-relu", 4, "copa denoised"): ((0.0630, 60.1398), (0.0908, 58.5509)),
-    ("leaky-relu", 4, "rgap"): ((0.0483, 61.2918), (0.0382, 62.3075)),
+    (kind, variant, method): ((mse, psnr), (other_mse, other_psnr))
+    for kind, variant, method, mse, psnr, other_mse, other_psnr in _PRINTED["table_2"]
 }
 
 
@@ -211,7 +189,7 @@ def kept_rows(
     kept, grid = _pieces(folder), networks.pieces
     missing = kept.missing(grid)
     pieces = [
-        Piece(key=key, work=_network_rows, asked=(networks.images, *grid[key])) for key in missing
+        Piece(key=key, work=linear_rows, asked=(networks.images, *grid[key])) for key in missing
     ]
     ready = len(grid) - len(missing)
 
@@ -227,12 +205,6 @@ def _pieces(folder: Path) -> Pieces[pd.DataFrame]:
         write_table(rows, path)
 
     return Pieces(folder, ".parquet", read=pd.read_parquet, write=write)
-
-
-def _network_rows(
-    images: LabelledImages, activation: str, variant: int, seed: int, *, report: Report
-) -> pd.DataFrame:
-    return linear_rows(images, [variant], [activation], [seed], report)
 
 
 def table_1() -> pd.DataFrame:
@@ -260,22 +232,21 @@ def table_2(rows: pd.DataFrame) -> pd.DataFrame:
     """One line an activation, variant and method, over all images and seeds of `rows`.
 
     rows: of `linear_rows`. Columns: activation, variant, method, n (with an image), failed,
-    blew_up, as_rgap (where COPA took R-GAP's image; 0 in rows kept from before that was said), mean
-    and sd (of a sample; NaN of one) of mse, psnr and psnr_paper, and the medians equation_residual
-    and gradient_distance; NaN in rows kept from before they were.
+    blew_up, as_rgap (where COPA took R-GAP's image), mean and sd (of a sample; NaN of one) of mse,
+    psnr and psnr_paper, and the medians equation_residual and gradient_distance.
     """
     lines = []
     for keys, part in rows.groupby(_SETTING, sort=False):
         ok = part[part["error"] == ""]
         line: dict[str, object] = dict(zip(_SETTING, keys, strict=True))
         line |= {"n": len(ok), "failed": len(part) - len(ok), "blew_up": int(ok["blew_up"].sum())}
-        line["as_rgap"] = int((ok["solver"] == "rgap").sum()) if "solver" in ok else 0
+        line["as_rgap"] = int((ok["solver"] == "rgap").sum())
         for name in ("mse", "psnr", "psnr_paper"):
             exact = bool((ok[name] == math.inf).any())
             line[name] = ok[name].mean()
             line[f"{name}_sd"] = math.nan if exact else ok[name].std(ddof=1)
         for name, column in _FITS.items():
-            line[name] = ok[column].median() if column in ok else math.nan
+            line[name] = ok[column].median()
         lines.append(line)
     order = {method: place for place, method in enumerate(METHODS)}
     table = pd.DataFrame(lines)

@@ -348,7 +348,7 @@ def _row(
 
 def _reached(target: Mapping[str, Any]) -> bool:
     """Tell whether a target got as good as asked before its training was out of epochs."""
-    accuracy, until = target.get("accuracy"), target["train"].get("until", 1.0)
+    accuracy, until = target.get("accuracy"), target["train"]["until"]
     return until == 1.0 or (accuracy is not None and accuracy >= until)
 
 

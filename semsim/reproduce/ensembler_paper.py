@@ -5,6 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from semsim.base.places import toml_of
 from semsim.errors import SettingsError
 from semsim.reproduce.plans import of_preset
 from semsim.split.cuts import grid
@@ -61,36 +62,18 @@ ROWS: Mapping[str, Way] = MappingProxyType(
         "Ensembler, oracle that knows P": Way("ensembler", "oracle"),
     }
 )
-# Where the paper says "best SSIM & best PSNR", one body was both, and both rows have its numbers.
-_CIFAR_10 = {
-    "NONE": Cell(0.0, 0.4363, 12.2678),
-    "Shredder": Cell(-5.68, 0.5359, 10.4033),
-    "Single": Cell(2.15, 0.3921, 7.5266),
-    "DR-single": Cell(2.70, 0.3453, 6.6674),
-    "DR-ensemble (best SSIM)": Cell(1.42, 0.373, 7.3493),
-    "DR-ensemble (best PSNR)": Cell(1.42, 0.3232, 7.9598),
-    "Ensembler, adaptive": Cell(-2.13, 0.0555, 5.981),
-    "Ensembler, N=1 (best SSIM)": Cell(-2.13, 0.2889, 4.865),
-    "Ensembler, N=1 (best PSNR)": Cell(-2.13, 0.2221, 5.5348),
-}
-_CIFAR_100 = {
-    "Single": Cell(-0.97, 0.4558, 8.5225),
-    "Ensembler, adaptive": Cell(0.31, 0.0864, 4.7715),
-    "Ensembler, N=1 (best SSIM)": Cell(0.31, 0.2636, 5.0741),
-    "Ensembler, N=1 (best PSNR)": Cell(0.31, 0.2636, 5.0741),
-}
-_CELEBA_HQ = {
-    "Single": Cell(-1.24, 0.2650, 14.3126),
-    "Random head": Cell(-65.19, 0.1387, 12.8150),
-    "Ensembler, adaptive": Cell(2.39, 0.0897, 13.3698),
-    "Ensembler, N=1 (best SSIM)": Cell(2.39, 0.1791, 12.0645),
-    "Ensembler, N=1 (best PSNR)": Cell(2.39, 0.1791, 12.0645),
-}
+_PRINTED = toml_of("semsim.reproduce", "printed.toml")["ensembler"]
 TABLES: Mapping[int, PaperTable] = MappingProxyType(
     {
-        1: PaperTable("CIFAR-10", 5, 4, "64×16×16", 32, _CIFAR_10),
-        2: PaperTable("CIFAR-100", 6, 3, "64×32×32", 32, _CIFAR_100),
-        3: PaperTable("CelebA-HQ", 7, 5, "64×64×64", 64, _CELEBA_HQ),
+        number: PaperTable(*facts, {row: Cell(*cell) for row, cell in _PRINTED[facts[0]].items()})
+        for number, facts in enumerate(
+            (
+                ("CIFAR-10", 5, 4, "64×16×16", 32),
+                ("CIFAR-100", 6, 3, "64×32×32", 32),
+                ("CelebA-HQ", 7, 5, "64×64×64", 64),
+            ),
+            start=1,
+        )
     }
 )
 

@@ -6,10 +6,11 @@ The paper shows two sentences and no number, of an undefended transformer on ano
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
+from semsim.base.places import toml_of
 from semsim.split.sentence_scores import bleu, words_right
 from semsim.split.summary import margin, margin_words, of_systems, spread_text
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
@@ -26,34 +27,8 @@ _COLUMNS = {  # of Table 4, from left to right
 }
 
 
-class Row(NamedTuple):
-    """What the paper shows of a sentence, in the columns of its Table 4."""
-
-    truth: str
-    standard: str
-    shadow: str
-    decoder_on_shadow: str
-    decoder_on_client: str
-
-
-PAPER_ROWS = (
-    Row(
-        "There is a young girl on her cellphone while skating.",
-        "Ein junges Mädchen fährt mit ihrem Handy während sie skatet .",
-        "Ein junges Mädchen auf ihrem Handy und telefoniert dabei, während sie auf ihrem Handy "
-        "fährt",
-        "There is a young girl skating while skating on her cellphone .",
-        "Dark swinging complete wait for no complete complete complete wearing complete wait wait",
-    ),
-    Row(
-        "Trendy girl talking on her cellphone while gliding slowly down the street",
-        "Ein Mädchen mit Glatze spricht auf ihrem Handy , während sie die Straße entlangfährt .",
-        "Ein Mädchen spricht auf der Straße, während sie die Straße spricht.",
-        "gliding girl talking on her cellphone while gliding slowly down the street",
-        "Here picture waves balding wait for a picture complete wearing picture wait mixing wait "
-        "mixing wait",
-    ),
-)
+# What the paper shows of two sentences, by `_COLUMNS`.
+PAPER_ROWS: list[dict[str, str]] = toml_of("semsim.reproduce", "printed.toml")["sentences"]
 _WITH_ORACLE = ("adaptive", "adaptive-aligned", "oracle-aligned")
 _SMALL = SentencePlan(
     name="ensembler-small-table4",
@@ -100,7 +75,7 @@ def sentence_rows(outcome: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Means over seeds of what each attack read, what guessing says, and the paper's sentences."""
     rows = sentence_summary(outcome["rows"]).to_dict("records")
     known = [{"guess": name, **scores} for name, scores in outcome["guesses"].items()]
-    paper = [{"paper": row._asdict(), **_paper_scores(row)} for row in PAPER_ROWS]
+    paper = [{"paper": row, **_paper_scores(row)} for row in PAPER_ROWS]
     return [{str(name): value for name, value in row.items()} for row in rows] + known + paper
 
 
@@ -120,7 +95,7 @@ def sentence_text(outcome: Mapping[str, Any]) -> str:
         "system and attacker learn from. The paper has two sentences, of an undefended "
         "transformer on another text, and no number.",
         "",
-        *_table([row._asdict() for row in PAPER_ROWS], "paper"),
+        *_table(PAPER_ROWS, "paper"),
         "",
         "By our measures, decoder on shadow and on client: "
         + "; ".join(_paper_words(row) for row in PAPER_ROWS)
@@ -190,17 +165,17 @@ def _shown(examples: Sequence[Mapping[str, str]]) -> list[str]:
     return lines
 
 
-def _paper_scores(row: Row) -> dict[str, float]:
+def _paper_scores(row: Mapping[str, str]) -> dict[str, float]:
     truth, *read = (
         tuple(text.lower().replace(".", " ").split())
-        for text in (row.truth, row.decoder_on_shadow, row.decoder_on_client)
+        for text in (row["truth"], row["decoder_on_shadow"], row["decoder_on_client"])
     )
     names = ("shadow", "client")
     right = {f"words_{n}": words_right([truth], [one]) for n, one in zip(names, read, strict=True)}
     return right | {f"bleu_{n}": bleu([truth], [one]) for n, one in zip(names, read, strict=True)}
 
 
-def _paper_words(row: Row) -> str:
+def _paper_words(row: Mapping[str, str]) -> str:
     scores = _paper_scores(row)
     words, runs = (
         " and ".join(f"{scores[f'{name}_{whose}']:.2f}" for whose in ("shadow", "client"))

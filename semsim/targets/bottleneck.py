@@ -1,11 +1,11 @@
 """ResNet50 and ResNet152, with a stem for small images or the original one."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 
-from semsim.registry import check_settings
+from semsim.registry import Checked
 from semsim.targets import Activation
 from semsim.targets.layers import activation_layer
 
@@ -43,7 +43,7 @@ class _Bottleneck(nn.Module):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResNet50:
+class ResNet50(Checked):
     """Stages of 3, 4, 6 and 3 bottleneck blocks (He et al. 2016, arXiv:1512.03385, Table 1).
 
     width: inner channels of the first stage, doubled at each of the others.
@@ -52,38 +52,23 @@ class ResNet50:
         code uses the small one at 112 pixels too.
     """
 
+    blocks: ClassVar[tuple[int, ...]] = (3, 4, 6, 3)
+
     width: int = 64
     activation: Activation = "relu"
     stem: Stem = "auto"
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
     def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
         """The extractor up to the global average pool, and its 32 × `width` features."""
-        small = _is_small(self.stem, size)
-        return _residual((3, 4, 6, 3), channels, self.width, self.activation, small=small)
+        small = self.stem == "small" or (self.stem == "auto" and min(size) <= LARGEST_SMALL)
+        return _residual(self.blocks, channels, self.width, self.activation, small=small)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResNet152:
+class ResNet152(ResNet50):
     """Stages of 3, 8, 36 and 3 bottleneck blocks; settings as for `ResNet50`."""
 
-    width: int = 64
-    activation: Activation = "relu"
-    stem: Stem = "auto"
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-
-    def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
-        """The extractor up to the global average pool, and its 32 × `width` features."""
-        small = _is_small(self.stem, size)
-        return _residual((3, 8, 36, 3), channels, self.width, self.activation, small=small)
-
-
-def _is_small(stem: Stem, size: tuple[int, int]) -> bool:
-    return stem == "small" or (stem == "auto" and min(size) <= LARGEST_SMALL)
+    blocks: ClassVar[tuple[int, ...]] = (3, 8, 36, 3)
 
 
 def _residual(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from semsim.registry import check_settings
+from semsim.registry import Checked
 from semsim.targets import Activation
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ VARIANTS: dict[int, tuple[tuple[int, int, int], tuple[int, int, int]]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class CNN3:
+class CNN3(Checked):
     """Two convolutions without bias or padding (Chen and Campbell 2021, arXiv:2111.10178, §3).
 
     588, 147, 7056 and 4704 features at 32×32 in variants 1 to 4, which are made to leak
@@ -32,9 +32,6 @@ class CNN3:
 
     variant: Literal[1, 2, 3, 4] = 1
     activation: Activation = "tanh"
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
         """The extractor up to the flattened last feature map, and its number of features."""

@@ -31,7 +31,7 @@ _NOTHINGS = 8  # one picture of nothing for so many of something
 _LIST = 20  # words among which a juror's certainty is measured, as many as a study offers
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Juror:
     """One classifier of the jury. bad: what happens to the pictures that it learns, in turn."""
 
@@ -42,30 +42,17 @@ class Juror:
     epochs: int = 10
 
 
-def _juror(
-    number: int,
-    family: str,
-    settings: dict[str, Any],
-    bad: Degrade,
-    lr: float = 0.05,
-    epochs: int = 10,
-) -> Juror:
-    architecture = Plugin(name=family, settings=settings)
-    return Juror(
-        name=f"Simulated {number}",
-        architecture=architecture,
-        bad=(moved, bad),
-        lr=lr,
-        epochs=epochs,
-    )
-
-
-JURORS = (
-    _juror(1, "cnn-small", {"width": 20}, degrade),
-    _juror(2, "convnet8", {"width": 10}, ghosted),
-    _juror(3, "resnet20-4", {"width": 8}, coarse),
-    _juror(4, "cnn4", {"width": 32}, speckled, lr=0.03, epochs=40),
-    _juror(5, "lenet", {"width": 32, "activation": "relu"}, covered, lr=0.03, epochs=40),
+_SLOW = {"lr": 0.03, "epochs": 40}
+_FAMILIES: tuple[tuple[str, dict[str, Any], Degrade, dict[str, Any]], ...] = (
+    ("cnn-small", {"width": 20}, degrade, {}),
+    ("convnet8", {"width": 10}, ghosted, {}),
+    ("resnet20-4", {"width": 8}, coarse, {}),
+    ("cnn4", {"width": 32}, speckled, _SLOW),
+    ("lenet", {"width": 32, "activation": "relu"}, covered, _SLOW),
+)
+JURORS = tuple(
+    Juror(f"Simulated {number}", Plugin(name=family, settings=settings), (moved, bad), **pace)
+    for number, (family, settings, bad, pace) in enumerate(_FAMILIES, start=1)
 )
 
 

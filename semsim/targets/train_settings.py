@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 
 from semsim.errors import SettingsError
-from semsim.registry import check_settings, read_plugin, setting
+from semsim.registry import Checked, read_plugin, setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainSettings:
+class TrainSettings(Checked):
     """SGD with Nesterov momentum, step size ×0.1 after 3/8, 5/8 and 7/8 of the epochs, rounded up.
 
     These are the settings of the SemSim authors' code but for `epochs` (there 200 on CIFAR-100 and
@@ -26,13 +26,8 @@ class TrainSettings:
     weight_decay: float = 5e-4
     seed: int = 0
     loss_scale: float = 1.0
-    until: float = 1.0
+    until: float = setting(1.0, above=0, most=1)
     mixed_precision: bool = False
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if not 0 < self.until <= 1:
-            raise SettingsError(f"until is a share above 0 and up to 1; got {self.until!r}.")
 
 
 def read_training(text: str, base: TrainSettings, seeds: str = "") -> TrainSettings:

@@ -9,10 +9,10 @@ import scipy.ndimage
 import skimage.filters
 import skimage.metrics
 import torch
+from made_measures import cloud_distance
 from torch_fidelity.metric_kid import kernel_poly, mmd2
 from torchmetrics.image.kid import poly_mmd
 
-from semsim.metrics.frechet import frechet_distance
 from semsim.metrics.kernel import kernel_distance
 from semsim.metrics.multi_scale import ms_ssim
 from semsim.metrics.pixel import mse, psnr
@@ -170,7 +170,7 @@ def frechet_by_square_root(x, y):
 def test_frechet_distance_equals_the_matrix_square_root(n):
     draw = np.random.default_rng(0)
     x, y = draw.normal(size=(n, 8)), draw.normal(0.5, 2, size=(n, 8))
-    assert frechet_distance(x, y) == pytest.approx(frechet_by_square_root(x, y), rel=1e-6)
+    assert cloud_distance(x, y) == pytest.approx(frechet_by_square_root(x, y), rel=1e-6)
 
 
 def test_frechet_distance_below_full_rank_equals_eigenvalues():
@@ -181,14 +181,14 @@ def test_frechet_distance_below_full_rank_equals_eigenvalues():
     gap = x.mean(0) - y.mean(0)
     expected = gap @ gap + np.trace(first) + np.trace(second) - 2 * np.sqrt(values).sum()
     # the roots of eigenvalues that should be 0 are about 1e-8 each
-    assert frechet_distance(x, y) == pytest.approx(expected, abs=1e-5)
+    assert cloud_distance(x, y) == pytest.approx(expected, abs=1e-5)
 
 
 def test_frechet_distance_is_the_same_on_both_sides_of_full_rank():
     draw = np.random.default_rng(2)
     x, y = draw.normal(size=(10, 10)), draw.normal(1, 2, size=(10, 10))
     padded = [np.hstack([cloud, np.zeros((10, 3))]) for cloud in (x, y)]  # N < d now
-    assert frechet_distance(*padded) == pytest.approx(frechet_distance(x, y), rel=1e-10)
+    assert cloud_distance(*padded) == pytest.approx(cloud_distance(x, y), rel=1e-10)
 
 
 def kernel_by_loop(x, y):

@@ -31,10 +31,9 @@ def cgls(
     rhs: Parts,
     *,
     limit: int,
-    damping: float = 0.0,
     tolerance: float = 1e-15,
 ) -> Solved:
-    """The x of least norm that minimises ‖A x − b‖² + damping · ‖x‖², from 0.
+    """The x of least norm that minimises ‖A x − b‖², from 0.
 
     forward, adjoint: A and its transpose on tuples of tensors. rhs: b. limit: iterations at
     most. tolerance: of ‖Aᵀr‖ beside ‖Aᵀb‖. So that rounding cannot carry the solution away, it ends
@@ -53,7 +52,7 @@ def cgls(
     while iteration < limit and since < _PATIENCE and gamma > tolerance**2 * start:
         iteration += 1
         image = forward(direction)
-        curvature = _square(image) + damping * length
+        curvature = _square(image)
         stretch = curvature / length
         longest = max(longest, stretch)
         if not stretch > noise * longest:
@@ -62,7 +61,7 @@ def cgls(
         x = _plus(x, step, direction)
         for part, change in zip(left, image, strict=True):
             part.add_(change, alpha=-step)
-        pull = _plus(adjoint(left), -damping, x) if damping else adjoint(left)
+        pull = adjoint(left)
         before, gamma = gamma, _square(pull)
         direction = _plus(pull, gamma / before, direction)
         # ‖direction‖²: in conjugate gradients each Aᵀr is orthogonal to the direction before it.

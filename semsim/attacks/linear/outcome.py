@@ -1,6 +1,7 @@
 """What a layer-wise attack found: the image before it is clamped, and how well it fits."""
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ from semsim.attacks.linear.recursion import last_slope
 from semsim.attacks.matching import scaled_distance_of_each
 from semsim.attacks.per_sample import parameter_gradients
 from semsim.errors import AttackFailedError
+from semsim.progress import Report, silent
+from semsim.registry import Checked
 from semsim.types import GradientObservation, Reconstruction
 
 BLOW_UP = 0.25  # mean squared distance from grey, in [0, 1]²; no picture of this range is farther
@@ -40,6 +43,24 @@ class Inversion:
     def blew_up(self) -> bool:
         """Whether the solution is farther from grey than any picture: it is then worthless."""
         return not float((self.image - 0.5).square().mean()) <= BLOW_UP
+
+
+class LayerWise(Checked):
+    """An attack that solves a network's layers for their inputs; deterministic."""
+
+    @abstractmethod
+    def inversion(self, seen: GradientObservation, *, report: Report = silent) -> Inversion:
+        """The solution before it is clamped to [0, 1], with the residual of every layer."""
+
+    def __call__(
+        self, seen: GradientObservation, *, rng: torch.Generator, report: Report = silent
+    ) -> Reconstruction:
+        """Reconstruct the image behind `seen`.
+
+        Raises `SettingsError` naming a layer that it cannot undo, `AttackFailedError` where a
+        gradient is zero or not finite.
+        """
+        return reconstruction(seen, self.inversion(seen, report=report))
 
 
 def denoised(image: Tensor, weight: float) -> Tensor:

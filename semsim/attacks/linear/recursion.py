@@ -240,36 +240,22 @@ def invert(chain: Chain, label: int | None, solve: Solver, report: Report) -> Re
     label: the class, needed only where the last layer has no bias; None reads it off the gradient.
     Raises `AttackFailedError` where a slope vanishes, so that a layer leaks nothing.
     """
-    known = known_end(chain, label)
-    z, slope = known.z, known.slope
+    end = known_end(chain, label)
     residuals: list[float] = []
-    searched = False
-    stages = chain.stages[: known.depth]
+    searched, depth = False, end.depth
     agree = True  # the equations of a layer do, where all later layers were solved exactly
-    for place in range(len(stages) - 1, -1, -1):
-        stage = stages[place]
-        before = stages[place - 1] if place else None
-        equations = Equations(stage=stage, slope=slope, output=z - stage.shift())
-        found = _unrecorded(solve, equations.balanced() if agree else equations, before)
-        agree = agree and not stage.hidden
+    while end.depth:
+        place = end.depth
+        end, found = _one_undone(chain, end, solve, balanced=agree)
+        agree = agree and not chain.stages[end.depth].hidden
         residuals.insert(0, found.residual)
         searched = searched or found.searched
-        report(Progress(len(residuals), len(stages)))
+        report(Progress(len(residuals), depth))
         if not torch.isfinite(found.unknown).all():
-            raise AttackFailedError(f"The equations of layer {place + 1} have no finite solution.")
-        z = found.unknown
-        if before is not None:
-            slope = stage.pull(slope) * before.activation.slope(z)
-    if not stages:
+            raise AttackFailedError(f"The equations of layer {place} have no finite solution.")
+    if not depth:
         report(Progress(1, 1))
-    return Recursion(x=z, residuals=tuple(residuals), searched=searched)
-
-
-def _unrecorded(solve: Solver, equations: Equations, before: Stage | None) -> LayerSolution:
-    """What `solve` finds, a fifth faster since its thousands of small steps are not recorded."""
-    with torch.inference_mode():
-        found = solve(equations, before)
-    return replace(found, unknown=found.unknown.clone())  # so that it may be differentiated
+    return Recursion(x=end.z, residuals=tuple(residuals), searched=searched)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,12 +297,24 @@ def known_beyond(
     """
     residuals: tuple[float, ...] = ()
     while end.depth > 1 and not chain.stages[end.depth - 1].hidden:
-        stage, before = chain.stages[end.depth - 1], chain.stages[end.depth - 2]
-        equations = Equations(stage=stage, slope=end.slope, output=end.z - stage.shift())
-        found = _unrecorded(minimum_norm(limit), equations.balanced(), before)
+        further, found = _one_undone(chain, end, minimum_norm(limit), balanced=True)
         if not found.residual <= agree:
             break
-        slope = stage.pull(end.slope) * before.activation.slope(found.unknown)
-        end = KnownEnd(depth=end.depth - 1, z=found.unknown, slope=slope)
-        residuals = (found.residual, *residuals)
+        end, residuals = further, (found.residual, *residuals)
     return end, residuals
+
+
+def _one_undone(
+    chain: Chain, end: KnownEnd, solve: Solver, *, balanced: bool
+) -> tuple[KnownEnd, LayerSolution]:
+    """What is known one convolution before `end`, and how it was solved."""
+    stage = chain.stages[end.depth - 1]
+    before = chain.stages[end.depth - 2] if end.depth > 1 else None
+    equations = Equations(stage=stage, slope=end.slope, output=end.z - stage.shift())
+    with torch.inference_mode():  # a fifth faster: thousands of small steps are not recorded
+        found = solve(equations.balanced() if balanced else equations, before)
+    found = replace(found, unknown=found.unknown.clone())  # so that it may be differentiated
+    slope = end.slope
+    if before is not None:
+        slope = stage.pull(slope) * before.activation.slope(found.unknown)
+    return KnownEnd(depth=end.depth - 1, z=found.unknown, slope=slope), found

@@ -1,7 +1,7 @@
 """Table 2 of the COPA paper, measured: every method on every image, network and seed."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -60,13 +60,9 @@ def attempt(model: TargetModel, image: Tensor, label: int) -> Try:
 
 
 def linear_rows(
-    images: LabelledImages,
-    variants: Sequence[int],
-    activations: Sequence[str],
-    seeds: Sequence[int],
-    report: Report = silent,
+    images: LabelledImages, activation: str, variant: int, seed: int, *, report: Report = silent
 ) -> pd.DataFrame:
-    """One row a method, image, variant, activation and seed (of the weights).
+    """One row a method and image, of CNN3's `variant` with weights of `seed`.
 
     images: 32×32. Columns: activation, variant, seed, image_id, class_name, method (one of
     `METHODS`), mse (of the image in [0, 1], not clamped, as the paper takes it), psnr (dB),
@@ -74,28 +70,16 @@ def linear_rows(
     NaN of grey, which solves nothing), residual (distance of the gradient, after clamping; grey's
     is the baseline), blew_up, solver (of `Inversion`), error ("" or why there is no image).
     """
-    total = len(activations) * len(variants) * len(seeds) * len(images)
+    model = cnn3_model(variant, activation, seed)
+    where = {"activation": activation, "variant": variant, "seed": seed}
     rows: list[dict[str, object]] = []
-    for activation in activations:
-        for variant in variants:
-            for seed in seeds:
-                model = cnn3_model(variant, activation, seed)
-                where = {"activation": activation, "variant": variant, "seed": seed}
-                for place, label in enumerate(images.labels.tolist()):
-                    what = {
-                        "image_id": images.ids[place],
-                        "class_name": images.classes[label],
-                    }
-                    one = attempt(model, images.images[place], label)
-                    rows += [{**where, **what, **row} for row in rows_of(one)]
-                    report(Progress(len(rows) // len(METHODS), total))
+    for place, label in enumerate(images.labels.tolist()):
+        what = {"image_id": images.ids[place], "class_name": images.classes[label]}
+        one = attempt(model, images.images[place], label)
+        for method, found in inversions(one.seen):
+            rows.append({**where, **what, "method": method, **_judged(one, found)})
+        report(Progress(place + 1, len(images)))
     return pd.DataFrame(rows)
-
-
-def rows_of(one: Try) -> Iterator[dict[str, object]]:
-    """A row for each of `METHODS`, in that order."""
-    for method, found in inversions(one.seen):
-        yield {"method": method, **_judged(one, found)}
 
 
 def inversions(

@@ -11,8 +11,8 @@ from semsim.attacks.assigned import assigned
 from semsim.attacks.dlg import DLG
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.local_steps import (
-    UpdateDistance,
     attack_updates,
+    distance_from,
     labels_of,
     simulated_update,
 )
@@ -157,7 +157,7 @@ def test_dp_sgd_clips_each_picture_of_a_batch():
 def test_the_distance_is_nought_at_the_truth_alone_and_has_the_true_slope():
     model = target().double()
     seen = round_of(model, Update(steps=3, batch=2, lr=0.1, momentum=0.5)).observation
-    distance = UpdateDistance.of(seen, seen.labels, "scaled")
+    distance = distance_from(seen, seen.labels, "scaled")
     truth = pictures(2).double()
     assert distance(truth).max() < 1e-12
     grey = distance.beside_grey(truth)[1]
@@ -175,10 +175,10 @@ def test_batch_norm_in_training_mode_mixes_a_batch():
     model = target(NORMED).double()
     seen = round_of(model, BatchGradient(batch=4, batch_norm="train")).observation
     truth = pictures().double()
-    assert UpdateDistance.of(seen, seen.labels, "cosine")(truth)[0] < 1e-12
+    assert distance_from(seen, seen.labels, "cosine")(truth)[0] < 1e-12
     for wrong in ("eval",):
         local = replace(seen.local, batch_norm=wrong)
-        apart = UpdateDistance.of(replace(seen, local=local), seen.labels, "cosine")(truth)
+        apart = distance_from(replace(seen, local=local), seen.labels, "cosine")(truth)
         assert apart[0] > 1e-3
     alone = GradientDistance(
         model=model,
@@ -241,7 +241,7 @@ def test_a_client_that_fails_stops_no_other():
 def test_restarts_are_of_a_client_not_of_a_picture():
     seen = round_of(target(), BatchGradient(batch=2)).observation
     found = attack_updates(InvGrad(steps=20, restarts=3), [seen], rngs=seeded(2))
-    both = UpdateDistance.of(seen, seen.labels, "cosine")(torch.stack([f.image for f in found]))
+    both = distance_from(seen, seen.labels, "cosine")(torch.stack([f.image for f in found]))
     assert both.tolist() == [one.residual for one in found]
 
 
@@ -280,7 +280,7 @@ def test_restarts_from_grey_are_independent_and_the_first_is_as_it_was():
 def test_a_grey_batch_does_not_stand_beside_what_batch_norm_made_of_its_rounding(kind):
     sharing = BatchGradient(batch=4, batch_norm="train")
     seen = round_of(target(NORMED), sharing).observation
-    distance = UpdateDistance.of(seen, LABELS.tolist(), kind)
+    distance = distance_from(seen, LABELS.tolist(), kind)
     noise = torch.rand(4, 3, 16, 16, generator=torch.Generator().manual_seed(5))
     _, grey = distance.beside_grey(noise)
     nothing = sum(float(one.square().sum()) for one in seen.update) if kind == "l2" else 1.0

@@ -34,10 +34,11 @@ def test_the_gradient_is_that_of_the_augmented_image_and_the_shift_is_on_record(
     model = target()
     leak = observe_gradient(model, IMAGE, 1, CropFlip(), torch.Generator().manual_seed(1))
     again = CropFlip().images(IMAGE[None], torch.Generator().manual_seed(1))
-    assert (leak.shift_x, leak.shift_y) == (int(again.shift_x), int(again.shift_y))
+    moved = leak.attacked.shift_x, leak.attacked.shift_y
+    assert moved == (again.shift_x, again.shift_y)
     expected = parameter_gradients(model, again.images, torch.tensor([1]))
     assert torch.equal(leak.observation.gradients[0], expected[0])
-    assert torch.equal(leak.attacked, again.images[0])
+    assert torch.equal(leak.attacked.images, again.images)
 
 
 def test_noise_for_training_only_leaves_the_leak_clean():

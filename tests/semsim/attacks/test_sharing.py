@@ -38,7 +38,7 @@ def test_settings_that_several_pictures_have_no_use_for_are_refused(attack, told
         ("update:steps=0", "steps must be at least 1"),
         ("update:batch=0", "batch must be at least 1"),
         ("update:lr=0", "lr must be above 0"),
-        ("update:momentum=1.0", "momentum is 0 to below 1"),
+        ("update:momentum=1.0", "momentum must be below 1"),
         ("update:momentum=-0.1", "momentum must be 0 or more"),
         ("update:batch=4,held=6", "multiple of batch=4; got 6"),
         ("update:steps=2,batch=4,held=12", "8 of 12 pictures"),

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import get_type_hints
 
 import pandas as pd
@@ -101,7 +100,7 @@ def test_where_a_result_cannot_go_nothing_is_begun(labels, tmp_path):
 def test_all_that_a_job_writes_to_is_a_field_of_its_order():
     for kind in KINDS.values():
         for name in kind.writes:
-            order = resolve_name(kind.order)
+            order = kind.done(kind.order)
             for field in name.partition("/")[0].split("."):
                 order = get_type_hints(order)[field]
             assert order is Path

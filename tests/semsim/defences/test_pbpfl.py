@@ -286,7 +286,7 @@ def test_the_additive_noise_is_where_the_paper_puts_it():
         ({"a_high": -1.0}, "a_high"),
         ({"noise_scope": "layer"}, "noise_scope"),
         ({"zero_sum": True}, "noise_scope='round'"),
-        ({"zero_sum_digits": 61}, "1 to 60; got 61"),
+        ({"zero_sum_digits": 61}, "at most 60; got 61"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(wrong, reason):

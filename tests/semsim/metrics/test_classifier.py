@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from made_measures import cloud_distance
 from made_weights import CLASSES, make_classifier
 from torch import nn
 
@@ -11,7 +12,6 @@ from semsim.metrics.classifier import (
     load_classifier,
     recognised,
 )
-from semsim.metrics.frechet import frechet_distance
 from semsim.metrics.recogniser import ClassifierDistance, Recogniser, check_name, find_classifier
 
 CPU = torch.device("cpu")
@@ -89,7 +89,7 @@ def test_metrics_use_the_named_classifier(tmp_path):
     classifier = load_classifier(tmp_path / "recogniser.safetensors", CPU)
     distance = ClassifierDistance(classifier="recogniser").prepare(resources)(pairs)
     assert distance.values == pytest.approx(
-        [frechet_distance(classifier.features(x), classifier.features(y))]
+        [cloud_distance(classifier.features(x), classifier.features(y))]
     )
     assert "6 images for 16 feature dimensions" in distance.notes[0]
     shares = Recogniser().prepare(resources)(pairs)

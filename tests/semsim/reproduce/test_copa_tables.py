@@ -33,6 +33,7 @@ def labelled(labels, classes=("deer", "ship", "truck")):
 
 def row(method, mse, *, variant=1, error="", blew_up=False, **fit):
     psnr = -10 * math.log10(mse) if mse else math.inf
+    fit = {"equation_residual": math.nan, "residual": math.nan, "solver": "recursion", **fit}
     return {
         **{"activation": "tanh", "variant": variant, "method": method, "mse": mse},
         **{"psnr": psnr, "psnr_paper": psnr + 48.13, "error": error, "blew_up": blew_up, **fit},
@@ -83,7 +84,7 @@ def test_table_2_is_a_mean_over_images_and_seeds():
     assert table.loc["copa", "psnr"] == math.inf
 
 
-def test_how_well_equations_and_gradient_fit_is_a_median_where_rows_say_it():
+def test_how_well_equations_and_gradient_fit_is_a_median():
     fits = [(1e-3, 0.25), (3e-3, 0.5), (0.5, 2.0)]
     rows = [row("rgap", 0.04, equation_residual=e, residual=g) for e, g in fits]
     table = table_2(pd.DataFrame([*rows, row("grey", 0.05, residual=0.7)])).set_index("method")
@@ -92,7 +93,6 @@ def test_how_well_equations_and_gradient_fit_is_a_median_where_rows_say_it():
     lines = [" ".join(one.split()) for one in text_2(table.reset_index()).splitlines()]
     assert " 3e-03 5e-01 3 " in lines[1]
     assert " - 7e-01 1" in lines[2]
-    assert math.isnan(table_2(pd.DataFrame([row("rgap", 0.04)]))["equation_residual"][0])
 
 
 def test_the_paper_s_cells_stand_beside_ours():
@@ -108,7 +108,6 @@ def test_where_copa_took_the_image_of_rgap_is_counted():
     table = table_2(pd.DataFrame(rows))
     assert list(table["as_rgap"]) == [2]
     assert "3, 2 as rgap" in text_2(table)
-    assert list(table_2(pd.DataFrame([row("copa", 0.04)]))["as_rgap"]) == [0]
 
 
 def test_images_are_taken_class_by_class():

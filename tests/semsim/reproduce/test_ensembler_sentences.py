@@ -40,7 +40,7 @@ def test_the_smallest_preset_has_every_defence_attack_and_guess(tmp_path):
     text = (tmp_path / "split" / "ensembler-smoke-table4.md").read_text()
     assert text.strip() in done.stderr
     for row in PAPER_ROWS:
-        assert f"| {' | '.join(row)} |" in text
+        assert f"| {' | '.join(row.values())} |" in text
     for guess in GUESSES:
         assert f"| *guess: {guess}* |" in text
     assert (
