@@ -1,8 +1,11 @@
 """What SemSim minimises."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from pytorch_metric_learning import distances, losses, reducers
 from torch import Tensor
 
 from semsim.errors import DataError
@@ -27,9 +30,9 @@ class TripletLoss:
         weights: (N,), 0 or more, how much each triplet counts in the average; alike if None.
         Raises `DataError` where the shapes differ or there is no triplet.
         """
-        # A copy: the slopes of both distances add up before that of an identity term joins them.
-        plus, minus = _distances(anchors.clone(), positives, negatives)
-        return _average((plus - minus + self.margin).relu(), weights)
+        loss = losses.TripletMarginLoss(margin=self.margin, swap=False, **_exactly())
+        terms = _terms(loss, anchors, positives, negatives)
+        return _average(terms["loss"]["losses"], weights)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,15 +87,53 @@ def identity_loss(originals: Tensor, changed: Tensor) -> Tensor:
     return torch.linalg.vector_norm(originals - changed, dim=1).mean()
 
 
+class _OwnPairs(distances.LpDistance):
+    """Distances of each anchor to its own positive and negative; NaN to all others.
+
+    The library's matrix of all pairs comes from inner products where there are more than 25, which
+    loses small distances between long features; and no other pair has a meaning here.
+    """
+
+    def compute_mat(self, query_emb: Tensor, ref_emb: Tensor) -> Tensor:
+        n = len(query_emb)
+        own = torch.linalg.vector_norm(query_emb.repeat(2, 1) - ref_emb, dim=1)
+        row = torch.arange(n, device=own.device)
+        matrix = own.new_full((n, 2 * n), torch.nan)
+        matrix[row.repeat(2), torch.cat([row, row + n])] = own
+        return matrix
+
+
+def _exactly() -> dict[str, Any]:
+    """The library's own choices here would normalise, and average over violated triplets only."""
+    return {
+        "distance": _OwnPairs(normalize_embeddings=False, p=2, power=1),
+        "reducer": reducers.DoNothingReducer(),
+    }
+
+
+def _check_same(roles: Sequence[Tensor]) -> None:
+    shapes = {tuple(part.shape) for part in roles}
+    if len(shapes) > 1 or roles[0].ndim != 2 or len(roles[0]) == 0:
+        raise DataError(f"Features must be three times the same (N, d), N ≥ 1; got {shapes}.")
+
+
 def _distances(anchors: Tensor, positives: Tensor, negatives: Tensor) -> tuple[Tensor, Tensor]:
     """(N,) each: how far each anchor's own positive and negative are."""
-    shapes = {tuple(part.shape) for part in (anchors, positives, negatives)}
-    if len(shapes) > 1 or anchors.ndim != 2 or len(anchors) == 0:
-        raise DataError(f"Features must be three times the same (N, d), N ≥ 1; got {shapes}.")
+    _check_same([anchors, positives, negatives])
     exact = torch.promote_types(anchors.dtype, torch.float32)
     anchors, positives, negatives = (p.to(exact) for p in (anchors, positives, negatives))
     plus, minus = (torch.linalg.vector_norm(anchors - p, dim=1) for p in (positives, negatives))
     return plus, minus
+
+
+def _terms(loss: Any, anchors: Tensor, positives: Tensor, negatives: Tensor) -> dict[str, Any]:
+    _check_same([anchors, positives, negatives])
+    exact = torch.promote_types(anchors.dtype, torch.float32)
+    row = torch.arange(len(anchors), device=anchors.device)
+    # Positives and negatives are one table of references: row i and row n + i.
+    references = torch.cat([positives, negatives]).to(exact)
+    pairs = (row, row, row, row + len(anchors))
+    return dict(loss(anchors.to(exact), indices_tuple=pairs, ref_emb=references))
 
 
 def _average(values: Tensor, weights: Tensor | None) -> Tensor:
