@@ -1,6 +1,7 @@
 """The lead of `prior` over Inverting Gradients, each at its best weight of total variation.
 
 python -m benchmarks.gain [--images FOLDER] [--tuned-on 4] [--held-out 8] [--epochs 12] [--lr 0.02]
+    [--net NAME]
 
 Both attacks are tuned over the same grid on some pictures and compared on others: their weights,
 `prior`'s in its own unit, and InvGrad with and without the curvature that `prior` lends ReLU. Where
@@ -139,6 +140,7 @@ def main() -> None:
     options.add_argument("--held-out", type=int, default=8, help="other pictures, compared on")
     options.add_argument("--epochs", type=int, default=12, help="of the nets that learn")
     options.add_argument("--lr", type=float, default=0.02, help="of the nets that learn")
+    options.add_argument("--net", default="", help='one alone, such as "cnn4 relu, trained"')
     given = options.parse_args()
     begin()
     torch.set_num_threads(1)
@@ -159,6 +161,8 @@ def main() -> None:
     file = f"gain-{test.dataset.split(':')[0]}"
     command = f"python -m benchmarks.gain{' --images FOLDER' * bool(given.images)}"
     claims: dict[str, Claim] = {}
+    if given.net:
+        nets = {given.net: nets[given.net]}
     for name, make in nets.items():
         model = make()
         found = compared(model, tuning, held_out)
@@ -169,7 +173,8 @@ def main() -> None:
         shown = ", ".join(f"{what} {one.value}" for what, one in found.items())
         print(f"{name}: {shown}", flush=True)
         keep(file, command, claims, part=True)
-    keep(file, command, claims)
+    if not given.net:
+        keep(file, command, claims)
 
 
 if __name__ == "__main__":

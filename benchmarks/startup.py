@@ -25,6 +25,7 @@ import numpy as np
 import psutil
 from PIL import Image
 
+from benchmarks.keeping import Finds, add_option
 from benchmarks.measuring import ROOT, begin, judge
 
 LOOK = 0.1  # seconds between two looks at a server
@@ -52,7 +53,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=5, help="how often each is started")
-    runs = range(parser.parse_args().runs)
+    add_option(parser)
+    asked = parser.parse_args()
+    runs = range(asked.runs)
     begin()
     rows = [
         Row(f"`python -m {half} --help`", (0.5, 80), [command(half, "--help") for _ in runs])
@@ -62,16 +65,18 @@ def main() -> None:
     served = [studio() for _ in runs]
     rows.append(Row("`app.py`, first page", (6.0, None), [first for first, _ in served]))
     rows.append(Row("`app.py`, idle", (None, 400), [idle for _, idle in served]))
-    print("| | CPU s (least to most) | target | MB | target |\n| --- | --- | --- | --- | --- |")
-    print("\n".join(map(line, rows)))
+    with Finds(asked.results) as finds:
+        tell = finds.table("startup", "", "CPU s (least to most)", "target", "MB", "target")
+        for row in rows:
+            tell(*cells(row))
 
 
-def line(row: Row) -> str:
-    """The row as Markdown."""
+def cells(row: Row) -> list[str]:
+    """Return what is said of a row."""
     cpu, memory = [one.cpu for one in row.runs], [one.memory for one in row.runs]
     times = f"{median(cpu):.2f} ({min(cpu):.2f} to {max(cpu):.2f})"
     judged = [judge(median(v), most=t) for v, t in zip((cpu, memory), row.targets, strict=True)]
-    return f"| {row.what} | {times} | {judged[0]} | {median(memory):.0f} | {judged[1]} |"
+    return [row.what, times, judged[0], f"{median(memory):.0f}", judged[1]]
 
 
 def command(*arguments: str) -> Used:

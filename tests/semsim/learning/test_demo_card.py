@@ -85,7 +85,8 @@ def test_trainings_on_shuffled_votes_reach_what_the_card_says(
     def judge(checkpoint):
         return agreement_of(checkpoint, split.test, material[1], judging)
 
-    order = Order(name="demo", checkpoints=tmp_path, settings=TrainSettings(**card["settings"]))
+    settings = TrainSettings(**card["settings"], epochs=card["epochs"])
+    order = Order(name="demo", checkpoints=tmp_path, settings=settings)
     found = train_shuffles(order, split.train, judge, tmp_path / "shuffles", silent)
     told = card["held_out"]["shuffled"]["each"]
     assert [row["auc"]["pooled"] for row in found] == pytest.approx(
