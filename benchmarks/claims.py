@@ -73,7 +73,9 @@ def keep(
     part: other results of the file stay, as other commands make them.
     """
     path = folder / f"{name}.json"
-    before = _read(path) if path.exists() else {"command": command, "commit": "", "values": {}}
+    before: dict[str, Any] = {"command": command, "commit": "", "values": {}}
+    if path.exists():
+        before = _read(path)
     values = {key: _known(one) for key, one in claims.items()}
     if not part:
         if before["values"] != values:
