@@ -32,6 +32,7 @@ from torch import Tensor
 from torch._dynamo.utils import counters
 
 from benchmarks.attacks_peers import breaching_attack, has_breaching, plain_loop
+from benchmarks.keeping import Finds, Row, add_option
 from benchmarks.measuring import begin, judge
 from benchmarks.turns import ALIKE, interleaved, of_what, off, seconds
 from semsim.attacks import ATTACKS, Attack, first_order, per_sample, run_many
@@ -131,9 +132,11 @@ def _inverted(seen: GradientObservation, steps: int) -> Reconstruction:
     return InvGrad(steps=steps)(seen, rng=rng(0))
 
 
-def speed(images: LabelledImages, rounds: int, device: str) -> None:
-    """Milliseconds an iteration of InvGrad on one image, and how many times less ours takes."""
-    print(f"\n{'one image':12}{'semsim':>12}{'plain loop':>14}{'':8}{'breaching':>14}")
+def speed(images: LabelledImages, rounds: int, device: str, finds: Finds) -> None:
+    """Keep milliseconds an iteration of InvGrad on one image, and how much less ours takes."""
+    others = ["plain loop", *(["breaching"] if has_breaching() else [])]
+    overs = [f"over the {who}".replace("the breaching", "breaching") for who in others]
+    row = finds.table("speed", "net", "semsim", *others, *overs)
     for name, net in SPEED.items():
         (seen,) = observed(net.model(0, device), images.pick([0]))
         works: dict[str, Callable[[], object]] = {
@@ -144,17 +147,13 @@ def speed(images: LabelledImages, rounds: int, device: str) -> None:
             works["breaching"] = breaching_attack(seen, net.steps)
         times = interleaved(works, rounds, device)
         best = {who: min(each[who] for each in times) / net.steps * 1e3 for who in works}
-        cells = "".join(
-            f"{best[who]:11.2f} ms {times_as_fast(ratio(times, who), ALONE)} "
-            for who in works
-            if who != "semsim"
-        )
-        print(f"{name:12}{best['semsim']:9.2f} ms{cells}", flush=True)
+        cells = [f"{best[who]:.2f}" for who in works]
+        row(name, *cells, *(times_as_fast(ratio(times, who), ALONE) for who in others))
 
 
-def many(images: LabelledImages, rounds: int, device: str) -> None:
-    """Milliseconds an iteration and image with 16 images at once, against the plain loop's one."""
-    print(f"\n{f'{TOGETHER} at once':12}{'semsim':>12}{'plain loop':>14}")
+def many(images: LabelledImages, rounds: int, device: str, finds: Finds) -> None:
+    """Keep milliseconds an iteration and image of 16 at once, against the plain loop's one."""
+    row = finds.table("many", "net", "semsim", "plain loop", "times as fast, target")
     for name, target in MANY.items():
         net = SPEED[name]
         steps = net.steps
@@ -169,16 +168,13 @@ def many(images: LabelledImages, rounds: int, device: str) -> None:
         }
         times = interleaved(works, rounds, device)
         best = {who: min(each[who] for each in times) / steps / TOGETHER * 1e3 for who in works}
-        print(
-            f"{name:12}{best['semsim']:9.2f} ms{best['plain loop']:11.2f} ms"
-            f" {times_as_fast(ratio(times, 'plain loop'), target)}",
-            flush=True,
-        )
+        cells = [f"{best[who]:.2f}" for who in works]
+        row(name, *cells, times_as_fast(ratio(times, "plain loop"), target))
 
 
-def at_once(images: LabelledImages, rounds: int, device: str) -> None:
-    """Milliseconds an image of several attacked at once, and how many times one by one takes."""
-    print(f"\n{'attack':24}{'net':16}{'images':>8}{'at once':>12}{'one by one':>14}")
+def at_once(images: LabelledImages, rounds: int, device: str, finds: Finds) -> None:
+    """Keep milliseconds an image of several at once, and how many times one by one takes."""
+    row = finds.table("at-once", "attack, net", "images", "at once", "one by one", "times as fast")
     for (net, count), text in itertools.product(BATCHES.items(), BATCHED):
         model = (SPEED | QUALITY)[net].model(0, device)
         seen, plugin = observed(model, images.pick(range(count))), read_attack(text)
@@ -189,11 +185,8 @@ def at_once(images: LabelledImages, rounds: int, device: str) -> None:
         }
         times = interleaved(works, 1 if count < TOGETHER else rounds, device)
         best = {who: min(each[who] for each in times) / count * 1e3 for who in works}
-        print(
-            f"{text:24}{net:16}{count:8}{best['semsim']:9.1f} ms{best['one by one']:11.1f} ms"
-            f"  ×{ratio(times, 'one by one'):.2f}",
-            flush=True,
-        )
+        cells = [count, *(f"{best[who]:.1f}" for who in works)]
+        row(f"{text}, {net}", *cells, f"×{ratio(times, 'one by one'):.2f}")
 
 
 def attacked(attack: Attack, batches: Sequence[Sequence[GradientObservation]]) -> None:
@@ -209,9 +202,9 @@ def as_it_is(objective: Objective) -> Objective:
     return objective
 
 
-def passes(images: LabelledImages, rounds: int, device: str) -> None:
-    """Milliseconds a step and image with the hand-made passes and without them."""
-    print(f"\n{'':12}{'images':>7}{'with passes':>14}{'without':>14}")
+def passes(images: LabelledImages, rounds: int, device: str, finds: Finds) -> None:
+    """Keep the milliseconds a step and image with the hand-made passes and without them."""
+    row = finds.table("passes", "network", "images", "with", "without", "")
     without = patch.object(per_sample, "_plan", lambda *_: None)
     for name, seen, steps in contests(images, device):
         work = stepper(seen, steps)
@@ -225,15 +218,16 @@ def passes(images: LabelledImages, rounds: int, device: str) -> None:
         if not (differ := off(value_and_slope(seen), plain)) <= ALIKE:
             raise SystemExit(f"{name}: the passes are {differ:.1e} off, so nothing is timed.")
         times = interleaved({"semsim": work, "without": bare}, rounds, device)
-        tell(name, len(seen), steps, times, PASSES)
+        tell(row, name, len(seen), steps, times, PASSES)
 
 
-def layouts(images: LabelledImages, rounds: int, device: str) -> None:
-    """Milliseconds a step and image as it is, with channels last, and compiled by torch.
+def layouts(images: LabelledImages, rounds: int, device: str, finds: Finds) -> None:
+    """Keep the milliseconds a step and image as it is, with channels last, and compiled by torch.
 
     What computes something else, or cannot be, is told and not timed.
     """
-    print(f"\n{'':12}{'images':>7}{'as it is':>14}  others, and times as fast as it is")
+    heads = ("as it is", "others, and times as fast as it is")
+    row = finds.table("layouts", "network", "images", *heads, "notes")
     for name, seen, steps in contests(images, device):
         last: Any = copy.deepcopy(seen[0].model)
         last.to(memory_format=torch.channels_last)
@@ -258,13 +252,13 @@ def layouts(images: LabelledImages, rounds: int, device: str) -> None:
             else:
                 notes.append(f"{who} is {differ:.1e} off, so it is not timed")
         notes.append(f"compiled with {sum(counters['graph_break'].values())} breaks of the graph")
-        tell(name, len(seen), steps, interleaved(works, rounds, device))
-        print(f"{'':14}{'; '.join(notes)}", flush=True)
+        times = interleaved(works, rounds, device)
+        tell(row, name, len(seen), steps, times, note="; ".join(notes))
 
 
-def mixed(images: LabelledImages, rounds: int, device: str) -> None:
-    """Milliseconds a step and image of InvGrad in float32 and with bfloat16, and PSNR of both."""
-    print(f"\n{'':12}{'images':>7}{'float32':>14}")
+def mixed(images: LabelledImages, rounds: int, device: str, finds: Finds) -> None:
+    """Keep milliseconds a step and image of InvGrad in float32 and bfloat16, and both PSNR."""
+    row = finds.table("mixed", "network", "images", "float32", "bfloat16", "PSNR")
     for name, seen, steps in contests(images, device):
         part, rngs = images.pick(range(len(seen))), [rng(i) for i in range(len(seen))]
         attack = InvGrad(steps=steps, tv=2e-3)
@@ -272,12 +266,11 @@ def mixed(images: LabelledImages, rounds: int, device: str) -> None:
         try:
             found = {who: run_many(one, seen, rngs=rngs) for who, one in ways.items()}
         except SettingsError as refusal:
-            print(f"{name:12}{len(seen):7}  {refusal}", flush=True)
+            row(name, len(seen), "", refusal, "")
             continue
         works = {who: partial(run_many, one, seen, rngs=rngs) for who, one in ways.items()}
-        tell(name, len(seen), steps, interleaved(works, rounds, device))
-        told = [f"{who} {mean_psnr(one, part):.2f} dB" for who, one in found.items()]
-        print(f"{'':14}{', '.join(told)}", flush=True)
+        told = ", ".join(f"{who} {mean_psnr(one, part):.2f} dB" for who, one in found.items())
+        tell(row, name, len(seen), steps, interleaved(works, rounds, device), note=told)
 
 
 def mean_psnr(found: Sequence[Reconstruction | AttackFailedError], images: LabelledImages) -> float:
@@ -337,17 +330,23 @@ def value_and_slope(
 
 
 def tell(
-    name: str, n: int, steps: int, times: list[dict[str, float]], least: float | None = None
+    row: Row,
+    name: str,
+    n: int,
+    steps: int,
+    times: list[dict[str, float]],
+    least: float | None = None,
+    note: str | None = None,
 ) -> None:
-    """A line: medians, and the median of the ratios within a round over the first contestant."""
+    """Add medians, and the median of the ratios within a round over the first contestant."""
     each = {who: median(one[who] for one in times) / steps / n * 1e3 for who in times[0]}
-    cells = f"{name:12}{n:7}{each.pop('semsim'):11.2f} ms"
-    for who, spent in each.items():
-        if least is not None:
-            cells += f"{spent:11.2f} ms {times_as_fast(ratio(times, who), least)}"
-        else:
-            cells += f"  {who} {spent:.2f} ms ×{1 / ratio(times, who):.2f}"
-    print(cells, flush=True)
+    ours = f"{each.pop('semsim'):.2f}"
+    if least is not None:
+        ((who, spent),) = each.items()
+        row(name, n, ours, f"{spent:.2f}", times_as_fast(ratio(times, who), least))
+        return
+    others = [f"{who} {spent:.2f}: ×{1 / ratio(times, who):.2f}" for who, spent in each.items()]
+    row(name, n, ours, ", ".join(others), note)
 
 
 # Equal terms first: InvGrad under about as much total variation as `prior`, and from grey as well.
@@ -396,17 +395,19 @@ def psnrs(
     return values
 
 
-def trained(folder: str, settings: TrainSettings) -> None:
-    """PSNR on test images of a ReLU CNN4 that the product trained; of a folder or the symbols."""
+def trained(folder: str, settings: TrainSettings, finds: Finds) -> None:
+    """Keep PSNR on test images of a ReLU CNN4 that the product trained."""
     data = Folder(root=folder) if folder else Symbols()
     images = data("test")
     model = train_target(CNN4(), data("train"), NoDefence(), settings)
     right = accuracy(model, images)
     few = images.pick(torch.randperm(len(images), generator=rng(2026))[:HELD_OUT].tolist())
     print(f"\n{settings.epochs} epochs on {images.dataset}: {right:.0%} of the test images right")
+    finds.figure("right", right, n=f"{len(images)} pictures")
+    row = finds.table("trained", "attack", "PSNR, dB")
     for title, attack in TRAINED.items():
         found = run_many(attack, observed(model, few), rngs=[rng(i) for i in range(len(few))])
-        print(f"  {title:28}{summary(against(found, few))}", flush=True)
+        row(title, summary(against(found, few)))
 
 
 def curves(images: LabelledImages, title: str, model: TargetModel) -> None:
@@ -499,13 +500,15 @@ def against(
     ]
 
 
-def weights(images: LabelledImages, nets: Mapping[str, Net], seeds: int, device: str) -> None:
-    """PSNR of InvGrad's fast preset by its weight of total variation."""
+def weights(
+    images: LabelledImages, nets: Mapping[str, Net], seeds: int, device: str, finds: Finds
+) -> None:
+    """Keep the mean PSNR of InvGrad's fast preset by its weight of total variation."""
+    row = finds.table("tv", f"{images.dataset}, {seeds} nets", *(f"{tv:g}" for tv in WEIGHTS))
     for name, net in nets.items():
-        print(f"\n{name}: {len(images)} images of {images.dataset} on {seeds} nets")
-        for tv in WEIGHTS:
-            values = psnrs(InvGrad(**{**FAST, "tv": tv}), net, images, seeds, device)
-            print(f"  tv {tv:<8g}{summary(values)}", flush=True)
+        made = (InvGrad(**{**FAST, "tv": tv}) for tv in WEIGHTS)
+        found = (psnrs(one, net, images, seeds, device) for one in made)
+        row(name, *(f"{mean(one for one in each if one is not None):.1f}" for each in found))
 
 
 def quality(
@@ -557,7 +560,11 @@ def images_of(folder: str, count: int, seed: int = 0) -> LabelledImages:
     return found.pick(torch.randperm(len(found), generator=rng(seed))[:count].tolist())
 
 
-WITH_ROUNDS = {"at-once": at_once, "passes": passes, "layouts": layouts, "mixed": mixed}
+WITH_ROUNDS = {
+    **{"speed": speed, "many": many, "at-once": at_once},
+    **{"passes": passes, "layouts": layouts, "mixed": mixed},
+}
+USUAL = ("speed", "many")  # where nothing is asked for by its name
 
 
 def main() -> None:
@@ -570,33 +577,35 @@ def main() -> None:
     options.add_argument("--only", choices=ONLY)
     options.add_argument("--epochs", type=int, default=12, help="of --only trained and curves")
     options.add_argument("--lr", type=float, default=0.02, help="of --only trained and curves")
+    add_option(options)
     given = options.parse_args()
     if given.only in ("trained", "curves") and given.device != "cpu":
         options.error(f"--only {given.only} is of the CPU alone; leave out --device.")
     begin()
     torch.set_num_threads(1)
-    rounds = 3 if given.quick else 7
     images = images_of(given.images, TOGETHER)
     print(f"{of_what(given.device)}, one thread, images of {images.dataset}")
     if not has_breaching():
         print("breaching is not installed and does not take part (pip install breaching).")
-    if given.only in (None, "speed"):
-        speed(images, rounds, given.device)
-    if given.only in (None, "many"):
-        many(images, rounds, given.device)
+    with Finds(given.results) as finds:
+        measure(given, images, 3 if given.quick else 7, finds)
+
+
+def measure(given: argparse.Namespace, images: LabelledImages, rounds: int, finds: Finds) -> None:
+    """Do what was asked for, or the speed of one and of many and the quality."""
+    for name in USUAL if given.only is None else WITH_ROUNDS.keys() & {given.only}:
+        WITH_ROUNDS[name](images, rounds, given.device, finds)
     if given.only in (None, "quality"):
         few = images.pick(range(4)) if given.quick else images
         nets = {given.net: QUALITY[given.net]} if given.net else QUALITY
         quality(few, nets, given.seeds, given.device, long=not given.quick)
-    if tell := WITH_ROUNDS.get(given.only):
-        tell(images, rounds, given.device)
     if given.only == "trained":
-        trained(given.images, TrainSettings(epochs=given.epochs, lr=given.lr))
+        trained(given.images, TrainSettings(epochs=given.epochs, lr=given.lr), finds)
     if given.only == "curves":
         all_curves(given.images, TrainSettings(epochs=given.epochs, lr=given.lr))
     if given.only == "tv":
         nets = {name: QUALITY[name] for name in ([given.net] if given.net else TUNED)}
-        weights(images.pick(range(8)), nets, given.seeds, given.device)
+        weights(images.pick(range(8)), nets, given.seeds, given.device, finds)
 
 
 if __name__ == "__main__":

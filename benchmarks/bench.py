@@ -8,8 +8,9 @@ of its own, which goes with it.
 
 One benchmark after another, each in a process of its own. What it prints is kept in
 data/benchmarks/<code>/<name>-<key>.txt, by the commit and by its command, and what is kept is not
-run again: after an end of any kind the same command goes on. A benchmark that fails, or takes three
-times as long as it should, is named and stops no other; what it printed stays beside, as .failed.
+run again: after an end of any kind the same command goes on. A run that keeps writes the file of
+results that its name says. A benchmark that fails, or takes three times as long as it should, is
+named and stops no other; what it printed stays beside, as .failed.
 At the end come the targets, read from what was printed. Dask over two hosts needs a root who may
 make network namespaces, and says so where there is none.
 """
@@ -23,7 +24,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -45,42 +46,54 @@ PATIENCE = 3  # times the minutes it should take, after which a benchmark is end
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What comes after `python -m`, and about how many minutes that takes on two quiet cores."""
+    """What comes after `python -m`, and about how many minutes that takes on two quiet cores.
+
+    keeps: it writes the file of results that its name in the plan says.
+    """
 
     command: str
     minutes: float
+    keeps: bool = False
 
 
 PLAN = {
-    "startup": Run(command="benchmarks.startup", minutes=1.5),
-    "idle": Run(command="benchmarks.startup --idle 3", minutes=6),
+    "startup": Run(command="benchmarks.startup", minutes=1.5, keeps=True),
+    "idle": Run(command="benchmarks.startup --idle 3", minutes=6, keeps=True),
     "pages": Run(command="benchmarks.pages --runs 3", minutes=9),
-    "metrics": Run(command="benchmarks.metrics", minutes=1),
+    "metrics": Run(command="benchmarks.metrics", minutes=1, keeps=True),
     "metrics-networks": Run(
-        command="benchmarks.metrics --only lpips,light --pictures 2048", minutes=1.5
+        command="benchmarks.metrics --only lpips,light --pictures 2048", minutes=1.5, keeps=True
     ),
     "fid-many": Run(
-        command="benchmarks.metrics --only light --pictures 100000 --rounds 1", minutes=6.5
+        command="benchmarks.metrics --only light --pictures 100000 --rounds 1",
+        minutes=6.5,
+        keeps=True,
     ),
-    "fid": Run(command="benchmarks.metrics --only fid --pictures 64", minutes=5),
-    "votes": Run(command="benchmarks.statistics --only time", minutes=1),
+    "fid": Run(command="benchmarks.metrics --only fid --pictures 64", minutes=5, keeps=True),
+    "votes": Run(command="benchmarks.statistics --only time", minutes=1, keeps=True),
     "few-models": Run(
-        command="benchmarks.statistics --only models,difference,ceiling,images", minutes=2
+        command="benchmarks.statistics --only models,difference,ceiling,images",
+        minutes=2,
+        keeps=True,
     ),
     "coverage": Run(command="benchmarks.coverage", minutes=6.5),
-    "attacks": Run(command="benchmarks.attacks --quick --only speed", minutes=3),
-    "attacks-many": Run(command="benchmarks.attacks --quick --only many", minutes=6),
-    "attacks-at-once": Run(command="benchmarks.attacks --quick --only at-once", minutes=11),
-    "attacks-passes": Run(command="benchmarks.attacks --quick --only passes", minutes=2.5),
-    "attacks-tv": Run(command="benchmarks.attacks --only tv", minutes=2.5),
+    "attacks": Run(command="benchmarks.attacks --quick --only speed", minutes=3, keeps=True),
+    "attacks-many": Run(command="benchmarks.attacks --quick --only many", minutes=6, keeps=True),
+    "attacks-at-once": Run(
+        command="benchmarks.attacks --quick --only at-once", minutes=11, keeps=True
+    ),
+    "attacks-passes": Run(
+        command="benchmarks.attacks --quick --only passes", minutes=2.5, keeps=True
+    ),
+    "attacks-tv": Run(command="benchmarks.attacks --only tv", minutes=2.5, keeps=True),
     "attacks-trained": Run(
-        command="benchmarks.attacks --only trained --epochs 4 --lr 0.05", minutes=1
+        command="benchmarks.attacks --only trained --epochs 4 --lr 0.05", minutes=1, keeps=True
     ),
     "attacks-curves": Run(
         command="benchmarks.attacks --only curves --epochs 4 --lr 0.05", minutes=9.5
     ),
-    "linear": Run(command="benchmarks.linear --variants 1 2 4", minutes=2),
-    "linear-dense": Run(command="benchmarks.linear --variants 3 --rounds 1", minutes=4),
+    "linear": Run(command="benchmarks.linear --variants 1 2 4", minutes=2, keeps=True),
+    "linear-dense": Run(command="benchmarks.linear --variants 3 --rounds 1", minutes=4, keeps=True),
     "learning": Run(command="benchmarks.learning --quick --rounds 3 --threads 1", minutes=3),
     "learning-large": Run(
         command="benchmarks.learning --large --rounds 1 --threads 1 --judged 0", minutes=4
@@ -144,7 +157,7 @@ LEFT_OUT = {
     "attacks, learning and metrics --device cuda, attacks --only mixed": "needs a GPU",
     "question": "hours: 44 trainings that choose and 40 that judge",
     "metrics --only lpips --pictures 100000": "four minutes, of which the plan has 2,048 pictures",
-    "gain": "half an hour: five settings of each attack on four networks",
+    "gain": "half an hour: a grid of each attack on four networks",
     "faults --only clock,folder": "needs libfaketime, and a root who may make files immutable",
     "crowd --items 10000": "seven minutes, of which the plan has 500 pictures",
     "annotation_peer --potato": "needs Potato, in an environment of its own",
@@ -218,7 +231,8 @@ def bench(
                 limit = min(left, PATIENCE * run.minutes)
                 needs = database and name in WITH_DATABASE
                 with schema_on(database, "bench_") if needs else nullcontext("") as url:
-                    why = performed(run, paths[name], limit, lock, url)
+                    words = [*shlex.split(run.command), *(["--results", name] if run.keeps else [])]
+                    why = performed(words, paths[name], limit, lock, url)
                 wrong |= {} if why is None else {name: why}
     found = {name: path.read_text("utf-8") for name, path in paths.items() if path.exists()}
     _targets(found)
@@ -243,8 +257,10 @@ def alone(folder: Path) -> Iterator[int]:
         yield lock.fileno()
 
 
-def performed(run: Run, path: Path, minutes: float, lock: int, url: str = "") -> str | None:
-    """Run it and keep at `path` what it prints, or why there is nothing to keep."""
+def performed(
+    words: Sequence[str], path: Path, minutes: float, lock: int, url: str = ""
+) -> str | None:
+    """Keep at `path` what `python -m` with `words` prints, or return why there is nothing."""
     part, failed = path.with_suffix(".part"), path.with_suffix(".failed")
     with part.open("w", encoding="utf-8") as out:
         process = psutil.Popen(
@@ -252,7 +268,7 @@ def performed(run: Run, path: Path, minutes: float, lock: int, url: str = "") ->
                 sys.executable,
                 "-u",
                 "-m",
-                *shlex.split(run.command),
+                *words,
                 *(["--database", url] if url else []),
             ],
             cwd=ROOT,

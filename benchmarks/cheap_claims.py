@@ -4,17 +4,23 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 import semsim
+from annotation.store import Store
+from annotation.study.builtin import SIMULATED, ensure_demo
+from annotation.study.exports import export_labels
+from annotation.study.labelling import list_studies
 from benchmarks import coverage
 from benchmarks.claims import Claim
 from benchmarks.measuring import ROOT
 from semsim.analysis.correlation import spearman_rows
+from semsim.base.intervals import wilson
 from semsim.base.places import PROGRAM
 from semsim.defences.accountant import epsilon
 from semsim.learning.evaluation import scope_of
@@ -22,6 +28,8 @@ from semsim.metrics import METRICS, MetricSpec, find_metric
 from semsim.metrics.base import beside_votes
 from semsim.reporting.writing import markdown
 from semsim.reproduce.everything import Map, differences, tables
+from semsim.targets.chance import CLASSIFIER
+from semsim.weights import read_facts
 
 # Of the tables of a map those that docs/map.md shows.
 ON_THE_PAGE = ("people-cnn4", "controls", "agreement", "differences", "reasons")
@@ -78,8 +86,52 @@ def demo_sets() -> dict[str, Claim]:
         "failed.prior": Claim(sum(run["n_failed"] for run in runs if "prior" in run["name"])),
         "failed.silu": Claim(sum(run["n_failed"] for run in runs if "silu" in run["name"])),
         "pictures": Claim(ok),
-        "stages": Claim(", ".join(map(str, sorted(stages)))),
+        **{f"stage.{i}": Claim(one, unit="%") for i, one in enumerate(sorted(stages), 1)},
         "table": Claim(lines),
+    }
+
+
+def demo_shipped() -> dict[str, Claim]:
+    """Return how much of the demo is shipped, and what the shipped recogniser names rightly."""
+    facts = read_facts(ROOT / "data/demo/recogniser.safetensors", CLASSIFIER)["facts"]
+    demo = [
+        one for one in (ROOT / "data/demo").rglob("*.*") if one.is_file() and one.suffix != ".md"
+    ]
+    learned = (ROOT / "checkpoints").glob("demo.*")
+    return {
+        "mb": _megabytes(demo),
+        "mb-semsim": _megabytes(learned),
+        **{
+            f"recogniser.{name}": Claim(one["accuracy"], n=f"{one['n_test']} pictures")
+            for name, one in facts.items()
+            if name in ("clean", "degraded")
+        },
+    }
+
+
+def demo_blind() -> dict[str, Claim]:
+    """Return how often the jury of the built-in study agrees with one who looked blind."""
+    demo = ROOT / "data/demo"
+    sets = sorted((demo / "sets").iterdir())
+    with tempfile.TemporaryDirectory() as folder:
+        pictures = Path(folder) / "images"
+        with Store(f"sqlite:///{folder}/studies.db") as store:
+            ensure_demo(store, sets, pictures)
+            (study,) = [one for one in list_studies(store) if one.name == SIMULATED]
+            labels = export_labels(store, study.id, pictures)
+    labels["set"] = labels["model"].str.replace("/", "__").str.replace(r"[:=]", "-", regex=True)
+    looked = pd.read_csv(demo / "blind.csv", keep_default_na=False)
+    both = looked.merge(labels, on=["set", "image_id"], validate="1:1")
+    named, jury = both["answer"] == both["class_name"], both["recognisable"].astype(bool)
+    n, same = len(both), named == jury
+    low, high = wilson(np.array(same.mean()), np.array(n), n)
+    by_chance = named.mean() * jury.mean() + (~named).mean() * (~jury).mean()
+    of = f"{n} pictures"
+    return {
+        "agree": Claim(int(same.sum()), n=of),
+        "share": Claim(float(same.mean()), float(low), float(high), of),
+        "kappa": Claim(float((same.mean() - by_chance) / (1 - by_chance)), n=of),
+        "never": Claim(int((~jury).sum()), n=of),
     }
 
 
@@ -184,7 +236,9 @@ def cells_of_the_map() -> tuple[pd.DataFrame, tuple[MetricSpec, ...]]:
 
 MAKERS: Mapping[str, tuple[str, Callable[[], dict[str, Claim]]]] = {
     "demo": ("make demo", demo),
+    "demo-blind": ("make demo", demo_blind),
     "demo-sets": ("make demo", demo_sets),
+    "demo-shipped": ("make demo", demo_shipped),
     "published": (f"{PROGRAM} compare data/imports/paper --headline RULE", published),
     "coverage": (coverage.COMMAND, coverage.table),
     "map": (f"{PROGRAM} reproduce everything", map_),
@@ -194,6 +248,10 @@ MAKERS: Mapping[str, tuple[str, Callable[[], dict[str, Claim]]]] = {
 
 def _ends(row: Mapping[Any, Any]) -> tuple[float, float]:
     return row["low"], row["high"]
+
+
+def _megabytes(files: Iterable[Path]) -> Claim:
+    return Claim(round(sum(one.stat().st_size for one in files) / 1e6, 2), unit="MB")
 
 
 def _short(metric: str) -> str:

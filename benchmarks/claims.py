@@ -7,14 +7,14 @@ command and its commit. A page shows one of them between two comments, which no 
 
     <!--=published released.psnr.rho .2f[]-->0.67 [0.16, 0.90]<!--/-->
 
-NAME, KEY and how it is written: a number's format, `s` of a sentence, `table` of a whole table;
-`[]` behind a format adds the interval in brackets, `to` shows only the interval. Without `--check`
-the pages are written, with it the ones that differ are named and the exit code is 1. `--make` first
-computes cheap results anew.
+NAME, KEY and how it is written: a number's format, `table` of a whole table, `run` of when and on
+what it was measured; `[]` behind a format adds the interval in brackets, `to` shows only the
+interval, `of` adds the count that n begins with. Without `--check` the pages are written, with it
+the ones that differ are named and the exit code is 1. `--make` first computes cheap results anew.
 
-A file marked `measured` was not written by its command, which takes hours, or a machine that is not
-here: it has the figures as they were read off, each with the commit that brought it to a page. Its
-TABLE.run tells how TABLE was measured: when, on what, and how busy the machine was.
+A file has no text but names: a value is a number, and a table has columns and rows, whose cell is a
+number, a word, or a format with its numbers. `by_hand` marks what was read off a command's output
+before the command kept it: its next run writes it without.
 """
 
 import argparse
@@ -27,9 +27,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring import ROOT, code
-from semsim.base.whole import write_json, write_text
+from semsim.base.whole import write_text
 
 RESULTS = ROOT / "benchmarks" / "results"
+# Numbers of a cell, but those of names and of code.
+NUMBERS = re.compile(
+    r"`[^`]*`|(?<![\w.,])(?<!\w-)"
+    r"((?:(?<![^\s(\[])[−+-])?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?)(?!\w|[.,]\d)"
+)
 SHOWN = re.compile(r"<!--=(\S+) (\S+) ([^\s<>]+)-->(.*?)<!--/-->", re.DOTALL)
 PAGES = ("README.md", "CONTRIBUTING.md", "data/demo/README.md", "benchmarks/README.md")
 
@@ -38,25 +43,50 @@ PAGES = ("README.md", "CONTRIBUTING.md", "data/demo/README.md", "benchmarks/READ
 class Claim:
     """A result.
 
-    value: a number, a sentence, or the lines of a table. low, high: ends of its 95 % interval. n:
-    how many units it rests on, and of which kind, such as "4 originals". commit: of one that was
-    measured before its command kept it, the commit that brought it to a page.
+    value: a number, or the lines of a table in Markdown. low, high: ends of its 95 % interval. n:
+    how many units it rests on, and of which kind, such as "4 originals". run: when and on what it
+    was measured. command, commit: of one that another command or commit than the file's made.
+    by_hand: it was read off the command's output.
     """
 
-    value: float | str | list[str]
+    value: float | list[str]
     low: float | None = None
     high: float | None = None
     n: str = ""
+    unit: str = ""
+    run: str = ""
+    command: str = ""
     commit: str = ""
+    by_hand: bool = False
 
 
-def keep(name: str, command: str, claims: Mapping[str, Claim], folder: Path = RESULTS) -> None:
-    """Write what a command found to `folder`/NAME.json; the same claims keep their commit."""
-    values = {key: _known(one) for key, one in claims.items()}
+def keep(
+    name: str,
+    command: str,
+    claims: Mapping[str, Claim],
+    folder: Path = RESULTS,
+    *,
+    part: bool = False,
+) -> None:
+    """Write what a command found to `folder`/NAME.json; what is as before keeps its commit.
+
+    part: other results of the file stay, as other commands make them.
+    """
     path = folder / f"{name}.json"
-    if path.exists() and _read(path)["values"] == json.loads(json.dumps(values)):
+    before: dict[str, Any] = {"command": command, "commit": "", "values": {}}
+    if path.exists():
+        before = _read(path)
+    values = {key: _known(one) for key, one in claims.items()}
+    if not part:
+        if before["values"] != values:
+            _write(path, {"command": command, "commit": code(), "values": values})
         return
-    write_json(path, {"command": command, "commit": code(), "values": values})
+    own = {"commit": code(), **({"command": command} if command != before["command"] else {})}
+    for key, one in values.items():
+        kept_so_far = before["values"].get(key, {})
+        if {k: v for k, v in kept_so_far.items() if k not in ("command", "commit")} != one:
+            before["values"][key] = {**one, **own}
+    _write(path, {**before, "commit": before["commit"] or code()})
 
 
 def pages() -> list[Path]:
@@ -81,11 +111,101 @@ def kept(name: str, folder: Path = RESULTS) -> dict[str, Claim]:
     """Return the results of `folder`/NAME.json by their keys; none where there is no such file."""
     path = folder / f"{name}.json"
     values = _read(path)["values"] if path.exists() else {}
-    return {key: Claim(**one) for key, one in values.items()}
+    return {key: _told(dict(one)) for key, one in values.items()}
+
+
+def _write(path: Path, whole: Mapping[str, Any]) -> None:
+    """Write a file of results: a line each result and each row of a table."""
+    lines = []
+    for key, one in whole["values"].items():
+        line = json.dumps(one, ensure_ascii=False)
+        for row in one.get("rows", ()):
+            row_line = json.dumps(row, ensure_ascii=False)
+            line = line.replace(row_line, f"\n   {row_line}", 1)
+        lines.append(f"  {json.dumps(key)}: {line}".replace(", \n", ",\n"))
+    head = {name: one for name, one in whole.items() if name != "values"}
+    text = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}")
+    write_text(path, f'{text},\n "values": {{\n' + ",\n".join(lines) + "\n }\n}\n")
 
 
 def _known(claim: Claim) -> dict[str, Any]:
-    return {name: one for name, one in asdict(claim).items() if one not in (None, "")}
+    told = asdict(claim).items()
+    known = {name: one for name, one in told if not (one is None or one is False or one == "")}
+    if isinstance(claim.value, list):
+        head, rule, *rows = map(_cells, claim.value)
+        table = {"columns": head, "rows": [[row[0], *map(_parted, row[1:])] for row in rows]}
+        right = {"right": True} if rule[-1].endswith(":") else {}
+        known = {**table, **right, **{k: v for k, v in known.items() if k != "value"}}
+    else:
+        known = {"value": claim.value, **known}
+    return json.loads(json.dumps(known))  # type: ignore[no-any-return]
+
+
+def _told(one: dict[str, Any]) -> Claim:
+    if "rows" not in one:
+        return Claim(**one)
+    head, right = one.pop("columns"), one.pop("right", False)
+    rule = [":--" if right else "---", *["--:" if right else "---"] * (len(head) - 1)]
+    lines = [head, rule, *([_joined(cell) for cell in row] for row in one.pop("rows"))]
+    return Claim(
+        ["|" + "|".join(f" {c} " if c else " " for c in row) + "|" for row in lines], **one
+    )
+
+
+def _cells(line: str) -> list[str]:
+    return [one.strip() for one in re.split(r"(?<!\\)\|", line.strip()[1:-1])]
+
+
+def _parted(text: str) -> float | str | list[Any]:
+    """Return a cell as a number, as words, or as a format with its numbers."""
+    form, numbers, end = "", [], 0
+    for found in NUMBERS.finditer(text):
+        number, spec = figure(found[1] or "")
+        if not spec:
+            continue
+        form += _literal(text[end : found.start()]) + f"{{:{spec}}}"
+        end = found.end()
+        numbers.append(number)
+    if not numbers:
+        return text
+    if len(numbers) == 1 and str(numbers[0]).replace("-", "−") == text:
+        return numbers[0]
+    return [form + _literal(text[end:]), *numbers]
+
+
+def figure(text: str) -> tuple[float, str]:
+    """Return a number as it is written and its format; no format where none gives it again."""
+    found = re.fullmatch(r"([−+-]?)([\d,]+)(?:\.(\d+))?(e[-+]?\d+)?", text)
+    if found is None:
+        return 0, ""
+    sign, whole, decimals, power = found.groups()
+    plain = text.replace("−", "-").replace(",", "")
+    number = float(plain) if decimals or power else int(plain)
+    kind = f".{len(decimals or '')}{'e' if power else 'f'}" if decimals or power else "d"
+    spec = f"{'+' * (sign == '+')}{',' * (',' in whole)}{kind}"
+    same = _shown(number, spec) in (text, text.replace("-", "−"))
+    return number, spec if same else ""
+
+
+def _joined(cell: float | str | list[Any]) -> str:
+    if isinstance(cell, list):
+        form, *numbers = cell
+        specs = iter(numbers)
+        return re.sub(
+            r"\{:(.*?)\}|\{\{|\}\}",
+            lambda found: found[0][0] if found[1] is None else _shown(next(specs), found[1]),
+            form,
+        )
+    return cell if isinstance(cell, str) else str(cell).replace("-", "−")
+
+
+def _literal(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _shown(number: float, spec: str) -> str:
+    text = format(number, spec)
+    return re.sub("^-", "−", text).replace("%", " %")
 
 
 def _claim(folder: Path, name: str, key: str) -> Claim:
@@ -101,21 +221,22 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _written(claim: Claim, form: str) -> str:
-    if isinstance(claim.value, list) != (form == "table"):
+    if form == "run" and claim.run:
+        return claim.run
+    if isinstance(claim.value, list) != (form == "table") or form == "run":
         raise LookupError(f"A page asks for {form!r} of {claim}.")
     if isinstance(claim.value, list):
         return "\n".join(["\n", *claim.value, "\n"])
-    spec, how = re.fullmatch(r"(.*?)(\[\]|to)?", form).groups()  # type: ignore[union-attr]
-    if how and (claim.low is None or claim.high is None):
+    spec, how = re.fullmatch(r"(.*?)(\[\]|to|of)?", form).groups()  # type: ignore[union-attr]
+    value = _shown(claim.value, spec)
+    if how == "of":
+        return f"{value} of {claim.n.split()[0]}"
+    if how is None:
+        return value
+    if claim.low is None or claim.high is None:
         raise LookupError(f"A page asks for an interval, and {claim} has none.")
-    value, low, high = (
-        format(one, spec).replace("-", "−").replace("%", " %")
-        if isinstance(one, (int, float))
-        else str(one)
-        for one in (claim.value, claim.low, claim.high)
-    )
-    ends = {"[]": f"{value} [{low}, {high}]", "to": f"{low} to {high}"}
-    return ends.get(how, value)
+    low, high = _shown(claim.low, spec), _shown(claim.high, spec)
+    return f"{value} [{low}, {high}]" if how == "[]" else f"{low} to {high}"
 
 
 def main() -> None:

@@ -1,18 +1,21 @@
 """The lead of `prior` over Inverting Gradients, each at its best weight of total variation.
 
 python -m benchmarks.gain [--images FOLDER] [--tuned-on 4] [--held-out 8] [--epochs 12] [--lr 0.02]
+    [--net NAME]
 
 Both attacks are tuned over the same grid on some pictures and compared on others: their weights,
-`prior`'s in its own unit, and InvGrad with and without the curvature that `prior` lends ReLU. Nets
+`prior`'s in its own unit, and InvGrad with and without the curvature that `prior` lends ReLU. Where
+the best weight is an end of the grid, the grid grows until it is not. Nets
 that have learned stand beside nets that have not, and every row beside a grey picture. FOLDER holds
 one folder of images a class; without it the built-in symbols are attacked. What is found is kept in
 benchmarks/results/gain-DATASET.json.
 """
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from statistics import mean, stdev
 
 import numpy as np
@@ -36,19 +39,52 @@ from semsim.targets.train_settings import TrainSettings
 from semsim.types import LabelledImages
 
 GRID = (0.001, 0.005, 0.02, 0.05)  # weights of total variation, of normalised input
+BEYOND = 2.5  # times as large or small is the next weight beyond an end of the grid
+WIDEST = 6  # times that a grid grows; a best weight that is an end then is an error
 UNIT = 4  # a weight of `prior`, which is of [0, 1], over that of InvGrad which smooths as much
 CURVATURES = (0.0, 0.1)
+LENT = (Prior().curvature,)
 UNTRAINED = ("lenet sigmoid", "cnn4 relu")
 LEARNED: tuple[Activation, ...] = ("relu", "silu")
 
 
-def attacks() -> Mapping[str, Mapping[str, Attack]]:
-    """Return each attack's settings to choose from, by their names."""
-    ours = {
-        f"tv {tv:g}, curvature {curvature:g}": InvGrad(**{**FAST, "tv": tv}, curvature=curvature)
-        for tv, curvature in product(GRID, CURVATURES)
-    }
-    return {"invgrad": ours, "prior": {f"tv {UNIT * tv:g}": Prior(tv=UNIT * tv) for tv in GRID}}
+@dataclass(frozen=True)
+class Contestant:
+    """An attack and what it is tuned over.
+
+    made: the attack of a weight of total variation in its unit and a curvature. unit: that weight
+    over InvGrad's which smooths as much.
+    """
+
+    made: Callable[[float, float], Attack]
+    unit: float
+    curvatures: tuple[float, ...]
+
+
+CONTESTANTS = {
+    "invgrad": Contestant(
+        lambda tv, curvature: InvGrad(**{**FAST, "tv": tv}, curvature=curvature), 1, CURVATURES
+    ),
+    "prior": Contestant(lambda tv, curvature: Prior(tv=tv, curvature=curvature), UNIT, LENT),
+}
+
+
+def best_weight(quality: Callable[[float], float], grid: Sequence[float]) -> tuple[float, float]:
+    """Return the best quality and its weight; the grid grows until that is no end of it.
+
+    NaN stands for the weight where none acts: L-BFGS of `prior`, on smooth nets, has no total
+    variation. Raises `ValueError` where the best is still an end after `WIDEST` steps.
+    """
+    found = {weight: quality(weight) for weight in grid}
+    if len(set(found.values())) == 1:
+        return found[grid[0]], math.nan
+    for _ in range(WIDEST + 1):
+        best = max(found, key=lambda weight: found[weight])
+        beyond = {min(found): best / BEYOND, max(found): best * BEYOND}.get(best)
+        if beyond is None:
+            return found[best], best
+        found[beyond] = quality(beyond)
+    raise ValueError(f"The best of {sorted(found)} is an end of them.")
 
 
 def found_by(attack: Attack, model: TargetModel, images: LabelledImages) -> list[float]:
@@ -68,21 +104,32 @@ def compared(
 ) -> dict[str, Claim]:
     """Choose each attack's settings on `tuning`, and compare both on `held_out`."""
     values, chosen = {}, {}
-    for name, choices in attacks().items():
-        tried = {title: mean(found_by(one, model, tuning)) for title, one in choices.items()}
-        chosen[name] = max(tried, key=lambda title: tried[title])
-        values[name] = found_by(choices[chosen[name]], model, held_out)
+    for name, one in CONTESTANTS.items():
+
+        def quality(weight: float, curvature: float, one: Contestant = one) -> float:
+            return mean(found_by(one.made(one.unit * weight, curvature), model, tuning))
+
+        tried = {
+            curvature: best_weight(partial(quality, curvature=curvature), GRID)
+            for curvature in one.curvatures
+        }
+        curvature = max(tried, key=lambda lent: tried[lent])
+        tv = one.unit * tried[curvature][1]
+        chosen[f"{name}.curvature"] = Claim(curvature)
+        if not math.isnan(tv):
+            chosen[f"{name}.tv"] = Claim(tv)
+        settings = (one.unit * GRID[0] if math.isnan(tv) else tv, curvature)
+        values[name] = found_by(one.made(*settings), model, held_out)
     values["grey"] = grey(held_out)
     values["gain"] = [a - b for a, b in zip(values["prior"], values["invgrad"], strict=True)]
-    claims = {name: _claim(one) for name, one in values.items()}
-    return {**claims, **{f"{name}.settings": Claim(title) for name, title in chosen.items()}}
+    return {**{name: _claim(one) for name, one in values.items()}, **chosen}
 
 
 def _claim(values: Sequence[float]) -> Claim:
     """The mean of values in dB, with Student's interval."""
     n, middle = len(values), mean(values)
     low, high = map(float, student(np.array(middle), np.array(stdev(values) / n**0.5), n))
-    return Claim(middle, low, high, f"{n} pictures")
+    return Claim(middle, low, high, f"{n} pictures", "dB")
 
 
 def main() -> None:
@@ -93,6 +140,7 @@ def main() -> None:
     options.add_argument("--held-out", type=int, default=8, help="other pictures, compared on")
     options.add_argument("--epochs", type=int, default=12, help="of the nets that learn")
     options.add_argument("--lr", type=float, default=0.02, help="of the nets that learn")
+    options.add_argument("--net", default="", help='one alone, such as "cnn4 relu, trained"')
     given = options.parse_args()
     begin()
     torch.set_num_threads(1)
@@ -110,7 +158,11 @@ def main() -> None:
         nets[f"cnn4 {one}, trained"] = partial(
             train_target, net, data("train"), NoDefence(), settings
         )
+    file = f"gain-{test.dataset.split(':')[0]}"
+    command = f"python -m benchmarks.gain{' --images FOLDER' * bool(given.images)}"
     claims: dict[str, Claim] = {}
+    if given.net:
+        nets = {given.net: nets[given.net]}
     for name, make in nets.items():
         model = make()
         found = compared(model, tuning, held_out)
@@ -120,9 +172,9 @@ def main() -> None:
         claims.update({f"{key}.{what}": one for what, one in found.items()})
         shown = ", ".join(f"{what} {one.value}" for what, one in found.items())
         print(f"{name}: {shown}", flush=True)
-        dataset = test.dataset.split(":")[0]
-        command = f"python -m benchmarks.gain{' --images FOLDER' * bool(given.images)}"
-        keep(f"gain-{dataset}", command, claims)
+        keep(file, command, claims, part=True)
+    if not given.net:
+        keep(file, command, claims)
 
 
 if __name__ == "__main__":

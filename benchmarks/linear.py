@@ -24,6 +24,7 @@ for library in ("OMP", "OPENBLAS", "MKL"):  # read when NumPy and PyTorch are fi
 import torch  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
+from benchmarks.keeping import Finds, add_option  # noqa: E402
 from benchmarks.measuring import begin, judge  # noqa: E402
 from semsim.attacks.copa import Copa  # noqa: E402
 from semsim.attacks.copa_prior import CopaPrior  # noqa: E402
@@ -56,9 +57,9 @@ def timed(work: Callable[[], Tensor]) -> tuple[float, Tensor]:
     return time.process_time() - start, found
 
 
-def speed(tries: dict[tuple[str, int], Try], rounds: int) -> None:
-    """CPU seconds of both recursions, how many times less ours takes, and both errors."""
-    print(f"\n{'recursion':22}{'semsim':>9}{'dense':>10}{'ratio':>9}{'MSE':>12}{'dense MSE':>12}")
+def speed(tries: dict[tuple[str, int], Try], rounds: int, finds: Finds) -> None:
+    """Keep CPU seconds of both recursions, how many times less ours takes, and both errors."""
+    row = finds.table("speed", "network", "semsim", "dense", "ratio", "target", "errors")
     for (activation, variant), one in tries.items():
         recursion = partial(_recursion, one)
         recursion()  # what is loaded at its first use is not timed
@@ -66,10 +67,12 @@ def speed(tries: dict[tuple[str, int], Try], rounds: int) -> None:
         ratio = median(dense[0] / ours[0] for ours, dense in pairs)
         cells = [min(pair[who][0] for pair in pairs) for who in (0, 1)]
         errors = [float((found - one.image).square().mean()) for _, found in pairs[-1]]
-        print(
-            f"{activation:12}variant {variant} {cells[0]:7.2f} s{cells[1]:8.2f} s{ratio:8.0f}×"
-            f"{errors[0]:12.3g}{errors[1]:12.3g}  {judge(ratio, least=TIMES[variant == 3])}",
-            flush=True,
+        row(
+            f"{activation}, variant {variant}",
+            *(f"{cell:.2f}" for cell in cells),
+            f"×{ratio:.0f}",
+            judge(ratio, least=TIMES[variant == 3]),
+            ", ".join(f"{error:.2g}" for error in errors),
         )
 
 
@@ -77,22 +80,23 @@ def _recursion(one: Try) -> Tensor:
     return RGap().inversion(one.seen).image
 
 
-def sight(tries: dict[tuple[str, int], Try]) -> None:
-    """CPU seconds and MSE of all our attacks on the same image."""
+def sight(tries: dict[tuple[str, int], Try], finds: Finds) -> None:
+    """Keep squared error and CPU seconds of all our attacks on the same image."""
     attacks: dict[str, RGap | Copa | CopaPrior] = {
-        "rgap": RGap(),
-        "copa": Copa(),
-        "copa-prior": CopaPrior(),
+        "R-GAP": RGap(),
+        "COPA": Copa(),
+        "COPA-prior": CopaPrior(),
     }
-    print(f"\n{'attacks':22}" + "".join(f"{name:>22}" for name in attacks))
+    heads = [f"{name}{what}" for name in attacks for what in (": error", ", seconds")]
+    row = finds.table("sight", "network", *heads)
     for (activation, variant), one in tries.items():
         cells = []
         for attack in attacks.values():
             start = time.process_time()
             found = attack.inversion(one.seen)
             error = float((found.image - one.image).square().mean())
-            cells.append(f"{time.process_time() - start:9.2f} s {error:10.3g}")
-        print(f"{activation:12}variant {variant} " + "".join(f"{c:>22}" for c in cells), flush=True)
+            cells += [f"{error:.3g}", f"{time.process_time() - start:.2f}"]
+        row(f"{activation}, variant {variant}", *cells)
 
 
 def main() -> None:
@@ -101,6 +105,7 @@ def main() -> None:
     options.add_argument("--variants", type=int, nargs="+", default=[1, 2, 3, 4])
     options.add_argument("--image", type=Path, help="32×32; without it a built-in symbol")
     options.add_argument("--no-dense", action="store_true", help="no comparison, which takes long")
+    add_option(options)
     given = options.parse_args()
     begin()
     torch.set_num_threads(1)
@@ -112,9 +117,10 @@ def main() -> None:
         for variant in given.variants
     }
     print(f"torch {torch.__version__}, CPU seconds of one thread, float64, one image")
-    if not given.no_dense:
-        speed(tries, given.rounds)
-    sight(tries)
+    with Finds(given.results) as finds:
+        if not given.no_dense:
+            speed(tries, given.rounds, finds)
+        sight(tries, finds)
 
 
 if __name__ == "__main__":

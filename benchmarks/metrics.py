@@ -29,6 +29,7 @@ from skimage.metrics import (
 )
 from torch import Tensor
 
+from benchmarks.keeping import Finds, add_option
 from benchmarks.measuring import begin, judge
 from benchmarks.metrics_networks import CONTESTS as NETWORKS
 from benchmarks.metrics_networks import networks
@@ -101,14 +102,15 @@ CONTESTS: dict[str, tuple[Work, Work | None]] = {
 }
 
 
-def contest(x: Tensor, y: Tensor) -> None:
-    """One line a metric, of some rounds in which every library has its turn.
+def contest(x: Tensor, y: Tensor, finds: Finds) -> None:
+    """Keep a row a metric, of some rounds in which every library has its turn.
 
     Times are the fastest of the rounds; what is over is the median of the rounds' ratios, as other
     programs slow both sides of a round alike.
     """
     others = of_torchmetrics()
-    print(f"{'':16}{'semsim':>12}{'scikit-image':>16}{'over':>24}{'torchmetrics':>36}")
+    heads = ("metric", "semsim", "scikit-image", "over it", "torchmetrics (float32)", "over it")
+    row = finds.table("pixels", *heads)
     for name, (ours, theirs) in CONTESTS.items():
         works = {"semsim": ours, "scikit-image": theirs, "torchmetrics": others.get(name)}
         rounds = [
@@ -116,14 +118,14 @@ def contest(x: Tensor, y: Tensor) -> None:
             for _ in range(REPEATS)
         ]
         best = {who: min(times[who] for times in rounds) / len(x) * 1e3 for who in rounds[0]}
-        cells = [f"{best['semsim']:9.4f} ms", "", "", ""]
+        cells = [f"{best['semsim']:.4f}", "", "", "", ""]
         if "scikit-image" in best:
             over = (median(t["semsim"] / t["scikit-image"] for t in rounds) - 1) * 100
-            cells[1:3] = [f"{best['scikit-image']:.4f} ms", f"{over:+.1f} %, {judge(over, most=0)}"]
+            cells[1:3] = [f"{best['scikit-image']:.4f}", f"{over:+.1f} %, {judge(over, most=0)}"]
         if "torchmetrics" in best:
             over = (median(t["semsim"] / t["torchmetrics"] for t in rounds) - 1) * 100
-            cells[3] = f"{best['torchmetrics']:.4f} ms {over:+.1f} %, {judge(over, most=0)}"
-        print(f"{name:16}{cells[0]:>12}{cells[1]:>16}{cells[2]:>24}{cells[3]:>36}")
+            cells[3:] = [f"{best['torchmetrics']:.4f}", f"{over:+.1f} %, {judge(over, most=0)}"]
+        row(name, *cells)
 
 
 def study(folder: Path, models: int) -> pd.DataFrame:
@@ -153,31 +155,30 @@ def main() -> None:
     parser.add_argument("--pictures", type=int, default=64, help="of either side, of --only")
     parser.add_argument("--rounds", type=int, default=3, help="of --only")
     parser.add_argument("--device", default="cpu", help="of --only")
+    add_option(parser)
     asked = parser.parse_args()
     names = [] if asked.only is None else asked.only.split(",")
     if unknown := set(names) - set(NETWORKS):
         parser.error(f"--only knows {', '.join(NETWORKS)}; got {', '.join(unknown)}.")
     begin()
-    if names:
-        with tempfile.TemporaryDirectory() as name:
-            networks(names, asked.pictures, asked.rounds, Path(name), asked.device)
-        return
-    pixels(asked.images, asked.models)
+    with Finds(asked.results) as finds, tempfile.TemporaryDirectory() as name:
+        if names:
+            networks(names, asked.pictures, asked.rounds, Path(name), asked.device, finds)
+        else:
+            pixels(asked.images, asked.models, Path(name), finds)
 
 
-def pixels(n: int, models: int) -> None:
+def pixels(n: int, models: int, folder: Path, finds: Finds) -> None:
     """The metrics without a network: an image, and a whole study."""
     rng = torch.Generator().manual_seed(0)
     x, y = torch.randint(0, 256, (2, n, 3, SIDE, SIDE), generator=rng).float() / 255
     print(f"{n} pairs of {SIDE}×{SIDE} RGB with {torch.get_num_threads()} threads, an image")
-    contest(x, y)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        sets = pair_sets_of_labels(study(folder / "images", models))
-        print(f"\n{models * PER_MODEL} pairs from disk to disk")
-        for metrics, most in STUDY:
-            took = seconds(partial(score_sets, sets, metrics, Resources(), folder / "scores"))
-            print(f"{', '.join(metrics):24}{took:8.1f} s  {judge(took, most=most, unit='s')}")
+    contest(x, y, finds)
+    sets = pair_sets_of_labels(study(folder / "images", models))
+    row = finds.table("study", f"{models * PER_MODEL} pairs from disk to disk", "s", "target")
+    for metrics, most in STUDY:
+        took = seconds(partial(score_sets, sets, metrics, Resources(), folder / "scores"))
+        row(", ".join(metrics), f"{took:.1f}", judge(took, most=most, unit="s"))
 
 
 if __name__ == "__main__":

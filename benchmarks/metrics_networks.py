@@ -23,6 +23,7 @@ from torch_fidelity.feature_extractor_base import FeatureExtractorBase
 from torch_fidelity.registry import FEATURE_EXTRACTORS_REGISTRY
 from torchvision.models import alexnet
 
+from benchmarks.keeping import Finds, Row
 from benchmarks.measuring import ROOT, apart, judge
 from benchmarks.turns import memory, seconds
 from semsim.metrics import Resources
@@ -184,7 +185,7 @@ def measure(metric: str, who: str, n: int, folder: Path, device: str) -> Seen:
     return Seen(found[0], took, memory(device))
 
 
-def contest(metric: str, n: int, rounds: int, folder: Path, device: str) -> None:
+def contest(metric: str, n: int, rounds: int, folder: Path, device: str, row: Row) -> None:
     """Whether both say the same, each in a fresh process; then their turns in this one.
 
     Ends with an error where they do not: other work is not compared.
@@ -199,18 +200,26 @@ def contest(metric: str, n: int, rounds: int, folder: Path, device: str) -> None
     times = [
         {who: measure(metric, who, n, folder, device).took for who in alone} for _ in range(rounds)
     ]
-    for who, seen in alone.items():
-        pace = n / median(one[who] for one in times)
-        print(f"{metric:8}{who:16}{pace:10.1f} pictures/s{seen.memory:8.0f} MiB", flush=True)
+    paces = [
+        f"{n / median(one[who] for one in times):,.1f}, {seen.memory:,.0f} MiB"
+        for who, seen in alone.items()
+    ]
     fast = median(one[theirs] / one["semsim"] for one in times)
-    print(f"{'':8}as fast as {theirs}: ×{fast:.2f}, {judge(fast, least=1)}")
     share = mine.memory / other.memory
-    print(f"{'':8}of its peak memory: {share:.2f}, {judge(share, most=1)}")
-    print(f"{'':8}the same value to {differ:.0e}", flush=True)
+    row(
+        f"{metric}, {n:,} pairs",
+        paces[0],
+        f"{theirs}: {paces[1]}",
+        f"×{fast:.2f}, {judge(fast, least=1)}",
+        f"{share:.2f}, {judge(share, most=1)}",
+        f"to {differ:.0e}",
+    )
 
 
-def networks(names: list[str], n: int, rounds: int, folder: Path, device: str) -> None:
-    """The contests of these names, of `n` pictures a side."""
+def networks(
+    names: list[str], n: int, rounds: int, folder: Path, device: str, finds: Finds
+) -> None:
+    """Keep the contests of these names, of `n` pictures a side."""
     made = {name: folder / file for name, file in WEIGHTS.items()}
     torch.manual_seed(0)
     torch.save(alexnet(weights=None).state_dict(), made["alexnet"])
@@ -218,5 +227,7 @@ def networks(names: list[str], n: int, rounds: int, folder: Path, device: str) -
     put_in_manifest(folder, made)
     print(f"\n{n:,} pairs of {SIDE}×{SIDE}, one thread, {rounds} rounds, on {device}")
     print("weights random: speed only, no score is told")
+    heads = ("semsim", "their package", "as fast", "memory", "the same value")
+    row = finds.table("networks", "pictures a second", *heads)
     for name in names:
-        contest(name, n, rounds, folder, device)
+        contest(name, n, rounds, folder, device, row)

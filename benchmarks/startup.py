@@ -8,7 +8,7 @@ on a fresh data folder; its figures are those of the moment when its first page 
 built-in study is not waited for), and of when the built-in study is whole and nobody asks anything.
 
 With --idle one studio is served, and what it takes in each of so many minutes in which nobody asks
-anything is kept in benchmarks/results/idle.json.
+anything.
 """
 
 import argparse
@@ -29,9 +29,8 @@ import numpy as np
 import psutil
 from PIL import Image
 
-from benchmarks.claims import Claim, keep
+from benchmarks.keeping import Finds, add_option
 from benchmarks.measuring import ROOT, begin, judge
-from semsim.device import how_busy
 
 LOOK = 0.1  # seconds between two looks at a server
 IDLE = 10  # looks in a row at which a server computed nothing: it is idle
@@ -61,11 +60,12 @@ def main() -> None:
     )
     parser.add_argument("--runs", type=int, default=5, help="how often each is started")
     parser.add_argument("--idle", type=int, default=0, help="only how much it takes while idle")
+    add_option(parser)
     asked = parser.parse_args()
     runs = range(asked.runs)
     begin()
     if asked.idle:
-        nobody_looks(asked.idle)
+        nobody_looks(asked.idle, asked.results)
         return
     rows = [
         Row(f"`python -m {half} --help`", (0.5, 80), [command(half, "--help") for _ in runs])
@@ -75,16 +75,18 @@ def main() -> None:
     served = [studio() for _ in runs]
     rows.append(Row("`app.py`, first page", (6.0, None), [first for first, _ in served]))
     rows.append(Row("`app.py`, idle", (None, 400), [idle for _, idle in served]))
-    print("| | CPU s (least to most) | target | MB | target |\n| --- | --- | --- | --- | --- |")
-    print("\n".join(map(line, rows)))
+    with Finds(asked.results) as finds:
+        tell = finds.table("startup", "", "CPU s (least to most)", "target", "MB", "target")
+        for row in rows:
+            tell(*cells(row))
 
 
-def line(row: Row) -> str:
-    """The row as Markdown."""
+def cells(row: Row) -> list[str]:
+    """Return what is said of a row."""
     cpu, memory = [one.cpu for one in row.runs], [one.memory for one in row.runs]
     times = f"{median(cpu):.2f} ({min(cpu):.2f} to {max(cpu):.2f})"
     judged = [judge(median(v), most=t) for v, t in zip((cpu, memory), row.targets, strict=True)]
-    return f"| {row.what} | {times} | {judged[0]} | {median(memory):.0f} | {judged[1]} |"
+    return [row.what, times, judged[0], f"{median(memory):.0f}", judged[1]]
 
 
 def command(*arguments: str) -> Used:
@@ -116,24 +118,23 @@ def score() -> Used:
         return command("semsim", "score", *given, "--metrics", "mse,psnr,ssim")
 
 
-def nobody_looks(n: int) -> None:
-    """Keep and print which share of a core a server takes in each of `n` minutes."""
+def nobody_looks(n: int, results: str) -> None:
+    """Print, and keep, which share of a core a server takes in each of `n` minutes."""
     from annotation.ui.mount import PRESENT  # gradio, which the other figures do without
 
-    began, shares = how_busy(), []
-    with served() as (process, _):
-        time.sleep(PRESENT + 1)  # its first page was looked at
-        for _ in range(n):
-            before = used_by(process).cpu
-            time.sleep(MINUTE)
-            shares.append((used_by(process).cpu - before) / MINUTE)
-    half = median(shares)
-    run = f"{time.strftime('%-d %B %Y', time.gmtime())}, {began} before and {how_busy()} after"
-    named = {"share": half, "least": min(shares), "most": max(shares)}
-    found = {name: Claim(value=one, n=f"{n} minutes") for name, one in named.items()}
-    keep("idle", f"python -m benchmarks.startup --idle {n}", {**found, "run": Claim(value=run)})
-    told = f"{half:.2%} of a core ({min(shares):.2%} to {max(shares):.2%})"
-    print(f"nobody looks: {told}, {judge(100 * half, most=100 * MOST_IDLE, unit='%')}")
+    with Finds(results) as finds:
+        shares = []
+        with served() as (process, _):
+            time.sleep(PRESENT + 1)  # its first page was looked at
+            for _ in range(n):
+                before = used_by(process).cpu
+                time.sleep(MINUTE)
+                shares.append((used_by(process).cpu - before) / MINUTE)
+        named = {"share": median(shares), "least": min(shares), "most": max(shares)}
+        for name, share in named.items():
+            finds.figure(name, share, n=f"{n} minutes")
+    told = judge(100 * median(shares), most=100 * MOST_IDLE, unit="%")
+    print(f"nobody looks, in % of a core: {told}")
 
 
 def studio() -> tuple[Used, Used]:

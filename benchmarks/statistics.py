@@ -6,13 +6,14 @@ python -m benchmarks.statistics [--quick] [--only time,models,difference,ceiling
 import argparse
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
 import numpy as np
 import pandas as pd
 import scipy.stats  # noqa: F401  loaded before the clock runs: a studio has it
 
+from benchmarks.keeping import Finds, add_option
 from benchmarks.measuring import begin, judge
 from semsim.analysis.correlation import kendall_rows, spearman_rows
 from semsim.analysis.evidence import gather
@@ -91,8 +92,8 @@ def made_study(
 
 def time_study(
     n_votes: int, people: int, most: float, most_held: float | None, metrics: int = METRICS
-) -> None:
-    """most, most_held: the targets, in seconds and MB."""
+) -> list[str]:
+    """Return votes, time and memory beside their targets `most` in s and `most_held` in MB."""
     votes, scores, specs = made_study(n_votes, people, metrics)
     start, spent = time.perf_counter(), time.process_time()
     evidence = gather(votes, scores, specs)
@@ -111,10 +112,9 @@ def time_study(
     analyse(evidence, specs, AnalysisSettings(bootstraps=BOOTSTRAPS), report)
     took, spent = time.perf_counter() - start, time.process_time() - spent
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"  {'in all':14}{took:8.3f} s, {judge(took, most=most, unit='s')}; {spent:.3f} CPU s")
-    print(
-        f"  {'at the peak':14}{held:8.0f} MB {judge(held, most=most_held, unit='MB')}", flush=True
-    )
+    times, targets = f"{took:.2f} s, {spent:.2f} CPU s", judge(took, most=most, unit="s")
+    memory = judge(held, most=most_held, unit="MB")
+    return [f"{len(votes):,} of {people} people", times, targets, f"{held:.0f} MB", memory]
 
 
 def true_rho(r: float) -> float:
@@ -250,8 +250,11 @@ SIMULATIONS: dict[str, tuple[Callable[[int], Iterator[tuple[object, ...]]], tupl
 }
 
 
-def simulate(name: str, repeats: int) -> None:
-    """Print how often the 95 % intervals of one kind hold the true value, row by row."""
+Rows = list[tuple[object, ...]]
+
+
+def simulate(name: str, repeats: int) -> Rows:
+    """Print how often the 95 % intervals of one kind hold the true value, and return the rows."""
     rows, heads = SIMULATIONS[name]
     start = time.perf_counter()
     print(f"{name}: {repeats} repeats")
@@ -262,9 +265,38 @@ def simulate(name: str, repeats: int) -> None:
         cells = (f"{one:.3f}" if isinstance(one, float) else str(one) for one in row)
         print(" ".join(f"{cell:>12}" for cell in cells), flush=True)
     print(f"  {time.perf_counter() - start:.0f} s{_targets(found, heads)}")
+    return found
 
 
-def _targets(rows: list[tuple[object, ...]], heads: tuple[str, ...]) -> str:
+def summary(found: Mapping[str, Rows], finds: Finds) -> None:
+    """Keep of all simulations what their page shows: by models, and the worst."""
+    frames = {
+        name: pd.DataFrame(rows, columns=SIMULATIONS[name][1]) for name, rows in found.items()
+    }
+    models, ceiling = frames["models"], frames["ceiling"]
+    differences = frames["difference"]
+    same = differences["r A"] == differences["r B"]
+    equal = differences[same].groupby(["n", "r A"])
+    covered, small = equal["coverage"].min(), equal["p ≤ 0.05"].max()
+    unequal = differences[~same].groupby("n")["coverage"].min()
+    heads = ("ρ, Bonett-Wright", "τ, score", "difference, equal", "difference, unequal, worst")
+    row = finds.table("models", "models", *heads, "type I error at 0.05", "ceiling: ρ, τ, worst")
+    for n in unequal.index:
+        own, worst = models[models["n"] == n], ceiling[ceiling["n"] == n][["ρ", "τ"]].min()
+        cells = (own["ρ"], own["τ"], covered[n], [unequal[n]], small[n], worst)
+        row(n, *(", ".join(f"{one:.3f}" for one in cell) for cell in cells))
+    least = min(models["ρ"].min(), models["τ"].min(), covered.min(), unequal.min())
+    finds.figure("least-coverage", float(min(least, ceiling[["ρ", "τ"]].min().min())))
+    finds.figure("most-type-i", float(small.max()))
+    bootstraps = models[["ρ bootstrap", "τ bootstrap"]]
+    finds.figure("bootstrap.a", float(bootstraps.min().min()))
+    finds.figure("bootstrap.b", float(bootstraps.max().max()))
+    for originals, own in frames["images"].groupby("originals")["ρ"]:
+        finds.figure(f"over-originals.{originals}.least", float(own.min()))
+        finds.figure(f"over-originals.{originals}.most", float(own.max()))
+
+
+def _targets(rows: Rows, heads: tuple[str, ...]) -> str:
     """What the intervals over models and the tests must hold, in the worst of the rows."""
     columns = dict(zip(heads, zip(*rows, strict=True), strict=True))
     said = ""
@@ -283,14 +315,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer repeats, under a minute")
     parser.add_argument("--only", default=",".join(["time", *SIMULATIONS]), help="with commas")
+    add_option(parser)
     asked = parser.parse_args()
     begin()
     parts = asked.only.split(",")
-    for study in STUDIES if "time" in parts else ():
-        time_study(*study)
-    for name in SIMULATIONS:
-        if name in parts:
-            simulate(name, 400 if asked.quick else 4000)
+    repeats = 400 if asked.quick else 4000
+    with Finds(asked.results) as finds:
+        if "time" in parts:
+            row = finds.table("time", "votes", "time", "target", "memory", "target")
+            for study in STUDIES:
+                row(*time_study(*study))
+        found = {name: simulate(name, repeats) for name in SIMULATIONS if name in parts}
+        if set(found) == set(SIMULATIONS):
+            summary(found, finds)
 
 
 if __name__ == "__main__":

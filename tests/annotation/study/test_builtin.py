@@ -4,7 +4,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from contracts.starting_process import start_on
-from sklearn.metrics import cohen_kappa_score
 from studio import COPIES, START_SECONDS
 from study_factory import DATABASES, SURE, empty_database, write_set
 
@@ -23,7 +22,6 @@ from annotation.study.create import create_study
 from annotation.study.exports import export_labels, export_votes, facts_of_lists
 from annotation.study.labelling import list_studies
 from annotation.tasks.wording import USUAL
-from benchmarks.claims import kept
 
 DEMO = Path(__file__).resolve().parents[3] / "data/demo"
 SETS = sorted((DEMO / "sets").iterdir())
@@ -83,21 +81,11 @@ def test_its_lists_give_nothing_away_to_somebody_who_never_looks(demo, made):
         assert facts.n_random == 0 < facts.n_lists
 
 
-def test_the_jury_agrees_with_one_who_looked_blind_as_often_as_its_readme_says(made, demo, folder):
+def test_who_looked_blind_saw_sixty_that_a_seed_draws():
     drawn = [(path.parents[1].name, path.stem) for path in sorted(RECONSTRUCTIONS)]
     random.Random(20261123).shuffle(drawn)
     looked = pd.read_csv(DEMO / "blind.csv", keep_default_na=False)
     assert list(zip(looked["set"], looked["image_id"], strict=True)) == drawn[:60]
-
-    labels = export_labels(made, demo[SIMULATED].id, folder / "images")
-    labels["set"] = labels["model"].str.replace("/", "__").str.replace(r"[:=]", "-", regex=True)
-    both = looked.merge(labels, on=["set", "image_id"], validate="1:1")
-    named, jury = both["answer"] == both["class_name"], both["recognisable"].astype(bool)
-    assert len(both) == 60
-    of_readme = kept("demo-blind")
-    assert of_readme["agree"].value == f"{(named == jury).sum()} of 60"
-    assert of_readme["kappa"].value == round(cohen_kappa_score(named, jury), 2)
-    assert of_readme["never"].value == f"{(~jury).sum()} of 60"
 
 
 def test_a_second_start_adds_nothing(demo, made, folder):

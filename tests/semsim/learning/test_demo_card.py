@@ -1,32 +1,98 @@
-"""That the card of the SemSim that comes with the product is what today's code finds."""
+"""That the card of the SemSim that comes with the product is what today's code finds and writes."""
 
 from pathlib import Path
 
 import pytest
 
-import semsim
 from annotation.store import Store
 from annotation.study.builtin import SIMULATED, ensure_demo
 from annotation.study.exports import export_labels, export_votes
 from annotation.study.labelling import list_studies
-from benchmarks.claims import kept
+from semsim.learning.ablations_run import Workplace
+from semsim.learning.card import card_markdown, card_paths, data_facts, read_card, without_paths
+from semsim.learning.controls import verdict_of
+from semsim.learning.evaluation import agreement_of, evaluate
+from semsim.learning.orders import Order
+from semsim.learning.settings import TrainSettings
+from semsim.learning.shuffles import train_shuffles
+from semsim.learning.splits import HoldOut, divide
+from semsim.learning.triplets import typed
+from semsim.progress import silent
+from semsim.weights import CHECKPOINTS
 
 SETS = sorted((Path(__file__).resolve().parents[3] / "data/demo/sets").iterdir())
-METRICS = ["psnr", "ssim", "recogniser", "semsim:demo", "semsim:demo.start", "semsim:demo.block"]
+SEMSIM = CHECKPOINTS / "demo.safetensors"
 
 
-def test_what_the_card_has_of_held_out_originals_comes_out_of_the_votes_again(tmp_path):
-    with Store(f"sqlite:///{tmp_path / 'studies.db'}") as store:
-        ensure_demo(store, SETS, tmp_path / "images")
+@pytest.fixture(scope="module")
+def card():
+    return read_card(SEMSIM)
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory):
+    """Labels and votes of the study that it learned from, as `make demo` exports them."""
+    folder = tmp_path_factory.mktemp("demo")
+    with Store(f"sqlite:///{folder / 'studies.db'}") as store:
+        ensure_demo(store, SETS, folder / "images")
         (study,) = [one for one in list_studies(store) if one.name == SIMULATED]
-        votes = export_votes(store, study.id)
-        labels = export_labels(store, study.id, tmp_path / "images")
-    scores = semsim.score(labels, METRICS)
-    analysis = semsim.compare(votes, scores, labels, unseen_by="demo").analysis
-    on_card = kept("demo")
-    pooled = analysis.auc[analysis.auc["scope"] == "pooled"].set_index("metric")
-    assert len(pooled) == len(METRICS)
-    for metric in METRICS:
-        told = on_card[f"auc.{metric.removeprefix('semsim:')}"]
-        found = tuple(pooled.loc[metric, ["auc", "low", "high"]])
-        assert (told.value, told.low, told.high) == pytest.approx(found, abs=1e-6, nan_ok=True)
+        return export_labels(store, study.id, folder / "images"), export_votes(store, study.id)
+
+
+@pytest.fixture(scope="module")
+def split(card, material):
+    asked = card["split"]
+    hold_out = HoldOut(kind=asked["hold_out"], fraction=asked["fraction"], seed=asked["seed"])
+    return divide(typed(material[0]), hold_out)
+
+
+@pytest.fixture
+def judging(tmp_path):
+    return Workplace(checkpoints=CHECKPOINTS, scores=tmp_path / "scores", device="cpu").judging()
+
+
+def differing(found, told, where=""):
+    """Return where two records differ, numbers by more than rounding."""
+    if isinstance(told, dict) and isinstance(found, dict):
+        keys = dict.fromkeys((*told, *found))
+        pairs = [(found.get(key), told.get(key), f"{where}.{key}") for key in keys]
+    elif isinstance(told, list) and isinstance(found, list) and len(told) == len(found):
+        pairs = [(a, b, f"{where}[{i}]") for i, (a, b) in enumerate(zip(found, told, strict=True))]
+    elif isinstance(told, float) and isinstance(found, (int, float)):
+        return [] if found == pytest.approx(told, abs=1e-4) else [f"{where}: {told}, now {found}"]
+    else:
+        return [] if found == told else [f"{where}: {told}, now {found}"]
+    return [one for pair in pairs for one in differing(*pair)]
+
+
+def test_verdict_and_every_interval_of_the_card_come_out_of_its_data_again(
+    card, material, split, judging
+):
+    """Of the shuffles their distribution; the trainings are made anew below."""
+    labels, votes = material
+    shuffles = card["held_out"]["shuffled"]["each"]
+    found = evaluate(SEMSIM, split.test, votes, judging, sample="held-out", shuffles=shuffles)
+    assert differing(without_paths(found), card["held_out"]) == []
+    assert verdict_of(found).sentences == verdict_of(card["held_out"]).sentences
+    seen = evaluate(SEMSIM, split.train, votes, judging, sample="in-sample")
+    assert differing(without_paths(seen), card["in_sample"]) == []
+    assert differing(data_facts(labels, votes), card["data"]) == []
+
+
+def test_trainings_on_shuffled_votes_reach_what_the_card_says(
+    card, material, split, judging, tmp_path
+):
+    def judge(checkpoint):
+        return agreement_of(checkpoint, split.test, material[1], judging)
+
+    settings = TrainSettings(**card["settings"], epochs=card["epochs"])
+    order = Order(name="demo", checkpoints=tmp_path, settings=settings)
+    found = train_shuffles(order, split.train, judge, tmp_path / "shuffles", silent)
+    told = card["held_out"]["shuffled"]["each"]
+    assert [row["auc"]["pooled"] for row in found] == pytest.approx(
+        [row["auc"]["pooled"] for row in told], abs=0.01
+    )
+
+
+def test_what_people_read_of_the_card_is_written_from_its_record(card):
+    assert card_markdown(card) == card_paths(SEMSIM)[0].read_text(encoding="utf-8")
