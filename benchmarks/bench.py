@@ -58,7 +58,6 @@ class Run:
 
 PLAN = {
     "startup": Run(command="benchmarks.startup", minutes=1.5, keeps=True),
-    "idle": Run(command="benchmarks.startup --idle 3", minutes=6, keeps=True),
     "pages": Run(command="benchmarks.pages --runs 3", minutes=9),
     "metrics": Run(command="benchmarks.metrics", minutes=1, keeps=True),
     "metrics-networks": Run(
