@@ -171,7 +171,7 @@ def test_the_studio_is_served_through_this_door(monkeypatch, capsys, trusted, bo
     assert config.http is Connection
     assert config.backlog < connections.OTHERS
     assert (connections.DOOR.most_each is not None) is bounded
-    assert config.backlog <= (connections.DOOR.most_each or connections.DOOR.most) // 2
+    assert config.backlog <= (connections.DOOR.most_each or connections.DOOR.most) // 4
 
 
 def test_health_says_that_connections_were_closed_and_is_well(store, tmp_path, monkeypatch, caplog):
