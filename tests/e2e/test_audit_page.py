@@ -76,7 +76,7 @@ def test_a_page_that_takes_a_minute_says_so_until_it_is_there(context, server) -
     page.clock.install()
     page.route(STYLE, lambda one: held.append(one))
     page.goto(f"{server.url}/studio/audit", wait_until="commit")
-    until(lambda: page.title() and held)
+    until(lambda: page.evaluate("1") and held)
     late = page.locator("#studio-late")
     expect(late).to_have_count(0)
     page.clock.run_for(61_000)
