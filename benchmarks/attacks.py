@@ -37,7 +37,7 @@ from benchmarks.measuring import begin, judge
 from benchmarks.turns import ALIKE, interleaved, of_what, off, seconds
 from semsim.attacks import ATTACKS, Attack, first_order, per_sample, run_many
 from semsim.attacks.as_text import read_attack
-from semsim.attacks.first_order import Matching
+from semsim.attacks.first_order import FirstOrder
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.labels import label_of
 from semsim.attacks.matching import GradientDistance
@@ -290,7 +290,7 @@ def contests(
             yield name, seen, net.steps if count == 1 else max(net.steps // 8, 2)
 
 
-def objective_of(seen: Sequence[GradientObservation], matching: Matching) -> Objective:
+def objective_of(seen: Sequence[GradientObservation], matching: FirstOrder) -> Objective:
     distance = GradientDistance.of(
         seen, [label_of(one, "known") for one in seen], matching.distance
     )
@@ -308,7 +308,7 @@ def stepper(
     wrap: Wrap = as_it_is,
 ) -> Callable[[], object]:
     """A call that walks so many of InvGrad's steps, and nothing else, on an objective once made."""
-    matching = Matching.of(InvGrad(steps=steps))
+    matching = InvGrad(steps=steps)
     sloped, start = partial(slope_of, wrap(objective_of(seen, matching))), start_of(seen)
     mean, std = seen[0].model.mean, seen[0].model.std
     return partial(
@@ -326,7 +326,7 @@ def value_and_slope(
     wrap: Wrap = as_it_is,
 ) -> tuple[Tensor, Tensor]:
     """The objective of each image at the start, and its slope by the images."""
-    return slope_of(wrap(objective_of(seen, Matching.of(InvGrad()))), start_of(seen))
+    return slope_of(wrap(objective_of(seen, InvGrad())), start_of(seen))
 
 
 def tell(

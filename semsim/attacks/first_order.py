@@ -1,15 +1,13 @@
 """Gradient matching by first-order descent, on many images of one model at once."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
 from functools import partial
-from typing import Literal, Self
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from semsim.attacks.batch_norm import BatchNorm, moments_of_each, running_statistics
-from semsim.attacks.labels import Label
 from semsim.attacks.local_steps import distance_from
 from semsim.attacks.matching import (
     Apart,
@@ -38,8 +36,7 @@ _NEXT_TO_GREY = 0.01  # standard deviation of what is drawn on top, in units of 
 Statistics = Literal["none", "running", "leaked"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Matching:
+class FirstOrder(Together):
     """What is matched and how; attacks have some of it as settings, and the rest as here.
 
     steps, lr, signed: of `minimise.Descent`. tv, statistics_weight: weights of the priors.
@@ -55,7 +52,6 @@ class Matching:
     tv: float
     restarts: int
     start: Start = "normal"
-    label: Label = "known"
     batch_norm: BatchNorm = "eval"
     distance: Distance = "cosine"
     signed: bool = True
@@ -65,49 +61,34 @@ class Matching:
     curvature: float = 0.0
     mixed_precision: bool = False
 
-    @classmethod
-    def of(cls, attack: object) -> Self:
-        """The settings that `attack` has."""
-        names = [field.name for field in fields(cls) if hasattr(attack, field.name)]
-        return cls(**{name: getattr(attack, name) for name in names})
-
-
-class FirstOrder(Together):
-    """An attack whose settings are some of `Matching`."""
-
     def check(self, seen: GradientObservation) -> None:
-        if Matching.of(self).statistics == "leaked" and seen.batch_norm is None:
+        if self.statistics == "leaked" and seen.batch_norm is None:
             raise AttackFailedError(
                 "This attack matches the image's batch norm statistics, and none leaked with the "
                 'gradient; set statistics="running" or "none" to do without.'
             )
 
     def solve(self, seen: Leaked, labels: Sequence[int], rngs: Rngs, report: Report) -> list[Found]:
-        matching = Matching.of(self)
         distance = distance_from(
-            seen,
-            labels,
-            matching.distance,
-            batch_norm=matching.batch_norm,
-            curvature=matching.curvature,
+            seen, labels, self.distance, batch_norm=self.batch_norm, curvature=self.curvature
         )
-        starts = _starts(distance, matching, first_of(seen).shape, rngs)
-        known = _statistics(seen, matching.statistics)
-        start = partial(_one_start, distance, known, matching, starts)
-        return best_of_starts(matching.restarts, start, report)
+        starts = _starts(distance, self, first_of(seen).shape, rngs)
+        known = _statistics(seen, self.statistics)
+        start = partial(_one_start, distance, known, self, starts)
+        return best_of_starts(self.restarts, start, report)
 
 
 def _starts(
-    distance: Apart, matching: Matching, shape: tuple[int, int, int], rngs: Rngs
+    distance: Apart, attack: FirstOrder, shape: tuple[int, int, int], rngs: Rngs
 ) -> Iterator[Tensor]:
     """Where each restart begins, (N, C, H, W) in units of the network's input.
 
     Grey itself in the first; next to it in further ones, and where pictures that share a distance
     would otherwise stay as alike as they begin.
     """
-    normal = matching.start == "normal"
+    normal = attack.start == "normal"
     joint = any(len(group) > 1 for group in distance.groups())
-    for restart in range(matching.restarts):
+    for restart in range(attack.restarts):
         if not (normal or restart or joint):
             yield torch.zeros(len(rngs), *shape)
             continue
@@ -118,19 +99,17 @@ def _starts(
 def _one_start(
     distance: Apart,
     known: Sequence[BatchNormStatistics],
-    matching: Matching,
+    attack: FirstOrder,
     starts: Iterator[Tensor],
     report: Report,
 ) -> list[Found]:
     mean, std = distance.model.mean, distance.model.std
-    objective = _objective(distance, known, matching)
+    objective = _objective(distance, known, attack)
     ended = descend(
-        RoughSlope(objective) if matching.mixed_precision else partial(slope_of, objective),
+        RoughSlope(objective) if attack.mixed_precision else partial(slope_of, objective),
         next(starts).to(mean),
-        descent=Descent(steps=matching.steps, lr=matching.lr, signed=matching.signed),
-        keep=partial(torch.clamp, min=-mean / std, max=(1 - mean) / std)
-        if matching.boxed
-        else None,
+        descent=Descent(steps=attack.steps, lr=attack.lr, signed=attack.signed),
+        keep=partial(torch.clamp, min=-mean / std, max=(1 - mean) / std) if attack.boxed else None,
         report=report,
         shown=lambda unknown: unknown * std + mean,
     )
@@ -139,7 +118,7 @@ def _one_start(
 
 
 def _objective(
-    distance: Apart, known: Sequence[BatchNormStatistics], matching: Matching
+    distance: Apart, known: Sequence[BatchNormStatistics], attack: FirstOrder
 ) -> Objective:
     """The unknown, in units of the network's input, to the objective of each image."""
     model = distance.model
@@ -147,12 +126,12 @@ def _objective(
 
     def objective(unknown: Tensor) -> Tensor:
         variation = distance.pooled(total_variation_of_each(unknown))
-        value = distance(unknown * model.std + model.mean) + matching.tv * variation
+        value = distance(unknown * model.std + model.mean) + attack.tv * variation
         if not drawn:
             return value
         # A forward pass of its own: inside `torch.func.vmap` hooks would see one image at a time.
-        moments = moments_of_each(model, unknown * model.std + model.mean, matching.batch_norm)
-        return value + matching.statistics_weight * batch_norm_distance(moments, known)
+        moments = moments_of_each(model, unknown * model.std + model.mean, attack.batch_norm)
+        return value + attack.statistics_weight * batch_norm_distance(moments, known)
 
     return objective
 
