@@ -11,12 +11,13 @@ import urllib.request
 import venv
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 from helpers import ROOT, limit, until
+from jobs_here import jobs_here
 from playwright.sync_api import Browser, BrowserType, expect, sync_playwright
 from programs import needed
 from starlette.routing import BaseRoute, Mount, Route
@@ -39,9 +40,10 @@ CHROMIUM_FLAGS = (
 LONG = 1000 * limit(120)  # milliseconds for whatever a page has to show or do
 expect.set_options(timeout=LONG)
 START_SECONDS = limit(180)  # torch and gradio take long to import on a busy machine
-# Servers are copies of one process that has imported everything and done nothing yet.
+# Servers are copies of one process that has imported everything and done nothing yet. With torch,
+# a page starts no process for what needs it; `tests/test_light.py` has a server without.
 COPIES = multiprocessing.get_context("forkserver")
-_LATE = ["annotation.ui.mount", "semsim.ui.pages"]
+_LATE = ["annotation.ui.mount", "semsim.ui.pages", "torch"]
 COPIES.set_forkserver_preload(["app", *_LATE])
 
 
@@ -146,8 +148,13 @@ def typing(
             one.wait()
 
 
-def run_script(command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
-    """What `python <command>` does, in this process; what it prints is appended to `log`."""
+def run_script(
+    command: Sequence[str], environment: Mapping[str, str], log: Path, has_jobs: bool
+) -> None:
+    """What `python <command>` does, in this process; what it prints is appended to `log`.
+
+    has_jobs: its threads carry out the jobs that it starts.
+    """
     os.environ.clear()
     os.environ.update(environment)
     with log.open("ab") as told:
@@ -158,12 +165,15 @@ def run_script(command: Sequence[str], environment: Mapping[str, str], log: Path
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # Ends with whoever tests it, and yet may have processes of its own, as any server.
     multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
-    runpy.run_path(command[0], run_name="__main__")
+    with jobs_here() if has_jobs else nullcontext():
+        runpy.run_path(command[0], run_name="__main__")
 
 
-def begin(command: Sequence[str], environment: Mapping[str, str], log: Path) -> BaseProcess:
-    """A process of its own that does what `python <command>` does."""
-    given = (command, dict(environment), log)
+def begin(
+    command: Sequence[str], environment: Mapping[str, str], log: Path, has_jobs: bool = False
+) -> BaseProcess:
+    """A process of its own that does what `python <command>` does, see `run_script`."""
+    given = (command, dict(environment), log, has_jobs)
     process = COPIES.Process(target=run_script, args=given, daemon=True)
     process.start()
     return process
@@ -173,14 +183,16 @@ class Server:
     """A server process that can be killed and started again on the same port.
 
     command: a script and its arguments, as they follow `python`; "{port}" becomes the port.
+    has_jobs: its threads carry out the jobs that it starts, and end with it.
     """
 
-    def __init__(self, data: Path, command: Sequence[str]) -> None:
+    def __init__(self, data: Path, command: Sequence[str], has_jobs: bool = False) -> None:
         self._held = ExitStack()  # as long as there is this object, also while it is restarted
         self.port = self._held.enter_context(reserved_port())
         self.data = data
         self.url = f"http://127.0.0.1:{self.port}"
         self._command = [part.replace("{port}", str(self.port)) for part in command]
+        self._has_jobs = has_jobs
         self._process: BaseProcess | None = None
 
     def start(self) -> None:
@@ -192,7 +204,7 @@ class Server:
             "GRADIO_ANALYTICS_ENABLED": "False",
             "GRADIO_TEMP_DIR": str(self.data / "gradio"),
         }
-        self._process = begin(self._command, environment, self.data / "server.log")
+        self._process = begin(self._command, environment, self.data / "server.log", self._has_jobs)
         until(self._answers, START_SECONDS)
 
     def kill(self) -> None:
@@ -221,11 +233,11 @@ class Server:
 class Studio(Server):
     """The whole product, as `python app.py` serves it."""
 
-    def __init__(self, data: Path, checkpoints: Path, *more: str) -> None:
+    def __init__(self, data: Path, checkpoints: Path, *more: str, has_jobs: bool = False) -> None:
         self.checkpoints = checkpoints
         options = ["--local", "--port", "{port}", "--data-dir", str(data), "--device", "cpu"]
         command = [str(ROOT / "app.py"), *options, "--checkpoints", str(checkpoints), *more]
-        super().__init__(data, command)
+        super().__init__(data, command, has_jobs)
 
 
 def compose(store: Store, data: Path, host: str = "127.0.0.1", local: bool = True) -> Guard:

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import runpy
+import shlex
 import shutil
 import socket
 import subprocess
@@ -19,6 +20,7 @@ import uuid
 import venv
 import zipfile
 from pathlib import Path
+from typing import NamedTuple
 
 import hatchling.__about__
 import httpx
@@ -283,12 +285,41 @@ def alone(home):
     return {**kept, "HOME": str(home), "GRADIO_ANALYTICS_ENABLED": "False"}
 
 
+@pytest.fixture(scope="module")
+def core(package, tmp_path_factory):
+    return environment(tmp_path_factory.mktemp("core"), package[1])
+
+
+SCORE = ["score", "--originals", "originals", "--reconstructions", "reconstructions"]
+EXTRA_OF = {"lpips-alex": "lpips", "fid": "fid", "ms-ssim": "ms-ssim"}  # by metric
+LACKING = {
+    "study list": "studio",
+    "reproduce semsim": "attacks",
+    "learn run --labels nowhere.parquet --name x": "attacks",
+    "import auto made --name x --yes": "attacks",
+    "split run --dataset digits": "attacks",
+    "report nowhere.parquet": "attacks",
+    "campaign run --name x --dataset digits": "grid",
+    "federated compare --out x.parquet": "attacks",
+}
+# Scores in Python, then types lines, then imports modules; prints what came of it.
 IN_TURN = """
-import io, json, sys
+import importlib, io, json, sys
 from contextlib import redirect_stderr, redirect_stdout
+import semsim
+from semsim.errors import MissingExtraError
+lines, modules = json.load(sys.stdin)
+table = semsim.score(("originals", "reconstructions"), ["mse"])
+metric = semsim.SemSim.from_pretrained("checkpoints/demo")
+demo = semsim.demo("silu-none-invgrad")
+pairs = semsim.score((demo / "originals", "demo/silu-none-invgrad/reconstructions"), ["mse"])
+scored = semsim.__version__, semsim.__file__, table["mse"].tolist(), metric.name, len(pairs)
+
+from semsim.base.places import BROUGHT
+sys.path.append(str(BROUGHT))
 from app import front
 told = []
-for words in json.load(sys.stdin):
+for words in lines:
     said, code = io.StringIO(), 0
     sys.argv = ["semsim-studio", *words]
     with redirect_stdout(said), redirect_stderr(said):
@@ -297,64 +328,77 @@ for words in json.load(sys.stdin):
         except SystemExit as end:
             code = end.code
     told.append([code, said.getvalue()])
-print(json.dumps(told))
+
+refused = {}
+for name in modules:
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        refused[name] = [isinstance(error, MissingExtraError), str(error)]
+print(json.dumps([scored, told, refused]))
 """
 
 
-def typed_in_turn(bin_folder, folder, lines):
-    """The exit code of each line after `semsim-studio`, and what it said; in one process."""
-    find = "import sys; from semsim.base.places import BROUGHT; sys.path.append(str(BROUGHT))"
-    around = {"cwd": folder, "env": alone(folder / "home"), "input": json.dumps(lines)}
-    return json.loads(run([bin_folder / "python", "-c", find + IN_TURN], **around).splitlines()[-1])
+class InTurn(NamedTuple):
+    """What one process of the core did in `folder`: a Python knows what it has imported."""
+
+    folder: Path
+    scored: list[object]
+    told: dict[str, tuple[int, str]]  # line after `semsim-studio` → its exit code, and what it said
+    refused: dict[str, tuple[bool, str]]  # module → whether its error is ours, and what it says
 
 
 @pytest.fixture(scope="module")
-def core(package, tmp_path_factory):
-    return environment(tmp_path_factory.mktemp("core"), package[1])
+def in_turn(core, tmp_path_factory):
+    folder = laid_in(tmp_path_factory.mktemp("in-turn"))
+    shutil.copytree(folder / "originals", folder / "made/originals")
+    shutil.copytree(folder / "reconstructions", folder / "made/net")
+    lines = [shlex.join([*SCORE, "--metrics", f"mse,{metric}"]) for metric in EXTRA_OF]
+    lines += [shlex.join([*SCORE, "--out", "scores.parquet"]), *LACKING]
+    files = [path for path in tracked("semsim") if path.endswith(".py")]
+    names = [path.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for path in files]
+    modules = sorted(name for name in names if not name.endswith(NOT_ASKED))
+    asked = json.dumps([[shlex.split(line) for line in lines], modules])
+    around = {"cwd": folder, "env": alone(folder / "home"), "input": asked}
+    printed = run([core / "python", "-c", IN_TURN], **around)
+    scored, told, refused = json.loads(printed.splitlines()[-1])
+    return InTurn(folder, scored, dict(zip(lines, told, strict=True)), refused)
 
 
 @pytest.fixture
 def two_folders(tmp_path):
-    for folder, shade in (("originals", 100), ("reconstructions", 151)):
-        (tmp_path / folder).mkdir()
-        for name in ("a", "b"):
-            Image.new("RGB", (32, 32), (shade,) * 3).save(tmp_path / folder / f"{name}.png")
-    return tmp_path
+    return laid_in(tmp_path)
+
+
+def laid_in(folder):
+    """The folder, with two folders of two pictures each."""
+    for name, shade in (("originals", 100), ("reconstructions", 151)):
+        (folder / name).mkdir()
+        for picture in ("a", "b"):
+            Image.new("RGB", (32, 32), (shade,) * 3).save(folder / name / f"{picture}.png")
+    return folder
 
 
 def test_the_core_scores_two_folders_from_the_command_line(core, two_folders):
     """Each pixel is 51 of 255 off, so the MSE is 0.04."""
     around = {"cwd": two_folders, "env": alone(two_folders / "home")}
-    score = [core / "semsim-studio", "score", "--originals", "originals"]
-    score += ["--reconstructions", "reconstructions"]
-    told = run([*score, "--metrics", "mse,semsim:demo"], **around)
+    told = run([core / "semsim-studio", *SCORE, "--metrics", "mse,semsim:demo"], **around)
     assert re.search(r"^mse +0\.04 ", told, re.MULTILINE)
     assert "semsim:demo" in (two_folders / "reconstructions-scores.csv").read_text()
     kept = two_folders / "home/.local/share/semsim-studio/checkpoints/demo.safetensors"
     assert kept.is_file()
-    extras = {"lpips-alex": "lpips", "fid": "fid", "ms-ssim": "ms-ssim"}
-    asked = [[*score[1:], "--metrics", f"mse,{metric}"] for metric in extras]
-    asked.append([*score[1:], "--out", "scores.parquet"])
-    told = typed_in_turn(core, two_folders, asked)
+
+
+def test_a_metric_or_a_format_without_its_libraries_names_the_extra(in_turn):
+    lines = [line for line in in_turn.told if line not in LACKING]
+    told = [in_turn.told[line] for line in lines]
     assert [code for code, _ in told] == [1, 1, 1, 2]
-    for (_, said), extra in zip(told, (*extras.values(), "attacks"), strict=True):
+    for (_, said), extra in zip(told, (*EXTRA_OF.values(), "attacks"), strict=True):
         assert f'pip install "semsim-studio[{extra}]"' in said
 
 
-SCORED = """
-import json, semsim
-table = semsim.score(("originals", "reconstructions"), ["mse"])
-metric = semsim.SemSim.from_pretrained("checkpoints/demo")
-demo = semsim.demo("silu-none-invgrad")
-pairs = semsim.score((demo / "originals", "demo/silu-none-invgrad/reconstructions"), ["mse"])
-told = [table["mse"].tolist(), metric.name, len(pairs)]
-print(json.dumps([semsim.__version__, semsim.__file__, *told]))
-"""
-
-
-def test_the_core_scores_two_folders_and_loads_a_semsim_in_python(core, two_folders):
-    told = run([core / "python", "-c", SCORED], cwd=two_folders, env=alone(two_folders / "home"))
-    version, place, scores, name, pairs = json.loads(told.splitlines()[-1])
+def test_the_core_scores_two_folders_and_loads_a_semsim_in_python(core, in_turn):
+    version, place, scores, name, pairs = in_turn.scored
     assert version == installed_version(core)
     assert Path(place).is_relative_to(core.parent)
     assert scores == pytest.approx([0.04, 0.04])
@@ -376,52 +420,18 @@ def test_the_core_has_no_studio_and_says_how_to_get_it(core, tmp_path):
     assert not (core / "semsim").exists()  # somebody else's distribution has that name
 
 
-LACKING = {
-    "study list": "studio",
-    "reproduce semsim": "attacks",
-    "learn run --labels nowhere.parquet --name x": "attacks",
-    "import auto made --name x --yes": "attacks",
-    "split run --dataset digits": "attacks",
-    "report nowhere.parquet": "attacks",
-    "campaign run --name x --dataset digits": "grid",
-    "federated compare --out x.parquet": "attacks",
-}
-
-
-def test_a_command_without_its_libraries_names_the_extra_and_begins_nothing(core, two_folders):
-    (two_folders / "reconstructions").rename(two_folders / "net")
-    made = two_folders / "made"
-    made.mkdir()
-    for name in ("originals", "net"):
-        (two_folders / name).rename(made / name)
-    told = typed_in_turn(core, two_folders, [words.split() for words in LACKING])
-    for (code, said), (words, extra) in zip(told, LACKING.items(), strict=True):
+def test_a_command_without_its_libraries_names_the_extra_and_begins_nothing(in_turn):
+    for words, extra in LACKING.items():
+        code, said = in_turn.told[words]
         last = said.splitlines()[-1]
         assert (code, last[:7]) == (2, "Error: "), words
         assert f'pip install "semsim-studio[{extra}]"' in last
         assert "Traceback" not in said
-    assert not list((two_folders / "home").rglob("runs"))
+    assert not list((in_turn.folder / "home").rglob("runs"))
 
 
-IMPORTED = """
-import importlib, json, sys
-from semsim.errors import MissingExtraError
-refused = {}
-for name in json.load(sys.stdin):
-    try:
-        importlib.import_module(name)
-    except ImportError as error:
-        refused[name] = [isinstance(error, MissingExtraError), str(error)]
-print(json.dumps(refused))
-"""
-
-
-def test_no_module_of_the_core_imports_an_extra(core, tmp_path):
-    files = [path for path in tracked("semsim") if path.endswith(".py")]
-    names = [path.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for path in files]
-    asked = json.dumps(sorted(name for name in names if not name.endswith(NOT_ASKED)))
-    told = run([core / "python", "-c", IMPORTED], cwd=tmp_path, env=alone(tmp_path), input=asked)
-    refused = json.loads(told.splitlines()[-1])
+def test_no_module_of_the_core_imports_an_extra(in_turn):
+    refused = in_turn.refused
     places = {name: place_of(name) for name in refused}
     assert [(name, refused[name]) for name, place in places.items() if place is None] == []
     for name, place in places.items():

@@ -16,7 +16,7 @@ class ScienceServer(Server):
     """The page with that address below /studio, on what lies in `data`."""
 
     def __init__(self, address: str, data: Path) -> None:
-        super().__init__(data, [__file__, address, str(data), "{port}"])
+        super().__init__(data, [__file__, address, str(data), "{port}"], has_jobs=True)
 
 
 def main(address: str, data: Path, port: int) -> None:

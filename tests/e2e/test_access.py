@@ -325,7 +325,7 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Begun]:
     """The product with its built-in studies, what jobs of each kind have left, and two imports."""
     folder = tmp_path_factory.mktemp("access")
     demo_in(folder / "data")
-    running = Studio(folder / "data", folder / "checkpoints")
+    running = Studio(folder / "data", folder / "checkpoints", has_jobs=True)
     running.start()
     for finished in (finished_campaign, finished_sweep, finished_comparison):
         finished(running.data)

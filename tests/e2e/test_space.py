@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from helpers import ROOT, until
+from made_demo import demo_in
 from playwright.sync_api import expect
 from studio import START_SECONDS, answers, launched
 
@@ -34,11 +35,11 @@ ONE_PROCESS = {
 
 @pytest.fixture(scope="module")
 def space(tmp_path_factory):
-    """The folder, and an empty one in place of /data."""
+    """The folder, and one in place of /data with the built-in studies alone."""
     top = tmp_path_factory.mktemp("space")
     laid = top / "app"
     subprocess.run(["make", "-s", "space", f"DIR={laid}"], cwd=ROOT, check=True)
-    (top / "kept").mkdir()
+    demo_in(top / "kept/data")
     return laid, top / "kept"
 
 

@@ -46,15 +46,17 @@ SMALL = toy_campaign(strategies=("none",), images=2, attacks=("invgrad:steps=3",
 
 
 @contextmanager
-def machines(folder: Path, host: str = "127.0.0.1", hosts=None, **workers: str | None):
+def machines(folder: Path, host: str = "127.0.0.1", hosts=None, again=False, **workers: str | None):
     """A scheduler that knows nothing of the product, and workers with that PYTHONPATH each.
 
     host: of the scheduler. hosts: of workers by name, where they are not to find out themselves.
+    again: a second process a worker begins it again where it ends.
     """
     address, running = folder / "scheduler.json", []
     shared = ["--scheduler-file", str(address)]
     asked = {"scheduler": ["scheduler", *shared, "--host", host, "--port", "0"]}
-    asked |= {name: ["worker", *shared, "--nthreads", "1", "--name", name] for name in workers}
+    each = ["--nthreads", "1", "--nanny" if again else "--no-nanny"]
+    asked |= {name: ["worker", *shared, *each, "--name", name] for name in workers}
     for name, where in (hosts or {}).items():
         asked[name] += ["--host", where]
     try:
@@ -103,7 +105,7 @@ def test_a_worker_that_joins_later_and_cannot_do_the_work_ends_the_run(tmp_path)
     told = []
     with machines(tmp_path) as address, connect(address) as client:
         bare = subprocess.Popen(
-            [*BARE, "worker", address, "--no-dashboard"],
+            [*BARE, "worker", address, "--no-nanny", "--no-dashboard"],
             cwd=tmp_path,
             env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
             stdout=subprocess.DEVNULL,
@@ -124,7 +126,7 @@ def test_an_answer_is_there_when_its_worker_dies_before_it_is_looked_at(tmp_path
     """While an earlier answer is kept, which takes long, the worker of the next one ends."""
     found, log = [], tmp_path / "log"
     with (
-        machines(tmp_path, able=f"{ROOT}:{ROOT / 'tests'}") as address,
+        machines(tmp_path, again=True, able=f"{ROOT}:{ROOT / 'tests'}") as address,
         connect(address) as client,
     ):
 

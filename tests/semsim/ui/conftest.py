@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from jobs_here import jobs_here
 from made_study import make_labels, make_votes
 
 from semsim.metrics import Resources
@@ -15,6 +16,13 @@ from semsim.ui import ScienceContext, StudyChoice
 def _no_torch_home(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TORCH_HOME", str(tmp_path_factory.mktemp("torch-home")))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _jobs_here(monkeypatch):
+    """Stop every job before what a test changed is put back."""
+    with jobs_here():
         yield
 
 

@@ -1,0 +1,48 @@
+"""Jobs that pages start, carried out by threads of the process that starts them.
+
+Nothing here is of the process that a job has in the product: tests/semsim/jobs/test_folders.py and
+tests/e2e/test_whole_path.py have that one.
+"""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from helpers import limit
+
+from semsim.jobs import folders
+
+
+@contextmanager
+def jobs_here() -> Iterator[None]:
+    """Let threads of this process carry out its jobs; whatever still runs stops with the block."""
+    begun: dict[Path, threading.Thread] = {}
+
+    def begin(job: folders.Job) -> None:
+        folders._write_owner(job.folder, os.getpid())
+        one = threading.Thread(target=_carry_out, args=(job,), name=job.id, daemon=True)
+        begun[job.folder] = one
+        one.start()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(folders, "_spawn", begin)
+        yield
+        for folder, one in begun.items():
+            if one.is_alive():
+                (folder / "stop").touch()
+        for folder, one in begun.items():
+            one.join(limit(60))
+            assert not one.is_alive(), f"{folder} does not stop"
+
+
+def _carry_out(job: folders.Job) -> None:
+    from semsim.cli.job import do
+
+    try:
+        do(job)
+    except Exception:
+        if not folders.error_text(job):  # else the job itself says it
+            raise
