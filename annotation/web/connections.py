@@ -173,6 +173,6 @@ class Connection(HttpToolsProtocol):
 
 
 def settings(*, behind_proxy: bool) -> dict[str, Any]:
-    """Raise the limit; return what `uvicorn.Config` takes: so few at once that each is heard."""
+    """Return what `uvicorn.Config` takes for all this; the limit of this process is raised."""
     DOOR.set_up(raise_limit(), behind_proxy=behind_proxy)
-    return {"http": Connection, "backlog": min(BACKLOG, (DOOR.most_each or DOOR.most) // 4)}
+    return {"http": Connection, "backlog": BACKLOG}
