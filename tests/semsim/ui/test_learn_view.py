@@ -295,6 +295,7 @@ def test_a_mixed_one_says_what_counts_and_nothing_of_validation_it_had_none_of()
         "metrics": [],
         "left_out": {},
         "absent": {},
+        "scale_differs": [],
         **dict.fromkeys(SIZES, 3),
     }
     split = {"words": "originals it has not seen"}
