@@ -14,7 +14,6 @@ to the first picture of a label page, with an empty cache, over a line of 1.6 Mb
 import argparse
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -32,6 +31,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 from benchmarks.measuring import ROOT, begin, judge
 from benchmarks.startup import answers, until
+from semsim.kept.ports import reserved_port
 
 STUDIO = (
     *("", "overview", "pictures", "items", "people", "results", "train", "compare"),
@@ -76,10 +76,8 @@ class Cost(NamedTuple):
 class Studio:
     """A studio in a process of its own, on a fresh data folder or a copy of one."""
 
-    def __init__(self, folder: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+    def __init__(self, folder: Path, port: int) -> None:
+        self.port = port
         options = ["--local", "--port", str(self.port), "--data-dir", str(folder)]
         command = [sys.executable, "app.py", *options, "--device", "cpu"]
         self.folder = folder
@@ -114,11 +112,11 @@ class Studio:
 @contextmanager
 def studio(folder: Path | None) -> Iterator[Studio]:
     """A studio that rests, on a copy of `folder` or on nothing; it ends with the block."""
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as place, reserved_port() as port:
         data = Path(place) / "data"
         if folder is not None:
             shutil.copytree(folder, data)
-        running = Studio(data)
+        running = Studio(data, port)
         try:
             yield running
         finally:

@@ -13,7 +13,6 @@ anything.
 
 import argparse
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -31,6 +30,7 @@ from PIL import Image
 
 from benchmarks.keeping import Finds, add_option
 from benchmarks.measuring import ROOT, begin, judge
+from semsim.kept.ports import reserved_port
 
 LOOK = 0.1  # seconds between two looks at a server
 IDLE = 10  # looks in a row at which a server computed nothing: it is idle
@@ -146,10 +146,7 @@ def studio() -> tuple[Used, Used]:
 @contextmanager
 def served() -> Iterator[tuple[psutil.Popen, Used]]:
     """A studio with nothing left to do, and what it had used when its first page had come."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with tempfile.TemporaryDirectory() as folder:
+    with reserved_port() as port, tempfile.TemporaryDirectory() as folder:
         options = ["--local", "--port", str(port), "--data-dir", folder, "--device", "cpu"]
         process = psutil.Popen([sys.executable, "app.py", *options], cwd=ROOT)
         try:

@@ -11,7 +11,6 @@ import re
 import runpy
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -465,10 +464,7 @@ def test_the_readme_is_typed_where_only_the_wheel_is(with_studio, tmp_path):
     assert re.findall(r"--out (\S+)", lines) == [one.name for one in empty.iterdir()]
 
 
-def test_the_installed_studio_serves_the_label_page_and_takes_a_vote(with_studio, tmp_path):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+def test_the_installed_studio_serves_the_label_page_and_takes_a_vote(with_studio, tmp_path, port):
     data = tmp_path / "home/.local/share/semsim-studio/data"
     command = [with_studio / "semsim-studio", "serve", "--local", "--port", str(port)]
     around = alone(tmp_path / "home")
