@@ -1,23 +1,21 @@
 """That the card of the SemSim that comes with the product is what today's code finds."""
 
-from pathlib import Path
-
 import pytest
+from made_demo import demo_in
 
 import semsim
 from annotation.store import Store
-from annotation.study.builtin import SIMULATED, ensure_demo
+from annotation.study.builtin import SIMULATED
 from annotation.study.exports import export_labels, export_votes
 from annotation.study.labelling import list_studies
 from benchmarks.claims import kept
 
-SETS = sorted((Path(__file__).resolve().parents[3] / "data/demo/sets").iterdir())
 METRICS = ["psnr", "ssim", "recogniser", "semsim:demo", "semsim:demo.start", "semsim:demo.block"]
 
 
 def test_what_the_card_has_of_held_out_originals_comes_out_of_the_votes_again(tmp_path):
+    demo_in(tmp_path)
     with Store(f"sqlite:///{tmp_path / 'studies.db'}") as store:
-        ensure_demo(store, SETS, tmp_path / "images")
         (study,) = [one for one in list_studies(store) if one.name == SIMULATED]
         votes = export_votes(store, study.id)
         labels = export_labels(store, study.id, tmp_path / "images")
