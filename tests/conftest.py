@@ -3,6 +3,7 @@
 import gc
 import os
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from semsim.kept.ports import reserved_port
 # There is one worker a core already; threads would wait for each other. Before torch is imported.
 os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS") or "1"
 
-# The same examples every time, and no deadline: a busy machine must not fail a test.
-settings.register_profile("steady", deadline=None, derandomize=True)
+# The same 40 examples every time, and no deadline: a busy machine must not fail a test.
+settings.register_profile("steady", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("steady")
 
 # Longer than any single wait of a test: what hangs fails, and says where.
@@ -58,12 +59,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is slow, and put the longest files first; within a file nothing changes."""
+    slow = tuple(RUN["slow"])
     for item in items:
-        if item.nodeid.startswith(tuple(RUN["slow"])):
+        if item.nodeid.startswith(slow):
             item.add_marker("slow")
-    items.sort(key=lambda item: _place(item.nodeid))
+    items.sort(key=lambda item: _place(item.nodeid.partition("::")[0]))
 
 
+@cache
 def _place(name: str) -> int:
     first = RUN["longest"]
     return next((n for n, part in enumerate(first) if name.startswith(part)), len(first))

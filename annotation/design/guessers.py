@@ -11,7 +11,7 @@ that word is nearly always the answer, so only somebody who knows answers knows 
 `usual-place`, and no way of drawing can bound it. Words stand in the order of the alphabet, so that
 its first word stands first on every list it is on: where it is right for half of the pictures, so
 is the first place. And where a list has all words, places are words and nothing is drawn. Drawn
-again for it as for the others, 84 of the 400 studies of the property test stay above the bound (78
+again for it as for the others, 84 of 400 studies as the property test has stay above the bound (78
 of them have all words on all lists) and others lose theirs. It and `told-originals` know answers
 besides: they are told, not bounded.
 """

@@ -8,9 +8,8 @@ import pytest
 from made_remote import Unsteady
 from study_factory import fresh_database, small_study
 
-from annotation.accounts import register
 from annotation.domain import Study
-from annotation.store import Store
+from annotation.store import Store, passwords
 from annotation.study.labelling import join
 
 
@@ -56,7 +55,9 @@ def ben(store, study):
     return join(store, study.token, "Ben").annotator
 
 
-@pytest.fixture
-def cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Passwords are kept as always, but five times as cheap to check."""
-    monkeypatch.setattr(register, "PARALLELISM", 1)
+@pytest.fixture(autouse=True, scope="package")
+def _cheap_passwords() -> Iterator[None]:
+    """Passwords are kept as always, but cost nothing to check."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "COST", 2)
+        yield

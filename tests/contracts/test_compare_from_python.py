@@ -17,6 +17,7 @@ from annotation.study.simulate import simulate
 from semsim.analysis.result import AnalysisSettings
 from semsim.cli.main import app
 from semsim.metrics import Resources
+from semsim.reporting.figures import figures
 from semsim.scores.scoring import pair_sets_of_labels, score_sets
 from semsim.ui import ScienceContext, StudyChoice
 from semsim.ui.compare_data import View, opened
@@ -84,7 +85,8 @@ def test_python_prints_and_reports_what_the_command_does(frames, scored, tmp_pat
     assert ours.read_bytes() == theirs.read_bytes()
 
 
-def test_python_writes_the_files_that_the_command_writes(frames, scored, tmp_path):
+def test_python_writes_the_files_that_the_command_writes(frames, scored, tmp_path, monkeypatch):
+    monkeypatch.setattr("semsim.reporting.bundle.figures", lambda analysis: figures(analysis)[:2])
     votes, labels = frames
     data, asked = scored
     run("compare", *asked("few"), "--out", tmp_path / "command")

@@ -18,6 +18,7 @@ FILES = [
     *sorted(ROOT.glob("semsim/**/*.py")),
 ]
 NAME = re.compile(r"(?<![\w./@-])(?:annotation|semsim)(?:\.[A-Za-z_]\w*)+")
+IN_COMMENT = re.compile(f"#.*{NAME.pattern}")
 FILE = re.compile(r"\.(?:py|toml|json|md|csv)$")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -42,10 +43,11 @@ def test_a_name_that_is_not_there_would_be_found():
 def named_in(path: Path) -> Iterator[tuple[int, str]]:
     """Every name in a docstring or a comment, with the line that its text begins at."""
     source = path.read_text(encoding="utf-8")
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            yield from ((token.start[0], name) for name in names(token.string))
-    for node in ast.walk(ast.parse(source)):
+    if IN_COMMENT.search(source):  # else tokens, which take long, have none
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.COMMENT:
+                yield from ((token.start[0], name) for name in names(token.string))
+    for node in ast.walk(tree(path)):
         if isinstance(node, DOCUMENTED) and (text := ast.get_docstring(node)):
             yield from ((node.body[0].lineno, name) for name in names(text))
 

@@ -37,8 +37,6 @@ from semsim.targets.train_settings import TrainSettings
 GPU = "cuda"
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU with CUDA")
 
-DATA = Symbols(train_per_class=4, test_per_class=1)("train")
-
 
 def seen_of(model, device, seeds=(3, 4)):
     """Observations of pictures on `device`, by a model of the same weights wherever it is."""
@@ -118,7 +116,7 @@ def test_a_metric_says_there_what_it_says_on_a_cpu(name, weights):
 
 @pytest.mark.parametrize("mixed", [False, True])
 def test_a_target_learns_there(mixed):
-    data = DATA.pick(range(20))
+    data = Symbols(train_per_class=4, test_per_class=1)("train").pick(range(20))
     settings = TrainSettings(epochs=12, lr=0.05, batch_size=10, mixed_precision=mixed)
     device = torch.device(GPU)
     untrained = train_target(SmallCNN(width=8), data, NoDefence(), replace(settings, epochs=0))

@@ -18,7 +18,6 @@ from annotation.study.labelling import set_status
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PASSWORD = "four words make one"
-pytestmark = pytest.mark.usefixtures("cheap_passwords")
 
 
 @pytest.fixture

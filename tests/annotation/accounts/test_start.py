@@ -8,7 +8,6 @@ from annotation.accounts import register as accounts
 from annotation.accounts.start import ensure_administrator, require_loopback, who_may_enter
 
 PASSWORD = "four words make one"
-pytestmark = pytest.mark.usefixtures("cheap_passwords")
 
 
 def answers(*given):

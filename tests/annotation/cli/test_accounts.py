@@ -11,7 +11,6 @@ from annotation.errors import SignInError
 from annotation.store import Store
 
 PASSWORD = "four words make one"
-pytestmark = pytest.mark.usefixtures("cheap_passwords")
 
 
 @pytest.fixture

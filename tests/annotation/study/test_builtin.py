@@ -4,6 +4,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from contracts.starting_process import start_on
+from made_demo import demo_in
 from studio import COPIES, START_SECONDS
 from study_factory import DATABASES, SURE, empty_database, write_set
 
@@ -24,7 +25,7 @@ from annotation.study.labelling import list_studies
 from annotation.tasks.wording import USUAL
 
 DEMO = Path(__file__).resolve().parents[3] / "data/demo"
-SETS = sorted((DEMO / "sets").iterdir())
+SETS, FACES = (sorted((DEMO / name).iterdir()) for name in ("sets", "pairs"))
 RECONSTRUCTIONS = [path for folder in SETS for path in folder.glob("reconstructions/*.png")]
 
 
@@ -36,14 +37,15 @@ def store(tmp_path):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("demo")
+    made = tmp_path_factory.mktemp("demo")
+    demo_in(made)
+    return made
 
 
 @pytest.fixture(scope="module")
 def made(folder):
-    """A store that holds the demo; it takes seconds to make."""
+    """A store that holds the demo."""
     with Store(f"sqlite:///{folder / 'studies.db'}") as store:
-        ensure_demo(store, SETS, folder / "images")
         yield store
 
 
@@ -53,9 +55,10 @@ def demo(made):
 
 
 def test_people_start_with_an_empty_study_and_programs_with_a_marked_one(demo, made):
-    assert set(demo) == {PEOPLE, SIMULATED}
-    assert export_votes(made, demo[PEOPLE].id).empty
-    assert not demo[PEOPLE].spec.simulated
+    assert set(demo) == {PAIRS, PEOPLE, SIMULATED}
+    for name in (PAIRS, PEOPLE):
+        assert export_votes(made, demo[name].id).empty
+        assert not demo[name].spec.simulated
     votes = export_votes(made, demo[SIMULATED].id)
     assert demo[SIMULATED].spec.simulated
     assert votes["simulated"].all()
@@ -89,19 +92,19 @@ def test_who_looked_blind_saw_sixty_that_a_seed_draws():
 
 
 def test_a_second_start_adds_nothing(demo, made, folder):
-    ensure_demo(made, SETS, folder / "images")
-    assert len(list_studies(made)) == 2
+    ensure_demo(made, SETS, folder / "images", FACES)
+    assert len(list_studies(made)) == len(demo)
     assert len(export_votes(made, demo[SIMULATED].id)) == ANNOTATORS * len(RECONSTRUCTIONS)
 
 
-def test_a_simulation_cut_short_is_finished(store, tmp_path, monkeypatch):
+def test_a_simulation_cut_short_is_finished(store, small, tmp_path, monkeypatch):
     simulate = builtin.simulate
     monkeypatch.setattr(builtin, "simulate", lambda store, study, _: simulate(store, study, 2))
-    ensure_demo(store, SETS, tmp_path / "images")
+    ensure_demo(store, small, tmp_path / "images")
+    assert demo_of(store) == (0, 2 * 8)
     monkeypatch.undo()
-    ensure_demo(store, SETS, tmp_path / "images")
-    study = next(s for s in list_studies(store) if s.name == SIMULATED)
-    assert len(export_votes(store, study.id)) == ANNOTATORS * len(RECONSTRUCTIONS)
+    ensure_demo(store, small, tmp_path / "images")
+    assert demo_of(store) == (0, ANNOTATORS * 8)
 
 
 @pytest.mark.parametrize("kind", DATABASES)

@@ -75,7 +75,7 @@ def test_items_with_one_vote_say_nothing():
 
 
 @pytest.mark.parametrize("coding", list(Coding))
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(answers=st.lists(st.sampled_from("bcdn"), min_size=12, max_size=30))
 def test_perfect_agreement_is_one(coding, answers):
     found = table_of(items([mark * 3 for mark in answers]), coding)

@@ -117,7 +117,7 @@ def test_one_original_has_a_value_but_no_interval():
     assert row["reason"] == "no interval: fewer than 6 originals"
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(*[st.integers(0, 6)] * 4)
 def test_swapping_the_words_turns_the_criterion_and_swapping_the_images_d_prime(a, b, c, d):
     row, said, shown = (

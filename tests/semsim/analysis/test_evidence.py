@@ -54,7 +54,7 @@ def test_scores_may_come_with_their_names_as_categories():
     assert first.notes == again.notes
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(st.integers(0, 2**32 - 1))
 def test_the_order_of_rows_does_not_matter(seed):
     votes, scores = study(n_models=3, n_originals=4)

@@ -212,7 +212,7 @@ def test_who_goes_the_steps_gets_closer_than_who_takes_them_for_one_gradient():
     seen = round_of(model, Update(steps=5, batch=2, lr=0.5)).observation
     errors = {}
     for updates in ("simulated", "one-gradient"):
-        attack = InvGrad(steps=150, tv=1e-3, start="grey", updates=updates)
+        attack = InvGrad(steps=80, tv=1e-3, start="grey", updates=updates)
         found = torch.stack([f.image for f in attack_updates(attack, [seen], rngs=seeded(2))])
         errors[updates] = float((found[assigned(found, truth)] - truth).square().mean())
     grey = float((truth - 0.5).square().mean())

@@ -1,5 +1,7 @@
 """What the jury sees lies in each set as a file that the other half of the product reads."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,19 +18,22 @@ from semsim.targets.jurors import JURORS, log_probabilities
 from semsim.targets.lenet import CNN4
 from semsim.targets.model import TargetModel, save_target
 
-TEST = Symbols(train_per_class=1, test_per_class=1)("test")
+
+@cache
+def originals():
+    return Symbols(train_per_class=1, test_per_class=1)("test")
 
 
 def picture(place):
-    return (TEST.images[place].permute(1, 2, 0).numpy() * 255).round().astype(np.uint8)
+    return (originals().images[place].permute(1, 2, 0).numpy() * 255).round().astype(np.uint8)
 
 
 def a_set(folder, classes):
     images = [
         SetImage(
-            image_id=TEST.ids[place],
+            image_id=originals().ids[place],
             class_id=place,
-            class_name=TEST.classes[place],
+            class_name=originals().classes[place],
             original=picture(place),
             reconstruction=picture(place)[::-1] if place else None,
             error="" if place else "diverged",
@@ -59,8 +64,9 @@ def test_what_each_juror_sees_reaches_the_other_half(tmp_path, weights):
     table = pd.read_parquet(folder / "jury.parquet")
     assert list(table.columns) == list(JURY_COLUMNS)
     jury = read_other_half(folder).jury
-    assert set(jury) == {(s, TEST.ids[n]) for s in ("original", "reconstruction") for n in (1, 2)}
-    seen = jury["original", TEST.ids[2]]
+    _, first, second = originals().ids[:3]
+    assert set(jury) == {(s, n) for s in ("original", "reconstruction") for n in (first, second)}
+    seen = jury["original", second]
     assert [(one.juror, one.threshold) for one in seen] == [(j.name, 0.25) for j in JURORS[:2]]
     image = torch.from_numpy(picture(2)).permute(2, 0, 1)[None].float() / 255
     for one, (_, model) in zip(seen, weights, strict=True):
@@ -69,6 +75,6 @@ def test_what_each_juror_sees_reaches_the_other_half(tmp_path, weights):
 
 
 def test_sets_of_other_classes_are_refused(tmp_path, weights):
-    folder = a_set(tmp_path / "set", ["a", "b", *TEST.classes[:3]])
+    folder = a_set(tmp_path / "set", ["a", "b", *originals().classes[:3]])
     with pytest.raises(DataError, match="the jury knows only the 47 classes"):
         write_jury([folder], [weights[0][0]])

@@ -35,7 +35,7 @@ def keys(campaign):
     return {cell.key for cell in plan(campaign).cells}
 
 
-@settings(max_examples=15)  # every plan counts the parameters of its networks
+@settings(max_examples=8)  # every plan counts the parameters of its networks
 @given(
     attacks=st.lists(st.sampled_from(ATTACKS), min_size=1, max_size=3, unique=True),
     architectures=st.lists(st.sampled_from(ARCHITECTURES), min_size=1, max_size=2, unique=True),

@@ -293,42 +293,24 @@ def test_what_is_no_address_is_said_and_nothing_else_is(wrong):
     assert "as tcp://host:8786" in last
 
 
-class Machine:
-    """A scheduler or a worker in a process of its own."""
-
-    def __init__(self, folder: Path, *command: str) -> None:
-        self.log = folder / f"{command[0]}-{command[-1]}.log"
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "distributed.cli.dask_" + command[0], *command[1:]],
-                stdout=log,
-                stderr=log,
-                cwd=ROOT,
-            )
-
-
-def test_a_worker_that_dies_costs_nothing(tmp_path):
-    """One worker, then two of which one is killed: the same bytes, each cell once."""
-    address = tmp_path / "scheduler.json"
-    shared = ["--scheduler-file", str(address)]
-    quiet = ["--host", "127.0.0.1", "--no-dashboard"]
-    machines = [Machine(tmp_path, "scheduler", *shared, *quiet, "--port", "0")]
-    worker = ["worker", *shared, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--name"]
+def test_a_worker_that_dies_costs_nothing(client, tmp_path):
+    """One worker, then two of which one, a process, is killed: the same bytes, each cell once."""
+    alone = run_plan(plan_of(CAMPAIGN), tmp_path / "one", client, CPU)
+    worker = ["-m", "distributed.cli.dask_worker", client.scheduler.address, "--nthreads", "1"]
+    with (tmp_path / "worker.log").open("wb") as log:
+        dies = subprocess.Popen(
+            [sys.executable, *worker, "--no-nanny", "--no-dashboard"],
+            stdout=log,
+            stderr=log,
+            cwd=ROOT,
+        )
     try:
-        machines.append(Machine(tmp_path, *worker, "first"))
-        until(address.exists, 60)
-        with Client(scheduler_file=str(address), set_as_default=False) as client:
-            alone = run_plan(plan_of(CAMPAIGN), tmp_path / "one", client, CPU)
-            machines.append(Machine(tmp_path, *worker, "second"))
-            until(lambda: len(client.scheduler_info()["workers"]) == 2, 60)
-            result = run_plan(
-                plan_of(CAMPAIGN), tmp_path / "two", client, CPU, kill_at(machines[1], "1 of 4")
-            )
+        until(lambda: len(client.scheduler_info()["workers"]) == 2, 60)
+        result = run_plan(plan_of(CAMPAIGN), tmp_path / "two", client, CPU, kill_at(dies, "1 of 4"))
     finally:
-        for machine in machines:
-            machine.process.kill()
-            machine.process.wait()
-    assert machines[1].process.returncode == -signal.SIGKILL
+        dies.kill()
+        dies.wait()
+    assert dies.returncode == -signal.SIGKILL
     for done in (alone, result):
         assert (done["n_ok"], done["computed"], done["trained"], done["reused"]) == (4, 4, 2, 0)
     one, two = (results_in(tmp_path / name) for name in ("one", "two"))
@@ -336,11 +318,11 @@ def test_a_worker_that_dies_costs_nothing(tmp_path):
     assert one == two
 
 
-def kill_at(machine: Machine, words: str):
-    """A report that kills `machine` once the note has `words`."""
+def kill_at(process: subprocess.Popen, words: str):
+    """A report that kills `process` once the note has `words`."""
 
     def report(progress):
         if progress.note.startswith(words):
-            machine.process.kill()
+            process.kill()
 
     return report

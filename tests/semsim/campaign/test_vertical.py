@@ -17,12 +17,12 @@ SYMBOLS = "symbols:size=16,test_per_class=1"
 
 def test_cafe_ends_in_a_reconstruction_set(tmp_path):
     asked = ["--name", "split", "--dataset", SYMBOLS, "--images", "4"]
-    asked += ["--attack", "cafe:steps=300", "--data-dir", str(tmp_path)]
+    asked += ["--attack", "cafe:steps=150", "--data-dir", str(tmp_path)]
     done = CliRunner().invoke(app, ["campaign", "vertical", *asked])
     assert done.exit_code == 0, done.output
     assert "4 ok / 0 failed" in done.output
     found = read_set(tmp_path / "runs/split/quartered__cafe")
-    assert found.run["attack"]["settings"]["steps"] == 300
+    assert found.run["attack"]["settings"]["steps"] == 150
     pairs = found.pairs
     assert not pairs["worse_than_grey"].any()
     originals, pictures = (read_images(list(pairs[c])) for c in ("original", "reconstruction"))

@@ -16,6 +16,7 @@ from semsim.comparison.table_files import read_table
 from semsim.errors import DataError, SettingsError
 from semsim.importers import plan_import
 from semsim.importers.import_folder import carry_out, places_of
+from semsim.reporting.figures import figures
 
 RELEASED = Path(__file__).resolve().parents[4] / "shared" / "data" / "semsim_cifar100_labels.csv"
 FEW = ("--bootstraps", 20, "--permutations", 99)
@@ -36,6 +37,12 @@ def files(tmp_path):
     votes.to_csv(tmp_path / "votes.csv", index=False)
     scores.to_parquet(tmp_path / "scores.parquet", index=False)
     return tmp_path / "votes.csv", tmp_path / "scores.parquet"
+
+
+@pytest.fixture
+def one_figure(monkeypatch):
+    """What --out writes has the first of its figures alone."""
+    monkeypatch.setattr("semsim.reporting.bundle.figures", lambda analysis: figures(analysis)[:1])
 
 
 KNOWN = ("--higher-leaks", "mine", "--lower-leaks", "set")
@@ -60,7 +67,9 @@ def test_the_agreement_of_every_metric_is_printed(files):
 @pytest.mark.parametrize(
     ("models", "interval"), [(4, "[−0.82, 1.00]"), (3, "[undefined: 3 models;")]
 )
-def test_few_models_ranked_alike_are_not_called_certain(files, tmp_path, models, interval):
+def test_few_models_ranked_alike_are_not_called_certain(
+    files, tmp_path, models, interval, one_figure
+):
     votes, scores = made_tables()
     kept = sorted(votes["model"].unique())[:models]
     votes[votes["model"].isin(kept)].to_csv(files[0], index=False)
@@ -154,7 +163,9 @@ def test_an_import_of_ones_own_metric_needs_no_direction_again(tmp_path):
     assert "Note: mine is foreign" in done.stdout
 
 
-def test_scores_of_ones_own_are_kept_for_a_study_and_go_through_everything(files, tmp_path):
+def test_scores_of_ones_own_are_kept_for_a_study_and_go_through_everything(
+    files, tmp_path, one_figure
+):
     votes, scores = made_tables()
     mine = scores[scores["metric"] == "mine"].rename(columns={"value": "sharp"})
     mine[["model", "image_id", "sharp"]].to_csv(tmp_path / "own.csv", index=False)

@@ -33,7 +33,9 @@ def tables(tmp_path_factory):
 
 
 @pytest.fixture
-def files(tables, tmp_path):
+def files(tables, tmp_path, monkeypatch):
+    """What most commands are asked with; two shuffles stand beside each training."""
+    monkeypatch.setattr("semsim.learning.shuffles.OF_NETWORKS", 2)
     return [
         *("--labels", str(tables / "labels.parquet"), "--votes", str(tables / "votes.parquet")),
         *("--checkpoints", str(tmp_path / "checkpoints"), "--data-dir", str(tmp_path / "data")),
@@ -194,7 +196,7 @@ def test_a_semsim_starts_from_a_classifier_whose_averages_stay(files, tmp_path):
 
     preset = f"{QUICK},weights={start},batch_norm=frozen,small_stem=false"
     asked = preset.replace("backbone=lenet", "backbone=mobilenet_v3_small")
-    outcome = run("run", *files, "--name", "mine", "--preset", asked)
+    outcome = run("run", *files, "--name", "mine", "--preset", asked, "--controls", "start")
     assert outcome.exit_code == 0, outcome.output
     checkpoint = tmp_path / "checkpoints" / "mine.safetensors"
     began_with = read_training(checkpoint).versions["initial weights"]

@@ -1,8 +1,6 @@
 import functools
 import http.server
 import json
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -10,12 +8,12 @@ import pandas as pd
 import pytest
 import torch
 import typer
-from helpers import ROOT
 from made_study import MODELS, make_labels
 from made_weights import CLASSES, make_classifier, put_in_manifest
 from typer.testing import CliRunner
 
 from semsim.cli.job import job
+from semsim.cli.main import app as program
 from semsim.cli.score import _names, score, weights
 from semsim.images import write_png
 from semsim.jobs import folders as jobs
@@ -247,17 +245,10 @@ def test_weights_are_fetched_only_when_named_and_asked_for(tmp_path):
 
 def test_the_command_is_part_of_the_program(folders):
     a, b, _, _ = folders
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "semsim", "score", "--originals", a, "--reconstructions", b),
-            *("--metrics", "mse,psnr,ssim", "--out", b.parent / "scores.parquet"),
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    words = ["score", "--originals", a, "--reconstructions", b, "--metrics", "mse,psnr,ssim"]
+    words += ["--out", b.parent / "scores.parquet"]
+    done = CliRunner().invoke(program, [str(word) for word in words])
+    assert done.exit_code == 0, done.stderr
     assert (b.parent / "scores.parquet").is_file()
     assert "ssim" in done.stdout
 

@@ -31,7 +31,7 @@ def labels(tmp_path):
     """Labels of the same names by the seed of the symbols that they are of."""
 
     def made(seed):
-        images = load(read_plugin(DATASETS, f"symbols:seed={seed}"), "test")
+        images = load(read_plugin(DATASETS, f"symbols:seed={seed},test_per_class=1"), "test")
         paths = [tmp_path / str(seed) / f"{name}.png" for name in images.ids[:N]]
         for path, image in zip(paths, images.images, strict=False):
             write_png(image, path)

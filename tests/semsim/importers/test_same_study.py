@@ -68,7 +68,7 @@ def agreement(study, votes):
     return agreement_table(ballots, pairs)
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(
     st.sampled_from(Task),
     st.integers(1, 3),

@@ -2,8 +2,6 @@ import io
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from annotation.formats.plain import write_csv
 from semsim.analysis.evidence import SCORE_COLUMNS
@@ -165,9 +163,9 @@ def test_unknown_answers_of_a_wide_table_are_named_with_who_gave_them(read, tmp_
     assert reasons(found) == {"votes.csv line 2, p0": "answer 5 is not in the list of classes"}
 
 
-@given(order=st.permutations(range(1, 5)))
-def test_the_order_of_rows_does_not_matter(order, tmp_path_factory):
-    path = tmp_path_factory.mktemp("table") / "votes.csv"
+@pytest.mark.parametrize("order", [(4, 3, 2, 1), (2, 1, 4, 3), (3, 1, 4, 2), (1, 4, 2, 3)])
+def test_the_order_of_rows_does_not_matter(order, tmp_path):
+    path = tmp_path / "votes.csv"
     lines = WIDE.splitlines()
     tables = []
     for rows in (range(1, 5), order):

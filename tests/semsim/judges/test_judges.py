@@ -10,7 +10,7 @@ import torch
 from typer.testing import CliRunner
 
 from semsim.cli.main import app
-from semsim.datasets.symbols import Symbols
+from semsim.datasets.symbols import GLYPHS, Symbols
 from semsim.errors import DataError, SettingsError, WeightsError
 from semsim.images import to_uint8
 from semsim.jobs import folders as jobs
@@ -29,7 +29,7 @@ from semsim.targets.train_settings import TrainSettings
 TRY = TrainSettings(epochs=1, lr=0.05)
 
 
-def order(folder, name="one", dataset="symbols:train_per_class=2"):
+def order(folder, name="one", dataset="symbols:train_per_class=2,test_per_class=2"):
     return JudgeOrder(
         name=name, dataset=dataset, train=TRY, checkpoints=folder, data=folder, device="cpu"
     )
@@ -47,7 +47,7 @@ def shelf(tmp_path_factory):
 
 
 def make_set(folder, classes=None, predictor=None):
-    test = Symbols()("test")
+    test = Symbols(test_per_class=3)("test")
     pictures = [to_uint8(image) for image in test.images[:3]]
     run = {
         "model": "m",
@@ -141,7 +141,7 @@ def test_predictions_are_written_into_sets_and_said_to_be_overwritten(shelf, tmp
 
 def test_other_classes_are_refused_and_no_set_is_touched(shelf, tmp_path):
     good = make_set(tmp_path / "good")
-    strange = make_set(tmp_path / "strange", classes=[*Symbols()("test").classes, "yak"])
+    strange = make_set(tmp_path / "strange", classes=[*GLYPHS, "yak"])
     with pytest.raises(DataError, match=r"'yak' is known to one of them only.*Nothing was written"):
         apply_judge(find_judge("one", shelf), [good, strange])
     assert not (good / "predictions.parquet").exists()

@@ -22,7 +22,7 @@ def material(request, tmp_path_factory) -> Material:
     return Material(labels=labels, votes=judged_votes(labels))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def quick() -> TrainSettings:
     return TrainSettings(
         backbone="lenet",

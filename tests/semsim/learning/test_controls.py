@@ -1,7 +1,9 @@
 """A SemSim beside its own start and a training on shuffled votes, and what is said of it."""
 
 import copy
-from dataclasses import replace
+import shutil
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 import torch
@@ -33,16 +35,46 @@ from semsim.progress import Progress, silent
 from semsim.terminal import TerminalBar
 
 
+def place_in(folder):
+    folders = {"checkpoints": folder / "checkpoints", "scores": folder / "scores"}
+    return Workplace(**folders, device="cpu", metrics=("mse", "ssim"))
+
+
+def asked_at(place, settings):
+    order = Order(name="mine", checkpoints=place.checkpoints, settings=settings)
+    return JudgedOrder(order=order, hold_out=HoldOut(), controls="all")
+
+
 @pytest.fixture
 def place(tmp_path):
-    folders = {"checkpoints": tmp_path / "checkpoints", "scores": tmp_path / "scores"}
-    return Workplace(**folders, device="cpu", metrics=("mse", "ssim"))
+    return place_in(tmp_path)
 
 
 @pytest.fixture
 def asked(place, quick):
-    order = Order(name="mine", checkpoints=place.checkpoints, settings=quick)
-    return JudgedOrder(order=order, hold_out=HoldOut(), controls="all")
+    return asked_at(place, quick)
+
+
+@dataclass(frozen=True)
+class Done:
+    """A training with all its controls that went through at once, for several tests to read."""
+
+    asked: JudgedOrder
+    told: list[Progress]
+    outcome: dict[str, Any]
+
+    @property
+    def checkpoint(self):
+        return self.asked.order.checkpoint
+
+
+@pytest.fixture(scope="module")
+def done(material, quick, tmp_path_factory):
+    folder, told = tmp_path_factory.mktemp("done"), []
+    place = place_in(folder)
+    asked = asked_at(place, quick)
+    outcome = train_and_judge(asked, material, place, folder / "job", told.append)
+    return Done(asked, told, outcome)
 
 
 def row(metric, difference, low=None, high=None, control="", other_auc=0.5):
@@ -65,27 +97,25 @@ def shuffles(*aucs, failed=0):
     return rows + [{"why": "The loss became nan.", "seconds": 1.0}] * failed
 
 
-def test_every_evaluation_has_the_start_and_the_shuffled_votes(asked, material, place, tmp_path):
-    told = []
-    outcome = train_and_judge(asked, material, place, tmp_path / "job", told.append)
+def test_every_evaluation_has_the_start_and_the_shuffled_votes(done):
+    outcome, told = done.outcome, done.told
     for sample, more in (("held_out", [SHUFFLED]), ("in_sample", [])):
         names = [one["metric"] for one in outcome[sample]["metrics"]]
         assert names == ["semsim:mine", "semsim:mine.start", *more, "mse", "ssim", "human"]
         assert outcome[sample]["absent"] == {}
-    card = read_card(asked.order.checkpoint)
+    card = read_card(done.checkpoint)
     text = card_markdown(card)
     assert "| SemSim (mine, before any vote) |" in text
     assert "| 5 shuffles of the votes: mean [lowest, highest] |" in text
     for sentence in verdict_of(card["held_out"]).sentences:
         assert f"- {sentence}" in text
-    done = [progress.done / progress.total for progress in told if progress.total]
-    assert done[-1] == 1
+    shares = [progress.done / progress.total for progress in told if progress.total]
+    assert shares[-1] == 1
     assert [one for one in told if "d_plus" in one.values][-1].done == told[0].total / 6
 
 
-def test_every_shuffle_is_another_and_all_are_kept_in_the_card(asked, material, place, tmp_path):
-    train_and_judge(asked, material, place, tmp_path / "job")
-    judged = read_card(asked.order.checkpoint)["held_out"]
+def test_every_shuffle_is_another_and_all_are_kept_in_the_card(done):
+    judged = read_card(done.checkpoint)["held_out"]
     found = judged["shuffled"]
     each = [row["auc"]["pooled"] for row in found["each"]]
     assert (len(each), found["n"], found["failed"]) == (5, 5, 0)
@@ -97,28 +127,25 @@ def test_every_shuffle_is_another_and_all_are_kept_in_the_card(asked, material, 
     pooled = row["auc"]["pooled"]
     assert (pooled["low"], pooled["high"]) == (min(each), max(each))
     assert pooled["auc"] == pytest.approx(sum(each) / 5)
-    assert [path.name for path in place.checkpoints.glob("*.safetensors")] == [
-        "mine.safetensors",
-        "mine.start.safetensors",
-    ]
+    found = {path.name for path in done.checkpoint.parent.glob("*.safetensors")}
+    assert found == {"mine.safetensors", "mine.start.safetensors"}
 
 
-def test_the_start_is_the_network_before_it_saw_a_vote(asked, material, place, tmp_path, quick):
-    train_and_judge(asked, material, place, tmp_path / "job")
+def test_the_start_is_the_network_before_it_saw_a_vote(done, material, quick):
     began = []
     once = replace(quick, epochs=1)
     train(material.labels, once, begun=lambda m: began.append(copy.deepcopy(m.state_dict())))
-    start = load_semsim(control_path(asked.order.checkpoint, START))
+    start = load_semsim(control_path(done.checkpoint, START))
     for name, value in began[0].items():  # weights follow from the seed, channels from the images
         if name not in ("mean", "std"):
             assert torch.equal(start.state_dict()[name], value)
-    trained = load_semsim(asked.order.checkpoint).state_dict()
+    trained = load_semsim(done.checkpoint).state_dict()
     assert not torch.equal(start.state_dict()["body.0.weight"], trained["body.0.weight"])
-    facts = read_training(control_path(asked.order.checkpoint, START))
+    facts = read_training(control_path(done.checkpoint, START))
     assert (facts.control, facts.n_triplets, facts.simulated) == (START, 0, False)
 
 
-def test_a_stop_in_the_control_is_gone_on_from(asked, material, place, tmp_path):
+def test_a_stop_in_the_control_is_gone_on_from(asked, material, place, tmp_path, done):
     def stop(progress):
         if "shuffle 3 of 5, epoch 2" in progress.note and "loss" in progress.note:
             raise StopRequestedError("enough")
@@ -126,41 +153,39 @@ def test_a_stop_in_the_control_is_gone_on_from(asked, material, place, tmp_path)
     with pytest.raises(StopRequestedError):
         train_and_judge(asked, material, place, tmp_path / "job", stop)
     first = load_semsim(asked.order.checkpoint).state_dict()
-    done = [tmp_path / "job" / SHUFFLED / f"{number}.json" for number in (1, 2)]
-    before = [path.stat().st_mtime_ns for path in done]
+    kept = [tmp_path / "job" / SHUFFLED / f"{number}.json" for number in (1, 2)]
+    before = [path.stat().st_mtime_ns for path in kept]
     told = []
     found = train_and_judge(asked, material, place, tmp_path / "job", told.append)
-    assert [path.stat().st_mtime_ns for path in done] == before
+    assert [path.stat().st_mtime_ns for path in kept] == before
     shuffles = [one.note for one in told if "control" in one.note]
     assert shuffles[0].startswith("control, shuffle 3 of 5")
-    whole = replace(asked, order=replace(asked.order, checkpoints=tmp_path / "whole"))
-    other = train_and_judge(whole, material, place, tmp_path / "other")
-    assert found["held_out"]["shuffled"] == other["held_out"]["shuffled"]
+    assert found["held_out"]["shuffled"] == done.outcome["held_out"]["shuffled"]
     one, same = (
-        load_semsim(control_path(each.order.checkpoint, START)).state_dict()
-        for each in (asked, whole)
+        load_semsim(control_path(each, START)).state_dict()
+        for each in (asked.order.checkpoint, done.checkpoint)
     )
     assert all(torch.equal(one[name], same[name]) for name in one)
     again = load_semsim(asked.order.checkpoint).state_dict()
     assert all(torch.equal(first[name], again[name]) for name in first)
 
 
-def test_what_belongs_to_another_checkpoint_is_no_control(asked, material, place, tmp_path):
-    train_and_judge(asked, material, place, tmp_path / "job")
-    checkpoint = asked.order.checkpoint
+def test_what_belongs_to_another_checkpoint_is_no_control(done, tmp_path):
+    shutil.copytree(done.checkpoint.parent, tmp_path / "checkpoints")
+    checkpoint = tmp_path / "checkpoints" / done.checkpoint.name
     found, absent = controls_of(checkpoint)
     assert (set(found), absent) == ({START}, {})
     control_path(checkpoint, START).write_bytes(checkpoint.read_bytes())
     assert controls_of(checkpoint) == ({}, {START: "its start was not kept"})
 
 
-def test_controls_are_no_semsim_of_their_own(asked, material, place, tmp_path):
-    train_and_judge(asked, material, place, tmp_path / "job")
-    assert list(starts(place.checkpoints)) == ["mine.safetensors"]
+def test_controls_are_no_semsim_of_their_own(done):
+    place = done.checkpoint.parent
+    assert list(starts(place)) == ["mine.safetensors"]
     with pytest.raises(SettingsError, match="name of a control"):
-        promote(place.checkpoints, "mine.start")
+        promote(place, "mine.start")
     with pytest.raises(SettingsError, match=r"leave out \.block"):
-        _ = replace(asked.order, name="other.block").checkpoint
+        _ = replace(done.asked.order, name="other.block").checkpoint
 
 
 def test_shuffled_votes_keep_what_the_sampler_counts(labels, quick):
@@ -221,11 +246,10 @@ def test_one_bar_for_all_trainings_and_one_set_of_curves():
     assert [dict(p.values) for p in told] == [{"loss": 1.0}, {}]
 
 
-def test_a_log_has_a_line_an_epoch_of_the_control_as_of_the_training(
-    asked, material, place, tmp_path, capsys
-):
+def test_a_log_has_a_line_an_epoch_of_the_control_as_of_the_training(done, capsys):
     with TerminalBar() as report:
-        train_and_judge(asked, material, place, tmp_path / "job", report)
+        for one in done.told:
+            report(one)
     lines = [line.split("% ")[1] for line in capsys.readouterr().err.splitlines()]
     losses = [line.split(" loss ")[0] for line in lines if " loss " in line]
     epochs = [f"epoch {number} of 3:" for number in (1, 2, 3)]

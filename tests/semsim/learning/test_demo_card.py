@@ -1,11 +1,10 @@
 """That the card of the SemSim that comes with the product is what today's code finds and writes."""
 
-from pathlib import Path
-
 import pytest
+from made_demo import demo_in
 
 from annotation.store import Store
-from annotation.study.builtin import SIMULATED, ensure_demo
+from annotation.study.builtin import SIMULATED
 from annotation.study.exports import export_labels, export_votes
 from annotation.study.labelling import list_studies
 from semsim.learning.ablations_run import Workplace
@@ -20,7 +19,6 @@ from semsim.learning.triplets import typed
 from semsim.progress import silent
 from semsim.weights import CHECKPOINTS
 
-SETS = sorted((Path(__file__).resolve().parents[3] / "data/demo/sets").iterdir())
 SEMSIM = CHECKPOINTS / "demo.safetensors"
 
 
@@ -33,8 +31,8 @@ def card():
 def material(tmp_path_factory):
     """Labels and votes of the study that it learned from, as `make demo` exports them."""
     folder = tmp_path_factory.mktemp("demo")
+    demo_in(folder)
     with Store(f"sqlite:///{folder / 'studies.db'}") as store:
-        ensure_demo(store, SETS, folder / "images")
         (study,) = [one for one in list_studies(store) if one.name == SIMULATED]
         return export_labels(store, study.id, folder / "images"), export_votes(store, study.id)
 

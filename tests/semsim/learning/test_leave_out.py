@@ -16,7 +16,8 @@ from semsim.reproduce.semsim_results import learned_text
 
 
 @pytest.fixture
-def place(tmp_path):
+def place(tmp_path, monkeypatch):
+    monkeypatch.setattr("semsim.learning.shuffles.OF_NETWORKS", 2)
     return Workplace(
         checkpoints=tmp_path / "checkpoints",
         scores=tmp_path / "scores",

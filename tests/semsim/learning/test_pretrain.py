@@ -74,7 +74,7 @@ def test_images_of_another_size_are_resized(data):
 
 def test_lenet_learns_to_read_at_the_rate_it_has_by_itself(tmp_path):
     """At 0.05, the rate of networks that normalise, this training ends where guessing does."""
-    settings, digits = replace(QUICK, epochs=15, batch_size=64), Digits()
+    settings, digits = replace(QUICK, epochs=10, batch_size=64), Digits()
     model = pretrain(digits("train"), settings, device="cpu")
     tested = goodness_of_start(model, digits("test"))
     assert tested["accuracy"] > 0.8

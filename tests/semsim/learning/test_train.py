@@ -80,8 +80,8 @@ def test_training_leaves_the_callers_randomness_alone(labels, quick):
     ("changes", "stop_after"),
     [
         *(({}, reports) for reports in (2, 5, 8, 11)),
-        ({"backbone": "resnet18"}, 6),  # batch normalisation
-        ({"backbone": "mobilenet_v3_small", "loss": "contrastive"}, 6),  # dropout
+        ({"backbone": "resnet18", "epochs": 2}, 6),  # batch normalisation
+        ({"backbone": "mobilenet_v3_small", "loss": "contrastive", "epochs": 2}, 6),  # dropout
         ({"patience": 1, "epochs": 3}, 5),
         (
             {"ordering": "votes", "mining": "semi-hard", "identity_weight": 0.5}

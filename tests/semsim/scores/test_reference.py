@@ -52,12 +52,13 @@ def test_where_no_classifier_fits_that_is_said(folder: Path, resources: Resource
 def test_where_no_classifier_fits_one_is_made_and_its_share_is_told(
     folder: Path, resources: Resources
 ) -> None:
-    symbols = Symbols(train_per_class=20, test_per_class=4)
-    few = [one for one in range(len(symbols("train"))) if one % 4]
-    alone = replace(resources, classifiers=())
-    found = recognition(
-        {"one": folder}, alone, partial(learned_from, symbols("train").pick(few), symbols("test"))
+    shown = set(read_set(folder).manifest["class_name"])
+    train, test = (
+        split.pick([n for n, of in enumerate(split.labels.tolist()) if split.classes[of] in shown])
+        for split in map(Symbols(train_per_class=16, test_per_class=4), ("train", "test"))
     )
+    alone = replace(resources, classifiers=())
+    found = recognition({"one": folder}, alone, partial(learned_from, train, test))
     (counts,) = found["sets"].values()
     assert counts["grey"] <= 2 < counts["originals"]
     assert 0.5 < found["right"] <= 1

@@ -16,7 +16,10 @@ from semsim.targets.jurors import (
     with_nothing,
 )
 
-DATA = Symbols(train_per_class=2, test_per_class=1)("train")
+
+@pytest.fixture(scope="module")
+def data():
+    return Symbols(train_per_class=2, test_per_class=1)("train")
 
 
 def test_no_two_jurors_have_the_same_family_or_the_same_bad_pictures():
@@ -26,14 +29,14 @@ def test_no_two_jurors_have_the_same_family_or_the_same_bad_pictures():
 
 
 @pytest.mark.parametrize("bad", ["ghosted", "coarse", "speckled", "covered", "moved"])
-def test_bad_pictures_are_pictures_and_the_generator_decides_them(bad):
+def test_bad_pictures_are_pictures_and_the_generator_decides_them(bad, data):
     make, rng = getattr(degrade, bad), torch.Generator
-    made = make(DATA.images, rng().manual_seed(0))
-    assert made.shape == DATA.images.shape
+    made = make(data.images, rng().manual_seed(0))
+    assert made.shape == data.images.shape
     assert made.min() >= 0
     assert made.max() <= 1
-    assert torch.equal(made, make(DATA.images, rng().manual_seed(0)))
-    assert not torch.equal(made, DATA.images)
+    assert torch.equal(made, make(data.images, rng().manual_seed(0)))
+    assert not torch.equal(made, data.images)
 
 
 def test_what_moves_is_the_picture_shifted_or_mirrored():
@@ -47,16 +50,16 @@ def test_what_moves_is_the_picture_shifted_or_mirrored():
     assert any((row.diff()[:20] < 0).any() for row in rows)  # mirrored
 
 
-def test_pictures_of_nothing_keep_their_amplitudes_and_lose_their_shape():
-    made = with_nothing(DATA, 0)
-    n = len(DATA) // 8
-    assert len(made) == len(DATA) + n
+def test_pictures_of_nothing_keep_their_amplitudes_and_lose_their_shape(data):
+    made = with_nothing(data, 0)
+    n = len(data) // 8
+    assert len(made) == len(data) + n
     assert made.classes[-1] == NOTHING
-    assert (made.labels[-n:] == len(DATA.classes)).all()
-    assert made.labels[:-n].max() == len(DATA.classes) - 1
+    assert (made.labels[-n:] == len(data.classes)).all()
+    assert made.labels[:-n].max() == len(data.classes) - 1
     nothing = made.images[-n:]
     assert 0 <= nothing.min() <= nothing.max() <= 1
-    nearest = torch.cdist(nothing.flatten(1), DATA.images.flatten(1)).min()
+    nearest = torch.cdist(nothing.flatten(1), data.images.flatten(1)).min()
     assert nearest > 1  # none is a picture of the data
 
 

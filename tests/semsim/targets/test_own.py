@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from importlib import metadata
 
 import pytest
 import torch
@@ -92,6 +93,8 @@ def test_relative_imports_are_followed(folder):
 
 def test_a_network_of_an_installed_package_counts_by_its_version(monkeypatch):
     named = "torchvision.models.alexnet:AlexNet"
+    found = metadata.packages_distributions()  # looks through all that is installed
+    monkeypatch.setattr("semsim.targets.own.metadata.packages_distributions", lambda: found)
     source_of.cache_clear()
     before = source_of(named)
     monkeypatch.setattr("semsim.targets.own.metadata.version", lambda _: "another")
