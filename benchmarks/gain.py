@@ -13,7 +13,7 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
-from statistics import mean, stdev
+from statistics import mean
 
 import numpy as np
 import torch
@@ -24,7 +24,7 @@ from benchmarks.measuring import begin
 from semsim.attacks import Attack, run_many
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.prior import Prior
-from semsim.base.intervals import student
+from semsim.base.intervals import of_means
 from semsim.datasets.folder import Folder
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
@@ -81,8 +81,8 @@ def compared(
 def _claim(values: Sequence[float]) -> Claim:
     """The mean of values in dB, with Student's interval."""
     n, middle = len(values), mean(values)
-    low, high = map(float, student(np.array(middle), np.array(stdev(values) / n**0.5), n))
-    return Claim(middle, low, high, f"{n} pictures")
+    half, _ = of_means(np.array(values), noun="picture")
+    return Claim(middle, middle - half, middle + half, f"{n} pictures")
 
 
 def main() -> None:
