@@ -58,7 +58,7 @@ def test_the_agreement_of_every_metric_is_printed(files):
 
 
 @pytest.mark.parametrize(
-    ("models", "interval"), [(4, "[−0.82, 1.00]"), (3, "[undefined: 3 models;")]
+    ("models", "interval"), [(6, "[0.38, 1.00]"), (4, "[no interval: 4 models, fewer than 6]")]
 )
 def test_few_models_ranked_alike_are_not_called_certain(files, tmp_path, models, interval):
     votes, scores = made_tables()
