@@ -73,7 +73,7 @@ def test_few_models_ranked_alike_are_not_called_certain(files, tmp_path, models,
     assert "[1.00, 1.00]" not in done.stdout
     assert "Intervals: 95 % over models, of ρ after Bonett and Wright" in done.stdout
     p = read_table(tmp_path / "out" / "tables" / "differences.csv")["p"]
-    assert not (p < 2 / 24).any()  # what no exact test of 4 models could go below
+    assert not (p < 2 / 720).any()  # what no exact test of 6 models could go below
 
 
 def test_another_human_score_than_the_protocols_is_said(files):

@@ -140,8 +140,8 @@ def test_a_party_counts_by_its_strongest_attack():
     )
     assert summary(scores) == [
         "An eavesdropper on both links: no protection, SSIM at least as high as at FedAvg's "
-        f"server ({Count(6, 0, 6).words}; SSIM 1.00, against FedAvg's server's +0.00, no interval: no "
-        "picture that is left out changes it)."
+        f"server ({Count(6, 0, 6).words}; SSIM 1.00, against FedAvg's server's +0.00, "
+        "no interval: no picture that is left out changes it)."
     ]
 
 
@@ -203,9 +203,8 @@ def differing(arm: str, shares: list[float]) -> ArmPictures:
 
 
 def test_what_cannot_be_told_apart_is_said_so():
-    found = scored(
-        [result(REFERENCE, 0.1), differing("links-naive", [0.0, 0.1, 0.5] * 2)], ORIGINALS
-    )[1]
+    arms = [result(REFERENCE, 0.1), differing("links-naive", [0.0, 0.1, 0.5] * 2)]
+    found = scored(arms, ORIGINALS)[1]
     assert found.difference - found.margin < -0.05 < 0 < found.difference + found.margin
     assert found.verdict == "unclear"
     assert "cannot be told apart" in sentence(found)
@@ -226,11 +225,9 @@ def test_of_few_seeds_no_interval_is_told():
 
 
 def test_what_is_as_like_as_can_be_leaks_as_much_whatever_the_number_of_pictures():
-    arms = result(REFERENCE, 0.1), result("uplink", 0.0)
-    assert (
-        scored([replace(r, pictures=r.pictures[:2]) for r in arms], ORIGINALS[:2])[1].verdict
-        == "as much"
-    )
+    both = result(REFERENCE, 0.1), result("uplink", 0.0)
+    arms = [replace(one, pictures=one.pictures[:2]) for one in both]
+    assert scored(arms, ORIGINALS[:2])[1].verdict == "as much"
 
 
 def test_seeds_count_once_each():
