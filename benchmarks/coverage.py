@@ -454,7 +454,7 @@ def table() -> dict[str, Claim]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, help=f"studies a row; else {DRAWS}, or as in FEWER")
-    parser.add_argument("--only", default=",".join(PARTS), help="with commas")
+    parser.add_argument("--only", default=",".join(PARTS), help=f"of {', '.join(PARTS)}")
     asked = parser.parse_args()
     begin()
     for part in asked.only.split(","):
