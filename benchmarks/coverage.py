@@ -1,20 +1,21 @@
 """Coverage of each printed 95 % interval over originals, trials and systems, in made studies.
 
-python -m benchmarks.coverage [--draws N] [--only PART,PART], parts as in `PARTS`
+python -m benchmarks.coverage [--draws N] [--only PART,PART] [--kinds K,K] [--originals N,N]
 
 People and metric see how much of a picture can be made out, each with noise of their own. A kind of
 study says for whom originals differ besides: for nobody, for people, for the metric, for both, or
 for the metric strongly, whose distances of different originals then cannot be compared. Numbers of
 votes alone have the first two kinds, as the others leave votes as they are, and a third, in which
 originals differ strongly for people. Trials and systems are independent and have no kinds. The true
-value is that of the same kind of study with endless originals. What a part finds is kept in
+value is that of the same kind of study with endless originals. With --kinds or --originals only
+those cells are measured, and the others stay. What a part finds is kept in
 results/coverage-PART.json, the table of `docs/numbers.md` in results/coverage.json; `python -m
 benchmarks.claims` writes the page.
 """
 
 import argparse
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -98,29 +99,29 @@ def held(ends: tuple[object, object], truth: float) -> bool | None:
     return None if np.isnan(low) else bool(low <= truth <= high)
 
 
-def of_rates(draws: int) -> Iterator[Row]:
+def of_rates(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iterator[Row]:
     """Rates and mean responses from the table of Results, in which each made study is a model."""
-    for kind in OF_VOTES:
+    for kind in _among(kinds, OF_VOTES):
         draw = np.random.default_rng(0)
         for level in FEW_MODELS:
             models = np.array([level])
             votes = votes_of(MANY, models, kind, draw)
             share = f"{kind}, {(votes / ANNOTATORS).mean():.2f} of votes"
             truths = {"rate": (votes > 2).mean(), "mean_response": votes.mean() / ANNOTATORS}
-            for n, many in _batches(draws):
+            for n, many in _batches(draws, sizes):
                 said = np.hstack([votes_of(n, models, kind, draw) for _ in range(many)])
                 yield from _held_by_rates(votes_table(said, draw), draw, truths, share, n)
 
 
-def of_ratings(draws: int) -> Iterator[Row]:
+def of_ratings(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iterator[Row]:
     """Mean ratings, as of rates; agreement beyond chance on ratings, as of votes."""
-    for kind in OF_VOTES:
+    for kind in _among(kinds, OF_VOTES):
         draw = np.random.default_rng(5)
         for level in FEW_MODELS:
             models = np.array([level])
             truths = {"mean_rating": ratings_of(MANY, models, kind, draw).mean()}
             share = f"{kind}, {truths['mean_rating']:.1f} of {LEVELS}"
-            for n, many in _batches(draws):
+            for n, many in _batches(draws, sizes):
                 said = np.hstack([ratings_of(n, models, kind, draw) for _ in range(many)])
                 yield from _held_by_rates(rated_votes(said), draw, truths, share, n)
 
@@ -134,16 +135,20 @@ def _held_by_rates(
             yield name.replace("_", " "), share, n, held(tuple(ends), truth)
 
 
-def _batches(draws: int) -> Iterator[tuple[int, int]]:
+def _among(kinds: Sequence[str], known: Mapping[str, object]) -> list[str]:
+    return [kind for kind in known if kind in kinds]
+
+
+def _batches(draws: int, sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
     """How many originals a study has, and of how many studies a table is made at once."""
-    for n in ORIGINALS:
+    for n in sizes:
         for start in range(0, draws, _AT_ONCE):
             yield n, min(_AT_ONCE, draws - start)
 
 
-def of_agreement(draws: int) -> Iterator[Row]:
+def of_agreement(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iterator[Row]:
     """Agreement beyond chance of five annotators over four models, from the table of Results."""
-    for kind in OF_VOTES:
+    for kind in _among(kinds, OF_VOTES):
         draw = np.random.default_rng(1)
         votes = votes_of(MANY, FEW_MODELS, kind, draw)
         agree, yes = agreeing(votes).mean(), votes.mean() / ANNOTATORS
@@ -151,7 +156,7 @@ def of_agreement(draws: int) -> Iterator[Row]:
         kappa = (agree - chance) / (1 - chance)  # annotators are alike, so all kinds of κ are
         names = ("Fleiss' κ", "Krippendorff's α", "mean Cohen's κ", "Cohen's κ of two")
         rate = (votes > ANNOTATORS / 2).mean()
-        for n in ORIGINALS:
+        for n in sizes:
             for _ in range(draws):
                 made = ballots_of(
                     votes_table(votes_of(n, FEW_MODELS, kind, draw), draw), draw, bootstraps=1
@@ -161,13 +166,13 @@ def of_agreement(draws: int) -> Iterator[Row]:
                 yield "rate of all models", kind, n, held(ends, rate)
 
 
-def of_rated_agreement(draws: int) -> Iterator[Row]:
+def of_rated_agreement(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iterator[Row]:
     """The same of ratings, where it counts how far two are apart."""
     names = ("Krippendorff's ordinal α", "mean weighted κ", "weighted κ of two")
-    for kind in OF_VOTES:
+    for kind in _among(kinds, OF_VOTES):
         draw = np.random.default_rng(6)
         alpha, kappa = _of_ratings(ratings_of(MANY, FEW_MODELS, kind, draw))
-        for n in ORIGINALS:
+        for n in sizes:
             for _ in range(draws):
                 votes = rated_votes(ratings_of(n, FEW_MODELS, kind, draw))
                 made = ballots_of(votes, draw, bootstraps=1)
@@ -201,12 +206,12 @@ def _of_ratings(said: np.ndarray) -> tuple[float, float]:
     return found[0], found[1]
 
 
-def of_raw_agreement(draws: int) -> Iterator[Row]:
+def of_raw_agreement(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iterator[Row]:
     """Raw agreement of the same studies: the mean over pictures of the share of agreeing pairs."""
-    for kind in OF_VOTES:
+    for kind in _among(kinds, OF_VOTES):
         draw = np.random.default_rng(4)
         truth = agreeing(votes_of(MANY, FEW_MODELS, kind, draw)).mean()
-        for n in ORIGINALS:
+        for n in sizes:
             for _ in range(draws):
                 weights = left_out(n)
                 shares = agreeing(votes_of(n, FEW_MODELS, kind, draw)).mean(axis=1)
@@ -215,12 +220,12 @@ def of_raw_agreement(draws: int) -> Iterator[Row]:
                 yield "raw agreement", kind, n, held(ends, truth)
 
 
-def of_carry_over(draws: int) -> Iterator[Row]:
+def of_carry_over(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iterator[Row]:
     """P(recognised | k-th view) of five people who see each original by four models in turn."""
-    for kind in OF_VOTES:
+    for kind in _among(kinds, OF_VOTES):
         draw = np.random.default_rng(7)
         truth = votes_of(MANY, FEW_MODELS, kind, draw).mean() / ANNOTATORS
-        for n in ORIGINALS:
+        for n in sizes:
             for _ in range(draws):
                 votes = votes_table(votes_of(n, FEW_MODELS, kind, draw), draw)
                 shown = votes.iloc[draw.permutation(len(votes))]
@@ -228,20 +233,20 @@ def of_carry_over(draws: int) -> Iterator[Row]:
                     yield "carry-over", kind, n, held(tuple(ends), truth)
 
 
-def of_trials(draws: int) -> Iterator[Row]:
+def of_trials(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iterator[Row]:
     """Known answers and repeats: shares of trials that are independent."""
     draw = np.random.default_rng(8)
-    for n in ORIGINALS:
+    for n in sizes:
         for truth in (0.05, 0.25, 0.5, 0.9):
             low, high = wilson(draw.binomial(n, truth, draws) / n, np.full(draws, n), n)
             for ends in zip(low, high, strict=True):
                 yield "known answers, repeats", f"{truth} right", n, held(ends, truth)
 
 
-def of_systems(draws: int) -> Iterator[Row]:
+def of_systems(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iterator[Row]:
     """Means over trained systems, seeds or pictures, and the difference of two such means."""
     draw = np.random.default_rng(9)
-    for n in ORIGINALS:
+    for n in sizes:
         for spread in (1.0, 3.0):  # of the second side
             for _ in range(draws):
                 sides = draw.normal(size=n), spread * draw.normal(size=n)
@@ -296,17 +301,17 @@ def _rows(answers: np.ndarray, recognised: np.ndarray) -> pd.DataFrame:
     )
 
 
-def of_detection(draws: int) -> Iterator[Row]:
+def of_detection(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iterator[Row]:
     """d′ and criterion of five people, each original once a match and once beside a decoy.
 
     Each made study is a model of the table of Results.
     """
-    for kind in OF_VOTES:
+    for kind in _among(kinds, OF_VOTES):
         draw = np.random.default_rng(2)
         matches, decoys = (votes_of(MANY, np.array([at]), kind, draw) for at in (1.0, -1.5))
         z = [scipy.special.ndtri(one.mean() / ANNOTATORS) for one in (matches, decoys)]
         truths = {"d_prime": z[0] - z[1], "criterion": -(z[0] + z[1]) / 2}
-        for n in ORIGINALS:
+        for n in sizes:
             match, decoy = (
                 votes_table(
                     np.hstack([votes_of(n, np.array([at]), kind, draw) for _ in range(draws)]),
@@ -324,15 +329,15 @@ def of_detection(draws: int) -> Iterator[Row]:
                     yield name.replace("d_prime", "d′"), kind, n, held(tuple(ends), truth)
 
 
-def of_aucs(draws: int) -> Iterator[Row]:
+def of_aucs(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iterator[Row]:
     """AUC in its three scopes, and the pooled AUC less that of an equal and of a worse metric."""
-    for kind in KINDS:
+    for kind in _among(kinds, KINDS):
         draw = np.random.default_rng(2)
         votes, values, other = study_of(MANY, MODELS, kind, draw)
         true = _true_aucs(votes > ANNOTATORS / 2, values)
         worse = other + 2 * draw.normal(size=other.shape)
         apart = true["pooled"] - _auc((votes > ANNOTATORS / 2).ravel(), worse.ravel())
-        for n in ORIGINALS:
+        for n in sizes:
             original, model = (place.ravel() for place in np.indices((n, len(MODELS))))
             groups = {"pooled": 0 * model, "within models": model, "within originals": original}
             weights = left_out(n)
@@ -375,9 +380,9 @@ def _true_aucs(yes: np.ndarray, values: np.ndarray) -> dict[str, float]:
     }
 
 
-def of_pictures(draws: int) -> Iterator[Row]:
+def of_pictures(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iterator[Row]:
     """ρ and τ over the pictures of four models, and the mean of a metric of one."""
-    for kind in KINDS:
+    for kind in _among(kinds, KINDS):
         draw = np.random.default_rng(3)
         correlations = {"ρ over pictures": weighted_spearman, "τ over pictures": weighted_kendall}
         votes, values, _ = (one.ravel() for one in study_of(MANY, FEW_MODELS, kind, draw))
@@ -385,7 +390,7 @@ def of_pictures(draws: int) -> Iterator[Row]:
             "ρ over pictures": scipy.stats.spearmanr(votes, values).statistic,
             "τ over pictures": scipy.stats.kendalltau(votes, values).statistic,
         }
-        for n in ORIGINALS:
+        for n in sizes:
             original, weights = np.repeat(np.arange(n), len(FEW_MODELS)), left_out(n)
             for _ in range(draws):
                 votes, values, _ = (one.ravel() for one in study_of(n, FEW_MODELS, kind, draw))
@@ -397,7 +402,7 @@ def of_pictures(draws: int) -> Iterator[Row]:
                 yield "mean of a metric", kind, n, held(ends, FEW_MODELS[0])
 
 
-PARTS: dict[str, Callable[[int], Iterator[Row]]] = {
+PARTS: dict[str, Callable[[int, Sequence[str], Sequence[int]], Iterator[Row]]] = {
     "rates": of_rates,
     "ratings": of_ratings,
     "carry-over": of_carry_over,
@@ -415,11 +420,11 @@ FEWER = dict.fromkeys(("agreement", "rated", "detection", "carry-over"), 500)
 DRAWS = 2000
 
 
-def measure(part: str, draws: int) -> dict[str, Claim]:
+def measure(part: str, draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> dict[str, Claim]:
     """Return how often each number's interval held the truth, by "number / kind / originals"."""
     hits: dict[str, list[bool]] = defaultdict(list)
     asked: Counter[str] = Counter()
-    for name, kind, n, hit in PARTS[part](draws):
+    for name, kind, n, hit in PARTS[part](draws, kinds, sizes):
         key = f"{name} / {kind} / {n}"
         asked[key] += 1
         hits[key] += [] if hit is None else [hit]
@@ -431,7 +436,7 @@ def _held(hits: list[bool]) -> Claim:
     n = len(hits)
     value = round(float(np.mean(hits)), 4)
     low, high = (round(float(end), 4) for end in wilson(np.array(value), np.array(n), n))
-    return Claim(value, low, high, f"{n} studies")
+    return Claim(value, low, high, f"{n} intervals")
 
 
 def table() -> dict[str, Claim]:
@@ -455,16 +460,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, help=f"studies a row; else {DRAWS}, or as in FEWER")
     parser.add_argument("--only", default=",".join(PARTS), help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--kinds", help=f"of {', '.join({**KINDS, **OF_VOTES})}; else all")
+    parser.add_argument("--originals", help=f"of {', '.join(map(str, ORIGINALS))}; else all")
     asked = parser.parse_args()
     begin()
+    kinds = asked.kinds.split(",") if asked.kinds else [*KINDS, *OF_VOTES]
+    sizes = [int(n) for n in asked.originals.split(",")] if asked.originals else ORIGINALS
+    whole = not (asked.kinds or asked.originals)
     for part in asked.only.split(","):
-        draws = asked.draws or FEWER.get(part, DRAWS)
-        found = measure(part, draws)
+        found = measure(part, asked.draws or FEWER.get(part, DRAWS), kinds, sizes)
         for key, one in found.items():
             value = float(str(one.value))
             said = judge(value, most=MOST_ERRORS) if TYPE_I in key else judge(value, least=WANTED)
             print(f"{key:60} {value:.3f} {said}")
-        keep(f"coverage-{part}", f"{COMMAND} --draws {draws} --only {part}", found)
+        name = f"coverage-{part}"
+        keep(name, f"{COMMAND} --only {part}", found if whole else {**kept(name), **found})
     keep("coverage", COMMAND, table())
 
 
