@@ -356,7 +356,7 @@ def of_aucs(draws: int, kinds: Sequence[str], sizes: Sequence[int]) -> Iterator[
                 worse = second + 2 * draw.normal(size=second.shape)
                 for name, values, truth in ((TYPE_I, second, 0.0), (APART, worse, apart)):
                     rival = contest_of(values.ravel(), yes, groups["pooled"], original)
-                    units, gaps = min(originals_of_kinds(rival)), pooled_auc(other, weights)
+                    units, gaps = min(originals_of_kinds(rival)), pooled_auc(rival, weights)
                     gaps = found["pooled"] - gaps
                     hit = held(student(gaps[0], error(gaps, units), units), truth)
                     yield name, kind, n, hit if hit is None or name == APART else not hit
