@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from statistics import mean, stdev
+from statistics import mean
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ from benchmarks.measuring import begin
 from semsim.attacks import Attack, run_many
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.prior import Prior
-from semsim.base.intervals import student
+from semsim.base.intervals import of_means
 from semsim.datasets.folder import Folder
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
@@ -128,8 +128,8 @@ def compared(
 def _claim(values: Sequence[float]) -> Claim:
     """The mean of values in dB, with Student's interval."""
     n, middle = len(values), mean(values)
-    low, high = map(float, student(np.array(middle), np.array(stdev(values) / n**0.5), n))
-    return Claim(middle, low, high, f"{n} pictures", "dB")
+    half, _ = of_means(np.array(values), noun="picture")
+    return Claim(middle, middle - half, middle + half, f"{n} pictures", "dB")
 
 
 def main() -> None:

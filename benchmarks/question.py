@@ -33,11 +33,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from benchmarks.measuring import begin
 from semsim.analysis.layout import named_in
 from semsim.analysis.roc import POOLED
+from semsim.base.intervals import half_words, of_means
 from semsim.errors import DataError, SettingsError
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations_run import Material, Sides, Workplace, read_material, run_sides
@@ -240,9 +240,8 @@ def _ahead(found: Mapping[str, np.ndarray]) -> str:
         if not len(lead):
             lines.append(f"  not compared with {name}: it has no AUC here")
             continue
-        half = stats.t.ppf(0.975, len(lead) - 1) * stats.sem(lead) if len(lead) > 1 else np.nan
-        won = int((lead > 0).sum())
-        lines.append(f"  ahead of {name} in {won} of {n}: {lead.mean():+.3f} ± {half:.3f}")
+        told, won = half_words(*of_means(lead, noun="seed")), int((lead > 0).sum())
+        lines.append(f"  ahead of {name} in {won} of {n}: {lead.mean():+.3f}{told}")
     both = int(((own > pixels) & (own > found["its start"])).sum())
     met = "met" if both >= TARGET * n else "missed"
     lines.append(f"  ahead of (a) and (b) in {both} of {n}; target {TARGET:.0%}: {met}")

@@ -26,6 +26,7 @@ from semsim.analysis.model_intervals import (
 from semsim.analysis.resampling import FEWEST_BOOTSTRAPPED, varied_interval
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.run import analyse
+from semsim.base.intervals import FEWEST
 from semsim.metrics.base import MetricSpec
 from semsim.progress import Progress
 
@@ -33,7 +34,7 @@ MODELS, METRICS, ANNOTATORS = 14, 10, 5  # annotators of an image
 BOOTSTRAPS = 1000
 # Votes, people who gave them, seconds and MB that all numbers of such a study may take.
 STUDIES = ((42_000, 5, 1.0, None), (1_000_000, 500, 20.0, 2000))
-FEW = range(4, 15)  # models of the simulations
+FEW = range(FEWEST, 15)  # models of the simulations
 SHARED = (0.0, 0.6, 0.9)  # Pearson's r of the normal values that are ranked
 # r of metric A with people, of B with people, and of A with B: low, middle and high where they can.
 EQUAL = (

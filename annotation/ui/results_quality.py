@@ -3,15 +3,13 @@
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-import pandas as pd
-
 from annotation.domain import Study
 from annotation.spec import HeadlineRule
 from annotation.ui.results_data import Results
 from annotation.ui.results_view import DASH, grid, number, percent, section, why
 from annotation.votes.agreement import Coding
 from annotation.votes.quality import EVERYBODY, NO_REPEATS, Check
-from semsim.base.intervals import FEWEST, RULE
+from semsim.base.intervals import RULE, too_few
 
 MOST_LISTED = 12
 _REPEATED = {Coding.ANSWER.value: "answers", Coding.RECOGNISED.value: "recognised or not"}
@@ -32,20 +30,16 @@ def known_answers(results: Results) -> str:
             row["annotator"],
             names[row["check"]],
             f"{row['n_right']:,} / {row['n']:,}",
-            _ends(row["low"], row["high"]),
+            too_few(row["n"], "trial") or f"{row['low']:.0%} to {row['high']:.0%}",
         )
         for row in results.checks.to_dict("records")
     ]
     heads = ("Annotator", "Trials", "Right", "95% interval")
     note = (
         "None of these trials counts for any model. Intervals are Wilson's, of the shares in the "
-        f"table of annotators, from {FEWEST} trials on."
+        "table of annotators."
     )
     return section(title, grid(title, heads, rows), note) + _none_bias(results)
-
-
-def _ends(low: float, high: float) -> str:
-    return f"fewer than {FEWEST} trials" if pd.isna(low) else f"{low:.0%} to {high:.0%}"
 
 
 def _no_checks(study: Study) -> str:
@@ -65,16 +59,10 @@ def _none_bias(results: Results) -> str:
     named = results.checks[results.checks["check"] == Check.NOTHING.value]
     wrong = {row["annotator"]: row for row in named.to_dict("records")}
     none = {row["annotator"]: row for row in results.none_bias.to_dict("records")}
-    rows = []
-    for name in sorted({*wrong, *none}):
-        said, seen = none.get(name), wrong.get(name)
-        rows.append(
-            (
-                str(name),
-                percent(said["accuracy"], said["low"], said["high"]) if said else DASH,
-                percent(1 - seen["accuracy"], 1 - seen["high"], 1 - seen["low"]) if seen else DASH,
-            )
-        )
+    rows = [
+        (str(name), _rate(none.get(name), 0), _rate(wrong.get(name), 1))
+        for name in sorted({*wrong, *none})
+    ]
     if not rows:
         return ""
     heads = ("Annotator", "None of a clear original [95%]", "A class of noise [95%]")
@@ -83,6 +71,14 @@ def _none_bias(results: Results) -> str:
         "shift the rates of every model alike."
     )
     return section("Bias towards none", grid("Bias towards none", heads, rows), note)
+
+
+def _rate(row: Mapping[Hashable, Any] | None, of_others: int) -> str:
+    """How often an answer was right, or with of_others=1 wrong, of trials that may not be there."""
+    if row is None:
+        return DASH
+    share, *ends = (abs(of_others - row[name]) for name in ("accuracy", "low", "high"))
+    return percent(share, *sorted(ends)) + why(too_few(row["n"], "trial"))
 
 
 def repeats(results: Results) -> str:
@@ -97,7 +93,7 @@ def repeats(results: Results) -> str:
             row["annotator"] or "all annotators",
             _REPEATED[row["coding"]],
             f"{row['n_same']:,} / {row['n']:,}",
-            percent(row["agreement"], row["low"], row["high"]),
+            percent(row["agreement"], row["low"], row["high"]) + why(too_few(row["n"], "trial")),
             _kappa(row),
         )
         for row in results.repeats.to_dict("records")

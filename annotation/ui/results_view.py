@@ -338,7 +338,7 @@ def _rank(row: Mapping[Hashable, Any]) -> str:
     return f"{row['rank']:g} ({row['rank_low']:g} to {row['rank_high']:g})"
 
 
-def why(reason: str) -> str:
+def why(reason: str | None) -> str:
     """A reason in brackets, nothing without one."""
     return f" ({reason})" if reason else ""
 

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from annotation.tasks.kind import NONE, Kind
 from annotation.votes.aggregate import ratings, scale_of
 from annotation.votes.ballots import NO_VOTES, Ballots, ratio
-from semsim.base.intervals import Ends, error, pairs_ends, student, why_none
+from semsim.base.intervals import Ends, error, fisher, pairs_ends, student, why_none
 
 AGREEMENT_COLUMNS = ("coding", "statistic", "n_items", "value", "low", "high", "reason")
 PAIR_COLUMNS = ("coding", "first", "second", "n_items", "value", "low", "high", "reason")
@@ -259,6 +259,7 @@ def pairs_of(ballots: Ballots, coding: Coding) -> Pairs:
 
     It is not defined below `FEWEST_SHARED` shared items, nor where both always say the same one
     thing. Of a crowd almost all pairs share a few items: only the mean is kept under all weights.
+    Intervals are `fisher`: `student` holds too few of so skewed a number.
     """
     first, second, n_items = _who_share(ballots)
     by_person = np.argsort(ballots.annotator, kind="stable")
@@ -278,7 +279,7 @@ def pairs_of(ballots: Ballots, coding: Coding) -> Pairs:
         kappas = _cohen(*said, original[both], weights, ordered=ordered)
         units = len(np.unique(original[both]))
         spread = error(kappas, units)
-        value[pair], (low[pair], high[pair]) = kappas[0], _at_most_one(kappas[0], spread, units)
+        value[pair], (low[pair], high[pair]) = kappas[0], fisher(kappas[0], spread, units)
         why[pair] = _why(low[pair], units, spread)
         total += np.nan_to_num(kappas)
         defined += ~np.isnan(kappas)

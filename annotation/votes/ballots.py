@@ -8,7 +8,7 @@ import pandas as pd
 
 from annotation.domain import StimulusKind, VoteStatus
 from annotation.votes.aggregate import ORIGINAL
-from semsim.base.intervals import FEW, FEWEST, left_out
+from semsim.base.intervals import FEWEST, left_out, too_few
 
 BOOTSTRAPS = 1000
 NO_VOTES = "there are no votes yet"
@@ -74,9 +74,9 @@ def ballots_of(
     )
 
 
-def few(n_originals: np.ndarray | int) -> np.ndarray:
-    """(...) why a number of so many originals has no interval, "" where it has one."""
-    return np.where(np.asarray(n_originals) < FEWEST, FEW, "")
+def few(n_originals: np.ndarray) -> np.ndarray:
+    """(N,) why a number of so many originals has no interval, "" where it has one."""
+    return np.array([too_few(int(n)) or "" for n in n_originals], dtype=str)
 
 
 def ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:

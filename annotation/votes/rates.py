@@ -7,7 +7,7 @@ import scipy
 from annotation.tasks.kind import NONE, Kind
 from annotation.votes.aggregate import DECIMALS, counts, ratings, scale_of, verdict
 from annotation.votes.ballots import Ballots, few, ratio
-from semsim.base.intervals import Ends, error, share_ends, student
+from semsim.base.intervals import error, share_ends
 
 RATE_COLUMNS = (
     "model",
@@ -43,8 +43,8 @@ def rate_table(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
     `rate` is the share of decided items whose verdict is recognised, `mean_response` the mean over
     items of the share of votes that recognised it, `mean_rating`, of ratings, the mean over items
     of their mean. Models are ranked by it, or else by rate, 1 leaks most, ties share their mean
-    rank; the range of a rank holds 95 % of the resamples of originals. Intervals are `share_ends`
-    and, of ratings, `student`.
+    rank; the range of a rank holds 95 % of the resamples of originals. Intervals are `share_ends`,
+    of ratings as shares of the way from the lowest to the highest.
     """
     if not len(ballots.votes):
         return pd.DataFrame(columns=list(RATE_COLUMNS))
@@ -56,7 +56,8 @@ def rate_table(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
     voted = items[items["share"].notna()]
     means = _means(ballots, voted, voted["share"], names, ballots.weights)
     rated = _means(ballots, items, items["rating"], names, ballots.weights)
-    by = "rate" if scale_of(ballots.votes) is None else "mean_rating"
+    scale = scale_of(ballots.votes)
+    by = "rate" if scale is None else "mean_rating"
     of, ranked = (decided, verdicts) if by == "rate" else (items, items["rating"])
     every = np.vstack([ballots.weights[:1], ballots.drawn])
     ranks = rank_rows(_means(ballots, of, ranked, names, every))
@@ -64,13 +65,16 @@ def rate_table(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
     table["n_items"] = table["model"].map(items["model"].value_counts())
     counts = table["model"].map(decided["model"].value_counts())
     table["n_decided"] = counts.fillna(0).astype(int)
-    for name, draws, of in (("rate", rates, decided), ("mean_response", means, voted)):
-        n = _n_originals(of, names)
-        ends = share_ends(draws[0], error(draws, n), n)
-        table[f"{name}_low"], table[f"{name}_high"] = ends
-    n, table["mean_rating"] = _n_originals(items, names), rated[0]
-    ends = student(rated[0], error(rated, n), n)
-    table["mean_rating_low"], table["mean_rating_high"] = _within_scale(ballots, ends)
+    table["mean_rating"] = rated[0]
+    for name, draws, of, least, most in (
+        ("rate", rates, decided, 0, 1),
+        ("mean_response", means, voted, 0, 1),
+        ("mean_rating", rated, items, 1, scale.levels if scale else 2),
+    ):
+        n, shares = _n_originals(of, names), (draws - least) / (most - least)
+        low, high = share_ends(shares[0], error(shares, n), n)
+        table[f"{name}_low"] = least + (most - least) * low
+        table[f"{name}_high"] = least + (most - least) * high
     table["rank"], (table["rank_low"], table["rank_high"]) = ranks[0], _rank_range(ranks)
     alone = few(_n_originals(decided, names))
     table["reason"] = np.where(table["n_decided"] == 0, "no item is decided yet", alone)
@@ -104,13 +108,6 @@ def _items(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
             "recognised": verdict(ballots.votes, ballots.item, counted, votes_per_item),
         }
     )
-
-
-def _within_scale(ballots: Ballots, ends: Ends) -> Ends:
-    """Nobody can rate below the lowest or above the highest rating."""
-    scale = scale_of(ballots.votes)
-    low, high = (np.clip(end, 1, scale.levels if scale else np.inf) for end in ends)
-    return low, high
 
 
 def _means(

@@ -16,9 +16,9 @@ from semsim.analysis.correlation import (
     spearman_rows,
 )
 from semsim.analysis.measures import Measure, both_have
-from semsim.analysis.model_intervals import why_no_interval
 from semsim.analysis.resampling import FEWEST_BOOTSTRAPPED, Resamples, varied_interval
 from semsim.analysis.result import AGREEMENT_COLUMNS
+from semsim.base.intervals import too_few
 
 EXACT_UP_TO = 8  # models: 8! = 40,320 orders
 _SLACK = 1e-12  # two orders of the same correlation may differ by rounding
@@ -81,9 +81,9 @@ def agreement_row(
         **{"p_rho": p.rho, "p_tau": p.tau, "p_kind": p.kind},
         **{"rho_bw_low": rho[0], "rho_bw_high": rho[1]},
         **{"tau_score_low": tau[0], "tau_score_high": tau[1]},
-        "interval_undefined": why_no_interval(found.n),
+        "interval_undefined": too_few(found.n, "model"),
         **_over_models(x, y, resamples),
-        **_over_images(people, metric, models),
+        **_over_images(people, metric, models, resamples.originals.shape[1]),
         **leave_one_out(x, y, [labels[model] for model in models]),
     }
 
@@ -97,8 +97,10 @@ def _over_models(x: np.ndarray, y: np.ndarray, resamples: Resamples) -> dict[str
     return _intervals(x[picks], y[picks], "models", resamples.n)
 
 
-def _over_images(people: Measure, metric: Measure, models: np.ndarray) -> dict[str, Any]:
-    """Ranges of the cluster bootstrap over originals."""
+def _over_images(people: Measure, metric: Measure, models: np.ndarray, n: int) -> dict[str, Any]:
+    """Ranges of the cluster bootstrap over `n` originals."""
+    if (few := too_few(n)) is not None:
+        return {"images_undefined": few}
     x, y = people.oriented_resampled[:, models], metric.oriented_resampled[:, models]
     return _intervals(x, y, "images", len(x))
 

@@ -10,10 +10,11 @@ from semsim.analysis.correlation import RankAgreement, rank_agreement
 from semsim.analysis.evidence import SCORE_COLUMNS, gather, stated
 from semsim.analysis.human import response_by
 from semsim.analysis.layout import Layout, layout_of, model_means
-from semsim.analysis.model_intervals import bonett_wright, kendall_score, why_no_interval
+from semsim.analysis.model_intervals import bonett_wright, kendall_score
 from semsim.analysis.resampling import Resamples, resample
 from semsim.analysis.result import Ceiling
 from semsim.analysis.said import Said
+from semsim.base.intervals import too_few
 from semsim.base.words import counted
 
 MOST_SPLITS = 100
@@ -57,7 +58,7 @@ def human_ceiling(recognised: Said, layout: Layout, resamples: Resamples) -> Cei
         rho_high=rho_ends[1],
         tau_low=tau_ends[0],
         tau_high=tau_ends[1],
-        interval_undefined=why_no_interval(n_models),
+        interval_undefined=too_few(n_models, "model"),
     )
 
 

@@ -19,7 +19,7 @@ class RankAgreement:
 
     rho, tau: Spearman's ρ and Kendall's τ-b; positive agrees with people.
     rho_interval, tau_interval: 95 % over models, see `bonett_wright` and `kendall_score`; None
-        below four models.
+        below six models.
     undefined: why there is no number, or None where there is.
     """
 

@@ -8,8 +8,9 @@ import pandas as pd
 
 from semsim.analysis.correlation import rank_agreement
 from semsim.analysis.measures import Measure, both_have
-from semsim.analysis.model_intervals import difference_interval, difference_p, why_no_interval
+from semsim.analysis.model_intervals import difference_interval, difference_p
 from semsim.analysis.result import DIFFERENCE_COLUMNS
+from semsim.base.intervals import too_few
 
 
 def difference_table(people: Measure, metrics: list[Measure]) -> pd.DataFrame:
@@ -56,5 +57,5 @@ def _row(people: Measure, a: Measure, b: Measure) -> dict[str, Any]:
         **row,
         **{"difference": rho_a - rho_b, "low": low, "high": high},
         "p": difference_p(rho_a, rho_b, rho_ab, len(models)),
-        "interval_undefined": why_no_interval(len(models)),
+        "interval_undefined": too_few(len(models), "model"),
     }

@@ -8,19 +8,14 @@ turns into them. `python -m benchmarks.statistics` measures how often they hold 
 import numpy as np
 import scipy
 
-FEWEST = 4  # models: below it Fisher's z has no variance
-_Z = 1.959963984540054  # 97.5 % quantile of the standard normal
+from semsim.base.intervals import FEWEST, Z
+
 _FARTHEST = 40.0  # standard errors: further out a p is below the smallest float
 _ZERO = 1e-12  # equal correlations may differ by rounding
 Ends = tuple[float, float]
 
 
-def why_no_interval(n: int) -> str | None:
-    """Why there is no interval over `n` models, or None where there is one."""
-    return f"{n} models; an interval over models needs at least {FEWEST}" if n < FEWEST else None
-
-
-def bonett_wright(rho: float, n: int, z: float = _Z) -> Ends | None:
+def bonett_wright(rho: float, n: int, z: float = Z) -> Ends | None:
     """Interval of Spearman's ρ over `n` models, or None below `FEWEST` models.
 
     Bonett and Wright 2000, "Sample size requirements for estimating Pearson, Kendall and
@@ -63,7 +58,7 @@ def kendall_variance(tau: float, n: int) -> float:
 
 
 def difference_interval(
-    rho_a: float, rho_b: float, rho_ab: float, n: int, z: float = _Z
+    rho_a: float, rho_b: float, rho_ab: float, n: int, z: float = Z
 ) -> Ends | None:
     """Interval of ρ of a with people minus ρ of b with people, or None below `FEWEST` models.
 
@@ -110,7 +105,7 @@ def _lowest_tau(tau: float, n: int) -> float:
     step = 2 / (n * (n - 1))
 
     def beyond(true: float) -> float:
-        return tau - true - step - _Z * np.sqrt(max(0.0, kendall_variance(true, n)))
+        return tau - true - step - Z * np.sqrt(max(0.0, kendall_variance(true, n)))
 
     return -1.0 if beyond(-1.0) <= 0 else float(scipy.optimize.brentq(beyond, -1.0, tau))
 

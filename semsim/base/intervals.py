@@ -7,16 +7,18 @@ interval holds the true value.
 """
 
 import numpy as np
-from scipy.special import gammaincinv, stdtrit
+from scipy.special import gammaincinv, ndtri, stdtrit
+
+from semsim.base.words import counted
 
 FEWEST = 6  # units: with fewer there is no interval
-FEW = f"no interval: fewer than {FEWEST} originals"
 RULE = (
     f"Intervals are at 95 %, from {FEWEST} originals on: each original is left out in turn "
     "(jackknife), with Student's t of the originals; shares and AUCs have Wilson's score interval "
     "with as many trials as that error is worth."
 )
 _UPPER = 0.975
+Z = float(ndtri(_UPPER))  # for formulas whose variance is known
 _MOST = 250  # groups of originals: more say hardly more and cost time
 _PRIOR = 2  # originals, each one trial, that temper a measured design effect
 _RARE = 3.0  # trials of the rarer outcome, up to which the end is Poisson's
@@ -120,10 +122,38 @@ def _t(units: np.ndarray | int) -> np.ndarray:
     return np.where(enough, stdtrit(np.maximum(units, FEWEST) - 1, _UPPER), np.nan)
 
 
-def why_none(units: int, spread: float) -> str | None:
-    """Return why `student` and `fisher` have no ends, or None where they have."""
-    if units < FEWEST:
-        return FEW
+def of_means(*sides: np.ndarray, noun: str) -> tuple[float, str | None]:
+    """Return half of the interval of a mean, or of the difference of two, or NaN and why not.
+
+    sides: one or two, (n,) units each. Student's t; of two sides with Welch's error and
+    Satterthwaite's degrees of freedom. noun: what a unit is called.
+    """
+    units = min(map(len, sides))
+    with np.errstate(invalid="ignore"):
+        parts = np.array([side.var(ddof=1) / len(side) if units > 1 else 0.0 for side in sides])
+    spread = float(np.sqrt(parts.sum()))
+    if (why := why_none(units, spread, noun)) is not None:
+        return np.nan, why
+    free = parts.sum() ** 2 / sum(parts**2 / np.array([len(side) - 1 for side in sides]))
+    return float(stdtrit(free, _UPPER)) * spread, None
+
+
+def half_words(half: float, why: str | None, digits: int = 3) -> str:
+    """Return what `of_means` found in words: " ± 0.031", or ", no interval: …"."""
+    return f" ± {half:.{digits}f}" if why is None else f", {why}"
+
+
+def too_few(units: int, noun: str = "original") -> str | None:
+    """Return why so few units have no interval, or None where they are enough."""
+    if units >= FEWEST:
+        return None
+    return f"no interval: {counted(units, noun)}, fewer than {FEWEST}"
+
+
+def why_none(units: int, spread: float, noun: str = "original") -> str | None:
+    """Return why `student`, `fisher` and `of_means` have no ends, or None where they have."""
+    if (few := too_few(units, noun)) is not None:
+        return few
     if np.isnan(spread):
-        return "no interval: without some original there is no number"
-    return None if spread > _ZERO else "no interval: no original that is left out changes it"
+        return f"no interval: without some {noun} there is no number"
+    return None if spread > _ZERO else f"no interval: no {noun} that is left out changes it"

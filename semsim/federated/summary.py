@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from semsim.base.intervals import half_words
 from semsim.base.words import listed
 from semsim.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED
 from semsim.sets.control import Count
@@ -108,7 +109,7 @@ def count_of(score: Mapping[str, Any]) -> Count:
 def leak_row(score: Mapping[str, Any]) -> list[str]:
     """One line of `leak_table`; a score as `asdict` gives it."""
     untold = score["arm"] == score["yardstick"] or score["verdict"] == "failed"
-    gap = "" if untold else with_spread(f"{score['difference']:+.2f}", score["margin"], 2)
+    gap = "" if untold else gap_words(score)
     return [
         ARMS[score["arm"]].title,
         count_of(score).short,
@@ -118,6 +119,11 @@ def leak_row(score: Mapping[str, Any]) -> list[str]:
         f"{score['failed']} of {score['images']}",
         score["verdict"],
     ]
+
+
+def gap_words(score: Mapping[str, Any]) -> str:
+    """SSIM's difference from the yardstick's with its interval, or why there is none."""
+    return f"{score['difference']:+.2f}{half_words(score['margin'], score['no_interval'], 2)}"
 
 
 def strength(score: Mapping[str, Any]) -> tuple[int, float]:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import scipy
 from torch import Tensor
 
+from semsim.base.intervals import of_means
 from semsim.errors import DataError
 from semsim.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED, yardstick
-from semsim.federated.summary import NEAR, count_of, decibels, strength, with_spread
+from semsim.federated.summary import NEAR, count_of, decibels, gap_words, strength
 from semsim.images import read_image, read_images, to_uint8
 from semsim.metrics.pixel import psnr
 from semsim.metrics.structural import ssim
@@ -41,8 +41,8 @@ class ArmScore:
     psnr in dB, infinite where an image is exact, and psnr_sd then NaN. psnr_sd, ssim_sd: standard
     deviations over images, or over seeds. yardstick: the arm it is compared with, FedAvg's server
     after the same treatment.
-    difference: of SSIM from the yardstick's, image by image; margin: half its 95 % interval
-    (Student's t over images, or over seeds), infinite where there is only one. images, failed,
+    difference: of SSIM from the yardstick's, image by image; margin: half its 95 % interval over
+    images, or over seeds, NaN where `no_interval` says why there is none. images, failed,
     clearer, by_shapes: counts, the last two as in a `Count` (`semsim.sets.control`); means are NaN
     where all failed. verdict: one of `WORDS`.
     """
@@ -55,6 +55,7 @@ class ArmScore:
     yardstick: str
     difference: float
     margin: float
+    no_interval: str | None
     images: int
     failed: int
     clearer: int
@@ -116,6 +117,7 @@ def scored(results: Sequence[ArmPictures], originals: Tensor) -> list[ArmScore]:
         _judged(
             result.arm,
             _Values(
+                noun="picture",
                 own=similar[result.arm],
                 reference=similar[yardstick(result.arm)],
                 psnr=_each(psnr, result, originals),
@@ -181,7 +183,7 @@ def summary(scores: Sequence[ArmScore]) -> list[str]:
 
 
 def _from_server(score: ArmScore) -> str:
-    return f"{with_spread(f'{score.difference:+.2f}', score.margin, 2)} from FedAvg's server's"
+    return f"against FedAvg's server's {gap_words(vars(score))}"
 
 
 def _counted(score: ArmScore) -> Count:
@@ -196,6 +198,7 @@ def _over(same: list[ArmScore], counts: Mapping[str, Count]) -> ArmScore:
     ssims = np.array([score.ssim for score in same])
     gradients = [s.gradient_difference for s in same if s.gradient_difference is not None]
     values = _Values(
+        noun="seed",
         own=ssims,
         reference=ssims - np.array([score.difference for score in same]),
         psnr=np.array([score.psnr for score in same]),
@@ -211,8 +214,9 @@ def _over(same: list[ArmScore], counts: Mapping[str, Count]) -> ArmScore:
 
 @dataclass(frozen=True, kw_only=True)
 class _Values:
-    """Figures of each image, or of each seed, (N,); NaN where the attack failed."""
+    """Figures of each picture, or seed, as `noun` says, (N,); NaN where the attack failed."""
 
+    noun: str
     own: np.ndarray
     reference: np.ndarray
     psnr: np.ndarray
@@ -227,6 +231,7 @@ def _judged(
     gradient_difference: float | None,
 ) -> ArmScore:
     gaps = values.own - values.reference
+    margin, no_interval = of_means(gaps[np.isfinite(gaps)], noun=values.noun)
     score = ArmScore(
         arm=arm,
         psnr=_decibels(values.psnr),
@@ -235,7 +240,8 @@ def _judged(
         ssim_sd=_sd(values.own),
         yardstick=yardstick(arm),
         difference=_mean(gaps),
-        margin=_margin(gaps),
+        margin=margin,
+        no_interval=no_interval,
         images=counts[arm].over,
         failed=failed,
         clearer=counts[arm].clearer,
@@ -258,7 +264,8 @@ def _verdict(score: ArmScore, reference: Count) -> str:
         if not reference.comes_back:
             return "too weak"
         return "little" if score.clearer else "nothing"
-    if score.difference - score.margin > -NEAR:
+    # No SSIM is above 1, so that nothing can be NEAR above one that is NEAR it.
+    if score.difference - score.margin > -NEAR or score.ssim > 1 - NEAR:
         return "as much"
     return "less" if score.difference + score.margin < 0 else "unclear"
 
@@ -286,11 +293,3 @@ def _mean(values: np.ndarray) -> float:
 def _sd(values: np.ndarray) -> float:
     good = values[np.isfinite(values)]
     return float(good.std(ddof=1)) if len(good) > 1 else math.nan
-
-
-def _margin(values: np.ndarray) -> float:
-    """Half of the mean's 95 % interval."""
-    good = values[np.isfinite(values)]
-    if len(good) < 2:
-        return float("inf")
-    return float(scipy.stats.t.ppf(0.975, len(good) - 1) * _sd(good) / len(good) ** 0.5)

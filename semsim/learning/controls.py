@@ -1,6 +1,6 @@
 """A SemSim's controls, which it must beat: its start, its best block, shuffled votes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,6 @@ import pandas as pd
 from semsim.analysis.auc_differences import auc_differences
 from semsim.analysis.result import Analysis
 from semsim.analysis.roc import WITHIN, scale_differs, scopes_by
-from semsim.base.intervals import FEW
 from semsim.base.words import counted
 from semsim.errors import SettingsError, WeightsError
 from semsim.learning.advice import FEW_ORIGINALS
@@ -26,7 +25,7 @@ from semsim.metrics.provenance import (
     Training,
     read_training,
 )
-from semsim.reporting.notation import number
+from semsim.reporting.notation import interval, reason
 from semsim.weights import sha256_of
 
 ALL = "all"
@@ -203,7 +202,7 @@ def difference_rows(table: pd.DataFrame, controls: Mapping[str, str]) -> list[di
             "control": controls.get(row["metric"], ""),
             **{name: None if pd.isna(row[name]) else float(row[name]) for name in numbers},
             "n_originals": int(row["n_originals"]),
-            "undefined": row["undefined"] if isinstance(row["undefined"], str) else None,
+            **{name: reason(row[name]) for name in ("interval_undefined", "undefined")},
         }
         for row in table.to_dict("records")
     ]
@@ -241,26 +240,23 @@ def surely(row: Mapping[str, Any]) -> bool:
 
 def beaten(row: Mapping[str, Any], than: str) -> str:
     """How a difference of AUC stands, in words that say no more than its interval does."""
-    d, ends = row["difference"], (row["low"], row["high"])
+    d = row["difference"]
     if round(d, 2) == 0 and not surely(row):
         return f"no better than {than}"
+    amount = f"{abs(d):.2f}" if round(d, 2) else "less than 0.01"
+    amount += f" in {auc_words(row['scope'])}"
+    if row["low"] is None:
+        amount += f" ({row['interval_undefined']})"
+    else:
+        low, high = row["low"], row["high"]
+        amount += f" {interval(*((-high, -low) if d < 0 else (low, high)))}"
     if d < 0:
-        turned = [None if end is None else -end for end in reversed(ends)]
-        return f"worse than {than} by {_amount(-d, turned, row['scope'])}"
+        return f"worse than {than} by {amount}"
     if surely(row):
-        return f"beats {than} by {_amount(d, ends, row['scope'])}"
-    return f"ahead of {than} by {_amount(d, ends, row['scope'])}, which chance could do"
+        return f"beats {than} by {amount}"
+    return f"ahead of {than} by {amount}, which chance could do"
 
 
 def auc_words(scope: str) -> str:
     """Return what the AUC that a table goes by is called."""
     return "AUC within originals" if scope == WITHIN else "AUC"
-
-
-def _amount(value: float, ends: Sequence[float | None], scope: str) -> str:
-    low, high = ends
-    between = f" ({FEW})"
-    if low is not None and high is not None:
-        between = f" [{number(low, 2)}, {number(high, 2)}]"
-    amount = f"{value:.2f}" if round(value, 2) else "less than 0.01"
-    return f"{amount} in {auc_words(scope)}{between}"

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from semsim.base.intervals import FEWEST
 from semsim.metrics.frechet import check_clouds
 
 
 @dataclass(frozen=True)
 class KernelDistance:
-    """An estimate and its jackknife standard error, None for fewer than three rows."""
+    """An estimate and its jackknife standard error, None below `FEWEST` rows."""
 
     value: float
     standard_error: float | None
@@ -43,7 +44,7 @@ def _estimate(inside: np.ndarray, outside: np.ndarray, n: int) -> np.ndarray:
 def _jackknife(within: np.ndarray, across: np.ndarray) -> float | None:
     """The standard error over leaving out row and column i of both (n, n), one i at a time."""
     n = len(within)
-    if n < 3:
+    if n < FEWEST:
         return None
     inside = within.sum() - 2 * within.sum(axis=1)
     outside = across.sum() - across.sum(axis=0) - across.sum(axis=1) + np.diagonal(across)

@@ -98,7 +98,7 @@ def _ceiling_row(ceiling: Ceiling) -> dict[str, object]:
 
 def _interval_words(rows: pd.DataFrame) -> str:
     whys = dict.fromkeys(why for why in rows["interval_undefined"].map(reason) if why is not None)
-    absent = "".join(f" Where there is none: {why}." for why in whys)
+    absent = "".join(f" {why[0].upper()}{why[1:]}." for why in whys)
     return (
         "Lines: 95 % interval over models, of ρ after Bonett and Wright, of τ by its score."
         f"{absent}"

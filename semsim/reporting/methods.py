@@ -11,10 +11,9 @@ import pandas as pd
 
 from semsim.analysis.agreement import EXACT_UP_TO
 from semsim.analysis.human import rules_of_votes, title_of
-from semsim.analysis.model_intervals import FEWEST
 from semsim.analysis.resampling import FEWEST_BOOTSTRAPPED
 from semsim.analysis.result import Analysis
-from semsim.base.intervals import RULE
+from semsim.base.intervals import FEWEST, RULE
 from semsim.base.words import counted
 from semsim.errors import UnknownNameError
 from semsim.metrics import find_metric

@@ -62,7 +62,7 @@ def with_interval_or_why(
     said = reason(why)
     if pd.isna(value) or said is None:
         return with_interval(value, low, high)
-    return f"{number(value)} [undefined: {said}]"
+    return f"{number(value)} [{said}]"
 
 
 def target_text(row: pd.Series) -> str:

@@ -8,11 +8,13 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from semsim.base.intervals import half_words, of_means
 from semsim.base.places import toml_of
 from semsim.split.sentence_scores import bleu, words_right
-from semsim.split.summary import margin, margin_words, of_systems, spread_text
+from semsim.split.summary import of_systems, spread_text
 from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.split.translation import SentencePlan, sentence_summary
 from semsim.split.translator import Translator
@@ -112,29 +114,29 @@ def sentence_verdicts(
 ) -> list[str]:
     """What was read against guessing, and behind each defence against none, in words.
 
-    By content words; more or less is said where the difference is above its `margin` over systems.
+    By content words; more or less is said where the interval over systems leaves out 0.
     """
     table = pd.DataFrame(rows)
     best = max(guesses, key=lambda name: guesses[name]["content"])
     guess, lines = guesses[best]["content"], []
     for (defence, attack), part in table.groupby(["defence", "attack"], sort=False):
         own = of_systems(part, "content")
-        against = f"{_word(own.mean() - guess, margin(own))} guessing ({best}, {guess:.3f})"
+        against = _against("guessing", own.mean() - guess, own, note=f"{best}, {guess:.3f}; ")
         line = f"{defence}, {attack}: {own.mean():.3f} of content words, {against}"
         plain = table[(table["defence"] == "none") & (table["attack"] == attack)]
         if defence != "none" and len(plain):
             other = of_systems(plain, "content")
-            gap, beyond = own.mean() - other.mean(), margin(own, other)
-            told = f"{gap:+.3f}{margin_words(beyond)}"
-            line += f"; {_word(gap, beyond)} the undefended system ({told})"
+            gap = own.mean() - other.mean()
+            line += f"; {_against('the undefended system', gap, own, other)}"
         lines.append(f"{line}.")
     return lines
 
 
-def _word(gap: float, beyond: float) -> str:
-    if not abs(gap) > beyond:
-        return "not shown to differ from"
-    return "more than" if gap > 0 else "less than"
+def _against(what: str, gap: float, *sides: np.ndarray, note: str = "") -> str:
+    half, why = of_means(*sides, noun="system")
+    word = "more than" if gap > 0 else "less than"
+    word = word if abs(gap) > half else "not shown to differ from"
+    return f"{word} {what} ({note}{gap:+.3f}{half_words(half, why)})"
 
 
 def _line(row: Mapping[Any, Any]) -> str:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from semsim.analysis.correlation import weighted_spearman
 from semsim.analysis.resampling import interval as holding
+from semsim.base.intervals import FEWEST
 from semsim.base.words import counted
 from semsim.datasets import DATASETS
 from semsim.metrics import MetricSpec
@@ -252,12 +253,14 @@ def differences(
     Returns:
         A row for each other metric, nearest first, those with a mark last: metric, title, other,
         other_title, difference of the two ρ, and low and high, the 2.5 and 97.5 percentiles of that
-        difference. Empty where fewer than two metrics have a ρ, or none without a mark.
+        difference, NaN of fewer than `FEWEST` attacks or targets. Empty where fewer than two
+        metrics have a ρ, or none without a mark.
     """
     names = [spec.name for spec in specs]
     own = cells[cells["status"] == OK].dropna(subset=["people", *names])
     targets = own["network"] + "/" + own["strategy"]
     weights = _drawn(own["attack"], draws, seed) * _drawn(targets, draws, seed + 1)
+    enough = min(own["attack"].nunique(), targets.nunique()) >= FEWEST
     all_once = np.ones((1, len(own)))
     people = own["people"].to_numpy(float)
     found = {}
@@ -271,8 +274,8 @@ def differences(
     for other in ranked[1:] if ranked and not ranked[0].mark else ():
         best = ranked[0]
         apart = found[best.name] - found[other.name]
-        pair = best.name, best.title, other.name, other.title
-        rows.append([*pair, apart[0], *holding(apart[1:])])
+        ends = holding(apart[1:]) if enough else (np.nan, np.nan)
+        rows.append([best.name, best.title, other.name, other.title, apart[0], *ends])
     return pd.DataFrame(rows, columns=_LEADS)
 
 
@@ -289,9 +292,9 @@ def differences_table(found: pd.DataFrame) -> Table:
         name="differences",
         title="Is the best metric ahead by more than chance?",
         caption=(
-            "Difference of Spearman's ρ. The range holds 95 % of resamples of attacks and targets; "
-            "where it holds 0, chance could do it. The best was picked by the same cells, which no "
-            f"range takes in. {SAYS_NOTHING}"
+            "Difference of Spearman's ρ. The range holds 95 % of resamples of attacks and targets, "
+            f"from {FEWEST} of each on; where it holds 0, chance could do it. The best was picked "
+            f"by the same cells, which no range takes in. {SAYS_NOTHING}"
         ),
     )
 

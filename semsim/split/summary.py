@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy
 
+from semsim.base.intervals import half_words, of_means
 from semsim.base.words import listed, target_words
 from semsim.sets.control import Count
 from semsim.sets.recognition import CLEARER, STATISTIC
@@ -96,8 +96,8 @@ def verdict(rows: pd.DataFrame, defence: str, against: str, attack: str) -> str:
     """In words: does an attack show less of systems with `defence` than of those with `against`?
 
     Differences are of means over trained systems, each the mean over the attacks on it; an order is
-    called shown where both SSIM and PSNR differ by more than `margin`. The count of pictures that
-    show more than a guess is told beside it, as it sees what has the wrong colours.
+    called shown where of both SSIM and PSNR the interval, `of_means`, leaves out 0. The count of
+    pictures that show more than a guess is told beside it, as it sees what has the wrong colours.
     """
     chosen = choices(rows[rows["attack"] == attack])
     sides = [chosen[(chosen["defence"] == name) & chosen["valid"]] for name in (defence, against)]
@@ -107,17 +107,19 @@ def verdict(rows: pd.DataFrame, defence: str, against: str, attack: str) -> str:
     parts, signs = [], []
     for name, unit in (("ssim", ""), ("psnr", " dB")):
         ours, theirs = (of_systems(side, name) for side in sides)
-        gap, beyond = float(ours.mean() - theirs.mean()), margin(ours, theirs)
-        signs.append(0 if not abs(gap) > beyond else int(np.sign(gap)))
+        gap, (half, why) = float(ours.mean() - theirs.mean()), of_means(ours, theirs, noun="system")
+        signs.append(int(np.sign(gap)) if abs(gap) > half else 0)
         parts.append(
             f"{name.upper()} {ours.mean():.3f}{unit} against {theirs.mean():.3f}{unit} "
-            f"(difference {gap:+.3f}{margin_words(beyond)})"
+            f"(difference {gap:+.3f}{half_words(half, why)})"
         )
+    shown = {(-1, -1): "shows less than", (1, 1): "shows more than"}
+    words = shown.get((signs[0], signs[1]), "is not shown to differ from")
     counts = [count_text(_counted(side)) for side in sides]
     parts.append(f"{CLEARER[0].lower()}{CLEARER[1:]} {counts[0]} against {counts[1]}")
     learned = [shadow_text(_learned(side)) for side in sides]
     parts.append(f"the shadows name {learned[0]} of public inputs right, against {learned[1]}")
-    return f"{attack}: {defence} {_words(signs)} {against}: {'; '.join(parts)}."
+    return f"{attack}: {defence} {words} {against}: {'; '.join(parts)}."
 
 
 def of_systems(runs: pd.DataFrame, name: str) -> np.ndarray:
@@ -127,35 +129,6 @@ def of_systems(runs: pd.DataFrame, name: str) -> np.ndarray:
     """
     by = [key for key in ("network", "defence_seed") if key in runs]
     return runs.groupby(by, sort=False)[name].mean().to_numpy(float)
-
-
-def margin_words(beyond: float) -> str:
-    """A `margin` in words, infinite where a side has a single system."""
-    if np.isnan(beyond):  # as of an infinite PSNR
-        return ", no interval"
-    return f" ± {beyond:.3f}" if np.isfinite(beyond) else ", one system, so no interval"
-
-
-def _words(signs: Sequence[int]) -> str:
-    if signs[0] == signs[1] == -1:
-        return "shows less than"
-    if signs[0] == signs[1] == 1:
-        return "shows more than"
-    return "is not shown to differ from"
-
-
-def margin(*sides: np.ndarray) -> float:
-    """Half of the 95 % interval of a mean, or of the difference of two, over (n,) systems a side.
-
-    By Welch's t, with Satterthwaite's degrees of freedom; infinite below two systems a side.
-    """
-    if min(map(len, sides)) < 2:
-        return float("inf")
-    parts = np.array([side.var(ddof=1) / len(side) for side in sides])
-    if not parts.any():
-        return 0.0
-    free = parts.sum() ** 2 / sum(parts**2 / np.array([len(side) - 1 for side in sides]))
-    return float(scipy.stats.t.ppf(0.975, free) * np.sqrt(parts.sum()))
 
 
 def unlearned_words(rows: Sequence[Mapping[Any, Any]], known: Mapping[str, float]) -> str:

@@ -59,9 +59,9 @@ def test_no_section_shows_what_is_not_a_number(section, results):
 def test_known_answers_and_the_bias_they_show():
     text = str(Page(results_tabs.checks(TRIALS)))
     for words in (
-        "p0 catch, clear original 2 / 4 fewer than 6 trials",
-        "p0 catch, noise 1 / 2 fewer than 6 trials",
-        "p0 gold 1 / 1 fewer than 6 trials",
+        "p0 catch, clear original 2 / 4 no interval: 4 trials, fewer than 6",
+        "p0 catch, noise 1 / 2 no interval: 2 trials, fewer than 6",
+        "p0 gold 1 / 1 no interval: 1 trial, fewer than 6",
         "p0 25% 50%",
     ):
         assert words in text

@@ -20,6 +20,7 @@ from annotation.votes.agreement import (
     pair_table,
     pairs_of,
 )
+from semsim.base.intervals import too_few
 
 RAW, FLEISS, ALPHA, COHEN = "raw agreement", "Fleiss' κ", "Krippendorff's α", "mean Cohen's κ"
 
@@ -118,7 +119,7 @@ def test_few_originals_have_a_value_but_no_interval(originals):
     row = table_of(votes).loc[RAW]
     assert row["value"] == pytest.approx(8 / 12)
     assert np.isnan(row["low"])
-    assert row["reason"] == "no interval: fewer than 6 originals"
+    assert row["reason"] == too_few(originals)
 
 
 @settings(max_examples=10)

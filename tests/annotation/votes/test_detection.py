@@ -73,7 +73,7 @@ def test_strata_hold_the_votes_of_all_models_and_annotators_by_hand():
         assert found.loc[name, "d_prime"] == pytest.approx(hit - alarm, abs=2e-4)
         assert found.loc[name, "criterion"] == pytest.approx(-(hit + alarm) / 2, abs=2e-4)
     assert found["interval"].tolist() == ["", ""]
-    assert set(found["reason"]) == {"no interval: fewer than 6 originals"}
+    assert set(found["reason"]) == {"no interval: 5 originals, fewer than 6"}
 
 
 def test_saying_same_to_all_is_a_lean_and_no_sensitivity():
@@ -114,7 +114,7 @@ def test_one_original_has_a_value_but_no_interval():
     row = detected(rows).iloc[0]
     assert row["d_prime"] > 0
     assert np.isnan(row["d_prime_low"])
-    assert row["reason"] == "no interval: fewer than 6 originals"
+    assert row["reason"] == "no interval: 1 original, fewer than 6"
 
 
 @settings(max_examples=12)

@@ -176,7 +176,7 @@ def test_intervals_of_views_are_of_originals():
     assert half == pytest.approx(1.96 * np.sqrt(0.25 / 20), rel=0.1)
     alone = carry_over_table(votes_of({"a/1": "ccd"}))
     assert alone["low"].isna().all()
-    assert (alone["reason"] == "no interval: fewer than 6 originals").all()
+    assert (alone["reason"] == "no interval: 1 original, fewer than 6").all()
 
 
 def test_without_votes_there_are_only_columns():

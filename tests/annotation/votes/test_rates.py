@@ -21,6 +21,7 @@ from annotation.votes.rates import (
     rank_rows,
     rate_table,
 )
+from semsim.base.intervals import too_few
 
 
 def rates_of(votes, k=3, **more):
@@ -54,7 +55,7 @@ def test_few_originals_have_no_interval(originals):
     row = rates_of(votes_of(votes)).loc["a"]
     assert (row["rate"], row["rank"]) == (1, 1)
     assert np.isnan([row["rate_low"], row["rate_high"], row["rank_low"], row["rank_high"]]).all()
-    assert row["reason"] == "no interval: fewer than 6 originals"
+    assert row["reason"] == too_few(originals)
 
 
 @pytest.mark.parametrize(("marks", "count"), [("ddd", 0), ("ccc", 24)])

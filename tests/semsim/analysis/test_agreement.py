@@ -109,12 +109,13 @@ def test_resamples_that_all_say_the_same_make_no_interval():
     assert row["tau_score_low"] < 1
 
 
-def test_three_models_have_a_correlation_and_no_interval():
-    people, metric = (measure(one.name, one.means[:3]) for one in (PEOPLE, METRIC))
+@pytest.mark.parametrize("n", [3, 5])
+def test_few_models_have_a_correlation_and_no_interval(n):
+    people, metric = (measure(one.name, one.means[:n]) for one in (PEOPLE, METRIC))
     row = agreement_table(people, [metric], LABELS, DRAWN).iloc[0]
     assert pd.notna(row["rho"])
     assert pd.isna(row[["rho_bw_low", "rho_bw_high", "tau_score_low", "tau_score_high"]]).all()
-    assert row["interval_undefined"] == "3 models; an interval over models needs at least 4"
+    assert row["interval_undefined"] == f"no interval: {n} models, fewer than 6"
 
 
 def test_a_set_metric_stays_and_people_move():

@@ -70,7 +70,7 @@ def test_a_difference_that_hangs_on_five_originals_has_no_interval_and_says_why(
     said = FOUND.recognised
     few = replace(FOUND, recognised=said.of(np.where(first[said.image], 1.0, 0.0)))
     (row,) = auc_differences(PSNR, [MSE], few, SETTINGS).to_dict("records")
-    assert row["interval_undefined"] == "no interval: fewer than 6 originals"
+    assert row["interval_undefined"] == "no interval: 5 originals, fewer than 6"
     assert np.isnan(row["low"])
 
 

@@ -11,7 +11,6 @@ from semsim.analysis.model_intervals import (
     difference_p,
     kendall_score,
     kendall_variance,
-    why_no_interval,
 )
 
 Z = stats.norm.ppf(0.975)
@@ -38,12 +37,14 @@ def test_bonett_and_wright_by_hand():
 
 
 def test_with_ties_a_ranking_above_the_next_one_has_the_interval_of_a_perfect_one():
-    """ρ of 1, 2, 2, 4 with 1, 2, 3, 4 is 0.949; one swap of four leaves 0.8."""
-    assert bonett_wright(0.949, 4) == bonett_wright(1.0, 4)
-    assert bonett_wright(0.949, 4)[0] < np.tanh(np.arctanh(0.949) - Z * np.sqrt(1 + 0.949**2 / 2))
+    """ρ of two tied of six with 1 to 6 is 0.986; one swap of six leaves 0.943."""
+    tied = float(stats.spearmanr([1, 2.5, 2.5, 4, 5, 6], range(6)).statistic)
+    assert bonett_wright(tied, 6) == bonett_wright(1.0, 6)
+    reach = Z * np.sqrt((1 + tied**2 / 2) / 3)
+    assert bonett_wright(tied, 6)[0] < np.tanh(np.arctanh(tied) - reach)
 
 
-@pytest.mark.parametrize("n", [4, 5, 8, 14])
+@pytest.mark.parametrize("n", [6, 8, 14])
 def test_a_perfect_ranking_reaches_down_as_far_as_one_swap(n):
     swapped = np.arange(n)
     swapped[[0, 1]] = [1, 0]
@@ -54,12 +55,10 @@ def test_a_perfect_ranking_reaches_down_as_far_as_one_swap(n):
     assert bonett_wright(most, n)[1] < 1
 
 
-def test_fewer_than_four_models_have_no_interval_and_are_told_why():
-    assert (bonett_wright(0.5, 3), kendall_score(0.3, 3)) == (None, None)
-    assert difference_interval(0.5, 0.3, 0.1, 3) is None
-    assert np.isnan(difference_p(0.5, 0.3, 0.1, 3))
-    assert why_no_interval(3) == "3 models; an interval over models needs at least 4"
-    assert why_no_interval(4) is None
+def test_fewer_than_six_models_have_no_interval():
+    assert (bonett_wright(0.5, 5), kendall_score(0.3, 5)) == (None, None)
+    assert difference_interval(0.5, 0.3, 0.1, 5) is None
+    assert np.isnan(difference_p(0.5, 0.3, 0.1, 5))
 
 
 @pytest.mark.parametrize("n", [2, 4, 6])
@@ -79,7 +78,7 @@ def test_the_variance_of_tau_of_correlated_pairs_by_simulation():
     assert found == pytest.approx(expected, rel=0.08)
 
 
-@pytest.mark.parametrize(("tau", "n"), [(0.2, 5), (-0.7, 9), (0.8, 14)])
+@pytest.mark.parametrize(("tau", "n"), [(0.2, 6), (-0.7, 9), (0.8, 14)])
 def test_the_ends_of_taus_interval_are_at_1_96_of_their_own_standard_errors(tau, n):
     step = 2 / (n * (n - 1))
     for end in kendall_score(tau, n):
@@ -94,7 +93,7 @@ def test_taus_interval_reaches_1_only_where_nothing_speaks_against_it():
     assert kendall_score(0.6, 6)[1] < 1
 
 
-@pytest.mark.parametrize("n", [4, 5, 6, 7])
+@pytest.mark.parametrize("n", [6, 7])
 def test_no_correlation_is_held_by_95_of_100_orders_or_nearly(n):
     """All n! orders are equally likely then, so the share is exact."""
     every, people = orders(n), np.arange(n)[None]
@@ -102,11 +101,11 @@ def test_no_correlation_is_held_by_95_of_100_orders_or_nearly(n):
     assert share_held(kendall_rows(every, people), lambda tau: kendall_score(tau, n)) >= 0.93
 
 
-@pytest.mark.parametrize("n", [4, 5])
-def test_two_metrics_of_chance_differ_in_5_of_100_pairs_of_orders_at_most(n):
-    """All (n!)² pairs of orders are equally likely then, so the share is exact."""
+def test_two_metrics_of_chance_differ_in_5_of_100_pairs_of_orders_at_most():
+    """All (n!)² pairs of orders are equally likely then: 2,000 of them, whose error is 0.005."""
+    n = 6
     every, people = orders(n), np.arange(n)[None]
-    first, second = (side.ravel() for side in np.indices((len(every), len(every))))
+    first, second = np.random.default_rng(0).integers(len(every), size=(2, 2000))
     with_people = spearman_rows(every, people)
     between = spearman_rows(every[first], every[second])
     rhos = np.round(np.stack([with_people[first], with_people[second], between], axis=1), 12)
@@ -129,7 +128,7 @@ def test_turning_a_difference_turns_its_interval_and_keeps_p():
     assert difference_p(0.2, 0.8, 0.5, 12) == difference_p(0.8, 0.2, 0.5, 12)
 
 
-@pytest.mark.parametrize("n", [4, 5, 8, 14, 40])
+@pytest.mark.parametrize("n", [6, 8, 14, 40])
 def test_p_is_small_exactly_where_the_interval_leaves_out_0(n):
     draw = np.random.default_rng(n)
     small = 0
@@ -144,7 +143,7 @@ def test_p_is_small_exactly_where_the_interval_leaves_out_0(n):
         p = difference_p(*rhos, n)
         assert (p < 0.05) == (low > 0 or high < 0)
         small += p < 0.05
-    assert (small > 0) == (n > 4)
+    assert small > 0
 
 
 def test_alike_and_nearly_alike_do_not_differ():
@@ -153,7 +152,7 @@ def test_alike_and_nearly_alike_do_not_differ():
     assert difference_p(1.0, 1 - 12 / 990, 0.9, 10) == 1  # the interval of 1 begins there
 
 
-@pytest.mark.parametrize(("n", "r"), [(4, 0.9), (5, 0.9), (8, 0.6), (14, 0.9)])
+@pytest.mark.parametrize(("n", "r"), [(6, 0.9), (8, 0.6), (14, 0.9)])
 def test_intervals_hold_the_true_value_of_normal_scores(n, r):
     """600 studies: where 95 % of intervals hold it, fewer than 0.92 do once in 1,000 times."""
     draw = np.random.default_rng(0)

@@ -67,8 +67,8 @@ def test_infinite_scores_and_sets_are_told():
 
 
 def test_lost_resamples_are_told():
-    found = evidence(n_models=3, n_originals=2)
-    recognised = np.ones((6, 5))
+    found = evidence(n_models=3, n_originals=6)
+    recognised = np.ones((18, 5))
     recognised[1] = 0  # only the second original tells the models apart
     found = voted(found, recognised)
     assert "of 50 resamples of originals gave no ranking" in notes(found)

@@ -73,7 +73,7 @@ def test_few_originals_give_no_interval_and_say_so():
     table = agreement(evidence(n_models=20, n_originals=5))
     assert table["rho"].notna().all()
     assert table[["rho_low", "rho_high", "tau_low", "tau_high"]].isna().all(axis=None)
-    why = "no interval: fewer than 6 originals"
+    why = "no interval: 5 originals, fewer than 6"
     assert set(table["interval_undefined"]) == {why}
 
 

@@ -6,14 +6,16 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from semsim.base.intervals import (
-    FEW,
     FEWEST,
     error,
     fisher,
+    half_words,
     left_out,
+    of_means,
     pairs_ends,
     share_ends,
     student,
+    too_few,
     why_none,
     wilson,
 )
@@ -117,7 +119,36 @@ def test_below_six_units_there_is_none(ends):
 
 
 def test_why_there_is_none():
-    assert why_none(5, 0.1) == FEW == "no interval: fewer than 6 originals"
+    assert why_none(5, 0.1) == too_few(5) == "no interval: 5 originals, fewer than 6"
+    assert too_few(1, "seed") == "no interval: 1 seed, fewer than 6"
+    assert too_few(6) is None
     assert "without some original" in why_none(9, np.nan)
     assert "changes it" in why_none(9, 0.0)
     assert why_none(9, 0.1) is None
+
+
+def test_half_an_interval_of_a_mean_is_students_and_of_a_difference_welchs():
+    one, other = MEANS[:, 0], 5 * MEANS[:7, 1]
+    half, why = of_means(one, noun="system")
+    ends = stats.t.interval(0.95, 8, one.mean(), stats.sem(one))
+    assert (half, why) == (pytest.approx((ends[1] - ends[0]) / 2), None)
+    half, _ = of_means(one, other, noun="system")
+    ends = stats.ttest_ind(one, other, equal_var=False).confidence_interval()
+    assert half == pytest.approx((ends.high - ends.low) / 2)
+    assert half_words(half, None, 1) == f" ± {half:.1f}"
+
+
+@pytest.mark.parametrize(
+    ("sides", "why"),
+    [
+        ((np.arange(5.0),), "no interval: 5 systems, fewer than 6"),
+        ((np.arange(9.0), np.arange(1.0)), "no interval: 1 system, fewer than 6"),
+        ((np.arange(9.0), np.array([])), "no interval: 0 systems, fewer than 6"),
+        ((np.ones(9), np.ones(6)), "no interval: no system that is left out changes it"),
+        ((np.append(np.arange(8.0), np.inf),), "no interval: without some system there is no n"),
+    ],
+)
+def test_without_half_an_interval_words_say_why(sides, why):
+    half, said = of_means(*sides, noun="system")
+    assert np.isnan(half)
+    assert half_words(half, said).startswith(f", {why}")

@@ -65,15 +65,14 @@ def test_the_agreement_of_every_metric_is_printed(files):
 
 
 @pytest.mark.parametrize(
-    ("models", "interval"), [(4, "[−0.82, 1.00]"), (3, "[undefined: 3 models;")]
+    ("models", "interval"), [(6, "[0.38, 1.00]"), (4, "[no interval: 4 models, fewer than 6]")]
 )
 def test_few_models_ranked_alike_are_not_called_certain(
     files, tmp_path, models, interval, one_figure
 ):
-    votes, scores = made_tables()
-    kept = sorted(votes["model"].unique())[:models]
-    votes[votes["model"].isin(kept)].to_csv(files[0], index=False)
-    scores[scores["model"].isin(kept)].to_parquet(files[1])
+    votes, scores = made_tables(models, 60)
+    votes.to_csv(files[0], index=False)
+    scores.to_parquet(files[1])
     done = run("compare", *files, *KNOWN, *FEW, "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
@@ -82,7 +81,7 @@ def test_few_models_ranked_alike_are_not_called_certain(
     assert "[1.00, 1.00]" not in done.stdout
     assert "Intervals: 95 % over models, of ρ after Bonett and Wright" in done.stdout
     p = read_table(tmp_path / "out" / "tables" / "differences.csv")["p"]
-    assert not (p < 2 / 24).any()  # what no exact test of 4 models could go below
+    assert not (p < 2 / 720).any()  # what no exact test of 6 models could go below
 
 
 def test_another_human_score_than_the_protocols_is_said(files):

@@ -9,6 +9,7 @@ import torch
 from made_leaks import made_images
 from scipy import stats
 
+from semsim.base.intervals import too_few
 from semsim.base.whole import write_json
 from semsim.errors import DataError
 from semsim.federated.arms import REFERENCE, RESCALED
@@ -19,7 +20,7 @@ from semsim.metrics.structural import ssim
 from semsim.sets.control import Count
 from semsim.ui.federated import figures
 
-ORIGINALS = made_images(3, side=16).images
+ORIGINALS = made_images(6, side=16).images
 NOISE = torch.rand(ORIGINALS.shape, generator=torch.Generator().manual_seed(0))
 
 
@@ -30,7 +31,7 @@ def result(arm: str, share: float, gradient: float | None = None) -> ArmPictures
 
 
 def failed(arm: str) -> ArmPictures:
-    return ArmPictures(arm=arm, pictures=(None,) * 3, gradient_difference=None)
+    return ArmPictures(arm=arm, pictures=(None,) * 6, gradient_difference=None)
 
 
 def verdicts(*others: ArmPictures) -> dict[str, str]:
@@ -68,10 +69,11 @@ def test_an_arm_is_compared_with_the_server_after_the_same_treatment():
 
 
 def test_an_exact_picture_has_an_infinite_psnr_and_is_shown_so(tmp_path):
-    exact = result(REFERENCE, 0.0)
+    three, whole = ORIGINALS[:3], result(REFERENCE, 0.0)
+    exact = replace(whole, pictures=whole.pictures[:3])
     near = ORIGINALS[1] * (1 - 1e-6)
     for found in (exact, replace(exact, pictures=(ORIGINALS[0], near, None))):
-        (score,) = scored([found], ORIGINALS)
+        (score,) = scored([found], three)
         assert score.psnr == math.inf
         assert math.isnan(score.psnr_sd)
         assert score.ssim == pytest.approx(1.0)
@@ -123,7 +125,7 @@ def test_words_carry_the_figures():
     assert "yardstick" in yard
     assert "protection from this attack" in uplink
     assert f"{scores[1].difference:+.2f}" in uplink
-    assert "3 of 3" in gone
+    assert "6 of 6" in gone
 
 
 def test_a_party_counts_by_its_strongest_attack():
@@ -138,7 +140,8 @@ def test_a_party_counts_by_its_strongest_attack():
     )
     assert summary(scores) == [
         "An eavesdropper on both links: no protection, SSIM at least as high as at FedAvg's "
-        f"server ({Count(3, 0, 3).words}; SSIM 1.00, +0.00 ± 0.00 from FedAvg's server's)."
+        f"server ({Count(6, 0, 6).words}; SSIM 1.00, against FedAvg's server's +0.00, "
+        "no interval: no picture that is left out changes it)."
     ]
 
 
@@ -157,7 +160,7 @@ def test_a_server_with_fedavgs_gradient_counts_by_the_best_attack_on_that():
     results = [result(REFERENCE, 0.5), result(RESCALED, 0.0), result("server-pbpfl", 0.5, 1e-12)]
     (line,) = summary(scored(results, ORIGINALS))
     assert line.startswith("The server: no protection")
-    assert f"({Count(3, 0, 3).words}; SSIM 1.00)" in line
+    assert f"({Count(6, 0, 6).words}; SSIM 1.00)" in line
 
 
 def test_an_attack_that_gets_nothing_anywhere_protects_nobody():
@@ -189,7 +192,7 @@ def test_noise_that_looks_near_by_ssim_gives_no_picture_away():
 
 
 def test_what_comes_back_of_some_pictures_only_is_little():
-    found = scored([result(REFERENCE, 0.0), differing("uplink", [0.0, 1.0, 1.0])], ORIGINALS)[1]
+    found = scored([result(REFERENCE, 0.0), differing("uplink", [0.0, *[1.0] * 5])], ORIGINALS)[1]
     assert (found.clearer, found.verdict) == (1, "little")
 
 
@@ -200,33 +203,45 @@ def differing(arm: str, shares: list[float]) -> ArmPictures:
 
 
 def test_what_cannot_be_told_apart_is_said_so():
-    found = scored([result(REFERENCE, 0.1), differing("links-naive", [0.0, 0.1, 0.5])], ORIGINALS)[
-        1
-    ]
+    arms = [result(REFERENCE, 0.1), differing("links-naive", [0.0, 0.1, 0.5] * 2)]
+    found = scored(arms, ORIGINALS)[1]
     assert found.difference - found.margin < -0.05 < 0 < found.difference + found.margin
     assert found.verdict == "unclear"
     assert "cannot be told apart" in sentence(found)
 
 
-def test_one_image_tells_nothing_apart():
-    one = [
-        replace(r, pictures=r.pictures[:1]) for r in (result(REFERENCE, 0.1), result("uplink", 0.2))
-    ]
-    assert scored(one, ORIGINALS[:1])[1].verdict == "unclear"
+@pytest.mark.parametrize("n", [1, 5])
+def test_few_images_tell_nothing_apart_and_say_why(n):
+    arms = result(REFERENCE, 0.1), result("uplink", 0.2)
+    found = scored([replace(r, pictures=r.pictures[:n]) for r in arms], ORIGINALS[:n])[1]
+    assert (found.verdict, found.no_interval) == ("unclear", too_few(n, "picture"))
+    assert f"{found.difference:+.2f}, {too_few(n, 'picture')}" in sentence(found)
+    assert leak_row(asdict(found))[4].endswith(too_few(n, "picture"))
+
+
+def test_of_few_seeds_no_interval_is_told():
+    runs = [scored([result(REFERENCE, 0.1), result("uplink", 0.3)], ORIGINALS)] * 5
+    assert over_seeds(runs)[1].no_interval == too_few(5, "seed")
+
+
+def test_what_is_as_like_as_can_be_leaks_as_much_whatever_the_number_of_pictures():
+    both = result(REFERENCE, 0.1), result("uplink", 0.0)
+    arms = [replace(one, pictures=one.pictures[:2]) for one in both]
+    assert scored(arms, ORIGINALS[:2])[1].verdict == "as much"
 
 
 def test_seeds_count_once_each():
     runs = [
         scored([result(REFERENCE, 0.1), result("uplink", share)], ORIGINALS)
-        for share in (0.3, 0.35, 0.4)
+        for share in (0.3, 0.35, 0.4, 0.3, 0.35, 0.4)
     ]
     found = over_seeds(runs)[1]
     levels = np.array([run[1].ssim for run in runs])
     gaps = np.array([run[1].difference for run in runs])
-    assert (found.images, found.clearer) == (9, sum(run[1].clearer for run in runs))
+    assert (found.images, found.clearer) == (36, sum(run[1].clearer for run in runs))
     assert found.ssim == pytest.approx(levels.mean())
     assert found.ssim_sd == pytest.approx(levels.std(ddof=1))
-    low, high = stats.t.interval(0.95, 2, gaps.mean(), stats.sem(gaps))
+    low, high = stats.t.interval(0.95, 5, gaps.mean(), stats.sem(gaps))
     assert found.difference - found.margin == pytest.approx(low)
     assert found.difference + found.margin == pytest.approx(high)
     assert over_seeds(runs[:1]) == runs[0]  # one seed has no spread but that over its images

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 import torch
 
+from semsim.base.intervals import too_few
 from semsim.errors import SettingsError, WeightsError
 from semsim.learning.card import FORMAT
 from semsim.learning.card_promoted import BUILT_IN, PROMOTED_FILE, doubt, promote, promoted
@@ -73,7 +74,8 @@ def test_a_card_says_what_it_lost_to(checkpoints, aucs, said):
             **{"metric": name, "title": name.upper(), "scope": "pooled"},
             **{"auc": 0.67, "other_auc": auc},
             "difference": None if auc is None else 0.67 - auc,
-            **{"low": None, "high": None, "n_originals": 4, "undefined": None},
+            **{"low": None, "high": None, "n_originals": 4},
+            **{"interval_undefined": too_few(4), "undefined": None},
         }
         for name, auc in aucs.items()
     )

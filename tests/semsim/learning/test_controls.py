@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from semsim.analysis.roc import POOLED, WITHIN
-from semsim.base.intervals import FEW
+from semsim.base.intervals import too_few
 from semsim.errors import SettingsError, StopRequestedError
 from semsim.learning import PRESETS
 from semsim.learning.ablations_run import JudgedOrder, Workplace, train_and_judge
@@ -81,7 +81,8 @@ def row(metric, difference, low=None, high=None, control="", other_auc=0.5):
     return {
         **{"metric": metric, "title": metric.upper(), "control": control, "low": low},
         **{"high": high, "difference": difference, "auc": 0.7, "other_auc": other_auc},
-        **{"n_originals": 8, "undefined": None, "scope": POOLED},
+        **{"n_originals": 8, "interval_undefined": too_few(5), "undefined": None},
+        "scope": POOLED,
     }
 
 
@@ -264,7 +265,7 @@ def test_a_log_has_a_line_an_epoch_of_the_control_as_of_the_training(done, capsy
         ((0.05, -0.03, 0.12), "ahead of it by 0.05 in AUC [−0.03, 0.12], which chance could do"),
         (
             (0.05, None, None),
-            f"ahead of it by 0.05 in AUC ({FEW}), which chance could do",
+            f"ahead of it by 0.05 in AUC ({too_few(5)}), which chance could do",
         ),
         ((-0.16, -0.3, 0.02), "worse than it by 0.16 in AUC [−0.02, 0.30]"),
         ((0.0, -0.1, 0.1), "no better than it"),

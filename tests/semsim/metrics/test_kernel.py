@@ -41,8 +41,8 @@ def test_the_standard_error_is_the_spread_over_repetitions():
     assert typical == pytest.approx(spread, rel=0.25)  # 200 repetitions know a spread to 10 %
 
 
-def test_two_images_have_a_value_but_no_error():
-    found = kernel_distance(np.array([[0.0], [1.0]]), np.array([[2.0], [3.0]]))
+def test_five_images_have_a_value_but_no_error():
+    found = kernel_distance(np.arange(5.0)[:, None], np.arange(5.0)[:, None] + 2)
     assert found.standard_error is None
 
 

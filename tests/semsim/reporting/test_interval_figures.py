@@ -5,6 +5,7 @@ import pytest
 from made_analysis import WHY
 
 from semsim.analysis.result import Ceiling
+from semsim.base.intervals import too_few
 from semsim.reporting import canvas
 from semsim.reporting.interval_figures import auc, forest, rules
 
@@ -52,9 +53,9 @@ def test_the_forest_says_n_the_ceiling_and_why_there_is_no_number(analysis):
 
 
 def test_the_forest_says_why_there_is_no_interval(analysis):
-    agreement = analysis.agreement.assign(interval_undefined="3 models; too few")
+    agreement = analysis.agreement.assign(interval_undefined=too_few(3, "model"))
     caption = forest(replace(analysis, agreement=agreement)).caption
-    assert caption.count("Where there is none: 3 models; too few.") == 1
+    assert caption.count(" No interval: 3 models, fewer than 6.") == 1
 
 
 def test_n_stands_at_each_metric_where_it_differs(analysis):

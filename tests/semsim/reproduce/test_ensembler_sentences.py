@@ -100,15 +100,17 @@ def row(defence, content, seed, attack="adaptive"):
 
 
 def test_a_verdict_has_its_control_beside_it():
-    rows = [row("none", c, n) for n, c in enumerate((0.50, 0.52, 0.51))]
-    rows += [row("single", c, n) for n, c in enumerate((0.10, 0.30, 0.20))]
+    rows = [row("none", c, n) for n, c in enumerate((0.50, 0.52, 0.51, 0.50, 0.52, 0.51))]
+    rows += [row("single", c, n) for n, c in enumerate((0.10, 0.30, 0.20, 0.10, 0.30, 0.20))]
     rows += [row("ensembler", 0.60, 0)]
     none, single, ensembler = sentence_verdicts(
         rows, {"a": {"content": 0.05}, "b": {"content": 0.2}}
     )
-    assert none == "none, adaptive: 0.510 of content words, more than guessing (b, 0.200)."
+    assert none == (
+        "none, adaptive: 0.510 of content words, more than guessing (b, 0.200; +0.310 ± 0.009)."
+    )
     assert "0.200 of content words, not shown to differ from guessing" in single
-    assert "; less than the undefended system (-0.310 ± 0.2" in single
+    assert "; less than the undefended system (-0.310 ± 0.09" in single
     assert "0.600 of content words, not shown to differ from guessing" in ensembler  # one system
-    unsaid = "(+0.090, one system, so no interval)"
+    unsaid = "(+0.090, no interval: 1 system, fewer than 6)"
     assert f"not shown to differ from the undefended system {unsaid}" in ensembler

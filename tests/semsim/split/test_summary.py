@@ -68,19 +68,19 @@ def runs(defence, values, attack="adaptive", of="defence_seed"):
 @pytest.mark.parametrize(
     ("ours", "theirs", "words"),
     [
-        ((0.1, 0.11, 0.12), (0.5, 0.51, 0.52), "shows less than"),
-        ((0.5, 0.51, 0.52), (0.1, 0.11, 0.12), "shows more than"),
-        ((0.1, 0.5, 0.3), (0.2, 0.6, 0.4), "is not shown to differ from"),
-        ((0.1,), (0.9,), "is not shown to differ from"),
+        ((0.1, 0.11, 0.12) * 2, (0.5, 0.51, 0.52) * 2, "shows less than"),
+        ((0.5, 0.51, 0.52) * 2, (0.1, 0.11, 0.12) * 2, "shows more than"),
+        ((0.1, 0.5, 0.3) * 2, (0.2, 0.6, 0.4) * 2, "is not shown to differ from"),
+        ((0.1, 0.11, 0.12, 0.1, 0.11), (0.9, 0.91, 0.9, 0.91, 0.9), "is not shown to differ from"),
     ],
 )
 def test_an_order_is_called_shown_only_beyond_the_spread(ours, theirs, words):
     table = pd.DataFrame(runs(ENSEMBLER, ours) + runs("single", theirs))
     told = verdict(table, ENSEMBLER, "single", "adaptive")
     assert words in told
-    if len(ours) == 3:
-        count = "12 of 30 (3 by shapes)"
-        assert f"clearer than a guess {count} against {count};" in told
+    n = len(ours)
+    count = f"{sum(range(3, 3 + n))} of {10 * n} ({n} by shapes)"
+    assert f"clearer than a guess {count} against {count};" in told
 
 
 def test_how_well_the_shadows_learned_stands_beside_what_they_gave():
@@ -98,12 +98,15 @@ def test_attacks_on_one_system_are_no_spread_over_systems():
     table = pd.DataFrame([one for side in sides for one in runs(*side, of="attack_seed")])
     told = verdict(table, ENSEMBLER, "single", "adaptive")
     assert "is not shown to differ from" in told
-    assert "(difference -0.400, one system, so no interval)" in told
-    again = table.assign(defence_seed=1, ssim=table["ssim"] + 0.02, psnr=table["psnr"] + 0.5)
-    two = verdict(pd.concat([table, again]), ENSEMBLER, "single", "adaptive")
-    assert "shows less than" in two
-    # Two systems a side, 0.02 apart: a standard error of 0.01 √2, times t of 2 degrees, 4.30.
-    assert "(difference -0.400 ± 0.061)" in two
+    assert "(difference -0.400, no interval: 1 system, fewer than 6)" in told
+    more = [
+        table.assign(defence_seed=n, ssim=table["ssim"] + 0.02 * n, psnr=table["psnr"] + 0.5 * n)
+        for n in range(6)
+    ]
+    six = verdict(pd.concat(more), ENSEMBLER, "single", "adaptive")
+    assert "shows less than" in six
+    # Six systems a side, 0.02 apart: a standard error of 0.02 √(3.5 / 3), times t of 10, 2.228.
+    assert "(difference -0.400 ± 0.048)" in six
 
 
 def test_invalid_runs_are_no_evidence():
