@@ -62,7 +62,7 @@ def test_known_answers_and_the_bias_they_show():
         "p0 catch, clear original 2 / 4 no interval: 4 trials, fewer than 6",
         "p0 catch, noise 1 / 2 no interval: 2 trials, fewer than 6",
         "p0 gold 1 / 1 no interval: 1 trial, fewer than 6",
-        "p0 25% 50%",
+        "p0 25% (no interval: 4 trials, fewer than 6) 50% (no interval: 2 trials, fewer than 6)",
     ):
         assert words in text
 
