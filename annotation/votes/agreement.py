@@ -255,11 +255,10 @@ def _beyond_chance(observed: np.ndarray, by_chance: np.ndarray) -> np.ndarray:
 
 
 def pairs_of(ballots: Ballots, coding: Coding) -> Pairs:
-    """Cohen's κ of every two annotators who share at least one item.
+    """Cohen's κ of every two annotators who share at least one item, with the interval `fisher`.
 
     It is not defined below `FEWEST_SHARED` shared items, nor where both always say the same one
     thing. Of a crowd almost all pairs share a few items: only the mean is kept under all weights.
-    Intervals are `fisher`: `student` holds too few of so skewed a number.
     """
     first, second, n_items = _who_share(ballots)
     by_person = np.argsort(ballots.annotator, kind="stable")

@@ -264,8 +264,7 @@ def _verdict(score: ArmScore, reference: Count) -> str:
         if not reference.comes_back:
             return "too weak"
         return "little" if score.clearer else "nothing"
-    # No SSIM is above 1, so that nothing can be NEAR above one that is NEAR it.
-    if score.difference - score.margin > -NEAR or score.ssim > 1 - NEAR:
+    if score.difference - score.margin > -NEAR or score.ssim > 1 - NEAR:  # none is above 1
         return "as much"
     return "less" if score.difference + score.margin < 0 else "unclear"
 
