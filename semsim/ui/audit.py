@@ -37,7 +37,9 @@ _WIDTH = 130.0  # mm, of the picture: legible on a phone and not huge on a wide 
 _DRAWN = ("lead", "example", "verdict", "figure", "layers", "tried")
 _HTML = pieces("audit.html")
 UNKNOWN = _HTML.lead("Nothing is known of what can be recognised until an example is attacked.")
-_ATTACKING = _HTML.lead("Attacking four examples …")
+_ATTACKING = _HTML.lead(
+    "Attacking four examples with R-GAP and COPA-prior; then a reference classifier names them …"
+)
 _OWN = "own layers"
 _INTRO = (
     "What can be recognised of a picture that layer-wise inversion gets out of one gradient? "
@@ -78,7 +80,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
     variant.select(choose, variant, [table, *drawn], **QUIETLY)
     show.click(look, [table, *size], drawn, **QUIETLY)
     attacked = [trouble, lead, example]
-    attack.click(lambda: ["", _ATTACKING, ""], None, attacked, **QUIETLY).then(
+    attack.click(lambda: ["", _ATTACKING, _HTML.waiting()], None, attacked, **QUIETLY).then(
         try_attack, [table, *size], attacked, show_progress="hidden", **QUIETLY
     )
     return [(lambda: audited(CIFAR, rows_of(CNN3[_FIRST])), drawn)]

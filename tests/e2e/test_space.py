@@ -91,7 +91,8 @@ def test_the_folder_is_a_space_as_it_lies_there(space):
     ],
 )
 def test_what_is_not_set_is_refused_in_a_sentence(space, tmp_path, more, words):
-    with started(space, tmp_path / "log", **more) as running:
+    new = {"SEMSIM_HOME": str(tmp_path)}  # where nobody has an account
+    with started(space, tmp_path / "log", **new | more) as running:
         assert running.wait(START_SECONDS) != 0
     (line,) = (tmp_path / "log").read_text().splitlines()
     assert line.startswith(words)

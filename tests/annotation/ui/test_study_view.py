@@ -103,6 +103,9 @@ def test_durations_are_said_like_people_say_them(seconds, words):
     assert study_view.duration(seconds) == words
 
 
+FRAMED = replace(study().spec, framed_by="https://a.org https://b.org")
+
+
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
@@ -111,7 +114,7 @@ def test_durations_are_said_like_people_say_them(seconds, words):
         ({"status": StudyStatus.PAUSED}, "Paused"),
         ({"status": StudyStatus.CLOSED}, "do not count"),
         ({}, "No page of another site may show it."),
-        ({"framed_by": "https://a.org https://b.org"}, "Pages of https://a.org https://b.org may"),
+        ({"spec": FRAMED}, "Pages of https://a.org https://b.org may"),
     ],
 )
 def test_the_link_says_what_it_does(changes, word):

@@ -236,7 +236,7 @@ def test_simulated_votes_give_both_tables_and_every_figure_marked_as_such(dry):
     assert (table.loc[table["metric"] == "PSNR", "models"] == 4).all()
     own = table[(table["metric"] == "SemSim") & (table["table"] == 1)]
     assert (own["models"] == 4).all()
-    assert own["rho_low"].le(own["rho"]).all()
+    assert own["rho_low"].isna().all()  # four models have no interval
     # Who voted stands on every table: what they recognise, and where they see what is not there.
     for row in ROWS:
         assert f"{row}: these programs recognise " in done.output

@@ -306,7 +306,7 @@ def test_each_epoch_tells_the_test_share_that_may_end_the_training():
 def test_a_share_to_reach_needs_a_test_and_is_a_share():
     with pytest.raises(SettingsError, match="needs test images"):
         until()
-    with pytest.raises(SettingsError, match="above 0 and up to 1; got 65"):
+    with pytest.raises(SettingsError, match="until must be at most 1; got 65"):
         TrainSettings(until=65)
 
 
