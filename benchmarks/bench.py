@@ -48,51 +48,73 @@ PATIENCE = 3  # times the minutes it should take, after which a benchmark is end
 class Run:
     """What comes after `python -m`, and about how many minutes that takes on two quiet cores.
 
-    keeps: it writes the file of results that its name in the plan says.
+    keeps: keys that it writes to the file of results that its name in the plan says.
     """
 
     command: str
     minutes: float
-    keeps: bool = False
+    keeps: tuple[str, ...] = ()
 
 
 PLAN = {
-    "startup": Run(command="benchmarks.startup", minutes=1.5, keeps=True),
+    "startup": Run(command="benchmarks.startup", minutes=1.5, keeps=("startup",)),
     "pages": Run(command="benchmarks.pages --runs 3", minutes=9),
-    "metrics": Run(command="benchmarks.metrics", minutes=1, keeps=True),
+    "metrics": Run(command="benchmarks.metrics", minutes=1, keeps=("pixels", "study")),
     "metrics-networks": Run(
-        command="benchmarks.metrics --only lpips,light --pictures 2048", minutes=1.5, keeps=True
+        command="benchmarks.metrics --only lpips,light --pictures 2048",
+        minutes=1.5,
+        keeps=("networks",),
     ),
     "fid-many": Run(
         command="benchmarks.metrics --only light --pictures 100000 --rounds 1",
         minutes=6.5,
-        keeps=True,
+        keeps=("networks",),
     ),
-    "fid": Run(command="benchmarks.metrics --only fid --pictures 64", minutes=5, keeps=True),
-    "votes": Run(command="benchmarks.statistics --only time", minutes=1, keeps=True),
+    "fid": Run(
+        command="benchmarks.metrics --only fid --pictures 64", minutes=5, keeps=("networks",)
+    ),
+    "votes": Run(command="benchmarks.statistics --only time", minutes=1, keeps=("time",)),
     "few-models": Run(
         command="benchmarks.statistics --only models,difference,ceiling,images",
         minutes=2,
-        keeps=True,
+        keeps=(
+            "models",
+            "least-coverage",
+            "most-type-i",
+            "bootstrap.a",
+            "bootstrap.b",
+            "over-originals.24.least",
+            "over-originals.24.most",
+            "over-originals.100.least",
+            "over-originals.100.most",
+        ),
     ),
     "coverage": Run(command="benchmarks.coverage", minutes=6.5),
-    "attacks": Run(command="benchmarks.attacks --quick --only speed", minutes=3, keeps=True),
-    "attacks-many": Run(command="benchmarks.attacks --quick --only many", minutes=6, keeps=True),
+    "attacks": Run(command="benchmarks.attacks --quick --only speed", minutes=3, keeps=("speed",)),
+    "attacks-many": Run(
+        command="benchmarks.attacks --quick --only many", minutes=6, keeps=("many",)
+    ),
     "attacks-at-once": Run(
-        command="benchmarks.attacks --quick --only at-once", minutes=11, keeps=True
+        command="benchmarks.attacks --quick --only at-once", minutes=11, keeps=("at-once",)
     ),
     "attacks-passes": Run(
-        command="benchmarks.attacks --quick --only passes", minutes=2.5, keeps=True
+        command="benchmarks.attacks --quick --only passes", minutes=2.5, keeps=("passes",)
     ),
-    "attacks-tv": Run(command="benchmarks.attacks --only tv", minutes=2.5, keeps=True),
+    "attacks-tv": Run(command="benchmarks.attacks --only tv", minutes=2.5, keeps=("tv",)),
     "attacks-trained": Run(
-        command="benchmarks.attacks --only trained --epochs 4 --lr 0.05", minutes=1, keeps=True
+        command="benchmarks.attacks --only trained --epochs 4 --lr 0.05",
+        minutes=1,
+        keeps=("right", "trained"),
     ),
     "attacks-curves": Run(
         command="benchmarks.attacks --only curves --epochs 4 --lr 0.05", minutes=9.5
     ),
-    "linear": Run(command="benchmarks.linear --variants 1 2 4", minutes=2, keeps=True),
-    "linear-dense": Run(command="benchmarks.linear --variants 3 --rounds 1", minutes=4, keeps=True),
+    "linear": Run(
+        command="benchmarks.linear --variants 1 2 4", minutes=2, keeps=("speed", "sight")
+    ),
+    "linear-dense": Run(
+        command="benchmarks.linear --variants 3 --rounds 1", minutes=4, keeps=("speed", "sight")
+    ),
     "learning": Run(command="benchmarks.learning --quick --rounds 3 --threads 1", minutes=3),
     "learning-large": Run(
         command="benchmarks.learning --large --rounds 1 --threads 1 --judged 0", minutes=4
