@@ -46,7 +46,7 @@ PATIENCE = 3  # times the minutes it should take, after which a benchmark is end
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What comes after `python -m`, and about how many minutes that takes on two quiet cores.
+    """Words after `python -m`, and about the minutes that they take on two quiet cores.
 
     keeps: keys that it writes to the file of results that its name in the plan says.
     """

@@ -140,7 +140,7 @@ def _among(kinds: Sequence[str], known: Mapping[str, object]) -> list[str]:
 
 
 def _batches(draws: int, sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """How many originals a study has, and of how many studies a table is made at once."""
+    """Number of originals of a study, and of studies whose table is made at once."""
     for n in sizes:
         for start in range(0, draws, _AT_ONCE):
             yield n, min(_AT_ONCE, draws - start)

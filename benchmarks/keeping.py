@@ -1,4 +1,4 @@
-"""What a benchmark finds: printed row by row as on its page, and kept in benchmarks/results."""
+"""Findings of a benchmark: printed row by row as on its page, and kept in benchmarks/results."""
 
 import argparse
 import sys

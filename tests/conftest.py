@@ -85,3 +85,12 @@ def port() -> Iterator[int]:
     """A port that nobody else gets."""
     with reserved_port() as number:
         yield number
+
+
+@pytest.fixture
+def one_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bundles draw the first of their figures alone."""
+    from semsim.reporting import bundle
+
+    drawn = bundle.figures
+    monkeypatch.setattr(bundle, "figures", lambda analysis: drawn(analysis)[:1])

@@ -84,10 +84,9 @@ def quick_jury() -> Iterator[None]:
 
 @contextmanager
 def one_shuffle() -> Iterator[None]:
-    """A training has one control on shuffled votes beside it, where it has 5 to 20."""
+    """A network's training has one control on shuffled votes beside it, where it has five."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("semsim.learning.ablations_run.how_many", lambda settings: 1)
-        patch.setattr("semsim.learning.shuffles.how_many", lambda settings: 1)
+        patch.setattr("semsim.learning.shuffles.OF_NETWORKS", 1)
         yield
 
 

@@ -151,7 +151,7 @@ def typing(
 def run_script(
     command: Sequence[str], environment: Mapping[str, str], log: Path, has_jobs: bool
 ) -> None:
-    """What `python <command>` does, in this process; what it prints is appended to `log`.
+    """Do what `python <command>` does, in this process; its output is appended to `log`.
 
     has_jobs: its threads carry out the jobs that it starts.
     """

@@ -1,4 +1,4 @@
-"""What a benchmark finds is printed and kept alike, in the one form of results."""
+"""Findings of a benchmark are printed and kept alike, in the one form of results."""
 
 import json
 import re

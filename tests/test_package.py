@@ -339,7 +339,7 @@ print(json.dumps([scored, told, refused]))
 
 
 class InTurn(NamedTuple):
-    """What one process of the core did in `folder`: a Python knows what it has imported."""
+    """Results of one process of the core in `folder`: a Python knows what it has imported."""
 
     folder: Path
     scored: list[object]

@@ -74,7 +74,7 @@ def _none_bias(results: Results) -> str:
 
 
 def _rate(row: Mapping[Hashable, Any] | None, of_others: int) -> str:
-    """How often an answer was right, or with of_others=1 wrong, of trials that may not be there."""
+    """Return how often trials, if there are any, were answered right, with of_others=1 wrong."""
     if row is None:
         return DASH
     share, *ends = (abs(of_others - row[name]) for name in ("accuracy", "low", "high"))

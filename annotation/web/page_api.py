@@ -360,7 +360,7 @@ def _unfilled(about: Study, unfilled: str) -> Response:
 
 
 def _framed_by(site: str, about: Study) -> Response:
-    """What a page of another site is shown in its frame, in place of the study."""
+    """Return the page that another site's frame shows in place of the study."""
     say, sites = about.spec.wording, framers(about.spec.framed_by) or "–"
     text = say("error.framed", site=site, sites=sites)
     return framable(_message(403, say("error.framed_title"), text), "*")

@@ -169,7 +169,7 @@ def distance_from(
     batch_norm: BatchNorm = "eval",
     curvature: float = 0.0,
 ) -> Apart:
-    """How far images are from what leaked, on the model's device.
+    """Distance of images from what leaked, on the model's device.
 
     batch_norm: of a picture that leaked alone; a client's steps say how they work.
     """

@@ -19,7 +19,7 @@ SeenT = TypeVar("SeenT", GradientObservation, UpdateObservation)
 
 @dataclass(frozen=True, kw_only=True)
 class Leak(Generic[SeenT]):
-    """What leaks, and, for the record only, what the defence did to the attacked images.
+    """The leak and, for the record only, what the defence did to the attacked images.
 
     attacked: the images that the gradient, or the client's training, is of.
     """

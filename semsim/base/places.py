@@ -23,7 +23,7 @@ def files_of(package: str) -> Path:
 
 
 def toml_of(package: str, name: str) -> dict[str, Any]:
-    """What the TOML file called `name` says, which comes with the modules of a package."""
+    """Return the content of the TOML file `name`, which comes with the modules of a package."""
     return tomllib.loads((files_of(package) / name).read_text("utf-8"))
 
 

@@ -16,7 +16,7 @@ def software_versions(*libraries: str) -> dict[str, str]:
 
 @functools.cache
 def product_version() -> str:
-    """What tells one version of the product from another: 12 hex digits over code and data."""
+    """Return the version of the product: 12 hex digits over code and data."""
     digest = hashlib.sha256()
     package = files_of("semsim")
     for path in sorted(one for one in package.rglob("*.*") if one.suffix in (".py", ".toml")):

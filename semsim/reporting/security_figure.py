@@ -1,4 +1,4 @@
-"""What a network hides from layer-wise inversion: what equations say of each input, what not."""
+"""Values that a network hides from layer-wise inversion, and those that equations determine."""
 
 from typing import TYPE_CHECKING
 

@@ -68,18 +68,14 @@ def attacked_examples(layers: Sequence[Layer], input_shape: Shape) -> tuple[str,
         said = [f"{counts['recognised']} of {counts['over']} recognised"] if counts else []
         rows.append((one.name, _addresses(one.name, pictures), said + one.figures(data)))
     grey = _psnr([(original, torch.full_like(original, 0.5)) for original in data.images])
-    words = (
-        f"Weights drawn at random, Tanh between the layers. A grey picture has {grey}; an attack "
-        "that does not beat it has found nothing."
-    )
     page, shown = pieces("audit.html"), pieces("lab.html").line_up(rows)
     best = max(found["sets"], key=lambda name: found["sets"][name]["recognised"], default="")
     lead = recognised_words(found, [best], f" from {best}")
-    return str(page.lead(lead)), str(page.example(shown, words))
+    return str(page.lead(lead)), str(page.example(shown, grey))
 
 
 class _Tried(NamedTuple):
-    """What came back of an attack, by the number of the example, and why the others did not."""
+    """Pictures of an attack, by the number of the example, and why the others did not come."""
 
     name: str
     came: dict[int, Reconstruction]

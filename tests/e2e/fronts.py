@@ -53,7 +53,7 @@ def nginx(
 
 
 def beside() -> str:
-    """What deploy/nginx.conf asks for in nginx's own file."""
+    """Return the lines that deploy/nginx.conf asks for in nginx's own file."""
     text = (ROOT / "deploy/nginx.conf").read_text(encoding="utf-8")
     return "".join(f"{line}\n" for line in re.findall(r"^# ([a-z_ {]+ \d+;.*)$", text, re.M))
 

@@ -307,7 +307,7 @@ def known_beyond(
 def _one_undone(
     chain: Chain, end: KnownEnd, solve: Solver, *, balanced: bool
 ) -> tuple[KnownEnd, LayerSolution]:
-    """What is known one convolution before `end`, and how it was solved."""
+    """Return what is known one convolution before `end`, and how it was solved."""
     stage = chain.stages[end.depth - 1]
     before = chain.stages[end.depth - 2] if end.depth > 1 else None
     equations = Equations(stage=stage, slope=end.slope, output=end.z - stage.shift())

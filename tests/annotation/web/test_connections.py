@@ -218,7 +218,7 @@ def few_descriptors(port, how):
 
 
 def answered(url, seconds):
-    """Whether somebody at another address, who asks just once, is answered in so many seconds."""
+    """Tell whether another address, which asks just once, is answered in so many seconds."""
     other = httpx.HTTPTransport(local_address="127.0.0.2")
     try:
         with httpx.Client(transport=other, timeout=seconds) as client:

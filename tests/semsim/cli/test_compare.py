@@ -16,7 +16,6 @@ from semsim.comparison.table_files import read_table
 from semsim.errors import DataError, SettingsError
 from semsim.importers import plan_import
 from semsim.importers.import_folder import carry_out, places_of
-from semsim.reporting.figures import figures
 
 RELEASED = Path(__file__).resolve().parents[4] / "shared" / "data" / "semsim_cifar100_labels.csv"
 FEW = ("--bootstraps", 20, "--permutations", 99)
@@ -37,12 +36,6 @@ def files(tmp_path):
     votes.to_csv(tmp_path / "votes.csv", index=False)
     scores.to_parquet(tmp_path / "scores.parquet", index=False)
     return tmp_path / "votes.csv", tmp_path / "scores.parquet"
-
-
-@pytest.fixture
-def one_figure(monkeypatch):
-    """What --out writes has the first of its figures alone."""
-    monkeypatch.setattr("semsim.reporting.bundle.figures", lambda analysis: figures(analysis)[:1])
 
 
 KNOWN = ("--higher-leaks", "mine", "--lower-leaks", "set")

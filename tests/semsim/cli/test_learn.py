@@ -34,7 +34,7 @@ def tables(tmp_path_factory):
 
 @pytest.fixture
 def files(tables, tmp_path, monkeypatch):
-    """What most commands are asked with; two shuffles stand beside each training."""
+    """Options of most commands; two shuffles stand beside each training."""
     monkeypatch.setattr("semsim.learning.shuffles.OF_NETWORKS", 2)
     return [
         *("--labels", str(tables / "labels.parquet"), "--votes", str(tables / "votes.parquet")),

@@ -17,12 +17,6 @@ from semsim.reporting.tables import tables
 SMALL = with_targets(made_analysis(specs=SPECS[:1]))
 
 
-@pytest.fixture
-def one_figure(monkeypatch):
-    """Bundles draw the first of their figures alone."""
-    monkeypatch.setattr(bundles, "figures", lambda analysis: figures(analysis)[:1])
-
-
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory):
     return write_bundle(SMALL, tmp_path_factory.mktemp("bundle") / "new")

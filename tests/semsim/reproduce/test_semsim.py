@@ -343,7 +343,7 @@ def short(scale: Scale) -> Scale:
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory):
-    """Where the smoke scale, made `short`, was run on class folders in bfloat16, and its sets."""
+    """The smoke scale, made `short`, on class folders in bfloat16: its folder and sets."""
     folder = tmp_path_factory.mktemp("own")
     pictures = class_folders(folder / "pictures")
     with (
