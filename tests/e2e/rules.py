@@ -113,12 +113,43 @@ STICKS_OUT = """() => {
     }
     return told;
 }"""
-_VIOLATIONS = """async ([part, options]) =>
-    (await axe.run(part, options)).violations.flatMap((one) =>
-    one.nodes.map((node) => [
-        `${one.id} ${node.target}`,
-        `${one.id} (${one.impact}): ${node.target} ${node.html.slice(0, 160)}`,
-    ]))"""
+# What has been judged on this page in a look and stands as it stood is not judged again there: the
+# same elements in the same place of their parent, as large, in the same colours and on them.
+_VIOLATIONS = """async ([part, options, look]) => {
+    window.known ??= new Map();
+    window.judged ??= {};
+    const judged = window.judged[look] ??= new Set(), states = new Map(), same = [];
+    const state = (one, around, behind) => {
+        const box = one.getBoundingClientRect(), style = getComputedStyle(one);
+        const { backgroundColor, backgroundImage, opacity } = style;
+        const ground = `${behind} ${backgroundColor} ${backgroundImage} ${opacity}`;
+        const words = [...one.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE);
+        const told = [
+            one.cloneNode(false).outerHTML, ...words.map((node) => node.data),
+            box.left - around.left, box.top - around.top, box.width, box.height,
+            ground, style.color, style.visibility,
+            ...[...one.children].map((inner) => state(inner, box, ground)),
+            one.shadowRoot || one.matches("iframe") ? Math.random() : "",
+        ].join("|");
+        if (!window.known.has(told)) window.known.set(told, window.known.size);
+        states.set(one, window.known.get(told));
+        return states.get(one);
+    };
+    const root = document.querySelector(part);
+    const skip = (one) => {
+        if (judged.has(states.get(one))) same.push(one);
+        else for (const inner of one.children) skip(inner);
+    };
+    state(root, root.getBoundingClientRect(), "");
+    for (const inner of root.children) skip(inner);
+    const { violations } = await axe.run({ include: [part], exclude: same }, options);
+    if (!violations.length) for (const one of states.values()) judged.add(one);
+    return violations.flatMap((one) =>
+        one.nodes.map((node) => [
+            `${one.id} ${node.target}`,
+            `${one.id} (${one.impact}): ${node.target} ${node.html.slice(0, 160)}`,
+        ]));
+}"""
 
 
 def put_on(page: Page, look: Look) -> None:
@@ -170,4 +201,5 @@ def _judge(page: Page, part: str) -> dict[str, str]:
     if not page.evaluate("'axe' in window"):
         page.evaluate(Axe().axe_script)
     options = {"runOnly": list(RULES), "resultTypes": ["violations"]}
-    return dict(page.evaluate(_VIOLATIONS, [part, options]))
+    look = str([page.viewport_size, page.evaluate(IS_DARK)])
+    return dict(page.evaluate(_VIOLATIONS, [part, options, look]))

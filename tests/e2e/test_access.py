@@ -415,3 +415,20 @@ def test_a_page_stands_still_fits_and_breaks_no_rule(
             break
         found += [f"{step.name or 'loaded'}: {told}" for told in broken(page)]
     assert not found, "\n".join(found)
+
+
+def test_what_has_changed_is_judged_again(page: Page) -> None:
+    """Only what stands as it stood is passed over: a pale word, a dark ground and a new button."""
+    text = '<section id="a"><p>Read</p></section><p id="b" hidden style="color:#bbb">pale</p>'
+    page.set_content(f'<html lang="en"><title>A</title><main><h1>A</h1>{text}</main></html>')
+    assert broken_rules(page) == []
+    for change, rule in (
+        ("document.querySelector('#b').hidden = false", "color-contrast"),
+        ("document.querySelector('#a').style.background = '#333'", "color-contrast"),
+        ("document.querySelector('#a').append(document.createElement('button'))", "button-name"),
+    ):
+        before = page.evaluate("document.querySelector('main').innerHTML")
+        page.evaluate(change)
+        assert rule in " ".join(broken_rules(page))
+        page.evaluate("(was) => { document.querySelector('main').innerHTML = was }", before)
+        assert broken_rules(page) == []
