@@ -57,13 +57,14 @@ class Symbols:
 @lru_cache(maxsize=4)  # a campaign trains many targets on the same images, which cost 2 ms each
 def _drawn(split: str, count: int, size: int, seed: int) -> np.ndarray:
     """`count` images of each class, class by class, (N, size, size, 3); not to be changed."""
-    return np.stack(
-        [
-            draw(glyph, size, np.random.default_rng([seed, int(split == "test"), label, number]))
-            for label, glyph in enumerate(GLYPHS.values())
-            for number in range(count)
-        ]
-    )
+    places = np.ndindex(len(GLYPHS), count)
+    return np.stack([_picture(split == "test", *place, size, seed) for place in places])
+
+
+@lru_cache(maxsize=1024)  # a small set is part of a larger one
+def _picture(test: bool, label: int, number: int, size: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng([seed, int(test), label, number])
+    return draw([*GLYPHS.values()][label], size, rng)
 
 
 def draw(codepoint: int, size: int, rng: np.random.Generator) -> np.ndarray:
@@ -72,15 +73,13 @@ def draw(codepoint: int, size: int, rng: np.random.Generator) -> np.ndarray:
     mask = _stencil(codepoint, canvas, rng)
     ink, first, second = _palette(rng)
     blend = _background(canvas, rng)
-    _, share = _across(canvas, rng)
-    light = 1 - rng.uniform(0.05, 0.25) * share  # soft, from one side
+    light = 1 - _across(canvas, rng)[1] * rng.uniform(0.05, 0.25)  # soft, from one side
     drawn = np.empty((size, size, 3), np.float32)
     for channel in range(3):  # one at a time: numpy is slow at three in a row
         paper = first[channel] + blend * (second[channel] - first[channel])
         lit = (paper + mask * (ink[channel] - paper)) * light
-        small = lit.reshape(size, _OVERSAMPLING, size, _OVERSAMPLING).mean(axis=(1, 3))
-        drawn[..., channel] = np.clip(small, 0, 1)
-    return drawn
+        drawn[..., channel] = lit.reshape(size, _OVERSAMPLING, size, _OVERSAMPLING).mean((1, 3))
+    return drawn.clip(0, 1)
 
 
 @cache

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from made_campaign import grid_in_this_process
+from made_campaign import grid_in_this_process, quick_jury
 from made_marks import marked, unmarked
 from PIL import Image
 from typer.testing import CliRunner
@@ -116,7 +116,7 @@ def test_a_plan_has_cells_and_steps_and_computes_nothing(tmp_path):
 def made(tmp_path_factory):
     """The smallest scale, on a cluster in this process; `test_deployed` carries one out twice."""
     folder = tmp_path_factory.mktemp("map")
-    with grid_in_this_process():
+    with grid_in_this_process(), quick_jury():
         done = typed("--preset", "smoke", "--json", "--workers", "1", "--out", str(folder))
     assert done.exit_code == 0, done.output
     return folder / "smoke", done
