@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 import torch
 
@@ -276,18 +277,14 @@ def write_jury(folders: Iterable[Path], weights: Sequence[Path]) -> None:
 
 def jury_table(found: ReconstructionSet, jury: dict[str, Verdict]) -> pd.DataFrame:
     """Return what each of `jury` sees in every original and reconstruction, as `JURY_COLUMNS`."""
-    parts = []
-    for subject in ("original", "reconstruction"):
-        pictures = [read_pixels(Path(path)) for path in found.pairs[subject]]
-        images = torch.stack([from_uint8(picture) for picture in pictures])
-        for name, juror in jury.items():
-            logs = log_probabilities(juror.model, images)[:, :-1]
-            parts.append(
-                pd.DataFrame(logs.clip(_LEAST).round(_DIGITS), columns=list(GLYPHS))
-                .assign(image_id=found.pairs["image_id"], subject=subject, juror=name)
-                .melt(["image_id", "subject", "juror"], None, "class_name", "log_probability")
-                .assign(threshold=round(juror.threshold, 4))
-            )
-    table = pd.concat(parts, ignore_index=True)[list(JURY_COLUMNS)]
-    texts = dict.fromkeys(("image_id", "subject", "class_name", "juror"), "category")
-    return table.astype({**texts, "threshold": "float32", "log_probability": "float32"})
+    logs, subjects = [], ("original", "reconstruction")
+    for subject in subjects:
+        images = torch.stack([from_uint8(read_pixels(Path(one))) for one in found.pairs[subject]])
+        logs += [log_probabilities(juror.model, images)[:, :-1].T for juror in jury.values()]
+    of = {"subject": subjects, "juror": jury, "class_name": GLYPHS}
+    told = [*map(pd.Categorical, map(list, of.values())), pd.Categorical(found.pairs["image_id"])]
+    rows = pd.MultiIndex.from_product(told, names=[*of, "image_id"]).to_frame(index=False)
+    rows["log_probability"] = np.ravel(logs).clip(_LEAST).round(_DIGITS).astype("float32")
+    limits = {name: round(juror.threshold, 4) for name, juror in jury.items()}
+    rows["threshold"] = rows["juror"].map(limits).astype("float32")
+    return rows[list(JURY_COLUMNS)]

@@ -54,27 +54,32 @@ class Symbols:
         )
 
 
-@lru_cache(maxsize=4)  # a campaign trains many targets on the same images, which cost 3 ms each
+@lru_cache(maxsize=4)  # a campaign trains many targets on the same images, which cost 2 ms each
 def _drawn(split: str, count: int, size: int, seed: int) -> np.ndarray:
     """`count` images of each class, class by class, (N, size, size, 3); not to be changed."""
-    return np.stack(
-        [
-            draw(glyph, size, np.random.default_rng([seed, int(split == "test"), label, number]))
-            for label, glyph in enumerate(GLYPHS.values())
-            for number in range(count)
-        ]
-    )
+    places = np.ndindex(len(GLYPHS), count)
+    return np.stack([_picture(split == "test", *place, size, seed) for place in places])
+
+
+@lru_cache(maxsize=1024)  # a small set is part of a larger one
+def _picture(test: bool, label: int, number: int, size: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng([seed, int(test), label, number])
+    return draw([*GLYPHS.values()][label], size, rng)
 
 
 def draw(codepoint: int, size: int, rng: np.random.Generator) -> np.ndarray:
     """One symbol as (size, size, 3) float32 in [0, 1]."""
     canvas = size * _OVERSAMPLING
     mask = _stencil(codepoint, canvas, rng)
-    ink, paper_a, paper_b = _palette(rng)
-    paper = _background(canvas, paper_a, paper_b, rng)
-    lit = (paper + mask[..., None] * (ink - paper)) * _light(canvas, rng)[..., None]
-    small = lit.reshape(size, _OVERSAMPLING, size, _OVERSAMPLING, 3).mean(axis=(1, 3))
-    return np.clip(small, 0, 1).astype(np.float32)
+    ink, first, second = _palette(rng)
+    blend = _background(canvas, rng)
+    light = 1 - _across(canvas, rng)[1] * rng.uniform(0.05, 0.25)  # soft, from one side
+    drawn = np.empty((size, size, 3), np.float32)
+    for channel in range(3):  # one at a time: numpy is slow at three in a row
+        paper = first[channel] + blend * (second[channel] - first[channel])
+        lit = (paper + mask * (ink[channel] - paper)) * light
+        drawn[..., channel] = lit.reshape(size, _OVERSAMPLING, size, _OVERSAMPLING).mean((1, 3))
+    return drawn.clip(0, 1)
 
 
 @cache
@@ -111,27 +116,22 @@ def _palette(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return ink, paper, np.clip(paper + rng.uniform(-0.15, 0.15, 3), 0, 1)
 
 
-def _background(
-    canvas: int, first: np.ndarray, second: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
-    """A gradient, stripes or soft blotches between two colours, (canvas, canvas, 3)."""
-    y, x = np.mgrid[0:canvas, 0:canvas] / canvas
-    angle = rng.uniform(0, 2 * np.pi)
-    along = x * np.cos(angle) + y * np.sin(angle)
+def _background(canvas: int, rng: np.random.Generator) -> np.ndarray:
+    """A gradient, stripes or soft blotches, (canvas, canvas): shares of the second paper colour."""
+    along, share = _across(canvas, rng)
     kind = rng.integers(3)
     if kind == 0:
-        blend = (along - along.min()) / np.ptp(along)
-    elif kind == 1:
-        blend = 0.5 + 0.5 * np.sin(2 * np.pi * (rng.uniform(3, 6) * along + rng.random()))
-    else:
-        coarse = Image.fromarray((rng.random((6, 6)) * 255).astype(np.uint8))
-        blend = np.asarray(coarse.resize((canvas, canvas), Image.Resampling.BICUBIC)) / 255
-    return first + blend[..., None] * (second - first)
+        return share
+    if kind == 1:
+        return 0.5 + 0.5 * np.sin(2 * np.pi * (rng.uniform(3, 6) * along + rng.random()))
+    coarse = Image.fromarray((rng.random((6, 6)) * 255).astype(np.uint8))
+    return np.asarray(coarse.resize((canvas, canvas), Image.Resampling.BICUBIC)) / 255
 
 
-def _light(canvas: int, rng: np.random.Generator) -> np.ndarray:
-    """A soft light from one side, (canvas, canvas), between 0.75 and 1."""
-    y, x = np.mgrid[0:canvas, 0:canvas] / canvas
+def _across(canvas: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """How far each pixel lies in a direction, (canvas, canvas), and the same from 0 to 1."""
+    steps = np.arange(canvas) / canvas
     angle = rng.uniform(0, 2 * np.pi)
-    along = x * np.cos(angle) + y * np.sin(angle)
-    return 1 - rng.uniform(0.05, 0.25) * (along - along.min()) / np.ptp(along)
+    along = steps * np.cos(angle) + (steps * np.sin(angle))[:, None]
+    corners = along[:: canvas - 1, :: canvas - 1]  # least and most are at two of them
+    return along, (along - corners.min()) / np.ptp(corners)

@@ -96,7 +96,7 @@ _CHANGES: Mapping[tuple[int, str], Mapping[str, Any]] = MappingProxyType(
         (2, "paper"): {"defences": _defences(10, 3), "dataset": "folder:root=cifar100"},
         (3, "smoke"): {
             "defences": _defences(6, 5, "random-head"),
-            "dataset": "digits:size=64,count=45",
+            "dataset": "digits:size=32,count=45",
         },
         (3, "small"): {
             "defences": _defences(6, 5, "random-head"),

@@ -184,7 +184,7 @@ _SCALES: dict[str, tuple[tuple[str, ...], Campaign, Mapping[str, str], int, str]
     "smoke": (
         ("cnn4:width=4,activation=tanh", "cnn-small:width=4"),
         _SMOKE,
-        {"": "fast,steps=2"},
+        {"": "fast,steps=2", "copa-prior": "fast,steps=2,inner=4"},
         1,
         "",
     ),

@@ -85,10 +85,10 @@ def test_several_processes_find_the_same_as_one(first, tmp_path):
 
 
 def test_a_cluster_finds_the_same_as_this_process(first, tmp_path):
+    networks = Networks(varied(pictures_of(None), 1), [4], ["tanh"], [0])
     with one_thread_cluster() as cluster:
-        done = run(*SMALL, "--scheduler", cluster.scheduler_address, "--out", tmp_path)
-    assert done.exit_code == 0, done.output
-    here, there = (pd.read_parquet(out / "rows.parquet") for out in (first[1], tmp_path))
+        there = kept_rows(networks, tmp_path, scheduler=cluster.scheduler_address)
+    here = pd.read_parquet(first[1] / "rows.parquet")
     assert list(there["mse"]) == pytest.approx(list(here["mse"]))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from made_campaign import grid_in_this_process
+from made_campaign import grid_in_this_process, quick_jury
 from made_marks import marked, unmarked
 from PIL import Image
 from typer.testing import CliRunner
@@ -96,7 +96,8 @@ def test_a_plan_has_cells_and_steps_and_computes_nothing(tmp_path):
     attacked = [row for row in rows if row["what"].startswith("attack ")]
     # Two originals in 3 × 8 cells, and in 2 × 5 on the second network.
     assert sum(row["cells"] for row in attacked) == 2 * 34
-    assert {row["what"] for row in attacked} == {f"attack {name}:fast,steps=2" for name in ATTACKS}
+    few = dict.fromkeys(ATTACKS, "fast,steps=2") | {"copa-prior": "fast,steps=2,inner=4"}
+    assert {row["what"] for row in attacked} == {f"attack {name}:{few[name]}" for name in few}
     assert all(row["steps"] == 2 * row["cells"] for row in attacked)
     assert [row for row in rows if row not in attacked] == [
         {
@@ -116,7 +117,7 @@ def test_a_plan_has_cells_and_steps_and_computes_nothing(tmp_path):
 def made(tmp_path_factory):
     """The smallest scale, on a cluster in this process; `test_deployed` carries one out twice."""
     folder = tmp_path_factory.mktemp("map")
-    with grid_in_this_process():
+    with grid_in_this_process(), quick_jury():
         done = typed("--preset", "smoke", "--json", "--workers", "1", "--out", str(folder))
     assert done.exit_code == 0, done.output
     return folder / "smoke", done
