@@ -108,14 +108,9 @@ os._exit(bool(failed))  # gloo's threads now and then abort an interpreter that 
 """
 
 
-def test_two_processes_reduce_to_the_mean_over_all_pairs():
-    import socket
-
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+def test_two_processes_reduce_to_the_mean_over_all_pairs(port):
     done = subprocess.run(
-        [sys.executable, "-c", TWO, port],
+        [sys.executable, "-c", TWO, str(port)],
         cwd=ROOT,
         capture_output=True,
         text=True,
