@@ -175,9 +175,9 @@ def test_a_gradient_that_is_not_a_number_is_a_failure_that_stops_no_other(name, 
 
 @pytest.mark.parametrize("name", [n for n, kind in ATTACKS.items() if issubclass(kind, Together)])
 def test_many_at_once_are_what_each_is_alone(name, target):
-    seen = [seen_in_double(target, seed) for seed in (3, 4, 5)]
-    together = run_many(quick(name), seen, rngs=seeded(0, 1, 2))
-    for one, rng, found in zip(seen, seeded(0, 1, 2), together, strict=True):
+    seen = [seen_in_double(target, seed) for seed in (3, 4)]
+    together = run_many(quick(name), seen, rngs=seeded(0, 1))
+    for one, rng, found in zip(seen, seeded(0, 1), together, strict=True):
         alone = quick(name)(one, rng=rng)
         assert (alone.image - found.image).abs().max() < 1e-5
         assert found.objective == pytest.approx(alone.objective, rel=1e-6, abs=1e-9)
@@ -186,7 +186,7 @@ def test_many_at_once_are_what_each_is_alone(name, target):
     with pytest.raises(SettingsError, match="generators"):
         run_many(quick(name), seen, rngs=seeded(0))
     with pytest.raises(SettingsError, match="share one model"):
-        run_many(quick(name), [*seen, seen_of(chain())], rngs=seeded(0, 1, 2, 3))
+        run_many(quick(name), [*seen, seen_of(chain())], rngs=seeded(0, 1, 2))
 
 
 @pytest.mark.parametrize("name", [n for n, kind in ATTACKS.items() if hasattr(kind, "restarts")])

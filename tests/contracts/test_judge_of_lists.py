@@ -92,7 +92,9 @@ def about_judges(notes):
     return sorted(note for note in notes if "ranked the words" in note)
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize(
+    ("voted", "ending"), [(True, "parquet"), (True, "csv"), (False, "csv")], indirect=["voted"]
+)
 def test_the_command_knows_from_files_what_the_page_knows(voted, tmp_path, ending):
     store, study, ranked = voted
     files = {name: tmp_path / f"{name}.{ending}" for name in ("votes", "scores")}

@@ -28,7 +28,7 @@ def same(one, other):
     pd.testing.assert_frame_equal(one.agreement[columns], other.agreement[columns])
 
 
-def test_the_analysis_prints_draws_and_writes_itself(tables, tmp_path):
+def test_the_analysis_prints_draws_and_writes_itself(tables, tmp_path, one_figure):
     found = compared(tmp_path, *tables)
     assert tuple(found.agreement) == AGREEMENT_COLUMNS
     assert found.agreement["rho"].tolist() == [1.0]

@@ -19,20 +19,31 @@ def written(drawing):
     return " ".join(" ".join([*texts, drawing.get_supxlabel()]).split())
 
 
+WIDTHS = {True: canvas.SINGLE, False: canvas.DOUBLE}
+
+
+@pytest.fixture(scope="module", params=WIDTHS, ids=["simulated", "people"])
+def laid_out(request):
+    """Whether votes are simulated, the width in mm, and all figures of many models, laid out."""
+    simulated, width = request.param, WIDTHS[request.param]
+    drawn = [(one, one.draw(width)) for one in figures(made_analysis(14, 12, simulated=simulated))]
+    for _, drawing in drawn:
+        FigureCanvasAgg(drawing)
+        drawing.draw_without_rendering()
+    return simulated, width, drawn
+
+
 def is_whole(drawing, width):
     """Whether a drawing is as wide as it was asked for, in mm, and has nothing beyond its edge."""
-    canvas_of_pixels = FigureCanvasAgg(drawing)
-    canvas_of_pixels.draw()
-    inked = drawing.get_tightbbox(canvas_of_pixels.get_renderer())  # inches
+    inked = drawing.get_tightbbox()  # inches
     across, up = drawing.get_size_inches()
     inside = min(inked.x0, inked.y0) > -0.01 and inked.x1 < across + 0.01 and inked.y1 < up + 0.01
     return inside and across * 25.4 == pytest.approx(width)
 
 
-@pytest.mark.parametrize("width", [canvas.SINGLE, canvas.DOUBLE])
-def test_nothing_is_cut_and_the_width_is_that_of_a_column(width):
-    drawn = figures(made_analysis(14, 12))
-    assert [one.stem for one in drawn if not is_whole(one.draw(width), width)] == []
+def test_nothing_is_cut_and_the_width_is_that_of_a_column(laid_out):
+    _, width, drawn = laid_out
+    assert [one.stem for one, drawing in drawn if not is_whole(drawing, width)] == []
 
 
 def smallest(drawing):
@@ -40,9 +51,15 @@ def smallest(drawing):
     return min(text.get_fontsize() for text in drawing.findobj(Text) if text.get_text().strip())
 
 
-def test_texts_are_large_enough_to_read(analysis):
-    sizes = {one.stem: smallest(one.draw()) for one in figures(analysis)}
+def test_texts_are_large_enough_to_read_and_drawing_changes_no_data(analysis):
+    drawn = figures(analysis)
+    before = [one.frame.copy() for one in drawn]
+    sizes = {one.stem: smallest(one.draw()) for one in drawn}
     assert {stem: size for stem, size in sizes.items() if size < 5.5} == {}
+    changed = [
+        one.stem for one, frame in zip(drawn, before, strict=True) if not one.frame.equals(frame)
+    ]
+    assert changed == []
 
 
 def test_every_name_makes_a_figure_and_a_metric_of_sets_has_none_of_images(analysis):
@@ -59,13 +76,6 @@ def test_every_figure_says_what_it_shows(analysis):
         assert one.title
         assert one.caption.endswith(".")
         assert len(one.frame), one.stem
-
-
-def test_drawing_changes_no_data(analysis):
-    for one in figures(analysis):
-        before = one.frame.copy()
-        one.draw()
-        assert one.frame.equals(before)
 
 
 def test_a_study_without_scores_says_so_in_every_figure(empty):
@@ -124,17 +134,14 @@ def test_no_metric_of_images(analysis):
     assert "no AUC" in written(figure(analysis, "auc").draw())
 
 
-@pytest.mark.parametrize("simulated", [True, False])
-def test_every_figure_of_simulated_votes_says_so_once_beside_what_it_shows(simulated):
-    for one in figures(made_analysis(14, 12, simulated=simulated)):
+def test_every_figure_of_simulated_votes_says_so_once_beside_what_it_shows(laid_out):
+    simulated, _, drawn = laid_out
+    for one, drawing in drawn:
         assert one.title.count("simulated votes") == simulated, one.stem
         assert one.frame.get("simulated", pd.Series([False])).all() == simulated, one.stem
-        drawing = one.draw(canvas.SINGLE)
         marks = [text for text in drawing.texts if text.get_text() == "Simulated votes"]
         assert len(marks) == simulated, one.stem
         if simulated and one.name != "ranked":  # whose line of names has room on the right
-            pixels = FigureCanvasAgg(drawing)
-            pixels.draw()
             lowest = marks[0].get_window_extent().y0
-            tops = [axes.get_tightbbox(pixels.get_renderer()).y1 for axes in drawing.axes]
+            tops = [axes.get_tightbbox().y1 for axes in drawing.axes]
             assert max(tops) <= lowest, one.stem

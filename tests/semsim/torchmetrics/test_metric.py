@@ -90,7 +90,8 @@ def test_its_value_can_be_differentiated(metric):
 
 
 TWO = """
-import os, sys, torch, semsim
+import os, sys, torch
+from semsim.torchmetrics import SemSim  # once for both
 port, child = sys.argv[1], os.fork()
 rank = int(child == 0)
 torch.distributed.init_process_group(
@@ -98,7 +99,7 @@ torch.distributed.init_process_group(
 )
 draw = torch.Generator().manual_seed(0)
 parts = [[torch.rand(n, 3, 32, 32, generator=draw) for _ in range(2)] for n in (3, 1, 4)]
-metric = semsim.torchmetrics.SemSim("checkpoints/demo")
+metric = SemSim("checkpoints/demo")
 for part in parts[rank::2]:
     metric.update(*part)
 print(metric.compute().item(), flush=True)
@@ -108,14 +109,9 @@ os._exit(bool(failed))  # gloo's threads now and then abort an interpreter that 
 """
 
 
-def test_two_processes_reduce_to_the_mean_over_all_pairs():
-    import socket
-
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+def test_two_processes_reduce_to_the_mean_over_all_pairs(port):
     done = subprocess.run(
-        [sys.executable, "-c", TWO, port],
+        [sys.executable, "-c", TWO, str(port)],
         cwd=ROOT,
         capture_output=True,
         text=True,

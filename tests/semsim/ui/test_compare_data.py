@@ -32,16 +32,16 @@ from semsim.weights import sha256_of
 VIEW = View(study="1")
 
 
-def test_metrics_are_split_by_whether_they_have_weights(made_context):
-    found = opened(made_context(n_images=3), VIEW)
+def test_metrics_are_split_by_whether_they_have_weights(small_context):
+    found = opened(small_context, VIEW)
     assert {"mse", "psnr", "ssim"} == {spec.name for spec in found.analysis.specs}
     unavailable = {spec.name for spec, _ in found.unavailable}
     assert {"fid", "kid", "lpips-alex"} <= unavailable
     assert not unavailable & {spec.name for spec in found.specs}
 
 
-def test_the_agreement_is_scipys(made_context):
-    found = opened(made_context(n_images=3), VIEW)
+def test_the_agreement_is_scipys(small_context):
+    found = opened(small_context, VIEW)
     row = found.analysis.agreement.set_index("metric").loc["ssim"]
     people, ssim = found.analysis.models["human"], found.analysis.models["ssim"]
     assert row["rho"] == pytest.approx(stats.spearmanr(people, ssim).statistic, abs=1e-12)
@@ -95,8 +95,8 @@ def test_a_metric_counts_when_all_models_have_its_scores(made_context):
     assert "psnr" in {name for _, name in found.book.missing}
 
 
-def test_an_unknown_choice_of_metric_becomes_the_best(made_context):
-    found = opened(made_context(n_images=3), VIEW)
+def test_an_unknown_choice_of_metric_becomes_the_best(small_context, made_context):
+    found = opened(small_context, VIEW)
     assert found.spec("psnr").name == "psnr"
     ranked = found.analysis.agreement.sort_values("rho", ascending=False, kind="stable")
     assert found.spec("fid").name == ranked["metric"].iloc[0]
@@ -148,11 +148,10 @@ def test_lists_name_every_model_once(made_context):
     assert len(choices) == 4
 
 
-def test_studies_are_found_by_id_and_by_name(made_context):
-    context = made_context(n_images=2)
-    assert [study.name for study in studies_of(context)] == ["Made"]
-    assert find_study(context, "Made").id == "1"
-    assert find_study(context, "unknown").id == "1"
+def test_studies_are_found_by_id_and_by_name(small_context):
+    assert [study.name for study in studies_of(small_context)] == ["Made"]
+    assert find_study(small_context, "Made").id == "1"
+    assert find_study(small_context, "unknown").id == "1"
 
 
 def test_without_a_choice_the_study_is_one_with_votes(made_context):

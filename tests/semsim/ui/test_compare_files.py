@@ -56,7 +56,7 @@ def test_tables_come_as_csv_latex_and_markdown_in_full_precision(client):
     assert sent["rho"].tolist() == analysis.agreement["rho"].tolist()
 
 
-def test_the_report_and_everything_are_made_by_jobs(client, monkeypatch):
+def test_the_report_and_everything_are_made_by_jobs(client, monkeypatch, one_figure):
     comparison = held(client.context, VIEW)
     told = "Left out of edges: 3 scores of pictures that this study does not have."
     remarked = replace(comparison.tables, remarks=(told,))

@@ -2,6 +2,8 @@
 
 import json
 from dataclasses import replace
+from functools import cache
+from shutil import rmtree
 from types import ModuleType
 
 import gradio as gr
@@ -43,10 +45,21 @@ def context(small_context, tmp_path):
     return replace(small_context, data=tmp_path)
 
 
-def open_page(page, context):
+@pytest.fixture(scope="module")
+def rendered(small_context, tmp_path_factory):
+    """A page and the folder of its data, made once: what it shows is worked out when it loads."""
+
+    @cache
+    def made(page):
+        data = tmp_path_factory.mktemp("data")
+        with gr.Blocks():
+            return data, page.render(replace(small_context, data=data))
+
+    return made
+
+
+def opened_page(loads):
     """What every part of a page shows when it opens, as text."""
-    with gr.Blocks():
-        loads = page.render(context)
     shown = []
     for load, outputs in loads:
         values = load()
@@ -57,22 +70,25 @@ def open_page(page, context):
 
 @pytest.mark.parametrize(("page", "kind"), PAGES)
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_page_opens_beside_a_damaged_job(page, kind, damage, context):
-    root = context.data / "jobs"
+def test_a_page_opens_beside_a_damaged_job(page, kind, damage, rendered):
+    data, loads = rendered(page)
+    root = data / "jobs"
+    rmtree(root, ignore_errors=True)
     jobs.create(root, kind=kind, title="The whole one")
     damaged = jobs.create(root, kind=kind, title="The damaged one")
     for name, text in DAMAGES[damage].items():
         (damaged.folder / name).write_text(text, errors="surrogateescape")
-    shown = open_page(page, context)
+    shown = opened_page(loads)
     assert ("damaged one" in shown) == ("spec.json" not in DAMAGES[damage])
     assert "whole one" in shown
 
 
 @pytest.mark.parametrize(("page", "kind"), [(learn, TRAINING), (federated, FEDERATED)])
-def test_a_page_says_what_cannot_be_read(page, kind, context):
-    job = jobs.create(context.data / "jobs", kind=kind, title="The damaged one")
+def test_a_page_says_what_cannot_be_read(page, kind, rendered):
+    data, loads = rendered(page)
+    job = jobs.create(data / "jobs", kind=kind, title="The damaged one")
     (job.folder / "result.json").write_text(json.dumps({"other": 1}))
-    shown = open_page(page, context)
+    shown = opened_page(loads)
     assert "cannot be shown" in shown
     assert job.id in shown
 
