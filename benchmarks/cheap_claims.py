@@ -109,16 +109,21 @@ def demo_shipped() -> dict[str, Claim]:
     }
 
 
+def demo_in(data: Path) -> None:
+    """Put the built-in study and its pictures into a data folder."""
+    sets = sorted((ROOT / "data/demo/sets").iterdir())
+    with Store(f"sqlite:///{data / 'studies.db'}") as store:
+        ensure_demo(store, sets, data / "images")
+
+
 def demo_blind() -> dict[str, Claim]:
     """Return how often the jury of the built-in study agrees with one who looked blind."""
     demo = ROOT / "data/demo"
-    sets = sorted((demo / "sets").iterdir())
     with tempfile.TemporaryDirectory() as folder:
-        pictures = Path(folder) / "images"
+        demo_in(Path(folder))
         with Store(f"sqlite:///{folder}/studies.db") as store:
-            ensure_demo(store, sets, pictures)
             (study,) = [one for one in list_studies(store) if one.name == SIMULATED]
-            labels = export_labels(store, study.id, pictures)
+            labels = export_labels(store, study.id, Path(folder) / "images")
     labels["set"] = labels["model"].str.replace("/", "__").str.replace(r"[:=]", "-", regex=True)
     looked = pd.read_csv(demo / "blind.csv", keep_default_na=False)
     both = looked.merge(labels, on=["set", "image_id"], validate="1:1")

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from functools import partial
 
 import pytest
 from helpers import ROOT
@@ -11,6 +12,8 @@ from benchmarks import linear, statistics
 from benchmarks.bench import PLAN
 from benchmarks.claims import RESULTS, SHOWN, kept, pages
 from benchmarks.keeping import Finds
+from semsim.attacks.copa import Copa
+from semsim.attacks.copa_prior import CopaPrior
 
 
 def test_rows_and_figures_are_printed_and_kept(tmp_path, capsys, monkeypatch):
@@ -37,9 +40,14 @@ def test_without_a_name_nothing_is_kept_and_an_error_leaves_what_was_found(tmp_p
     assert set(kept("a", tmp_path)) == {"memory"}
 
 
+QUICK_COPA, QUICK_PRIOR = partial(Copa, steps=1, inner=5), partial(CopaPrior, steps=1, inner=5)
 # Small forms of commands of the plan: module, words, and what makes it small.
 SMALL = {
-    "linear": (linear, ["--variants", "2", "--rounds", "1"], {}),
+    "linear": (
+        linear,
+        ["--variants", "2", "--rounds", "1"],
+        {"ACTIVATIONS": ("tanh",), "Copa": QUICK_COPA, "CopaPrior": QUICK_PRIOR},
+    ),
     "votes": (statistics, ["--only", "time"], {"STUDIES": ((700, 5, 1.0, None),)}),
     "few-models": (
         statistics,
@@ -63,7 +71,7 @@ def test_a_small_run_of_a_benchmark_writes_the_keys_of_the_plan(name, tmp_path, 
     assert set(found) == set(PLAN[name].keeps)
     assert not any(one.by_hand for one in found.values())
     if name == "linear":
-        assert len(found["speed"].value) == 4  # head, rule, tanh and leaky ReLU
+        assert len(found["speed"].value) == 3  # head, rule and tanh
 
 
 KEY = re.compile(r'\.(?:table|figure)\(\s*(f?)"([^"]+)"')

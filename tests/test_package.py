@@ -18,6 +18,7 @@ import tomllib
 import uuid
 import venv
 import zipfile
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,9 +32,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from PIL import Image
 from studio import START_SECONDS
-from test_docs import ACTIVATES, BLOCKS, as_typed
+from test_docs import ACTIVATES, BLOCKS
 
-import semsim
 from annotation.store import Store
 from annotation.study.builtin import PEOPLE
 from annotation.study.exports import export_votes
@@ -250,9 +250,14 @@ def below(texts):
         for name in ("", *one.extras):
             if (key := (canonicalize_name(one.name), name)) not in seen:
                 seen.add(key)
-                more = installed.distribution(one.name).requires or []
-                left += [(Requirement(text), name) for text in more]
+                left += [(more, name) for more in asked_by(one.name)]
     return {name for name, _ in seen}
+
+
+@cache
+def asked_by(name):
+    """The requirements of a distribution that is installed here, as its records tell them."""
+    return [Requirement(text) for text in installed.distribution(name).requires or []]
 
 
 def environment(folder, wheel, extra=""):
@@ -264,10 +269,13 @@ def environment(folder, wheel, extra=""):
             top = file.parts[0]
             if top not in ("..", "__pycache__") and not (site / top).exists():
                 (site / top).symlink_to(Path(installed.distribution(name).locate_file(top)))
-    pip = [sys.executable, "-m", "pip", "--python", folder / "bin/python"]
-    run([*pip, "install", "-q", "--no-index", "--no-deps", "--no-compile", wheel])
-    assert "No broken requirements" in run([*pip, "check"])
+    run([*pip(folder / "bin"), "install", "-q", "--no-index", "--no-deps", "--no-compile", wheel])
     return folder / "bin"
+
+
+def pip(programs):
+    """What begins a command of pip for the environment of these programs."""
+    return [sys.executable, "-m", "pip", "--python", programs / "python"]
 
 
 def alone(home):
@@ -292,6 +300,9 @@ def core(package, tmp_path_factory):
 SCORE = ["score", "--originals", "originals", "--reconstructions", "reconstructions"]
 EXTRA_OF = {"lpips-alex": "lpips", "fid": "fid", "ms-ssim": "ms-ssim"}  # by metric
 LACKING = {
+    "serve": "studio",
+    "doctor": "studio",
+    "accounts list": "studio",
     "study list": "studio",
     "reproduce semsim": "attacks",
     "learn run --labels nowhere.parquet --name x": "attacks",
@@ -301,18 +312,28 @@ LACKING = {
     "campaign run --name x --dataset digits": "grid",
     "federated compare --out x.parquet": "attacks",
 }
-# Scores in Python, then types lines, then imports modules; prints what came of it.
+# Blocks of the README that are for who has the package alone.
+README = [
+    one
+    for one in BLOCKS
+    if one.page == "README.md" and not one.text.startswith(("make ", ACTIVATES))
+]
+# Scores in Python, runs the README's code, types lines, imports modules; prints what came of it.
 IN_TURN = """
 import importlib, io, json, sys
 from contextlib import redirect_stderr, redirect_stdout
 import semsim
 from semsim.errors import MissingExtraError
-lines, modules = json.load(sys.stdin)
+codes, lines, modules = json.load(sys.stdin)
 table = semsim.score(("originals", "reconstructions"), ["mse"])
 metric = semsim.SemSim.from_pretrained("checkpoints/demo")
 demo = semsim.demo("silu-none-invgrad")
 pairs = semsim.score((demo / "originals", "demo/silu-none-invgrad/reconstructions"), ["mse"])
 scored = semsim.__version__, semsim.__file__, table["mse"].tolist(), metric.name, len(pairs)
+shown = io.StringIO()
+with redirect_stdout(shown):
+    for code in codes:
+        exec(code, {})
 
 from semsim.base.places import BROUGHT
 sys.path.append(str(BROUGHT))
@@ -334,7 +355,7 @@ for name in modules:
         importlib.import_module(name)
     except ImportError as error:
         refused[name] = [isinstance(error, MissingExtraError), str(error)]
-print(json.dumps([scored, told, refused]))
+print(json.dumps([scored, shown.getvalue(), told, refused]))
 """
 
 
@@ -343,6 +364,7 @@ class InTurn(NamedTuple):
 
     folder: Path
     scored: list[object]
+    shown: str  # what the README's code printed
     told: dict[str, tuple[int, str]]  # line after `semsim-studio` → its exit code, and what it said
     refused: dict[str, tuple[bool, str]]  # module → whether its error is ours, and what it says
 
@@ -357,11 +379,12 @@ def in_turn(core, tmp_path_factory):
     files = [path for path in tracked("semsim") if path.endswith(".py")]
     names = [path.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for path in files]
     modules = sorted(name for name in names if not name.endswith(NOT_ASKED))
-    asked = json.dumps([[shlex.split(line) for line in lines], modules])
+    codes = [one.text for one in README if one.kind == "python"]
+    asked = json.dumps([codes, [shlex.split(line) for line in lines], modules])
     around = {"cwd": folder, "env": alone(folder / "home"), "input": asked}
     printed = run([core / "python", "-c", IN_TURN], **around)
-    scored, told, refused = json.loads(printed.splitlines()[-1])
-    return InTurn(folder, scored, dict(zip(lines, told, strict=True)), refused)
+    scored, shown, told, refused = json.loads(printed.splitlines()[-1])
+    return InTurn(folder, scored, shown, dict(zip(lines, told, strict=True)), refused)
 
 
 @pytest.fixture
@@ -412,10 +435,9 @@ def installed_version(core):
 
 def test_the_core_has_no_studio_and_says_how_to_get_it(core, tmp_path):
     around = {"cwd": tmp_path, "env": alone(tmp_path / "home")}
-    for words in (["serve"], ["doctor"], ["study", "list"], ["accounts", "list"]):
-        told = run([core / "semsim-studio", *words], code=2, **around)
-        assert told.startswith("Error: ")
-        assert 'pip install "semsim-studio[studio]"' in told
+    told = run([core / "semsim-studio", "serve"], code=2, **around)
+    assert told.startswith("Error: ")
+    assert 'pip install "semsim-studio[studio]"' in told
     assert not (core / "semsim").exists()  # somebody else's distribution has that name
 
 
@@ -450,14 +472,17 @@ def with_studio(package, tmp_path_factory):
     return environment(tmp_path_factory.mktemp("with-studio"), package[1], "studio")
 
 
-@pytest.mark.skipif(not hasattr(semsim, "demo"), reason="its paths are a checkout's")
-def test_the_readme_is_typed_where_only_the_wheel_is(with_studio, tmp_path):
-    """In a login shell and an empty folder: all but what makes and activates a checkout's own."""
+def test_nothing_is_missing_where_the_studio_is_installed(with_studio):
+    assert "No broken requirements" in run([*pip(with_studio), "check"])
+
+
+def test_the_readme_is_typed_where_only_the_wheel_is(in_turn, with_studio, tmp_path):
+    """Its lines in a login shell and an empty folder, its code in a Python of the core."""
+    assert "ssim" in in_turn.shown
     empty = tmp_path / "empty"
     empty.mkdir()
-    blocks = [block for block in BLOCKS if block.page == "README.md"]
-    typed = [as_typed(one) for one in blocks if not one.text.startswith(("make ", ACTIVATES))]
-    assert len(typed) > 1
+    typed = [one.text for one in README if one.kind == "sh"]
+    assert len(typed) == len(README) - 1
     lines = "\n".join([f". {with_studio}/activate", *typed])
     bare = {"HOME": str(tmp_path), "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin"}
     run(["bash", "--login", "-e"], cwd=empty, env=bare, input=lines)

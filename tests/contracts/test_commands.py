@@ -122,13 +122,17 @@ def test_a_usage_error_begins_like_every_other_error():
     assert wrong == {}
 
 
+HELP = re.compile(r"--help +-h\b")  # one option of two names
+
+
 def test_a_command_explains_itself_in_two_ways():
     wrong = []
     for call in CALLS:
-        short, long = typed(call, "-h"), typed(call, "--help")
-        if short.exit_code != 0 or short.output != long.output or not short.output:
+        done = typed(call, "-h")
+        if done.exit_code != 0 or not HELP.search(done.output):
             wrong.append(call)
     assert wrong == []
+    assert typed(CALLS[0], "--help").output == typed(CALLS[0], "-h").output
 
 
 def names_of(call):
@@ -211,7 +215,10 @@ TALK = ("Wrote ", "Dry run", "No pictures")
 def test_talk_is_said_on_standard_error(half):
     """Standard output has results alone: what was written, and that nothing was, is said."""
     for path in sorted((ROOT / half).rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if not any(begun in text for begun in TALK):
+            continue
+        tree = ast.parse(text)
         said = {
             one
             for node in ast.walk(tree)

@@ -94,13 +94,19 @@ def said(public: Public) -> str:
     return ""
 
 
-def raised(public: Public) -> set[str]:
-    """The errors that it or the private functions of its file which it calls raise."""
-    private = {
+@cache
+def private_in(path: Path) -> dict[str, ast.FunctionDef]:
+    """The private functions of a file, by name."""
+    return {
         node.name: node
-        for node in ast.walk(tree(public.path))
+        for node in ast.walk(tree(path))
         if isinstance(node, ast.FunctionDef) and node.name.startswith("_")
     }
+
+
+def raised(public: Public) -> set[str]:
+    """The errors that it or the private functions of its file which it calls raise."""
+    private = private_in(public.path)
     found, seen, waiting = set(), set(), [public.node]
     while waiting:
         for node in ast.walk(waiting.pop()):

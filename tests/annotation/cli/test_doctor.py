@@ -4,13 +4,11 @@ import itertools
 import json
 import socket
 import sqlite3
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
-from helpers import ROOT
 from made_remote import PLACE
+from typer.testing import CliRunner
 
 import annotation
 from annotation.accounts.start import NAME, PASSWORD
@@ -18,6 +16,7 @@ from annotation.cli import doctor
 from annotation.cli.console import IMAGES, ServerParser
 from annotation.store import Store
 from annotation.web import proxies
+from app import front
 
 
 @pytest.mark.parametrize("installed", [True, False])
@@ -122,14 +121,9 @@ def test_what_is_behind_a_proxy_is_said(found):
 
 def test_the_whole_table(tmp_path, port):
     place = ["--data-dir", tmp_path / "data", "--checkpoints", tmp_path / "none"]
-    done = subprocess.run(
-        [sys.executable, "app.py", "doctor", "--local", "--port", str(port), *map(str, place)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    words = ["doctor", "--local", "--port", str(port), *map(str, place)]
+    done = CliRunner().invoke(front, words)
+    assert done.exit_code == 0, done.output
     assert done.stderr == ""
     lines = done.stdout.splitlines()
     assert lines[0].split("  ")[0] == "SemSim Studio"

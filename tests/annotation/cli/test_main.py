@@ -1,10 +1,8 @@
-"""The command line, in process; `test_main` runs the real one."""
+"""The command line, in process; contracts/test_talk.py runs the real one."""
 
 import io
 import json
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 
 import pandas as pd
@@ -192,14 +190,6 @@ def test_mistakes_are_explained_and_fail(run, folder, tmp_path):
     assert (bad.exit_code, "Votes per item" in bad.output) == (2, True)
     database = run("list", "--database", "mysql://x/y")
     assert (database.exit_code, "not supported" in database.output) == (2, True)
-
-
-def test_main(tmp_path):
-    command = [sys.executable, "-m", "annotation", "list", "--data-dir", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"Error: There are no studies at {tmp_path / 'studies.db'} yet.")
-    assert not (tmp_path / "studies.db").exists()
 
 
 @pytest.mark.parametrize("spec", ["{", "{}", '{"name": "s"}', "null"])
