@@ -261,11 +261,15 @@ def _small_sets() -> TemporaryDirectory[str]:
 _EXAMINED: dict[str, Examination] = {}
 
 
-def _examined(spec: StudySpec) -> Examination:
-    """What a study of `spec` over the small sets would be made of, read once in a process."""
-    if (asked := repr(asdict(spec))) not in _EXAMINED:
-        _EXAMINED[asked] = examine(spec, [Path(_small_sets().name) / one for one in SMALL_MODELS])
-    return _EXAMINED[asked]
+def kept(store: Store, spec: StudySpec, sets: Sequence[Path], images: Path) -> Study:
+    """A study of `spec`, as `create_study` makes it, over sets that a process reads but once.
+
+    Nothing may have changed in the sets since it last was asked for such a study.
+    """
+    asked = repr((asdict(spec), sets))
+    if asked not in _EXAMINED:
+        _EXAMINED[asked] = examine(spec, sets)
+    return keep_study(store, _EXAMINED[asked], images)
 
 
 def small_study(
@@ -277,8 +281,8 @@ def small_study(
 ) -> Study:
     """A study over two small sets of four images in `folder`; `spec` as in `StudySpec`."""
     shutil.copytree(_small_sets().name, folder / "sets", dirs_exist_ok=True)
-    found = _examined(StudySpec(name=name, task=task, **spec))
-    return keep_study(store, found, folder / "images")
+    sets = [Path(_small_sets().name) / model for model in SMALL_MODELS]
+    return kept(store, StudySpec(name=name, task=task, **spec), sets, folder / "images")
 
 
 def of_convnet8(stimulus: Any) -> str:

@@ -5,9 +5,10 @@ import uuid
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from io import StringIO
 
 import pytest
-from study_factory import DATABASES, write_set
+from study_factory import DATABASES, kept, write_set
 
 from annotation.design import quality
 from annotation.domain import Answer, Step, StudyStatus, TrialKind, VoteStatus
@@ -46,18 +47,22 @@ LABELS = ("Cat", "Cat", "cow", "cow", "star", "star", "sun", "sun")
 BOTH = pytest.mark.parametrize("store", DATABASES, indirect=True)
 
 
+@pytest.fixture(scope="module")
+def sets(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sets")
+    return [write_set(folder / model, model=model, labels=LABELS) for model in ("a", "b")]
+
+
 @pytest.fixture
-def make(store, tmp_path, images):
+def make(store, sets, images):
     """A study over two sets of eight images; `gold` are lines of a CSV file."""
 
     def make(task=Task.RECOGNITION, gold=(), **spec):
-        sets = [write_set(tmp_path / model, model=model, labels=LABELS) for model in ("a", "b")]
-        path = None
-        if gold:
-            path = tmp_path / "gold.csv"
-            path.write_text("\n".join(["model,image_id,answer", *gold]))
         made = StudySpec(name="s", task=task, **{"votes_per_item": 2, "repeat_rate": 0.0, **spec})
-        return create_study(store, made, sets, images, gold=path)
+        if not gold:
+            return kept(store, made, sets, images)
+        table = StringIO("\n".join(["model,image_id,answer", *gold]))
+        return create_study(store, made, sets, images, gold=table)
 
     return make
 
