@@ -349,7 +349,7 @@ def test_no_request_breaks_the_server(server, cases):
     spoil, visitors = Spoiler(server.seed, server.real), Visitors(server)
     broken, told = [], Counter()
     labelling = [some for some in cases if some[0].operation.path.startswith("/api/")]
-    often = [*cases, *2 * labelling]  # of what writes most
+    often = [*cases, *4 * labelling]  # of what writes most
     with TestClient(server.app) as browser:  # it starts and ends the product
         for number in range(REQUESTS):
             asked = spoil.request(rng.choice(often[number % len(often)]))
