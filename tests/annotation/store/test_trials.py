@@ -49,7 +49,7 @@ BOTH = pytest.mark.parametrize("store", DATABASES, indirect=True)
 
 def each_on_one(name, *values):
     """Try each value on one of the databases: which of them it is, is asked of others."""
-    pairs = zip(DATABASES, values, strict=True)
+    pairs = [*zip(DATABASES, values, strict=True)]
     return pytest.mark.parametrize(("store", name), pairs, indirect=["store"])
 
 
