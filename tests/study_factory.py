@@ -5,6 +5,7 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,8 @@ import psycopg
 from PIL import Image
 from programs import POSTGRES, skip_without
 from sqlalchemy import Engine, event, make_url
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.util import LRUCache
 
 from annotation.design import check
 from annotation.domain import Annotator, Answer, SignedIn, Study, VoteReceipt
@@ -25,7 +28,7 @@ from annotation.errors import NameTakenError
 from annotation.formats.study_data import StudyData
 from annotation.spec import StudySpec, Task
 from annotation.store import Store
-from annotation.study.create import create_study
+from annotation.study.create import Examination, examine, keep_study
 from annotation.study.exports import read_study
 from annotation.study.labelling import come_back, join, next_items, vote
 from annotation.study.participants import new_link
@@ -99,6 +102,27 @@ def questions_for(store: Store, annotator: Annotator) -> tuple[Question, ...]:
     """The questions on the instructions that `annotator` is asked."""
     spec = spec_of(store, annotator)
     return check.questions(spec.kind, spec.seed, annotator.id)
+
+
+def _share_sql() -> None:
+    """Let every store take the SQL that another on such a database had made of a statement.
+
+    SQLAlchemy keeps it by engine, and most tests open one: to make it anew took a fifth of a test.
+    """
+    made: LRUCache[Any, Any] = LRUCache(2_000)
+    begin = Engine.__init__
+
+    def sharing(engine: Engine, *given: Any, **named: Any) -> None:
+        begin(engine, *given, **named)
+        engine._compiled_cache = made
+
+    patched: Any = (Engine, DefaultDialect)
+    patched[0].__init__ = sharing
+    patched[1].__eq__ = lambda one, other: type(one) is type(other)
+    patched[1].__hash__ = lambda one: hash(type(one))
+
+
+_share_sql()
 
 
 @contextmanager
@@ -234,6 +258,20 @@ def _small_sets() -> TemporaryDirectory[str]:
     return folder
 
 
+_EXAMINED: dict[str, Examination] = {}
+
+
+def kept(store: Store, spec: StudySpec, sets: Sequence[Path], images: Path) -> Study:
+    """A study of `spec`, as `create_study` makes it, over sets that a process reads but once.
+
+    Nothing may have changed in the sets since it last was asked for such a study.
+    """
+    asked = repr((asdict(spec), sets))
+    if asked not in _EXAMINED:
+        _EXAMINED[asked] = examine(spec, sets)
+    return keep_study(store, _EXAMINED[asked], images)
+
+
 def small_study(
     store: Store,
     folder: Path,
@@ -243,8 +281,8 @@ def small_study(
 ) -> Study:
     """A study over two small sets of four images in `folder`; `spec` as in `StudySpec`."""
     shutil.copytree(_small_sets().name, folder / "sets", dirs_exist_ok=True)
-    sets = [folder / "sets" / model for model in SMALL_MODELS]
-    return create_study(store, StudySpec(name=name, task=task, **spec), sets, folder / "images")
+    sets = [Path(_small_sets().name) / model for model in SMALL_MODELS]
+    return kept(store, StudySpec(name=name, task=task, **spec), sets, folder / "images")
 
 
 def of_convnet8(stimulus: Any) -> str:

@@ -1,6 +1,7 @@
 """Starting the product."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 from helpers import ROOT
 from studio import START_SECONDS, begin
 
+import annotation
 from app import asked
 from semsim.base.places import CHECKPOINTS
 
@@ -61,30 +63,35 @@ def test_what_cannot_be_used_is_named_before_an_address_is(tmp_path, port, optio
 
 
 def test_talk_of_the_start_is_no_result_and_can_be_silenced(tmp_path, port):
+    """Also that a database which does not answer is named."""
     address = "postgresql+psycopg://nobody@127.0.0.1:1/none"
-    asked = [sys.executable, "app.py", "--port", str(port), "--data-dir", tmp_path]
-    asked += ["--database", address]
-    kept = ["--log-file", tmp_path / "kept.log"]
-    plain, quiet = (
-        subprocess.run([*asked, *more], cwd=ROOT, capture_output=True, text=True, check=False)
-        for more in (kept, [*kept, "-q"])
-    )
-    assert plain.stdout == quiet.stdout == ""
+    options = ["--port", str(port), "--data-dir", str(tmp_path), "--database", address]
+    options += ["--log-file", str(tmp_path / "kept.log")]
+    command = [sys.executable, "app.py", *options]
+    plain = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (plain.returncode, plain.stdout) == (2, "")
     first, _, error = plain.stderr.partition("\n")
     assert first.startswith("SemSim Studio: starting")
     assert error.startswith("Error: ")
-    assert quiet.stderr == error
+    assert "cannot be used" in error
+    assert "A password is taken from PGPASSWORD" in error
+    assert "Traceback" not in error
+    assert start(tmp_path / "quiet", *options, "-q") == (2, error)
 
 
-def test_a_database_that_does_not_answer_is_named(tmp_path, port):
-    address = "postgresql+psycopg://nobody@127.0.0.1:1/none"
-    options = ["--port", str(port), "--data-dir", str(tmp_path), "--database", address]
-    code, said = start(tmp_path / "log", *options)
-    assert code == 2
-    assert said.startswith("SemSim Studio: starting")
-    assert "cannot be used" in said
-    assert "A password is taken from PGPASSWORD" in said
-    assert "Traceback" not in said
+def test_the_whole_table_of_the_doctor(tmp_path, port):
+    place = ["--data-dir", str(tmp_path / "data"), "--checkpoints", str(tmp_path / "none")]
+    log = tmp_path / "log"
+    code, said = start(log, "doctor", "--local", "--port", str(port), *place)
+    assert code == 0, said
+    lines = said.splitlines()
+    assert lines[0].split("  ")[0] == "SemSim Studio"
+    assert annotation.__version__ in lines[0]
+    assert lines[1].startswith("Python ")
+    assert any(line.startswith("GPU ") for line in lines)
+    assert any(line.startswith("weights ") and " note " in line for line in lines)
+    assert all(re.search(r"  (ok|note) +\S", line) for line in lines)  # nothing else is said
+    assert list(tmp_path.iterdir()) == [log]
 
 
 def test_a_folder_of_data_leaves_checkpoints_where_they_are(tmp_path):

@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +15,7 @@ SOURCES = sorted(
     path.relative_to(ROOT)
     for path in [*ROOT.glob("semsim/**/*.py"), *ROOT.glob("annotation/**/*.py"), ROOT / "app.py"]
 )
+FILES = frozenset(SOURCES)
 # Library → where it may be imported: path prefixes.
 ALLOWED = {
     "gradio": ("semsim/ui/", "annotation/ui/", "app.py"),
@@ -66,10 +68,23 @@ MOST_FILES = {"semsim": 12, "annotation": 8}  # beside the folders
 
 
 @cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Every statement below `node`, without looking into expressions: they import nothing."""
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for one in getattr(node, name, ()):
+            yield one
+            yield from statements(one)
+
+
+@cache
 def imports(path: Path) -> set[str]:
     """Every module a file imports, at its top or inside a function."""
     found = set()
-    for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+    for node in statements(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -163,7 +178,7 @@ def test_few_files_stand_beside_the_rooms(package):
 def test_every_room_says_what_lives_there(package):
     folders = {path.parent for path in SOURCES if path.parts[0] == package}
     for folder in (one for one in folders if "migrations" not in one.parts):  # alembic's, not ours
-        first = ast.get_docstring(ast.parse((ROOT / folder / "__init__.py").read_text()))
+        first = ast.get_docstring(parsed(folder / "__init__.py"))
         assert first, f"{folder}/__init__.py says nothing"
 
 
@@ -204,14 +219,14 @@ def test_packages_do_not_import_in_circles():
 
 def ast_top_imports(name: str) -> set[str]:
     """Modules of ours imported when `name` is imported; a package counts by what it defines."""
-    path = ROOT / (name.replace(".", "/") + ".py")
-    if not path.exists():
-        path = ROOT / name.replace(".", "/") / "__init__.py"
+    path = Path(name.replace(".", "/") + ".py")
+    if path not in FILES:
+        path = Path(name.replace(".", "/"), "__init__.py")
     found = set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in parsed(path).body:
         if isinstance(node, ast.ImportFrom):
             names = {f"{node.module}.{alias.name}" for alias in node.names}
-            ours = {n for n in names if (ROOT / n.replace(".", "/")).with_suffix(".py").exists()}
+            ours = {n for n in names if Path(n.replace(".", "/") + ".py") in FILES}
             found |= ours or {node.module}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}

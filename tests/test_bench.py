@@ -5,10 +5,10 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import psutil
 import pytest
+from helpers import until
 from sqlalchemy import create_engine, inspect
 from study_factory import POSTGRES, empty_database
 
@@ -80,9 +80,12 @@ def test_what_was_killed_goes_on_where_it_was(fakes):
     imported = "from pathlib import Path; from benchmarks.bench import Run, bench"
     command = [sys.executable, "-c", f"{imported}; {words}"]
     with subprocess.Popen(command, cwd=ROOT, start_new_session=True) as process:
-        while "second" not in (ran(fakes) if (fakes / "ran").exists() else ()):
+
+        def at_the_second():
             assert process.poll() is None
-            time.sleep(0.02)
+            return "second" in (ran(fakes) if (fakes / "ran").exists() else ())
+
+        until(at_the_second)
         refused = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert "A benchmark is running" in refused.stderr
         all_of_it = psutil.Process(process.pid).children(recursive=True)

@@ -35,6 +35,7 @@ from annotation.tasks import KINDS
 MODELS = ("hushnet-alpha", "hushnet-beta")
 OTHER = "Someone Particular"
 MOST_ADDRESSES = 400
+N_ORIGINALS = 12
 # A page's settings, which lie in it as JSON, spell quotes out.
 ADDRESS = re.compile(r"""(?:["'(]|\\u0027)(\.{0,2}/[^"'()<>\s\\{}$`]*)""")
 PNG_CHUNKS = {b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"}
@@ -84,7 +85,7 @@ def client(store, folder):
 
 @pytest.fixture(scope="module", params=list(Task))
 def study(request, store, folder) -> Study:
-    labels = [CLASSES[i % len(CLASSES)] for i in range(16)]
+    labels = [CLASSES[i % len(CLASSES)] for i in range(N_ORIGINALS)]
     sets = [write_set(folder / "sets" / name, model=name, labels=labels) for name in MODELS]
     spec = StudySpec(
         name="hushhush versus baseline",
@@ -330,7 +331,7 @@ def test_what_is_not_theirs_stays_shut(visit, store, study, client):
 
 def test_the_pictures_are_those_of_the_study(visit, folder):
     """Or the tests of their metadata would be about something else."""
-    clear = {picture(index).tobytes() for index in range(16)}
+    clear = {picture(index).tobytes() for index in range(N_ORIGINALS)}
     shown = [one for one in visit.told if one.headers.get("content-type") == "image/png"]
     pixels = {Image.open(io.BytesIO(one.content)).convert("RGB").tobytes() for one in shown}
     assert pixels & clear  # practice begins with a clear one

@@ -15,7 +15,6 @@ import random
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 
 import numpy as np
 
@@ -141,7 +140,8 @@ class _Drawn:
             lists = self._as_numbers()
             through = {name: guessers.hits(name, lists) for name in guessers.BOUNDED}
             worst = max(through, key=lambda name: through[name].mean())
-            best = min(best, (through[worst].mean(), self._copied()), key=itemgetter(0))
+            if (share := through[worst].mean()) < best[0]:
+                best = share, [list(words) for words in self.lists]
             if best[0] <= guessers.BOUND * lists.chance:
                 break
             if again % _TRIES == _TRIES - 1:  # lost: on from the best there was
@@ -158,9 +158,6 @@ class _Drawn:
             else:
                 self._draw_again(numbers, POOL + 2 * again)
         return best[1]
-
-    def _copied(self) -> list[list[str]]:
-        return [list(words) for words in self.lists]
 
     def _as_numbers(self) -> guessers.Lists:
         whole = [[*words, true] for words, true in zip(self.lists, self.true_classes, strict=True)]

@@ -18,6 +18,8 @@ besides: they are told, not bounded.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
 from typing import Self
 
 import numpy as np
@@ -59,6 +61,19 @@ class Lists:
     def counts(self) -> np.ndarray:
         """(N, k) on how many lists each word stands."""
         return np.bincount(self.words.ravel(), minlength=self.n_classes)[self.words]
+
+    @cached_property
+    def central(self) -> np.ndarray:
+        """(N, k) on how many other lists a word meets words of this one, for each it stands on.
+
+        The classes like one class are like each other less: the right word is in their midst.
+        """
+        on = np.zeros((len(self.words), self.n_classes), dtype=np.float32)
+        np.put_along_axis(on, self.words, 1, axis=1)
+        together = on.T @ on
+        np.fill_diagonal(together, 0)
+        met = np.take_along_axis(on @ together, self.words, axis=1) - (self.words.shape[1] - 1)
+        return met / np.maximum(1, self.counts() - 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,26 +149,12 @@ def _outside_the_run(lists: Lists) -> np.ndarray:
     return np.minimum(gaps[:, :-1], gaps[:, 1:])
 
 
-def _central(lists: Lists) -> np.ndarray:
-    """(N, k) on how many other lists a word meets words of this one, for each it stands on.
-
-    The classes like one class are like each other less: the right word is in their midst.
-    """
-    on = np.zeros((len(lists.words), lists.n_classes), dtype=np.float32)
-    np.put_along_axis(on, lists.words, 1, axis=1)
-    together = on.T @ on
-    np.fill_diagonal(together, 0)
-    met = np.take_along_axis(on @ together, lists.words, axis=1) - (lists.words.shape[1] - 1)
-    return met / np.maximum(1, lists.counts() - 1)
-
-
 def _first_word_place(lists: Lists) -> np.ndarray:
     """(N, k) how often the word in the midst of its list stands at each place, tied words shared.
 
     That word is the best guess, from lists alone, at the first word of the judge.
     """
-    scores = _central(lists)
-    best = scores >= scores.max(axis=1, keepdims=True) - 1e-9
+    best = lists.central >= lists.central.max(axis=1, keepdims=True) - 1e-9
     usual = (best / best.sum(axis=1, keepdims=True)).sum(axis=0)
     return np.tile(usual, (len(best), 1))
 
@@ -173,7 +174,7 @@ GUESSERS: Mapping[str, tuple[str, Callable[[Lists], np.ndarray]]] = {
     "rarest": ("takes the word that stands on the fewest lists", lambda lists: -lists.counts()),
     "commonest": ("takes the word that stands on the most lists", Lists.counts),
     "outside-the-run": ("takes the word furthest from others in the alphabet", _outside_the_run),
-    "central": ("takes the word that goes best with the rest of its list", _central),
+    "central": ("takes the word that goes best with the rest of its list", attrgetter("central")),
     "first-word-place": (
         "takes the place where the word that goes best with its list usually stands",
         _first_word_place,

@@ -376,7 +376,7 @@ class Labelling(RuleBasedStateMachine):
             assert progress_of(self.store, person).left == 0
 
 
-@pytest.mark.parametrize(("kind", "examples"), list(zip(DATABASES, (9, 3), strict=True)))
+@pytest.mark.parametrize(("kind", "examples"), list(zip(DATABASES, (6, 3), strict=True)))
 def test_no_order_of_events_breaks_the_invariants(kind, examples, tmp_path):
     with ExitStack() as stack:
         url = stack.enter_context(fresh_database(kind, tmp_path))

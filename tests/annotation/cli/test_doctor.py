@@ -8,15 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 from made_remote import PLACE
-from typer.testing import CliRunner
 
-import annotation
 from annotation.accounts.start import NAME, PASSWORD
 from annotation.cli import doctor
 from annotation.cli.console import IMAGES, ServerParser
 from annotation.store import Store
 from annotation.web import proxies
-from app import front
 
 
 @pytest.mark.parametrize("installed", [True, False])
@@ -117,21 +114,6 @@ def test_a_full_disk_and_one_that_is_filling(found, monkeypatch):
 def test_what_is_behind_a_proxy_is_said(found):
     rows, _ = found("--local", "--trusted-proxy", "10.0.0.0/8")
     assert rows["trusted proxy"]["found"] == "10.0.0.0/8"
-
-
-def test_the_whole_table(tmp_path, port):
-    place = ["--data-dir", tmp_path / "data", "--checkpoints", tmp_path / "none"]
-    words = ["doctor", "--local", "--port", str(port), *map(str, place)]
-    done = CliRunner().invoke(front, words)
-    assert done.exit_code == 0, done.output
-    assert done.stderr == ""
-    lines = done.stdout.splitlines()
-    assert lines[0].split("  ")[0] == "SemSim Studio"
-    assert annotation.__version__ in lines[0]
-    assert lines[1].startswith("Python ")
-    assert any(line.startswith("GPU ") for line in lines)
-    assert any(line.startswith("weights ") and " note " in line for line in lines)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_pictures_that_cannot_be_had_stop_it(found, unsteady, monkeypatch):

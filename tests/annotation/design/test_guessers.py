@@ -102,9 +102,8 @@ def made_study(seed, lists="original"):
 
 
 @pytest.mark.parametrize("per", spec.Lists)
-@pytest.mark.parametrize("first", range(0, 80, 40))
-def test_no_bounded_guesser_sees_through_balanced_lists(first, per):
-    for seed in range(first, first + 40):
+def test_no_bounded_guesser_sees_through_balanced_lists(per):
+    for seed in range(40):
         classes, answers, rankings, rng = made_study(seed, per)
         lists = balanced_lists(answers, classes, 20, rankings, rng=rng)
         for one, answer in zip(lists, answers, strict=True):

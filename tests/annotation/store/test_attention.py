@@ -5,15 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 from sqlalchemy import event
-from study_factory import DATABASES, fresh_database, write_set
+from study_factory import DATABASES, kept, write_set
 
 from annotation.domain import Answer
 from annotation.errors import NotAllowedError
 from annotation.spec import StudySpec, Task
-from annotation.store import Store
 from annotation.store.tables import EventRow, SlotRow, StimulusRow, TrialRow
 from annotation.study import participants as people
-from annotation.study.create import create_study
 from annotation.study.exports import export_votes
 from annotation.study.labelling import join, next_items, undo, vote
 from annotation.study.passage import spec_of
@@ -22,24 +20,23 @@ from annotation.study.protocols import amend
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LABELS = ("Cat", "Cat", "cow", "cow", "star", "star", "sun", "sun")
 WRONG = {"none": "Cat", "same": "different", "different": "same"}
-pytestmark = pytest.mark.parametrize("store", DATABASES, indirect=True)
+BOTH = pytest.mark.parametrize("store", DATABASES, indirect=True)
+
+
+@pytest.fixture(scope="module")
+def sets(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sets")
+    return [write_set(folder / model, model=model, labels=LABELS) for model in ("a", "b")]
 
 
 @pytest.fixture
-def store(request, tmp_path):
-    with fresh_database(request.param, tmp_path) as url, Store(url) as opened:
-        yield opened
-
-
-@pytest.fixture
-def make(store, tmp_path, images):
+def make(store, sets, images):
     """A study in which every second item is a catch trial, at first."""
 
     def make(task=Task.RECOGNITION, **settings):
-        sets = [write_set(tmp_path / model, model=model, labels=LABELS) for model in ("a", "b")]
         given = {"votes_per_item": 2, "set_aside": 4, "catch_rate": 0.5, "repeat_rate": 0.0}
         spec = StudySpec(name="s", task=task, **{**given, **settings})
-        return create_study(store, spec, sets, images)
+        return kept(store, spec, sets, images)
 
     return make
 
@@ -99,6 +96,7 @@ def test_at_first_the_researcher_is_warned_and_nobody_is_paused(store, make, tas
     assert status_events(store) == []
 
 
+@BOTH
 def test_zero_never_warns_and_the_number_may_change_while_people_answer(store, make):
     study = make(catch_warn_after=0)
     answer(store, join(store, study.token, "Anna").annotator, wrong=3)
@@ -109,6 +107,7 @@ def test_zero_never_warns_and_the_number_may_change_while_people_answer(store, m
     assert row_of(store, study).warned
 
 
+@BOTH
 def test_too_many_failed_pause_somebody_as_if_by_hand(store, make):
     study = make(catch_pause_after=2)
     anna = join(store, study.token, "Anna").annotator
@@ -134,6 +133,7 @@ def test_too_many_failed_pause_somebody_as_if_by_hand(store, make):
     assert export_votes(store, study.id)["status"].tolist() == ["quality"] * 2
 
 
+@BOTH
 def test_who_is_let_go_on_may_fail_as_many_again(store, make):
     study = make(catch_pause_after=1)
     anna = join(store, study.token, "Anna").annotator
@@ -175,6 +175,7 @@ def test_pausing_may_begin_in_a_running_study(store, make):
     assert row_of(store, study).paused_by_itself
 
 
+@BOTH
 def test_only_a_failed_catch_trial_takes_more_of_the_database(store, make):
     study = make(catch_pause_after=9)
     anna = join(store, study.token, "Anna").annotator

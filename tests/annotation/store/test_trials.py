@@ -5,9 +5,10 @@ import uuid
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from io import StringIO
 
 import pytest
-from study_factory import DATABASES, write_set
+from study_factory import DATABASES, kept, write_set
 
 from annotation.design import quality
 from annotation.domain import Answer, Step, StudyStatus, TrialKind, VoteStatus
@@ -46,18 +47,28 @@ LABELS = ("Cat", "Cat", "cow", "cow", "star", "star", "sun", "sun")
 BOTH = pytest.mark.parametrize("store", DATABASES, indirect=True)
 
 
+def each_on_one(name, *values):
+    """Try each value on one of the databases: which of them it is, is asked of others."""
+    pairs = [*zip(DATABASES, values, strict=True)]
+    return pytest.mark.parametrize(("store", name), pairs, indirect=["store"])
+
+
+@pytest.fixture(scope="module")
+def sets(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sets")
+    return [write_set(folder / model, model=model, labels=LABELS) for model in ("a", "b")]
+
+
 @pytest.fixture
-def make(store, tmp_path, images):
+def make(store, sets, images):
     """A study over two sets of eight images; `gold` are lines of a CSV file."""
 
     def make(task=Task.RECOGNITION, gold=(), **spec):
-        sets = [write_set(tmp_path / model, model=model, labels=LABELS) for model in ("a", "b")]
-        path = None
-        if gold:
-            path = tmp_path / "gold.csv"
-            path.write_text("\n".join(["model,image_id,answer", *gold]))
         made = StudySpec(name="s", task=task, **{"votes_per_item": 2, "repeat_rate": 0.0, **spec})
-        return create_study(store, made, sets, images, gold=path)
+        if not gold:
+            return kept(store, made, sets, images)
+        table = StringIO("\n".join(["model,image_id,answer", *gold]))
+        return create_study(store, made, sets, images, gold=table)
 
     return make
 
@@ -114,8 +125,7 @@ def test_catch_trials_come_at_their_places_and_never_count(store, make, images):
     assert export_labels(store, study.id, images)["n_votes"].tolist() == [1] * 8
 
 
-@BOTH
-@pytest.mark.parametrize("n", [1, 50], ids=["one by one", "all held"])
+@each_on_one("n", 1, 50)
 def test_after_an_amendment_trials_go_on_at_the_new_rate(store, make, n):
     study = make(set_aside=4, catch_rate=0.5, votes_per_item=1)
     anna, at = signed_in(store, study, "Anna"), datetime.now(UTC)
@@ -338,8 +348,7 @@ def test_a_closed_study_takes_no_answer_for_good(store, make):
     assert next_items(store, anna, "t", 50, NOW) == []
 
 
-@BOTH
-@pytest.mark.parametrize("n", [3, 100], ids=["few held", "all held"])
+@each_on_one("n", 3, 100)
 def test_repeats_are_of_items_answered_long_before_and_each_once(store, make, n):
     study = make(repeat_rate=0.5, repeat_lag=4)
     anna = signed_in(store, study, "Anna")
@@ -409,8 +418,7 @@ def test_a_gold_item_is_a_view_like_any_other(store, make):
     assert 0 < kinds.count("gold") < 3 * len(GOLD)
 
 
-@BOTH
-@pytest.mark.parametrize("lag", [1, 3])
+@each_on_one("lag", 1, 3)
 def test_gold_items_and_repeats_keep_the_lag(store, make, lag):
     trials = {"gold": GOLD, "gold_rate": 0.3, "repeat_rate": 0.5, "repeat_lag": 0}
     study = make(**trials, min_lag=lag, balanced=False)

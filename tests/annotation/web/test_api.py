@@ -12,6 +12,7 @@ import pytest
 from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from helpers import until
 from sqlalchemy import event
 from study_factory import CLASSES, write_set
 
@@ -24,7 +25,7 @@ from annotation.study.create import create_study
 from annotation.study.exports import export_labels, export_votes
 from annotation.study.protocols import amend
 from annotation.web import page_api
-from annotation.web.api import researcher_router, router
+from annotation.web.api import MOST_CLAIMING, researcher_router, router
 
 MODELS = ("resnet20-4", "convnet8")
 
@@ -196,21 +197,32 @@ def test_a_vote_is_stored_once_however_often_it_is_sent(join, store, make_study)
     assert votes["client_ts"].item() == pd.Timestamp("2026-03-01T11:00:00Z")
 
 
+def noting(app, arrived):
+    """`app`, which adds the path of each request to `arrived` as it comes."""
+
+    async def noted(scope, receive, send):
+        arrived.append(scope["path"])
+        await app(scope, receive, send)
+
+    return noted
+
+
 def test_an_answer_does_not_queue_behind_people_who_ask_for_items(
     app, join, make_study, monkeypatch
 ):
     browser = join(make_study())
     item = next_items(browser)["items"][0]["item"]
-    go_on, look = threading.Event(), studies.ahead
+    go_on, look, arrived, looking = threading.Event(), studies.ahead, [], []
 
     def look_late(*args):
+        looking.append(args)
         assert go_on.wait(60)
         return look(*args)
 
     monkeypatch.setattr(studies, "ahead", look_late)
 
     async def answer_while_others_ask():
-        transport = httpx.ASGITransport(app)
+        transport = httpx.ASGITransport(noting(app, arrived))
         cookies, threads = (
             dict(browser.cookies),
             to_thread.current_default_thread_limiter().total_tokens,
@@ -223,7 +235,10 @@ def test_an_answer_does_not_queue_behind_people_who_ask_for_items(
                 asyncio.create_task(client.get("/api/next", params={"tab": "tab", "n": 1}))
                 for _ in range(int(threads) + 1)
             ]
-            await asyncio.sleep(0.2)  # they take all threads there are for them
+            # They take all threads there are for them.
+            await asyncio.to_thread(
+                until, lambda: len(arrived) == len(asking) and len(looking) == MOST_CLAIMING
+            )
             try:
                 vote = client.post("/api/vote", json=vote_body(item))
                 voted = await asyncio.wait_for(vote, 20)
@@ -241,7 +256,7 @@ def test_an_answer_does_not_queue_behind_people_who_ask_for_items(
 def test_who_has_nothing_to_answer_goes_before_those_who_fill_their_reserve(
     app, join, make_study, monkeypatch
 ):
-    browser, go_on, asked = join(make_study()), threading.Event(), []
+    browser, go_on, asked, arrived = join(make_study()), threading.Event(), [], []
     ahead = studies.ahead
 
     def look_late(store, by, n, *rest):
@@ -253,7 +268,7 @@ def test_who_has_nothing_to_answer_goes_before_those_who_fill_their_reserve(
     monkeypatch.setattr(studies, "ahead", look_late)
 
     async def ask_all():
-        transport, cookies = httpx.ASGITransport(app), dict(browser.cookies)
+        transport, cookies = httpx.ASGITransport(noting(app, arrived)), dict(browser.cookies)
         async with httpx.AsyncClient(
             transport=transport, base_url="http://testserver", cookies=cookies
         ) as client:
@@ -262,9 +277,10 @@ def test_who_has_nothing_to_answer_goes_before_those_who_fill_their_reserve(
                 return asyncio.create_task(client.get("/api/next", params={"tab": "t", "n": n}))
 
             reserves = []
-            for _ in range(4):
+            for number in range(4):
                 reserves.append(ask(200))
-                await asyncio.sleep(0.1)  # one after the other
+                # One after the other.
+                await asyncio.to_thread(until, lambda n=number: len(arrived) > n and asked)
             try:
                 first = await asyncio.wait_for(asyncio.gather(*(ask(20) for _ in range(5))), 20)
                 waited = [request.done() for request in reserves]
@@ -283,9 +299,10 @@ def test_who_comes_waits_at_the_door_while_many_who_are_in_wait_for_pictures(
     app, join, make_study, monkeypatch
 ):
     study = make_study()
-    browser, go_on, ahead = join(study), threading.Event(), studies.ahead
+    browser, go_on, ahead, looking = join(study), threading.Event(), studies.ahead, []
 
     def look_late(*args):
+        looking.append(args)
         go_on.wait(60)
         return ahead(*args)
 
@@ -293,14 +310,19 @@ def test_who_comes_waits_at_the_door_while_many_who_are_in_wait_for_pictures(
 
     async def join_while_others_ask(n, longest):
         monkeypatch.setattr(page_api, "LONGEST_AT_THE_DOOR", longest)
-        here = {"transport": httpx.ASGITransport(app), "base_url": "http://testserver"}
+        looking.clear()
+        arrived = []
+        transport = httpx.ASGITransport(noting(app, arrived))
+        here = {"transport": transport, "base_url": "http://testserver"}
         async with (
             httpx.AsyncClient(**here, cookies=dict(browser.cookies)) as client,
             httpx.AsyncClient(**here) as newcomer,
         ):
             ask = {"tab": "t", "n": 1}
             asking = [asyncio.create_task(client.get("/api/next", params=ask)) for _ in range(n)]
-            await asyncio.sleep(0.2)
+            await asyncio.to_thread(
+                until, lambda: len(arrived) == n and len(looking) == MOST_CLAIMING
+            )
             form = {"name": f"Ben {n} {longest}"}
             coming = asyncio.create_task(newcomer.post(f"/join/{study.token}", data=form))
             await asyncio.wait([coming], timeout=2.0)
