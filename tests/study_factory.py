@@ -1,7 +1,6 @@
 """Small reconstruction sets and fresh databases for tests of the human study."""
 
 import json
-import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -25,7 +24,7 @@ from annotation.errors import NameTakenError
 from annotation.formats.study_data import StudyData
 from annotation.spec import StudySpec, Task
 from annotation.store import Store
-from annotation.study.create import create_study
+from annotation.study.create import Examination, examine, keep_study
 from annotation.study.exports import read_study
 from annotation.study.labelling import come_back, join, next_items, vote
 from annotation.study.participants import new_link
@@ -225,13 +224,12 @@ def write_set(
     return folder
 
 
-@cache
-def _small_sets() -> TemporaryDirectory[str]:
-    """The sets of every `small_study`, written once in a process."""
-    folder = TemporaryDirectory()
-    for model in SMALL_MODELS:
-        write_set(Path(folder.name) / model, model=model, probabilities=SURE)
-    return folder
+def small_sets(folder: Path) -> list[Path]:
+    """The sets of every `small_study`, written into `folder`."""
+    return [write_set(folder / model, model=model, probabilities=SURE) for model in SMALL_MODELS]
+
+
+_EXAMINED: dict[str, Examination] = {}  # by what was decided; the sets are always the same
 
 
 def small_study(
@@ -241,10 +239,13 @@ def small_study(
     task: Task = Task.RECOGNITION,
     **spec: Any,
 ) -> Study:
-    """A study over two small sets of four images in `folder`; `spec` as in `StudySpec`."""
-    shutil.copytree(_small_sets().name, folder / "sets", dirs_exist_ok=True)
-    sets = [folder / "sets" / model for model in SMALL_MODELS]
-    return create_study(store, StudySpec(name=name, task=task, **spec), sets, folder / "images")
+    """A study over two small sets of four images, kept in `folder`; `spec` as in `StudySpec`."""
+    decided = StudySpec(name=name, task=task, **spec)
+    key = repr(vars(decided))  # its own repr leaves the password out
+    if key not in _EXAMINED:
+        with TemporaryDirectory() as sets:
+            _EXAMINED[key] = examine(decided, small_sets(Path(sets)))
+    return keep_study(store, _EXAMINED[key], folder / "images")
 
 
 def of_convnet8(stimulus: Any) -> str:
