@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from html.parser import HTMLParser
 from pathlib import Path
+
+from made_ballots import random_votes, votes_of
 
 from annotation.domain import Study, StudyStatus
 from annotation.spec import StudySpec, Task
@@ -35,6 +37,18 @@ def study(task=Task.RECOGNITION, *, n_items=60, n_decoys=0, targets=None, **spec
         protocol="abc",
         targets=targets or {},
     )
+
+
+@cache
+def full() -> results_data.Results:
+    """Results of sixty pictures, each with five votes; made once, to be read."""
+    return results_of(study(), random_votes())
+
+
+@cache
+def empty() -> results_data.Results:
+    """Results of a study without votes; made once, to be read."""
+    return results_of(study(), votes_of({}))
 
 
 def shown_study(**changes) -> Study:

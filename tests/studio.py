@@ -36,6 +36,8 @@ CHROMIUM_FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--disable-site-isolation-trials",  # one process a page, and no time to make its scripts fast
+    "--js-flags=--no-opt",
 )
 LONG = 1000 * limit(120)  # milliseconds for whatever a page has to show or do
 expect.set_options(timeout=LONG)

@@ -1,7 +1,6 @@
 """Small reconstruction sets and fresh databases for tests of the human study."""
 
 import json
-import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -249,12 +248,16 @@ def write_set(
     return folder
 
 
+def small_sets(folder: Path) -> list[Path]:
+    """The sets of every `small_study`, written into `folder`."""
+    return [write_set(folder / model, model=model, probabilities=SURE) for model in SMALL_MODELS]
+
+
 @cache
 def _small_sets() -> TemporaryDirectory[str]:
     """The sets of every `small_study`, written once in a process."""
     folder = TemporaryDirectory()
-    for model in SMALL_MODELS:
-        write_set(Path(folder.name) / model, model=model, probabilities=SURE)
+    small_sets(Path(folder.name))
     return folder
 
 
@@ -279,8 +282,7 @@ def small_study(
     task: Task = Task.RECOGNITION,
     **spec: Any,
 ) -> Study:
-    """A study over two small sets of four images in `folder`; `spec` as in `StudySpec`."""
-    shutil.copytree(_small_sets().name, folder / "sets", dirs_exist_ok=True)
+    """A study over two small sets of four images, kept in `folder`; `spec` as in `StudySpec`."""
     sets = [Path(_small_sets().name) / model for model in SMALL_MODELS]
     return kept(store, StudySpec(name=name, task=task, **spec), sets, folder / "images")
 

@@ -18,7 +18,7 @@ SOURCES = sorted(
 FILES = frozenset(SOURCES)
 # Library → where it may be imported: path prefixes.
 ALLOWED = {
-    "gradio": ("semsim/ui/", "annotation/ui/", "app.py"),
+    "gradio": ("semsim/base/pages_library.py",),
     "sqlalchemy": ("annotation/store/",),
     "alembic": ("annotation/store/",),
     "fsspec": ("annotation/kept/remote.py",),

@@ -7,14 +7,12 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-import gradio as gr
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
-from gradio.routes import App
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
@@ -39,6 +37,7 @@ from annotation.web import account_api, frame, watching
 from annotation.web.api import invalid, researcher_router, router
 from annotation.web.framed import Framed, trouble
 from annotation.web.root_path import bare, rooted
+from semsim.base.pages_library import gr
 
 log = logging.getLogger(__name__)
 BROKEN = "Something broke in the studio itself. Its log says what it was."
@@ -55,7 +54,7 @@ class Drowsy:
     Gradio's own pace is a thousand looks a second, which takes 3 to 5 % of a core.
     """
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: gr.routes.App) -> None:
         self.app, self._queue = app, app.get_blocks()._queue
         self._usual = self._queue.sleep_when_free, self._queue.progress_update_sleep_when_free
         self._asking = 0
@@ -199,7 +198,7 @@ def mount(app: FastAPI, path: str, pages: Sequence[Page], who: Who | None = None
         given = {"root_path": rooted(path), **mount_settings()}
         gr.mount_gradio_app(app, demo, path=path, auth_dependency=checked, **given)
     for route in app.routes:
-        if isinstance(route, Mount) and isinstance(route.app, App):
+        if isinstance(route, Mount) and isinstance(route.app, gr.routes.App):
             _answer_errors(route.app)
             for kind in (LookupError, TypeError, ValueError):  # as it looks up what was sent
                 route.app.add_exception_handler(kind, _not_ours)

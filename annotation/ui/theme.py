@@ -3,9 +3,8 @@
 import re
 from typing import Any
 
-import gradio as gr
-
 from annotation.ui import STATIC
+from semsim.base.pages_library import gr
 
 _FOUND = re.findall(
     r"--st-([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)",

@@ -73,11 +73,7 @@ class Timed:
 
 
 def router(
-    store: Store,
-    images: Shelf,
-    who: Who | None,
-    running: Callable[[], list[Any]],
-    latency: Latency,
+    store: Store, images: Shelf, who: Who | None, running: Callable[[], list[Any]], latency: Latency
 ) -> APIRouter:
     """`/health` and `/metrics`; `who` and `running` are as for `annotation.ui.mount.web_app`."""
     routes = APIRouter(include_in_schema=False)

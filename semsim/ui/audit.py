@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import gradio as gr
-
 from semsim.attacks.security.advice import TryOut, advice, described, signed, stated, try_outs
 from semsim.attacks.security.index import (
     CIFAR,
@@ -18,6 +16,7 @@ from semsim.attacks.security.index import (
     security_index,
     square,
 )
+from semsim.base.pages_library import gr
 from semsim.errors import SemsimError, SettingsError
 from semsim.grid.apart import apart
 from semsim.reporting.export import svg

@@ -37,12 +37,7 @@ _MOST_PLACES = 96  # reconstructions of them: more would take more than a screen
 _SIGNS = {"recognised": "✓", "not recognised": "✗", "undecided": "?"}
 _SIDES = {"recognised": "leaked", "not recognised": "private", "undecided": "open"}
 _NO_PICTURES = "The pictures of this study are not at hand, only its numbers."
-_SHOWN = {
-    "models": "Models",
-    "ranks": "Ranks",
-    "images": "Single images",
-    "originals": "Originals",
-}
+_SHOWN = {"models": "Models", "ranks": "Ranks", "images": "Single images", "originals": "Originals"}
 
 
 @dataclass(frozen=True, kw_only=True)

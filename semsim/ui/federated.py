@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import gradio as gr
-
+from semsim.base.pages_library import gr
 from semsim.base.words import counted
 from semsim.errors import SettingsError
 from semsim.federated import is_table

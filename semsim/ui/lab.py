@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-import gradio as gr
 from fastapi import APIRouter
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 
+from semsim.base.pages_library import gr
 from semsim.base.places import files_of
 from semsim.datasets import DATASETS
 from semsim.datasets.fetch_job import KIND, FetchOrder, fetchable, queue_fetch

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-import gradio as gr
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
+from semsim.base.pages_library import gr
 from semsim.base.words import counted
 from semsim.errors import JobError, SemsimError, SettingsError
 from semsim.jobs import folders as jobs

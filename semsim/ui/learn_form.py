@@ -5,8 +5,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-import gradio as gr
-
+from semsim.base.pages_library import gr
 from semsim.errors import SettingsError
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.initial import starts

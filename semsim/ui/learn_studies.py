@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import gradio as gr
-
+from semsim.base.pages_library import gr
 from semsim.errors import SettingsError
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState

@@ -128,10 +128,7 @@ PRESETS = (
 
 SPLIT_NETWORK_CHOICES: tuple[Choice, ...] = _choices(
     {"small:width=16": ("Small ResNet", "Minutes on a laptop.")},
-    {
-        "resnet18": ("ResNet-18", "The paper's; a GPU's work."),
-        "vgg16": ("VGG-16", "A GPU's work."),
-    },
+    {"resnet18": ("ResNet-18", "The paper's; a GPU's work."), "vgg16": ("VGG-16", "A GPU's work.")},
 )
 
 SPLIT_DEFENCE_CHOICES: tuple[Choice, ...] = _choices(
@@ -170,10 +167,7 @@ LEAK_ATTACKS: tuple[Choice, ...] = tuple(
 )
 
 FEDERATED_NETWORKS: tuple[Choice, ...] = _choices(
-    {
-        "lenet": ("LeNet", "Two convolutions."),
-        "mlp-3": ("3 layers", "Also for tables."),
-    },
+    {"lenet": ("LeNet", "Two convolutions."), "mlp-3": ("3 layers", "Also for tables.")},
     {
         "lenet-avg": ("LeNet, averaging", "Pools by means."),
         "mlp-5": ("5 layers", "All linear."),

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import gradio as gr
-
 from semsim.attacks.as_text import with_preset
+from semsim.base.pages_library import gr
 from semsim.campaign.campaign_job import KIND, like, name_of
 from semsim.campaign.grids import DEMO_GRID, FIRST_LOOK, PAPER_GRID
 from semsim.campaign.plan import Campaign

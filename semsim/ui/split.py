@@ -6,9 +6,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import gradio as gr
 import pandas as pd
 
+from semsim.base.pages_library import gr
 from semsim.base.words import counted
 from semsim.errors import SettingsError
 from semsim.grid.apart import apart

@@ -19,7 +19,7 @@ from fuzz.requests_from_schema import LATE, Spoiler, cases_of, schema_of, unname
 from made_accounts import made_account, made_session
 from starlette.routing import Mount
 from studio import addresses, compose
-from study_factory import CLASSES, DATABASES, arrived, fresh_database, small_study
+from study_factory import CLASSES, DATABASES, arrived, fresh_database, small_sets, small_study
 
 from annotation.account_domain import Role
 from annotation.accounts import register as accounts
@@ -155,7 +155,7 @@ def server(request, tmp_path, monkeypatch):
             made_account(store, name, role)
         made = small_study(store, tmp_path, votes_per_item=5, consent="Yes?", check=True)
         spare = [small_study(store, tmp_path, name="Spare") for _ in range(4)]
-        (tmp_path / "sets").rename(tmp_path / "runs")
+        small_sets(tmp_path / "runs")
         app = compose(store, tmp_path, "0.0.0.0", local=False)
         real = real_values(store, app, made, tmp_path) | values_of_spare(store, spare)
         yield Server(store, app, made, real, DATABASES.index(request.param))

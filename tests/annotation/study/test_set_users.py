@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from study_factory import picture, save_png, small_study, write_set
+from study_factory import picture, save_png, small_sets, small_study, write_set
 
 from annotation.images import path_of
 from annotation.study.set_users import sets_of, users_of
@@ -12,6 +12,7 @@ from annotation.study.sets import read_set
 
 @pytest.fixture
 def study(store, tmp_path):
+    small_sets(tmp_path / "sets")
     return small_study(store, tmp_path, name="Asked")
 
 

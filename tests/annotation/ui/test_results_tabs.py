@@ -2,11 +2,12 @@
 
 import re
 from dataclasses import replace
+from functools import cache
 
 import pandas as pd
 import pytest
 from made_ballots import random_votes, table, vote, votes_of
-from made_results import Page, results_of, study
+from made_results import Page, empty, full, results_of, study
 
 from annotation.design.candidates import CandidateList
 from annotation.design.list_facts import RANDOM_LISTS, list_facts
@@ -16,9 +17,12 @@ from annotation.ui import results_tabs
 from annotation.ui.results_data import examples
 from annotation.ui.results_tabs import TABS, shown
 
-FULL = results_of(study(), random_votes())
-EMPTY = results_of(study(), votes_of({}))
-FOUR = results_of(study(), votes_of({"m/1": "c", "m/2": "d", "n/1": "c", "n/2": "n"}))
+
+@cache
+def four():
+    return results_of(study(), votes_of({"m/1": "c", "m/2": "d", "n/1": "c", "n/2": "n"}))
+
+
 LISTS = list_facts(
     [CandidateList(classes=("a", "x", "y"), true_position=0, true_rank=1, forced=False)] * 2
 )
@@ -53,7 +57,7 @@ def test_while_votes_are_missing_how_far_the_study_is_comes_first():
     # Also a model that nobody was shown a picture of.
     few = results_of(study(n_items=9), votes_of({"m0/1": "ccc"}))
     assert results_tabs.answer(few).endswith("No picture is decided of m1, m2.")
-    assert "undecided" not in results_tabs.answer(FULL)
+    assert "undecided" not in results_tabs.answer(full())
 
 
 def test_models_that_are_alike_are_counted():
@@ -62,19 +66,19 @@ def test_models_that_are_alike_are_counted():
 
 
 def test_simulated_annotators_are_no_people():
-    said = results_tabs.answer(replace(FULL, study=study(simulated=True)))
+    said = results_tabs.answer(replace(full(), study=study(simulated=True)))
     assert said.startswith("Simulated annotators recognised")
 
 
 def test_a_control_that_is_not_beaten_is_said():
-    lines = results_tabs.controls(replace(FULL, lists=LISTS))
+    lines = results_tabs.controls(replace(full(), lists=LISTS))
     assert "of 3 models cannot be told" in lines[0] or "less than on any model" in lines[0]
     sure = replace(LISTS, guesses=tuple(replace(one, rate=1.0) for one in LISTS.guesses))
-    assert "3 of 3 models cannot be told" in results_tabs.controls(replace(FULL, lists=sure))[0]
+    assert "3 of 3 models cannot be told" in results_tabs.controls(replace(full(), lists=sure))[0]
     guessing = {"m0": TargetTest(accuracy=0.02, n_classes=47, chance=1 / 47, at_chance=True)}
-    found = replace(FULL, study=study(targets=guessing))
+    found = replace(full(), study=study(targets=guessing))
     assert results_tabs.controls(found)[0].startswith("1 of 3 models has a target that only")
-    assert results_tabs.controls(FULL) == []
+    assert results_tabs.controls(full()) == []
 
 
 def test_a_model_without_an_interval_is_not_said_to_beat_the_lists():
@@ -121,16 +125,16 @@ def test_people_lean_only_where_their_criterion_is_not_0(hits, alarms, leans):
 def test_that_words_are_random_is_said_above_the_shares_and_by_the_checks():
     random = replace(LISTS, n_random=1)
     said = f"{RANDOM_LISTS} (1 of 2 lists.)"
-    assert said in results_tabs.controls(replace(FULL, lists=random))
-    text = str(Page(shown(replace(FULL, lists=random), "share")[1]))
+    assert said in results_tabs.controls(replace(full(), lists=random))
+    text = str(Page(shown(replace(full(), lists=random), "share")[1]))
     assert text.index(said) < text.index("Recognised, by model")
-    assert said in str(Page(shown(replace(FULL, lists=random), "checks")[1]))
-    assert RANDOM_LISTS not in str(Page(shown(replace(FULL, lists=LISTS), "share")[1]))
+    assert said in str(Page(shown(replace(full(), lists=random), "checks")[1]))
+    assert RANDOM_LISTS not in str(Page(shown(replace(full(), lists=LISTS), "share")[1]))
 
 
 @pytest.mark.parametrize("tab", TABS)
 def test_four_votes_say_what_is_missing_instead_of_empty_tables(tab):
-    lead, body = shown(FOUR, tab)
+    lead, body = shown(four(), tab)
     page = Page(body)
     if tab in ("share", "agreement", "detection"):
         assert lead == ""
@@ -140,38 +144,38 @@ def test_four_votes_say_what_is_missing_instead_of_empty_tables(tab):
 
 
 def test_what_simulated_annotators_agree_on_is_not_said_of_people():
-    lead, body = shown(replace(FULL, study=study(simulated=True)), "agreement")
+    lead, body = shown(replace(full(), study=study(simulated=True)), "agreement")
     assert lead.startswith("Two simulated annotators agree on")
     assert "Every two simulated annotators" in body
     assert "of the simulated annotators into" in body
     assert "people" not in lead + body
-    many = replace(FULL, study=study(simulated=True), n_people=results_tabs.MOST_PEOPLE + 1)
+    many = replace(full(), study=study(simulated=True), n_people=results_tabs.MOST_PEOPLE + 1)
     assert "26 simulated annotators are too many" in results_tabs.pairs(many)
 
 
 def test_what_is_missing_is_named():
-    assert "4 votes on 4 pictures" in shown(FOUR, "share")[1]
-    assert "Only one annotator has voted" in shown(FOUR, "agreement")[1]
-    assert "needs two people" in shown(EMPTY, "share")[1]
-    assert "/studio/overview?study=s1" in shown(EMPTY, "share")[1]
-    simulated = replace(EMPTY, study=study(simulated=True))
+    assert "4 votes on 4 pictures" in shown(four(), "share")[1]
+    assert "Only one annotator has voted" in shown(four(), "agreement")[1]
+    assert "needs two people" in shown(empty(), "share")[1]
+    assert "/studio/overview?study=s1" in shown(empty(), "share")[1]
+    simulated = replace(empty(), study=study(simulated=True))
     assert "/studio/overview" not in shown(simulated, "share")[1]
 
 
 def test_agreement_says_what_no_metric_can_beat():
-    lead, body = shown(FULL, "agreement")
-    assert f"ρ = {FULL.ceiling.rho:.2f}" in lead
+    lead, body = shown(full(), "agreement")
+    assert f"ρ = {full().ceiling.rho:.2f}" in lead
     assert "no metric can be expected to do better" in lead
     assert "Human ceiling" in body
     assert "Every two people" in body
     alone = results_of(study(), random_votes(annotators=2))
     assert "Every two people" not in shown(alone, "agreement")[1]
-    many = replace(FULL, n_people=results_tabs.MOST_PEOPLE + 1)
+    many = replace(full(), n_people=results_tabs.MOST_PEOPLE + 1)
     assert "too many for a matrix" in results_tabs.pairs(many)
 
 
 def test_people_are_counted_with_their_pace():
-    lead, body = shown(FULL, "people")
+    lead, body = shown(full(), "people")
     assert lead.startswith("5 annotators gave 300 votes, 60 each; half of their answers")
     assert re.search(r"less than \d\.\d to \d\.\d s\.", lead)
     assert "p4" in body
@@ -193,7 +197,7 @@ def test_what_became_of_the_votes():
 
 
 def test_examples_are_clear_and_as_different_as_can_be():
-    table = FULL.items
+    table = full().items
     digests = {"original": table["image_id"], "reconstruction": table["item"]}
     pictures = pd.DataFrame({"item": table["item"], **digests})
     for recognised in (True, False):
@@ -219,6 +223,6 @@ def test_two_of_five_votes_are_no_clear_no():
 
 
 def test_detection_is_said_only_of_pairs():
-    assert "here none can" in shown(FULL, "detection")[1]
+    assert "here none can" in shown(full(), "detection")[1]
     pairs = results_of(study(Task.PAIR), votes_of({"m/1": "c"}, kind="reconstruction"))
     assert "decoys" in shown(pairs, "detection")[1]

@@ -3,13 +3,14 @@
 import csv
 import io
 from dataclasses import replace
+from functools import cache
 from html import unescape
 
 import numpy as np
 import pandas as pd
 import pytest
 from made_ballots import random_votes, table, vote, votes_of
-from made_results import NASTY, Page, results_of, study
+from made_results import NASTY, Page, empty, full, results_of, study
 
 from annotation.design.candidates import CandidateList
 from annotation.design.list_facts import list_facts
@@ -32,9 +33,11 @@ def pair_votes():
     )
 
 
-RECOGNITION = results_of(study(), random_votes())
-PAIR = results_of(study(Task.PAIR, n_items=30, n_decoys=10, votes_per_item=3), pair_votes())
-EMPTY = results_of(study(), votes_of({}))
+@cache
+def pairs():
+    return results_of(study(Task.PAIR, n_items=30, n_decoys=10, votes_per_item=3), pair_votes())
+
+
 LISTS = list_facts(
     [
         CandidateList(classes=("a", "x"), true_position=0, true_rank=1, forced=False),
@@ -50,46 +53,44 @@ SECTIONS = (
 
 
 def test_the_facts_count_what_has_been_collected():
-    text = results_view.facts(RECOGNITION)
+    text = results_view.facts(full())
     for words in ("300 votes of 5 annotators", "60 of 60 reconstructions seen"):
         assert words in text
     assert "60 with all 5 votes" in text
-    assert "Votes are still missing" not in str(results_view.remarks(RECOGNITION))
+    assert "Votes are still missing" not in str(results_view.remarks(full()))
 
 
 @pytest.mark.parametrize("simulated", [True, False])
 def test_every_table_of_simulated_votes_says_so_row_by_row(simulated):
-    spec = replace(PAIR.study.spec, simulated=simulated)
-    results = replace(PAIR, study=replace(PAIR.study, spec=spec))
+    spec = replace(pairs().study.spec, simulated=simulated)
+    results = replace(pairs(), study=replace(pairs().study, spec=spec))
     for name, frame in results_view.tables(results).items():
         again = pd.read_csv(io.StringIO(results_view.csv(frame)))
         assert ("simulated" in again and again["simulated"].all()) == simulated, name
 
 
 def test_few_items_and_missing_votes_are_said():
-    assert "3 of 3 models have fewer than 100 decided items" in str(
-        results_view.remarks(RECOGNITION)
-    )
-    more = replace(RECOGNITION, study=study(n_items=61))
+    assert "3 of 3 models have fewer than 100 decided items" in str(results_view.remarks(full()))
+    more = replace(full(), study=study(n_items=61))
     assert "Votes are still missing" in str(results_view.remarks(more))
 
 
 def test_decoys_are_not_missing_from_the_rates():
-    assert "20 of 20 reconstructions seen" in results_view.facts(PAIR)
-    assert "Votes are still missing" not in str(results_view.remarks(PAIR))
+    assert "20 of 20 reconstructions seen" in results_view.facts(pairs())
+    assert "Votes are still missing" not in str(results_view.remarks(pairs()))
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-@pytest.mark.parametrize("results", [RECOGNITION, PAIR, EMPTY])
+@pytest.mark.parametrize("results", [full, pairs, empty])
 def test_no_section_shows_what_is_not_a_number(section, results):
-    text = str(Page(section(results)))
+    text = str(Page(section(results())))
     assert "nan" not in text.lower()
     assert "None [" not in text
 
 
 def test_rates_have_intervals_and_ranks_ranges():
-    text = str(Page(results_view.rates(RECOGNITION)))
-    row = RECOGNITION.rates.iloc[0]
+    text = str(Page(results_view.rates(full())))
+    row = full().rates.iloc[0]
     assert f"{row['model']} not kept {row['rate']:.0%} [{100 * row['rate_low']:.0f}, " in text
     assert "20 / 20" in text
     assert f"1 ({row['rank_low']:g} to {row['rank_high']:g})" in text
@@ -115,11 +116,11 @@ def test_a_rate_of_nothing_is_not_certain_and_the_note_says_how():
 
 
 def test_agreement_is_a_row_a_statistic_and_a_column_a_coding():
-    page = Page(results_view.agreement(RECOGNITION))
+    page = Page(results_view.agreement(full()))
     assert len([tag for tag, _ in page.tags if tag == "tr"]) == 5
     for words in ("Answers", "Recognised or not", "None or not", "Krippendorff's α", "60 items"):
         assert words in str(page)
-    assert "None or not" not in results_view.agreement(PAIR)
+    assert "None or not" not in results_view.agreement(pairs())
 
 
 def test_reasons_stand_below_the_table_once():
@@ -129,20 +130,20 @@ def test_reasons_stand_below_the_table_once():
 
 
 def test_annotators_of_pairs_have_no_none():
-    assert "None" in results_view.annotators(RECOGNITION)
-    assert "None" not in results_view.annotators(PAIR)
+    assert "None" in results_view.annotators(full())
+    assert "None" not in results_view.annotators(pairs())
 
 
 def test_detection_is_for_pairs():
-    assert results_view.detection(RECOGNITION) == ""
-    text = str(Page(results_view.detection(PAIR)))
+    assert results_view.detection(full()) == ""
+    text = str(Page(results_view.detection(pairs())))
     for words in ("all votes", "annotator: Al", "model: m", "stratum: 3", "d′", "/ 10"):
         assert words in text
 
 
 def test_what_programs_tell_apart_is_not_said_of_people():
-    assert results_tabs.detection_answer(PAIR).startswith("People ")
-    simulated = replace(PAIR, study=replace(PAIR.study, spec=study(simulated=True).spec))
+    assert results_tabs.detection_answer(pairs()).startswith("People ")
+    simulated = replace(pairs(), study=replace(pairs().study, spec=study(simulated=True).spec))
     assert results_tabs.detection_answer(simulated).startswith("Simulated annotators ")
 
 
@@ -153,14 +154,14 @@ def test_intervals_by_variance_are_marked():
     )
     marked = results_view.detection(results_of(study(Task.PAIR), sure))
     assert "]*" in marked
-    assert "]*" not in results_view.detection(PAIR)
+    assert "]*" not in results_view.detection(pairs())
 
 
 def test_confusions_name_what_is_taken_for_what():
     found = results_of(study(), votes_of({"m/1": "ddd", "m/2": "cnn"}))
     text = str(Page(results_view.confusions(found)))
     assert "cat dog 3 50%" in text
-    assert "decoy" in results_view.confusions(PAIR)
+    assert "decoy" in results_view.confusions(pairs())
 
 
 def test_every_text_from_people_is_escaped():
@@ -173,10 +174,10 @@ def test_every_text_from_people_is_escaped():
 
 
 def test_downloads_are_the_tables():
-    found = results_view.tables(PAIR)
+    found = results_view.tables(pairs())
     assert list(found)[-1] == "signal-detection"
     content = results_view.csv(found["rates"])
-    assert list(pd.read_csv(io.StringIO(content)).columns) == list(PAIR.rates.columns)
+    assert list(pd.read_csv(io.StringIO(content)).columns) == list(pairs().rates.columns)
     assert "decoy,same," in results_view.csv(found["confusion"])
 
 
@@ -197,8 +198,8 @@ def test_no_cell_is_a_command_to_a_spreadsheet(start):
 
 
 def test_an_interval_is_a_place_on_a_line():
-    page = results_view.rates(RECOGNITION)
-    row = RECOGNITION.rates.iloc[0]
+    page = results_view.rates(full())
+    row = full().rates.iloc[0]
     assert f"--low:{row['rate_low']:.4g}" in page
     assert f"--at:{row['rate']:.4g}" in page
     assert "--guess" not in page
@@ -209,8 +210,8 @@ def test_an_interval_is_a_place_on_a_line():
 
 
 def test_a_line_stands_where_somebody_is_who_sees_only_the_lists():
-    page = results_view.rates(replace(RECOGNITION, lists=LISTS))
-    assert page.count("--guess:1.0") == len(RECOGNITION.rates)
+    page = results_view.rates(replace(full(), lists=LISTS))
+    assert page.count("--guess:1.0") == len(full().rates)
     assert "100.0%, who sees only the lists" in page
 
 
@@ -227,9 +228,9 @@ def test_a_table_of_shares_is_darker_where_there_is_more():
 
 def test_words_a_student_cannot_know_are_in_the_glossary():
     assert set(results_view.TERMS.values()) <= set(glossary())
-    page = results_view.agreement(RECOGNITION)
+    page = results_view.agreement(full())
     assert 'data-term="alpha">Krippendorff&#39;s α<' in page
-    assert 'data-term="target">Target on its test<' in results_view.rates(RECOGNITION)
+    assert 'data-term="target">Target on its test<' in results_view.rates(full())
 
 
 def test_a_name_that_tells_its_attack_tells_it_once():
@@ -252,4 +253,4 @@ def test_the_rule_of_the_originals_name_is_said_where_it_holds():
     named = study(headline="as-original-named", label_originals=True)
     votes = random_votes().assign(headline="as-original-named", original_answer="c")
     assert "what more than half" in results_view.rates(results_of(named, votes))
-    assert "what more than half" not in results_view.rates(RECOGNITION)
+    assert "what more than half" not in results_view.rates(full())
