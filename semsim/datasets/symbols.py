@@ -61,7 +61,7 @@ def _drawn(split: str, count: int, size: int, seed: int) -> np.ndarray:
     return np.stack([_picture(split == "test", *place, size, seed) for place in places])
 
 
-@lru_cache(maxsize=1024)  # a small set is part of a larger one
+@lru_cache(maxsize=512)  # a small set is part of a larger one
 def _picture(test: bool, label: int, number: int, size: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng([seed, int(test), label, number])
     return draw([*GLYPHS.values()][label], size, rng)

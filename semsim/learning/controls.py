@@ -172,7 +172,7 @@ def _of_classic(row: Mapping[str, Any], n: int, judged: Mapping[str, Any]) -> st
     kinds = ("held-out original", "held-out originals")
     if judged["sample"] != "held-out":
         kinds = ("original it learned from", "originals it learned from")
-    said = f"{beaten(row, row['title'] + among)} on {counted(row['n_originals'], *kinds)}"
+    said = beaten(row, row["title"] + among, f" on {counted(row['n_originals'], *kinds)}")
     other = f"the preset {MIXED}"
     if judged["loss"] == MIXED:
         other = f"from {FEW_ORIGINALS} originals on the preset pooled"
@@ -238,11 +238,11 @@ def surely(row: Mapping[str, Any]) -> bool:
     return row["low"] is not None and row["low"] > 0
 
 
-def beaten(row: Mapping[str, Any], than: str) -> str:
+def beaten(row: Mapping[str, Any], than: str, where: str = "") -> str:
     """How a difference of AUC stands, in words that say no more than its interval does."""
     d = row["difference"]
     if round(d, 2) == 0 and not surely(row):
-        return f"no better than {than}"
+        return f"no better than {than}{where}"
     amount = f"{abs(d):.2f}" if round(d, 2) else "less than 0.01"
     amount += f" in {auc_words(row['scope'])}"
     if row["low"] is None:
@@ -250,11 +250,10 @@ def beaten(row: Mapping[str, Any], than: str) -> str:
     else:
         low, high = row["low"], row["high"]
         amount += f" {interval(*((-high, -low) if d < 0 else (low, high)))}"
-    if d < 0:
-        return f"worse than {than} by {amount}"
-    if surely(row):
-        return f"beats {than} by {amount}"
-    return f"ahead of {than} by {amount}, which chance could do"
+    amount += where
+    if row["low"] is not None and (surely(row) or row["high"] < 0):
+        return f"{'beats' if d > 0 else 'worse than'} {than} by {amount}"
+    return f"{'ahead of' if d > 0 else 'behind'} {than} by {amount}, which chance could do"
 
 
 def auc_words(scope: str) -> str:

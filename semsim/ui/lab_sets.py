@@ -80,23 +80,18 @@ def strip_html(steps: Sequence[Step]) -> str:
 def verdict_html(said: Sequence[str], steps: Sequence[Step], method: str) -> str:
     """The lead and what follows, how it was judged, and by set what is clearer than a guess."""
     rows = [
-        verdict_row(one.name, one.target, Count.of(shown_in(one.folder)))
+        (one.name, one.target, Count.of(shown_in(one.folder)).short)
         for one in steps
         if one.state is DONE
     ]
     return str(_LAB.verdict(said, method, rows))
 
 
-def verdict_row(name: str, target: str, count: Count) -> tuple[str, str, str, str]:
-    """A set in the table below a verdict: what it is, how good its target, its count, a colour."""
-    return name, target, count.short, "leaked" if count.comes_back else "private"
-
-
-def chip(shown: Shown) -> tuple[str, str]:
-    """What is said below a picture that came back, "" where it is plain to see, and a colour."""
+def chip(shown: Shown) -> str:
+    """Return the words below a picture that came back, "" where it is plain to see."""
     if not shown.clearer:
-        return UNCLEAR, "private"
-    return BY_SHAPES if shown.by_shapes else "", "leaked"
+        return UNCLEAR
+    return BY_SHAPES if shown.by_shapes else ""
 
 
 def line_up_html(steps: Sequence[Step], figures: Sequence[Sequence[str]] = ()) -> str:

@@ -19,7 +19,7 @@ from semsim.sets.recognition import STATISTIC, recognised_words
 from semsim.ui import ScienceContext, lab_page
 from semsim.ui.answers import KEPT, GoneError, worded
 from semsim.ui.jobpanel import words_for_seconds
-from semsim.ui.lab_sets import METHOD, chip, verdict_row
+from semsim.ui.lab_sets import METHOD, chip
 from semsim.ui.markup import pieces, rooted
 from semsim.ui.reconstruct_data import CellState, CellView, Pictures, SetView, UnderAttack
 
@@ -116,7 +116,7 @@ def verdict_html(views: Sequence[SetView], named: Mapping[str, Any] | None) -> s
     """
     if not _count(views).over:
         return ""
-    rows = [verdict_row(view.planned.model, _target_words(view), _count([view])) for view in views]
+    rows = [(view.planned.model, _target_words(view), _count([view]).short) for view in views]
     lead = recognised_words(named, [] if named is None else named["sets"])
     said = (lead, verdict_words(views))
     return str(_LAB.verdict(said, METHOD, rows))
@@ -190,7 +190,7 @@ def _grid(views: Sequence[SetView], images: Pictures, page: int) -> str:
 
 def _picture(view: SetView, cell: CellView, name: str) -> dict[str, Any]:
     if cell.state is CellState.OK:
-        words, _ = chip(cell.shown)
+        words = chip(cell.shown)
         flags = {
             words: bool(words),
             "worse than grey": cell.worse_than_grey,

@@ -267,7 +267,8 @@ def test_a_log_has_a_line_an_epoch_of_the_control_as_of_the_training(done, capsy
             (0.05, None, None),
             f"ahead of it by 0.05 in AUC ({too_few(5)}), which chance could do",
         ),
-        ((-0.16, -0.3, 0.02), "worse than it by 0.16 in AUC [−0.02, 0.30]"),
+        ((-0.16, -0.3, -0.02), "worse than it by 0.16 in AUC [0.02, 0.30]"),
+        ((-0.16, -0.3, 0.02), "behind it by 0.16 in AUC [−0.02, 0.30], which chance could do"),
         ((0.0, -0.1, 0.1), "no better than it"),
         ((0.004, -0.1, 0.1), "no better than it"),
         ((-0.004, -0.01, 0.0), "no better than it"),
@@ -328,7 +329,7 @@ def test_one_that_does_not_beat_its_start_is_called_that():
         )
     )
     classic, start, shuffled = found.sentences
-    words = "Worse than SSIM by 0.16 in AUC [−0.02, 0.30] on 8 held-out originals:"
+    words = "Behind SSIM by 0.16 in AUC [−0.02, 0.30] on 8 held-out originals, which chance"
     assert classic.startswith(words)
     assert classic.endswith("more votes, or the preset mixed.")
     of_mixed = judged(row("ssim", -0.16, -0.3, 0.02)) | {"loss": "mixed"}
