@@ -4,7 +4,8 @@ python -m benchmarks.bench [--list] [--only NAME,NAME] [--minutes 120]
 python -m benchmarks.bench --database postgresql+psycopg://postgres@127.0.0.1/test
 
 The second makes the tables of PostgreSQL too, which are 50 minutes more: each benchmark in a schema
-of its own, which goes with it. The papers, `PAPERS`, take hours: --only names them.
+of its own, which goes with it. What takes longest, `NAMED`, runs where
+--only names it.
 
 One benchmark after another, each in a process of its own. What it prints is kept in
 data/benchmarks/<code>/<name>-<key>.txt, by the commit and by its command, and what is kept is not
@@ -107,7 +108,9 @@ PLAN = {
         keeps=("right", "trained"),
     ),
     "attacks-curves": Run(
-        command="benchmarks.attacks --only curves --epochs 4 --lr 0.05", minutes=9.5
+        command="benchmarks.attacks --only curves --epochs 4 --lr 0.05",
+        minutes=9.5,
+        keeps=("curves",),
     ),
     "linear": Run(
         command="benchmarks.linear --variants 1 2 4", minutes=2, keeps=("speed", "sight")
@@ -190,11 +193,24 @@ PAPERS = {
         ("ensembler-photographs", f"data {_CIFAR10}", 180),
     )
 }
+# All that runs only where --only names it.
+NAMED = PAPERS | {
+    "attacks-layouts": Run(
+        command="benchmarks.attacks --quick --only layouts", minutes=10, keeps=("layouts",)
+    ),
+    "attacks-quality": Run(
+        command="benchmarks.attacks --only quality --images data/cifar100/test",
+        minutes=30,
+        keeps=(
+            *("quality", "quality.grey", "one-image.lenet-sigmoid", "one-image.cnn4-sigmoid"),
+            *("one-image.cnn4-relu", "one-image.cnn4-tanh"),
+        ),
+    ),
+}
 # What of the README this does not make again, and why.
 LEFT_OUT = {
     "campaign --images 48": "five minutes, of which the plan has a smaller campaign",
-    "attacks --only layouts, learning --layouts": "ten minutes, most of it compiling",
-    "attacks --only quality": "half an hour, on pictures of CIFAR-100, which do not come with it",
+    "learning --layouts": "minutes, most of them compiling",
     "attacks --images": "needs those pictures",
     "attacks, learning and metrics --device cuda, attacks --only mixed": "needs a GPU",
     "question": "hours: 44 trainings that choose and 40 that judge",
@@ -223,7 +239,7 @@ def main() -> None:
     parser.add_argument("--database", help="SQLAlchemy URL of a PostgreSQL, for what needs one")
     asked = parser.parse_args()
     more = WITH_DATABASE if asked.database else {}
-    known = PLAN | more | PAPERS
+    known = PLAN | more | NAMED
     names = [*PLAN, *more] if asked.only is None else asked.only.split(",")
     if unknown := [name for name in names if name not in known]:
         parser.error(f"no benchmark is called {unknown[0]!r}; there are: {', '.join(known)}.")
@@ -232,7 +248,7 @@ def main() -> None:
         told(plan)
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("Ended: make bench goes on from here."))
-    long = [run.minutes for name, run in plan.items() if name in PAPERS]
+    long = [run.minutes for name, run in plan.items() if name in NAMED]
     usual = MINUTES + sum(run.minutes for run in more.values()) + PATIENCE * sum(long)
     sys.exit(bench(plan, KEPT / code(), asked.minutes or usual, asked.database))
 
@@ -362,8 +378,8 @@ def _left_out(plan: Mapping[str, Run]) -> None:
     print("\nNot made again:")
     if left := [name for name in WITH_DATABASE if name not in plan]:
         print(f"  {', '.join(left)}: made where --database is given")
-    if left := [name for name in PAPERS if name not in plan]:
-        print(f"  {', '.join(left)}: hours, made where --only names them")
+    if left := [name for name in NAMED if name not in plan]:
+        print(f"  {', '.join(left)}: made where --only names them")
     for name, why in LEFT_OUT.items():
         print(f"  {name}: {why}")
 
