@@ -735,9 +735,13 @@ def main() -> None:
     part = PARTS[given.part]
     if given.make:
         make(part, given.folder, given.images)
-    tables, made = part.read(given.folder)
+    try:
+        tables, made = part.read(given.folder)
+        found = part.found(tables)
+    except (LookupError, OSError) as error:
+        options.error(str(error))
     with Finds(given.results or part.paper) as finds:
-        for key, claim in part.found(tables).items():
+        for key, claim in found.items():
             finds.claims[key] = replace(claim, run=made)
             print(key, *(claim.value if isinstance(claim.value, list) else [claim.value]), sep="\n")
 
