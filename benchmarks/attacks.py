@@ -222,12 +222,13 @@ def passes(images: LabelledImages, rounds: int, device: str, finds: Finds) -> No
 
 
 def layouts(images: LabelledImages, rounds: int, device: str, finds: Finds) -> None:
-    """Keep the milliseconds a step and image as it is, with channels last, and compiled by torch.
+    """Keep the milliseconds a step and image as it is, and how many times as fast others are.
 
-    What computes something else, or cannot be, is told and not timed.
+    Others: with channels last, and compiled by torch. What computes something else, or cannot be,
+    is told and not timed.
     """
-    heads = ("as it is", "others, and times as fast as it is")
-    row = finds.table("layouts", "network", "images", *heads, "notes")
+    others = ("channels last", "compiled")
+    row = finds.table("layouts", "network", "images", "as it is", *others, "notes")
     for name, seen, steps in contests(images, device):
         last: Any = copy.deepcopy(seen[0].model)
         last.to(memory_format=torch.channels_last)
@@ -253,7 +254,9 @@ def layouts(images: LabelledImages, rounds: int, device: str, finds: Finds) -> N
                 notes.append(f"{who} is {differ:.1e} off, so it is not timed")
         notes.append(f"compiled with {sum(counters['graph_break'].values())} breaks of the graph")
         times = interleaved(works, rounds, device)
-        tell(row, name, len(seen), steps, times, note="; ".join(notes))
+        plain_ms = median(one["semsim"] for one in times) / steps / len(seen) * 1e3
+        cells = [f"×{1 / ratio(times, who):.2f}" if who in works else "–" for who in others]
+        row(name, len(seen), f"{plain_ms:.2f}", *cells, "; ".join(notes))
 
 
 def mixed(images: LabelledImages, rounds: int, device: str, finds: Finds) -> None:
@@ -410,11 +413,12 @@ def trained(folder: str, settings: TrainSettings, finds: Finds) -> None:
         row(title, summary(against(found, few)))
 
 
-def curves(images: LabelledImages, title: str, model: TargetModel) -> None:
-    """PSNR over CPU seconds an image, of images attacked one by one with some budgets of steps.
+def curves(images: LabelledImages, title: str, model: TargetModel, row: Row) -> None:
+    """Add PSNR over CPU seconds an image, of images attacked one by one with budgets of steps.
 
-    A line a contestant: seconds, then dB, mean over the images, for each budget. At last, who is
-    best at the seconds that `prior` takes with each, the others read off between their budgets.
+    A line a contestant is printed: seconds, then dB, mean over the images, for each budget. The row
+    has the seconds that `prior` takes with each, its dB, and the best of the others at as many
+    seconds, read off between their budgets.
     """
     seen = observed(model, images)
     print(f"\n{title}: {len(images)} images of {images.dataset}; steps {BUDGETS}")
@@ -431,15 +435,24 @@ def curves(images: LabelledImages, title: str, model: TargetModel) -> None:
             points.setdefault(who, []).append((spent / len(seen), mean(values)))
         told = ", ".join(f"{spent:.2f} s {value:.1f} dB" for spent, value in points[who])
         print(f"  {who:38}{told}", flush=True)
-    for at, value in points["prior"]:
-        others = {who: read_off(line, at) for who, line in points.items() if who != "prior"}
-        best = max(others, key=others.__getitem__)
-        judged = judge(value - others[best], least=0, unit="dB")
-        print(f"  at {at:.2f} s: prior {value:.1f} dB, {best} {others[best]:.1f} dB; {judged}")
-        theirs = {who: found for who, found in others.items() if who.startswith("breaching")}
-        if theirs and best not in theirs:
-            first = max(theirs, key=theirs.__getitem__)
-            print(f"    the best of breaching: {first}, {theirs[first]:.1f} dB")
+    ours = points.pop("prior")
+    best: dict[str, list[float]] = {"invgrad": [], "breaching": []}
+    for whose, found in best.items():
+        lines = [line for who, line in points.items() if who.startswith(whose)]
+        found += [max((read_off(line, at) for line in lines), default=-math.inf) for at, _ in ours]
+    leads = [value - max(found) for (_, value), *found in zip(ours, *best.values(), strict=True)]
+    row(
+        title,
+        ", ".join(f"{spent:.2f}" for spent, _ in ours),
+        ", ".join(f"{value:.1f}" for _, value in ours),
+        *(
+            ", ".join(f"{one:.1f}" if math.isfinite(one) else "nothing yet" for one in found)
+            if any(who.startswith(whose) for who in points)
+            else "–"
+            for whose, found in best.items()
+        ),
+        judge(min(leads), least=0, unit="dB"),
+    )
 
 
 def _keep(kept: list[Tensor], work: Callable[[], Tensor]) -> None:
@@ -479,16 +492,18 @@ def read_off(line: Sequence[tuple[float, float]], at: float) -> float:
     return float(np.interp(at, spent, values))
 
 
-def all_curves(folder: str, settings: TrainSettings) -> None:
+def all_curves(folder: str, settings: TrainSettings, finds: Finds) -> None:
+    """Keep the curves of untrained networks, and of a CNN4 that the product trained."""
+    row = finds.table("curves", "network", "CPU s", "prior", "invgrad", "breaching", "")
     data = Folder(root=folder) if folder else Symbols()
     held = data("test")
     images = held.pick(torch.randperm(len(held), generator=rng(2027))[:FEW].tolist())
     for name in CURVES:
-        curves(images, f"{name}, untrained", QUALITY[name].model(0, "cpu"))
+        curves(images, f"{name}, untrained", QUALITY[name].model(0, "cpu"), row)
     for activation in CURVES_TRAINED:
         model = train_target(CNN4(activation=activation), data("train"), NoDefence(), settings)
         right = f"{accuracy(model, held):.0%} of the test images right"
-        curves(images, f"cnn4 {activation}, {settings.epochs} epochs, {right}", model)
+        curves(images, f"cnn4 {activation}, {settings.epochs} epochs, {right}", model, row)
 
 
 def against(
@@ -512,46 +527,49 @@ def weights(
 
 
 def quality(
-    images: LabelledImages, nets: Mapping[str, Net], seeds: int, device: str, *, long: bool
+    images: LabelledImages,
+    nets: Mapping[str, Net],
+    seeds: int,
+    device: str,
+    finds: Finds,
+    *,
+    long: bool,
 ) -> None:
-    """PSNR over images, nets and starts; seconds an image attacked alone.
+    """Keep PSNR over images, nets and starts, and the share of InvGrad's seconds `prior` takes.
 
     The images are dealt out evenly to `seeds` nets, each of other weights; every image has a start
     of its own. Images are attacked together where that is the same walk and quicker.
     """
+    grey = mean(-10 * math.log10((one - 0.5).square().mean().item()) for one in images.images)
+    asked = {who: one for who, one in CONTESTANTS.items() if long or "4800" not in who}
+    row = finds.table("quality", "net", *asked)
     for name, net in nets.items():
-        grey = [-10 * math.log10((one - 0.5).square().mean().item()) for one in images.images]
-        print(
-            f"\n{name}: {len(images)} images on {seeds} nets; a grey image has {mean(grey):.1f} dB"
-        )
-        for title, attack in CONTESTANTS.items():
-            if "4800" in title and not long:
-                continue
-            print(f"  {title:28}{summary(psnrs(attack, net, images, seeds, device))}", flush=True)
-        cost(net, images, device)
+        found = (psnrs(attack, net, images, seeds, device) for attack in asked.values())
+        row(name, *map(summary, found))
+    finds.figure("quality.grey", grey, "dB", n=f"{len(images)} pictures")
+    for name, net in nets.items():
+        short = name.replace(" ", "-")
+        finds.figure(f"one-image.{short}", cost(net, images, device))
 
 
 def summary(found: list[float | None]) -> str:
     values = [value for value in found if value is not None]
     if len(values) < 2:
         return f"{len(values)} values of {len(found)}"
-    spread = f"{mean(values):6.1f} ± {stdev(values):4.1f} dB, worst {min(values):5.1f}"
-    return f"{spread}, {len(found) - len(values)} failed"
+    lost = len(found) - len(values)
+    told = f"{mean(values):.1f} ± {stdev(values):.1f}, worst {min(values):.1f}"
+    return told + (f", {lost} failed" if lost else "")
 
 
-def cost(net: Net, images: LabelledImages, device: str, rounds: int = 3) -> None:
-    """Seconds for one image alone: `prior`, and 500 steps of InvGrad, ours and the plain loop."""
+def cost(net: Net, images: LabelledImages, device: str, rounds: int = 3) -> float:
+    """Return what `prior` takes of the seconds of 500 steps of InvGrad, of one image alone."""
     (seen,) = observed(net.model(0, device), images.pick([0]))
     works = {
         "prior": lambda: Prior()(seen, rng=rng(0)),
         "invgrad 500": lambda: InvGrad(steps=500)(seen, rng=rng(0)),
-        "plain loop 500": lambda: plain_loop(seen, 500, rng(0)),
     }
     times = interleaved(works, rounds, device)
-    cells = [f"{who} {min(each[who] for each in times):.2f} s" for who in works]
-    share = median(each["prior"] / each["invgrad 500"] for each in times)
-    plain = median(each["prior"] / each["plain loop 500"] for each in times)
-    print(f"  alone: {', '.join(cells)}; prior is {share:.2f} and {plain:.2f} of the two")
+    return median(each["prior"] / each["invgrad 500"] for each in times)
 
 
 def images_of(folder: str, count: int, seed: int = 0) -> LabelledImages:
@@ -598,11 +616,11 @@ def measure(given: argparse.Namespace, images: LabelledImages, rounds: int, find
     if given.only in (None, "quality"):
         few = images.pick(range(4)) if given.quick else images
         nets = {given.net: QUALITY[given.net]} if given.net else QUALITY
-        quality(few, nets, given.seeds, given.device, long=not given.quick)
+        quality(few, nets, given.seeds, given.device, finds, long=not given.quick)
     if given.only == "trained":
         trained(given.images, TrainSettings(epochs=given.epochs, lr=given.lr), finds)
     if given.only == "curves":
-        all_curves(given.images, TrainSettings(epochs=given.epochs, lr=given.lr))
+        all_curves(given.images, TrainSettings(epochs=given.epochs, lr=given.lr), finds)
     if given.only == "tv":
         nets = {name: QUALITY[name] for name in ([given.net] if given.net else TUNED)}
         weights(images.pick(range(8)), nets, given.seeds, given.device, finds)

@@ -4,7 +4,8 @@ python -m benchmarks.bench [--list] [--only NAME,NAME] [--minutes 120]
 python -m benchmarks.bench --database postgresql+psycopg://postgres@127.0.0.1/test
 
 The second makes the tables of PostgreSQL too, which are 50 minutes more: each benchmark in a schema
-of its own, which goes with it.
+of its own, which goes with it. What takes longest, `NAMED`, runs where
+--only names it.
 
 One benchmark after another, each in a process of its own. What it prints is kept in
 data/benchmarks/<code>/<name>-<key>.txt, by the commit and by its command, and what is kept is not
@@ -107,7 +108,9 @@ PLAN = {
         keeps=("right", "trained"),
     ),
     "attacks-curves": Run(
-        command="benchmarks.attacks --only curves --epochs 4 --lr 0.05", minutes=9.5
+        command="benchmarks.attacks --only curves --epochs 4 --lr 0.05",
+        minutes=9.5,
+        keeps=("curves",),
     ),
     "linear": Run(
         command="benchmarks.linear --variants 1 2 4", minutes=2, keeps=("speed", "sight")
@@ -169,11 +172,45 @@ WITH_DATABASE = {
     "arrivals-10000": Run(command="benchmarks.arrivals --servers 2", minutes=11),
     "arrivals-10000-4": Run(command="benchmarks.arrivals --servers 4", minutes=11),
 }
+# Where --only names them: reproductions of the papers, whose results go into the papers' files. The
+# pictures of CIFAR-10 that two of them need lie there in train/<class> and test/<class>.
+_CIFAR10 = "--images data/cifar10"
+PAPERS = {
+    name: Run(command=f"benchmarks.papers {name} {folder} --make", minutes=minutes)
+    for name, folder, minutes in (
+        ("copa", f"data/reproduce/copa {_CIFAR10}", 10),
+        ("deployed", "data/reproduce/deployed", 90),
+        ("pbpfl", "data/reproduce/pbpfl", 60),
+        ("semsim", "data/reproduce/semsim", 150),
+        ("ensembler-table-1", "data", 40),
+        ("ensembler-table-2", "data", 60),
+        ("ensembler-table-3", "data", 120),
+        ("ensembler-table-4", "data", 30),
+        ("ensembler-figure-2", "data", 15),
+        ("ensembler-figure-3", "data", 10),
+        ("ensembler-vgg16", "data", 210),
+        ("ensembler-trainings", "data", 60),
+        ("ensembler-photographs", f"data {_CIFAR10}", 180),
+    )
+}
+# All that runs only where --only names it.
+NAMED = PAPERS | {
+    "attacks-layouts": Run(
+        command="benchmarks.attacks --quick --only layouts", minutes=10, keeps=("layouts",)
+    ),
+    "attacks-quality": Run(
+        command="benchmarks.attacks --only quality --images data/cifar100/test",
+        minutes=30,
+        keeps=(
+            *("quality", "quality.grey", "one-image.lenet-sigmoid", "one-image.cnn4-sigmoid"),
+            *("one-image.cnn4-relu", "one-image.cnn4-tanh"),
+        ),
+    ),
+}
 # What of the README this does not make again, and why.
 LEFT_OUT = {
     "campaign --images 48": "five minutes, of which the plan has a smaller campaign",
-    "attacks --only layouts, learning --layouts": "ten minutes, most of it compiling",
-    "attacks --only quality": "half an hour, on pictures of CIFAR-100, which do not come with it",
+    "learning --layouts": "minutes, most of them compiling",
     "attacks --images": "needs those pictures",
     "attacks, learning and metrics --device cuda, attacks --only mixed": "needs a GPU",
     "question": "hours: 44 trainings that choose and 40 that judge",
@@ -182,14 +219,10 @@ LEFT_OUT = {
     "faults --only clock,folder": "needs libfaketime, and a root who may make files immutable",
     "crowd --items 10000": "seven minutes, of which the plan has 500 pictures",
     "annotation_peer --potato": "needs Potato, in an environment of its own",
-    "semsim-studio reproduce ensembler": "half a day of one core: four tables and two figures",
-    "semsim-studio reproduce pbpfl": "an hour of one core",
     "semsim-studio reproduce everything": "an hour of one core",
-    "semsim-studio reproduce semsim, deployed": "hours of one core",
     "semsim-studio split run, federated serve, join": "hours of one core: single settings, by hand",
     "semsim-studio import auto, compare, --mixed-precision": "once, by hand",
     "semsim-studio study plan crowd": "90 s: a plan of simulated people, without a target",
-    "semsim-studio reproduce copa": "needs pictures of CIFAR-10",
     "learning beside the code of 22 November": "needs that code: once, three rounds in turns",
     "the cosines of slopes in bfloat16": "by hand: attacks --only mixed tells the pictures",
     "what was tried and not kept": "its code is gone; the README names its commit or its day",
@@ -206,8 +239,8 @@ def main() -> None:
     parser.add_argument("--database", help="SQLAlchemy URL of a PostgreSQL, for what needs one")
     asked = parser.parse_args()
     more = WITH_DATABASE if asked.database else {}
-    known = PLAN | more
-    names = list(known) if asked.only is None else asked.only.split(",")
+    known = PLAN | more | NAMED
+    names = [*PLAN, *more] if asked.only is None else asked.only.split(",")
     if unknown := [name for name in names if name not in known]:
         parser.error(f"no benchmark is called {unknown[0]!r}; there are: {', '.join(known)}.")
     plan = {name: known[name] for name in names}
@@ -215,7 +248,8 @@ def main() -> None:
         told(plan)
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("Ended: make bench goes on from here."))
-    usual = MINUTES + sum(run.minutes for run in more.values())
+    long = [run.minutes for name, run in plan.items() if name in NAMED]
+    usual = MINUTES + sum(run.minutes for run in more.values()) + PATIENCE * sum(long)
     sys.exit(bench(plan, KEPT / code(), asked.minutes or usual, asked.database))
 
 
@@ -344,6 +378,8 @@ def _left_out(plan: Mapping[str, Run]) -> None:
     print("\nNot made again:")
     if left := [name for name in WITH_DATABASE if name not in plan]:
         print(f"  {', '.join(left)}: made where --database is given")
+    if left := [name for name in NAMED if name not in plan]:
+        print(f"  {', '.join(left)}: made where --only names them")
     for name, why in LEFT_OUT.items():
         print(f"  {name}: {why}")
 

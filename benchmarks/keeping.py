@@ -31,11 +31,11 @@ class Finds:
 
     def table(self, key: str, *columns: str) -> Row:
         """Print the head of a table, and return what adds and prints a row of it."""
-        lines = [_line(*columns), _line(*["---"] * len(columns))]
+        lines = [line(*columns), line(*["---"] * len(columns))]
         print("", *lines, sep="\n", flush=True)
 
         def row(*cells: object) -> None:
-            lines.append(_line(*cells))
+            lines.append(line(*cells))
             print(lines[-1], flush=True)
             self.claims[key] = Claim(list(lines), run=self.run)
 
@@ -75,5 +75,6 @@ def command() -> str:
     return " ".join(["python -m", f"benchmarks.{Path(sys.argv[0]).stem}", *words])
 
 
-def _line(*cells: object) -> str:
+def line(*cells: object) -> str:
+    """Return a line of a table in Markdown."""
     return "|" + "|".join(f" {cell} " if str(cell) else " " for cell in cells) + "|"

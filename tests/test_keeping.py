@@ -8,12 +8,13 @@ from functools import partial
 import pytest
 from helpers import ROOT
 
-from benchmarks import linear, statistics
-from benchmarks.bench import PLAN
+from benchmarks import attacks, linear, statistics
+from benchmarks.bench import NAMED, PLAN
 from benchmarks.claims import RESULTS, SHOWN, kept, pages
 from benchmarks.keeping import Finds
 from semsim.attacks.copa import Copa
 from semsim.attacks.copa_prior import CopaPrior
+from semsim.attacks.prior import Prior
 
 
 def test_rows_and_figures_are_printed_and_kept(tmp_path, capsys, monkeypatch):
@@ -48,6 +49,16 @@ SMALL = {
         ["--variants", "2", "--rounds", "1"],
         {"ACTIVATIONS": ("tanh",), "Copa": QUICK_COPA, "CopaPrior": QUICK_PRIOR},
     ),
+    "attacks-curves": (
+        attacks,
+        ["--only", "curves"],
+        {"CURVES": ("cnn4 tanh",), "CURVES_TRAINED": (), "BUDGETS": (2, 3), "FEW": 1},
+    ),
+    "attacks-quality": (
+        attacks,
+        ["--quick", "--only", "quality"],
+        {"CONTESTANTS": {"prior": Prior(steps=2)}, "cost": lambda *_: 0.5},
+    ),
     "votes": (statistics, ["--only", "time"], {"STUDIES": ((700, 5, 1.0, None),)}),
     "few-models": (
         statistics,
@@ -56,19 +67,20 @@ SMALL = {
     ),
 }
 SIMULATE = statistics.simulate
+KEPT = {name: run for name, run in {**PLAN, **NAMED}.items() if run.keeps}
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_a_small_run_of_a_benchmark_writes_the_keys_of_the_plan(name, tmp_path, monkeypatch):
     module, words, made_small = SMALL[name]
-    assert PLAN[name].command.split()[0] == module.__name__
+    assert KEPT[name].command.split()[0] == module.__name__
     monkeypatch.setattr(sys, "argv", [f"{module.__name__}.py", *words, "--results", name])
     monkeypatch.setattr(module, "Finds", lambda name: Finds(name, tmp_path))
     for what, small in made_small.items():
         monkeypatch.setattr(module, what, small)
     module.main()
     found = kept(name, tmp_path)
-    assert set(found) == set(PLAN[name].keeps)
+    assert set(found) == set(KEPT[name].keeps)
     assert not any(one.by_hand for one in found.values())
     if name == "linear":
         assert len(found["speed"].value) == 3  # head, rule and tanh
@@ -89,10 +101,10 @@ def written(module: str) -> list[str]:
     return [*own, *(key for one in others for key in written(one))]
 
 
-@pytest.mark.parametrize("name", [name for name, run in PLAN.items() if run.keeps])
+@pytest.mark.parametrize("name", KEPT)
 def test_the_code_of_a_benchmark_writes_the_keys_of_the_plan(name):
-    patterns = written(PLAN[name].command.split()[0])
-    lost = [key for key in PLAN[name].keeps if not any(re.fullmatch(p, key) for p in patterns)]
+    patterns = written(KEPT[name].command.split()[0])
+    lost = [key for key in KEPT[name].keeps if not any(re.fullmatch(p, key) for p in patterns)]
     assert lost == []
 
 
@@ -101,10 +113,8 @@ LOOSE = {
     "few-models": {r"far-out": "the simulation of outlying models is not in the code"},
     "attacks": {
         r"speed\.again\.\w|speed\.claimed\.\w": "read off the whole run, and a range of several",
-        r"quality(\.grey)?|one-image\.\w": "attacks --only quality prints it, on CIFAR-100",
         r"lent(\.without)?|quality-lent(\.cost\.\w)?|boxed": "trials of the defaults",
         r"left-out": "its code was reverted",
-        r"layouts": "attacks --only layouts, which the plan leaves out",
         r"memory": "measured once by hand",
     },
     "attacks-many": {r"many\.again\.\w": "read off the whole run"},
@@ -115,9 +125,7 @@ LOOSE = {
 def test_pages_show_what_the_plan_makes_and_a_named_rest_that_was_read_off():
     """Every pattern of the rest is on a page, and what it names is marked as read off."""
     shown = {one[:2] for path in pages() for one in SHOWN.findall(path.read_text("utf-8"))}
-    for name, run in PLAN.items():
-        if not run.keeps:
-            continue
+    for name, run in KEPT.items():
         rest = {key for file, key in shown if file == name} - set(run.keeps)
         loose = LOOSE.get(name, {})
         assert {key for key in rest if not any(re.fullmatch(p, key) for p in loose)} == set(), name
@@ -127,8 +135,8 @@ def test_pages_show_what_the_plan_makes_and_a_named_rest_that_was_read_off():
 
 def test_what_make_bench_keeps_has_a_file_of_that_name_once_it_is_made():
     """A file that is there has the command of the plan, or one that went before it."""
-    for name, run in PLAN.items():
+    for name, run in KEPT.items():
         path = RESULTS / f"{name}.json"
-        if run.keeps and path.exists():
+        if path.exists():
             module = run.command.split()[0]
             assert module in json.loads(path.read_text("utf-8"))["command"], name

@@ -43,6 +43,7 @@ from semsim.reproduce.simulated_votes import (
     TITLES,
     Voters,
 )
+from semsim.sets.control import Count, judged_set
 from semsim.sets.reader import ReconstructionSet
 from semsim.targets.train_settings import TrainSettings
 from semsim.terminal import rows_of, text_table
@@ -55,7 +56,7 @@ _OVER = (
 _FACTS = (
     *("row", "title", "network", "strategy", "share", "attack", "n_sets", "n_attacked", "n_ok"),
     *("accuracy_low", "accuracy_high", "at_chance", "reached", "epsilon", "delta", "simulated"),
-    *("why", "people", "people_grey", "people_mean"),
+    *("why", "clearer", "people", "people_grey", "people_mean"),
 )
 
 
@@ -290,7 +291,7 @@ def write_deployed(preset: str, folder: Path, machines: Machines) -> tuple[pd.Da
     """Compute a preset and write its tables below `folder`; the rows, and what deployed.md says.
 
     rows.csv: a row a way to share and control, columns `_FACTS` and the mean of each metric;
-    people_grey and people_mean are of the grey and the mean picture in its pictures' place.
+    people_grey, people_mean: of the grey and the mean picture in its place; clearer: set by set.
     within.csv: a row a way to share and metric, `picture_ranks.PICTURE_COLUMNS` over its pictures.
     over.csv: a row a metric, `_OVER`, over the sets of all rows.
     """
@@ -302,8 +303,7 @@ def write_deployed(preset: str, folder: Path, machines: Machines) -> tuple[pd.Da
     lines = [_row(row, found[row.name], scale, judged) for row in scale.rows]
     control = {"row": CONTROL, "n_sets": 1}
     lines += [{**control, "title": one, **judged.control(one)} for one in TITLES.values()]
-    columns = [*_FACTS, *(spec.name for spec in judged.specs)]
-    rows = pd.DataFrame(lines).reindex(columns=columns)
+    rows = pd.DataFrame(lines).reindex(columns=[*_FACTS, *(spec.name for spec in judged.specs)])
     within = _within(scale, found, judged)
     over = judged.agreement(_OVER).assign(simulated=True)
     jury = _jury(judged.labels).text()
@@ -331,14 +331,14 @@ def _row(
         **{"row": row.name, "title": row.title, "network": asked.architectures[0]},
         **{"strategy": row.strategy, "share": row.share, "attack": asked.attacks[0]},
         **{"n_sets": len(sets), "n_attacked": sum(len(one.manifest) for one in sets)},
-        **{"n_ok": len(own.labels), "simulated": True},
+        **{"n_ok": len(own.labels), "simulated": True, "why": first_failure(sets)},
         "accuracy_low": min(accuracy, default=np.nan),
         "accuracy_high": max(accuracy, default=np.nan),
         "at_chance": any(one.get("at_chance") for one in targets),
         "reached": all(_reached(one) for one in targets),
         "epsilon": max(promised, default=np.nan),
         "delta": next((one["delta"] for one in targets if one.get("delta")), np.nan),
-        "why": first_failure(sets),
+        "clearer": ", ".join(str(Count.of(judged_set(one)).clearer) for one in sets),
     }
     if own.labels.empty:
         return told

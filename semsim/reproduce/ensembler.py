@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 import pandas as pd
 import typer
 
-from semsim.base.whole import write_text
+from semsim.base.whole import write_json, write_text
 from semsim.errors import SettingsError
 from semsim.jobs.terminal import carry_out
 from semsim.registry import help_of
@@ -237,6 +237,7 @@ def _translation(
     text, path = sentence_text(outcome), place.data / "split" / f"{plan.name}.md"
     show_told(sentence_rows(outcome), text, as_json)
     write_text(path, f"{text}\n")
+    write_json(path.with_suffix(".json"), outcome)
     say(f"Wrote {path}")
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from semsim.analysis.result import Analysis
 from semsim.analysis.run import analyse
+from semsim.base.whole import write_json
 from semsim.errors import DataError
 from semsim.kept.keys import key_of
 from semsim.learning.ablations import STUDIES, StudyPlan, default_values, failures
@@ -71,6 +72,8 @@ def results(
 ) -> Results:
     """Tables 1 and 2, tables.csv and the figures, which are written below `folder`.
 
+    results.json has what else the text is made of: SemSims beside their controls (learned), the
+    metrics on single pictures (pictures), and the studies of Figures 7 and 9 (studies).
     material: of all studies together. Raises `DataError` where it is of no study of `scale`.
     """
     studies = {part.name: of_part(material, part) for part in scale.parts}
@@ -96,7 +99,7 @@ def results(
     drawn = _figures(analyses[first]) if first in analyses else {}
     said += [figures_text(analyses[first], _data(scale.parts[0]))] if first in analyses else []
     lines: list[str] = []
-    rows = rows_of(table)
+    rows, varied = rows_of(table), dict[str, Any]()
     for panel in _panels(scale):
         try:
             found = judging.varied(panel)
@@ -105,7 +108,11 @@ def results(
             continue
         drawn[f"figure{panel.figure}"] = _of_study(panel, found)
         lines.append(_study_text(panel, found, juries[panel.judged_by.name]))
-        rows += rows_of(study_frame(found["rows"]), figure=panel.figure)
+        varied[panel.figure] = rows_of(study_frame(found["rows"]), figure=panel.figure)
+        rows += varied[panel.figure]
+    pictures = picture_rows(analyses[first]) if first in analyses else []
+    told = {"learned": learned, "pictures": pictures, "studies": varied}
+    write_json(folder / "results.json", told)
     for name, one in drawn.items():
         write_figure(one, folder / "figures" / name)
     return Results("\n\n".join([*said, *lines]), rows, len(drawn))
@@ -402,17 +409,14 @@ def figures_text(analysis: Analysis, data: str) -> str:
 
     data: what stands in for the paper's first data set.
     """
-    between = analysis.matrix.astype(float).to_dict()
     lines: list[list[str]] = []
-    for row in metric_rows(analysis):
-        others = [one.title for one in analysis.specs if one.title != row["title"]]
-        alike = [near for one in others if not math.isnan(near := between[row["title"]][one])]
-        ends = (min(alike), max(alike)) if alike else (math.nan, math.nan)
+    for row in picture_rows(analysis):
         order = ["–"] * 3
-        if own := row["auc"].get("within original"):
+        if own := row["ordered"]:
             order = [number(own["auc"], 2), interval(own["low"], own["high"])]
             order.append(str(own["n_groups"]))
-        lines.append([row["title"], *(number(one, 2) for one in (row["rho"], *ends)), *order])
+        ends = (row["rho"], row["least"], row["most"])
+        lines.append([row["title"], *(number(one, 2) for one in ends), *order])
     simulated = [_SIMULATED] if analysis.evidence.simulated else []
     header = ["metric", "ρ with people", "with metrics, from", "to", "ordered", "95 %", "originals"]
     return "\n".join(
@@ -425,6 +429,22 @@ def figures_text(analysis: Analysis, data: str) -> str:
             f"The paper: {SAID['pictures']}",
         ]
     )
+
+
+def picture_rows(analysis: Analysis) -> list[dict[str, Any]]:
+    """Return Figures 3, 5 and 6 as rows: a metric's ρ with people, and its order within originals.
+
+    least, most: of its agreement with the other metrics, NaN where there is none. ordered: its AUC
+    within originals; empty where no original has both kinds.
+    """
+    between, found = analysis.matrix.astype(float).to_dict(), []
+    for row in metric_rows(analysis):
+        others = [one.title for one in analysis.specs if one.title != row["title"]]
+        alike = [near for one in others if not math.isnan(near := between[row["title"]][one])]
+        least, most = (min(alike), max(alike)) if alike else (math.nan, math.nan)
+        facts = {"title": row["title"], "rho": row["rho"], "least": least, "most": most}
+        found.append({**facts, "ordered": row["auc"].get("within original") or {}})
+    return found
 
 
 def study_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

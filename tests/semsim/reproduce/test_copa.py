@@ -4,9 +4,12 @@ import json
 
 import pandas as pd
 import pytest
+from made_papers import check_kept
 from PIL import Image
 from typer.testing import CliRunner
 
+from benchmarks.papers import PARTS
+from semsim.attacks.linear.rows import METHODS
 from semsim.cli.reproduce import app
 from semsim.reproduce import REPRODUCTIONS
 from semsim.reproduce.copa import Networks, kept_rows, pictures_of, table_2, varied, works_of
@@ -55,6 +58,13 @@ def test_tables_and_the_figure_are_written(first):
     assert list(written["mse"]) == pytest.approx(list(table_2(rows)["mse"]))
     assert Image.open(out / "figure1.png").size[0] > 1000
     assert not (out / "figure2.png").exists()
+
+
+def test_what_benchmarks_keep_of_it_lies_in_its_folder(first):
+    _, out = first
+    lacking = [("tanh", 1), ("tanh", 2), ("tanh", 3), *(("leaky-relu", one) for one in range(1, 5))]
+    copies = {f"{kind} {n} {one}": f"tanh 4 {one}" for kind, n in lacking for one in METHODS}
+    check_kept("copa", PARTS["copa"].read(out), {"methods": copies})
 
 
 def test_a_plan_says_what_is_done(first):

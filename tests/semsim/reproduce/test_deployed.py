@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 from made_campaign import carried_out_twice, quick_jury
 from made_marks import marked, unmarked
+from made_papers import check_kept
 from torch import nn
 from typer.testing import CliRunner
 
+from benchmarks.papers import read_deployed
 from semsim.attacks.as_text import read_attack
 from semsim.campaign.plan import check
 from semsim.cli.reproduce import app
@@ -121,6 +123,13 @@ def test_every_row_stands_beside_the_controls(made):
     private = ours["strategy"].str.startswith("dp-sgd")
     assert (ours["delta"].notna() == private).all()
     assert (ours["epsilon"].notna() == (private & (ours["strategy"] != "dp-sgd:noise=0"))).all()
+
+
+def test_what_benchmarks_keep_of_it_lies_in_its_folder(made):
+    folder, _, _ = made
+    noises = dict.fromkeys(("noise-0.003", "noise-0.1", "noise-1.0"), "noise-0.01")
+    ranks = {f"{a}, {one}": f"{b}, {one}" for a, b in noises.items() for one in METRICS}
+    check_kept("deployed", read_deployed(folder), {"rows": noises, "within": ranks})
 
 
 def test_an_attack_that_goes_the_steps_finds_other_pictures_than_one_that_does_not(made):

@@ -6,9 +6,12 @@ from inspect import signature
 from typing import get_args
 
 import pytest
+from made_papers import check_kept
 from PIL import Image
 from typer.testing import CliRunner
 
+from benchmarks.papers import PARTS
+from benchmarks.papers_split import read_trainings
 from semsim.cli.reproduce import app
 from semsim.errors import SettingsError
 from semsim.reproduce.ensembler import reproduce_ensembler
@@ -118,6 +121,10 @@ def test_the_smallest_preset_has_every_row_of_a_table_and_its_pictures(table, mo
     width, height = Image.open(picture).size
     assert width > 1000
     assert height > 1000
+    part = f"ensembler-{'vgg16' if more else f'table-{table}'}"
+    check_kept(part, PARTS[part].read(tmp_path))
+    for other in ("trainings", "photographs") if more else ():
+        check_kept(f"ensembler-{other}", read_trainings(tmp_path, name))
 
 
 @pytest.mark.parametrize(("figure", "network"), [(2, "vgg16"), (3, "resnet18")])
@@ -128,3 +135,7 @@ def test_the_smallest_preset_draws_a_figure_of_split_points(figure, network, tmp
     for attack in ("adaptive", "adaptive-aligned"):
         name = f"ensembler-smoke-figure{figure}-{attack}"
         assert "h=2, t=1" in (tmp_path / "split" / f"{name}.svg").read_text()
+    deeper = ("2, 2", "4, 1", "4, 2") if figure == 2 else ("3, 2",)
+    copies = {f"{cuts}, aligned": "2, 1, aligned" for cuts in deeper}
+    part = f"ensembler-figure-{figure}"
+    check_kept(part, PARTS[part].read(tmp_path), {"cuts": copies})

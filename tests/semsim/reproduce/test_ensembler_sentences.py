@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from made_papers import check_kept
 from typer.testing import CliRunner
 
+from benchmarks.papers_split import read_sentences
 from semsim.cli.reproduce import app
 from semsim.reproduce.ensembler_sentences import (
     PAPER_ROWS,
@@ -43,6 +45,7 @@ def test_the_smallest_preset_has_every_defence_attack_and_guess(tmp_path):
         assert f"| {' | '.join(row.values())} |" in text
     for guess in GUESSES:
         assert f"| *guess: {guess}* |" in text
+    check_kept("ensembler-table-4", read_sentences(tmp_path))
     assert (
         "| none, adaptive-aligned: ground truth | standard translation | shadow translation |"
         in text

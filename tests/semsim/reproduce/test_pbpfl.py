@@ -5,13 +5,17 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
+from made_papers import check_kept
 from typer.testing import CliRunner
 
+from benchmarks.finding import indexed
+from benchmarks.papers import read_pbpfl
 from semsim.cli.reproduce import app
 from semsim.errors import SettingsError
-from semsim.federated.arms import ARMS
+from semsim.federated.arms import ARMS, REFERENCE, RESCALED
 from semsim.federated.comparison import load
 from semsim.grid.engine import make_files
 from semsim.images import write_png
@@ -34,9 +38,28 @@ from semsim.reproduce.pbpfl_tables import AGAIN, CLIENTS, TABLE_5, cost_figures,
 from tests.made_campaign import one_thread_cluster
 
 
-def test_all_tables_are_made_and_an_interrupted_run_goes_on(tmp_path: Path):
-    chosen = replace(PRESETS["smoke"], seeds=1, leak=LeakPlan(networks=()))
-    text = reproduced(chosen, tmp_path)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """One seed of the smallest preset, its folder and its text."""
+    chosen, folder = replace(PRESETS["smoke"], seeds=1), tmp_path_factory.mktemp("pbpfl")
+    return chosen, folder, reproduced(chosen, folder)
+
+
+def test_what_benchmarks_keep_of_it_lies_in_its_folder(made):
+    """Smoke attacks one network and few arms; others stand in with its figures."""
+    read = read_pbpfl(made[1])
+    leak = read.tables["leak"]
+    plain = leak[leak["arm"] == REFERENCE]
+    arms = [plain.assign(arm=one) for one in (RESCALED, "server-zero-sum")]
+    own = pd.concat([leak, *arms]).drop_duplicates(["where", "arm"])
+    other = own.assign(where=own["where"].str.replace("mlp-3", "lenet"))
+    every = pd.concat([other, own])
+    read.tables["leak"] = indexed(every, every["where"] + ", " + every["arm"])
+    check_kept("pbpfl", read)
+
+
+def test_all_tables_are_made_and_an_interrupted_run_goes_on(made):
+    chosen, tmp_path, text = made
     for number in (2, 4, 5, 6):
         assert f"Table {number}." in text
     assert all(f"K={clients}" in text for clients in CLIENTS)
@@ -49,7 +72,7 @@ def test_all_tables_are_made_and_an_interrupted_run_goes_on(tmp_path: Path):
     assert "0.059 / 0.079 / 0.097" in text  # the paper's, of bank marketing
     assert f"The training mean for every example: {mean_error(chosen.table):.3f}" in text
     rows = json.loads(json.dumps(table_rows(chosen, tmp_path)))
-    assert {row["table"] for row in rows} == {2, 4, 5, 6}
+    assert {row["table"] for row in rows} == {2, 4, 5, 6, "leak"}
     assert {row["clients"] for row in rows if row["table"] == 2} == set(CLIENTS)
     assert {"perturb", "forward"} <= set(next(row for row in rows if row["table"] == 5))
     kept = next(tmp_path.glob("breast-cancer-*.json"))

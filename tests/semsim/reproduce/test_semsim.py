@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import typer
 from made_campaign import grid_in_this_process, one_shuffle, quick_jury
+from made_papers import check_kept
 from PIL import Image
 from study_factory import START, answer_to, joined
 from typer.testing import CliRunner
@@ -21,6 +22,7 @@ from annotation.store import Store
 from annotation.store.studies import all_studies
 from annotation.study.exports import read_study
 from annotation.study.labelling import next_items, vote
+from benchmarks.papers import read_semsim
 from semsim.attacks.as_text import read_attack
 from semsim.base.places import PROGRAM
 from semsim.cli.reproduce import app
@@ -254,6 +256,13 @@ def test_simulated_votes_give_both_tables_and_every_figure_marked_as_such(dry):
     assert set(read.labels["study"]) == set(ROWS.values())
     assert (read.votes["kind"] == "reconstruction").sum() == 5 * len(read.labels)
     assert set(read.votes["kind"]) == {"reconstruction", "original", "grey", "mean"}
+
+
+def test_what_benchmarks_keep_of_it_lies_in_its_folder(dry):
+    folder, _ = dry
+    cells = {f"Caltech-101, {one}": f"CIFAR-100, {one}" for one in METRICS}
+    lacking = {"rows": {"Caltech-101": "CIFAR-100"}, "learned": {"symbols": "digits"}}
+    check_kept("semsim", read_semsim(folder / "out" / "smoke"), {"cells": cells, **lacking})
 
 
 PEOPLE = ("Anna", "Ben", "Cleo", "Dana", "Emil")
