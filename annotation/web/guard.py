@@ -277,6 +277,8 @@ def _headers_for(path: str) -> dict[str, str]:
         return {**HEADERS, "Content-Security-Policy": own}
     if path.split("/")[1:2] == ["label"]:
         return {**HEADERS, "Content-Security-Policy": LABEL_POLICY}
+    if path.startswith("/studio/assets/"):  # Gradio's 60 files of a page: other content, other name
+        return {**HEADERS, "Cache-Control": "private, max-age=31536000, immutable"}
     # Asked anew each time (and mostly answered "not modified"), so that after an update no browser
     # mixes old and new scripts.
     return {**HEADERS, "Cache-Control": "no-cache"} if path.startswith("/static/") else HEADERS
@@ -289,8 +291,9 @@ def _with_headers(send: Send, headers: Mapping[str, str]) -> Send:
             own = found.get(framing.POLICY, "")
             found.update(headers)
             found[framing.POLICY] = framing.ancestors(headers[framing.POLICY], own)
-            if found.get("content-type", "").startswith("text/html"):
-                found["Cache-Control"] = "no-store"  # nobody goes back to it once signed out
+            page = found.get("content-type", "").startswith("text/html")
+            if page or message["status"] > 399:  # nobody goes back to it once signed out, or mended
+                found["Cache-Control"] = "no-store"
         await send(message)
 
     return send_with_headers

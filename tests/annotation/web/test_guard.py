@@ -41,6 +41,8 @@ LABELLING = {"anna's": ANNA}
 
 
 async def reached(request: Request) -> Response:
+    if "gone" in request.query_params:
+        return PlainTextResponse("gone", 404)
     if "html" in request.query_params:
         return HTMLResponse("reached", headers={"Cache-Control": "private"})
     return PlainTextResponse("reached")
@@ -398,6 +400,12 @@ def test_a_server_may_be_framed_by_sites_that_its_environment_names(monkeypatch)
 def test_scripts_are_asked_for_anew_after_an_update():
     assert client().get("/static/annotation/labeller.js").headers["cache-control"] == "no-cache"
     assert "cache-control" not in client().get("/api/study").headers
+
+
+def test_files_named_by_their_content_are_kept_unless_they_failed():
+    """Gradio's, some 60 of each page."""
+    assert "immutable" in local().get("/studio/assets/index-Dp.js").headers["cache-control"]
+    assert local().get("/studio/assets/index-Dp.js?gone").headers["cache-control"] == "no-store"
 
 
 def test_a_broken_cookie_is_no_cookie():
