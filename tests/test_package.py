@@ -476,14 +476,14 @@ def test_nothing_is_missing_where_the_studio_is_installed(with_studio):
     assert "No broken requirements" in run([*pip(with_studio), "check"])
 
 
-def test_the_readme_is_typed_where_only_the_wheel_is(in_turn, with_studio, tmp_path):
-    """Its lines in a login shell and an empty folder, its code in a Python of the core."""
+def test_the_readme_is_typed_where_only_the_wheel_is(in_turn, core, tmp_path):
+    """No extra is there: its lines in a login shell and an empty folder, its code in a Python."""
     assert "ssim" in in_turn.shown
     empty = tmp_path / "empty"
     empty.mkdir()
     typed = [one.text for one in README if one.kind == "sh"]
     assert len(typed) == len(README) - 1
-    lines = "\n".join([f". {with_studio}/activate", *typed])
+    lines = "\n".join([f". {core}/activate", *typed])
     bare = {"HOME": str(tmp_path), "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin"}
     run(["bash", "--login", "-e"], cwd=empty, env=bare, input=lines)
     assert re.findall(r"--out (\S+)", lines) == [one.name for one in empty.iterdir()]
