@@ -31,6 +31,7 @@ from made_once import made_once
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from PIL import Image
+from programs import needed
 from studio import START_SECONDS
 from test_docs import ACTIVATES, BLOCKS
 
@@ -67,7 +68,9 @@ def run(command, **changes):
 @pytest.fixture(scope="module")
 def package():
     """The sdist, and the wheel that is built from what is in it and from nothing else."""
-    listed = run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT)
+    listed = run(
+        [needed("git"), "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT
+    )
     made_of = [ROOT / name for name in listed.splitlines() if (ROOT / name).is_file()]
     folder = made_once("package", [*made_of, Path(hatchling.__about__.__file__)], build)
     (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
@@ -86,7 +89,7 @@ def build(folder):
 
 def tracked(*folders):
     """The files in git below these folders of the checkout."""
-    told = run(["git", "ls-files", *folders], cwd=ROOT)
+    told = run([needed("git"), "ls-files", *folders], cwd=ROOT)
     return {line for line in told.splitlines() if (ROOT / line).is_file()}
 
 
