@@ -31,19 +31,21 @@ help:
 		"$(PYTHON) is not Python 3.11 or newer. Name one that is: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
 	@$(BIN)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear .venv || { $(FULL) echo \
 		"No environment was made. On Debian and Ubuntu: sudo apt install python3-venv"; exit 1; }
-	@echo "Installing requirements.txt into .venv: about 7 GB once, of it CUDA 4.3 and PyTorch 1.1."
+	@echo "Installing requirements.txt into .venv: $(SIZE) once, of it CUDA 4.3 and PyTorch 1.1."
 	@test -e $@ || $(call pip,download --no-deps --retries 1 --dest .venv/probe $$(grep -m 1 == requirements.txt)) || { \
 		$(FULL) echo "No package index answers. Connect this machine, or set PIP_INDEX_URL to one it reaches."; exit 1; }
-	@$(BIN)/python -m pip install $(if $(wildcard $@),--quiet) -r requirements.txt || { \
-		$(FULL) echo "Pip says above what is in the way; make $(MAKECMDGOALS) goes on where it ended."; exit 1; }
+	@exec 3>&1; said=$$($(BIN)/python -m pip install $(if $(wildcard $@),--quiet) -r requirements.txt 2>&1 >&3) || { \
+		echo "$$said" >&2; $(FULL) echo "Pip says above what is in the way; make $(MAKECMDGOALS) goes on where it ended."; exit 1; }
 	@rm -rf .venv/probe
 	@$(BIN)/python -m pip install --quiet --no-deps --editable .
 	touch $@
 
 pip = $(BIN)/python -m pip --quiet $(1) > /dev/null 2>&1
-# Ends with a sentence where the disk has less than 2 GB left.
-FULL = free=$$(df -Pk . | awk 'NR == 2 { print int($$4 / 1000000) }'); [ "$$free" -gt 1 ] || \
-	{ echo "The disk is full: the libraries take about 7 GB in this folder."; exit 1; };
+SIZE = 6.3 GB
+# Ends with a sentence where the disk has less than 2 GB left, or had: pip says so and then cleans up.
+FULL = free=$$(df -Pk . | awk 'NR == 2 { print int($$4 / 1000000) }'); \
+	case "$$said" in *"No space left"*) free=0;; esac; [ "$$free" -gt 1 ] || { echo \
+	"The disk is full: the libraries take $(SIZE) here, and pip lays them into TMPDIR (/tmp) first."; exit 1; };
 
 .venv/test.stamp: requirements-dev.txt .venv/run.stamp
 	@echo "Installing what the tests need on top, about 0.6 GB."

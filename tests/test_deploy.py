@@ -24,10 +24,6 @@ import annotation
 DEPLOY = ROOT / "deploy"
 IGNORED = (DEPLOY / "Dockerfile.dockerignore").read_text(encoding="utf-8")
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
-# `COPY . .` takes the files of a checkout: what git has and what people made.
-TRACKED = subprocess.run(
-    ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
-).stdout.splitlines()
 
 
 def is_ignored(path: str) -> bool:
@@ -68,9 +64,13 @@ def test_an_image_holds_nothing_that_people_made(path):
 
 
 def test_an_image_holds_all_that_comes_with_the_product():
-    if not TRACKED:
+    """`COPY . .` takes the files of a checkout: what git has and what people made."""
+    done = subprocess.run(
+        [needed("git"), "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if not done.stdout:
         skip_or_fail("git does not know this folder")
-    assert [path for path in TRACKED if is_ignored(path)] == []
+    assert [path for path in done.stdout.splitlines() if is_ignored(path)] == []
 
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -192,6 +192,8 @@ def test_a_release_is_published_only_where_somebody_has_switched_it_on():
     assert (publish["if"], publish["environment"]) == ("vars.PUBLISH == 'on'", "pypi")
     assert publish["permissions"] == {"id-token": "write"}
     assert "secrets." not in (ROOT / ".github/workflows/release.yml").read_text()
+    steps = [step.get("run") for step in build["steps"]]
+    assert steps.index("make test") < steps.index("python -m build")
     # The tag has to be the version, read from the file as the workflow does.
     (checked,) = (step["run"] for step in build["steps"] if "__version__" in step.get("run", ""))
     for tag, code in ((f"v{annotation.__version__}", 0), ("v0.0.9", 1)):
@@ -211,35 +213,32 @@ def test_a_password_is_no_part_of_a_command():
     assert studio["environment"]["PGPASSWORD"] == database["environment"]["POSTGRES_PASSWORD"]
 
 
-# No package of Debian brings these two; a test is made of each that is there.
-if shutil.which("hadolint"):
-
-    def test_nothing_is_to_be_said_of_the_dockerfile():
-        done = subprocess.run(
-            ["hadolint", DEPLOY / "Dockerfile"], capture_output=True, text=True, check=False
-        )
-        assert (done.returncode, done.stdout + done.stderr) == (0, "")
+def test_nothing_is_to_be_said_of_the_dockerfile():
+    done = subprocess.run(
+        [needed("hadolint"), DEPLOY / "Dockerfile"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
-if shutil.which("docker-compose"):
+def config(given):
+    around = {name: value for name, value in os.environ.items() if name not in GIVEN}
+    asked = [needed("docker-compose"), "-f", DEPLOY / "compose.yaml", "config"]
+    return subprocess.run(
+        asked, env={**around, **given}, capture_output=True, text=True, check=False
+    )
 
-    def config(given):
-        around = {name: value for name, value in os.environ.items() if name not in GIVEN}
-        asked = ["docker-compose", "-f", DEPLOY / "compose.yaml", "config"]
-        return subprocess.run(
-            asked, env={**around, **given}, capture_output=True, text=True, check=False
-        )
 
-    def test_compose_reads_its_file():
-        read = yaml.safe_load(config(GIVEN).stdout)["services"]
-        assert read["studio"]["environment"]["PGPASSWORD"] == GIVEN["POSTGRES_PASSWORD"]
-        assert {*read} == {*COMPOSED["services"]}
+def test_compose_reads_its_file():
+    read = yaml.safe_load(config(GIVEN).stdout)["services"]
+    assert read["studio"]["environment"]["PGPASSWORD"] == GIVEN["POSTGRES_PASSWORD"]
+    assert {*read} == {*COMPOSED["services"]}
 
-    @pytest.mark.parametrize("absent", GIVEN)
-    def test_compose_names_the_password_that_is_not_given(absent):
-        done = config({name: value for name, value in GIVEN.items() if name != absent})
-        assert done.stdout == ""
-        assert absent in done.stderr
+
+@pytest.mark.parametrize("absent", GIVEN)
+def test_compose_names_the_password_that_is_not_given(absent):
+    done = config({name: value for name, value in GIVEN.items() if name != absent})
+    assert done.stdout == ""
+    assert absent in done.stderr
 
 
 def test_the_unit_is_one_that_systemd_reads(tmp_path):

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import pytest
 from helpers import until
 from made_campaign import toy_campaign
+from programs import NEEDED, needed
 from studio import START_SECONDS, answers, environment, typing
 from typer.main import get_command
 
@@ -100,6 +101,7 @@ def clone(tmp_path_factory):
     """A folder that looks like a fresh clone, in which commands may write."""
     folder = tmp_path_factory.mktemp("clone")
     copied(folder, "semsim", "annotation", "examples", "data/demo")
+    environment(folder)
     if SHARED.exists():
         (folder / PUBLISHED).symlink_to(SHARED)
     return folder
@@ -112,29 +114,55 @@ def test_there_are_only_commands_that_are_tested():
     assert [line for line in lines if not is_line(line) and not line.startswith("make ")] == []
 
 
-def test_every_line_begins_with_a_command_that_is_there(tmp_path):
-    """Of the system, or of the environment that `make run` makes and README activates."""
-    here = environment(tmp_path)
+def test_every_line_begins_with_a_command_of_a_bare_login_shell(clone, tmp_path):
+    """A program of the system, or of the environment that `make run` makes and README activates."""
     pages = {**TEXTS, "CONTRIBUTING.md": (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")}
     lines = [
-        (page, line)
+        line
         for page, whole in pages.items()
         for block in blocks_of(page, whole)
         if block.kind in ("sh", "text") and not block.text.startswith("+")  # a patch
         for line in block.text.splitlines()
     ]
     assert len(lines) > 60
-    offenders = [(page, line) for page, line in lines if not is_command(line, here)]
-    assert offenders == []
+    commands = sorted({command_of(line) for line in lines})
+    asked = [f"command -v {shlex.quote(one)} > /dev/null || echo {one}" for one in commands]
+    lacking = login_shell(clone, bare(tmp_path), ACTIVATES, *asked).stdout.split()
+    assert [name for name in lacking if name not in NEEDED] == []  # Debian has a package of those
 
 
-def is_command(line, environment):
-    words = [word for word in shlex.split(line) if not re.match(r"[A-Z_]+=", word)]
-    return words[0] in SYSTEM or (environment / words[0]).is_file()
+def command_of(line):
+    return next(word for word in shlex.split(line) if not re.match(r"[A-Z_]+=", word))
 
 
-SYSTEM = {"make", ".", "createdb"}
+def test_a_login_shell_reads_each_line_as_it_is_run_here(clone, tmp_path):
+    lines = [step for _, step in TYPED if is_line(step)]
+    shown = [f"printf '%s\\0' {line}; echo" for line in lines]
+    told = login_shell(clone, bare(tmp_path), ACTIVATES, *shown).stdout.splitlines()
+    assert [one.split("\0")[:-1] for one in told] == [shlex.split(line) for line in lines]
+
+
 PLAIN = "/usr/local/bin:/usr/bin:/bin"
+
+
+def bare(home, **more):
+    """The variables of a login shell that has the system's PATH alone."""
+    return {"PATH": PLAIN, "HOME": str(home), "LANG": "C.UTF-8", **more}
+
+
+def login_shell(checkout, around, *lines):
+    """What a login shell in a checkout, with these variables, printed for the lines typed there."""
+    done = subprocess.run(
+        ["bash", "--login", "-e"],
+        input="\n".join(lines),
+        cwd=checkout,
+        env=around,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
 
 
 def test_the_readme_is_typed_from_its_first_line_to_its_last(tmp_path, port):
@@ -147,8 +175,8 @@ def test_the_readme_is_typed_from_its_first_line_to_its_last(tmp_path, port):
     for path in [*ROOT.glob("*.txt"), *(ROOT / n for n in ("Makefile", "README.md", "LICENSE"))]:
         shutil.copy(path, checkout)
     shutil.copy(ROOT / "pyproject.toml", checkout)
-    around = {"PATH": PLAIN, "HOME": str(tmp_path), "LANG": "C.UTF-8", "PORT": str(port)}
-    around["PYTHON"] = sys.executable
+    needed("make")
+    around = bare(tmp_path, PORT=str(port), PYTHON=sys.executable)
     installed_as_made(checkout, around)
     first, *rest = [block for block in BLOCKS if block.page == "README.md"]
     assert first.text == "make run"
@@ -159,16 +187,7 @@ def test_the_readme_is_typed_from_its_first_line_to_its_last(tmp_path, port):
     assert f"SemSim Studio: http://127.0.0.1:{around['PORT']}/studio/" in log.read_text()
     lines = [as_typed(block) for block in rest if block.text != "make test"]
     assert lines[0] == ACTIVATES
-    done = subprocess.run(
-        ["bash", "--login", "-e"],
-        input="\n".join(lines),
-        cwd=checkout,
-        env=around,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    login_shell(checkout, around, *lines)
     written = re.findall(r"--out (\S+)", "\n".join(lines))
     assert written
     assert [name for name in written if not (checkout / name).exists()] == []
@@ -206,10 +225,14 @@ def as_typed(block):
 
 @pytest.fixture(scope="module")
 def typed(clone, tmp_path_factory):
-    """Each step → its exit code and what it printed; all, in the order of README and site."""
+    """Each step → its exit code and what it printed, in the order of README and site.
+
+    The pages of `BY_SHELL` come first, all others after them in one process.
+    """
     folder = tmp_path_factory.mktemp("typed")
+    in_shells = [one for page in BY_SHELL for one in typed_in_a_shell(page, clone, folder)]
     given, results = folder / "steps.json", folder / "results.json"
-    steps = [step for step in TYPED if not left_out(step[1])]
+    steps = [step for step in TYPED if step[0] not in BY_SHELL and not left_out(step[1])]
     words = [(page, shlex.split(s) if is_line(s) else s) for page, s in steps]
     given.write_text(json.dumps(words))
     runner = Path(__file__).with_name("readme_runner.py")
@@ -223,7 +246,25 @@ def typed(clone, tmp_path_factory):
     )
     assert done.returncode == 0, done.stderr
     found = [(*one, done.stderr) for one in json.loads(results.read_text())]
-    return dict(zip(steps, found, strict=True))
+    return {**dict(in_shells), **dict(zip(steps, found, strict=True))}
+
+
+# Importing takes longer than most commands do, so other pages are typed in one process.
+BY_SHELL = ("docs/tutorials/first-study.md", "docs/tutorials/deploy.md")
+
+
+def typed_in_a_shell(page, checkout, folder):
+    """Each step of a page with its exit code, what it printed, and its errors; one login shell."""
+    steps = [step for step in TYPED if step[0] == page]
+    said = [folder / f"{Path(page).stem}-{n}" for n in range(len(steps))]
+    typed = [
+        f"{{ {step}\n}} < /dev/null > {told}.out 2> {told}.err && echo 0 || echo $?"
+        for (_, step), told in zip(steps, said, strict=True)
+    ]
+    codes = login_shell(checkout, bare(folder), ACTIVATES, *typed).stdout.split()
+    for step, code, told in zip(steps, codes, said, strict=True):
+        printed, errors = (told.with_suffix(end).read_text() for end in (".out", ".err"))
+        yield step, (int(code), printed, errors)
 
 
 def is_line(step):
@@ -391,7 +432,6 @@ def test_several_machines_are_set_up_as_typed(clone, tmp_path):
     campaign = toy_campaign(strategies=("none",), attacks=("invgrad:steps=3",))
     write_record(clone / "campaign.json", FORMAT, to_record(campaign))
     scheduler, worker, last = SEVERAL_MACHINES.splitlines()
-    environment(clone)
     with typing(clone) as begin:
         begin(scheduler, tmp_path / "scheduler.log")
         until(lambda: address_in(tmp_path / "scheduler.log"), 60)
@@ -412,7 +452,11 @@ def address_in(log):
 @pytest.mark.parametrize(("page", "line"), MADE)
 def test_make_knows_the_target(page, line):
     dry = subprocess.run(
-        [*shlex.split(line), "--dry-run"], cwd=ROOT, capture_output=True, text=True, check=False
+        [needed("make"), *shlex.split(line)[1:], "--dry-run"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert dry.returncode == 0, dry.stderr
 
@@ -452,7 +496,7 @@ def site(tmp_path_factory):
 
 def test_make_docs_builds_strictly():
     done = subprocess.run(
-        ["make", "docs", "--dry-run"], cwd=ROOT, capture_output=True, text=True, check=True
+        [needed("make"), "docs", "--dry-run"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert "mkdocs build --strict" in done.stdout
 

@@ -31,6 +31,7 @@ from made_once import made_once
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from PIL import Image
+from programs import needed
 from studio import START_SECONDS
 from test_docs import ACTIVATES, BLOCKS
 
@@ -68,7 +69,9 @@ def run(command, **changes):
 @pytest.fixture(scope="module")
 def package():
     """The sdist, and the wheel that is built from what is in it and from nothing else."""
-    listed = run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT)
+    listed = run(
+        [needed("git"), "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT
+    )
     made_of = [ROOT / name for name in listed.splitlines() if (ROOT / name).is_file()]
     folder = made_once("package", [*made_of, Path(hatchling.__about__.__file__)], build)
     (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
@@ -87,7 +90,7 @@ def build(folder):
 
 def tracked(*folders):
     """The files in git below these folders of the checkout."""
-    told = run(["git", "ls-files", *folders], cwd=ROOT)
+    told = run([needed("git"), "ls-files", *folders], cwd=ROOT)
     return {line for line in told.splitlines() if (ROOT / line).is_file()}
 
 
@@ -477,14 +480,14 @@ def test_nothing_is_missing_where_the_studio_is_installed(with_studio):
     assert "No broken requirements" in run([*pip(with_studio), "check"])
 
 
-def test_the_readme_is_typed_where_only_the_wheel_is(in_turn, with_studio, tmp_path):
-    """Its lines in a login shell and an empty folder, its code in a Python of the core."""
+def test_the_readme_is_typed_where_only_the_wheel_is(in_turn, core, tmp_path):
+    """No extra is there: its lines in a login shell and an empty folder, its code in a Python."""
     assert "ssim" in in_turn.shown
     empty = tmp_path / "empty"
     empty.mkdir()
     typed = [one.text for one in README if one.kind == "sh"]
     assert len(typed) == len(README) - 1
-    lines = "\n".join([f". {with_studio}/activate", *typed])
+    lines = "\n".join([f". {core}/activate", *typed])
     bare = {"HOME": str(tmp_path), "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin"}
     run(["bash", "--login", "-e"], cwd=empty, env=bare, input=lines)
     assert re.findall(r"--out (\S+)", lines) == [one.name for one in empty.iterdir()]

@@ -2,6 +2,7 @@
 
 import subprocess
 
+from programs import needed
 from touched import ALWAYS, ROOT, changed_since, imported, touched
 
 TESTS = [str(one.relative_to(ROOT)) for one in (ROOT / "tests").rglob("test_*.py")]
@@ -33,7 +34,7 @@ def test_every_way_to_import_is_seen():
 def test_what_is_not_committed_counts(tmp_path, monkeypatch):
     def git(*words):
         who = ("-c", "user.name=a", "-c", "user.email=a@b")
-        subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True)
+        subprocess.run([needed("git"), *who, *words], cwd=tmp_path, check=True, capture_output=True)
 
     git("init", "-b", "main")
     for name in ("old.py", "same.py"):

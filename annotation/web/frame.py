@@ -100,9 +100,9 @@ def router(context: FrameContext) -> APIRouter:
     def glossary_page() -> Response:
         return JSONResponse(dict(context.words()))
 
-    def help_page() -> Response:
+    def help_page(request: Request) -> Response:
         words = sorted(context.words().items(), key=lambda one: one[0].lower())
-        return page("help.html", glossary=words)
+        return page("help.html", glossary=words, link=str(request.base_url))
 
     for path, answer in (("frame", side_bar), ("glossary", glossary_page), ("help", help_page)):
         routes.add_api_route(f"/studio/{path}", answer, methods=["GET"], response_model=None)

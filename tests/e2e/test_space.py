@@ -12,6 +12,7 @@ import pytest
 from helpers import ROOT, until
 from made_demo import demo_in
 from playwright.sync_api import expect
+from programs import needed
 from studio import START_SECONDS, answers, launched
 
 from annotation.store import Store
@@ -38,7 +39,7 @@ def space(tmp_path_factory):
     """The folder, and one in place of /data with the built-in studies alone."""
     top = tmp_path_factory.mktemp("space")
     laid = top / "app"
-    subprocess.run(["make", "-s", "space", f"DIR={laid}"], cwd=ROOT, check=True)
+    subprocess.run([needed("make"), "-s", "space", f"DIR={laid}"], cwd=ROOT, check=True)
     demo_in(top / "kept/data")
     return laid, top / "kept"
 

@@ -203,6 +203,14 @@ def test_every_word_is_explained_on_the_help_page_and_for_scripts(client):
     assert all("<dt" in page and word.split()[0] in page for word in words)
 
 
+def test_help_names_the_command_that_lets_others_in_where_it_is_wanted(client):
+    for host, told in (("127.0.0.1:8110", True), ("lab", False)):
+        here = TestClient(client.app, base_url=f"http://{host}")
+        page = here.get("/studio/help", headers=PAGE).text
+        assert ("To let others in" in page) == told
+        assert ("<code>make run HOST=0.0.0.0 PORT=8110</code>" in page) == told
+
+
 def test_the_names_are_those_of_the_store(store, two, client):
     text = client.get("/studio/frame").text
     assert all(f">{study.name}</option>" in text for study in list_studies(store))
