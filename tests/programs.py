@@ -40,8 +40,8 @@ def answering() -> str:
 class Needed:
     """A program: how to find it, its Debian package, else the command that installs it.
 
-    A test that finds it by itself calls `skip_without`. Where it `may_lack`, as Debian has no
-    package of it, its tests are skipped by name on every machine without it.
+    A test that finds it by itself calls `skip_without`. Where it `may_lack`, as it is large or
+    no package of Debian, its tests are skipped by name on every machine without it.
     """
 
     find: Callable[[], str] = str
@@ -67,7 +67,11 @@ NEEDED: Mapping[str, Needed] = {
     "Caddy": Needed(on_path("caddy"), "caddy"),
     "systemd-analyze": Needed(on_path("systemd-analyze"), "systemd"),
     "ip": Needed(on_path("ip"), "iproute2"),
-    "docker-compose": Needed(on_path("docker-compose"), "docker-compose"),
+    "docker-compose": Needed(
+        on_path("docker-compose"),
+        command="apt-get install docker-compose, which brings Docker",
+        may_lack=True,
+    ),
     "hadolint": Needed(
         on_path("hadolint"),
         command="a program of https://github.com/hadolint/hadolint, on PATH",
