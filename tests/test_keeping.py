@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from helpers import ROOT
 
-from benchmarks import attacks, linear, statistics
+from benchmarks import attacks, linear, statistics, suite
 from benchmarks.bench import NAMED, PLAN
 from benchmarks.claims import RESULTS, SHOWN, kept, pages
 from benchmarks.keeping import Finds
@@ -42,6 +42,7 @@ def test_without_a_name_nothing_is_kept_and_an_error_leaves_what_was_found(tmp_p
 
 
 QUICK_COPA, QUICK_PRIOR = partial(Copa, steps=1, inner=5), partial(CopaPrior, steps=1, inner=5)
+PRINTED = "print('1 failed, 30 passed, 2 skipped, 9 warnings in 61.20s (0:01:01)')"
 # Small forms of commands of the plan: module, words, and what makes it small.
 SMALL = {
     "linear": (
@@ -59,6 +60,7 @@ SMALL = {
         ["--quick", "--only", "quality"],
         {"CONTESTANTS": {"prior": Prior(steps=2)}, "cost": lambda *_: 0.5},
     ),
+    "tests": (suite, ["test"], {"MAKE": (sys.executable, "-c", PRINTED), "code": lambda: "a" * 9}),
     "votes": (statistics, ["--only", "time"], {"STUDIES": ((700, 5, 1.0, None),)}),
     "few-models": (
         statistics,
@@ -84,6 +86,8 @@ def test_a_small_run_of_a_benchmark_writes_the_keys_of_the_plan(name, tmp_path, 
     assert not any(one.by_hand for one in found.values())
     if name == "linear":
         assert len(found["speed"].value) == 3  # head, rule and tanh
+    if name == "tests":
+        assert "| `aaaaaaaa` | 30 | 2 | 1 | 0.0 | ≤ 6: met |" in found["runs"].value[2]
 
 
 KEY = re.compile(r'\.(?:table|figure)\(\s*(f?)"([^"]+)"')
