@@ -184,24 +184,24 @@ def test_a_closed_page_leaves_its_items_to_others(context, server, store, new_st
 
 
 def test_a_page_left_open_holds_its_items_only_while_somebody_is_there(
-    page, server, new_study
+    own, server, new_study
 ) -> None:
     study, asked = new_study(), list[str]()
-    page.clock.install()
-    start(page, server, study)
-    page.on("request", lambda request: asked.append(request.url))
-    with page.expect_request("**/api/heartbeat"):
-        page.clock.run_for("01:00")
-    page.clock.fast_forward("11:00")
-    page.evaluate(LAST)
+    own.clock.install()
+    start(own, server, study)
+    own.on("request", lambda request: asked.append(request.url))
+    with own.expect_request("**/api/heartbeat"):
+        own.clock.run_for("01:00")
+    own.clock.fast_forward("11:00")
+    own.evaluate(LAST)
     asked.clear()
-    page.clock.run_for("05:00")
-    page.evaluate(LAST)
+    own.clock.run_for("05:00")
+    own.evaluate(LAST)
     assert [one.rpartition("/")[2] for one in asked] == ["signed-out"]
-    with page.expect_request("**/api/heartbeat"), page.expect_request("**/api/next*"):
-        page.mouse.move(20, 20)
-    page.keyboard.press("1")
-    expect(page.locator(".sl-status")).to_have_text("Saved ✓")
+    with own.expect_request("**/api/heartbeat"), own.expect_request("**/api/next*"):
+        own.mouse.move(20, 20)
+    own.keyboard.press("1")
+    expect(own.locator(".sl-status")).to_have_text("Saved ✓")
 
 
 def test_an_undo_whose_reply_got_lost_is_settled_though_the_person_was_paused(
