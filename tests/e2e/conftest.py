@@ -104,7 +104,7 @@ def phone(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def own(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Page]:
-    """The same in a window of its own, whose clock a test may set."""
+    """As `page`, in a window of its own whose clock a test may set."""
     with chromium.new_context(viewport=LAPTOP) as context, _sound(request, context) as opened:
         yield opened
 
