@@ -420,7 +420,7 @@ def test_a_page_stands_still_fits_and_breaks_no_rule(
         except (AssertionError, Error) as error:
             found.append(f"{step.name or 'loaded'}: {error}")
             break
-        looks = JUDGED if number else LOOKS
+        looks = JUDGED if number else LOOKS  # what opens on a page has more room in a wide one
         found += [f"{step.name or 'loaded'}: {told}" for told in broken(page, looks)]
     assert not found, "\n".join(found)
 
