@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, CDPSession, Page
 from studio import Server, browser
 from study_factory import CLASSES, write_set
 
@@ -65,12 +65,27 @@ def new_study(store: Store, server: Server) -> Callable[..., Study]:
     return make
 
 
+@pytest.fixture(scope="module")
+def laptop(chromium: Browser) -> Iterator[tuple[BrowserContext, CDPSession]]:
+    """A window for all tests of a file, so that scripts are fetched once, and what empties it."""
+    with chromium.new_context(viewport=LAPTOP) as opened:
+        yield opened, opened.new_cdp_session(opened.new_page())
+
+
 @pytest.fixture
-def context(chromium: Browser) -> Iterator[BrowserContext]:
-    """A laptop's window, signed in nowhere."""
-    opened = chromium.new_context(viewport=LAPTOP)
+def context(laptop: tuple[BrowserContext, CDPSession], server: Server) -> Iterator[BrowserContext]:
+    """A laptop's window, signed in nowhere; of what tests before have left it has scripts alone."""
+    opened, session = laptop
+    before = opened.pages
     yield opened
-    opened.close()
+    for one in opened.pages:
+        if one not in before:
+            one.close()
+    opened.set_offline(False)
+    opened.clear_permissions()
+    opened.clear_cookies()
+    left = {"origin": server.url, "storageTypes": "all"}
+    session.send("Storage.clearDataForOrigin", left)
 
 
 @pytest.fixture
@@ -84,6 +99,13 @@ def page(request: pytest.FixtureRequest, context: BrowserContext) -> Iterator[Pa
 def phone(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Page]:
     """The same on a telephone."""
     with chromium.new_context(viewport=PHONE) as context, _sound(request, context) as opened:
+        yield opened
+
+
+@pytest.fixture
+def own(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Page]:
+    """As `page`, in a window of its own whose clock a test may set."""
+    with chromium.new_context(viewport=LAPTOP) as context, _sound(request, context) as opened:
         yield opened
 
 

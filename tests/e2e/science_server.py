@@ -1,6 +1,7 @@
 """A page of the science alone, for browser tests: `science_server.py ADDRESS DATA PORT`."""
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -38,7 +39,15 @@ def main(address: str, data: Path, port: int) -> None:
     if drawn := [Page(*page, context) for page in PAGES if page[1] == address]:
         mount(app, "/studio", drawn)
     guarded = Guard(app, None, partial(find_annotator, store))
-    uvicorn.run(guarded, host="127.0.0.1", port=port, log_level="warning")
+    with one_process() if address == "reconstruct" else nullcontext():
+        uvicorn.run(guarded, host="127.0.0.1", port=port, log_level="warning")
+
+
+def one_process() -> AbstractContextManager[None]:
+    """No processes for a campaign: tests/e2e/test_whole_path.py has those that a job starts."""
+    from made_campaign import grid_in_this_process  # distributed, which no other page needs
+
+    return grid_in_this_process()
 
 
 def without_studies(data: Path) -> "ScienceContext":

@@ -60,28 +60,31 @@ def test_a_page_of_which_a_part_did_not_come_is_loaded_again(context, server, pa
 def test_a_page_of_which_a_part_never_comes_says_so(context, server) -> None:
     page = context.new_page()
     loads = counted(page)
-    page.route(STYLE, lambda one: one.abort())
+    network = context.new_cdp_session(page)  # a route would have everything fetched anew
+    network.send("Network.enable")
+    network.send("Network.setBlockedURLs", {"urls": ["*/assets/Blocks-*.css"]})
     page.goto(f"{server.url}/studio/audit")
     lost = page.locator("#studio-lost")
     expect(lost).to_contain_text(LOST)
     assert len(loads) == 4  # and no more: it does not go on for ever
-    page.unroute(STYLE)
+    network.send("Network.setBlockedURLs", {"urls": []})
     lost.get_by_role("button", name="Reload").click()
     expect(page.locator("#audit-show")).to_be_visible()
     expect(lost).to_have_count(0)
 
 
-def test_a_page_that_takes_a_minute_says_so_until_it_is_there(context, server) -> None:
-    page, held = context.new_page(), []
-    page.clock.install()
-    page.route(STYLE, lambda one: held.append(one))
-    page.goto(f"{server.url}/studio/audit", wait_until="commit")
-    until(lambda: page.evaluate("1") and held)
-    late = page.locator("#studio-late")
-    expect(late).to_have_count(0)
-    page.clock.run_for(61_000)
-    expect(late).to_contain_text(LOST)
-    for one in held:
-        one.continue_()
-    expect(page.locator("#audit-show")).to_be_visible()
-    expect(late).to_have_count(0)
+def test_a_page_that_takes_a_minute_says_so_until_it_is_there(chromium, server) -> None:
+    with chromium.new_context() as alone:  # its clock is set
+        page, held = alone.new_page(), []
+        page.clock.install()
+        page.route(STYLE, lambda one: held.append(one))
+        page.goto(f"{server.url}/studio/audit", wait_until="commit")
+        until(lambda: page.evaluate("1") and held)
+        late = page.locator("#studio-late")
+        expect(late).to_have_count(0)
+        page.clock.run_for(61_000)
+        expect(late).to_contain_text(LOST)
+        for one in held:
+            one.continue_()
+        expect(page.locator("#audit-show")).to_be_visible()
+        expect(late).to_have_count(0)

@@ -33,7 +33,7 @@ def test_a_press_on_a_row_is_the_metric_everywhere(page: Page, server) -> None:
     expect(page.locator("#cmp-tab-disagreements")).to_have_attribute("aria-current", "page")
 
 
-def test_what_is_asked_is_asked_of_the_study_that_is_shown(page: Page, server) -> None:
+def test_what_is_asked_is_of_the_study_shown_and_can_be_asked_again(page: Page, server) -> None:
     """Another page may have chosen another meanwhile."""
     page.goto(at(server))
     shown = page.locator(".cmp-head").get_attribute("data-study")
@@ -43,9 +43,7 @@ def test_what_is_asked_is_asked_of_the_study_that_is_shown(page: Page, server) -
     assert f"study={shown}" in asked.value.url
     expect(page).to_have_url(re.compile(f"study={shown}"))
 
-
-def test_a_press_that_failed_can_be_made_again(page: Page, server) -> None:
-    page.goto(at(server, "tab=files"))
+    # What failed there can be pressed again.
     page.route(re.compile("act/report"), lambda route: route.abort())
     make = page.locator("[data-act=report]")
     make.click()

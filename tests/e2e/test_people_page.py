@@ -59,19 +59,19 @@ def test_what_is_done_to_somebody_is_told_and_erasing_takes_their_name(
 
 
 def test_what_becomes_of_votes_stays_as_chosen_while_the_page_is_looked_at_again(
-    page, server, store, study
+    own, server, store, study
 ) -> None:
     answer_all(store, study, "Ada")
-    page.clock.install()
-    page.goto(f"{server.url}/studio/people?study={study.id}&person=Ada&ask=erase")
-    page.get_by_label("Keep their votes").check()
-    page.keyboard.press("Tab")
+    own.clock.install()
+    own.goto(f"{server.url}/studio/people?study={study.id}&person=Ada&ask=erase")
+    own.get_by_label("Keep their votes").check()
+    own.keyboard.press("Tab")
     studies.join(store, study.token, "Cleo")  # which changes what the page shows
-    page.clock.run_for("00:12")  # it looks again, twice
-    page.evaluate("fetch('/signed-out').then((reply) => reply.text())")  # after whatever it asked
-    expect(page.get_by_label("Keep their votes")).to_be_checked()
-    page.get_by_role("link", name="Cancel").click()
-    expect(page.locator("#people-table")).to_contain_text("Cleo")
+    own.clock.run_for("00:12")  # it looks again, twice
+    own.evaluate("fetch('/signed-out').then((reply) => reply.text())")  # after whatever it asked
+    expect(own.get_by_label("Keep their votes")).to_be_checked()
+    own.get_by_role("link", name="Cancel").click()
+    expect(own.locator("#people-table")).to_contain_text("Cleo")
 
 
 def test_what_went_wrong_is_said(page, server, store, study) -> None:

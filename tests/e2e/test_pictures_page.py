@@ -42,24 +42,36 @@ def test_a_zip_goes_up_is_shown_and_kept_and_a_set_of_it_goes(page: Page, tmp_pa
     expect(page.locator(".pic-sets > li")).to_have_count(1)
 
 
-def test_more_than_is_taken_is_refused_before_a_byte_is_sent(page: Page) -> None:
-    refused = """async ([files, address]) => {
+def test_what_is_not_taken_is_refused_before_a_byte_is_sent_and_who_cancels_leaves_nothing(
+    page: Page, tmp_path: Path, server
+) -> None:
+    refused = """async ([count, before, after, size, address]) => {
         const { bundled } = await import(address);
+        const names = Array.from({ length: count }, (_, n) => `${before}${n}${after}`);
+        const files = names.map((name) => [name, { name, size }]);
         try { return bundled(files, [".png"]).name; } catch (problem) { return problem.message; }
     }"""
     script = page.url.split("/studio/")[0] + "/static/annotation/sending.js"
     most = 4_000_000_000
-    for files, says in (
-        ([["a.zip", {"size": most}]], "a.zip"),
-        ([["a.zip", {"size": most + 1}]], "a.zip has 4000 MB; up to 4 GB are taken at once."),
-        (
-            [[f"net/{n}.png", {"size": most // 2 + 1}] for n in range(2)],
-            "net.zip has 4000 MB; up to 4 GB are taken at once.",
-        ),
-        ([[f"{n}.png", {"size": 1}] for n in range(40_001)], "40001 files; up to 40000 are taken"),
+    for *files, says in (
+        (1, "a", ".zip", most, "a0.zip"),
+        (1, "a", ".zip", most + 1, "a0.zip has 4000 MB; up to 4 GB are taken at once."),
+        (2, "net/", ".png", most // 2 + 1, "net.zip has 4000 MB; up to 4 GB are taken at once."),
+        (40_001, "", ".png", 1, "40001 files; up to 40000 are taken"),
     ):
-        said = page.evaluate(refused, [[[p, {**f, "name": p}] for p, f in files], script])
-        assert says in said
+        assert says in page.evaluate(refused, [*files, script])
+
+    for name in ("a.pt", "b.pt"):
+        (tmp_path / name).write_text("x")
+    page.locator("[data-input=files]").set_input_files([tmp_path / "a.pt", tmp_path / "b.pt"])
+    expect(page.locator("[data-problem]")).to_contain_text("no picture and no table in it")
+
+    page.route("**/studio/pictures/uploads/*?at=*", lambda route: None)  # no answer
+    page.locator("[data-input=files]").set_input_files(packed(fill(tmp_path / "gone")))
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
+    page.wait_for_function("() => true")
+    assert not [*(server.data / "uploads").glob("*/file/gone.zip")]
 
 
 def test_a_folder_goes_up_in_pieces_though_the_connection_breaks(
@@ -112,19 +124,3 @@ def test_files_are_discarded_once_somebody_is_sure(page: Page, tmp_path: Path, s
         if not left:
             expect(page.locator("#studio-toasts")).to_contain_text("nothing of it is kept")
         assert [one.id for one in uploads.uploads(root) if one.name == "unwanted.zip"] == left
-
-
-def test_whoever_cancels_leaves_nothing(page: Page, tmp_path: Path, server) -> None:
-    page.route("**/studio/pictures/uploads/*?at=*", lambda route: None)  # no answer
-    page.locator("[data-input=files]").set_input_files(packed(fill(tmp_path / "gone")))
-    page.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
-    page.wait_for_function("() => true")
-    assert not [*(server.data / "uploads").glob("*/file/gone.zip")]
-
-
-def test_what_is_no_picture_is_said_before_anything_is_sent(page: Page, tmp_path: Path) -> None:
-    for name in ("a.pt", "b.pt"):
-        (tmp_path / name).write_text("x")
-    page.locator("[data-input=files]").set_input_files([tmp_path / "a.pt", tmp_path / "b.pt"])
-    expect(page.locator("[data-problem]")).to_contain_text("no picture and no table in it")

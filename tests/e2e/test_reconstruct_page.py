@@ -15,13 +15,6 @@ pytestmark = pytest.mark.e2e
 PAGE = "reconstruct"
 
 
-def test_a_data_set_that_cannot_be_fetched_says_why(page: Page) -> None:
-    told = {"error": "The database does not answer."}
-    page.route(re.compile("/fetch/"), lambda route: route.fulfill(status=503, json=told))
-    page.locator("[data-fetch=cifar100]").click()
-    expect(page.locator("[data-why=cifar100]")).to_have_text(told["error"])
-
-
 def test_a_campaign_is_planned_run_and_looked_at(page: Page) -> None:
     cards = page.locator("#rec-cards")
     first = cards.get_by_role("button").first
@@ -75,7 +68,9 @@ def test_a_campaign_is_planned_run_and_looked_at(page: Page) -> None:
     expect(page.locator("#rec-grid th img")).to_have_count(2)
 
 
-def test_a_card_fills_the_form(page: Page) -> None:
+def test_a_card_fills_the_form_and_the_address_chooses_pictures_brought_in(
+    page: Page, server: Server, tmp_path: Path
+) -> None:
     page.get_by_role("button", name="The demo's grid").click()
     expect(page.locator("td.lab-on")).to_have_count(2 * 7)
     expect(page.locator("#rec-images")).to_have_value("12")
@@ -83,10 +78,6 @@ def test_a_card_fills_the_form(page: Page) -> None:
     expect(page.get_by_label("CIFAR-100")).to_be_disabled()
     assert page.evaluate("document.documentElement.scrollHeight") <= 1.5 * 768
 
-
-def test_pictures_that_were_brought_in_are_chosen_by_the_address(
-    page: Page, server: Server, tmp_path: Path
-) -> None:
     for number in range(10):
         blocky(tmp_path / "own" / ("cat", "dog")[number % 2] / f"{number}.png", number)
     carry_out(plan_import(AUTO, tmp_path / "own", "own"), places_of("own", server.data))
@@ -106,25 +97,30 @@ def test_pictures_that_were_brought_in_are_chosen_by_the_address(
     expect(page.get_by_label("own", exact=True)).not_to_be_checked()
 
 
-def test_the_weights_that_can_be_chosen_are_those_of_the_model(page: Page) -> None:
-    page.get_by_role("button", name="All 11 models and 13 trainings").click()
-    page.get_by_label("From torchvision", exact=True).check()
-    page.get_by_text("More: how models are trained").click()
-    model, weights = (
-        page.locator(f'[data-item="torchvision"] select[data-setting="{name}"]')
-        for name in ("model", "weights")
-    )
-    choices = weights.locator("option:not([disabled])")
-    expect(choices).to_have_text(["none", "DEFAULT", "IMAGENET1K_V1"])
-    model.select_option("resnet50")
-    expect(choices).to_have_text(["none", "DEFAULT", "IMAGENET1K_V1", "IMAGENET1K_V2"])
-    weights.select_option("IMAGENET1K_V2")
-    model.select_option("shufflenet_v2_x0_5")
-    expect(weights).to_have_value("")  # it has no second ones
-    expect(choices).to_have_text(["none", "DEFAULT", "IMAGENET1K_V1"])
+def test_a_data_set_that_cannot_be_fetched_says_why(page: Page) -> None:
+    told = {"error": "The database does not answer."}
+    toasts = page.locator("#studio-toasts")
+    nobody = toasts.get_by_text("The studio does not answer. Try again.")
+    fetch = page.locator("[data-fetch=cifar100]")
+
+    def fails(route: Route) -> None:
+        route.fulfill(status=502, body="<html>Bad gateway</html>")
+
+    def says_why(route: Route) -> None:
+        route.fulfill(status=503, json=told)
+
+    for away in (lambda route: route.abort(), fails):
+        page.route("**/fetch/*", away, times=1)
+        fetch.click()
+        expect(nobody).to_be_visible()
+        expect(fetch).to_be_enabled()
+        toasts.evaluate("(all) => all.replaceChildren()")
+    page.route("**/fetch/*", says_why)
+    fetch.click()
+    expect(page.locator("[data-why=cifar100]")).to_have_text(told["error"])
 
 
-def test_settings_that_do_not_come_are_said_to_and_come_when_they_are_opened_again(
+def test_settings_that_do_not_come_come_when_they_are_opened_again_and_weights_are_the_models(
     page: Page,
 ) -> None:
     page.route("**/settings?*", lambda route: route.abort())
@@ -139,15 +135,17 @@ def test_settings_that_do_not_come_are_said_to_and_come_when_they_are_opened_aga
     more.click()
     expect(steps).to_be_visible()
 
-
-@pytest.mark.parametrize("away", ["no network", "a server that fails"])
-def test_a_data_set_that_cannot_be_asked_for_is_said_to_be(page: Page, away: str) -> None:
-    fails = away == "a server that fails"
-
-    def answer(route: Route) -> None:
-        route.fulfill(status=502, body="<html>Bad gateway</html>") if fails else route.abort()
-
-    page.route("**/fetch/*", answer)
-    page.get_by_role("button", name="Fetch it").first.click()
-    expect(page.get_by_text("The studio does not answer. Try again.")).to_be_visible()
-    expect(page.get_by_role("button", name="Fetch it").first).to_be_enabled()
+    page.get_by_role("button", name="All 11 models and 13 trainings").click()
+    page.get_by_label("From torchvision", exact=True).check()
+    model, weights = (
+        page.locator(f'[data-item="torchvision"] select[data-setting="{name}"]')
+        for name in ("model", "weights")
+    )
+    choices = weights.locator("option:not([disabled])")
+    expect(choices).to_have_text(["none", "DEFAULT", "IMAGENET1K_V1"])
+    model.select_option("resnet50")
+    expect(choices).to_have_text(["none", "DEFAULT", "IMAGENET1K_V1", "IMAGENET1K_V2"])
+    weights.select_option("IMAGENET1K_V2")
+    model.select_option("shufflenet_v2_x0_5")
+    expect(weights).to_have_value("")  # it has no second ones
+    expect(choices).to_have_text(["none", "DEFAULT", "IMAGENET1K_V1"])
