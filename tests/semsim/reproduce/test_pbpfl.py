@@ -35,7 +35,7 @@ from tests.made_campaign import one_thread_cluster
 
 
 def test_all_tables_are_made_and_an_interrupted_run_goes_on(tmp_path: Path):
-    chosen = replace(PRESETS["smoke"], seeds=1, leak=LeakPlan(networks=()))
+    chosen = replace(PRESETS["smoke"], leak=LeakPlan(networks=()))
     text = reproduced(chosen, tmp_path)
     for number in (2, 4, 5, 6):
         assert f"Table {number}." in text
@@ -82,7 +82,7 @@ def own(tmp_path: Path) -> tuple[Path, str, str]:
 
 def test_the_papers_data_take_the_place_of_what_stands_in_for_them(tmp_path: Path, own):
     bank, retina, lesions = own
-    usual = replace(PRESETS["smoke"], seeds=1, leak=LeakPlan(networks=()), image_network="resnet20")
+    usual = replace(PRESETS["smoke"], leak=LeakPlan(networks=()), image_network="resnet20")
     chosen = with_own(usual, f"table:path={bank},target=y", retina, lesions)
     text = reproduced(chosen, tmp_path / "out")
     tables = (bank, bank.with_name("eyes"))
@@ -106,7 +106,7 @@ def test_the_papers_data_take_the_place_of_what_stands_in_for_them(tmp_path: Pat
 
 def test_a_table_that_has_changed_is_not_taken_for_what_it_was(tmp_path: Path, own):
     bank, _, _ = own
-    usual = replace(PRESETS["smoke"], seeds=1, leak=LeakPlan(networks=()))
+    usual = replace(PRESETS["smoke"], leak=LeakPlan(networks=()))
     chosen = with_own(usual, f"table:path={bank},target=y")
     text = reproduced(chosen, tmp_path / "out")
     assert reproduced(chosen, tmp_path / "out") == text
