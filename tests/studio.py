@@ -83,7 +83,7 @@ def launched(kind: BrowserType, *more: str) -> Iterator[Browser]:
 def answers(url: str) -> bool:
     """Whether the product does, there."""
     try:
-        urllib.request.urlopen(f"{url}/signed-out", timeout=2).close()
+        urllib.request.urlopen(f"{url}/signed-out", timeout=limit(2)).close()
     except OSError:
         return False
     return True
@@ -223,7 +223,7 @@ class Server:
         assert process.pid is not None
         while process.exitcode is None:
             os.kill(process.pid, signal.SIGINT)
-            process.join(20)
+            process.join(limit(20))
         return process.exitcode
 
     def _answers(self) -> bool:

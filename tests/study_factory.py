@@ -15,6 +15,7 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 import psycopg
+from helpers import limit
 from PIL import Image
 from programs import POSTGRES, skip_without
 from sqlalchemy import Engine, event, make_url
@@ -183,7 +184,7 @@ def schema_on(server: str, prefix: str = "t") -> Iterator[str]:
     schema = f"{prefix}{uuid.uuid4().hex}"
     address = make_url(server).update_query_dict({"options": f"-csearch_path={schema}"})
     plain = server.replace("+psycopg", "")
-    with psycopg.connect(plain, autocommit=True, connect_timeout=5) as connection:
+    with psycopg.connect(plain, autocommit=True, connect_timeout=round(limit(5))) as connection:
         connection.execute(f"CREATE SCHEMA {schema}")
         try:
             yield address.render_as_string(hide_password=False)

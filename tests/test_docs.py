@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from helpers import until
+from helpers import limit, until
 from made_campaign import toy_campaign
 from programs import NEEDED, needed
 from studio import START_SECONDS, answers, environment, typing
@@ -439,7 +439,7 @@ def test_several_machines_are_set_up_as_typed(clone, tmp_path):
         begin(worker.replace(EXAMPLE, address), tmp_path / "worker.log")
         told = tmp_path / "last.log"
         done = begin(last.replace(EXAMPLE, address), told)
-        assert done.wait(300) == 0, told.read_text()
+        assert done.wait(limit(300)) == 0, told.read_text()
     assert "3 ok / 0 failed (3 computed now, 0 done before)" in told.read_text()
 
 

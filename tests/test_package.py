@@ -511,7 +511,7 @@ def test_the_installed_studio_serves_the_label_page_and_takes_a_vote(with_studio
                 votes = export_votes(store, study.id)
         finally:
             server.terminate()
-            server.wait(60)
+            server.wait(limit(60))
     assert votes["answer"].tolist() == ["none"]
     assert not votes["simulated"].any()
 

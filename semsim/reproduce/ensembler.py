@@ -74,8 +74,7 @@ _CUT_SIZE = 32  # pixels a side of images in figures of split points
 
 def reproduce_ensembler(
     preset: Annotated[
-        str,
-        typer.Option(help="smoke: seconds. small: ten minutes to hours of one core. paper: a GPU."),
+        str, typer.Option(help="smoke: only shows that all runs. small: one core. paper: a GPU.")
     ] = "small",
     table: Annotated[
         int,

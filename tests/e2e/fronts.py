@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
-from helpers import ROOT, until
+from helpers import ROOT, limit, until
 from programs import needed
 
 from semsim.kept.ports import reserved_port
@@ -89,7 +89,7 @@ def _shakes_hands(port: int) -> bool:
     anybody = ssl.create_default_context()
     anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
+        with socket.create_connection(("127.0.0.1", port), timeout=limit(5)) as plain:
             anybody.wrap_socket(plain, server_hostname="127.0.0.1").close()
     except OSError:
         return False

@@ -69,7 +69,7 @@ def servers(checkout, ports, tmp_path_factory):
     try:
         with typing(checkout, **around) as begin:
             made = begin(first, log / "createdb")
-            assert made.wait(60) == 0, (log / "createdb").read_text()
+            assert made.wait(limit(60)) == 0, (log / "createdb").read_text()
             for line, port in zip(starts, ports, strict=True):
                 begin(line, log / str(port))
                 until(lambda port=port: answers(f"http://127.0.0.1:{port}"), START_SECONDS)

@@ -60,13 +60,17 @@ def test_of_two_quick_presses_the_last_counts(page, server, new_study) -> None:
     page.evaluate(
         """() => { const real = window.fetch; window.fetch = async (asked, given) => {
         const answer = await real(asked, given);
-        if (String(asked).includes('tab=people')) await new Promise((go) => { window.late = go; });
+        if (!String(asked).includes('tab=people')) return answer;
+        await new Promise((go) => { window.late = go; });
+        const text = await answer.text();
+        answer.text = async () => { setTimeout(() => { window.read = true; }); return text; };
         return answer; }; }"""
     )
     page.locator(".rs-tabs").get_by_role("link", name="People", exact=True).click()
     press(page, "Checks")
     page.wait_for_function("Boolean(window.late)")
-    page.evaluate("new Promise((go) => { window.late(); setTimeout(go, 200); })")
+    page.evaluate("window.late()")
+    page.wait_for_function("Boolean(window.read)")  # and what follows was done with it
     expect(page.locator(".rs-tabs [aria-current]")).to_have_text("Checks")
     expect(page).to_have_url(re.compile("tab=checks"))
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

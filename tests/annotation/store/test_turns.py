@@ -4,6 +4,7 @@ import threading
 from datetime import UTC, datetime
 
 import pytest
+from helpers import until
 from sqlalchemy import event, text
 from study_factory import answer_to
 
@@ -25,9 +26,8 @@ class Queue:
         thread = threading.Thread(target=work)
         self.threads.append(thread)
         thread.start()
-        while self.n_waiting() == n:
-            assert thread.is_alive(), f"{name} did not wait"
-            thread.join(0.001)
+        until(lambda: self.n_waiting() > n or not thread.is_alive())
+        assert self.n_waiting() > n, f"{name} did not wait"
 
     def n_waiting(self):
         return sum(map(len, self.of._waiting.values()))

@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 
+from helpers import limit
+
 from annotation.ui.mount import IDLE, Drowsy
 
 
@@ -47,7 +49,7 @@ def test_a_queue_looks_for_work_seldom_unless_somebody_asks(monkeypatch):
         assert paces(app) == usual  # for who is still there
         app.go_on.set()
         await second
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(limit(60)):
             while paces(app) != (IDLE, IDLE):
                 await asyncio.sleep(0)
 

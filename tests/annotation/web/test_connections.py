@@ -218,10 +218,10 @@ def few_descriptors(port, how):
 
 
 def answered(url, seconds):
-    """Tell whether another address, which asks just once, is answered in so many seconds."""
+    """Tell whether another address, which asks just once, is answered within `limit(seconds)`."""
     other = httpx.HTTPTransport(local_address="127.0.0.2")
     try:
-        with httpx.Client(transport=other, timeout=seconds) as client:
+        with httpx.Client(transport=other, timeout=limit(seconds)) as client:
             return client.get(url).text == "well"
     except httpx.TransportError:
         return False
@@ -263,7 +263,7 @@ def test_others_are_answered_while_more_hold_connections_than_there_are_descript
         told = []
         with dripping(opened) as rounds:
             while len(rounds) < 3:
-                told.append(answered(url, limit(10)))
+                told.append(answered(url, 10))
         assert told == [True] * len(told)
 
 

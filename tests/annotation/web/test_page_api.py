@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from helpers import limit
 from study_factory import questions_for
 
 from annotation.accounts.attempts import Clock
@@ -111,7 +112,7 @@ def test_guesses_at_the_same_moment_are_counted_like_others(store, images, make_
     app.include_router(router(store, images, Clock(now=lambda: 0.0, sleep=give_up)))
 
     def guess(number):
-        start.wait(60)
+        start.wait(limit(60))
         form = {"name": "Ada", "password": f"wrong {number}"}
         return browser.post(f"/join/{study.token}", data=form).status_code
 

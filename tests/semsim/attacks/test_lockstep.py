@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+from helpers import limit
 
 from semsim.attacks.lockstep import in_lockstep
 
@@ -88,7 +89,7 @@ def test_whoever_cancels_while_walks_begin_ends_those_that_have_begun(monkeypatc
     monkeypatch.setattr(ThreadPoolExecutor, "submit", cancels)
     waiting = threading.Thread(target=ends, daemon=True)  # so that a failure does not wait, too
     waiting.start()
-    waiting.join(30)
+    waiting.join(limit(30))
     assert not waiting.is_alive()
     assert begun[0].exception() is not None  # stopped where it asked first
     assert threading.active_count() == before

@@ -40,8 +40,8 @@ from tests.made_campaign import one_thread_cluster
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """One seed of the smallest preset, its folder and its text."""
-    chosen, folder = replace(PRESETS["smoke"], seeds=1), tmp_path_factory.mktemp("pbpfl")
+    """The smallest preset, its folder and its text."""
+    chosen, folder = PRESETS["smoke"], tmp_path_factory.mktemp("pbpfl")
     return chosen, folder, reproduced(chosen, folder)
 
 
@@ -105,7 +105,7 @@ def own(tmp_path: Path) -> tuple[Path, str, str]:
 
 def test_the_papers_data_take_the_place_of_what_stands_in_for_them(tmp_path: Path, own):
     bank, retina, lesions = own
-    usual = replace(PRESETS["smoke"], seeds=1, leak=LeakPlan(networks=()), image_network="resnet20")
+    usual = replace(PRESETS["smoke"], leak=LeakPlan(networks=()), image_network="resnet20")
     chosen = with_own(usual, f"table:path={bank},target=y", retina, lesions)
     text = reproduced(chosen, tmp_path / "out")
     tables = (bank, bank.with_name("eyes"))
@@ -129,7 +129,7 @@ def test_the_papers_data_take_the_place_of_what_stands_in_for_them(tmp_path: Pat
 
 def test_a_table_that_has_changed_is_not_taken_for_what_it_was(tmp_path: Path, own):
     bank, _, _ = own
-    usual = replace(PRESETS["smoke"], seeds=1, leak=LeakPlan(networks=()))
+    usual = replace(PRESETS["smoke"], leak=LeakPlan(networks=()))
     chosen = with_own(usual, f"table:path={bank},target=y")
     text = reproduced(chosen, tmp_path / "out")
     assert reproduced(chosen, tmp_path / "out") == text

@@ -120,12 +120,20 @@ def test_while_there_is_nothing_yet_one_card_says_what_is_computed(made_context)
     assert part(client, "body", tab="answer").count("cmp-forest") > 0
 
 
-def test_an_old_answer_stays_while_more_is_scored(made_context):
+def test_an_old_answer_stays_while_more_is_scored_and_the_page_opens_on_it(made_context):
     context = made_context(n_images=3)
-    shown = part(client_of(context), "body", tab="answer")  # more metrics than three are to be had
+    client = client_of(context)
+    shown = part(client, "body", tab="answer")  # more metrics than three are to be had
     assert "cmp-forest" in shown
     assert 'data-watch="scoring"' in shown
     assert "Computing what the metrics say" not in shown
+
+    def opens_on(**asked):
+        shown = client.get("/studio/compare", params={"study": "1", **asked}).text
+        return re.search(r'id="cmp-tab-(\w+)"[^>]*aria-current', shown)[1]
+
+    assert opens_on() == opens_on(metric="psnr") == opens_on(tab="nothing") == "answer"
+    assert opens_on(tab="metric") == "metric"
     stop_all(context)
 
 
@@ -146,19 +154,6 @@ def test_the_old_answer_stays_while_another_reference_is_scored(made_context):
     assert re.search(r'id="cmp-row-\d"[^>]*>MSE</a>', shown)
     assert "<h2>MSE</h2>" in part(client, "side", reference="attacked", metric="mse")
     assert "reference=attacked" not in part(client, "panel", reference="attacked", tab="files")
-    stop_all(context)
-
-
-def test_the_page_opens_on_the_answer(made_context):
-    context = made_context(n_images=2)
-    client = client_of(context)
-
-    def opens_on(**asked):
-        shown = client.get("/studio/compare", params={"study": "1", **asked}).text
-        return re.search(r'id="cmp-tab-(\w+)"[^>]*aria-current', shown)[1]
-
-    assert opens_on() == opens_on(metric="psnr") == opens_on(tab="nothing") == "answer"
-    assert opens_on(tab="metric") == "metric"
     stop_all(context)
 
 

@@ -131,12 +131,12 @@ def test_by_the_name_of_the_original_votes_count_by_that_name(made_context):
     assert set(told[third]) == {0.0}
 
 
-def test_the_attacked_image_is_a_reference_of_its_own(made_context):
-    both = opened(made_context(n_images=2), View(study="1", reference="both"))
+def test_the_attacked_image_is_a_reference_of_its_own(small_context):
+    both = opened(small_context, View(study="1", reference="both"))
     missing = {name for _, name in both.book.missing} | {s.name for s, _ in both.unavailable}
     assert "mse@attacked" in missing
     assert {"mse", "psnr"} <= {spec.name for spec in both.analysis.specs}
-    attacked = opened(made_context(n_images=2), View(study="1", reference="attacked"))
+    attacked = opened(small_context, View(study="1", reference="attacked"))
     assert attacked.analysis.specs == ()
     assert all(spec.name.endswith("@attacked") for spec in attacked.specs)
 
@@ -168,10 +168,9 @@ def test_without_a_choice_the_study_is_one_with_votes(made_context):
     assert find_study(context, None).id == "import:theirs"
 
 
-def test_the_report_knows_the_protocol_and_the_versions(made_context):
-    context = made_context(n_images=2)
-    votes = context.votes("1").assign(lists="Lists of 1.")
-    found = opened(replace(context, votes=lambda study: votes), VIEW).origin
+def test_the_report_knows_the_protocol_and_the_versions(small_context):
+    votes = small_context.votes("1").assign(lists="Lists of 1.")
+    found = opened(replace(small_context, votes=lambda study: votes), VIEW).origin
     assert found.protocol == "majority"
     assert found.collection == "Lists of 1."  # stands in the methods text of the report
     assert found.weights == {}
