@@ -10,11 +10,11 @@ import pandas as pd
 
 from semsim.base.places import resolved
 from semsim.base.records import RECONSTRUCTION_SET, guarded, read_record
+from semsim.base.set_format import ATTACKED, COLUMNS, MANIFEST, PICTURES, RUN
 from semsim.base.table_files import check_columns
 from semsim.base.words import words_of_test
 from semsim.errors import DataError
 from semsim.kept.extras import arrow
-from semsim.sets.format import ATTACKED, COLUMNS, MANIFEST, PICTURES, RUN
 
 
 @dataclass(frozen=True)
