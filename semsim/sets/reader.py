@@ -26,6 +26,11 @@ class ReconstructionSet:
     manifest: pd.DataFrame
 
     @property
+    def name(self) -> str:
+        """What people call the set; its folder's name where it was made without."""
+        return str(self.run.get("name") or self.folder.name)
+
+    @property
     def model(self) -> str:
         """Name of the attacked target model, unique within a study."""
         return str(self.run["model"])
@@ -115,4 +120,4 @@ def _name_of(folder: Path) -> str:
         found = read_set(folder)
     except DataError:
         return f"{folder.name} (cannot be read)"
-    return f"{found.run.get('name', folder.name)} · target {found.target_words}"
+    return f"{found.name} · target {found.target_words}"
