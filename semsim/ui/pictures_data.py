@@ -257,9 +257,7 @@ def _plugin(record: Any) -> str:
 
 
 def _origin(brought: Mapping[str, Any]) -> str:
-    if not brought:
-        return ""
-    return f"{brought.get('source', '')}, read as {brought.get('kind', '')}"
+    return f"{brought.get('source', '')}, read as {brought.get('kind', '')}" if brought else ""
 
 
 def why_kept(context: ScienceContext, one: Shelved) -> str:
