@@ -18,7 +18,7 @@ from semsim.base.records import RECONSTRUCTION_SET, guarded, read_record
 from semsim.base.set_format import COLUMNS, JURY_COLUMNS, PREDICTION_COLUMNS
 from semsim.base.table_files import check_columns
 
-_USED = ("image_id", "class_name", "original", "reconstruction", "attacked")
+_USED = ["image_id", "class_name", "original", "reconstruction", "attacked"]
 _ROUNDING = 1e-5  # by which float32 may pass 1
 
 Logs = Mapping[str, Mapping[str, float]]  # image_id → class → log-probability
@@ -175,10 +175,8 @@ def _is_name(value: Any) -> bool:
 
 
 def _images(folder: Path, rows: pd.DataFrame) -> Iterator[SetImage]:
-    columns = (rows[column] for column in _USED)
-    for number, image_id, class_name, original, reconstruction, attacked in zip(
-        rows.index, *columns, strict=True
-    ):
+    cells = rows[_USED].itertuples(name=None)
+    for number, image_id, class_name, original, reconstruction, attacked in cells:
         where = f"{folder}/manifest.parquet, row {number + 1}: "
         if pd.isna(image_id) or pd.isna(class_name):
             raise StudyError(f"{where}image_id and class_name must not be missing.")

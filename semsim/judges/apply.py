@@ -99,8 +99,7 @@ def judged_by(one: ReconstructionSet) -> str:
     """Who made the predictions of a set; "" where it has none."""
     if not (one.folder / PREDICTIONS).exists():
         return ""
-    predictor = one.run.get("predictor")
-    return str(predictor.get("name", "a classifier")) if predictor else "a classifier"
+    return str((one.run.get("predictor") or {}).get("name", "a classifier"))
 
 
 def _pictures(one: ReconstructionSet) -> Iterator[tuple[str, str, Tensor]]:
