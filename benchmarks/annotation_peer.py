@@ -38,6 +38,7 @@ from annotation.store import Store, reports
 from annotation.study.create import create_study
 from annotation.tasks.kind import NONE
 from benchmarks.measuring import begin
+from semsim.base.set_format import COLUMNS
 from semsim.kept.ports import reserved_port
 
 ROOT = Path(annotation.__file__).parents[1]
@@ -355,7 +356,8 @@ def write_set(folder: Path, items: int) -> None:
                 "flipped": False,
             }
         )
-    pd.DataFrame(rows).to_parquet(folder / "manifest.parquet", index=False)
+    table = pd.DataFrame(rows).reindex(columns=COLUMNS)
+    table.to_parquet(folder / "manifest.parquet", index=False)
     run = {
         "format": "semsim-reconstruction-set/1",
         "name": "noise",

@@ -34,7 +34,7 @@ from annotation.study.labelling import come_back, join, next_items, vote
 from annotation.study.participants import new_link
 from annotation.study.passage import spec_of
 from annotation.tasks.kind import Question
-from semsim.sets.format import COLUMNS
+from semsim.base.set_format import COLUMNS
 
 CLASSES = ("anchor", "Cat", "chess_knight", "cow", "heart", "star", "sun", "umbrella")
 # A classifier that is sure of the true class on originals and rather sure on reconstructions.
@@ -216,7 +216,7 @@ def write_set(
 ) -> Path:
     """A set whose i-th original shows `labels[i]`; originals are the same for every model.
 
-    `mirrored` images were attacked in mirror writing; None leaves out what was attacked.
+    `mirrored` images were attacked in mirror writing; with None, what was attacked is not known.
     `probabilities`, by subject ("original" or "reconstruction") and class of the image shown,
     become predictions.parquet: class → probability; in jury.parquet all jurors see the same, with
     the thresholds `STRICT`.

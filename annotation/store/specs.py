@@ -1,6 +1,7 @@
 """The settings of a study as they lie in its row, or in that of a version of them."""
 
 import json
+from dataclasses import fields
 from functools import lru_cache
 
 from sqlalchemy import Text, cast
@@ -12,6 +13,7 @@ from annotation.store.tables import ProtocolRow, StudyRow
 
 # As they lie there, for `settings_in`: nothing is taken apart that is known already.
 WRITTEN = cast(StudyRow.spec, Text)
+_STORED = {one.name for one in fields(StudySpec)} - {"password"}  # which is kept as a hash
 
 
 def settings_of(row: StudyRow | ProtocolRow) -> StudySpec:
@@ -32,4 +34,7 @@ def settings_in(written: str, study: str) -> StudySpec:
 
 @lru_cache(maxsize=256)  # every vote asks, and checking them takes longer than finding them
 def _made_of(values: str) -> StudySpec:
-    return StudySpec(**json.loads(values))
+    found = json.loads(values)
+    if other := sorted(_STORED ^ set(found)):
+        raise StudyError(f"they lack, or should not have, {', '.join(other)}")
+    return StudySpec(**found)

@@ -15,12 +15,10 @@ from annotation.errors import StudyError
 from annotation.texts import flaw, shortened
 from semsim.base.places import resolved
 from semsim.base.records import RECONSTRUCTION_SET, guarded, read_record
+from semsim.base.set_format import COLUMNS, JURY_COLUMNS, PREDICTION_COLUMNS
 from semsim.base.table_files import check_columns
 
-COLUMNS = ("image_id", "class_name", "original", "reconstruction", "status")
-PREDICTION_COLUMNS = ("image_id", "subject", "class_name", "log_probability")
-JURY_COLUMNS = (*PREDICTION_COLUMNS, "juror", "threshold")
-
+_USED = ["image_id", "class_name", "original", "reconstruction", "attacked"]
 _ROUNDING = 1e-5  # by which float32 may pass 1
 
 Logs = Mapping[str, Mapping[str, float]]  # image_id → class → log-probability
@@ -177,10 +175,8 @@ def _is_name(value: Any) -> bool:
 
 
 def _images(folder: Path, rows: pd.DataFrame) -> Iterator[SetImage]:
-    attacked = rows.get("attacked", pd.Series(index=rows.index, dtype=object))
-    for number, image_id, class_name, original, reconstruction, changed in zip(
-        rows.index, *(rows[column] for column in COLUMNS[:4]), attacked, strict=True
-    ):
+    cells = rows[_USED].itertuples(name=None)
+    for number, image_id, class_name, original, reconstruction, attacked in cells:
         where = f"{folder}/manifest.parquet, row {number + 1}: "
         if pd.isna(image_id) or pd.isna(class_name):
             raise StudyError(f"{where}image_id and class_name must not be missing.")
@@ -189,7 +185,7 @@ def _images(folder: Path, rows: pd.DataFrame) -> Iterator[SetImage]:
             class_name=str(class_name),
             original=_inside(folder, original, f"{where}original"),
             reconstruction=_inside(folder, reconstruction, f"{where}reconstruction"),
-            attacked=None if pd.isna(changed) else _inside(folder, changed, f"{where}attacked"),
+            attacked=None if pd.isna(attacked) else _inside(folder, attacked, f"{where}attacked"),
         )
 
 

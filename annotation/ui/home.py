@@ -33,7 +33,7 @@ class Step:
 class Lab:
     """What the page tells of the other half.
 
-    cases: `{"title", "caption", "cases"}` of `semsim-studio cases --rows`; {} for none.
+    cases: `{"title", "caption", "cases"}` of `semsim-studio cases --rows`.
     semsims: names of the trained SemSims. running: titles of jobs by the page that watches them.
     """
 
@@ -63,7 +63,7 @@ def router(context: StudyContext, lab: Lab) -> APIRouter:
 
 def _told(cases: dict[str, Any]) -> dict[str, Any]:
     """Return the same with how many of those asked recognised each."""
-    told = [_case(one) for one in cases.get("cases", [])]
+    told = [_case(one) for one in cases["cases"]]
     return {**cases, "cases": told, "simulated": any(one["simulated"] for one in told)}
 
 
@@ -72,8 +72,7 @@ def _case(case: dict[str, Any]) -> dict[str, Any]:
     yes, of = map(int, people.removesuffix(" simulated").split(" of "))
     simulated = people.endswith(" simulated")
     side = "open" if simulated else "leaked" if 2 * yes > of else "private"
-    found = {"yes": yes, "of": of, "simulated": simulated, "side": side}
-    return {"target": "", **case, **found}
+    return {**case, "yes": yes, "of": of, "simulated": simulated, "side": side}
 
 
 def _steps(context: StudyContext, lab: Lab, study: Study | None) -> Sequence[Step]:

@@ -95,7 +95,10 @@ Display = Annotated[dict[str, Any], AfterValidator(_first_few), AfterValidator(f
 
 
 class VoteBody(BaseModel):
-    """`Answer` as it travels; `item` and `answer` are checked by the use case."""
+    """`Answer` as it travels; `item` and `answer` are checked by the use case.
+
+    version: the protocol under which the picture was shown; it is kept with the vote.
+    """
 
     id: UUID
     item: Text

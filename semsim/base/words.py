@@ -72,12 +72,10 @@ def _promise(epsilon: float | None, delta: float | None) -> str:
 def chance_in(facts: Mapping[str, Any]) -> tuple[float | None, str]:
     """Return what guessing gets in a kept test, and ", the commonest class" where that does.
 
-    None where it was not kept; the share of a blind guess where no share of classes was.
+    None where it was not kept.
     """
-    classes = facts.get("n_classes")
-    blind = 1 / classes if classes else None
-    chance = facts.get("chance", blind)
-    if chance is None or blind is None or percent(chance) == percent(blind):
+    chance, classes = facts.get("chance"), facts.get("n_classes")
+    if chance is None or not classes or percent(chance) == percent(1 / classes):
         return chance, ""
     return chance, ", the commonest class"
 

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from semsim.base.set_format import JURY, JURY_COLUMNS
 from semsim.base.whole import whole
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.grids import DEMO_GRID
@@ -33,7 +34,6 @@ from semsim.judges.shelf import judge_path
 from semsim.kept.keys import key_of
 from semsim.progress import Report, silent
 from semsim.registry import check_settings, plain, setting
-from semsim.sets.format import JURY, JURY_COLUMNS
 from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.sets.writer import write_rows
 from semsim.targets.jurors import (

@@ -328,7 +328,7 @@ def is_written(data: Path, plan: Plan, planned: PlannedSet) -> bool:
     store = PieceStore(data)
     cells = [store.cells.read(cell.key) for cell in planned.cells]
     failed, crashed = sum(not one.result.ok for one in cells), sum(one.crashed for one in cells)
-    return (run.get("n_failed"), run.get("n_crashed")) == (failed, crashed)
+    return (run["n_failed"], run["n_crashed"]) == (failed, crashed)
 
 
 def write_finished_set(data: Path, plan: Plan, planned: PlannedSet) -> Path:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from semsim.base.records import guarded, read_record, write_record
 from semsim.base.whole import write_json
@@ -93,8 +92,8 @@ class RunFolder:
     def shares(self) -> dict[str, float]:
         """What `tell` wrote last; empty where nothing is under way."""
         with contextlib.suppress(JobError):  # removed since
-            found: dict[str, Any] = read_json(self.path / _LIVE)
-            return {key: float(share) for key, share in found.get("shares", {}).items()}
+            shares = read_json(self.path / _LIVE)["shares"]
+            return {key: float(share) for key, share in shares.items()}
         return {}
 
 
@@ -119,9 +118,10 @@ def read_campaign(data: Path, name: str) -> Campaign:
     return campaign_in(RunFolder(data, name).path / CAMPAIGN)
 
 
-def campaign_in(path: Path, **defaults: Any) -> Campaign:
+def campaign_in(path: Path, *, by_hand: bool = False) -> Campaign:
     """The campaign that a file `CAMPAIGN` tells; `JobError` where it tells none.
 
-    defaults: what it need not say.
+    by_hand: whether people wrote it, who may leave out its name and what has its default.
     """
-    return from_record(Campaign, defaults | read_record(path, FORMAT, JobError))
+    unnamed = {"name": ""} if by_hand else {}
+    return from_record(Campaign, unnamed | read_record(path, FORMAT, JobError), by_hand=by_hand)

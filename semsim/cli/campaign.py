@@ -101,7 +101,7 @@ def changed(
 
     def change(base: Campaign) -> Campaign:
         if file is not None:
-            base = campaign_in(file, name="")
+            base = campaign_in(file, by_hand=True)
             if base.train.seed != _UNNAMED.train.seed:
                 raise SettingsError(
                     f"{file}: a training has no seed of its own here; leave it out of train and "

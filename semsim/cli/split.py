@@ -115,7 +115,7 @@ def run_command(
     """Train the systems, attack them, write sets; Ctrl-C leaves it so that it can be resumed."""
 
     def planned(base: SplitPlan | None = None) -> SplitPlan:
-        made = change(base if file is None else plan_in(file))
+        made = change(base if file is None else plan_in(file, by_hand=True))
         invalid = attack_invalid or made.attack_invalid
         train = replace(made.train, **trained)
         return replace(made, **changes, train=train, attack_invalid=invalid)

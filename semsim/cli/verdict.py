@@ -36,8 +36,7 @@ def _row(folder: Path) -> dict[str, Any]:
     count = Count.of(shown)
     ways = {name: sum(getattr(one, name) for one in shown) for name in ("nearer", "told_apart")}
     counts = {"pictures": count.over, "clearer": count.clearer, **ways}
-    name = str(found.run.get("name", folder.name))
-    return {"set": name, "folder": str(folder), **counts, "comes_back": count.comes_back}
+    return {"set": found.name, "folder": str(folder), **counts, "comes_back": count.comes_back}
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

@@ -16,7 +16,7 @@ from semsim.kept.names import free_name
 from semsim.progress import Report
 
 KIND = "federated"
-FORMAT = "semsim-federated/2"  # of the folder of the results: `ORDER` says it
+FORMAT = "semsim-federated/1"  # of the folder of the results: `ORDER` says it
 ORDER, TRAINING = "order.json", "training.json"  # what was asked for; curves and costs
 
 

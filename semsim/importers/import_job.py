@@ -26,9 +26,8 @@ from semsim.sets.strip import SHOWN, spread, strip
 
 LOOK, KEEP = "look", "import"  # kinds of jobs
 _MOST_REASONS, _MOST_EACH = 40, 8  # told of what is left out
-_PLAN = {"name", "counts", "sets", "human", "notes", "left_out", "reasons", "refusals"}
-_SET = {"folder", "model", "dataset", "attack", "size", "pairs", "lacking", "attacked", "unnamed"}
-_SET |= {"classes", "shown", "said"}
+_PLAN = {"name", "kind", "source", "counts", "sets", "pictures", "human", "notes", "lost"}
+_PLAN |= {"left_out", "reasons", "refusals"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,12 +182,7 @@ def told(plan: ImportPlan) -> dict[str, Any]:
 def plan_of(look: Job) -> dict[str, Any]:
     """The plan that a look has left, as `told` made it; `DataError` where it has left another."""
     plan = jobs.result(look)
-    sets = plan.get("sets")
-    if not (
-        plan.keys() >= _PLAN
-        and isinstance(sets, list)
-        and all(isinstance(one, dict) and one.keys() >= _SET for one in sets)
-    ):
+    if plan.keys() != _PLAN:
         raise DataError(f"{look.folder} holds no plan that can be read. Look again.")
     return plan
 

@@ -1,7 +1,6 @@
 """SemSim as a module that loads from a folder, a file or a model hub, and saves to one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 from semsim.base.places import BROUGHT, CHECKPOINTS
 from semsim.base.records import guarded, read_record, write_record
 from semsim.errors import WeightsError
+from semsim.jobs.orders import to_record
 from semsim.learning.card import FORMAT as CARD_FORMAT
 from semsim.learning.card import card_markdown, read_card
 from semsim.metrics.network import (
@@ -141,7 +141,7 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
             mean=config["mean"],
             std=config["std"],
             name=path.stem,
-            origin=asdict(read_training(path)),
+            origin=to_record(read_training(path)),
         )
         made.network.load_state_dict(network.state_dict(), strict=True)
         made.card = read_card(path)

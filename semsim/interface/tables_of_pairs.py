@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from semsim.base.places import resolved
+from semsim.base.set_format import RUN
 from semsim.device import pick_device
 from semsim.errors import DataError
 from semsim.interface.pretrained_module import SemSim
@@ -32,7 +33,6 @@ from semsim.scores.scoring import (
     pair_sets_of_labels,
     score_sets,
 )
-from semsim.sets.format import RUN
 from semsim.weights import CHECKPOINTS
 
 Folder = str | Path

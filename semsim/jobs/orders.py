@@ -43,39 +43,40 @@ def to_record(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def from_record(kind: type[T], record: Mapping[str, Any]) -> T:
-    """The `kind` of which `to_record` made `record`; what is left out has its default.
+def from_record(kind: type[T], record: Mapping[str, Any], *, by_hand: bool = False) -> T:
+    """The `kind` of which `to_record` made `record`.
 
     Its fields are plain values, tuples of them, paths and dataclasses, or None where they may be.
-    Raises `SettingsError` for a field there is not, for one that is missing, and for a value of
-    another kind.
+    by_hand: whether people wrote it, who leave out what has its default. Raises `SettingsError` for
+    a field there is not, for one that is missing, and for a value of another kind.
     """
     if not isinstance(record, Mapping):
         raise SettingsError(f"Expected the settings of {kind.__name__}; got {record!r}.")
     hints = get_type_hints(kind)
     known = {field.name for field in fields(kind)}  # type: ignore[arg-type]  # a dataclass
-    unknown = sorted(set(record) - known)
-    if unknown:
+    if unknown := sorted(set(record) - known):
         raise SettingsError(
             f"{kind.__name__} has no setting {unknown[0]!r}. It has: {', '.join(sorted(known))}."
         )
+    if not by_hand and (left_out := sorted(known - set(record))):
+        raise SettingsError(f"This is no {kind.__name__}: it lacks {', '.join(left_out)}.")
     try:
-        return kind(**{name: _value(name, hints[name], value) for name, value in record.items()})
+        return kind(**{n: _value(hints[n], one, n, by_hand) for n, one in record.items()})
     except TypeError as error:
         raise SettingsError(f"This is no {kind.__name__}: {error}.") from error
 
 
-def _value(name: str, hint: Any, value: Any) -> Any:
+def _value(hint: Any, value: Any, name: str, by_hand: bool) -> Any:
     """`value` as `hint` has it; `TypeError` that says what `name` must be where it is not that."""
     kinds = get_args(hint)
     if NoneType in kinds:
-        return None if value is None else _value(name, kinds[0], value)
+        return None if value is None else _value(kinds[0], value, name, by_hand)
     if get_origin(hint) is tuple:
         if isinstance(value, list | tuple):
-            return tuple(_value(f"each of {name}", kinds[0], one) for one in value)
+            return tuple(_value(kinds[0], one, f"each of {name}", by_hand) for one in value)
         raise TypeError(f"{name} must be a list; got {value!r}")
     if isinstance(hint, type) and is_dataclass(hint):
-        return from_record(hint, value)
+        return from_record(hint, value, by_hand=by_hand)
     if hint in _PLAIN and not _is_plain(hint, value):
         raise TypeError(f"{name} must be {_PLAIN[hint]}; got {value!r}")
     return Path(value) if hint is Path else _tuples(value)

@@ -10,6 +10,7 @@ import pandas as pd
 from torch import Tensor
 
 from semsim.base.records import RECONSTRUCTION_SET, write_record
+from semsim.base.set_format import PREDICTIONS, RUN
 from semsim.base.whole import whole_folders
 from semsim.device import pick_device
 from semsim.images import read_image
@@ -17,7 +18,6 @@ from semsim.judges.shelf import check_classes
 from semsim.metrics.classifier import load_classifier
 from semsim.metrics.predictions import predictions
 from semsim.progress import Progress, Report, silent
-from semsim.sets.format import PREDICTIONS, RUN
 from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.sets.writer import write_rows
 from semsim.weights import sha256_of
@@ -99,8 +99,7 @@ def judged_by(one: ReconstructionSet) -> str:
     """Who made the predictions of a set; "" where it has none."""
     if not (one.folder / PREDICTIONS).exists():
         return ""
-    predictor = one.run.get("predictor")
-    return str(predictor.get("name", "a classifier")) if predictor else "a classifier"
+    return str((one.run.get("predictor") or {}).get("name", "a classifier"))
 
 
 def _pictures(one: ReconstructionSet) -> Iterator[tuple[str, str, Tensor]]:

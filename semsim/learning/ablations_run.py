@@ -44,7 +44,7 @@ from semsim.progress import Progress, Report, silent
 from semsim.scores.scoring import read_labels
 
 STUDY_KIND = "learn-study"
-ARM_FILE, ARM_FORMAT = "arm.json", "semsim-arm/2"
+ARM_FILE, ARM_FORMAT = "arm.json", "semsim-arm/1"
 _LABELS_FILE, _VOTES_FILE = "labels.parquet", "votes.parquet"
 _STEPS = 1000  # of one arm in the progress of a study
 

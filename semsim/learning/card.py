@@ -24,7 +24,7 @@ from semsim.weights import sha256_of
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult
 
-FORMAT = "semsim-card/2"
+FORMAT = "semsim-card/1"
 NOT_STATED = "not stated"
 _TEMPLATE = files_of("semsim.learning") / "card.md.jinja"
 _HUB_METRICS = ("spearmanr", "kendalltau", "roc_auc", "roc_auc", "roc_auc")  # of `heads`

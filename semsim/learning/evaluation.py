@@ -119,7 +119,7 @@ def evaluate(
         "shuffled": shuffled,
         "blocks": _blocks(found[BLOCK], labels, scope) if BLOCK in found else None,
         "absent": lacking,
-        "moved": training.results.get(MOVED) != 0,
+        "moved": training.results[MOVED] != 0,
         "loss": training.settings["loss"],
         "left_out": _left_out([mine, theirs]),
         "notes": list(dict.fromkeys((*evidence.notes, *analysis.notes))),

@@ -229,7 +229,7 @@ def _training(order: Order, labels: pd.DataFrame, outcome: TrainResult) -> Train
         versions={**software_versions(), "initial weights": began_with},
         settings=settings.result_settings(),
         study=order.study,
-        warnings=list(outcome.warnings),
+        warnings=outcome.warnings,
         results={**last, "n_held_out": float(len(outcome.held_out))},
         stopped=outcome.stopped,
         pixels=seen_before(settings.weights).and_from(labels).record(),

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from semsim.base.records import guarded
 from semsim.errors import WeightsError
+from semsim.jobs.orders import from_record
 from semsim.metrics.backbones import make_backbone
 from semsim.metrics.base import checked_pairs
 from semsim.metrics.blocks import NAMES, mixed, pixel_blocks
@@ -147,7 +148,7 @@ def load_semsim(path: Path) -> SemSimModel:
     config = read_config(path)
     with guarded(path, WeightsError, "holds no SemSim that can be used: {}"):
         weights = load_file(path)
-        settings = ModelSettings(**config["settings"])
+        settings = from_record(ModelSettings, config["settings"])
         model = SemSimModel(settings, mean=config["mean"], std=config["std"])
         model.load_state_dict(weights, strict=True)
     check_usable(model, path)

@@ -1,12 +1,12 @@
-"""What a classifier reads in the pictures of a set, as `semsim.sets.format` keeps it."""
+"""What a classifier reads in the pictures of a set, as `semsim.base.set_format` keeps it."""
 
 from collections.abc import Iterable
 
 import pandas as pd
 from torch import Tensor
 
+from semsim.base.set_format import PREDICTION_COLUMNS
 from semsim.metrics.classifier import Classifier
-from semsim.sets.format import PREDICTION_COLUMNS
 
 
 def predictions(

@@ -10,6 +10,7 @@ import pandas as pd
 from semsim.base.folders import shown
 from semsim.base.records import guarded
 from semsim.errors import WeightsError
+from semsim.jobs.orders import from_record
 from semsim.weights import read_facts
 
 FORMAT = "semsim-network/1"
@@ -88,7 +89,7 @@ def _learned(metric: str) -> str:
 def read_training(path: Path) -> Training:
     """Where the checkpoint at `path` comes from, without loading its weights."""
     with guarded(path, WeightsError, "does not say how it was trained ({})."):
-        found = Training(**read_config(path)["training"])
+        found = from_record(Training, read_config(path)["training"])
         if not all(isinstance(one, Mapping) for one in (found.settings, found.pixels)):
             raise TypeError("settings and pixels are no objects")
         return found

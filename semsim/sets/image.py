@@ -100,7 +100,7 @@ class SetImage:
     """The row of one image and its pictures; None says that a fact is not known.
 
     original, reconstruction, attacked: (H, W, 3) uint8 or an image file, None where there is none.
-    error: why there is no reconstruction. The others: see `semsim.sets.format`.
+    error: why there is no reconstruction. The others: see `semsim.base.set_format`.
     """
 
     image_id: str

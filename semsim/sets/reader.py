@@ -10,11 +10,11 @@ import pandas as pd
 
 from semsim.base.places import resolved
 from semsim.base.records import RECONSTRUCTION_SET, guarded, read_record
+from semsim.base.set_format import ATTACKED, COLUMNS, MANIFEST, PICTURES, RUN
 from semsim.base.table_files import check_columns
 from semsim.base.words import words_of_test
 from semsim.errors import DataError
 from semsim.kept.extras import arrow
-from semsim.sets.format import ATTACKED, COLUMNS, MANIFEST, PICTURES, RUN
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,11 @@ class ReconstructionSet:
     folder: Path
     run: dict[str, Any]
     manifest: pd.DataFrame
+
+    @property
+    def name(self) -> str:
+        """What people call the set; its folder's name where it was made without."""
+        return str(self.run.get("name") or self.folder.name)
 
     @property
     def model(self) -> str:
@@ -115,4 +120,4 @@ def _name_of(folder: Path) -> str:
         found = read_set(folder)
     except DataError:
         return f"{folder.name} (cannot be read)"
-    return f"{found.run.get('name', folder.name)} · target {found.target_words}"
+    return f"{found.name} · target {found.target_words}"

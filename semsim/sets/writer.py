@@ -11,10 +11,10 @@ import pandas as pd
 from PIL import Image
 
 from semsim.base.records import RECONSTRUCTION_SET, write_record
+from semsim.base.set_format import ATTACKED, COLUMNS, MANIFEST, RUN
 from semsim.base.whole import whole_folder
 from semsim.images import open_picture, read_image, write_png
 from semsim.kept.extras import arrow
-from semsim.sets.format import ATTACKED, COLUMNS, MANIFEST, RUN
 from semsim.sets.image import Picture, SetImage
 
 

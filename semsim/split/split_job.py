@@ -65,6 +65,6 @@ def plan_of(job: Job) -> SplitPlan:
     return plan_in(job.folder / PLAN_FILE)
 
 
-def plan_in(path: Path) -> SplitPlan:
-    """The plan that a file `PLAN_FILE` tells; `JobError` where it tells none."""
-    return from_record(SplitPlan, read_record(path, FORMAT, JobError))
+def plan_in(path: Path, *, by_hand: bool = False) -> SplitPlan:
+    """The plan that a file `PLAN_FILE` tells, as `from_record`; `JobError` where it tells none."""
+    return from_record(SplitPlan, read_record(path, FORMAT, JobError), by_hand=by_hand)

@@ -54,7 +54,7 @@ def scoring_job(context: ScienceContext, comparison: Comparison) -> Job | None:
         if live is not None or not missing:
             return live
         for job in known:
-            asked = {tuple(pair) for pair in _request(job).get("missing", ())}
+            asked = {tuple(pair) for pair in _request(job)["missing"]}
             left = set(missing) < asked and jobs.state(job) is not JobState.DONE
             if left or set(missing) == asked:
                 return job
@@ -189,7 +189,7 @@ def made_file(job: Job) -> str:
     """The name of the file that a job of `make_files` has left, or ""."""
     if jobs.state(job) is not JobState.DONE:
         return ""
-    name = str(jobs.result(job).get("file", ""))
+    name = str(jobs.result(job)["file"])
     return name if (job.folder / name).is_file() else ""
 
 

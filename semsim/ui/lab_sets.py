@@ -7,11 +7,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from semsim.base.set_format import RUN
 from semsim.errors import DataError
 from semsim.jobs.folders import LIVE, JobState
 from semsim.reporting.writing import png_address
 from semsim.sets.control import Count, Shown, judged_set
-from semsim.sets.format import RUN
 from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.ui import pictures_data
 from semsim.ui.markup import pieces, rooted

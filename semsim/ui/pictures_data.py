@@ -5,7 +5,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -13,13 +13,13 @@ from typing import Any, TypeGuard
 
 import pandas as pd
 
+from semsim.base.set_format import ATTACKED, MANIFEST, RUN
 from semsim.base.words import counted, words_of_test
 from semsim.errors import DataError, WeightsError
 from semsim.importers.findings import in_classes
 from semsim.importers.import_folder import Listed, list_imports, list_pictures
 from semsim.jobs import folders as jobs
 from semsim.judges.shelf import check_classes, classes_of, judge_path, judges
-from semsim.sets.format import ATTACKED, MANIFEST, RUN
 from semsim.sets.reader import ReconstructionSet, read_set, set_folders
 from semsim.sets.strip import spread, strip
 from semsim.ui import ScienceContext
@@ -41,8 +41,7 @@ class Shelved:
 
     @property
     def name(self) -> str:
-        said = {} if self.found is None else self.found.run
-        return str(said.get("name") or self.folder.name)
+        return self.folder.name if self.found is None else self.found.name
 
     @property
     def model(self) -> str:
@@ -204,7 +203,7 @@ def pairs_of(one: Shelved, class_name: str = "") -> list[Shown]:
             image_id=str(row["image_id"]),
             class_name=str(row["class_name"]),
             attacked=row[ATTACKED] is not None and row[ATTACKED] != row["original"],
-            notes=_notes({str(name): value for name, value in row.items()}),
+            notes=_notes(row),
         )
         for place, row in enumerate(pairs.to_dict("records"))
         if class_name in ("", str(row["class_name"]))
@@ -212,11 +211,11 @@ def pairs_of(one: Shelved, class_name: str = "") -> list[Shown]:
     return sorted(rows, key=lambda shown: (shown.class_name, shown.image_id))
 
 
-def _notes(row: Mapping[str, Any]) -> str:
+def _notes(row: Mapping[Hashable, Any]) -> str:
     """What an attack said of its picture."""
-    if row.get("blown_up") is True:
+    if row["blown_up"] is True:
         return "the solution left the range of pictures"
-    return "no closer than a grey picture" if row.get("worse_than_grey") is True else ""
+    return "no closer than a grey picture" if row["worse_than_grey"] is True else ""
 
 
 def facts_of(one: Shelved) -> list[tuple[str, str]]:
@@ -258,9 +257,7 @@ def _plugin(record: Any) -> str:
 
 
 def _origin(brought: Mapping[str, Any]) -> str:
-    if not brought:
-        return ""
-    return f"{brought.get('source', '')}, read as {brought.get('kind', '')}"
+    return f"{brought.get('source', '')}, read as {brought.get('kind', '')}" if brought else ""
 
 
 def why_kept(context: ScienceContext, one: Shelved) -> str:

@@ -240,7 +240,7 @@ def check_files(look: Job) -> None:
         return
     own = {*order_of(look).uploads}
     kept = [
-        jobs.result(job).get("kept", "something else")
+        jobs.result(job)["kept"]
         for job in jobs.list_jobs(look.folder.parent, KEEP)
         if jobs.state(job) is JobState.DONE and own & {*order_of(job).uploads}
     ]
@@ -256,7 +256,7 @@ def _may_lack(job: Job) -> bool:
 def _lacks(plan: Mapping[str, Any], name: str) -> bool:
     """Whether what a plan found may lack what `ADDED` calls so."""
     sets = plan["sets"]
-    if name == "originals" and plan.get("pictures"):
+    if name == "originals" and plan["pictures"]:
         return True  # then it is what came back of them
     if name == "originals":
         return bool(sets) and bool(plan["left_out"] or any(one["lacking"] for one in sets))
@@ -288,7 +288,7 @@ def _plan_lead(plan: Mapping[str, Any]) -> str:
         )
     if human and human["scores"]:
         said.append(f"scores of {', '.join(human['scores'])}")
-    if found := plan.get("pictures"):
+    if found := plan["pictures"]:
         said.append(found["said"])
     return f"{'; '.join(said) or 'Labels'}. Nothing is kept yet."
 
@@ -297,7 +297,7 @@ def _checks(plan: Mapping[str, Any]) -> list[tuple[bool | None, str]]:
     """Whether sizes and classes are as they should be, as (yes or no, sentence); None of a note."""
     sets = plan["sets"]
     told: list[tuple[bool | None, str]] = [(None, note) for note in plan["notes"]]
-    if found := plan.get("pictures"):
+    if found := plan["pictures"]:
         told.insert(0, _classes_check(found["classes"]))
     if not sets:
         return told
@@ -308,7 +308,7 @@ def _checks(plan: Mapping[str, Any]) -> list[tuple[bool | None, str]]:
         told.append((True, f"{all_used} are {sides} pixels."))
     else:
         told.append((False, f"The sets are of different sizes: {sides} pixels."))
-    told += [(False, one) for one in plan.get("lost", ())]
+    told += [(False, one) for one in plan["lost"]]
     lacking = sum(one["lacking"] for one in sets)
     if lacking:
         told.append((False, f"{counted(lacking, 'pair')} cannot be used: see what is left out."))

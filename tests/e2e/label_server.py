@@ -31,7 +31,7 @@ def main(data: Path, port: int) -> None:
 
     store, images = Store(f"sqlite:///{data / 'studies.db'}"), data / "images"
     context = StudyContext(store=store, images=images, find_sets=sets, science=SCIENCE)
-    lab = home.Lab(cases=dict, semsims=list, running=list)
+    lab = home.Lab(cases=lambda: {"cases": []}, semsims=list, running=list)
     start = home.router(context, lab)
     app = web_app(store, images, start, *study_routers(context), who=None, words=glossary)
     guarded = Guard(app, None, partial(find_annotator, store))

@@ -130,7 +130,7 @@ def test_a_limit_may_be_left_out():
     assert read_plugin(DATASETS, "caltech101:classes=None").settings == {"classes": None}
     assert build(DATASETS, "celeba", {"classes": None}).classes is None
     with pytest.raises(SettingsError, match="This is no TrainSettings"):
-        from_record(TrainSettings, {"epochs": None})
+        from_record(TrainSettings, {"epochs": None}, by_hand=True)
 
 
 def test_a_preset_is_changed_by_what_is_given_before_or_after_it():

@@ -31,9 +31,9 @@ def test_a_set(tmp_path):
     assert ("reconstruction", "image-001") not in got.jury
 
 
-def test_attacked_images_are_optional(tmp_path):
-    assert [i.attacked for i in read_set(write_set(tmp_path / "old")).images] == [None] * 4
-    folder = write_set(tmp_path / "new", mirrored=[1])
+def test_what_was_attacked_may_not_be_known(tmp_path):
+    assert [i.attacked for i in read_set(write_set(tmp_path / "unknown")).images] == [None] * 4
+    folder = write_set(tmp_path / "known", mirrored=[1])
     manifest = pd.read_parquet(folder / "manifest.parquet")
     manifest.loc[2, "attacked"] = None
     manifest.to_parquet(folder / "manifest.parquet")
@@ -86,7 +86,7 @@ def broken(folder, how):
     elif how == "no parquet":
         (folder / "manifest.parquet").write_text("image_id")
     elif how == "column":
-        manifest.drop(columns=["class_name"]).to_parquet(folder / "manifest.parquet")
+        manifest.drop(columns=["class_name", "attacked"]).to_parquet(folder / "manifest.parquet")
     elif how in ("outside", "attacked outside"):
         manifest["attacked" if "attacked" in how else "original"] = "../../secret.png"
         manifest.to_parquet(folder / "manifest.parquet")
@@ -103,7 +103,7 @@ def broken(folder, how):
         ("no attack", "lacks the entry attack.name"),
         ("no manifest", "manifest.parquet is missing"),
         ("no parquet", "manifest.parquet cannot be read"),
-        ("column", "lacks the columns class_name"),
+        ("column", "lacks the columns class_name, attacked"),
         ("outside", "points outside of the manifest's folder"),
         ("attacked outside", "points outside of the manifest's folder"),
     ],

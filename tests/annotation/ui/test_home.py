@@ -19,6 +19,7 @@ CASE = {
     "way": "people alone recognise <it>",
     "original": "data:image/png;base64,AAAA",
     "reconstruction": "data:image/png;base64,BBBB",
+    "target": "",
     "people": "recognised by 3 of 5 simulated",
     "metrics": [
         ["PSNR", "9.55", "higher is closer"],
@@ -40,7 +41,9 @@ def visit(store, tmp_path):
             note=lambda: "A word of the server.",
         )
         lab = home.Lab(
-            cases=lambda: cases or {}, semsims=lambda: list(semsims), running=lambda: list(running)
+            cases=lambda: cases or {**TOLD, "cases": []},
+            semsims=lambda: list(semsims),
+            running=lambda: list(running),
         )
         routes = (home.router(context, lab), preview_pages.router(context))
         app = web_app(store, tmp_path / "images", *routes, who=None)

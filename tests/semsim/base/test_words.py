@@ -20,11 +20,11 @@ def test_counts_have_the_right_words(n, models, studies, verb):
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        ({"accuracy": 0.71, "n_classes": 50, "at_chance": False}, "71% right (chance 2%)"),
-        ({"accuracy": 0.03, "n_classes": 50, "at_chance": True}, "3% right: at chance (2%)"),
-        ({"accuracy": 0.996, "n_classes": 200, "at_chance": False}, "99.6% right (chance 0.5%)"),
-        ({"accuracy": 1.0, "n_classes": 1000, "at_chance": False}, "100% right (chance 0.1%)"),
-        ({"accuracy": 0.0, "n_classes": 10, "at_chance": True}, "0% right: at chance (10%)"),
+        ({"accuracy": 0.71, "chance": 0.02, "at_chance": False}, "71% right (chance 2%)"),
+        ({"accuracy": 0.03, "chance": 0.02, "at_chance": True}, "3% right: at chance (2%)"),
+        ({"accuracy": 0.996, "chance": 0.005, "at_chance": False}, "99.6% right (chance 0.5%)"),
+        ({"accuracy": 1.0, "chance": 0.001, "at_chance": False}, "100% right (chance 0.1%)"),
+        ({"accuracy": 0.0, "chance": 0.1, "at_chance": True}, "0% right: at chance (10%)"),
         (
             {"accuracy": 0.5, "n_classes": 10, "chance": 0.1028, "at_chance": False},
             "50% right (chance 10%)",
@@ -34,6 +34,7 @@ def test_counts_have_the_right_words(n, models, studies, verb):
             "97% right (chance 92%, the commonest class)",
         ),
         ({"accuracy": 0.5}, "50% right (chance not kept)"),
+        ({"accuracy": 0.5, "n_classes": 10}, "50% right (chance not kept)"),
         (
             {"accuracy": 0.5, "epsilon": 8.1264, "delta": 1e-5},
             "50% right (chance not kept), ε = 8.13 at δ = 1e-05",

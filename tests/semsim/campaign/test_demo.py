@@ -11,6 +11,7 @@ import pytest
 import torch
 from made_campaign import one_thread_cluster
 
+from semsim.base.set_format import JURY_COLUMNS
 from semsim.campaign.demo import LONGER, STAGES, DemoSettings, build_demo, plans
 from semsim.datasets.faces import FaceOrNot
 from semsim.datasets.symbols import Symbols
@@ -19,7 +20,6 @@ from semsim.errors import SettingsError
 from semsim.grid.machines import connect
 from semsim.images import read_image, to_uint8
 from semsim.registry import build
-from semsim.sets.format import JURY_COLUMNS
 from semsim.sets.reader import read_set
 from semsim.targets.chance import facts_of_test
 from semsim.targets.jurors import JURORS

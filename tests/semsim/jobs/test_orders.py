@@ -32,8 +32,14 @@ def test_an_order_is_read_as_it_was_written(maybe):
     assert from_record(Outer, json.loads(json.dumps(to_record(made)))) == made
 
 
-def test_what_is_left_out_has_its_default():
-    assert from_record(Outer, {"name": "a", "folder": "b"}) == Outer("a", Path("b"))
+def test_what_people_leave_out_has_its_default_and_what_is_kept_lacks_nothing():
+    record = {"name": "a", "folder": "b", "inner": {"steps": 4}}
+    made = Outer("a", Path("b"), Inner(steps=4))
+    assert from_record(Outer, record, by_hand=True) == made
+    with pytest.raises(SettingsError, match=r"This is no Outer: it lacks maybe\."):
+        from_record(Outer, record)
+    with pytest.raises(SettingsError, match=r"This is no Inner: it lacks drops, quick, rate\."):
+        from_record(Outer, {**record, "maybe": None})
 
 
 @pytest.mark.parametrize(
@@ -62,8 +68,9 @@ def test_what_is_left_out_has_its_default():
 )
 def test_a_record_of_something_else_is_refused(record, message):
     with pytest.raises(SettingsError, match=message):
-        from_record(Outer, record)
+        from_record(Outer, record, by_hand=True)
 
 
 def test_a_whole_number_is_a_number():
-    assert from_record(Inner, {"rate": 2, "drops": [1]}) == Inner(rate=2.0, drops=(1.0,))
+    record = {"rate": 2, "drops": [1]}
+    assert from_record(Inner, record, by_hand=True) == Inner(rate=2.0, drops=(1.0,))

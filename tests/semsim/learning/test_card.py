@@ -72,7 +72,7 @@ def a_card(licence="CC0-1.0", simulated=True):
         **{"moved": True, "blocks": None, "shuffled": None, "scale_differs": []},
     }
     return {
-        **{"format": "semsim-card/2", "name": "mine", "created": "today", "simulated": simulated},
+        **{"format": "semsim-card/1", "name": "mine", "created": "today", "simulated": simulated},
         **{"study": None, "n_originals": 4, "n_triplets": 5, "epochs": 6, "sha256": "ab"},
         "licence": licence,
         "data": {

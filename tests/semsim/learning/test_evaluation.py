@@ -44,8 +44,9 @@ def made(tmp_path_factory):
     model = SemSimModel(ModelSettings(backbone="lenet"), mean=[0.5] * 3, std=[0.3] * 3)
     checkpoint = folder / "own" / "mine.safetensors"
     facts = {"n_originals": 1, "n_triplets": 1, "simulated": True, "created": "", "versions": {}}
-    settings, pixels = TrainSettings().result_settings(), {"symbols/none of these": [""]}
-    save_semsim(model, checkpoint, Training(**facts, settings=settings, pixels=pixels))
+    facts |= {"settings": TrainSettings().result_settings(), "results": {"moved": 1.0}}
+    pixels = {"symbols/none of these": [""]}
+    save_semsim(model, checkpoint, Training(**facts, pixels=pixels))
     resources = Resources(checkpoints=folder / "none", classifiers=())
     judging = Judging(resources=resources, scores=folder / "scores", metrics=METRICS)
     return labels, make_votes(labels), checkpoint, replace(judging, analysis=QUICK)

@@ -87,7 +87,7 @@ def test_a_semsim_that_does_not_say_what_it_learned_from_is_no_start(tmp_path):
     config = read_config(path)
     del config["training"]["pixels"]
     write_tensors(path, made.state_dict(), FORMAT, config)
-    with pytest.raises(WeightsError, match=r"does not say how it was trained .*'pixels'"):
+    with pytest.raises(WeightsError, match=r"does not say how it was trained .*lacks pixels"):
         seen_before(str(path))
 
 

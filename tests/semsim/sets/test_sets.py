@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from semsim.base.set_format import COLUMNS, PREDICTIONS
 from semsim.errors import DataError
-from semsim.sets.format import COLUMNS, PREDICTIONS
 from semsim.sets.image import SetImage
 from semsim.sets.reader import read_set, set_choices
 from semsim.sets.writer import write_rows, write_set
@@ -107,7 +107,8 @@ def test_sets_are_found_below_a_root(folder, tmp_path):
 
 
 def test_a_list_of_sets_says_how_good_their_targets_are(folder, tmp_path):
-    tested = {"accuracy": 0.02, "n_test": 100, "n_classes": 50, "at_chance": True}
+    tested = {"accuracy": 0.02, "n_test": 100, "n_classes": 50, "chance": 0.02}
+    tested["at_chance"] = True
     write_set(folder, {**RUN, "target": tested}, [image("c")])
     assert set_choices([tmp_path]) == [
         ("demo/one · target 2% right: at chance (2%)", folder),

@@ -324,7 +324,8 @@ def test_pictures_are_served_by_key_and_nothing_else_is(finished):
 
 
 def test_judges_are_offered_with_how_good_they_are_and_the_campaign_takes_one(context):
-    tested = {"accuracy": 0.5, "n_test": 10, "n_classes": 4, "at_chance": False}
+    tested = {"accuracy": 0.5, "n_test": 10, "n_classes": 4, "chance": 0.25}
+    tested["at_chance"] = False
     facts = {"dataset": {"name": "symbols"}, "clean": tested, "degraded": tested}
     make_classifier(context.checkpoints / "judges/J.safetensors", facts=facts)
     make_classifier(context.checkpoints / "judges/other.safetensors")  # does not say what it is

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 from made_splits import COST, GUESSES, ROW, row, written
 
+from semsim.base.set_format import RUN
 from semsim.jobs.folders import JobState
 from semsim.sets.control import NOTHING, Count, Shown
-from semsim.sets.format import RUN
 from semsim.sets.reader import read_set
 from semsim.sets.recognition import STATISTIC
 from semsim.split.summary import answer_words, verdict_words

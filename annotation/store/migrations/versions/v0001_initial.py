@@ -8,7 +8,7 @@ from alembic import op
 
 from annotation.store.tables import Table
 
-revision = "0002"
+revision = "0001"
 down_revision = None
 
 _REFUSED = "events are only ever added"
