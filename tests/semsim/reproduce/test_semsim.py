@@ -241,6 +241,9 @@ def test_simulated_votes_give_both_tables_and_every_figure_marked_as_such(dry):
     for row in ROWS:
         assert f"{row}: these programs recognise " in done.output
     assert done.output.count("There these programs recognise ") == 4  # Figures 7 and 9
+    assert done.output.count("Simulated votes: this says nothing about people.") == 4
+    for title in ("7A. Label budget.", "7B. Network.", "7C. Loss.", "9. Margin."):
+        assert f"Figure {title}" in done.output
     assert (table["jury_originals"] > 0.5).all()
     assert (table[["jury_grey", "jury_mean"]].max(axis=1) < table["jury_originals"]).all()
     check_figures(out / "figures", FIGURES, simulated=True)
