@@ -28,6 +28,7 @@ from semsim.datasets.digits import Digits
 from semsim.errors import DataError, SettingsError
 from semsim.images import write_png
 from semsim.reproduce import semsim as command
+from semsim.reproduce import semsim_results
 from semsim.reproduce.semsim import next_steps
 from semsim.reproduce.semsim_paper import DATA_SETS, METRICS
 from semsim.reproduce.semsim_results import cells, table_text
@@ -94,7 +95,9 @@ def check_figures(folder: Path, names: set[str], *, simulated: bool) -> None:
     for name in names & VARIED:
         frame = pd.read_csv(folder / f"{name}.csv")
         assert len(frame) >= 2
-        assert frame["SemSim |τ|"].notna().any(), name
+        known = frame["SemSim |τ|"].dropna()
+        assert len(known), name
+        assert known.between(0, 1).all(), name
 
 
 def test_the_papers_scale_is_its_plan():
@@ -325,7 +328,7 @@ def let_people_answer(store: Store, images: Path, study) -> None:
 def class_folders(root: Path) -> Path:
     """Digits as people keep pictures: <root>/<split>/<class>/<name>.png."""
     for split in ("train", "test"):
-        found = Digits(count=400)(split)
+        found = Digits(count=150)(split)
         for image, name, label in zip(found.images, found.ids, found.labels, strict=True):
             path = root / split / found.classes[label] / f"{name}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -346,7 +349,7 @@ def short(scale: Scale) -> Scale:
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory):
-    """The smoke scale, made `short`, on class folders in bfloat16: its folder and sets."""
+    """The smoke scale, `short` and undrawn, on class folders in bfloat16: its folder and sets."""
     folder = tmp_path_factory.mktemp("own")
     pictures = class_folders(folder / "pictures")
     with (
@@ -356,6 +359,7 @@ def own(tmp_path_factory):
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr(command, "scale_of", lambda *given: short(scale_of(*given)))
+        patch.setattr(semsim_results, "_figures", lambda analysis: {})
         asked = ["--images", str(pictures), "--mixed-precision", "--votes", "simulated"]
         done = typed(folder, *asked, "--jury-epochs", "1")
     assert done.exit_code == 0, done.output
