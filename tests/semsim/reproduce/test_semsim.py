@@ -45,11 +45,17 @@ from semsim.targets.train_settings import read_training
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A folder with the sets and studies of the smoke scale, made in this process, and the run."""
+def grid():
+    """A cluster in this process and quick trainings, for all runs of this file."""
     with grid_in_this_process(), quick_jury(), one_shuffle():
-        folder = tmp_path_factory.mktemp("semsim")
-        yield folder, typed(folder, "--json")
+        yield
+
+
+@pytest.fixture(scope="module")
+def made(grid, tmp_path_factory):
+    """A folder with the sets and studies of the smoke scale, made in this process, and the run."""
+    folder = tmp_path_factory.mktemp("semsim")
+    return folder, typed(folder, "--json")
 
 
 def typed(folder: Path, *words: str, preset: str = "smoke"):
@@ -348,16 +354,11 @@ def short(scale: Scale) -> Scale:
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory):
+def own(grid, tmp_path_factory):
     """The smoke scale, `short` and undrawn, on class folders in bfloat16: its folder and sets."""
     folder = tmp_path_factory.mktemp("own")
     pictures = class_folders(folder / "pictures")
-    with (
-        grid_in_this_process(),
-        quick_jury(),
-        one_shuffle(),
-        pytest.MonkeyPatch.context() as patch,
-    ):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(command, "scale_of", lambda *given: short(scale_of(*given)))
         patch.setattr(semsim_results, "_figures", lambda analysis: {})
         asked = ["--images", str(pictures), "--mixed-precision", "--votes", "simulated"]
