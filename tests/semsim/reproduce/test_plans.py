@@ -2,14 +2,18 @@
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from semsim.cli.reproduce import app
+from semsim.datasets import symbols
+from semsim.federated.comparison import load
 from semsim.reporting.not_run import NOT_RUN, SECTIONS
-from semsim.reproduce import REPRODUCTIONS
+from semsim.reproduce import REPRODUCTIONS, pbpfl_leak
 from semsim.reproduce.plans import Work, planned_text
 
 PAPERS = Path(__file__).parents[3] / "docs" / "papers.md"
@@ -55,8 +59,19 @@ def test_a_plan_counts_and_computes_nothing(name, tmp_path):
     assert all(row["cells"] > 0 and row["steps"] > 0 and row["done"] == 0 for row in rows)
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Symbols are black, as a plan only counts them: thousands take seconds to draw."""
+
+    def black(split, count, size, seed):
+        return np.zeros((len(symbols.GLYPHS) * count, size, size, 3), np.float32)
+
+    monkeypatch.setattr(symbols, "_drawn", black)
+    monkeypatch.setattr(pbpfl_leak, "loaded", cache(load))  # no other test gets them
+
+
 @pytest.mark.parametrize("name", [one for one in ASKED if one != "copa"])
-def test_a_plan_of_what_is_not_here_is_counted_beside_the_preset_below(name, tmp_path):
+def test_a_plan_of_what_is_not_here_is_counted_beside_the_preset_below(name, undrawn):
     asked = CliRunner().invoke(app, [name, "--plan", "--preset", "paper"])
     assert asked.exit_code == 0, asked.output
     said = " ".join(asked.output.split())
