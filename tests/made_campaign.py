@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import dask
 import numpy as np
 import pytest
 from click.testing import Result
@@ -18,6 +19,7 @@ from semsim.campaign.campaign_job import CampaignOrder, plan_of, queue_campaign
 from semsim.campaign.plan import Campaign, Cell
 from semsim.campaign.runner import write_finished_set
 from semsim.campaign.store import PieceStore, StoredCell
+from semsim.grid.machines import UNWATCHED
 from semsim.images import to_uint8
 from semsim.jobs.folders import Job, run_as_job
 from semsim.progress import Report
@@ -50,10 +52,13 @@ def toy_campaign(**changes: Any) -> Campaign:
 @contextmanager
 def one_thread_cluster() -> Iterator[LocalCluster]:
     """A Dask cluster whose one worker is a thread of this process: nothing to start."""
-    quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
-    with LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, protocol="tcp://", **quiet
-    ) as cluster:
+    quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50, "memory_limit": 0}
+    with (
+        dask.config.set(UNWATCHED),
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, protocol="tcp://", **quiet
+        ) as cluster,
+    ):
         yield cluster
 
 

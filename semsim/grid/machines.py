@@ -25,6 +25,8 @@ except ModuleNotFoundError as error:
     raise MissingExtraError("Work in many processes", "grid") from error
 
 PATIENCE = 20  # seconds until a scheduler that does not answer is given up
+# Dask else looks where the work is and whether its own loop turns, 150 times a second a process.
+UNWATCHED = {"distributed.worker.profile.enabled": False, "distributed.admin.tick.interval": "1s"}
 _LARGE = ["distributed", "pandas", "torch._dynamo"]  # the last by every optimiser
 _ENGINE = "semsim.grid.cluster"
 _START = "cd <checkout> && PYTHONPATH=. dask worker <address of the scheduler>"
@@ -71,10 +73,9 @@ def _fresh() -> dict[str, Any]:
     """How processes of this machine begin, as Dask's settings.
 
     Never as copies of this one, as a GPU cannot be used after a fork; where the machine can, of one
-    that has imported the large libraries and done nothing. Without Dask's profiler, which stops
-    the work a hundred times a second to see where it is: several per cent of a small network's.
+    that has imported the large libraries and done nothing.
     """
-    settings: dict[str, Any] = {"distributed.worker.profile.enabled": False}
+    settings: dict[str, Any] = dict(UNWATCHED)
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return settings
     settings["distributed.worker.multiprocessing-method"] = "forkserver"

@@ -17,6 +17,7 @@ from semsim.campaign.plan import check
 from semsim.cli.reproduce import app
 from semsim.errors import SettingsError
 from semsim.registry import build, read_plugin
+from semsim.reproduce import deployed
 from semsim.reproduce.deployed import ENOUGH, Jury, plans_of, scale_of, set_name
 from semsim.targets import TARGETS
 
@@ -87,10 +88,17 @@ def test_a_jury_that_knows_too_few_originals_says_so(right, enough):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The smallest scale twice, on a cluster in this process."""
+    """The smallest scale twice, on a cluster in this process; its pictures are ranked once."""
     folder = tmp_path_factory.mktemp("deployed")
     words = ["--preset", "smoke", "--json", "--workers", "1", "--out", str(folder)]
-    with quick_jury():
+    ranked, within = [], deployed._within
+
+    def once(*given):
+        ranked.extend([] if ranked else [within(*given)])
+        return ranked[0]
+
+    with quick_jury(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deployed, "_within", once)
         done, written = carried_out_twice(lambda: typed(*words), folder)
     return folder / "smoke", done, written
 

@@ -45,7 +45,9 @@ def test_a_semsim_that_never_saw_a_data_set_stands_beside_the_papers(tmp_path):
         device="cpu",
         metrics=("psnr", "mse"),
     )
-    quick = replace(scale, semsim=replace(scale.semsim, device="cpu"))
+    # Figure 7's trainings are those of `test_semsim`, of programs' votes.
+    margins = tuple(one for one in scale.figures if one[0] == "margin")
+    quick = replace(scale, semsim=replace(scale.semsim, device="cpu"), figures=margins)
     with one_shuffle():
         found = results(quick, material(tmp_path / "images", names), place, tmp_path / "out")
     table = pd.read_csv(tmp_path / "out" / "tables.csv").set_index(["row", "metric"])
@@ -55,22 +57,20 @@ def test_a_semsim_that_never_saw_a_data_set_stands_beside_the_papers(tmp_path):
         assert 0 <= own["tau"] <= own["rho"] <= 1
     assert table.loc[("CIFAR-100", "SemSim"), "paper_tau"] == 0.7143
     assert table.loc[("DLG", "PSNR"), "why"] == "not run"
-    for title in ("7A. Label budget.", "7B. Network.", "7C. Loss.", "9. Margin."):
-        assert f"Figure {title}" in found.text
+    assert "Figure 9. Margin." in found.text
     # Figures 3, 5 and 6 in numbers: those of the table, and of what stands in the drawn figure.
     ordered = found.text[found.text.index("Figures 3, 5 and 6 in numbers") :]
     line = next(one for one in ordered.splitlines() if one.startswith("PSNR")).split()
     ranked = pd.read_csv(tmp_path / "out" / "figures" / "figure5.csv")
     assert float(line[4]) == pytest.approx(ordered_share(ranked), abs=0.005)
     assert int(line[-1]) == ranked["original"].nunique()
-    assert found.text.count("Simulated votes: this says nothing about people.") == 4
+    assert found.text.count("Simulated votes: this says nothing about people.") == 1
     figures = [row for row in found.rows if "figure" in row]
     assert [float(row["value"]) for row in figures if row["figure"] == "9"] == [0.5, 1.0]
     assert len(found.rows) - len(figures) == len(table)
     drawn = {path.stem for path in (tmp_path / "out" / "figures").glob("*.svg")}
     assert len(drawn) == found.n_figures
-    varied = {"figure7A", "figure7B", "figure7C", "figure9"}
-    assert {"figure3-matrix", "figure3-semsim", "figure5", "figure6"} | varied <= drawn
+    assert {"figure3-matrix", "figure3-semsim", "figure5", "figure6", "figure9"} <= drawn
     for name in drawn:  # each is there as drawing, picture and table, and says whose votes
         path = tmp_path / "out" / "figures" / name
         frame = pd.read_csv(path.with_suffix(".csv"))
@@ -78,13 +78,9 @@ def test_a_semsim_that_never_saw_a_data_set_stands_beside_the_papers(tmp_path):
         assert frame["simulated"].all()
         assert Image.open(path.with_suffix(".png")).size[0] > 1000
         assert "Simulated votes" in path.with_suffix(".svg").read_text(encoding="utf-8")
-    for name in varied:
-        points = pd.read_csv(tmp_path / "out" / "figures" / f"{name}.csv")
-        assert len(points) >= 2
-        assert points["SemSim |τ|"].between(0, 1).all()
     points = pd.read_csv(tmp_path / "out" / "figures" / "figure9.csv")
     assert points["value"].astype(float).tolist() == [0.5, 1.0]
-    assert points["SemSim |ρ|"].between(0, 1).all()
+    assert points[["SemSim |τ|", "SemSim |ρ|"]].stack().between(0, 1).all()
 
 
 def test_figure_9_is_judged_by_both_data_sets_of_the_paper_where_they_are():
