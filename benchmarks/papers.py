@@ -146,7 +146,8 @@ def copa_pictures(tables: Tables) -> Claim:
     for network in tables["leads"].index:
         found = [row_of(tables, "methods", f"{network} {method}") for method in _METHODS]
         ahead = tables["leads"].loc[network]
-        lead = f"{ahead['mean']:.1f} ± {ahead['std']:.1f}, {ahead['ahead']:.0f} of {ahead['count']}"
+        in_front = f"{ahead['ahead']:.0f} of {ahead['count']:.0f}"
+        lead = f"{ahead['mean']:.1f} ± {ahead['std']:.1f}, {in_front}"
         if found[0]["mse"] <= EXACT:
             lead = "all exact"
         cells = [
