@@ -246,10 +246,10 @@ def run_sides(
         sample="held-out",
         shuffles=shuffles,
     )
-    kept = ("n_originals", "n_triplets", "epochs", "warnings")
     row = {
         **facts,
-        **{key: outcome[key] for key in kept},
+        **{key: outcome[key] for key in ("n_originals", "n_triplets", "epochs")},
+        "warnings": list(outcome["warnings"]),
         **{"seconds": time.monotonic() - began, "held_out": held_out},
     }
     write_record(done, ARM_FORMAT, row)

@@ -23,7 +23,7 @@ def main(data: Path, port: int) -> None:
     from semsim.base.records import CASES, write_record
 
     app.DEMO = data / "demo"
-    write_record(app.DEMO / "cases.json", CASES, {})
+    write_record(app.DEMO / "cases.json", CASES, {"cases": []})
     served = compose(Store(f"sqlite:///{data / 'studies.db'}"), data)
     uvicorn.run(served, host="127.0.0.1", port=port, log_level="warning")
 

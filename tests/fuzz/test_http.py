@@ -349,12 +349,14 @@ def test_no_request_breaks_the_server(server, cases):
     spoil, visitors = Spoiler(server.seed, server.real), Visitors(server)
     broken, told = [], Counter()
     labelling = [some for some in cases if some[0].operation.path.startswith("/api/")]
-    # What writes most is asked most, and before others have closed or changed the study.
-    often = [*8 * labelling, *cases]
+    # What writes most is asked most, and votes before others have ended a study.
+    votes = [some for some in labelling if some[0].operation.path == "/api/vote"]
+    often = [*20 * votes, *8 * labelling, *cases]
     with TestClient(server.app) as browser:  # it starts and ends the product
         for number in range(REQUESTS):
             asked = spoil.request(rng.choice(often[number % len(often)]))
-            role = rng.choice(ROLES) if rng.random() < 0.5 else OWNERS[asked.path.split("/")[1]]
+            others = number >= 20 * len(votes) and rng.random() < 0.5
+            role = rng.choice(ROLES) if others else OWNERS[asked.path.split("/")[1]]
             headers = {**visitors.cookie(role), **asked.headers}
             # From another address each time: nobody waits for wrong passwords of others.
             client = f"10.{rng.randrange(2**24)}"

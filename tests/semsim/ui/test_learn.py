@@ -398,7 +398,7 @@ def test_a_semsim_that_lost_is_promoted_only_by_somebody_who_is_sure(page, conte
 
 def test_the_result_says_what_it_lost_to(context, lost):
     verdict, _, result, _ = learn.draw(context, lost)
-    assert "Worse than " in verdict
+    assert "Behind " in verdict
     assert "own start (the same network before it saw a vote)" in verdict
     assert "SemSim (mine, before any vote)" in result
     assert "of its start" in learn.trainings_now(context)

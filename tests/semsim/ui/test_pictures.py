@@ -405,8 +405,9 @@ def test_what_was_cancelled_says_resume_where_the_button_is(
     shown = page(client, f"{HOME}/plan/{job_id}").text
     assert "Stopped. Resume begins it again, with the files that are here." in shown
     assert shown.count("Resume") == 2  # in words, and on the button
-    monkeypatch.setattr(jobs, "_spawn", carry_out)
-    assert client.post(f"{HOME}/jobs/{job_id}/resume").json()["state"] == "done"
+    with monkeypatch.context() as here:
+        here.setattr(jobs, "_spawn", carry_out)
+        assert client.post(f"{HOME}/jobs/{job_id}/resume").json()["state"] == "done"
     assert "Resume" not in page(client, f"{HOME}/plan/{job_id}").text
     assert (context.data / "runs" / "mine").is_dir() == (kind == "keep")
 
