@@ -25,7 +25,7 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What one reproduction makes, and what of it is kept.
+    """A reproduction: the tables that it makes, and the results that are kept of them.
 
     paper: its file of results. makes: words after `semsim-studio`, command by command, with
     {folder} and {images}. read: takes the folder. where: the keys that it keeps. orders: files of

@@ -1,4 +1,4 @@
-"""Where the results of the Ensembler paper lie in the data folder of its reproduction."""
+"""Places of the Ensembler paper's results in the data folder of its reproduction."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping

@@ -26,7 +26,7 @@ os.environ["PYTEST_TIMEOUT"] = str(limit(600))
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+def pytest_xdist_auto_num_workers() -> int:
     """Return what `-n auto` means: more than cores, as browsers, jobs and databases are waited for.
 
     One more keeps two cores busy; each takes 20 seconds of a core to import the tests.

@@ -1,4 +1,4 @@
-"""What is kept of a paper's reproduction, held against the folder of a small one."""
+"""Hold what is kept of a paper's reproduction against the folder of a small one."""
 
 import re
 from collections.abc import Mapping

@@ -151,7 +151,7 @@ def bare(home, **more):
 
 
 def login_shell(checkout, around, *lines):
-    """What a login shell in a checkout, with these variables, printed for the lines typed there."""
+    """Return the output of a login shell in a checkout, with these variables, for lines."""
     done = subprocess.run(
         ["bash", "--login", "-e"],
         input="\n".join(lines),

@@ -278,7 +278,7 @@ def environment(folder, wheel, extra=""):
 
 
 def pip(programs):
-    """What begins a command of pip for the environment of these programs."""
+    """Return the first words of a pip command for the environment of these programs."""
     return [sys.executable, "-m", "pip", "--python", programs / "python"]
 
 

@@ -129,7 +129,7 @@ def _background(canvas: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _across(canvas: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """How far each pixel lies in a direction, (canvas, canvas), and the same from 0 to 1."""
+    """Return each pixel's place along a direction, (canvas, canvas), and the same from 0 to 1."""
     steps = np.arange(canvas) / canvas
     angle = rng.uniform(0, 2 * np.pi)
     along = steps * np.cos(angle) + (steps * np.sin(angle))[:, None]

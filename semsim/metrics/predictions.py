@@ -1,4 +1,4 @@
-"""What a classifier reads in the pictures of a set, as `semsim.base.set_format` keeps it."""
+"""Predictions of a classifier for the pictures of a set, as `semsim.base.set_format` keeps it."""
 
 from collections.abc import Iterable
 

@@ -27,7 +27,7 @@ class ReconstructionSet:
 
     @property
     def name(self) -> str:
-        """What people call the set; its folder's name where it was made without."""
+        """Return the set's own name; its folder's where it was made without one."""
         return str(self.run.get("name") or self.folder.name)
 
     @property

@@ -395,7 +395,7 @@ def misplaced(page: Page) -> Iterator[str]:
 
 
 def broken(page: Page, looks: Sequence[Look]) -> Iterator[str]:
-    """What a page breaks in any of the looks; it is in the usual one before."""
+    """Find what a page breaks in any of the looks; it is in the usual one before."""
     yield from misplaced(page)
     for look in looks:
         put_on(page, look)

@@ -351,11 +351,12 @@ def test_no_request_breaks_the_server(server, cases):
     labelling = [some for some in cases if some[0].operation.path.startswith("/api/")]
     # What writes most is asked most, and votes before others have ended a study.
     votes = [some for some in labelling if some[0].operation.path == "/api/vote"]
-    often = [*20 * votes, *8 * labelling, *cases]
+    first = 20 * votes
+    often = [*first, *8 * labelling, *cases]
     with TestClient(server.app) as browser:  # it starts and ends the product
         for number in range(REQUESTS):
             asked = spoil.request(rng.choice(often[number % len(often)]))
-            others = number >= 20 * len(votes) and rng.random() < 0.5
+            others = number >= len(first) and rng.random() < 0.5
             role = rng.choice(ROLES) if others else OWNERS[asked.path.split("/")[1]]
             headers = {**visitors.cookie(role), **asked.headers}
             # From another address each time: nobody waits for wrong passwords of others.

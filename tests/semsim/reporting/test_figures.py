@@ -24,7 +24,7 @@ WIDTHS = {True: canvas.SINGLE, False: canvas.DOUBLE}
 
 @pytest.fixture(scope="module", params=WIDTHS, ids=["simulated", "people"])
 def laid_out(request):
-    """Whether votes are simulated, the width in mm, and all figures of many models, laid out."""
+    """Lay out all figures of many models: whether votes are simulated, the width in mm, each."""
     simulated, width = request.param, WIDTHS[request.param]
     drawn = [(one, one.draw(width)) for one in figures(made_analysis(14, 12, simulated=simulated))]
     for _, drawing in drawn:
