@@ -74,8 +74,9 @@ def machines(folder: Path, host: str = "127.0.0.1", hosts=None, again=False, **w
             until(lambda: len(client.scheduler_info()["workers"]) == len(workers), 60)
             yield client.scheduler.address
     finally:
+        # A worker that is asked to end may wait for a scheduler that has ended.
         for process in running:
-            process.terminate()
+            process.kill()
         for process in running:
             process.wait()
 
@@ -115,7 +116,7 @@ def test_a_worker_that_joins_later_and_cannot_do_the_work_ends_the_run(tmp_path)
             with pytest.raises(JobError, match=r"tcp://\S+ cannot import semsim"):
                 run_plan(plan_of(SMALL), tmp_path / "data", client, CPU, told.append)
         finally:
-            bare.terminate()
+            bare.kill()
             bare.wait()
     assert {one.done for one in told} == {0}
     assert not list((tmp_path / "data").rglob("*.npz"))
