@@ -114,12 +114,12 @@ def paper_table(number: int) -> Find:
 
 def cuts_table(tables: Tables) -> Claim:
     """Return a line a pair of cuts, each attack with its scores and its count."""
-    found = tables["cuts"]
+    found = dict(zip(tables["cuts"].index, rows_of(tables["cuts"]), strict=True))
     rows = []
-    for cut in (name for name in found.index if not name.endswith("aligned")):
+    for cut in (name for name in found if not name.endswith("aligned")):
         cells = []
         for name in (cut, f"{cut}, aligned"):
-            row = dict(found.loc[name])
+            row = found[name]
             cells += [f"{row['ssim_mean']:.2f} ({row['psnr_mean']:.1f})", count_text(row)]
         rows.append([cut, *cells])
     head = "units of the client at the start (h), at the end (t)"

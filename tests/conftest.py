@@ -1,13 +1,17 @@
 """What holds for every test."""
 
 import gc
+import hashlib
 import os
+import tempfile
 from collections.abc import Generator, Iterator
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from helpers import ROOT, RUN, limit
 from hypothesis import settings
 from programs import summary
@@ -43,6 +47,23 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Let one worker a file rewrite its asserts; the others read what that one has kept."""
+    with _own_turn(collector.path) if isinstance(collector, pytest.Module) else nullcontext():
+        return (yield)
+
+
+def _own_turn(path: Path) -> FileLock:
+    """Return the lock of a test file, of all processes that collect it."""
+    place = Path(tempfile.gettempdir(), "semsim-collected")
+    place.mkdir(exist_ok=True)
+    name = hashlib.blake2b(bytes(path), digest_size=8).hexdigest()
+    return FileLock(place / f"{name}.lock", poll_interval=0.005)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
