@@ -61,7 +61,7 @@ SMALL = {
         {"CONTESTANTS": {"prior": Prior(steps=2)}, "cost": lambda *_: 0.5},
     ),
     "tests": (suite, ["test"], {"MAKE": (sys.executable, "-c", PRINTED), "code": lambda: "a" * 9}),
-    "votes": (statistics, ["--only", "time"], {"STUDIES": ((70, 5, 1.0, None),)}),
+    "votes": (statistics, ["--only", "time"], {"STUDIES": ((700, 5, 1.0, None),)}),
     "few-models": (
         statistics,
         ["--only", "models,difference,ceiling,images"],
