@@ -180,6 +180,7 @@ class _Reading:
     originals: dict[str, Original] = field(default_factory=dict)
     reconstructions: list[Reconstruction] = field(default_factory=list)
     content: dict[str, bytes] = field(default_factory=dict)  # PNG by SHA-256
+    held: dict[tuple[object, ...], str] = field(default_factory=dict)  # that SHA-256 by pixels
     sights: dict[str, tuple[Sight, Sight]] = field(default_factory=dict)  # of each pair
 
     def attempt(self, work: Callable[[], T], where: str = "") -> T | None:
@@ -239,10 +240,13 @@ class _Reading:
         return self._hold(kept.shuffled(kept.decode(self.content[digest]), rng))
 
     def _hold(self, pixels: np.ndarray) -> str:
-        content = kept.encode(pixels)
-        digest = kept.sha256(content)
-        self.content[digest] = content
-        return digest
+        """Keep pixels, (H, W, 3) uint8, once: each set has the originals of the others again."""
+        key = (pixels.shape, kept.sha256(pixels.tobytes()))
+        if key not in self.held:
+            content = kept.encode(pixels)
+            self.held[key] = kept.sha256(content)
+            self.content[self.held[key]] = content
+        return self.held[key]
 
     def _add_original(self, folder: SetFolder, image: SetImage, digest: str) -> None:
         predicted = folder.predicted_originals.get(image.image_id, {})

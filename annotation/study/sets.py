@@ -204,7 +204,7 @@ def _read_predictions(folder: Path) -> dict[str, Logs]:
         return {}
     table = _read_table(path, PREDICTION_COLUMNS)
     found: dict[str, dict[str, dict[str, float]]] = {}
-    names = (table[column] for column in ("image_id", "subject", "class_name"))
+    names = (table[column].tolist() for column in ("image_id", "subject", "class_name"))
     for image_id, subject, name, log in zip(*names, _logs(table, path), strict=True):
         found.setdefault(str(subject), {}).setdefault(str(image_id), {})[str(name)] = float(log)
     return dict(found)
@@ -223,7 +223,8 @@ def _read_jury(folder: Path) -> Jury:
             f"{path}, row {row + 1}: a threshold is a certainty from 0 to 1; got "
             f"{table['threshold'].tolist()[row]!r}."
         )
-    columns = (table[name] for name in ("subject", "image_id", "juror", "threshold", "class_name"))
+    used = ("subject", "image_id", "juror", "threshold", "class_name")
+    columns = (table[name].tolist() for name in used)
     logs: dict[tuple[str, str, str], dict[str, float]] = {}
     thresholds: dict[tuple[str, str, str], float] = {}
     for *whose, threshold, name, log in zip(*columns, _logs(table, path), strict=True):

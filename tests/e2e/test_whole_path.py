@@ -49,10 +49,22 @@ def own(tmp_path_factory):
     return path
 
 
+class Restarted(Studio):
+    """Its first server has a process for each job, and its second a thread.
+
+    Pictures are looked through and kept by processes, which import no torch. A thread has that of
+    the server; what it does for a job is the same.
+    """
+
+    def start(self) -> None:
+        super().start()
+        self._has_jobs = True
+
+
 def test_from_ones_own_zip_to_a_ranking(tmp_path, own, chromium):
     data = tmp_path / "data"
     demo_in(data)
-    studio = Studio(data, tmp_path / "checkpoints")
+    studio = Restarted(data, tmp_path / "checkpoints")
     studio.start()
     try:
         with Store(f"sqlite:///{data / 'studies.db'}") as store:

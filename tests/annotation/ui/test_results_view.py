@@ -181,16 +181,28 @@ def test_downloads_are_the_tables():
     assert "decoy,same," in results_view.csv(found["confusion"])
 
 
+@cache
+def named_alike():
+    """The tables of a study whose people, models, classes and answers all begin with `NAME`."""
+    rows = [
+        {**row, "annotator": f"{NAME}{row['annotator']}", "model": f"{NAME}{row['model']}",
+         "class_name": NAME, "answer": NAME}
+        for row in random_votes(originals=12).to_dict("records")
+    ]  # fmt: skip
+    return results_view.tables(results_of(study(), table(rows)))
+
+
+NAME = "named alike"
+
+
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
 def test_no_cell_is_a_command_to_a_spreadsheet(start):
     nasty = f"{start}cmd"
-    rows = [
-        {**row, "annotator": f"{nasty}{row['annotator']}", "model": f"{nasty}{row['model']}",
-         "class_name": nasty, "answer": nasty}
-        for row in random_votes(originals=12).to_dict("records")
-    ]  # fmt: skip
-    found = results_view.tables(results_of(study(), table(rows)))
-    contents = [results_view.csv(one) for one in found.values()]
+    found = [one.replace(NAME, nasty, regex=True) for one in named_alike().values()]
+    contents = [
+        results_view.csv(one.rename(columns=lambda name: str(name).replace(NAME, nasty)))
+        for one in found
+    ]
     cells = [cell for text in contents for row in csv.reader(io.StringIO(text, newline=""))
              for cell in row]  # fmt: skip
     assert [cell for cell in cells if cell.startswith(nasty)] == []

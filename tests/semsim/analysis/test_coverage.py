@@ -27,7 +27,7 @@ def test_every_part_was_measured_and_says_how(part):
 @pytest.mark.parametrize("part", coverage.PARTS)
 def test_each_part_still_runs_and_mostly_holds_the_truth(part, monkeypatch):
     monkeypatch.setattr(coverage, "MANY", 2000)
-    found = coverage.measure(part, 20, [*coverage.KINDS, *coverage.OF_VOTES], (8,))
+    found = coverage.measure(part, 12, [*coverage.KINDS, *coverage.OF_VOTES], (8,))
     numbers = {key.split(" / ")[0] for key in kept(f"coverage-{part}")}
     assert {key.split(" / ")[0] for key in found} == numbers
     held = [one.value for key, one in found.items() if coverage.TYPE_I not in key]

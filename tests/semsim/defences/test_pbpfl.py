@@ -206,7 +206,7 @@ PLANS += (["max-pool", "add", "conv"], ["conv", "conv", "conv", "add"])
 @pytest.mark.parametrize("plan", [*PLANS, None], ids=lambda plan: "-".join(plan or ["flat"]))
 def test_an_accepted_recovery_in_float32_is_never_worse_than_was_said(plan, a_high):
     lax = Pbpfl(a_high=a_high, tolerance=10.0)
-    for seed, pooled in itertools.product(range(4), (True, False)):
+    for seed, pooled in itertools.product(range(2), (True, False)):
         if plan is None:
             network = _flat(2 + seed % 2, True, 3)
         else:
