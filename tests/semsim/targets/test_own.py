@@ -2,7 +2,6 @@
 
 import importlib
 import sys
-from importlib import metadata
 
 import pytest
 import torch
