@@ -6,6 +6,7 @@ import shutil
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from types import SimpleNamespace
@@ -262,7 +263,10 @@ def test_addresses_of_one_machine_alone_are_told_from_others(scheduler, strays):
     assert stray(scheduler, [*workers, "tcp://able:8"]) == strays
 
 
-def test_two_clusters_on_one_machine_say_nothing_of_each_other():
+def test_two_clusters_on_one_machine_say_nothing_of_each_other(monkeypatch):
+    # Workers are threads: what could be said is of the schedulers, which are here anyhow.
+    in_threads = partial(machines_code.LocalCluster, processes=False)
+    monkeypatch.setattr(machines_code, "LocalCluster", in_threads)
     with warnings.catch_warnings(), connect(workers=1) as one:
         warnings.simplefilter("error")
         with connect(workers=1) as other:
