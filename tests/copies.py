@@ -53,20 +53,37 @@ class Copy:
         return self.returncode
 
 
-def begin(words: Sequence[str], *, cwd: Path, env: Mapping[str, str], out: IO[bytes] | int) -> Copy:
+def begin(
+    words: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    out: IO[Any],
+    err: IO[Any] | None = None,
+) -> Copy:
     """Start what `python *words` starts; `words` are -m, -c or a file, and what follows.
 
-    out: where it writes what it says, its errors too.
+    out: where it writes what it says, and its errors, unless there is `err`.
     """
     line = _original()
     ended, ends = os.pipe()
     with tempfile.TemporaryFile("w+") as asked:
         json.dump({"words": list(words), "cwd": str(cwd), "env": dict(env)}, asked)
         asked.flush()
-        fileno = out if isinstance(out, int) else out.fileno()
-        socket.send_fds(line, [b"1"], [asked.fileno(), fileno, ends])
+        files = [asked.fileno(), out.fileno(), (err or out).fileno(), ends]
+        socket.send_fds(line, [b"1"], files)
     os.close(ends)
     return Copy(int(line.recv(99)), ended)
+
+
+def run(
+    words: Sequence[str], *, cwd: Path, env: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Do what `python *words` does; returns once it is over, with what it said."""
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        status = begin(words, cwd=cwd, env=env, out=out, err=err).wait()
+        said = [(file.seek(0), file.read())[1] for file in (out, err)]
+    return subprocess.CompletedProcess(list(words), status, *said)
 
 
 @cache
@@ -101,15 +118,15 @@ def copied(line: socket.socket) -> dict[str, Any]:
             _tell_ended(running, os.WNOHANG)
         if line not in ready:
             continue
-        word, passed, _, _ = socket.recv_fds(line, 1, 3)
+        word, passed, _, _ = socket.recv_fds(line, 1, 4)
         if not word:
             break
-        asked, out, ends = passed
+        *files, ends = passed
         pid = os.fork()
         if pid == 0:
-            return _begun(asked, out, (line.detach(), woken, wakes, ends, *running.values()))
-        os.close(asked)
-        os.close(out)
+            return _begun(*files, (line.detach(), woken, wakes, ends, *running.values()))
+        for number in files:
+            os.close(number)
         running[pid] = ends
         line.sendall(str(pid).encode())
     for pid in running:
@@ -119,14 +136,14 @@ def copied(line: socket.socket) -> dict[str, Any]:
     raise SystemExit
 
 
-def _begun(asked: int, out: int, others: Sequence[int]) -> dict[str, Any]:
+def _begun(asked: int, out: int, err: int, others: Sequence[int]) -> dict[str, Any]:
     """What a copy is asked to do, once it has nothing to do with the original any more."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
-    for number in (1, 2):
-        os.dup2(out, number)
-    for number in (out, *others):
+    os.dup2(out, 1)
+    os.dup2(err, 2)
+    for number in (out, err, *others):
         os.close(number)
     with open(asked) as file:
         file.seek(0)
@@ -157,6 +174,7 @@ def become(words: list[str], cwd: str, env: dict[str, str]) -> None:
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
+    sys.dont_write_bytecode = bool(env.get("PYTHONDONTWRITEBYTECODE"))
     found = [one for one in env.get("PYTHONPATH", "").split(os.pathsep) if one]
     option, *rest = words
     first = {"-m": cwd, "-c": ""}.get(option, str(Path(option).resolve().parent))
