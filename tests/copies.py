@@ -77,11 +77,15 @@ def begin(
 
 
 def run(
-    words: Sequence[str], *, cwd: Path, env: Mapping[str, str]
+    words: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: float | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Do what `python *words` does; returns once it is over, with what it said."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        status = begin(words, cwd=cwd, env=env, out=out, err=err).wait()
+        one = begin(words, cwd=cwd, env=env, out=out, err=err)
+        try:
+            status = one.wait(timeout)
+        finally:
+            one.kill()
         said = [(file.seek(0), file.read())[1] for file in (out, err)]
     return subprocess.CompletedProcess(list(words), status, *said)
 
@@ -140,6 +144,8 @@ def _begun(asked: int, out: int, err: int, others: Sequence[int]) -> dict[str, A
     """What a copy is asked to do, once it has nothing to do with the original any more."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    # Whoever started the tests in the background made them deaf to Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.setsid()
     os.dup2(out, 1)
     os.dup2(err, 2)
