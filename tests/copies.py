@@ -113,6 +113,8 @@ def copied(line: socket.socket) -> dict[str, Any]:
     woken, wakes = os.pipe()
     os.set_blocking(wakes, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    for asked_to_end in (signal.SIGTERM, signal.SIGINT):  # it ends, and all copies, with the tests
+        signal.signal(asked_to_end, signal.SIG_IGN)
     signal.set_wakeup_fd(wakes)
     running: dict[int, int] = {}
     while True:
@@ -146,6 +148,7 @@ def _begun(asked: int, out: int, err: int, others: Sequence[int]) -> dict[str, A
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # Whoever started the tests in the background made them deaf to Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.setsid()
     os.dup2(out, 1)
     os.dup2(err, 2)
