@@ -8,6 +8,7 @@ Two network namespaces joined by a veth pair, which needs root and `ip` (Debian:
 near one are the scheduler, a worker and the process that keeps what comes in; on the far one is a
 worker. Workers are started again where they end. Namespaces share the disk, so the far worker has
 an empty folder in the place of the data: what it finds travels over the wire, as between machines.
+All processes but the first begin as copies of it, which has imported everything and begun nothing.
 
 Faults: a tenth in, the far end of the cable is set down for CUT seconds and up again; after that,
 half in, the near worker is killed (SIGKILL). Every picture, table and weight is then compared with
@@ -21,6 +22,7 @@ of all processes, once they have imported everything, as the kernel counts it.
 
 import argparse
 import contextlib
+import ctypes
 import functools
 import multiprocessing
 import os
@@ -35,13 +37,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+import dask
 import psutil
 import torch
+import torch._dynamo  # by every optimiser
 from distributed import Client, Worker, WorkerPlugin
+from distributed.cli.dask_scheduler import main as dask_scheduler_command
+from distributed.cli.dask_worker import main as dask_worker_command
 from distributed.comm import get_address_host
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,12 +65,14 @@ from semsim.grid.machines import connect  # noqa: E402
 from semsim.progress import Progress  # noqa: E402
 
 NEAR, FAR = "10.77.0.1", "10.77.0.2"
+COPIES = multiprocessing.get_context("fork")
 CPU = HowToRun(device="cpu")
 STRATEGIES = ("none", "crop-flip")
 TARGETS = 10  # trained for every campaign: two strategies, five seeds
 LEDGER = "SEMSIM_LEDGER"  # the file in which workers write what they begin and end
 PATIENCE = 600.0  # seconds until a worker must be there, also on a busy machine
 OVERHEAD = 5.0  # per cent at most
+_NETWORK, _MOUNTS = 0x40000000, 0x00020000  # CLONE_NEWNET, CLONE_NEWNS
 
 
 def main() -> None:
@@ -76,21 +85,29 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="of the overhead")
     parser.add_argument("--together", type=int, default=1, help="images a piece of the overhead")
     parser.add_argument("--only", default="faults,overhead", help="one of them")
-    parser.add_argument("--far", help=argparse.SUPPRESS)  # said to the process on the near host
     options = parser.parse_args()
-    if options.far is None:
-        if why := unable():
-            raise SystemExit(f"Not run: {why}")
-        with namespaces() as (near, far):
-            again = [sys.executable, "-m", "benchmarks.dask_hosts", *sys.argv[1:], "--far", far]
-            raise SystemExit(subprocess.run(inside(near, again), cwd=ROOT, check=False).returncode)
+    if why := unable():
+        raise SystemExit(f"Not run: {why}")
     begin()
+    with namespaces() as (near, far), tempfile.TemporaryDirectory() as name:
+        for what in (faults, overhead):
+            if what.__name__ in options.only.split(","):
+                asked = near, what, Path(name) / what.__name__, options, far
+                one = COPIES.Process(target=on_host, args=asked)
+                one.start()
+                one.join()
+                if one.exitcode:
+                    raise SystemExit(one.exitcode)
+
+
+def on_host(namespace: str, work: Callable[..., None], *given: Any) -> None:
+    """Put this process into a network namespace, and do `work(*given)`."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with Path("/var/run/netns", namespace).open("rb") as file:
+        if libc.setns(file.fileno(), _NETWORK):
+            raise OSError(ctypes.get_errno(), f"no way into {namespace}")
     torch.set_num_threads(1)  # as a worker
-    with tempfile.TemporaryDirectory() as name:
-        if "faults" in options.only.split(","):
-            faults(Path(name) / "faults", options)
-        if "overhead" in options.only.split(","):
-            overhead(Path(name) / "overhead", options)
+    work(*given)
 
 
 def unable() -> str:
@@ -148,11 +165,11 @@ def inside(namespace: str, command: Sequence[str]) -> list[str]:
     return ["ip", "netns", "exec", namespace, *command]
 
 
-def faults(folder: Path, options: argparse.Namespace) -> None:
+def faults(folder: Path, options: argparse.Namespace, far: str) -> None:
     """Compare a campaign under faults with one in one process, and count what was computed."""
     plan = tiny(options.cells, options.steps)
-    run_plan(plan, folder / "alone", None, CPU)
-    with machines(folder, options.far) as cluster:
+    with machines(folder, far) as cluster:
+        run_plan(plan, folder / "alone", None, CPU)
         trouble = Trouble(cluster, options.cells, options.cut)
         began = time.monotonic()
         done = run_plan(plan, cluster.data, cluster.client, CPU, trouble)
@@ -184,12 +201,12 @@ def faults(folder: Path, options: argparse.Namespace) -> None:
     print(f"Result files: {len(alone)}; not equal to the bit: {differ}, {judge(differ, most=0)}\n")
 
 
-def overhead(folder: Path, options: argparse.Namespace) -> None:
+def overhead(folder: Path, options: argparse.Namespace, far: str) -> None:
     """What the two hosts cost more than two processes, and than one, at the same campaign."""
     given = options.cells, options.steps, options.together
     plan, halves = tiny(*given), [tiny(*given, (one,)) for one in STRATEGIES]
     runs: dict[str, list[Used]] = {"one process": [], "two processes": [], "two hosts": []}
-    with machines(folder, options.far) as cluster, two_processes() as beside:
+    with machines(folder, far) as cluster, two_processes() as beside:
         warm()
         cluster.client.run(warm)
         for turn in range(options.rounds):
@@ -294,13 +311,13 @@ class Cluster:
     far: str
     data: Path
     ledger: Path
-    processes: Mapping[str, psutil.Popen]
+    processes: Mapping[str, BaseProcess]
 
     def cpu(self) -> float:
         """User and system seconds of scheduler and workers, with those that have ended."""
         return sum(
             sum(one.cpu_times()[:4])  # user, system, the same of children it has waited for
-            for root in self.processes.values()
+            for root in map(psutil.Process, (one.pid for one in self.processes.values()))
             for one in (root, *root.children(recursive=True))
         )
 
@@ -312,54 +329,84 @@ class Cluster:
 
 @contextmanager
 def machines(folder: Path, far: str) -> Iterator[Cluster]:
-    """A scheduler and a worker here, a worker on the far host, begun again where they end."""
+    """A scheduler and a worker here, a worker on the far host, begun again where they end.
+
+    Before this process has threads, as they begin as its copies.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     data, ledger = folder / "data", folder / "ledger"
     data.mkdir()
-    around = {**os.environ, "PYTHONPATH": str(ROOT), LEDGER: str(ledger)}
-    around |= {"OMP_NUM_THREADS": "1", "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
-    dask = [sys.executable, "-m"]
-    scheduler = [*dask, "distributed.cli.dask_scheduler", "--host", NEAR, "--port", "8786"]
-    worker = [*dask, "distributed.cli.dask_worker", f"tcp://{NEAR}:8786", "--nworkers", "1"]
-    worker += ["--nthreads", "1", "--preload", "benchmarks.dask_hosts"]
-    worker += ["--no-nanny", "--no-dashboard", "--local-directory", str(folder)]
-    commands = {
-        "scheduler": [*scheduler, "--no-dashboard"],
-        "near": looped("", worker),
-        "far": inside(far, looped(f"mount -t tmpfs none {data} &&", worker)),
+    words = [f"tcp://{NEAR}:8786", "--nworkers", "1", "--nthreads", "1", "--no-nanny"]
+    words += ["--preload", "benchmarks.dask_hosts", "--no-dashboard"]
+    words += ["--local-directory", str(folder)]
+    here: tuple[Any, ...] = (dask_scheduler, "--host", NEAR, "--port", "8786", "--no-dashboard")
+    asked: dict[str, tuple[Any, ...]] = {
+        "scheduler": here,
+        "near": (again, words, ledger),
+        "far": (on_host, far, far_from, data, again, words, ledger),
     }
-    running: dict[str, psutil.Popen] = {}
+    running = {
+        name: COPIES.Process(target=logged, args=(folder / f"{name}.log", *one))
+        for name, one in asked.items()
+    }
     try:
-        for name, command in commands.items():
-            with (folder / f"{name}.log").open("wb") as log:
-                running[name] = psutil.Popen(
-                    command,
-                    cwd=ROOT,
-                    env=around,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,
-                )
+        for one in running.values():
+            one.start()
         with connect(f"tcp://{NEAR}:8786", patience=PATIENCE) as client:
             client.wait_for_workers(2, timeout=PATIENCE)
             yield Cluster(client=client, far=far, data=data, ledger=ledger, processes=running)
     finally:
-        for process in running.values():
-            end_all(process)
+        for one in running.values():
+            end_all(one)
 
 
-def looped(first: str, command: Sequence[str]) -> list[str]:
-    """What does `first` in a shell, and then `command` again and again."""
-    return ["sh", "-c", f'{first} while :; do "$@"; sleep 1; done', "sh", *command]
+def logged(log: Path, work: Callable[..., None], *given: Any) -> None:
+    """Do `work(*given)`, with what this process says in a file."""
+    with log.open("wb") as file:
+        for number in (1, 2):
+            os.dup2(file.fileno(), number)
+    work(*given)
 
 
-def end_all(process: psutil.Popen) -> None:
+def far_from(data: Path, work: Callable[..., None], *given: Any) -> None:
+    """Do `work(*given)` where the folder `data` is empty."""
+    if ctypes.CDLL(None, use_errno=True).unshare(_MOUNTS):
+        raise OSError(ctypes.get_errno(), "no mounts of its own")
+    subprocess.run(["mount", "--make-rslave", "/"], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "none", str(data)], check=True)
+    work(*given)
+
+
+def again(words: Sequence[str], ledger: Path) -> None:
+    """Have a worker again and again."""
+    while True:
+        one = COPIES.Process(target=dask_worker, args=(words, ledger))
+        one.start()
+        one.join()
+        time.sleep(1)
+
+
+def dask_scheduler(*words: str) -> None:
+    """Do what `dask scheduler` does."""
+    dask_scheduler_command.main(args=list(words))
+
+
+def dask_worker(words: Sequence[str], ledger: Path) -> None:
+    """Do what `dask worker` does."""
+    os.environ[LEDGER] = str(ledger)
+    with dask.config.set({"distributed.worker.profile.enabled": False}):
+        dask_worker_command.main(args=list(words))
+
+
+def end_all(process: BaseProcess) -> None:
     """End it and what it started."""
     with contextlib.suppress(psutil.NoSuchProcess):
-        for one in (process, *process.children(recursive=True)):  # first what begins others again
+        root = psutil.Process(process.pid)
+        root.suspend()  # it begins others again
+        for one in (*root.children(recursive=True), root):
             with contextlib.suppress(psutil.NoSuchProcess):
                 one.kill()
-        process.wait()
+    process.join()
 
 
 @dataclass

@@ -31,9 +31,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
-import pandas as pd
 import psutil
 from filelock import FileLock, Timeout
 
@@ -52,6 +51,9 @@ from semsim.jobs.progress_log import (
     seconds_left,
 )
 from semsim.progress import Progress, Report, silent
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +112,7 @@ def create(
     kind: str,
     title: str,
     order: Any = None,
-    files: Mapping[str, pd.DataFrame | Mapping[str, Any]] | None = None,
+    files: Mapping[str, "pd.DataFrame | Mapping[str, Any]"] | None = None,
     program: Sequence[str] = PROGRAM,
 ) -> Job:
     """A new job below `root`, not yet started.
@@ -481,10 +483,10 @@ def _owner(folder: Path) -> dict[str, float] | None:
         return None
 
 
-def _write_file(folder: Path, name: str, content: pd.DataFrame | Mapping[str, Any]) -> None:
+def _write_file(folder: Path, name: str, content: "pd.DataFrame | Mapping[str, Any]") -> None:
     if not _FILE_NAME.fullmatch(name):
         raise JobError(f"{name!r} is not a plain file name.")
-    if isinstance(content, pd.DataFrame):
-        content.to_parquet(folder / name, index=False)
-    else:
+    if isinstance(content, Mapping):
         write_json(folder / name, content)
+    else:
+        content.to_parquet(folder / name, index=False)

@@ -25,9 +25,13 @@ def card(path, cache):
 
 
 def label_studio(path, cache):
+    config = (path / "config.xml").read_text()
+    return {"rows": _annotators(path, config, cache), **_taken(path, config)}
+
+
+def _annotators(path, config, cache):
     from label_studio_sdk.converter import Converter
 
-    config = (path / "config.xml").read_text()
     converter = Converter(config, project_dir=None, download_resources=False)
     converter.convert_to_csv(
         str(path / "annotated.json"), str(cache), is_dir=False, sep=",", header=True
@@ -38,10 +42,10 @@ def label_studio(path, cache):
     return pd.read_csv(table).to_dict("records")
 
 
-def label_studio_tasks(path, cache):
+def _taken(path, config):
     from label_studio_sdk.label_interface import LabelInterface
 
-    interface = LabelInterface((path / "config.xml").read_text())
+    interface = LabelInterface(config)
     tasks = json.loads((path / "tasks.json").read_text())
     # `validate_task` of this version fails on any task that has annotations.
     annotations = [task.pop("annotations") for task in tasks]

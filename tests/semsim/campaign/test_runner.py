@@ -1,11 +1,11 @@
 """Campaigns on Dask: complete, resumable, and the same however many workers there are."""
 
+import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
+import copies
 import numpy as np
 import pytest
 from distributed import Client
@@ -297,7 +297,7 @@ for one in {wrong}:
     except JobError as error:
         print(error, file=sys.stderr)
 """
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    done = copies.run(["-c", code], cwd=ROOT, env=os.environ)
     said = done.stderr.splitlines()  # of a client that dies as Python ends, words would follow
     assert len(said) == len(wrong)
     for one, line in zip(wrong, said, strict=True):
@@ -310,12 +310,8 @@ def test_a_worker_that_dies_costs_nothing(client, tmp_path):
     alone = run_plan(plan_of(CAMPAIGN), tmp_path / "one", client, CPU)
     worker = ["-m", "distributed.cli.dask_worker", client.scheduler.address, "--nthreads", "1"]
     with (tmp_path / "worker.log").open("wb") as log:
-        dies = subprocess.Popen(
-            [sys.executable, *worker, "--no-nanny", "--no-dashboard"],
-            stdout=log,
-            stderr=log,
-            cwd=ROOT,
-        )
+        words = [*worker, "--no-nanny", "--no-dashboard"]
+        dies = copies.begin(words, cwd=ROOT, env=os.environ, out=log)
     try:
         until(lambda: len(client.scheduler_info()["workers"]) == 2, 60)
         result = run_plan(plan_of(CAMPAIGN), tmp_path / "two", client, CPU, kill_at(dies, "1 of 4"))
@@ -330,7 +326,7 @@ def test_a_worker_that_dies_costs_nothing(client, tmp_path):
     assert one == two
 
 
-def kill_at(process: subprocess.Popen, words: str):
+def kill_at(process: copies.Copy, words: str):
     """A report that kills `process` once the note has `words`."""
 
     def report(progress):

@@ -1,13 +1,13 @@
 """`semsim-studio job`: one command for every job."""
 
+import os
 import re
 import signal
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_type_hints
 
+import copies
 import pandas as pd
 import pytest
 import torch
@@ -41,19 +41,14 @@ def test_ctrl_c_leaves_a_training_that_goes_on(labels, tmp_path):
     preset = "small:backbone=lenet,lr=0.005,batch_size=8,epochs=10000"
     words = [*("--labels", tmp_path / "labels.parquet", "--name", "mine", "--preset", preset)]
     words += ["--checkpoints", tmp_path / "checkpoints", "--data-dir", tmp_path / "data"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "semsim", "learn", "run", *map(str, words), "--device", "cpu"],
-        cwd=ROOT,
-        stderr=subprocess.PIPE,
-        text=True,
-        # Whoever started the tests in the background made them deaf to Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    command = ["-m", "semsim", "learn", "run", *map(str, words), "--device", "cpu"]
     kept = tmp_path / "data" / "jobs"
+    with (tmp_path / "told").open("wb") as err, (tmp_path / "out").open("wb") as out:
+        process = copies.begin(command, cwd=ROOT, env=os.environ, out=out, err=err)
     until(lambda: process.poll() is not None or list(kept.glob(f"*/{STATE_FILE}")), 400)
-    process.send_signal(signal.SIGINT)
-    told = process.communicate(timeout=limit(60))[1]
-    assert process.returncode == 130
+    os.kill(process.pid, signal.SIGINT)
+    assert process.wait(timeout=limit(60)) == 130
+    told = (tmp_path / "told").read_text()
     (job,) = jobs.list_jobs(tmp_path / "data" / "jobs", "learn")
     assert jobs.state(job) is JobState.STOPPED
 

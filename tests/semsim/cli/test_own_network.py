@@ -4,9 +4,9 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
+import copies
 from helpers import ROOT
 from made_campaign import SYMBOLS
 from made_network import write_network
@@ -27,13 +27,8 @@ def typed(folder: Path, *words: str) -> subprocess.CompletedProcess:
 
 
 def python(folder: Path, *words: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, *words],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-    )
+    around = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    return copies.run(words, cwd=folder, env=around)
 
 
 def test_a_network_of_ones_own_goes_through_the_whole_campaign(tmp_path):

@@ -1,31 +1,32 @@
 """Two hosts whose network is cut: the same bits, and what is computed twice is told."""
 
-import sys
+import os
 
+import copies
 import pytest
-from helpers import skip_or_fail
+from helpers import limit, skip_or_fail
 
 from benchmarks.bench import targets
-from benchmarks.dask_hosts import Computed, Trouble, counted, main, unable
+from benchmarks.dask_hosts import Computed, Trouble, counted, unable
 from benchmarks.measuring import ROOT
 
 
-def test_a_worker_killed_and_a_network_cut_leave_the_same_bits_and_do_nothing_twice(
-    capfd, monkeypatch
-):
+def test_a_worker_killed_and_a_network_cut_leave_the_same_bits_and_do_nothing_twice(tmp_path):
     if why := unable():
         (pytest.skip if "a root who may" in why else skip_or_fail)(why)
-    words = ["--only", "faults", "--cells", "20", "--steps", "100", "--cut", "1"]
-    monkeypatch.setattr(sys, "argv", ["dask_hosts", *words])
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    with pytest.raises(SystemExit) as ended:  # its own process on the near host does the work
-        main()
-    told = capfd.readouterr()
-    assert ended.value.code == 0, told.err
-    judged = targets(told.out)
+    words = ["--only", "faults", "--cells", "20", "--steps", "40", "--cut", "0.4"]
+    with (tmp_path / "told").open("w+b") as told:
+        done = copies.begin(
+            ["-m", "benchmarks.dask_hosts", *words], cwd=ROOT, env=os.environ, out=told
+        )
+        ended = done.wait(limit(500))
+        told.seek(0)
+        out = told.read().decode()
+    assert ended == 0, out
+    judged = targets(out)
     assert len(judged) == 3
     assert [line for line, met in judged if not met] == []
-    assert "20 ok / 0 failed of 20" in told.out
+    assert "20 ok / 0 failed of 20" in out
 
 
 def test_what_is_computed_again_is_told_apart_from_what_was_lost():

@@ -3,16 +3,16 @@
 import asyncio
 import os
 import shutil
-import subprocess
-import sys
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
 
+import copies
 import numpy as np
 import pytest
 import torch
@@ -32,10 +32,10 @@ from semsim.grid.engine import Piece, compute
 from semsim.grid.machines import connect, product_version, stray
 
 ROOT = Path(__file__).resolve().parents[3]
-DASK = [str(Path(sys.executable).with_name("dask"))]
+DASK = ["-m", "dask"]
 # On a machine without the product: what is installed here is not found there.
 BARE = [
-    *(sys.executable, "-c"),
+    "-c",
     "import pathlib, sys; "
     "sys.path = [one for one in sys.path "
     "if not (pathlib.Path(one) / 'semsim/errors.py').exists()]; "
@@ -46,30 +46,20 @@ SMALL = toy_campaign(strategies=("none",), images=2, attacks=("invgrad:steps=3",
 
 
 @contextmanager
-def machines(folder: Path, host: str = "127.0.0.1", hosts=None, again=False, **workers: str | None):
+def machines(folder: Path, host: str = "127.0.0.1", hosts=None, **workers: str | None):
     """A scheduler that knows nothing of the product, and workers with that PYTHONPATH each.
 
     host: of the scheduler. hosts: of workers by name, where they are not to find out themselves.
-    again: a second process a worker begins it again where it ends.
     """
     address, running = folder / "scheduler.json", []
-    shared = ["--scheduler-file", str(address)]
-    asked = {"scheduler": ["scheduler", *shared, "--host", host, "--port", "0"]}
-    each = ["--nthreads", "1", "--nanny" if again else "--no-nanny"]
-    asked |= {name: ["worker", *shared, *each, "--name", name] for name in workers}
-    for name, where in (hosts or {}).items():
-        asked[name] += ["--host", where]
     try:
-        for name, words in asked.items():
-            around = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-            path = workers.get(name)
-            around |= {} if path is None else {"PYTHONPATH": path}
-            with (folder / f"{name}.log").open("wb") as log:
-                command = [*(BARE if path is None else DASK), *words, "--no-dashboard"]
-                running.append(
-                    subprocess.Popen(command, cwd=folder, env=around, stdout=log, stderr=log)
-                )
-            until(address.exists, 60)
+        running.append(
+            begun(folder, None, "scheduler", "--scheduler-file", address, "--host", host)
+        )
+        until(address.exists, 60)
+        for name, path in workers.items():
+            where = ["--host", hosts[name]] if name in (hosts or {}) else []
+            running.append(worker(folder, path, "--name", name, *where))
         with Client(scheduler_file=str(address), set_as_default=False) as client:
             until(lambda: len(client.scheduler_info()["workers"]) == len(workers), 60)
             yield client.scheduler.address
@@ -79,6 +69,21 @@ def machines(folder: Path, host: str = "127.0.0.1", hosts=None, again=False, **w
             process.kill()
         for process in running:
             process.wait()
+
+
+def worker(folder: Path, path: str | None, *words: str) -> copies.Copy:
+    """One more worker of the scheduler whose file is in `folder`."""
+    shared = ["--scheduler-file", str(folder / "scheduler.json")]
+    return begun(folder, path, "worker", *shared, "--nthreads", "1", "--no-nanny", *words)
+
+
+def begun(folder: Path, path: str | None, *words: object) -> copies.Copy:
+    """A process of Dask; what it says is in a file of `folder`."""
+    around = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    around |= {} if path is None else {"PYTHONPATH": path}
+    command = [*(BARE if path is None else DASK), *map(str, words), "--no-dashboard"]
+    with (folder / "dask.log").open("ab") as log:
+        return copies.begin(command, cwd=folder, env=around, out=log)
 
 
 def test_a_worker_that_cannot_do_the_work_is_named_before_anything_starts(tmp_path):
@@ -105,13 +110,7 @@ def test_a_worker_that_cannot_do_the_work_is_named_before_anything_starts(tmp_pa
 def test_a_worker_that_joins_later_and_cannot_do_the_work_ends_the_run(tmp_path):
     told = []
     with machines(tmp_path) as address, connect(address) as client:
-        bare = subprocess.Popen(
-            [*BARE, "worker", address, "--no-nanny", "--no-dashboard"],
-            cwd=tmp_path,
-            env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        bare = worker(tmp_path, None)
         try:
             with pytest.raises(JobError, match=r"tcp://\S+ cannot import semsim"):
                 run_plan(plan_of(SMALL), tmp_path / "data", client, CPU, told.append)
@@ -125,22 +124,23 @@ def test_a_worker_that_joins_later_and_cannot_do_the_work_ends_the_run(tmp_path)
 
 def test_an_answer_is_there_when_its_worker_dies_before_it_is_looked_at(tmp_path):
     """While an earlier answer is kept, which takes long, the worker of the next one ends."""
-    found, log = [], tmp_path / "log"
-    with (
-        machines(tmp_path, again=True, able=f"{ROOT}:{ROOT / 'tests'}") as address,
-        connect(address) as client,
-    ):
+    found, log, again = [], tmp_path / "log", []
+    path = f"{ROOT}:{ROOT / 'tests'}"
+    with machines(tmp_path, able=path) as address, connect(address) as client:
 
         def keep(piece, answer):
             if not found:
                 until(lambda: log.exists() and not client.nthreads(), 60)
+                again.append(worker(tmp_path, path))
             found.append(answer)
 
         pieces = [
             Piece(key=f"{n}", work=dies_later, asked=(n, str(log))) for n in ("first", "second")
         ]
         compute(pieces, keep, lambda standing: None, client)
-        until(client.nthreads, 60)  # begun again: who waits for a scheduler lets nobody end it
+        for one in again:
+            one.kill()
+            one.wait()
     assert sorted(found) == ["first", "second"]
     assert log.read_text() == "second\n"
 
@@ -263,7 +263,10 @@ def test_addresses_of_one_machine_alone_are_told_from_others(scheduler, strays):
     assert stray(scheduler, [*workers, "tcp://able:8"]) == strays
 
 
-def test_two_clusters_on_one_machine_say_nothing_of_each_other():
+def test_two_clusters_on_one_machine_say_nothing_of_each_other(monkeypatch):
+    # Workers are threads: what could be said is of the schedulers, which are here anyhow.
+    in_threads = partial(machines_code.LocalCluster, processes=False)
+    monkeypatch.setattr(machines_code, "LocalCluster", in_threads)
     with warnings.catch_warnings(), connect(workers=1) as one:
         warnings.simplefilter("error")
         with connect(workers=1) as other:

@@ -1,13 +1,12 @@
 """SemSim as people import it: loaded from everywhere, saved, exported, differentiated."""
 
 import socket
-import subprocess
-import sys
 import threading
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import copies
 import huggingface_hub
 import pytest
 import torch
@@ -246,9 +245,7 @@ def test_a_repository_of_a_hub_is_fetched(demo, tmp_path):
         "PATH": "",
         "NO_PROXY": "127.0.0.1",
     }
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True
-    )
+    done = copies.run(["-c", code], cwd=ROOT, env=environment)
     server.shutdown()
     server.server_close()
     assert done.returncode == 0, done.stderr
