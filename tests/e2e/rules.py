@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from axe_playwright_python.sync_playwright import Axe
 from helpers import limit, until
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 
@@ -39,10 +39,13 @@ new PerformanceObserver((list) => {{
 }}).observe({{ type: 'layout-shift', buffered: true }});
 """
 # Gradio's pages have a class for it, the others follow the browser.
-IS_DARK = """(window.gradio_config ? document.body.classList.contains("dark")
-    : matchMedia("(prefers-color-scheme: dark)").matches)"""
+ASKS_DARK = 'matchMedia("(prefers-color-scheme: dark)").matches'
+IS_DARK = f"""(window.gradio_config ? document.body.classList.contains("dark")
+    : {ASKS_DARK})"""
 # Gradio pales whatever a timer asks for anew, and fades it in again.
 STILL = """() => {
+    if (window.still) return;
+    window.still = true;
     const sheet = new CSSStyleSheet();
     sheet.replaceSync("* { transition: none !important } .pending { opacity: 1 !important }");
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
@@ -76,31 +79,35 @@ STICKS_OUT = """() => {
         if (one.closest(".visually-hidden, [aria-hidden=true]")) continue;
         if (!around(texts.currentNode, "auto", "scroll")) tell("words beyond the edge", one);
     }
-    const lines = (row, one) => {
-        const inside = document.createTreeWalker(one, NodeFilter.SHOW_TEXT), found = [];
-        while (inside.nextNode()) {
-            const parent = inside.currentNode.parentElement;
-            if (!parent.checkVisibility()) continue;
-            if (parent.closest(".visually-hidden, [aria-hidden=true]")) continue;
-            let edge = innerWidth, above = false;
-            for (let at = parent; at !== row; at = at.parentElement) {
-                const style = getComputedStyle(at);
-                above ||= ["absolute", "fixed", "sticky"].includes(style.position);
-                if (style.overflowX !== "visible") edge = Math.min(edge, box(at).right);
-            }
-            words.selectNodeContents(inside.currentNode);
-            for (const { left, right, top, bottom } of above ? [] : words.getClientRects())
-                found.push({ left, right: Math.min(right, edge), top, bottom });
+    // Where the words inside lie as far as they are seen, without those that lie above others.
+    const kept = new Map(), hidden = ".visually-hidden, [aria-hidden=true]";
+    const lines = (one) => {
+        if (!kept.has(one)) kept.set(one, found(one));
+        return kept.get(one);
+    };
+    const found = (one) => {
+        if (one.matches(hidden)) return [];
+        const { position, overflowX } = getComputedStyle(one);
+        if (["absolute", "fixed", "sticky"].includes(position)) return [];
+        const all = [...one.children].flatMap(lines), seen = one.checkVisibility();
+        for (const node of seen ? one.childNodes : []) {
+            if (node.nodeType !== Node.TEXT_NODE) continue;
+            words.selectNodeContents(node);
+            for (const { left, right, top, bottom } of words.getClientRects())
+                all.push({ left, right: Math.min(right, innerWidth), top, bottom });
         }
-        return found;
+        if (overflowX === "visible") return all;
+        const edge = box(one).right;
+        return all.map((line) => ({ ...line, right: Math.min(line.right, edge) }));
     };
     const shared = (one, next) =>
         Math.min(one.right, next.right) - Math.max(one.left, next.left) > 2 &&
         Math.min(one.bottom, next.bottom) - Math.max(one.top, next.top) > 4;
     for (const row of document.body.querySelectorAll("*")) {
         if (getComputedStyle(row).display !== "flex" || !row.checkVisibility()) continue;
+        if (row.closest(hidden)) continue;
         const shown = [...row.children].filter((one) => one.checkVisibility());
-        const said = shown.map((one) => lines(row, one));
+        const said = shown.map(lines);
         for (let n = 1; n < said.length; n += 1)
             if (said[n - 1].some((one) => said[n].some((next) => shared(one, next))))
                 tell("words over words", row);
@@ -124,8 +131,9 @@ _VIOLATIONS = """async ([part, options, look]) => {
         const { backgroundColor, backgroundImage, opacity } = style;
         const ground = `${behind} ${backgroundColor} ${backgroundImage} ${opacity}`;
         const words = [...one.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE);
+        const marks = [...one.attributes].map(({ name, value }) => `${name}="${value}"`);
         const told = [
-            one.cloneNode(false).outerHTML, ...words.map((node) => node.data),
+            one.tagName, ...marks, ...words.map((node) => node.data),
             box.left - around.left, box.top - around.top, box.width, box.height,
             ground, style.color, style.visibility,
             ...[...one.children].map((inner) => state(inner, box, ground)),
@@ -154,9 +162,13 @@ _VIOLATIONS = """async ([part, options, look]) => {
 
 def put_on(page: Page, look: Look) -> None:
     """Give the window of a page the size and the colours of a look."""
-    page.set_viewport_size({"width": look.width, "height": look.height})
-    page.emulate_media(color_scheme=look.colours)
-    until(lambda: page.evaluate(IS_DARK) == (look.colours == "dark"))
+    size: ViewportSize = {"width": look.width, "height": look.height}
+    dark = look.colours == "dark"
+    if page.viewport_size != size:  # what it has already is laid out once more if it is given again
+        page.set_viewport_size(size)
+    if page.evaluate(ASKS_DARK) != dark:
+        page.emulate_media(color_scheme=look.colours)
+    until(lambda: page.evaluate(IS_DARK) == dark)
 
 
 def broken_in_any_look(page: Page, part: str = "html") -> list[str]:
@@ -198,8 +210,9 @@ def _judge(page: Page, part: str) -> dict[str, str]:
     """Rule and place → the same in words."""
     waiting = page.locator(".pending, .generating, .loading, [aria-busy=true]")
     expect(waiting).to_have_count(0)
-    if not page.evaluate("'axe' in window"):
+    has_axe, dark = page.evaluate(f"['axe' in window, {IS_DARK}]")
+    if not has_axe:
         page.evaluate(Axe().axe_script)
     options = {"runOnly": list(RULES), "resultTypes": ["violations"]}
-    look = str([page.viewport_size, page.evaluate(IS_DARK)])
+    look = str([page.viewport_size, dark])
     return dict(page.evaluate(_VIOLATIONS, [part, options, look]))
