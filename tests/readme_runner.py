@@ -4,7 +4,8 @@ STEPS is a JSON list of [page, code], or [page, words of a line]; RESULTS become
 [exit code, what was printed]. One process, because importing takes longer than most commands do.
 `semsim-studio` is app.py here, as it is where it is installed. Code goes on where that of the same
 page before it ended. A step that fails does not keep the others from being run. Of the figures of a
-study the first four are drawn: tests/semsim/reporting/ draws each.
+study the first four are drawn, as tests/semsim/reporting/ draws each; a training has one control on
+shuffled votes beside it.
 """
 
 import io
@@ -41,17 +42,19 @@ def run(words: list[str] | str, names: dict[str, object]) -> tuple[int, str]:
     return 0, told.getvalue()
 
 
-def draw_few() -> None:
-    """Let bundles and comparisons, which are not imported yet, draw the first figures alone."""
+def do_less() -> None:
+    """Let what is not imported yet draw the first figures alone, and train one control."""
+    from semsim.learning import shuffles
     from semsim.reporting import figures
 
     drawn = figures.figures
     figures.figures = lambda analysis: drawn(analysis)[:4]
+    shuffles.OF_NETWORKS = 1
 
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path.cwd()))
-    draw_few()
+    do_less()
     steps = json.loads(Path(sys.argv[1]).read_text())
     results = Path(sys.argv[2])
     of_pages: dict[str, dict[str, object]] = defaultdict(lambda: {"__name__": "__main__"})

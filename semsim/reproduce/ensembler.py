@@ -339,13 +339,15 @@ def _scores(row: dict[Any, Any]) -> list[str]:
 
 
 def _found(table: pd.DataFrame, way: Way) -> dict[Any, Any] | None:
-    names = table["defence"].str.partition(":")[0]
-    mine = table[
-        (names == way.defence) & (table["attack"] == way.attack) & (table["choice"] == way.choice)
+    names = [str(defence).partition(":")[0] for defence in table["defence"]]
+    done = zip(names, table["attack"], table["choice"], strict=True)
+    undone = zip(names, table["n"], table["valid"], strict=True)
+    places = [place for place, one in enumerate(done) if one == tuple(way)] or [
+        place
+        for place, (name, n, valid) in enumerate(undone)
+        if name == way.defence and n == 0 and not valid
     ]
-    if mine.empty:
-        mine = table[(names == way.defence) & (table["n"] == 0) & ~table["valid"].astype(bool)]
-    return None if mine.empty else dict(mine.iloc[0])
+    return dict(table.iloc[places[0]]) if places else None
 
 
 def _changed(plan: P, seeds: Mapping[str, Sequence[int] | None], start: str | None) -> P:
