@@ -249,9 +249,8 @@ def typed(clone, tmp_path_factory):
     return {**dict(in_shells), **dict(zip(steps, found, strict=True))}
 
 
-# Importing takes longer than most commands do, so other pages are typed in one process. That a
-# login shell reads their lines as that process does is a test of its own.
-BY_SHELL = ("docs/tutorials/deploy.md",)
+# Importing takes longer than most commands do, so other pages are typed in one process.
+BY_SHELL = ("docs/tutorials/first-study.md", "docs/tutorials/deploy.md")
 
 
 def typed_in_a_shell(page, checkout, folder):

@@ -274,20 +274,7 @@ def environment(folder, wheel, extra=""):
             if top not in ("..", "__pycache__") and not (site / top).exists():
                 (site / top).symlink_to(Path(installed.distribution(name).locate_file(top)))
     run([*pip(folder / "bin"), "install", "-q", "--no-index", "--no-deps", "--no-compile", wheel])
-    take_compiled(site)
     return folder / "bin"
-
-
-def take_compiled(site):
-    """Put what is compiled in the checkout beside the same source in `site`, for its time."""
-    for package in ("semsim", "annotation"):
-        for compiled in (ROOT / package).rglob(f"*.{sys.implementation.cache_tag}.pyc"):
-            source = compiled.parents[1] / f"{compiled.name.partition('.')[0]}.py"
-            own = site / source.relative_to(ROOT)
-            if own.is_file() and source.is_file() and own.read_bytes() == source.read_bytes():
-                os.utime(own, ns=(source.stat().st_atime_ns, source.stat().st_mtime_ns))
-                (own.parent / "__pycache__").mkdir(exist_ok=True)
-                shutil.copy(compiled, own.parent / "__pycache__")
 
 
 def pip(programs):
