@@ -1,15 +1,12 @@
 """Pieces that several architectures share."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from contextlib import AbstractContextManager
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.overrides import TorchFunctionMode
 
 from semsim.registry import Registry
 
@@ -41,50 +38,10 @@ def activation_layer(name: str) -> nn.Module:
 @torch.no_grad()
 def feature_count(body: nn.Module, channels: int, size: tuple[int, int]) -> int:
     """The number of features that `body` makes of one image of `size` (H, W)."""
-    with_weights = [one for one in body.modules() if [*one.parameters(recurse=False)]]
-    plain = all(type(one) in (nn.Conv2d, nn.BatchNorm2d) for one in with_weights)
-    bare = plain and all(one.is_meta for one in body.parameters())
     body.eval()
-    with _NoWeights() if bare else nullcontext():
-        count = body(torch.zeros(1, channels, *size, device="cpu" if bare else None)).shape[1]
+    count = body(torch.zeros(1, channels, *size)).shape[1]
     body.train()
     return int(count)
-
-
-class _NoWeights(TorchFunctionMode):
-    """Convolution and batch norm whose weights are on "meta", of images that are not: by shape.
-
-    Were the image there too, torch would import its compiler and sympy, which takes seconds.
-    """
-
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        if func is F.batch_norm:
-            return args[0]
-        if func is F.conv2d:
-            return _convolved(*args)
-        return func(*args, **(kwargs or {}))
-
-
-def _convolved(
-    images: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Sequence[int],
-    padding: str | Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
-) -> Tensor:
-    """Zeros of the shape of a convolution; `RuntimeError` as torch's where there is none."""
-    del bias, groups
-    one = images.new_zeros(1, 1, *weight.shape[2:])  # of one channel, as each has that size
-    made = F.conv2d(images[:, :1], one, None, stride, padding, dilation)
-    return made.new_zeros(len(made), weight.shape[0], *made.shape[2:])
 
 
 class HardSigmoid(nn.Module):

@@ -1,55 +1,13 @@
 """Pieces of networks, as attacks need them."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
-from helpers import ROOT
 from torch import nn
 
 from semsim.attacks.per_sample import parameter_gradients
-from semsim.targets.layers import (
-    HardSigmoid,
-    feature_count,
-    overwrites_what_is_read,
-    twice_differentiable,
-)
+from semsim.targets.layers import HardSigmoid, overwrites_what_is_read, twice_differentiable
 from semsim.targets.model import TargetModel
 from semsim.targets.pretrained import Torchvision
-
-
-@pytest.mark.parametrize(
-    "layer",
-    [
-        nn.Conv2d(4, 6, 5, stride=2, padding=2, groups=2),
-        nn.Conv2d(4, 3, (3, 2), stride=(1, 3), padding=(0, 1), dilation=(2, 1), bias=False),
-        nn.Conv2d(4, 5, 3, padding="same"),
-        nn.Sequential(nn.Conv2d(4, 7, 3, padding=1), nn.BatchNorm2d(7), nn.MaxPool2d(2)),
-    ],
-    ids=["groups", "dilated", "same", "norm"],
-)
-def test_features_are_counted_without_numbers_as_with_them(layer):
-    body = nn.Sequential(layer, nn.ReLU(), nn.Flatten())
-    found = feature_count(body, 4, (11, 14))
-    assert found == body(torch.rand(1, 4, 11, 14)).shape[1]
-    with torch.device("meta"):
-        assert feature_count(body.to("meta"), 4, (11, 14)) == found
-        with pytest.raises(RuntimeError, match="Kernel size can't be greater"):
-            feature_count(nn.Sequential(nn.Conv2d(4, 3, 3), nn.Flatten()), 4, (1, 1))
-
-
-COUNTED = """
-import sys, torch
-from semsim.targets.convnet import ConvNet8
-with torch.device("meta"):
-    ConvNet8().build(3, (32, 32))
-assert not {"sympy", "torch._dynamo"} & set(sys.modules)
-"""
-
-
-def test_counting_features_imports_no_compiler():
-    subprocess.run([sys.executable, "-c", COUNTED], cwd=ROOT, check=True)
 
 
 def test_a_hard_sigmoid_is_that_of_torch():
