@@ -146,8 +146,9 @@ PLAIN = "/usr/local/bin:/usr/bin:/bin"
 
 
 def bare(home, **more):
-    """The variables of a login shell that has the system's PATH alone."""
-    return {"PATH": PLAIN, "HOME": str(home), "LANG": "C.UTF-8", **more}
+    """The variables of a login shell that has the system's PATH alone; a core, as all tests."""
+    one = {"OMP_NUM_THREADS": os.environ["OMP_NUM_THREADS"]}
+    return {"PATH": PLAIN, "HOME": str(home), "LANG": "C.UTF-8", **one, **more}
 
 
 def login_shell(checkout, around, *lines):
