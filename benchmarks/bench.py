@@ -198,7 +198,9 @@ _OF_A_SUITE = ("minutes", "cpu", "runs")
 NAMED = PAPERS | {
     "tests": Run(command="benchmarks.suite test", minutes=5, keeps=_OF_A_SUITE),
     "tests-all": Run(command="benchmarks.suite test-all", minutes=18, keeps=_OF_A_SUITE),
-    "tests-busy": Run(command="benchmarks.suite test-all --busy 4", minutes=40, keeps=_OF_A_SUITE),
+    "tests-busy": Run(
+        command="benchmarks.suite test-all --busy 4 --clones 3", minutes=70, keeps=_OF_A_SUITE
+    ),
     "attacks-layouts": Run(
         command="benchmarks.attacks --quick --only layouts", minutes=10, keeps=("layouts",)
     ),

@@ -2,8 +2,11 @@
 
 import json
 import re
+import subprocess
 import sys
+from contextlib import nullcontext
 from functools import partial
+from pathlib import Path
 
 import pytest
 from helpers import ROOT
@@ -61,6 +64,15 @@ SMALL = {
         {"CONTESTANTS": {"prior": Prior(steps=2)}, "cost": lambda *_: 0.5},
     ),
     "tests": (suite, ["test"], {"MAKE": (sys.executable, "-c", PRINTED), "code": lambda: "a" * 9}),
+    "tests-busy": (
+        suite,
+        ["test-all", "--busy", "1", "--clones", "2"],
+        {
+            "MAKE": (sys.executable, "-c", PRINTED),
+            "code": lambda: "b" * 9,
+            "checkouts": lambda clones: nullcontext([Path()] * clones),
+        },
+    ),
     "votes": (statistics, ["--only", "time"], {"STUDIES": ((700, 5, 1.0, None),)}),
     "few-models": (
         statistics,
@@ -88,6 +100,32 @@ def test_a_small_run_of_a_benchmark_writes_the_keys_of_the_plan(name, tmp_path, 
         assert len(found["speed"].value) == 3  # head, rule and tanh
     if name == "tests":
         assert "| `aaaaaaaa` | 30 | 2 | 1 | 0.0 | ≤ 6: met |" in found["runs"].value[2]
+    if name == "tests-busy":
+        _, _, *runs = found["runs"].value
+        assert len(runs) == 2
+        assert all("| `bbbbbbbb` | 30 | 2 | 1 | 0.0 | |" in one for one in runs)
+        assert all("beside 1 busy processes and 1 other runs" in one for one in runs)
+
+
+def test_clean_clones_have_the_commit_and_the_environment_of_the_checkout(tmp_path, monkeypatch):
+    root = tmp_path / "root"
+    (root / ".venv").mkdir(parents=True)
+    (root / ".venv" / "run.stamp").touch()
+    (root / ".gitignore").write_text(".venv")
+    author = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for words in (["init", "-q"], ["add", "."], [*author, "commit", "-q", "-m", "first"]):
+        subprocess.run(["git", *words], cwd=root, check=True)
+    (root / "later").touch()
+    monkeypatch.setattr(suite, "ROOT", root)
+    with suite.checkouts(2) as places:
+        assert len(set(places)) == 2
+        for one in places:
+            assert sorted(path.name for path in one.iterdir()) == [".git", ".gitignore", ".venv"]
+            assert (one / ".venv").resolve() == root / ".venv"
+            stamp, own = root / ".venv" / "run.stamp", one / ".gitignore"
+            assert stamp.stat().st_mtime_ns >= own.stat().st_mtime_ns
+    with suite.checkouts(0) as places:
+        assert places == [root]
 
 
 KEY = re.compile(r'\.(?:table|figure)\(\s*(f?)"([^"]+)"')
