@@ -26,8 +26,8 @@ from semsim.defences.accountant import epsilon
 from semsim.learning.evaluation import scope_of
 from semsim.metrics import METRICS, MetricSpec, find_metric
 from semsim.metrics.base import beside_votes
+from semsim.papers.everything import Map, differences, tables
 from semsim.reporting.writing import markdown
-from semsim.reproduce.everything import Map, differences, tables
 from semsim.targets.chance import CLASSIFIER
 from semsim.weights import read_facts
 

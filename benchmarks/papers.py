@@ -51,15 +51,15 @@ from semsim.attacks.security.index import CIFAR, CNN3, security_index
 from semsim.base.records import read_record
 from semsim.base.whole import write_text
 from semsim.errors import SettingsError
-from semsim.federated.arms import ARMS, REFERENCE, RESCALED
 from semsim.learning.evaluation import auc_of, semsim_row
 from semsim.learning.shuffles import SHUFFLED
 from semsim.metrics.provenance import START
+from semsim.papers import pbpfl, pbpfl_tables
+from semsim.papers.copa import TABLE_2
+from semsim.papers.deployed import _cell, _percent, _promise, _target
+from semsim.papers.simulated_votes import CONTROL
 from semsim.reporting.notation import interval, number
-from semsim.reproduce import pbpfl, pbpfl_tables
-from semsim.reproduce.copa import TABLE_2
-from semsim.reproduce.deployed import _cell, _percent, _promise, _target
-from semsim.reproduce.simulated_votes import CONTROL
+from semsim.systems.federated.arms import ARMS, REFERENCE, RESCALED
 from semsim.terminal import rows_of
 
 # COPA: networks by what c(M) says of them, and the methods with their titles.

@@ -13,12 +13,12 @@ from benchmarks.finding import table as table_claim
 from benchmarks.keeping import line
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import JobState
-from semsim.reproduce.ensembler import table_lines, table_rows
-from semsim.reproduce.ensembler_sentences import PAPER_ROWS, _guess_line, _line, _paper_scores
-from semsim.split.plan import make_network
-from semsim.split.split_job import KIND, plan_of
-from semsim.split.summary import count_text
-from semsim.split.translation import sentence_summary
+from semsim.papers.ensembler import table_lines, table_rows
+from semsim.papers.ensembler_sentences import PAPER_ROWS, _guess_line, _line, _paper_scores
+from semsim.systems.split.plan import make_network
+from semsim.systems.split.split_job import KIND, plan_of
+from semsim.systems.split.summary import count_text
+from semsim.systems.split.translation import sentence_summary
 from semsim.terminal import rows_of
 
 PAPER = "ensembler"

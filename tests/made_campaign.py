@@ -83,7 +83,7 @@ def quick_jury() -> Iterator[None]:
     jury = tuple(replace(one, architecture=small, lr=0.03, epochs=20) for one in JURORS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("semsim.targets.jurors.JURORS", jury)
-        patch.setattr("semsim.reproduce.simulated_votes.JURORS", jury)
+        patch.setattr("semsim.papers.simulated_votes.JURORS", jury)
         yield
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import torch
 
 from semsim.base.whole import write_json
-from semsim.federated.arms import REFERENCE, RESCALED
-from semsim.federated.comparison import carry_out, load
-from semsim.federated.comparison_job import TRAINING, FederatedJob, queue_comparison
-from semsim.federated.data import FederatedData, of_images
-from semsim.federated.settings import FederatedOrder, FederatedSettings
 from semsim.images import to_uint8
 from semsim.jobs.folders import Job, read_order, run_as_job
 from semsim.sets.image import AttackResult, set_images
 from semsim.sets.writer import write_set
+from semsim.systems.federated.arms import REFERENCE, RESCALED
+from semsim.systems.federated.comparison import carry_out, load
+from semsim.systems.federated.comparison_job import TRAINING, FederatedJob, queue_comparison
+from semsim.systems.federated.data import FederatedData, of_images
+from semsim.systems.federated.settings import FederatedOrder, FederatedSettings
 from semsim.types import LabelledImages
 
 # What the processes of `flower_process` and the test that starts them agree on.

@@ -2,7 +2,7 @@
 
 import torch
 
-from semsim.federated.data import FederatedData, of_images
+from semsim.systems.federated.data import FederatedData, of_images
 from semsim.types import LabelledImages
 
 

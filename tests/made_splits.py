@@ -5,11 +5,11 @@ from dataclasses import replace
 import torch
 
 from semsim.jobs.folders import run_as_job
-from semsim.split.experiment import Leak
-from semsim.split.outlook import planned_sets
-from semsim.split.plan import SplitPlace
-from semsim.split.split_job import queue_split
-from semsim.split.store import write_split_set
+from semsim.systems.split.experiment import Leak
+from semsim.systems.split.outlook import planned_sets
+from semsim.systems.split.plan import SplitPlace
+from semsim.systems.split.split_job import queue_split
+from semsim.systems.split.store import write_split_set
 from semsim.types import LabelledImages
 from semsim.ui.split import FIRST_LOOK
 

@@ -28,8 +28,8 @@ ALLOWED = {
     "torchvision": ("semsim/",),
     "semsim": ("semsim/", "app.py"),
     "annotation": ("annotation/", "app.py"),
-    "flwr": ("semsim/federated/flower_apps.py",),
-    "cryptography": ("semsim/federated/",),
+    "flwr": ("semsim/systems/federated/flower_apps.py",),
+    "cryptography": ("semsim/systems/federated/",),
     "matplotlib": ("semsim/datasets/", "semsim/ui/", "semsim/reporting/"),
 }
 # Rooms from low to high, a floor a line. A module imports from its own room and from lower floors;
@@ -44,9 +44,10 @@ FLOORS = {
         "analysis",
         "reporting judges",
         "scores",
-        "campaign split federated importers",
+        "campaign importers",
         "learning",
-        "reproduce comparison",
+        "comparison systems",
+        "papers",
         "cli ui interface",
         "torchmetrics",
         "__main__",

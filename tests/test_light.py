@@ -101,7 +101,7 @@ if __name__ == "__main__":  # what is computed apart imports this file anew
     from semsim.base.pages_library import gr
     from semsim.campaign.plan import Campaign
     from semsim.errors import SettingsError
-    from semsim.federated.comparison_job import FederatedOrder
+    from semsim.systems.federated.comparison_job import FederatedOrder
     from semsim.grid.apart import apart
     from semsim.jobs import folders as jobs
     from semsim.ui import ScienceContext, StudyChoice, learn_studies, pages
@@ -125,7 +125,8 @@ if __name__ == "__main__":  # what is computed apart imports this file anew
     found = kept_plan(Campaign(name="made", datasets=(data_set,), images=2))
     told = ""
     try:
-        apart("semsim.federated.comparison_job:queue_comparison", FederatedOrder(lr=-1.0), data)
+        queue = "semsim.systems.federated.comparison_job:queue_comparison"
+        apart(queue, FederatedOrder(lr=-1.0), data)
     except SettingsError as error:
         told = str(error)
     jobs.start = print  # what a job does is its own process's

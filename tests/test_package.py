@@ -49,13 +49,13 @@ OF_AN_EXTRA = {
     "semsim.base.pages_library": "studio",
     "semsim.grid.machines": "grid",
     "semsim.grid.cluster": "grid",
-    "semsim.federated": "attacks",
-    "semsim.reproduce": "attacks",
+    "semsim.systems.federated": "attacks",
+    "semsim.papers": "attacks",
     "semsim.cli.reproduce": "attacks",
     "semsim.torchmetrics": "torchmetrics",
 }
 # The second needs Flower, which has an environment of its own.
-NOT_ASKED = ("__main__", "semsim.federated.flower_apps")
+NOT_ASKED = ("__main__", "semsim.systems.federated.flower_apps")
 
 
 def run(command, **changes):

@@ -12,11 +12,11 @@ from typer.core import TyperGroup
 from semsim.base.whole import write_json
 from semsim.cli.options import settings_of, taking
 from semsim.errors import SettingsError
-from semsim.federated.arms import ARMS
-from semsim.federated.comparison_job import FederatedJob, do_comparison
-from semsim.federated.own_table import own_table_text
-from semsim.federated.settings import FederatedOrder, FederatedSettings
-from semsim.federated.summary import (
+from semsim.systems.federated.arms import ARMS
+from semsim.systems.federated.comparison_job import FederatedJob, do_comparison
+from semsim.systems.federated.own_table import own_table_text
+from semsim.systems.federated.settings import FederatedOrder, FederatedSettings
+from semsim.systems.federated.summary import (
     answer_words,
     cost_table,
     curve_table,
@@ -144,9 +144,9 @@ def serve(
     as_json: Json = False,
 ) -> None:
     """Train with clients on other machines; they type federated join."""
-    from semsim.federated import flower, meeting  # with torch
-    from semsim.federated.comparison import load
-    from semsim.federated.networks import fresh_network
+    from semsim.systems.federated import flower, meeting  # with torch
+    from semsim.systems.federated.comparison import load
+    from semsim.systems.federated.networks import fresh_network
 
     check_folder(out)
     _check_secured(certificates, insecure, "--certificates")
@@ -197,8 +197,8 @@ def join(
     patience: _Patience = 3600,
 ) -> None:
     """Take part in a training as one client; examples stay on this machine."""
-    from semsim.federated import flower, meeting
-    from semsim.federated.comparison import load
+    from semsim.systems.federated import flower, meeting
+    from semsim.systems.federated.comparison import load
 
     with told_errors():
         check_folder(out)
@@ -218,7 +218,7 @@ def certificates(
     ] = None,
 ) -> None:
     """Make certificates for a trial: clients need authority.crt, and only the server the rest."""
-    from semsim.federated.certificates import AUTHORITY, write_certificates
+    from semsim.systems.federated.certificates import AUTHORITY, write_certificates
 
     with told_errors():
         write_certificates(folder, host or [])

@@ -2,7 +2,7 @@
 
 import typer
 
-from semsim.reproduce import REPRODUCTIONS
+from semsim.papers import REPRODUCTIONS
 
 app = typer.Typer(no_args_is_help=True, help="Compute a paper's tables and figures again.")
 

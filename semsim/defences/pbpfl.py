@@ -9,7 +9,7 @@ and adds γ a 1ᵀ to the last layer. With α the sum of the last layer's inputs
 whatever the weights are. A client returns the gradients of the three right-hand terms by its
 masked weights; the server adds them up and multiplies by R = ∂Ŵ/∂W. This works for the quadratic
 loss only. A client holds an ordinary network with an ordinary gradient: see
-`semsim.federated.views` for what that leaks.
+`semsim.systems.federated.views` for what that leaks.
 """
 
 import copy

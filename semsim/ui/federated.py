@@ -7,14 +7,20 @@ from typing import Any
 from semsim.base.pages_library import gr
 from semsim.base.words import counted
 from semsim.errors import SettingsError
-from semsim.federated import is_table
-from semsim.federated.arms import ARMS, REFERENCE, RESCALED
-from semsim.federated.comparison_job import KIND, FederatedJob, kept_training, like
-from semsim.federated.settings import FederatedOrder
-from semsim.federated.summary import answer_words, cost_rows, decibels, likeness, training_words
 from semsim.grid.apart import apart
 from semsim.jobs import folders as jobs
 from semsim.jobs.folders import Job, JobState
+from semsim.systems.federated import is_table
+from semsim.systems.federated.arms import ARMS, REFERENCE, RESCALED
+from semsim.systems.federated.comparison_job import KIND, FederatedJob, kept_training, like
+from semsim.systems.federated.settings import FederatedOrder
+from semsim.systems.federated.summary import (
+    answer_words,
+    cost_rows,
+    decibels,
+    likeness,
+    training_words,
+)
 from semsim.ui import ScienceContext, jobpanel, lab_page, lab_sets, plain_words
 from semsim.ui.curves import Chart, Curve, svg
 from semsim.ui.lab_page import LabForm, LabPage, Loads, More
@@ -97,7 +103,7 @@ def page(context: ScienceContext) -> LabPage[FederatedOrder]:
     """Declare the page's texts and acts, as `lab_page` takes them."""
 
     def queued(given: Given) -> Job:
-        where = "semsim.federated.comparison_job:queue_comparison"
+        where = "semsim.systems.federated.comparison_job:queue_comparison"
         job: Job = apart(where, order_of(given), context.data)
         return job
 
@@ -169,7 +175,7 @@ def _attacked(order: FederatedOrder) -> list[str]:
 
 
 def _outlook_html(order: FederatedOrder, last: str) -> str:
-    found = apart("semsim.federated.comparison:outlook", order)
+    found = apart("semsim.systems.federated.comparison:outlook", order)
     pictures = f"{counted(found.attacks, 'attack')} on {counted(found.pictures, 'picture')} each"
     return lab_page.outlook_html(
         counted(found.trainings, "training"),

@@ -9,7 +9,7 @@ from typing import Any
 
 from semsim.attacks import ATTACKS, SHARED
 from semsim.datasets import DATASETS
-from semsim.split import SPLIT_DEFENCES, SPLIT_NETWORKS
+from semsim.systems.split import SPLIT_DEFENCES, SPLIT_NETWORKS
 from semsim.targets import TARGETS
 
 # The plug-ins behind each list of a form, by the list's name.

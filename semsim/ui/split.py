@@ -18,10 +18,10 @@ from semsim.kept.names import free_name
 from semsim.learning.card_promoted import promoted
 from semsim.metrics import METRICS, Resources, all_metrics
 from semsim.sets.recognition import CLEARER
-from semsim.split.plan import ARMS, PRESETS, RUNS, SplitPlace, SplitPlan
-from semsim.split.split_job import KIND, like
-from semsim.split.split_job import plan_of as plan_of_job
-from semsim.split.summary import answer_words, count_text, scored, shadow_text, spread_text
+from semsim.systems.split.plan import ARMS, PRESETS, RUNS, SplitPlace, SplitPlan
+from semsim.systems.split.split_job import KIND, like
+from semsim.systems.split.split_job import plan_of as plan_of_job
+from semsim.systems.split.summary import answer_words, count_text, scored, shadow_text, spread_text
 from semsim.ui import ScienceContext, jobpanel, lab_page, lab_sets, plain_words
 from semsim.ui.lab_page import LabForm, LabPage, Loads, More
 from semsim.ui.markup import joined, pieces
@@ -33,7 +33,7 @@ _INTRO = (
     "inference]]). Can the server get the pictures back, and what do defences hide?"
 )
 _NOTHING = "No experiment has been run here yet. Choose a card and press Start."
-_OUTLOOK = "semsim.split.outlook"
+_OUTLOOK = "semsim.systems.split.outlook"
 _LAB, _HTML = pieces("lab.html"), pieces("split.html")
 METRICS_NOW = "split-metrics"
 _ATTACK_EPOCHS = PRESETS["small"].shadow.epochs  # the form has one number for both of its parts
@@ -116,7 +116,7 @@ def page(context: ScienceContext) -> LabPage[SplitPlan]:
         place = SplitPlace(
             data=context.data, checkpoints=Path(context.checkpoints), device=str(context.device)
         )
-        job: Job = apart("semsim.split.split_job:queue_split", order_of(given), place)
+        job: Job = apart("semsim.systems.split.split_job:queue_split", order_of(given), place)
         return job
 
     return LabPage(

@@ -18,7 +18,7 @@ from annotation.cli.main import app as human
 from annotation.cli.main import study as study_app
 from semsim.base.places import PROGRAM
 from semsim.cli.main import app as science
-from semsim.reproduce import REPRODUCTIONS
+from semsim.papers import REPRODUCTIONS
 from semsim.weights import CHECKPOINTS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,7 +15,6 @@ from semsim.campaign import forecast, plan, watch
 from semsim.campaign.campaign_job import plan_of
 from semsim.comparison import own_scores
 from semsim.errors import DataError
-from semsim.federated import comparison_job
 from semsim.importers import findings, uploads
 from semsim.importers.import_folder import read_import
 from semsim.interface import pretrained_module
@@ -24,10 +23,11 @@ from semsim.judges.shelf import classes_of
 from semsim.learning import ablations_run, card, card_promoted, initial, orders, session
 from semsim.metrics import Resources, find_metric, provenance
 from semsim.metrics.network import load_semsim
-from semsim.reproduce import copa, pbpfl
+from semsim.papers import copa, pbpfl
 from semsim.scores import scoring
 from semsim.sets.reader import read_set
-from semsim.split import split_job, store
+from semsim.systems.federated import comparison_job
+from semsim.systems.split import split_job, store
 from semsim.targets import chance, checkpoint
 from semsim.targets.model import load_target
 from semsim.weights import FORMAT as WEIGHTS

@@ -31,13 +31,13 @@ from semsim.analysis.picture_ranks import picture_agreement
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.run import analyse
 from semsim.base.intervals import FEWEST, too_few
-from semsim.federated.arms import REFERENCE
-from semsim.federated.verdict import ArmPictures, over_seeds, scored
 from semsim.learning.evaluation import human_auc
 from semsim.metrics.base import MetricSpec
 from semsim.metrics.kernel import kernel_distance
-from semsim.reproduce.ensembler_sentences import sentence_verdicts
-from semsim.split.summary import verdict
+from semsim.papers.ensembler_sentences import sentence_verdicts
+from semsim.systems.federated.arms import REFERENCE
+from semsim.systems.federated.verdict import ArmPictures, over_seeds, scored
+from semsim.systems.split.summary import verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 DRAW = np.random.default_rng(0)
@@ -65,8 +65,12 @@ MAKERS = {
     *("semsim.analysis.agreement", "semsim.analysis.auc_differences", "semsim.analysis.ceiling"),
     *("semsim.analysis.differences", "semsim.analysis.model_intervals", "semsim.analysis.roc"),
     *("semsim.analysis.measures", "semsim.analysis.model_tables", "semsim.analysis.picture_ranks"),
-    *("semsim.federated.verdict", "semsim.federated.summary", "semsim.split.summary"),
-    "semsim.reproduce.ensembler_sentences",
+    *(
+        "semsim.systems.federated.verdict",
+        "semsim.systems.federated.summary",
+        "semsim.systems.split.summary",
+    ),
+    "semsim.papers.ensembler_sentences",
 }
 WORDS = {"RULE", "FEWEST", "left_out"}  # importing these alone makes no interval
 

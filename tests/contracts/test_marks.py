@@ -18,14 +18,14 @@ from semsim.learning.controls import difference_rows
 from semsim.learning.evaluation import metric_rows
 from semsim.metrics import METRICS, find_metric
 from semsim.metrics.base import VOTERS_KIND, beside_votes
+from semsim.papers import everything
+from semsim.papers.everything import Map, differences
 from semsim.reporting.answer import answer_of
 from semsim.reporting.leak_map import leak_map
 from semsim.reporting.methods import Origin
 from semsim.reporting.report import report_html
 from semsim.reporting.tables import tables
 from semsim.reporting.writing import markdown
-from semsim.reproduce import everything
-from semsim.reproduce.everything import Map, differences
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = tuple(find_metric(name).spec for name in ("recogniser", "fd:recogniser"))

@@ -14,12 +14,12 @@ from annotation.study import sets as human_sets
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.vertical import VerticalRun, attack_vertical
-from semsim.federated.leak import LeakStudy, write_arm
-from semsim.federated.settings import FederatedOrder
 from semsim.sets.reader import read_set
-from semsim.split.plan import SplitPlace, SplitPlan
-from semsim.split.run import run_split
-from semsim.split.train_settings import ShadowAttack, SplitTrainSettings
+from semsim.systems.federated.leak import LeakStudy, write_arm
+from semsim.systems.federated.settings import FederatedOrder
+from semsim.systems.split.plan import SplitPlace, SplitPlan
+from semsim.systems.split.run import run_split
+from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.targets.chance import facts_of_test, is_chance
 
 

@@ -31,7 +31,7 @@ from semsim.metrics.provenance import FORMAT, read_training
 from semsim.metrics.semsim import SemSimDistance
 from semsim.sets.image import AttackResult
 from semsim.sets.reader import read_set
-from semsim.split.training import read_tensors, write_tensors
+from semsim.systems.split.training import read_tensors, write_tensors
 from semsim.targets import checkpoint
 from semsim.targets.model import CLASSIFIER, load_target
 from semsim.weights import read_facts

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from semsim.cli.federated import chosen_arms
 from semsim.cli.main import app
-from semsim.federated.arms import ARMS
 from semsim.sets.recognition import STATISTIC
+from semsim.systems.federated.arms import ARMS
 
 TINY = [
     *("federated", "--dataset", "symbols:train_per_class=1,test_per_class=1,size=16"),

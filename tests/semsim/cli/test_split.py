@@ -7,9 +7,9 @@ from typer.testing import CliRunner
 from semsim.cli.split import app
 from semsim.jobs import folders as jobs
 from semsim.sets.recognition import STATISTIC
-from semsim.split.cuts import grid
-from semsim.split.plan import SplitPlace
-from semsim.split.split_job import KIND, like, plan_in, plan_of, queue_split
+from semsim.systems.split.cuts import grid
+from semsim.systems.split.plan import SplitPlace
+from semsim.systems.split.split_job import KIND, like, plan_in, plan_of, queue_split
 
 
 def run(*words):

@@ -37,7 +37,7 @@ from semsim.learning.orders import STATE_FILE, Facts, Order, read_facts
 from semsim.learning.session import learn
 from semsim.learning.splits import HoldOut
 from semsim.metrics.provenance import original_keys, read_training
-from semsim.reproduce.semsim_results import study_frame
+from semsim.papers.semsim_results import study_frame
 from semsim.terminal import TerminalBar
 from semsim.ui.learn_studies import study_html
 

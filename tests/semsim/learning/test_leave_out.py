@@ -12,7 +12,7 @@ from semsim.errors import DataError, SettingsError, WeightsError
 from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.controls import ALL
 from semsim.learning.leave_out import LeaveOut, leave_each_out, queue_leave_out, read_materials
-from semsim.reproduce.semsim_results import learned_text
+from semsim.papers.semsim_results import learned_text
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.text import Text
 
 from semsim.metrics import find_metric
+from semsim.papers.judged import METRICS
 from semsim.reporting.export import svg
 from semsim.reporting.leak_map import PEOPLE, RHO, TARGET, leak_map
-from semsim.reproduce.judged import METRICS
 
 SPECS = tuple(find_metric(name).spec for name in ("psnr", "mse"))
 

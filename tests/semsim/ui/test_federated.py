@@ -12,17 +12,17 @@ from made_federated import TINY
 from made_pages import context_at, form_of
 
 from semsim.errors import SettingsError
-from semsim.federated import NETWORKS
-from semsim.federated.arms import REFERENCE, RESCALED
-from semsim.federated.attacks import has_linear_start
-from semsim.federated.comparison import carry_out, load
-from semsim.federated.comparison_job import FederatedJob, queue_comparison
-from semsim.federated.networks import drawn_network
-from semsim.federated.settings import FederatedOrder
-from semsim.federated.summary import answer_words
 from semsim.jobs import folders as jobs
 from semsim.sets.control import Count
 from semsim.sets.recognition import STATISTIC
+from semsim.systems.federated import NETWORKS
+from semsim.systems.federated.arms import REFERENCE, RESCALED
+from semsim.systems.federated.attacks import has_linear_start
+from semsim.systems.federated.comparison import carry_out, load
+from semsim.systems.federated.comparison_job import FederatedJob, queue_comparison
+from semsim.systems.federated.networks import drawn_network
+from semsim.systems.federated.settings import FederatedOrder
+from semsim.systems.federated.summary import answer_words
 from semsim.ui import federated, lab_page
 from semsim.ui.settings_form import Given, settings_of
 

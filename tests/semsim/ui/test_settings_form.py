@@ -11,10 +11,10 @@ from semsim.attacks import ATTACKS, SHARED
 from semsim.datasets import DATASETS
 from semsim.defences.strategies import NAMED_STRATEGIES
 from semsim.errors import SettingsError
-from semsim.federated.arms import ARMS
 from semsim.registry import read_plugin, setting
-from semsim.split import SPLIT_DEFENCES, SPLIT_NETWORKS
-from semsim.split.plan import ARMS as SPLIT_ARMS
+from semsim.systems.federated.arms import ARMS
+from semsim.systems.split import SPLIT_DEFENCES, SPLIT_NETWORKS
+from semsim.systems.split.plan import ARMS as SPLIT_ARMS
 from semsim.targets import TARGETS
 from semsim.targets.layers import ACTIVATIONS
 from semsim.targets.train_settings import TrainSettings

@@ -12,8 +12,8 @@ from semsim.errors import SemsimError
 from semsim.jobs import folders as jobs
 from semsim.learning.card_promoted import FORMAT, PROMOTED_FILE
 from semsim.metrics.provenance import FORMAT as NETWORK
-from semsim.split.plan import SplitPlace, check
-from semsim.split.split_job import KIND, plan_of, queue_split
+from semsim.systems.split.plan import SplitPlace, check
+from semsim.systems.split.split_job import KIND, plan_of, queue_split
 from semsim.ui import jobpanel, lab_page, split
 from semsim.ui.settings_form import Given
 from semsim.weights import write_tensors

@@ -9,7 +9,7 @@ from semsim.jobs.folders import JobState
 from semsim.sets.control import NOTHING, Count, Shown
 from semsim.sets.reader import read_set
 from semsim.sets.recognition import STATISTIC
-from semsim.split.summary import answer_words, verdict_words
+from semsim.systems.split.summary import answer_words, verdict_words
 from semsim.ui import lab_sets, pictures_data, split
 
 

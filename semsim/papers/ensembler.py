@@ -1,0 +1,375 @@
+"""`semsim-studio reproduce ensembler`: the Ensembler paper's tables and figures beside ours."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import pandas as pd
+import typer
+
+from semsim.base.whole import write_json, write_text
+from semsim.errors import SettingsError
+from semsim.jobs.terminal import carry_out
+from semsim.papers.ensembler_paper import ROWS, TABLES, Way, plan_of_figure, plan_of_table
+from semsim.papers.ensembler_sentences import (
+    NUMBER,
+    PLANS,
+    sentence_rows,
+    sentence_text,
+)
+from semsim.papers.plans import PlanOption, Work, is_here, of_preset, show_plan
+from semsim.registry import help_of
+from semsim.reporting.export import write_both
+from semsim.systems.split.cuts import write_cuts
+from semsim.systems.split.defence_pictures import Wanted, pictures
+from semsim.systems.split.defences import Ensembler
+from semsim.systems.split.networks import task_of
+from semsim.systems.split.outlook import planned_sets, untrained
+from semsim.systems.split.plan import (
+    SplitPlace,
+    SplitPlan,
+    attacks_on,
+    check,
+    make_dataset,
+    make_defence,
+    model_name,
+)
+from semsim.systems.split.run import run_split
+from semsim.systems.split.split_job import queue_split
+from semsim.systems.split.summary import (
+    choices,
+    cost_text,
+    count_text,
+    guess_lines,
+    spread_text,
+    summary,
+    summary_text,
+    verdict,
+)
+from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
+from semsim.systems.split.translation import SentencePlan, SentenceRun, run_sentences
+from semsim.terminal import (
+    DATA,
+    DataOption,
+    DeviceOption,
+    Json,
+    SchedulerOption,
+    TerminalBar,
+    say,
+    show_told,
+    told_errors,
+)
+from semsim.weights import CHECKPOINTS
+
+P = TypeVar("P", SplitPlan, SentencePlan)
+STEPS = (
+    "A cell is a trained system, or an attack on one. A step is an epoch of a training, or of what "
+    "an attack trains."
+)
+_BEHIND = "What comes back behind each defence"
+_CUT_SIZE = 32  # pixels a side of images in figures of split points
+
+
+def reproduce_ensembler(
+    preset: Annotated[
+        str, typer.Option(help="smoke: only shows that all runs. small: one core. paper: a GPU.")
+    ] = "small",
+    table: Annotated[
+        int,
+        typer.Option(
+            help="1: CIFAR-10. 2: CIFAR-100, nothing pooled. 3: CelebA-HQ, 64 px. 4: sentences."
+        ),
+    ] = 1,
+    figure: Annotated[
+        int | None, typer.Option(help="Instead of a table a figure of split points: 2 or 3.")
+    ] = None,
+    vgg16: Annotated[
+        bool,
+        typer.Option(
+            "--vgg16",
+            help="Table 1 on VGG16 cut after one unit, whose pictures the published attack gets "
+            "where nothing defends them.",
+        ),
+    ] = False,
+    images: Annotated[
+        Path | None,
+        typer.Option(help="Folder of images, <class>/<image>, instead of the preset's."),
+    ] = None,
+    size: Annotated[
+        int | None, typer.Option(help="Pixels a side of those images, instead of the paper's.")
+    ] = None,
+    defence_seed: Annotated[
+        list[int] | None, typer.Option(help="Seed of a defence's training. Repeatable.")
+    ] = None,
+    attack_seed: Annotated[
+        list[int] | None, typer.Option(help="Seed of an attack. Repeatable.")
+    ] = None,
+    shadow_start: Annotated[str | None, typer.Option(help=help_of(ShadowAttack, "start"))] = None,
+    data_dir: DataOption = DATA,
+    device: DeviceOption = "auto",
+    workers: Annotated[int, typer.Option(min=1, help="Processes that train and attack.")] = 1,
+    scheduler: SchedulerOption = "",
+    planned: PlanOption = False,
+    as_json: Json = False,
+) -> None:
+    """Ensembler, Tables 1 to 4: defences under the paper's attack and an aligned one, pictured.
+
+    Writes <data-dir>/split/ensembler-<preset>-<table or figure> as PNG and SVG, Table 4 as text.
+    With --scheduler all machines share the data folder, below the same path.
+    """
+    with told_errors():
+        seeds = {"defence_seeds": defence_seed, "attack_seeds": attack_seed}
+        place = SplitPlace(data=data_dir, checkpoints=CHECKPOINTS, device=device)
+        if table == NUMBER and figure is None:
+            if images is not None or size is not None or vgg16:
+                raise SettingsError(
+                    "Table 4 is of sentences; leave --images, --size and --vgg16 out."
+                )
+            translated = _changed(of_preset(PLANS, preset), seeds, shadow_start)
+            if planned:
+                show_plan(
+                    *("ensembler", STEPS, sentence_works(translated, place), as_json),
+                    preset=preset,
+                    below=lambda lower: sentence_works(PLANS[lower], place),
+                )
+            else:
+                _translation(translated, place, (workers, scheduler), as_json)
+            return
+        chosen = _plan(preset, table, figure, vgg16, images, size)
+        plan = _changed(chosen, seeds, shadow_start)
+        if planned:
+            shape = table, figure, vgg16, None, None
+            show_plan(
+                *("ensembler", STEPS, works_of(plan, data_dir), as_json),
+                preset=preset,
+                below=lambda lower: works_of(_plan(lower, *shape), data_dir),
+            )
+            return
+        if images is None and not is_here(plan.dataset):
+            raise SettingsError(
+                f"The preset {preset} needs pictures: give their folder, with train/ and test/ "
+                f"below it, as --images, or put it at {make_dataset(plan.dataset).root}."
+            )
+        who = workers, scheduler
+        job = queue_split(plan, place, *who)
+        outcome = carry_out(job, lambda report: run_split(plan, place, report, *who))
+        if outcome is None:
+            return
+        folder = data_dir / "split"
+        if figure is not None:
+            show_told(outcome["summary"], summary_text(pd.DataFrame(outcome["summary"])), as_json)
+            written = write_cuts(outcome, folder, plan.name)
+        else:
+            rows = table_rows(pd.DataFrame(outcome["rows"]), table) if as_json else []
+            show_told(rows, report_text(outcome, table), as_json)
+            wanted = [Wanted(title, *way) for title, way in ROWS.items()]  # as Figures 5 to 7
+            drawn = pictures(outcome, wanted, _BEHIND, TABLES[table].figure)
+            written = [write_both(drawn, folder / f"{plan.name}.png")] if drawn else []
+        for path in written:
+            say(f"Wrote {path}")
+
+
+def works_of(plan: SplitPlan, data: Path) -> list[Work]:
+    """Return the trainings and attacks of an experiment, by network and defence.
+
+    A system counts as trained once one of its reconstruction sets lies below `data`.
+    """
+    check(plan)
+    sets, seeds = planned_sets(plan, data), plan.defence_seeds
+    found = []
+    for network, defence in product(plan.networks, plan.defences):
+        models = {model_name(network, defence, seed) for seed in seeds}
+        own = [(model, folder) for model, _, folder in sets if model in models]
+        there = [model for model, folder in own if folder.exists()]
+        many = len(plan.attack_seeds)
+        found += [
+            _training(network, defence, plan.train, (len(seeds), len(set(there)))),
+            _attack(network, defence, plan.shadow, (many * len(own), many * len(there))),
+        ]
+    return found
+
+
+def sentence_works(plan: SentencePlan, place: SplitPlace) -> list[Work]:
+    """Return the trainings and attacks of Table 4, by defence."""
+    run = SentenceRun(plan, place)
+    found = []
+    for defence in plan.defences:
+        made = untrained(plan.network, defence, task_of(run.public))
+        tools = [tool for arm in plan.attacks for tool in attacks_on(made, arm, plan.shadow)]
+        systems = [run.key(defence, seed) for seed in plan.defence_seeds]
+        reads = [
+            run.leak_key(defence, *one)
+            for one in product(plan.defence_seeds, tools, plan.attack_seeds)
+        ]
+        trained = len(systems) - len(run.store.systems.missing(systems))
+        read = len(reads) - len(run.leaks.missing(reads))
+        found += [
+            _training("Table 4", defence, plan.train, (len(systems), trained)),
+            _attack("Table 4", defence, plan.shadow, (len(reads), read)),
+        ]
+    return found
+
+
+def _training(part: str, defence: str, train: SplitTrainSettings, counts: tuple[int, int]) -> Work:
+    """Return a row of trainings; counts: all, and those that are done."""
+    shield, epochs = make_defence(defence), train.epochs
+    if isinstance(shield, Ensembler):  # its networks are trained apart, then together
+        epochs = shield.bodies * train.epochs + train.ensemble_epochs
+    cells, done = counts
+    return Work(part=part, what=f"train {defence}", cells=cells, done=done, steps=cells * epochs)
+
+
+def _attack(part: str, defence: str, shadow: ShadowAttack, counts: tuple[int, int]) -> Work:
+    cells, done = counts
+    steps = cells * (shadow.epochs + shadow.decoder_epochs)
+    return Work(part=part, what=f"attack {defence}", cells=cells, done=done, steps=steps)
+
+
+def _translation(
+    plan: SentencePlan, place: SplitPlace, who: tuple[int, str], as_json: bool
+) -> None:
+    """Print and write Table 4. who: workers and scheduler."""
+    with TerminalBar(plan.name, unit="%") as bar:
+        outcome = run_sentences(plan, place, bar, *who)
+    text, path = sentence_text(outcome), place.data / "split" / f"{plan.name}.md"
+    show_told(sentence_rows(outcome), text, as_json)
+    write_text(path, f"{text}\n")
+    write_json(path.with_suffix(".json"), outcome)
+    say(f"Wrote {path}")
+
+
+def report_text(outcome: Mapping[str, Any], number: int) -> str:
+    """Table `number`, baselines, cost and verdict of an experiment, as Markdown."""
+    rows, table = pd.DataFrame(outcome["rows"]), TABLES[number]
+    lines = [
+        *table_lines(rows, number),
+        "",
+        f"The paper's Table {number}: {table.data}, ResNet-18, N=10, P={table.selected}, "
+        f"{table.sent} cross, one run. Here: {outcome['plan']['dataset']}, "
+        f"{', '.join(outcome['plan']['networks'])}; mean ± standard deviation over "
+        "defence and attack seeds. Best SSIM and best PSNR are chosen by the originals, which no "
+        "attacker can do; the attacker's choice is the body whose shadow classifies best.",
+        "",
+        *guess_lines(outcome),
+        *verdicts(rows),
+        "",
+        *[cost_text(cost) for cost in outcome["costs"]],
+    ]
+    return "\n".join(lines)
+
+
+def table_rows(rows: pd.DataFrame, number: int) -> list[dict[str, Any]]:
+    """Table `number`: the paper's cells, ours, and ours under the aligned attack.
+
+    rows: columns `semsim.systems.split.summary.COLUMNS`. A row is there that the paper has or that
+    was run.
+    """
+    table, cells = summary(rows), TABLES[number].cells
+    found = [
+        {
+            "row": name,
+            "paper": cells[name]._asdict() if name in cells else None,
+            "here": _found(table, way),
+            "aligned": _found(table, way._replace(attack=f"{way.attack}-aligned")),
+        }
+        for name, way in ROWS.items()
+    ]
+    return [row for row in found if row["paper"] or row["here"]]
+
+
+def table_lines(rows: pd.DataFrame, number: int) -> list[str]:
+    """`table_rows` as Markdown."""
+    return [
+        "| row | paper: change | SSIM | PSNR "
+        "| here: change | n | SSIM | PSNR | clearer | aligned: SSIM | PSNR | clearer |",
+        "| --- " * 12 + "|",
+        *[_line(row) for row in table_rows(rows, number)],
+    ]
+
+
+def verdicts(rows: pd.DataFrame) -> list[str]:
+    """What the experiment says about the paper's claims, in words."""
+    names = list(dict.fromkeys(rows["defence"]))
+    ensembler = next((name for name in names if name.startswith("ensembler")), None)
+    if ensembler is None:
+        return ["Ensembler was not among the defences."]
+    lines = [
+        verdict(rows, ensembler, other, attack)
+        for attack in ("adaptive", "adaptive-aligned")
+        for other in ("none", "single")
+    ]
+    invalid = rows[~rows["valid"].astype(bool)].drop_duplicates(["defence", "defence_seed"])
+    told = [
+        f"Invalid: {row['defence']}, seed {row['defence_seed']}, is {-100 * row['change']:.1f} "
+        "points below the undefended accuracy."
+        for row in invalid.to_dict("records")
+    ]
+    return [*lines, _alignment(rows, ensembler), *told]
+
+
+def _alignment(rows: pd.DataFrame, defence: str) -> str:
+    """What the aligned attack gains over the published one on `defence`."""
+    chosen = choices(rows[rows["defence"] == defence])
+    means = chosen.groupby("attack")[["ssim", "psnr"]].mean() if len(chosen) else pd.DataFrame()
+    if not {"adaptive", "adaptive-aligned"} <= set(means.index):
+        return "The aligned attack was not run beside the published one."
+    gain = means.loc["adaptive-aligned"] - means.loc["adaptive"]
+    return (
+        f"Aligned to the statistics of what the client sends, the adaptive attack on {defence} "
+        f"gains {gain['psnr']:+.2f} dB and {gain['ssim']:+.3f} SSIM over the published one."
+    )
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    paper, plain, aligned = row["paper"], row["here"], row["aligned"]
+    cells = ["–"] * 3
+    if paper is not None:
+        cells = [f"{paper['change']:+.2f}", f"{paper['ssim']:.3f}", f"{paper['psnr']:.2f}"]
+    ours = ["not run", "0", "–", "–", "–"]
+    if plain is not None:
+        change = f"{100 * plain['change']:+.2f}" + ("" if plain["valid"] else " (invalid)")
+        ours = [change, str(plain["n"]), *_scores(plain)]
+    stronger = ["–"] * 3 if aligned is None else _scores(aligned)
+    return f"| {' | '.join([row['row'], *cells, *ours, *stronger])} |"
+
+
+def _scores(row: dict[Any, Any]) -> list[str]:
+    return [spread_text(row, "ssim", 3), spread_text(row, "psnr", 2), count_text(row)]
+
+
+def _found(table: pd.DataFrame, way: Way) -> dict[Any, Any] | None:
+    names = [str(defence).partition(":")[0] for defence in table["defence"]]
+    done = zip(names, table["attack"], table["choice"], strict=True)
+    undone = zip(names, table["n"], table["valid"], strict=True)
+    places = [place for place, one in enumerate(done) if one == tuple(way)] or [
+        place
+        for place, (name, n, valid) in enumerate(undone)
+        if name == way.defence and n == 0 and not valid
+    ]
+    return dict(table.iloc[places[0]]) if places else None
+
+
+def _changed(plan: P, seeds: Mapping[str, Sequence[int] | None], start: str | None) -> P:
+    """`plan` with the seeds and the start of the shadow that are given."""
+    given: dict[str, Any] = {name: tuple(some) for name, some in seeds.items() if some}
+    shadow = plan.shadow if start is None else replace(plan.shadow, start=start)
+    return replace(plan, shadow=shadow, **given)
+
+
+def _plan(
+    preset: str, table: int, figure: int | None, vgg16: bool, images: Path | None, size: int | None
+) -> SplitPlan:
+    if figure is None:
+        plan = plan_of_table(table, preset, vgg16)
+    elif vgg16:
+        raise SettingsError("--vgg16 is of Table 1; leave it out of a figure.")
+    else:
+        plan = plan_of_figure(figure, preset)
+    if images is not None:
+        side = size or (TABLES[table].size if figure is None else _CUT_SIZE)
+        return replace(plan, dataset=f"folder:root={images.resolve()},size={side}")
+    if size is not None:
+        raise SettingsError("--size is of the images of --images; give their folder too.")
+    return plan

@@ -1,0 +1,429 @@
+"""`semsim-studio reproduce pbpfl`: Tables 2, 4, 5 and 6 of PBPFL, and what leaks.
+
+Yang et al. 2020, arXiv:2002.09843. The paper's data sets (bank marketing, retina images, skin
+lesions) are not here, and others stand in for them unless `--table`, `--abd` and `--ldc` name them.
+What is compared is the pattern of its tables: PBPFL's errors equal FedAvg's from the same start, at
+K = 1, 5 and 10 clients.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+import typer
+from torch import Tensor
+
+from semsim.base.records import read_record, write_record
+from semsim.base.whole import write_json
+from semsim.device import how_busy, one_thread
+from semsim.errors import SettingsError
+from semsim.grid.engine import Piece, make_files
+from semsim.jobs import folders as jobs
+from semsim.kept.keys import key_of
+from semsim.layer_graph import LayerGraph, count_parameters
+from semsim.papers.pbpfl_leak import LeakPlan, leak_pieces, leak_text, leak_works, n_done
+from semsim.papers.pbpfl_tables import (
+    AGAIN,
+    CLIENTS,
+    Cell,
+    accuracy_text,
+    costs_text,
+    squared_error_text,
+    traffic_text,
+)
+from semsim.papers.plans import MadeOption, PlanOption, Work, show_plan
+from semsim.progress import Report, silent
+from semsim.systems.federated.arms import ARMS
+from semsim.systems.federated.comparison import largest_difference, load
+from semsim.systems.federated.data import Examples, FederatedData, digest_of
+from semsim.systems.federated.networks import fresh_network
+from semsim.systems.federated.own_table import own_table_text
+from semsim.systems.federated.rounds import FederatedRun, train
+from semsim.systems.federated.settings import FederatedSettings
+from semsim.systems.federated.summary import COST_COLUMNS
+from semsim.terminal import DATA, Json, SchedulerOption, TerminalBar, show_told, told_errors
+
+BATCH = 32  # of each client, as in the paper
+_TINY = "symbols:train_per_class=1,test_per_class=1,size=16"
+_COST_CLASSES = 7  # of the paper's skin lesions: makes ResNet56 851,312 parameters
+FORMAT = "semsim-pbpfl/1"  # of the folder: preset.json says it
+_OF_FILES = ("table", "folder")  # somebody's own: there may be several of a name in one run
+ROWS, VALUES, CLASSES = "Table 2", "Table 2, images", "Table 4"  # what is compared
+_PAPER_DATA = {ROWS: "bank marketing", VALUES: "retina images"}
+STEPS = (
+    "A step is a mini-batch of a client, or a step of an attack on one picture. Not counted: "
+    "Tables 5 and 6, the rounds before an attacked one, and answers on test examples."
+)
+
+
+class Compared(NamedTuple):
+    """Trainings side by side: each network on `data`, a text, under every scheme."""
+
+    data: str
+    networks: tuple[str, ...]
+    epochs: int
+    lr: float
+    schemes: tuple[str, ...] = ("FedAvg-MSE", "PBPFL")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """How much is computed.
+
+    networks, table: Table 2's networks, and the rows of which they predict one number.
+    valued: images of which `image_network` predicts one number, Table 2's other half.
+    image_network, images: Table 4's. epochs are passes of every client over its own part, so that
+    more clients take fewer rounds, as in the paper (200). seeds: repetitions, each with a start
+    and a split of its own. costs: Table 5's network, on `cost_batch` images of `side`
+    pixels, `cost_rounds` times. leak: what is attacked.
+    """
+
+    table: str = "breast-cancer"
+    networks: tuple[str, ...] = ("mlp-3", "mlp-5", "mlp-7")
+    table_epochs: int = 20
+    table_lr: float = 0.02
+    valued: str = "digit-values"
+    images: str = "digits:size=8"  # as they are; 16 × 16 takes four times as long
+    image_network: str = "resnet20"
+    image_epochs: int = 12
+    image_lr: float = 0.05
+    seeds: int = 3
+    costs: str = "resnet56-add"
+    side: int = 32
+    cost_batch: int = 4
+    cost_rounds: int = 10
+    leak: LeakPlan = field(default_factory=lambda: LeakPlan(seeds=3, images=4))
+
+    @property
+    def compared(self) -> dict[str, Compared]:
+        """Predictions of Table 2 from rows and from images, and Table 4; some may be left out."""
+        how = (self.image_network,), self.image_epochs, self.image_lr
+        classes = ("FedAvg-CE", "FedAvg-MSE", "PBPFL")
+        found = {
+            ROWS: Compared(self.table, self.networks, self.table_epochs, self.table_lr),
+            VALUES: Compared(self.valued, *how),
+            CLASSES: Compared(self.images, *how, schemes=classes),
+        }
+        return {part: one for part, one in found.items() if one.data}
+
+
+PRESETS: Mapping[str, Preset] = {
+    "smoke": Preset(
+        networks=("mlp-3",),
+        table_epochs=1,
+        images=_TINY,
+        image_network="mlp-3",
+        valued="",
+        image_epochs=1,
+        seeds=1,
+        costs="resnet20-add",
+        side=8,
+        cost_batch=1,
+        cost_rounds=1,
+        leak=LeakPlan(
+            data=_TINY,
+            networks=(("mlp-3", ("uplink-closed-form",)),),
+            rounds=(1, 2),
+            seeds=2,
+            images=2,
+            attack="invgrad:steps=2",
+        ),
+    ),
+    "small": Preset(),
+    "paper": Preset(
+        table_epochs=200,
+        images="symbols",
+        image_epochs=200,
+        side=64,
+        cost_batch=32,
+        leak=LeakPlan(
+            data="symbols",
+            networks=tuple((name, tuple(ARMS)) for name in ("lenet", "resnet20", "mlp-3")),
+            attack="invgrad:paper",
+        ),
+    ),
+}
+
+
+def reproduce_pbpfl(
+    out: MadeOption = DATA / "reproduce/pbpfl",
+    preset: Annotated[str, typer.Option(help=", ".join(PRESETS))] = "small",
+    workers: Annotated[int, typer.Option(min=1, help="Processes, which share the cores.")] = 1,
+    table: Annotated[Path | None, typer.Option(help="Bank marketing, or another CSV.")] = None,
+    target: Annotated[str | None, typer.Option(help="The column of --table to predict.")] = None,
+    abd: Annotated[
+        str, typer.Option(help="Retina images: table:path=train.csv,target=diagnosis,images=DIR.")
+    ] = "",
+    ldc: Annotated[str, typer.Option(help="Skin images in class folders: folder:root=DIR.")] = "",
+    scheduler: SchedulerOption = "",
+    plan: PlanOption = False,
+    as_json: Json = False,
+) -> None:
+    """Train FedAvg and PBPFL side by side, count their costs, and attack what leaks.
+
+    With --scheduler all machines share --out and the data, below the same paths.
+    """
+    if preset not in PRESETS:
+        raise typer.BadParameter(f"{preset!r}: choose from {', '.join(PRESETS)}.")
+    with told_errors(), TerminalBar(unit="step") as bar:
+        own = own_table_text(table, target) if table or target else ""
+        chosen = with_own(PRESETS[preset], own, abd, ldc)
+        folder = out.resolve() / preset
+        if plan:
+            works = works_of(chosen, folder)
+            show_plan(
+                *("pbpfl", STEPS, works, as_json),
+                preset=preset,
+                below=lambda lower: works_of(PRESETS[lower], folder),
+            )
+            return
+        text = reproduced(chosen, folder, bar, workers, scheduler)
+        rows = table_rows(chosen, folder) if as_json else []
+    show_told(rows, text, as_json)
+
+
+def works_of(chosen: Preset, folder: Path) -> list[Work]:
+    """Return what `reproduced` trains and attacks, and what of that is done below `folder`."""
+    works = []
+    for table, pieces in trainings(chosen, folder).items():
+        for network in dict.fromkeys(one.asked[0].network for one in pieces):
+            own = [one for one in pieces if one.asked[0].network == network]
+            steps = sum(one.asked[0].rounds * one.asked[0].clients for one in own)
+            counts: dict[str, int] = {"cells": len(own), "done": n_done(own), "steps": steps}
+            works += [
+                Work(part=table, what=f"train {network}, {scheme}", **counts)
+                for scheme in own[0].asked[2]
+            ]
+    return works + leak_works(chosen.leak, leak_pieces(chosen.leak, folder))
+
+
+def with_own(chosen: Preset, table: str = "", valued: str = "", images: str = "") -> Preset:
+    """`chosen` on the paper's data: data texts of UBMD, ABD and LDC, empty where one is missing.
+
+    Raises `SettingsError` and `DataError` where these cannot be read or are of another kind.
+    """
+    found: dict[str, Any] = {"table": table, "valued": valued, "images": images}
+    named = {name: text for name, text in found.items() if text}
+    for name, text in named.items():
+        data = load(text).data
+        if (len(data.input_shape) == 1) != (name == "table"):
+            raise SettingsError(f"{text} holds {'images' if name == 'table' else 'no images'}.")
+        if bool(data.classes) != (name == "images"):
+            raise SettingsError(f"{text} has {'classes' if data.classes else 'no classes'}.")
+    return replace(chosen, **named)
+
+
+def under(settings: FederatedSettings, scheme: str) -> FederatedSettings:
+    """Return the same training as FedAvg-CE, FedAvg-MSE or PBPFL, as the paper's tables say."""
+    if scheme == "PBPFL":
+        return replace(settings, scheme="pbpfl")
+    return replace(settings, loss="cross-entropy" if scheme == "FedAvg-CE" else "mse")
+
+
+def reproduced(
+    chosen: Preset, out: Path, report: Report = silent, workers: int = 1, scheduler: str = ""
+) -> str:
+    """All tables of `chosen` as text, which is also kept as tables.txt in `out`."""
+    out.mkdir(parents=True, exist_ok=True)
+    _begin(chosen, out)
+    if not (out / "costs.json").exists():  # timed first, while nothing else runs
+        write_json(out / "costs.json", costs(chosen))
+    trained = trainings(chosen, out)
+    pieces = [*leak_pieces(chosen.leak, out), *(one for own in trained.values() for one in own)]
+    # A run cut short has whole seeds.
+    make_files(sorted(pieces, key=seed_of), workers, report, scheduler)
+    fifth = jobs.read_json(out / "costs.json")
+    parts = [
+        squared_error_text(_cells(trained[part]), one.data, _PAPER_DATA[part], mean_error(one.data))
+        for part, one in chosen.compared.items()
+        if part in _PAPER_DATA
+    ]
+    parts += [
+        accuracy_text(_cells(trained[CLASSES]), chosen.images, commonest_share(chosen.images)),
+        costs_text(fifth),
+        traffic_text(fifth),
+        leak_text(chosen.leak, out),
+    ]
+    text = "\n\n".join(parts)
+    (out / "tables.txt").write_text(text + "\n", encoding="utf-8")
+    return text
+
+
+def table_rows(chosen: Preset, out: Path) -> list[dict[str, Any]]:
+    """The rows of all tables that `reproduced` has left in `out`; of 2 and 4, one a training."""
+    rows: list[dict[str, Any]] = [
+        {"table": 4 if part == CLASSES else 2, "data": chosen.compared[part].data, **asdict(cell)}
+        for part, made in trainings(chosen, out).items()
+        for cell in _cells(made)
+    ]
+    known = jobs.read_json(out / "costs.json")
+    rows += [
+        {"table": number, "scheme": scheme, **known[scheme][what]}
+        for number, what, schemes in (
+            (5, "seconds", ("FedAvg", "PBPFL", AGAIN)),
+            (6, "traffic", ("FedAvg", "PBPFL")),
+        )
+        for scheme in schemes
+    ]
+    return rows + [
+        {"table": "leak", "network": one["network"], "round": one["round"], **score}
+        for one in jobs.read_json(out / "leak.json")["found"]
+        for score in one["scores"]
+    ]
+
+
+def mean_error(data: str) -> float:
+    """The mean squared error on test examples of whoever says the training mean of all of them."""
+    examples = load(data).data
+    gaps = examples.test.targets - examples.train.targets.double().mean(0)
+    return float(gaps.square().mean())
+
+
+def commonest_share(data: str) -> float:
+    """The share of test images that are of the commonest class among the training images."""
+    examples = load(data).data
+    if examples.train.labels is None or examples.test.labels is None:
+        raise SettingsError(f"{data} has no classes.")
+    commonest = examples.train.labels.mode().values
+    return float((examples.test.labels == commonest).double().mean())
+
+
+def trainings(chosen: Preset, out: Path) -> dict[str, list[Piece]]:
+    """The comparisons of Tables 2 and 4 by what they compare, FedAvg against PBPFL."""
+    return {
+        part: [
+            _piece(settings, asked.data, out, asked.schemes)
+            for network in asked.networks
+            for settings in _repeated(network, asked, chosen.seeds)
+        ]
+        for part, asked in chosen.compared.items()
+    }
+
+
+def costs(chosen: Preset) -> dict[str, Any]:
+    """Tables 5 and 6: CPU seconds of one round, numbers and bytes of its messages, one client.
+
+    Both schemes take turns, and the least of each is kept, since other programs only add to it.
+    FedAvg has a second turn, by which chance is told from a difference.
+    """
+    data, began, size = _noise_images(chosen), how_busy(), chosen.cost_batch
+    plain = FederatedSettings(
+        network=chosen.costs, clients=1, rounds=1, batch_size=size, lr=1e-4, keep=()
+    )
+    runs: dict[str, list[FederatedRun]] = {"FedAvg": [], "PBPFL": [], AGAIN: []}
+    with one_thread():
+        for turn in range(chosen.cost_rounds + 1):
+            for name, own in runs.items():
+                run = train(under(plain, name), data)
+                if turn:  # the first warms caches up
+                    own.append(run)
+    parameters = count_parameters(runs["FedAvg"][0].model)
+    found: dict[str, Any] = {"network": chosen.costs, "parameters": parameters, "began": began}
+    found |= {"side": chosen.side, "batch": size, "rounds": chosen.cost_rounds}
+    for name, own in runs.items():
+        all_seconds = [asdict(run.costs) for run in own]
+        seconds = {key: min(one[key] for one in all_seconds) for key in COST_COLUMNS}
+        found[name] = {"seconds": seconds, "traffic": asdict(own[0].traffic)}
+    return found
+
+
+def seed_of(piece: Piece) -> int:
+    """The seed of a comparison or of an attack."""
+    first = piece.asked[0]
+    return int(first.seed if isinstance(first, FederatedSettings) else piece.asked[3])
+
+
+def _piece(settings: FederatedSettings, data: str, out: Path, schemes: tuple[str, ...]) -> Piece:
+    """One comparison of Tables 2 or 4, with a file of its own."""
+    name, _, rest = data.partition(":")
+    name += f"-{key_of(data, 8)}" if rest and name in _OF_FILES else ""
+    stem = f"{name}-{settings.network}-k{settings.clients}-seed{settings.seed}"
+    path = out / f"{stem}.json"
+    return Piece(key=str(path), work=_compare, asked=(settings, data, schemes, path), note=stem)
+
+
+def _compare(
+    settings: FederatedSettings, data: str, schemes: tuple[str, ...], path: Path, *, report: Report
+) -> None:
+    del report  # these are many and short
+    examples = load(data).data
+    runs = {name: train(under(settings, name), examples) for name in schemes}
+    plain, start = runs["FedAvg-MSE"].model, fresh_network(settings, examples)
+    cells = [asdict(_cell(name, run, plain, start)) for name, run in runs.items()]
+    write_json(path, {"cells": cells})
+
+
+def _cells(pieces: Sequence[Piece]) -> list[Cell]:
+    found = [jobs.read_json(Path(piece.key))["cells"] for piece in pieces]
+    return [Cell(**cell) for cells in found for cell in cells]
+
+
+def _begin(chosen: Preset, out: Path) -> None:
+    """Keep what is computed here; `SettingsError` where the folder holds something else."""
+    data = {one.data: digest_of(load(one.data).data) for one in chosen.compared.values()}
+    asked = json.loads(json.dumps({**asdict(chosen), "examples": data}))
+    path = out / "preset.json"
+    if path.exists() and read_record(path, FORMAT, SettingsError) != asked:
+        raise SettingsError(f"{out} holds tables of other settings or data. Choose another folder.")
+    write_record(path, FORMAT, asked)
+
+
+def _cell(scheme: str, run: FederatedRun, plain: LayerGraph, start: LayerGraph) -> Cell:
+    last = run.curves[-1]
+    return Cell(
+        network=run.settings.network,
+        scheme=scheme,
+        clients=run.settings.clients,
+        seed=run.settings.seed,
+        squared_error=last.squared_error,
+        accuracy=last.accuracy,
+        gap=largest_difference(run.model, plain) if scheme == "PBPFL" else None,
+        moved=largest_difference(run.model, start),
+    )
+
+
+def _repeated(network: str, asked: Compared, seeds: int) -> list[FederatedSettings]:
+    """Settings for every number of clients and every seed."""
+    found, examples = [], len(load(asked.data).data.train)
+    for clients in CLIENTS:
+        share = math.ceil(examples / clients)
+        rounds = asked.epochs * math.ceil(share / BATCH)
+        found += [
+            FederatedSettings(
+                network=network,
+                clients=clients,
+                rounds=rounds,
+                batch_size=BATCH,
+                lr=asked.lr,
+                seed=seed,
+                evaluate_every=rounds,
+                keep=(),
+            )
+            for seed in range(seeds)
+        ]
+    return found
+
+
+def _noise_images(chosen: Preset) -> FederatedData:
+    """Images for timing: noise takes as long as skin does."""
+    rng = torch.Generator().manual_seed(0)
+    images = torch.rand(chosen.cost_batch, 3, chosen.side, chosen.side, generator=rng)
+    labels = torch.arange(chosen.cost_batch) % _COST_CLASSES
+    return FederatedData(
+        name="noise",
+        train=_examples(images, labels),
+        test=_examples(images[:1], labels[:1]),
+        mean=(0.5,) * 3,
+        std=(0.3,) * 3,
+        classes=tuple(str(number) for number in range(_COST_CLASSES)),
+    )
+
+
+def _examples(images: Tensor, labels: Tensor) -> Examples:
+    targets = F.one_hot(labels, _COST_CLASSES).double()
+    return Examples(inputs=images, targets=targets, labels=labels)

@@ -1,0 +1,375 @@
+"""Campaigns of `reproduce semsim` at each scale, one a study, and SemSim's training.
+
+Its parts are listed for people, and counted with what of them is done.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from semsim.attacks import VERTICAL_ATTACKS
+from semsim.attacks.as_text import read_vertical
+from semsim.campaign.grids import DEMO_GRID
+from semsim.campaign.plan import Campaign
+from semsim.campaign.vertical import VerticalRun, vertical_folder, vertical_memory
+from semsim.learning import PRESETS, TrainSettings
+from semsim.papers.plans import Work, campaign_works, of_preset, plans_here
+from semsim.papers.semsim_paper import (
+    DATA_SETS,
+    LOSS_SCALE,
+    LR,
+    MAIN_ATTACK,
+    OTHER_ATTACKS,
+    STRATEGIES,
+    VOTES_PER_IMAGE,
+    DataSet,
+)
+from semsim.registry import build
+from semsim.targets.train_settings import TrainSettings as TargetTraining
+from semsim.targets.train_settings import read_training
+from semsim.terminal import text_table
+
+_OURS = tuple(ours for _, ours, _ in STRATEGIES)
+VERTICAL = "CAFE"
+_GIGABYTE = 1e9
+# Vertical federated learning has networks of its own: two widths of one, where the paper is silent.
+_QUARTERED = ((8, 64), (12, 96))  # channels of a participant, outputs of the joining layer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One study: 14 targets on a data set under one attack.
+
+    table: the paper's table it is a row of; row: which one it stands in for. task: what people are
+    asked. pixels: of the data set. vertical: a run a target, where the attack is on
+    vertical federated learning; the campaign then only says what of.
+    """
+
+    table: int
+    row: str
+    task: str
+    campaign: Campaign
+    pixels: int
+    vertical: tuple[VerticalRun, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Of its campaign, its study and its files."""
+        return self.campaign.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """What is computed. The first part stands in for CIFAR-100, on which Table 2 and figures are.
+
+    semsim: how SemSim is trained. jury_epochs: of simulated voters, in tenths of the usual.
+    figures: `semsim.learning.ablations.STUDIES` with the values each takes; none for the usual.
+    jury_data: what simulated voters learn, by the data set they vote on; without, the same.
+    """
+
+    name: str
+    parts: tuple[Part, ...]
+    semsim: TrainSettings
+    jury_epochs: int
+    figures: tuple[tuple[str, tuple[object, ...]], ...]
+    jury_data: Mapping[str, str] = field(default_factory=dict)
+
+    def of_table(self, number: int) -> tuple[Part, ...]:
+        """The parts that are rows of Table 1 or 2."""
+        return tuple(part for part in self.parts if part.table == number)
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Rows of the paper's tables that no part stands in for."""
+        there = {part.row for part in self.parts}
+        rows = (*(one.title for one in DATA_SETS), *(one.title for one in OTHER_ATTACKS))
+        return tuple(row for row in rows if row not in there)
+
+
+def scale_of(name: str, images: Path | None = None) -> Scale:
+    """The scale called smoke, small or paper.
+
+    images: class folders in place of the first data set. Raises `SettingsError` for another name.
+    """
+    scale = of_preset(_SCALES, name)()
+    if images is None:
+        return scale
+    first = scale.parts[0].campaign.datasets
+    parts = (
+        _with_folder(one, images) if one.campaign.datasets == first else one for one in scale.parts
+    )
+    return replace(scale, parts=tuple(parts))
+
+
+def in_mixed_precision(scale: Scale) -> Scale:
+    """The same with bfloat16 in trainings and in the attacks that can have it, under other names.
+
+    Each checks what that changes: see `semsim.targets.mixed_precision` and
+    `semsim.attacks.rough_slope`.
+    """
+    return replace(scale, parts=tuple(_mixed(part) for part in scale.parts))
+
+
+_MIXED = "mixed_precision=true"
+_CAN_BE_MIXED = ("invgrad", "gradattack")
+
+
+def _mixed(part: Part) -> Part:
+    own, name = part.campaign, f"{part.name}-mixed"
+    attacks = tuple(
+        f"{one},{_MIXED}" if one.partition(":")[0] in _CAN_BE_MIXED else one for one in own.attacks
+    )
+    train = replace(own.train, mixed_precision=True)
+    return replace(
+        part,
+        campaign=replace(own, name=name, attacks=attacks, train=train),
+        vertical=tuple(
+            replace(run, name=name, train=f"{run.train},{_MIXED}") for run in part.vertical
+        ),
+    )
+
+
+def _paper() -> Scale:
+    main = [_paper_part(one, MAIN_ATTACK.text, 1, one.title) for one in DATA_SETS]
+    others = [
+        _paper_part(DATA_SETS[0], one.text, 2, one.title)
+        for one in OTHER_ATTACKS
+        if one.title != VERTICAL
+    ]
+    first = main[0].campaign.train
+    learning = (
+        f"epochs={first.epochs},batch_size={first.batch_size},lr={LR},loss_scale={LOSS_SCALE}"
+    )
+    cafe = next(one.text for one in OTHER_ATTACKS if one.title == VERTICAL)
+    parts = (*main, others[0], _vertical(main[0], cafe, learning, batch=40), *others[1:])
+    return Scale(
+        name="paper",
+        parts=parts,
+        semsim=PRESETS["paper"],
+        jury_epochs=10,
+        figures=(("budget", (50, 100, 200, 300, 400)), ("backbone", ()), ("loss", ()), _MARGINS),
+    )
+
+
+_MARGINS: tuple[str, tuple[object, ...]] = ("margin", (0.1, 0.5, 1.0, 2.0, 5.0))
+
+
+def _paper_part(one: DataSet, attack: str, table: int, row: str) -> Part:
+    train = TargetTraining(
+        epochs=one.epochs, batch_size=one.batch_size, lr=LR, loss_scale=LOSS_SCALE
+    )
+    campaign = Campaign(
+        name=f"semsim-paper-{_slug(row)}",
+        datasets=(one.dataset,),
+        architectures=one.architectures,
+        strategies=_OURS,
+        attacks=(attack,),
+        images=one.images,
+        train=train,
+    )
+    return Part(table=table, row=row, task=one.task, campaign=campaign, pixels=one.pixels)
+
+
+# Simulated voters learn more pictures than the targets, drawn for them alone; of digits there are
+# no more. No attacked picture is among them, but of faces there are only changed copies of those.
+_JURY_DATA = {
+    "symbols:train_per_class=60": "symbols:train_per_class=75,test_per_class=1,seed=7",
+    "faces": "faces:train_per_face=50,seed=7",
+}
+# Built-in data in place of the paper's: text, task, pixels.
+_BUILT_IN = {
+    "CIFAR-100": ("symbols:train_per_class=60", "recognition", 32),
+    "Caltech-101": ("digits:size=32", "recognition", 32),
+    "CelebA": ("faces", "pair", 25),
+}
+_SMALL_ATTACKS = {"DLG": "dlg:fast", "GradAttack": "gradattack:fast"}
+
+
+def _small() -> Scale:
+    campaign = replace(
+        DEMO_GRID, strategies=_OURS, attacks=("invgrad:fast",), images=12, together=12
+    )
+    parts = _built_in_parts("small", campaign, _BUILT_IN, _SMALL_ATTACKS)
+    cafe = _vertical(parts[0], "cafe:fast", "epochs=20,lr=0.01", batch=4)
+    return Scale(
+        name="small",
+        parts=(*parts, cafe),
+        semsim=PRESETS["small"],
+        jury_epochs=10,
+        figures=(("budget", ()), ("backbone", ("lenet", "resnet18")), ("loss", ()), _MARGINS),
+        jury_data=_JURY_DATA,
+    )
+
+
+def _smoke() -> Scale:
+    """Targets that have hardly learned give their pictures away; noise keeps some."""
+    campaign = Campaign(
+        name="semsim-smoke",
+        architectures=("cnn4:width=8,activation=tanh", "cnn4:width=12,activation=tanh"),
+        strategies=("none", "gradient-noise:std=0.3,apply_at=attack"),
+        attacks=("invgrad:fast,steps=150",),
+        images=4,
+        train=TargetTraining(epochs=1, lr=0.01),
+    )
+    data = {
+        "CIFAR-100": ("digits:size=16,count=400", "recognition", 16),
+        "CelebA": ("faces:people=8,train_per_face=12", "pair", 25),
+    }
+    attacks = {"DLG": "dlg:fast,steps=1", "GradAttack": "gradattack:fast,steps=20"}
+    parts = _built_in_parts("smoke", campaign, data, attacks)
+    cafe = _vertical(parts[0], "cafe:fast,steps=60", "epochs=1,lr=0.01", batch=2)
+    return Scale(
+        name="smoke",
+        parts=(*parts, cafe),
+        semsim=replace(
+            PRESETS["small"], backbone="lenet", epochs=1, batch_size=8, triplets_per_original=2
+        ),
+        jury_epochs=6,
+        figures=(
+            ("budget", ()),
+            ("backbone", ("lenet", "resnet18")),
+            ("loss", ()),
+            ("margin", (0.5, 1.0)),
+        ),
+        jury_data={
+            "digits:size=16,count=400": "digits:size=16",
+            "faces:people=8,train_per_face=12": "faces:people=8,train_per_face=40,seed=7",
+        },
+    )
+
+
+_SCALES = {"smoke": _smoke, "small": _small, "paper": _paper}
+
+
+def _built_in_parts(
+    scale: str,
+    campaign: Campaign,
+    data: dict[str, tuple[str, str, int]],
+    attacks: dict[str, str],
+) -> tuple[Part, ...]:
+    """A part a data set under the attack of `campaign`, and one an attack on the first of them."""
+    first = next(iter(data))
+    asked: Sequence[tuple[int, str, str, tuple[str, ...]]] = [
+        *((1, row, row, campaign.attacks) for row in data),
+        *((2, row, first, (text,)) for row, text in attacks.items()),
+    ]
+    parts = []
+    for table, row, source, attack in asked:
+        text, task, pixels = data[source]
+        name = f"semsim-{scale}-{_slug(row)}"
+        own = replace(campaign, name=name, datasets=(text,), attacks=attack)
+        parts.append(Part(table=table, row=row, task=task, campaign=own, pixels=pixels))
+    return tuple(parts)
+
+
+def _vertical(like: Part, attack: str, train: str, batch: int) -> Part:
+    """CAFE on as many vertical targets as `like` has, on its data set and images."""
+    name = f"{like.name.removesuffix(_slug(like.row))}{_slug(VERTICAL)}"
+    (dataset,) = like.campaign.datasets
+    runs = tuple(
+        VerticalRun(
+            name=name,
+            dataset=dataset,
+            attack=attack,
+            images=like.campaign.images,
+            batch=batch,
+            strategy=strategy,
+            train=train,
+            width=width,
+            hidden=hidden,
+        )
+        for width, hidden in _QUARTERED
+        for strategy in like.campaign.strategies
+    )
+    networks = tuple(f"quartered:width={width},hidden={hidden}" for width, hidden in _QUARTERED)
+    campaign = replace(like.campaign, name=name, architectures=networks, attacks=(attack,))
+    return replace(like, table=2, row=VERTICAL, campaign=campaign, vertical=runs)
+
+
+def _with_folder(part: Part, images: Path) -> Part:
+    """The same on a folder of class folders."""
+    text = f"folder:root={images.resolve()},size={part.pixels}"
+    name = f"{part.campaign.name}-folder"
+    return replace(
+        part,
+        campaign=replace(part.campaign, datasets=(text,), name=name),
+        vertical=tuple(replace(run, dataset=text, name=name) for run in part.vertical),
+    )
+
+
+def _slug(title: str) -> str:
+    return title.lower().replace(" ", "-")
+
+
+def plan_rows(scale: Scale) -> list[dict[str, Any]]:
+    """Return what is computed at a scale, a row a study."""
+    rows: list[dict[str, Any]] = []
+    for part in scale.parts:
+        asked = part.campaign
+        targets = len(asked.architectures) * len(asked.strategies)
+        images = targets * asked.images
+        facts = {"table": part.table, "row": part.row, "data": asked.datasets[0], "task": part.task}
+        counts = {"targets": targets, "images": images, "votes": VOTES_PER_IMAGE * images}
+        rows.append({**facts, "attack": asked.attacks[0], **counts})
+    return rows
+
+
+def plan_text(scale: Scale) -> str:
+    """Return what is computed at a scale, a line a study, and what of the paper is not."""
+    rows = [
+        [
+            *(f"{row['table']}: {row['row']}", row["data"], row["task"], row["attack"]),
+            *(str(row["targets"]), f"{row['images']:,}", f"{row['votes']:,}"),
+        ]
+        for row in plan_rows(scale)
+    ]
+    head = ["table: row", "data", "people are asked", "attack", "targets", "images", "votes"]
+    distinct = {
+        (part.campaign.datasets, network, strategy)
+        for part in scale.parts
+        for network in part.campaign.architectures
+        for strategy in part.campaign.strategies
+    }
+    lines = [f"Scale {scale.name}: {len(distinct)} targets.", text_table(head, rows)]
+    if scale.absent:
+        lines.append(f"Not run at this scale: {', '.join(scale.absent)}.")
+    memory = [
+        vertical_memory(run, (part.pixels, part.pixels))
+        for part in scale.parts
+        for run in part.vertical
+    ]
+    if (most := max(memory, default=0)) > _GIGABYTE:
+        lines.append(f"CAFE's equations need up to {most / _GIGABYTE:.0f} GB of memory a worker.")
+    return "\n".join(lines)
+
+
+def works_of(scale: Scale, data: Path, *, known: bool = True) -> list[Work]:
+    """Return the trainings and attacks of a scale.
+
+    known: whether to look what is done below `data`, which reads the pictures that are here.
+    """
+    usual = [(part.row, part.campaign) for part in scale.parts if not part.vertical]
+    plans = plans_here(campaign for _, campaign in usual) if known else ()
+    vertical = [one for part in scale.parts if part.vertical for one in _vertical_works(part, data)]
+    return [*campaign_works(usual, plans, data), *vertical]
+
+
+def _vertical_works(part: Part, data: Path) -> Sequence[Work]:
+    """Return CAFE's trainings, one a target, and its attacks, each on all pictures at once."""
+    runs, there = part.vertical, sum(vertical_folder(run, data).exists() for run in part.vertical)
+    attacks = [read_vertical(run.attack) for run in runs]
+    steps = sum(build(VERTICAL_ATTACKS, one.name, one.settings).steps for one in attacks)
+    epochs = sum(read_training(run.train, TargetTraining(), "--seed").epochs for run in runs)
+    (dataset,) = part.campaign.datasets
+    pictures = part.campaign.images
+    return (
+        Work(part=dataset, what="train quartered", cells=len(runs), done=there, steps=epochs),
+        Work(
+            part=part.row,
+            what=f"attack {runs[0].attack}",
+            cells=len(runs) * pictures,
+            done=there * pictures,
+            steps=steps * pictures,
+        ),
+    )

@@ -1,0 +1,218 @@
+"""What federated clients train on, from images or a table, and how it is dealt out to them."""
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from semsim.errors import DataError, SettingsError
+from semsim.registry import unknown
+from semsim.systems.federated import TABLES
+from semsim.systems.federated.own_table import OwnTable
+from semsim.systems.federated.settings import FederatedSettings, generator
+from semsim.targets.train import deviations
+from semsim.types import LabelledImages
+
+_SMALLEST = 1e-300  # a sum of gamma draws, below which their shares are lost to rounding
+_TRIES = 100  # draws of a split in which every client gets something
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examples:
+    """One split.
+
+    inputs: (N, …). targets: (N, outputs), one-hot where there are classes. labels: (N,) class
+    indices, or None where numbers are predicted.
+    """
+
+    inputs: Tensor
+    targets: Tensor
+    labels: Tensor | None
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def pick(self, indices: Sequence[int]) -> "Examples":
+        """The examples at `indices`, in that order."""
+        index = torch.as_tensor(list(indices), dtype=torch.long)
+        labels = None if self.labels is None else self.labels[index]
+        return Examples(inputs=self.inputs[index], targets=self.targets[index], labels=labels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FederatedData:
+    """Training and test examples.
+
+    mean, std: one value a channel, by which the network normalises; public. outputs: width of the
+    targets. classes: names, empty where numbers are predicted. coding: what stands for the words
+    of a table of one's own, ready for JSON, see `own_table`.
+    """
+
+    name: str
+    train: Examples
+    test: Examples
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    classes: tuple[str, ...] = ()
+    coding: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of one input."""
+        return tuple(self.train.inputs.shape[1:])
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers the network puts out."""
+        return self.train.targets.shape[1]
+
+
+def of_images(train: LabelledImages, test: LabelledImages) -> FederatedData:
+    """Images, (N, C, H, W) in [0, 1], with one-hot targets.
+
+    Raises `DataError` where the splits have different classes or sizes.
+    """
+    if train.classes != test.classes or train.images.shape[1:] != test.images.shape[1:]:
+        raise DataError(
+            f"Training and test images need the same classes and size; got {len(train.classes)} "
+            f"and {len(test.classes)} classes, {tuple(train.images.shape[1:])} and "
+            f"{tuple(test.images.shape[1:])}."
+        )
+    pixels = train.images.double()
+    return FederatedData(
+        name=train.dataset,
+        train=_one_hot(train),
+        test=_one_hot(test),
+        mean=tuple(pixels.mean((0, 2, 3)).tolist()),
+        std=tuple(deviations(pixels, (0, 2, 3))),
+        classes=train.classes,
+    )
+
+
+def digest_of(data: FederatedData) -> str:
+    """Twelve letters that change with any number of the examples."""
+    made = hashlib.sha256()
+    for one in (data.train, data.test):
+        for numbers in (one.inputs, one.targets):
+            made.update(numbers.contiguous().numpy().tobytes())
+    return made.hexdigest()[:12]
+
+
+def of_table(name: str) -> FederatedData:
+    """A table that scikit-learn brings along, a fifth of it for tests; one number is predicted.
+
+    "diabetes": 442 people, 10 columns, progress of the disease in standard deviations.
+    "breast-cancer": 569 people, 30 columns, 0 or 1 as in the paper's bank marketing data.
+    "digit-values": 1,797 handwritten digits, 8 × 8 in three equal channels, the number that is
+        written from 0 to 1: an image in, a number out, as in the paper's retina images.
+    Columns are standardised with the training rows' mean and deviation.
+    """
+    return _predicted(name, *_table(name))
+
+
+def of_own_table(table: OwnTable, coding: Mapping[str, Any] | None = None) -> FederatedData:
+    """A table of one's own, or a number for every image, a fifth of it for tests.
+
+    coding: another party's. Raises `DataError` for a table that cannot be read.
+    """
+    inputs, targets, own = table.read(coding)
+    return replace(_predicted("table", inputs, targets), coding=own)
+
+
+def _predicted(name: str, inputs: Tensor, targets: Tensor) -> FederatedData:
+    order = torch.randperm(len(inputs), generator=generator("table", name))
+    held_out = len(inputs) // 5
+    train, test = order[held_out:], order[:held_out]
+    over = (0,) if inputs.dim() == 2 else (0, 2, 3)  # of a column, or of a channel
+    known = inputs[train].double()
+    return FederatedData(
+        name=name,
+        train=Examples(inputs=inputs[train], targets=targets[train], labels=None),
+        test=Examples(inputs=inputs[test], targets=targets[test], labels=None),
+        mean=tuple(known.mean(over).tolist()),
+        std=tuple(deviations(known, over)),
+    )
+
+
+def _table(name: str) -> tuple[Tensor, Tensor]:
+    from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+
+    if name not in TABLES:
+        raise unknown("table", name, TABLES)
+    if name == "digit-values":
+        digits = load_digits()
+        grey = torch.as_tensor(digits.images, dtype=torch.float64)[:, None] / 16
+        return grey.expand(-1, 3, -1, -1).clone(), torch.as_tensor(digits.target)[:, None] / 9.0
+    table = load_diabetes(scaled=False) if name == "diabetes" else load_breast_cancer()
+    inputs = torch.as_tensor(table.data, dtype=torch.float64)
+    targets = torch.as_tensor(table.target, dtype=torch.float64)[:, None]
+    if name == "diabetes":
+        targets = (targets - targets.mean()) / targets.std()
+    return inputs, targets
+
+
+def _one_hot(images: LabelledImages) -> Examples:
+    targets = F.one_hot(images.labels, len(images.classes)).double()
+    return Examples(inputs=images.images, targets=targets, labels=images.labels)
+
+
+def deal(examples: Examples, settings: FederatedSettings) -> tuple[tuple[int, ...], ...]:
+    """Indices into `examples` for every client; each index goes to exactly one.
+
+    Raises `SettingsError` where a client would get nothing, or "dirichlet" has no classes.
+    """
+    if len(examples) < settings.clients:
+        raise SettingsError(
+            f"{settings.clients} clients need as many examples; there are {len(examples)}."
+        )
+    if settings.split == "iid":
+        order = torch.randperm(len(examples), generator=generator("iid", settings.seed))
+        return tuple(tuple(part.tolist()) for part in torch.tensor_split(order, settings.clients))
+    return _dirichlet(examples, settings)
+
+
+def batch_of(count: int, step: int, client: int, settings: FederatedSettings) -> list[int]:
+    """Positions, among a client's own `count` examples, of its mini-batch number `step`, from 0."""
+    per_epoch = math.ceil(count / settings.batch_size)
+    epoch, place = divmod(step, per_epoch)
+    order = torch.randperm(count, generator=generator("epoch", settings.seed, client, epoch))
+    found: list[int] = order.split(settings.batch_size)[place].tolist()
+    return found
+
+
+def _dirichlet(examples: Examples, settings: FederatedSettings) -> tuple[tuple[int, ...], ...]:
+    """Each class's examples in shares drawn from Dir(α) (Hsu et al. 2019, arXiv:1909.06335)."""
+    if examples.labels is None:
+        raise SettingsError("The split 'dirichlet' needs classes; this data has none. Use 'iid'.")
+    rng = generator("dirichlet", settings.seed)
+    for _ in range(_TRIES):
+        parts = _drawn(examples.labels, settings, rng)
+        if all(parts):
+            return parts
+    raise SettingsError(
+        f"In {_TRIES} draws with dirichlet_alpha={settings.dirichlet_alpha:g} some client of "
+        f"{settings.clients} got nothing. Take a larger dirichlet_alpha or fewer clients."
+    )
+
+
+def _drawn(
+    labels: Tensor, settings: FederatedSettings, rng: torch.Generator
+) -> tuple[tuple[int, ...], ...]:
+    parts: list[list[int]] = [[] for _ in range(settings.clients)]
+    alpha = torch.full((settings.clients,), settings.dirichlet_alpha, dtype=torch.float64)
+    for label in labels.unique():
+        members = (labels == label).nonzero().flatten()
+        members = members[torch.randperm(len(members), generator=rng)]
+        weights = torch._standard_gamma(alpha, generator=rng)
+        if not float(weights.sum()) > _SMALLEST:  # each is rounded up to the least there is
+            winner = torch.randint(settings.clients, (), generator=rng)
+            weights = F.one_hot(winner, settings.clients).double()
+        ends = (weights.cumsum(0) / weights.sum() * len(members)).round().long()[:-1]
+        for part, share in zip(parts, torch.tensor_split(members, ends), strict=True):
+            part += share.tolist()
+    return tuple(tuple(sorted(part)) for part in parts)

@@ -1,0 +1,193 @@
+"""A federated comparison as tables and sentences for people, and its answer."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from semsim.base.intervals import half_words
+from semsim.base.words import listed
+from semsim.sets.control import Count
+from semsim.sets.recognition import CLEARER, STATISTIC, recognised_words
+from semsim.systems.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED
+from semsim.terminal import text_table
+
+NEAR = 0.05  # of SSIM: less is not a difference anybody sees
+COST_COLUMNS = ("perturb", "forward", "backward", "update")  # PP, LFP, LBP, MU of Table 5
+_TRAFFIC = {
+    "numbers down": "numbers_down",
+    "numbers up": "numbers_up",
+    "bytes down, all rounds": "bytes_down",
+    "bytes up, all rounds": "bytes_up",
+}
+_COST_TITLES = ("server masks", "clients forward", "clients backward", "server updates")
+# Of a verdict, what it means for the party.
+_STANDING = {
+    **dict.fromkeys(("identical", "as much"), "sees"),
+    "less": "less",
+    **dict.fromkeys(("little", "nothing"), "kept"),
+    **dict.fromkeys(("unclear", "too weak", "failed", "reference"), "open"),
+}
+_SAID = {
+    "kept": "Masks keep most below that for {} against this attack.",
+    "less": "It is less for {}, but of most pictures more than a guess.",
+    "sees": "Masks change nothing of it for {}.",
+    "open": "Whether masks change it for {} is not known.",
+}
+
+
+def rows_of(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of all three tables: how schemes end, what they cost, what arms leak."""
+    training = result["training"]
+    ends = [{"scheme": name, **curve[-1]} for name, curve in training["curves"].items()]
+    kinds = [(training["costs"], COST_COLUMNS), (training["traffic"], tuple(_TRAFFIC.values()))]
+    costs = [
+        {"cost": key, **{scheme: found[scheme][key] for scheme in ("FedAvg", "PBPFL")}}
+        for found, keys in kinds
+        for key in keys
+    ]
+    tables = {"training": ends, "cost": costs, "leak": result["leak"].get("scores", [])}
+    return [{"table": name, **row} for name, rows in tables.items() for row in rows]
+
+
+def curve_table(training: Mapping[str, Any]) -> str:
+    """How each scheme ends, on test data."""
+    header = ["scheme", "rounds", "loss", "squared error", "accuracy"]
+    return text_table(header, [_end(name, curve) for name, curve in training["curves"].items()])
+
+
+def training_words(training: Mapping[str, Any]) -> str:
+    """What the masks change about training: nothing in the model, and what a client learns."""
+    gamma, released = training["gamma"], training["released"]
+    text = [
+        f"FedAvg and PBPFL end {training['largest_difference']:.0e} apart in their most different "
+        f"parameter (recovery's condition number: {training['condition']:.0f}).",
+        f"The released model predicts the same to {released['predictions']:.0e}; its parameters "
+        f"differ by up to {released['parameters']:.2g}.",
+        f"A client finds γ = {gamma['estimated']:.4g} from its own data; it is "
+        f"{gamma['gamma']:.4g}. Its outputs are off by {gamma['error_before']:.0%} before and "
+        f"{gamma['error_after']:.0%} after it takes the noise out.",
+    ]
+    if "agreement_before" in gamma:
+        text.append(
+            f"Its predicted class is the true model's in {gamma['agreement_before']:.0%} of test "
+            f"images before, and in {gamma['agreement_after']:.0%} after."
+        )
+    return "\n".join(text)
+
+
+def cost_table(training: Mapping[str, Any]) -> str:
+    """CPU seconds and traffic of PBPFL over FedAvg's."""
+    rows, traffic = cost_rows(training["costs"]), training["traffic"]
+    for title, key in _TRAFFIC.items():
+        plain, masked = traffic["FedAvg"][key], traffic["PBPFL"][key]
+        rows.append([title, f"{plain:,}", f"{masked:,}", f"{masked / plain:.2f}"])
+    return text_table(["cost", "FedAvg", "PBPFL", "ratio"], rows)
+
+
+def cost_rows(costs: Mapping[str, Mapping[str, float]]) -> list[list[str]]:
+    """CPU seconds of each scheme, and PBPFL's over FedAvg's, whose masking is packing alone."""
+    rows = []
+    for title, key in zip(_COST_TITLES, COST_COLUMNS, strict=True):
+        plain, masked = costs["FedAvg"][key], costs["PBPFL"][key]
+        ratio = f"{masked / plain:.2f}" if plain > 0 else "-"
+        rows.append([title, f"{plain:.2f} CPU s", f"{masked:.2f} CPU s", ratio])
+    return rows
+
+
+def leak_table(leak: Mapping[str, Any]) -> str:
+    """Every arm's figures, mean ± sd, SSIM's difference with its 95 % interval, and verdict."""
+    header = ["arm", CLEARER, "SSIM", "PSNR dB", "SSIM from FedAvg's (95 %)"]
+    header += ["failed", "verdict by statistics"]
+    return text_table(header, [leak_row(score) for score in leak["scores"]])
+
+
+def count_of(score: Mapping[str, Any]) -> Count:
+    """How many pictures of a score, as `asdict` gives it, show more than a guess."""
+    return Count(score["clearer"], score["by_shapes"], score["images"])
+
+
+def leak_row(score: Mapping[str, Any]) -> list[str]:
+    """One line of `leak_table`; a score as `asdict` gives it."""
+    untold = score["arm"] == score["yardstick"] or score["verdict"] == "failed"
+    gap = "" if untold else gap_words(score)
+    return [
+        ARMS[score["arm"]].title,
+        count_of(score).short,
+        with_spread(likeness(score["ssim"]), score["ssim_sd"], 2),
+        _psnr(score["psnr"], score["psnr_sd"]),
+        gap,
+        f"{score['failed']} of {score['images']}",
+        score["verdict"],
+    ]
+
+
+def gap_words(score: Mapping[str, Any]) -> str:
+    """SSIM's difference from the yardstick's with its interval, or why there is none."""
+    return f"{score['difference']:+.2f}{half_words(score['margin'], score['no_interval'], 2)}"
+
+
+def strength(score: Mapping[str, Any]) -> tuple[int, float]:
+    """By which attacks are put in order: the pictures they get back, then their mean SSIM.
+
+    score: as `asdict` gives it; SSIM may be None or NaN.
+    """
+    ssim = score["ssim"]
+    return score["clearer"], -1.0 if ssim is None or ssim != ssim else ssim
+
+
+def with_spread(value: str, spread: float | None, digits: int) -> str:
+    """A figure and its spread; the figure alone where a spread is not known, as of one picture."""
+    known = spread is not None and math.isfinite(spread)
+    return f"{value} ± {spread:.{digits}f}" if known else value
+
+
+def likeness(ssim: float) -> str:
+    """An SSIM with two decimals, – where every attack failed."""
+    return "–" if math.isnan(ssim) else f"{ssim:.2f}"
+
+
+def decibels(psnr: float) -> str:
+    """A PSNR with one decimal, ∞ where an image is exact, – where every attack failed."""
+    if math.isnan(psnr):
+        return "–"
+    return "∞" if math.isinf(psnr) else f"{psnr:.1f}"
+
+
+def _psnr(mean: float, sd: float) -> str:
+    return decibels(mean) if math.isinf(mean) else with_spread(decibels(mean), sd, 1)
+
+
+def _end(name: str, curve: Sequence[Mapping[str, Any]]) -> list[str]:
+    last = curve[-1]
+    accuracy = "-" if last["accuracy"] is None else f"{last['accuracy']:.1%}"
+    figures = [f"{last['loss']:.4f}", f"{last['squared_error']:.4f}"]
+    return [name, str(last["round"]), *figures, accuracy]
+
+
+def answer_words(scores: Sequence[Mapping[str, Any]], named: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what can be recognised, then the statistic.
+
+    scores: of each arm, as `asdict` gives it. Each party counts by the arm that shows it most.
+    named: as `semsim.scores.reference.recognition`.
+    Where the attack does not get most pictures back from plain training, nothing is said.
+    """
+    known = {score["arm"]: score for score in scores}
+    plain = max((known[arm] for arm in (REFERENCE, RESCALED) if arm in known), key=strength)
+    count = count_of(plain)
+    figures = f"{count.words} (SSIM {likeness(plain['ssim'])})"
+    lead = recognised_words(named, [plain["arm"]], " from plain training")
+    if not count.comes_back:
+        return lead, (
+            f"{STATISTIC}the attack failed on plain training too; what came back is {figures}. "
+            "Nothing can be said of masks. Take a stronger attack, or another network."
+        )
+    found: dict[str, list[str]] = {}
+    for party, arms in PARTIES.items():
+        judged = [known[arm] for arm in arms if arm in known]
+        if judged:
+            best = max(judged, key=strength)
+            told = f"{party[0].lower()}{party[1:]} ({best['clearer']} of {best['images']})"
+            found.setdefault(_STANDING[best["verdict"]], []).append(told)
+    parts = [f"{STATISTIC}what came back from plain training is {figures}."]
+    parts += [words.format(listed(found[key])) for key, words in _SAID.items() if key in found]
+    return lead, " ".join(parts)

@@ -1,0 +1,78 @@
+"""A sweep of split points: every pair of cuts of a network, and a figure of what leaks."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from semsim.images import read_images
+from semsim.reporting.canvas import Drawn
+from semsim.reporting.export import write_both
+from semsim.reporting.picture_grids import Cut, cut_figure
+from semsim.sets.reader import read_set
+from semsim.systems.split.plan import ARMS, make_network
+
+_SIDE = 2  # pictures a side of what is shown of a set
+
+
+def grid(network: str, h: Sequence[int], t: Sequence[int]) -> list[str]:
+    """The network at every pair of cuts, as text; `SettingsError` for one that cannot be."""
+    join = "," if ":" in network else ":"
+    texts = [f"{network}{join}h={first},t={last}" for first in h for last in t]
+    for text in texts:
+        make_network(text)
+    return texts
+
+
+def cut_figures(outcome: Mapping[str, Any]) -> dict[str, Drawn]:
+    """A figure for each attack of a finished sweep, by its name in the plan.
+
+    outcome: of `run_split`, of the undefended network at several cuts. Of several seeds, pictures
+    are of the first, and scores means over all.
+    """
+    scores = {(row["network"], row["attack"]): row for row in outcome["summary"]}
+    found: dict[str, list[Cut]] = {}
+    originals: Tensor | None = None
+    for folder in outcome["sets"]:
+        one = read_set(Path(folder))
+        attack, text = str(one.run["attack"]["name"]), one.model.partition("/")[0]
+        network, row = make_network(text), scores[text, attack]
+        if any((cut.h, cut.t) == (network.h, network.t) for cut in found.get(attack, [])):
+            continue
+        if originals is None:
+            originals = collage(read_images(one.pairs["original"].tolist()[: _SIDE**2]))
+        images = collage(read_images(one.pairs["reconstruction"].tolist()[: _SIDE**2]))
+        ssim, psnr = (row[name] for name in ("ssim_mean", "psnr_mean"))
+        values = [math.nan if value is None else float(value) for value in (ssim, psnr)]
+        cut = Cut(h=network.h, t=network.t, images=images, ssim=values[0], psnr=values[1])
+        found.setdefault(attack, []).append(cut)
+    if originals is None:
+        return {}
+    return {
+        attack: cut_figure(cuts, originals, f"What leaks at each pair of cuts: {_title(attack)}")
+        for attack, cuts in found.items()
+    }
+
+
+def write_cuts(outcome: Mapping[str, Any], folder: Path, name: str) -> list[Path]:
+    """Write `cut_figures` below `folder` as <name>-<attack>.png and .svg; returns the former."""
+    return [
+        write_both(figure, folder / f"{name}-{attack}.png")
+        for attack, figure in cut_figures(outcome).items()
+    ]
+
+
+def collage(images: Tensor) -> Tensor:
+    """(N, 3, H, W) as one picture of two columns; white where there is no image."""
+    rows = math.ceil(len(images) / _SIDE)
+    full = torch.ones(rows * _SIDE, *images.shape[1:])
+    full[: len(images)] = images
+    lines = [torch.cat(list(line), dim=2) for line in full.split(_SIDE)]
+    return torch.cat(lines, dim=1)
+
+
+def _title(attack: str) -> str:
+    return ARMS[attack].title if attack in ARMS else attack

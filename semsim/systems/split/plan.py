@@ -1,0 +1,223 @@
+"""What to train and to attack in split inference: a grid, as plain values."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from semsim.datasets import DATASETS
+from semsim.errors import SettingsError
+from semsim.jobs.orders import Place
+from semsim.kept.names import checked_name
+from semsim.metrics import find_metric
+from semsim.registry import Registry, build, read_plugin, setting
+from semsim.systems.split import SPLIT_DEFENCES, SPLIT_NETWORKS
+from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
+
+if TYPE_CHECKING:
+    from semsim.systems.split.system import SplitSystem
+
+_UNFIT = re.compile(r"[^0-9A-Za-z._=-]+")  # for the name of a folder
+RUNS = "split-"  # begins the folder of an experiment below runs
+ALIGN = 10.0  # weight of the alignment in the attacks that have it
+VALID_POINTS = 0.05  # accuracy a defence may cost before a low leak says nothing about it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """One way to attack. bodies: "all", "each" on its own, or "selected", which only the client
+    knows: an upper bound and no attack that a server can make.
+    """
+
+    title: str
+    bodies: str
+    align: float = 0.0
+
+
+ARMS: Registry[Arm] = Registry(
+    "attack on split inference",
+    {
+        "adaptive": Arm(title="Adaptive, all bodies", bodies="all"),
+        "one-body": Arm(title="N=1, each body", bodies="each"),
+        "oracle": Arm(title="Oracle that knows P", bodies="selected"),
+        "adaptive-aligned": Arm(title="Adaptive, aligned", bodies="all", align=ALIGN),
+        "one-body-aligned": Arm(title="N=1, aligned", bodies="each", align=ALIGN),
+        "oracle-aligned": Arm(title="Oracle, aligned", bodies="selected", align=ALIGN),
+    },
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitPlan:
+    """Every network under every defence and seed, attacked in every way with every seed.
+
+    dataset, networks, defences: a registry name, after a colon settings, as `small:h=2,width=8`.
+    shadow: the settings that attacks share. images: the client sends all its test images.
+    metrics: beside SSIM, PSNR and the recogniser. attack_invalid: a system too whose accuracy is
+    more than 5 points too low.
+    """
+
+    name: str = setting(MISSING, "Name", "Name of the experiment.")
+    dataset: str = setting("digits", "Data set", "Data set, as digits or folder:root=photos.")
+    networks: tuple[str, ...] = setting(("small",), "Network", "Network, as resnet18:h=2,t=1.")
+    defences: tuple[str, ...] = setting(
+        ("none", "single", "ensembler:bodies=4,selected=2"),
+        "Defences",
+        "Defence, as ensembler:bodies=4.",
+    )
+    attacks: tuple[str, ...] = setting(
+        ("adaptive", "adaptive-aligned"), "Attacks", f"One of {', '.join(ARMS)}."
+    )
+    train: SplitTrainSettings = field(default_factory=SplitTrainSettings)
+    shadow: ShadowAttack = field(default_factory=ShadowAttack)
+    defence_seeds: tuple[int, ...] = setting((0,), "Defence seeds", "Seed of a defence's training.")
+    attack_seeds: tuple[int, ...] = setting(
+        (0,), "Attack seeds", "Seed of an attack; a verdict needs three."
+    )
+    images: int = setting(48, "Images judged", "Of the test split, those that are judged.")
+    metrics: tuple[str, ...] = setting((), "More metrics", "One more metric, as semsim:mine.")
+    attack_invalid: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitPlace(Place):
+    """Where an experiment keeps things and computes. checkpoints: weights of metrics."""
+
+    checkpoints: Path
+
+
+_SMALL = SplitPlan(
+    name="small",
+    networks=("small:width=16",),
+    defences=(
+        "none",
+        "shredder",
+        "single",
+        "dr-single",
+        "dr-ensemble:bodies=4",
+        "ensembler:bodies=4,selected=2",
+    ),
+    attacks=("adaptive", "adaptive-aligned", "one-body", "oracle", "oracle-aligned"),
+    train=SplitTrainSettings(
+        epochs=8, ensemble_epochs=50, batch_size=128, lr=4e-3, ensemble_lr=2e-2
+    ),
+    shadow=ShadowAttack(epochs=12, decoder_epochs=10, lr=4e-3, batch_size=128),
+    defence_seeds=(0, 1),
+    attack_seeds=(0, 1, 2),
+)
+_PAPER = replace(
+    _SMALL,
+    name="paper",
+    dataset="folder:root=cifar10",
+    networks=("resnet18",),
+    defences=(*_SMALL.defences[:4], "dr-ensemble:bodies=10", "ensembler:bodies=10,selected=4"),
+    attacks=tuple(ARMS),
+    train=SplitTrainSettings(epochs=30, ensemble_epochs=60, batch_size=128, ensemble_lr=2e-3),
+    shadow=ShadowAttack(epochs=30, decoder_epochs=30, batch_size=128, start="identity"),
+    images=256,
+)
+_SMOKE = replace(  # seconds: whether everything runs, and nothing else
+    _SMALL,
+    name="smoke",
+    dataset="digits:size=12,count=180",
+    networks=("small:width=2",),
+    defences=(*_SMALL.defences[:4], "dr-ensemble:bodies=2", "ensembler:bodies=5,selected=4"),
+    train=SplitTrainSettings(epochs=1, ensemble_epochs=1, batch_size=256),
+    shadow=replace(_SMALL.shadow, epochs=1, decoder_epochs=1, batch_size=256),
+    defence_seeds=(0,),
+    attack_seeds=(0,),
+    images=4,
+    attack_invalid=True,
+)
+PRESETS: Mapping[str, SplitPlan] = MappingProxyType(
+    {"smoke": _SMOKE, "small": _SMALL, "paper": _PAPER}
+)
+
+
+def check(plan: SplitPlan) -> SplitPlan:
+    """`plan` itself; `SettingsError` or `UnknownNameError` where it cannot be carried out."""
+    checked_name(plan.name, "an experiment")
+    empty = [name for name in _LISTS if not getattr(plan, name)]
+    if empty:
+        raise SettingsError(f"{empty[0].replace('_', ' ')}: give at least one.")
+    if plan.images < 1:
+        raise SettingsError(f"Give at least one image to attack; got {plan.images}.")
+    read_plugin(DATASETS, plan.dataset)
+    for text in plan.networks:
+        make_network(text)
+    for text in plan.defences:
+        make_defence(text)
+    for arm in plan.attacks:
+        ARMS[arm]
+    for metric in plan.metrics:
+        find_metric(metric)
+    return plan
+
+
+def without_metrics(plan: SplitPlan) -> SplitPlan:
+    """What takes the time of a plan: metrics are needed only where all is put together."""
+    return replace(plan, metrics=())
+
+
+_LISTS = ("networks", "defences", "attacks", "defence_seeds", "attack_seeds")
+
+
+def make_network(text: str) -> Any:
+    """The network written as `text`; `SettingsError` where its cuts leave a part empty."""
+    from semsim.systems.split.networks import Task, check_cuts  # with torch, which a plan needs not
+
+    # Where it can be cut does not depend on the images.
+    any_task = Task(size=(32, 32), classes=2, mean=(0.5,) * 3, std=(0.25,) * 3)
+    found = read_plugin(SPLIT_NETWORKS, text)
+    network = build(SPLIT_NETWORKS, found.name, found.settings)
+    check_cuts(network, any_task)
+    return network
+
+
+def make_defence(text: str) -> Any:
+    """The defence written as `text`."""
+    found = read_plugin(SPLIT_DEFENCES, text)
+    return build(SPLIT_DEFENCES, found.name, found.settings)
+
+
+def make_dataset(text: str) -> Any:
+    """The data set written as `text`."""
+    found = read_plugin(DATASETS, text)
+    return build(DATASETS, found.name, found.settings)
+
+
+def model_name(network: str, defence: str, seed: int) -> str:
+    """What a system is called, unique within an experiment."""
+    return f"{network}/{defence}/seed {seed}"
+
+
+def attack_name(arm: str, tool: ShadowAttack) -> str:
+    """What an attack on a system is called, unique among those on it."""
+    return f"{arm}-body{tool.bodies[0]}" if arm.startswith("one-body") and tool.bodies else arm
+
+
+def set_folder(data: Path, plan: SplitPlan, model: str, attack: str) -> Path:
+    """Where the reconstruction set of an attack on a system is, or will be."""
+    folder = f"{_UNFIT.sub('-', model)}__{_UNFIT.sub('-', attack)}"
+    return Path(data) / "runs" / f"{RUNS}{plan.name}" / folder
+
+
+def attacks_on(system: "SplitSystem", arm: str, shadow: ShadowAttack) -> list[ShadowAttack]:
+    """The attacks of `arm` on a system, none where another arm is the same attack on it.
+
+    With one body all arms are `adaptive`; with all bodies selected there is nothing to know.
+    """
+    way, count = ARMS[arm], len(system.bodies)
+    base = replace(shadow, align=way.align)
+    if way.bodies == "all":
+        return [base]
+    if count == 1:
+        return []
+    if way.bodies == "each":
+        return [replace(base, bodies=(place,)) for place in range(count)]
+    chosen = system.selected
+    if len(chosen) == count:
+        return []
+    return [replace(base, bodies=chosen, learn_selector=False)]

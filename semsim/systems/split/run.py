@@ -1,0 +1,441 @@
+"""An experiment in split inference: systems are trained, then attacked, each kept by its key.
+
+What is finished is taken from the data folder, so that an interrupted run goes on.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from semsim.defences.none import NoDefence
+from semsim.device import now_on, pick_device
+from semsim.grid.engine import Piece, Standing, compute
+from semsim.images import to_uint8
+from semsim.kept.extras import arrow
+from semsim.metrics import Pairs, Resources, find_metric
+from semsim.metrics.classifier import Classifier, load_classifier, recognised
+from semsim.progress import Progress, Report, silent
+from semsim.registry import plain
+from semsim.scores.reference import RECOGNISER, RECOGNISER_TRAIN
+from semsim.sets.control import Count, judged
+from semsim.systems.split import experiment
+from semsim.systems.split.defences import stage_of
+from semsim.systems.split.experiment import Leak
+from semsim.systems.split.plan import (
+    VALID_POINTS,
+    SplitPlace,
+    SplitPlan,
+    attack_name,
+    attacks_on,
+    check,
+    make_dataset,
+    make_defence,
+    make_network,
+    model_name,
+    set_folder,
+    without_metrics,
+)
+from semsim.systems.split.store import SplitStore, check_shared, key_of, write_split_set
+from semsim.systems.split.summary import COLUMNS, summary
+from semsim.systems.split.system import SplitSystem, system_accuracy
+from semsim.systems.split.train_settings import ShadowAttack
+from semsim.systems.split.training import Bench
+from semsim.targets.chance import chance_of, facts_of_test
+from semsim.targets.checkpoint import images_digest
+from semsim.targets.model import save_target
+from semsim.targets.train import accuracy, train_target
+from semsim.types import LabelledImages
+
+_TIMED = 20  # classifications of one image of which the median time is told
+_TRAINING, _ATTACKS = 0.3, 0.65  # shares of the progress of several workers
+_System = tuple[str, str, int]  # network, defence, seed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """A system of the plan. change: of accuracy, against the undefended one of the same seed."""
+
+    system: SplitSystem
+    network: str
+    defence: str
+    seed: int
+    accuracy: float
+    change: float
+    key: str
+
+    @property
+    def valid(self) -> bool:
+        """Whether its accuracy is near enough to the undefended one's."""
+        return self.change >= -VALID_POINTS - 1e-9
+
+    @property
+    def model(self) -> str:
+        """Its name, unique within an experiment."""
+        return model_name(self.network, self.defence, self.seed)
+
+
+def run_split(
+    plan: SplitPlan,
+    place: SplitPlace,
+    report: Report = silent,
+    workers: int = 1,
+    scheduler: str = "",
+) -> dict[str, Any]:
+    """Carry out `plan`; finished pieces are taken from the data folder.
+
+    workers: processes that share systems and attacks; none of these is ever divided. scheduler:
+    address of a Dask scheduler whose workers, which have the same data folder, are these instead.
+    Returns what a result page needs, ready for JSON: rows, summary, baselines, costs, sets; reused:
+    how many pieces were there before, or are of other processes.
+    Raises `SettingsError` for a plan that cannot be, `StopRequestedError` where `report` does,
+    `JobError` where workers cannot be reached or keep what they make elsewhere.
+    """
+    check(plan)
+    arrow()  # sets are written at the end of hours
+    if workers > 1 or scheduler:
+        _spread(plan, place.resolved(), workers, scheduler, report)
+    run = Run(plan, place)
+    systems = run.systems()
+    rows: list[dict[str, Any]] = []
+    costs, sets = [], []
+    for number, (network, defence, seed) in enumerate(systems):
+        told = stage_of(report, number, len(systems))
+        trained = run.train(network, defence, seed, stage_of(told, 0, 4))
+        costs.append(run.cost(trained) if seed == plan.defence_seeds[0] else None)
+        for row, folder in run.attack(trained, told):
+            rows.append(row)
+            sets += [str(folder)] if folder else []
+    table = pd.DataFrame(rows, columns=[*COLUMNS, *plan.metrics])
+    report(Progress(100 * len(systems), 100 * len(systems), "done"))
+    return {
+        "plan": plain(plan),
+        "rows": _records(table),
+        "summary": _records(summary(table)),
+        "baselines": run.baselines(),
+        "costs": [cost for cost in costs if cost],
+        "sets": sets,
+        "reused": run.reused,
+    }
+
+
+def _spread(
+    plan: SplitPlan, place: SplitPlace, workers: int, scheduler: str, report: Report
+) -> None:
+    """Train the systems side by side, then attack them side by side."""
+    from semsim.grid.machines import connect, cores_for_each  # takes a second
+
+    lean = without_metrics(plan)
+    run = Run(lean, place)  # trains the recogniser, once
+    systems = run.systems()
+    total = 100 * len(systems)
+    needed = dict.fromkeys([(n, "none", seed) for n, _, seed in systems] + systems)
+    threads = cores_for_each(workers, scheduler)
+    with connect(scheduler, workers, needs=__name__) as client:
+
+        def do(pieces: Sequence[Piece], start: float, share: float, note: str) -> None:
+            def tell(standing: Standing) -> None:
+                reached = round(total * (start + share * standing.done / max(1, len(pieces))))
+                report(Progress(reached, total, f"{note}: {standing.over} of {len(pieces)}"))
+
+            compute(pieces, lambda *_: None, tell, client, threads=threads)
+
+        do([_piece(_train, lean, place, one) for one in needed], 0.0, _TRAINING, "systems trained")
+        check_shared(run.store.systems, [run.key(*one) for one in needed])
+        attacks = [
+            _piece(_attack, lean, place, (system, tool, seed))
+            for system in systems
+            for _, tool, seed in run.tools(run.train(*system, silent))
+        ]
+        do(attacks, _TRAINING, _ATTACKS, "attacks made")
+
+
+def _piece(
+    work: Callable[..., None], plan: SplitPlan, place: SplitPlace, what: tuple[Any, ...]
+) -> Piece:
+    return Piece(key=key_of({"piece": plain(what)}), work=work, asked=(plan, place, what))
+
+
+def _train(plan: SplitPlan, place: SplitPlace, system: _System, *, report: Report) -> None:
+    _run(plan, place).system(*system, report)
+
+
+def _attack(
+    plan: SplitPlan, place: SplitPlace, what: tuple[_System, ShadowAttack, int], *, report: Report
+) -> None:
+    (system, tool, seed), run = what, _run(plan, place)
+    run.leak(run.train(*system, silent), tool, seed, report)
+
+
+class Run:
+    """The plan with its images at hand."""
+
+    def __init__(self, plan: SplitPlan, place: SplitPlace) -> None:
+        dataset = make_dataset(plan.dataset)
+        self.plan, self.place = plan, place
+        self.data: tuple[LabelledImages, LabelledImages] = (dataset("train"), dataset("test"))
+        self.store = SplitStore(place.data)
+        self._made: set[str] = set()
+        self._found: set[str] = set()
+        self.device = pick_device(place.device)
+        self.digests = [images_digest(part) for part in self.data]
+        self.judged = self.data[1].pick(experiment.spread(self.data[1], plan.images))
+        self.originals = [to_uint8(image) for image in self.judged.images]
+        self.classifier = self._recogniser()
+        resources = Resources(checkpoints=place.checkpoints, device=self.device)
+        self.judges = {name: find_metric(name).prepare(resources) for name in plan.metrics}
+
+    @property
+    def reused(self) -> int:
+        """How many pieces were there before it needed them."""
+        return len(self._found)
+
+    def systems(self) -> list[_System]:
+        """Network, defence and seed of every system, in the order of the results."""
+        return [
+            (network, defence, seed)
+            for network in self.plan.networks
+            for seed in self.plan.defence_seeds
+            for defence in self.plan.defences
+        ]
+
+    def train(self, network: str, defence: str, seed: int, report: Report) -> Trained:
+        """The system, trained now or before."""
+        system, facts, key = self.system(network, defence, seed, report)
+        plain_accuracy = facts["accuracy"]
+        if defence != "none":
+            plain_accuracy = self.system(network, "none", seed, report)[1]["accuracy"]
+        return Trained(
+            system=system.to(self.device),
+            network=network,
+            defence=defence,
+            seed=seed,
+            accuracy=facts["accuracy"],
+            change=facts["accuracy"] - plain_accuracy,
+            key=key,
+        )
+
+    def attack(
+        self, trained: Trained, told: Report
+    ) -> Iterator[tuple[dict[str, Any], Path | None]]:
+        """A row of results and, for the first seed, a reconstruction set, an attack."""
+        facts = {
+            "network": trained.network,
+            "defence": trained.defence,
+            "defence_seed": trained.seed,
+            "accuracy": trained.accuracy,
+            "change": trained.change,
+            "valid": trained.valid,
+        }
+        if not self.attacked(trained):
+            yield facts, None
+            return
+        tools = self.tools(trained)
+        for number, (arm, tool, seed) in enumerate(tools):
+            # Training the system counts as a quarter of the work on it.
+            before = len(tools) // 3 + 1
+            part = stage_of(told, before + number, before + len(tools))
+            leak, seconds = self.leak(trained, tool, seed, part)
+            folder = None
+            if seed == self.plan.attack_seeds[0]:
+                folder = self._write(trained, arm, tool, seed, leak, seconds)
+            yield {**facts, **self._scores(arm, tool, seed, leak)}, folder
+
+    def attacked(self, trained: Trained) -> bool:
+        """Whether the plan has the system attacked: it is valid, or that does not matter."""
+        return trained.valid or self.plan.attack_invalid
+
+    def tools(self, trained: Trained) -> list[tuple[str, ShadowAttack, int]]:
+        """Every attack on a system: its name in the plan, its settings, its seed."""
+        if not self.attacked(trained):
+            return []
+        return [
+            (arm, tool, seed)
+            for arm in self.plan.attacks
+            for tool in attacks_on(trained.system, arm, self.plan.shadow)
+            for seed in self.plan.attack_seeds
+        ]
+
+    def cost(self, trained: Trained) -> dict[str, Any]:
+        """Operations, bytes and median milliseconds of classifying one image."""
+        image = self.data[1].images[:1]
+        cost = experiment.cost_of(trained.system, image)
+        head, server = _milliseconds(trained.system, image.to(self.device))
+        names = {"network": trained.network, "defence": trained.defence}
+        return {**names, **asdict(cost), "client_ms": head, "server_ms": server}
+
+    def baselines(self) -> dict[str, float]:
+        """Mean scores of what an attacker has without any feature, and the `chance` of a guess."""
+        scores = experiment.baselines(self.data, self.plan.images)
+        means: dict[str, float] = {name: float(np.mean(values)) for name, values in scores.items()}
+        originals = Pairs(
+            originals=self.judged.images,
+            reconstructions=self.judged.images,
+            class_names=self._names(),
+        )
+        means["chance"] = chance_of(self.data[1].labels.tolist(), len(self.data[1].classes))
+        grey = replace(originals, reconstructions=torch.full_like(originals.originals, 0.5))
+        for name, pairs in (("recogniser", originals), ("recogniser_grey", grey)):
+            means[name] = float(recognised(self.classifier, pairs).mean())
+        return means
+
+    def key(self, network: str, defence: str, seed: int) -> str:
+        """Of a trained system."""
+        parts = [make_network(network), make_defence(defence), self.plan.train]
+        return key_of({"data": self.digests[0], "parts": plain(parts), "seed": seed})
+
+    def system(
+        self, network: str, defence: str, seed: int, report: Report
+    ) -> tuple[SplitSystem, dict[str, Any], str]:
+        """The system on the CPU, trained now or before, what is told about it, and its key."""
+        net, shield = make_network(network), make_defence(defence)
+        key = self.key(network, defence, seed)
+        bench = Bench(
+            network=net,
+            data=self.data[0],
+            settings=self.plan.train,
+            seed=seed,
+            device=self.device,
+            folder=self.store.stages(key),
+        )
+        if self._lacks(key, key in self.store.systems):
+            began = time.monotonic()
+            system = shield(bench, report)
+            facts = {**self._tested(system, seed), "seconds": time.monotonic() - began}
+            self.store.write_system(key, system, facts)
+        system, facts = self.store.read_system(key, net, bench.task)
+        if facts["test"] != self.digests[1]:  # of the key are the images it learned alone
+            facts |= self._tested(system.to(self.device), seed)
+            self.store.write_system(key, system, facts)
+        return system.cpu(), facts, key
+
+    def _tested(self, system: SplitSystem, seed: int) -> dict[str, Any]:
+        """The system's accuracy on the client's images, and a hash of these."""
+        return {"accuracy": system_accuracy(system, self.data[1], seed), "test": self.digests[1]}
+
+    def leak(
+        self, trained: Trained, tool: ShadowAttack, seed: int, report: Report
+    ) -> tuple[Leak, float]:
+        """What an attack gets back, made now or before, and the seconds it took."""
+        facts = {"system": trained.key, "data": self.digests, "tool": plain(tool)}
+        key = key_of({**facts, "images": self.plan.images, "seed": seed})
+        if self._lacks(key, key in self.store.leaks):
+            began = time.monotonic()
+            network = make_network(trained.network)
+            count = self.plan.images
+            leak = experiment.attack(
+                trained.system, network, self.data, tool, count=count, seed=seed, report=report
+            )
+            self.store.leaks.write(key, (leak, time.monotonic() - began))
+        return self.store.leaks.read(key)
+
+    def _lacks(self, key: str, there: bool) -> bool:
+        """Whether a piece is to be made now; what this has made itself is not reused."""
+        if not there:
+            self._made.add(key)
+        elif key not in self._made:
+            self._found.add(key)
+        return not there
+
+    def _scores(self, arm: str, tool: ShadowAttack, seed: int, leak: Leak) -> dict[str, Any]:
+        pairs = Pairs(
+            originals=self.judged.images,
+            reconstructions=leak.images,
+            class_names=self._names(),
+        )
+        more = {name: float(judge(pairs).values.mean()) for name, judge in self.judges.items()}
+        count = Count.of(judged([*map(to_uint8, leak.images)], self.originals))
+        return {
+            "attack": arm,
+            "body": tool.bodies[0] if tool.bodies and arm.startswith("one-body") else -1,
+            "attack_seed": seed,
+            "ssim": float(leak.ssim.mean()),
+            "psnr": float(leak.psnr.mean()),
+            "recognised": float(recognised(self.classifier, pairs).mean()),
+            "shadow_accuracy": leak.shadow_accuracy,
+            "worse_than_grey": float(np.mean(leak.worse_than_grey)),
+            "clearer": count.clearer,
+            "by_shapes": count.by_shapes,
+            "judged": count.over,
+            **more,
+        }
+
+    def _write(
+        self,
+        trained: Trained,
+        arm: str,
+        tool: ShadowAttack,
+        seed: int,
+        leak: Leak,
+        seconds: float,
+    ) -> Path:
+        attack, test = attack_name(arm, tool), self.data[1]
+        record = {
+            "name": f"{self.plan.name}/{trained.model}/{attack}",
+            "model": trained.model,
+            "target": {
+                "architecture": plain(make_network(trained.network)),
+                "strategy": plain(make_defence(trained.defence)),
+                "train": plain(self.plan.train),
+                **facts_of_test(trained.accuracy, test.labels.tolist(), len(test.classes)),
+                "valid": trained.valid,
+                "seed": trained.seed,
+            },
+            "attack": {"name": attack, "settings": plain(tool)},
+            "seed": seed,
+            "seconds": round(seconds, 2),
+        }
+        folder = set_folder(self.place.data, self.plan, trained.model, attack)
+        return write_split_set(folder, record, self.judged, leak)
+
+    def _recogniser(self) -> Classifier:
+        """An independent classifier of the data set, trained now or before."""
+        key = key_of({"recogniser": self.digests[0]})
+        path = self.store.recogniser(key)
+        if self._lacks(key, path.exists()):
+            model = train_target(RECOGNISER, self.data[0], NoDefence(), RECOGNISER_TRAIN)
+            save_target(
+                model,
+                path,
+                name="cnn-small",
+                facts={"test_accuracy": accuracy(model, self.data[1])},
+            )
+        return load_classifier(path, self.device)
+
+    def _names(self) -> tuple[str, ...]:
+        return tuple(self.judged.classes[label] for label in self.judged.labels.tolist())
+
+
+_run = cache(Run)  # the images, read once a process
+
+
+@torch.no_grad()
+def _milliseconds(system: SplitSystem, image: torch.Tensor) -> tuple[float, float]:
+    """Median time of the client's and of the server's part, one image at a time."""
+    client, server = [], []
+    for _ in range(_TIMED):
+        start = now_on(image.device)
+        features = system.send(image)
+        middle = now_on(image.device)
+        answers = [body(features) for body in system.bodies]
+        end = now_on(image.device)
+        system.tail(torch.cat(answers, dim=1))
+        client.append(middle - start + now_on(image.device) - end)
+        server.append(end - middle)
+    return 1000 * float(np.median(client)), 1000 * float(np.median(server))
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as plain values; what is missing is None."""
+    rows = table.astype(object).where(table.notna(), None).to_dict("records")
+    return [{str(k): _native(v) for k, v in row.items()} for row in rows]
+
+
+def _native(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,176 @@
+"""What is deployed: its rows, and its smallest scale whole."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_campaign import carried_out_twice, quick_jury
+from made_marks import marked, unmarked
+from made_papers import check_kept
+from torch import nn
+from typer.testing import CliRunner
+
+from benchmarks.papers import read_deployed
+from semsim.attacks.as_text import read_attack
+from semsim.campaign.plan import check
+from semsim.cli.reproduce import app
+from semsim.errors import SettingsError
+from semsim.papers import deployed
+from semsim.papers.deployed import ENOUGH, Jury, plans_of, scale_of, set_name
+from semsim.registry import build, read_plugin
+from semsim.targets import TARGETS
+
+SCALES = ("smoke", "small", "paper")
+METRICS = ("psnr", "ssim", "mse", "recogniser", "semsim:demo")
+NOTHING = "Simulated people: these numbers say nothing about people."
+
+
+def typed(*words: str):
+    return CliRunner().invoke(app, ["deployed", "--device", "cpu", *words])
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_every_row_can_be_asked_for_and_is_attacked_by_invgrad(name):
+    scale = scale_of(name)
+    asked = [scale.campaign(row) for row in scale.rows]
+    for one in asked:
+        check(one)
+    assert {read_attack(one.attacks[0]).name for one in asked} == {"invgrad"}
+    shares = {one.shares[0] for one in asked}
+    for part in ("gradient", "steps=1,", "momentum=0.9"):
+        assert any(part in share for share in shares), part
+    strategies = [one.strategies[0] for one in asked]
+    assert "dp-sgd:noise=0" in strategies
+    assert len({one.name for one in asked}) == len(asked)
+    with pytest.raises(SettingsError, match="smoke, small, paper"):
+        scale_of("large")
+
+
+def test_small_has_the_steps_and_the_batch_that_were_asked_for():
+    shares = [row.share for row in scale_of("small").rows]
+    for steps in (1, 4, 8):
+        assert any(f"steps={steps},batch=8" in share for share in shares)
+    noise = [row.strategy for row in scale_of("small").rows if "dp-sgd" in row.strategy]
+    assert len(noise) >= 4
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_the_network_with_batch_norm_differs_in_that_alone(name):
+    scale = scale_of(name)
+    texts = dict.fromkeys(scale.campaign(row).architectures[0] for row in scale.rows)
+    plain, normal = (read_plugin(TARGETS, text) for text in texts)
+    bodies = [
+        build(TARGETS, one.name, one.settings).build(3, (32, 32))[0] for one in (plain, normal)
+    ]
+    kinds = [[type(one) for one in body] for body in bodies]
+    assert nn.BatchNorm2d not in kinds[0]
+    assert [kind for kind in kinds[1] if kind is not nn.BatchNorm2d] == kinds[0]
+
+
+def test_rows_share_targets_and_no_two_sets_have_one_name():
+    scale = scale_of("smoke")
+    plans = plans_of(scale)
+    names = [one.model for plan in plans.values() for one in plan.sets]
+    assert len(names) == len(set(names)) == len(scale.rows) * len(scale.trainings)
+    keys = {one.key for plan in plans.values() for one in plan.targets}
+    assert len(keys) == 4  # plain, with batch norm, clipped, noised
+    assert set_name(scale.rows[0], "until=0.3") == "Gradient of one picture, until=0.3"
+
+
+@pytest.mark.parametrize(("right", "enough"), [(9, True), (8, False)])
+def test_a_jury_that_knows_too_few_originals_says_so(right, enough):
+    jury = Jury(n_originals=10, n_recognised=right, votes=0.7)
+    assert jury.enough == enough == (right / 10 >= ENOUGH)
+    assert ("too blunt" in jury.text()) != enough
+    assert f"{right} of 10 originals by majority (70% of their votes)" in jury.text()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The smallest scale twice, on a cluster in this process; its pictures are ranked once."""
+    folder = tmp_path_factory.mktemp("deployed")
+    words = ["--preset", "smoke", "--json", "--workers", "1", "--out", str(folder)]
+    ranked, within = [], deployed._within
+
+    def once(*given):
+        ranked.extend([] if ranked else [within(*given)])
+        return ranked[0]
+
+    with quick_jury(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deployed, "_within", once)
+        done, written = carried_out_twice(lambda: typed(*words), folder)
+    return folder / "smoke", done, written
+
+
+def test_the_metric_of_the_voters_kind_is_marked(made):
+    folder, _, _ = made
+    text = (folder / "deployed.md").read_text(encoding="utf-8")
+    assert marked(text)
+    assert unmarked(text) == []
+
+
+def test_every_row_stands_beside_the_controls(made):
+    folder, done, _ = made
+    scale = scale_of("smoke")
+    table = pd.read_csv(folder / "rows.csv")
+    assert len(json.loads(done.stdout)) == len(table) == len(scale.rows) + 3
+    assert table["simulated"].all()
+    ours, controls = (table[(table["row"] == "control") == known] for known in (False, True))
+    assert ours["row"].tolist() == [row.name for row in scale.rows]
+    assert (ours["n_ok"] == scale.images).all()
+    guesses = ["people", "people_grey", "people_mean"]
+    assert ours[[*METRICS, *guesses]].notna().all(axis=None)
+    same = controls.set_index("title").loc["the original itself", ["psnr", "psnr-registered"]]
+    assert np.isinf(
+        same.astype(float)
+    ).all()  # of all its pictures, so there is nothing to leave out
+    by = controls.set_index("title")["people"]
+    assert (ours["people_grey"] == by["a grey picture"]).all()
+    assert (ours["people_mean"] == by["the mean training picture"]).all()
+    private = ours["strategy"].str.startswith("dp-sgd")
+    assert (ours["delta"].notna() == private).all()
+    assert (ours["epsilon"].notna() == (private & (ours["strategy"] != "dp-sgd:noise=0"))).all()
+
+
+def test_what_benchmarks_keep_of_it_lies_in_its_folder(made):
+    folder, _, _ = made
+    noises = dict.fromkeys(("noise-0.003", "noise-0.1", "noise-1.0"), "noise-0.01")
+    ranks = {f"{a}, {one}": f"{b}, {one}" for a, b in noises.items() for one in METRICS}
+    check_kept("deployed", read_deployed(folder), {"rows": noises, "within": ranks})
+
+
+def test_an_attack_that_goes_the_steps_finds_other_pictures_than_one_that_does_not(made):
+    folder, _, _ = made
+    table = pd.read_csv(folder / "rows.csv").set_index("row")
+    assert table.loc["many", "mse"] != table.loc["many-as-one", "mse"]
+    assert table.loc["few", "mse"] != table.loc["momentum", "mse"]
+
+
+def test_agreement_has_a_number_or_a_reason_within_rows_and_over_them(made):
+    folder, _, _ = made
+    scale = scale_of("smoke")
+    within, over = (pd.read_csv(folder / f"{name}.csv") for name in ("within", "over"))
+    assert set(within["row"]) == {row.name for row in scale.rows}
+    for table in (within, over):
+        assert set(METRICS) <= set(table["metric"])
+        assert (table["rho"].notna() | table["undefined"].notna()).all()
+        assert (table["rho"].notna() == table["tau"].notna()).all()
+        assert table["simulated"].all()
+    assert (within["n"] == scale.images).all()
+    assert (over["n"] == len(scale.rows)).all()  # sets, the controls are none of them
+
+
+def test_the_tables_say_whose_votes_and_how_blunt(made):
+    folder, _, _ = made
+    text = (folder / "deployed.md").read_text(encoding="utf-8")
+    assert text.startswith("The simulated people recognise ")
+    assert text.count(NOTHING) == text.count("\n\n| ") == 4
+    # At smoke the jury has learned next to nothing.
+    assert text.count("too blunt to stand for people in any row") == 5
+
+
+def test_it_goes_on_where_it_ended(made):
+    _, _, (first, second) = made
+    assert first
+    assert second == first

@@ -1,0 +1,110 @@
+"""`reproduce … --plan`: what would run, what is done, and what was not run of the paper."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from semsim.cli.reproduce import app
+from semsim.datasets.symbols import GLYPHS
+from semsim.papers import REPRODUCTIONS
+from semsim.papers.pbpfl_leak import loaded
+from semsim.papers.plans import Work, planned_text
+from semsim.reporting.not_run import NOT_RUN, SECTIONS
+
+PAPERS = Path(__file__).parents[3] / "docs" / "papers.md"
+# By reproduction: what asks for its smallest plan.
+ASKED = {
+    "copa": ("--count", "2", "--seeds", "3", "--variants", "4", "--activations", "tanh"),
+    "deployed": ("--preset", "smoke"),
+    "everything": ("--preset", "smoke"),
+    "ensembler": ("--preset", "smoke"),
+    "pbpfl": ("--preset", "smoke"),
+}
+
+
+def planned(name, folder, *words):
+    place = ("--data-dir", folder) if name == "ensembler" else ("--out", folder)
+    return CliRunner().invoke(app, [name, "--plan", *map(str, (*ASKED[name], *place, *words))])
+
+
+def test_every_reproduction_says_what_was_not_run():
+    assert set(NOT_RUN) == set(REPRODUCTIONS) == set(SECTIONS)
+    assert all(NOT_RUN.values())
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_the_page_ends_each_paper_with_the_same_list(name):
+    head = re.escape(SECTIONS[name])
+    (section,) = re.findall(rf"^## {head}$.*?(?=^## )", PAPERS.read_text(), re.M | re.S)
+    _, _, listed = section.partition("\nNot run so far:\n")
+    told = [" ".join(one.split()) for one in re.split(r"^- ", listed.strip(), flags=re.M) if one]
+    assert told == [f"{one.what}: {one.why}." for one in NOT_RUN[name]]
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_plan_counts_and_computes_nothing(name, tmp_path):
+    folder = tmp_path / "out"
+    done = planned(name, folder)
+    assert done.exit_code == 0, done.output
+    assert re.search(r"\d cells, 0 of them done\. A (step|cell) is ", done.output)
+    for one in NOT_RUN[name]:
+        assert f"- {one.what}: {one.why}." in done.output
+    assert not folder.exists()
+    rows = json.loads(planned(name, folder, "--json").stdout)
+    assert all(row["cells"] > 0 and row["steps"] > 0 and row["done"] == 0 for row in rows)
+
+
+@pytest.fixture
+def blank_symbols(monkeypatch):
+    """Symbols on which nothing is drawn: a plan counts pictures, whatever they show."""
+
+    def blank(split, count, size, seed):
+        return np.zeros((len(GLYPHS) * count, size, size, 3), np.float32)
+
+    monkeypatch.setattr("semsim.datasets.symbols._drawn", blank)
+    loaded.cache_clear()
+    yield
+    loaded.cache_clear()
+
+
+@pytest.mark.usefixtures("blank_symbols")
+@pytest.mark.parametrize("name", [one for one in ASKED if one != "copa"])
+def test_a_plan_of_what_is_not_here_is_counted_beside_the_preset_below(name):
+    asked = CliRunner().invoke(app, [name, "--plan", "--preset", "paper"])
+    assert asked.exit_code == 0, asked.output
+    said = " ".join(asked.output.split())
+    times = r"([\d.,]+) times the steps of its"
+    found = re.search(
+        rf"Against small, paper takes {times} trainings and {times} attacks; counted, not", said
+    )
+    assert found
+    assert all(float(one.replace(",", "")) > 1 for one in found.groups())
+
+
+def test_a_plan_counts_what_the_command_would_do(tmp_path):
+    copa, pbpfl = (
+        json.loads(planned(name, tmp_path / name, "--json").stdout) for name in ("copa", "pbpfl")
+    )
+    assert [row["cells"] for row in copa] == [2 * 3]  # pictures and networks
+    cells = {(row["part"], row["what"]): row["cells"] for row in pbpfl}
+    for scheme in ("FedAvg-MSE", "PBPFL"):  # 1, 5 and 10 clients, one seed
+        assert cells["Table 2", f"train mlp-3, {scheme}"] == 3
+    attacked = {count for (part, _), count in cells.items() if part == "What leaks"}
+    assert attacked == {2 * 2 * 2}  # untrained and trained, two seeds, two pictures
+
+
+def test_steps_are_told_apart_by_trainings_and_attacks():
+    def works(trained, attacked):
+        return [
+            Work(part="a", what="train x", cells=2, done=1, steps=trained),
+            Work(part="a", what="attack x", cells=1_000, done=0, steps=attacked),
+        ]
+
+    said = planned_text("copa", works(30, 48_000), "A step is a step.", "paper", works(20, 1_000))
+    assert "1,002 cells, 1 of them done. A step is a step." in said
+    assert "paper takes 1.5 times the steps of its trainings and 48 times the steps of its" in said
+    assert "Against" not in planned_text("copa", works(1, 1), "A step is a step.", "smoke")
