@@ -12,8 +12,8 @@ import typer
 from annotation.cli import main as human
 from annotation.cli.console import ServerParser, check_port, pictures, say, told_errors
 from semsim import __version__
-from semsim.base.commands import Late, command_line, told_stop
-from semsim.base.places import CHECKPOINTS, DEMO, PROGRAM, settle
+from semsim.base.cli.commands import Late, command_line, told_stop
+from semsim.base.storage.places import CHECKPOINTS, DEMO, PROGRAM, settle
 from semsim.cli import main as science
 from semsim.device import few_heaps
 
@@ -33,8 +33,8 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
     from annotation.votes.science import Science
     from annotation.web import frame
     from annotation.web.guard import Guard
-    from semsim.base.records import CASES, read_record
-    from semsim.errors import DataError
+    from semsim.base.errors import DataError
+    from semsim.base.storage.records import CASES, read_record
     from semsim.metrics.provenance import semsims
     from semsim.reporting.glossary import glossary
     from semsim.sets.reader import set_choices

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from annotation.tasks.wording import PLAIN
-from semsim.base import UserError
+from semsim.base.errors import UserError
 
 
 class AnnotationError(UserError):

@@ -11,7 +11,7 @@ from PIL import Image
 from annotation.errors import StudyError
 from annotation.kept.remote import Remote
 from semsim.base.picture_files import Sight, read_picture
-from semsim.base.whole import settle, whole
+from semsim.base.storage.atomic import settle, whole
 
 Shelf = Path | Remote  # where studies keep their images: a folder, or an address others share
 

@@ -48,7 +48,7 @@ from annotation.study import exports
 from annotation.study import labelling as study
 from annotation.tasks.kind import NONE
 from benchmarks.measuring import ROOT, begin, judge
-from semsim.kept.ports import reserved_port
+from semsim.base.storage.ports import reserved_port
 
 MODELS = 14
 CLASSES = [f"class {number:02}" for number in range(20)]

@@ -38,8 +38,8 @@ from annotation.store import Store, reports
 from annotation.study.create import create_study
 from annotation.tasks.kind import NONE
 from benchmarks.measuring import begin
-from semsim.base.set_format import COLUMNS
-from semsim.kept.ports import reserved_port
+from semsim.base.sets.set_format import COLUMNS
+from semsim.base.storage.ports import reserved_port
 
 ROOT = Path(annotation.__file__).parents[1]
 CLASSES = [f"class {number:02}" for number in range(20)]

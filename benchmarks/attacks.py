@@ -45,12 +45,12 @@ from semsim.attacks.minimise import Descent, descend
 from semsim.attacks.observe import observe_gradient
 from semsim.attacks.prior import Prior
 from semsim.attacks.slopes import Objective, slope_of
+from semsim.base.errors import AttackFailedError, SettingsError
+from semsim.base.progress import silent
+from semsim.base.registry import build
 from semsim.datasets.folder import Folder
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
-from semsim.errors import AttackFailedError, SettingsError
-from semsim.progress import silent
-from semsim.registry import build
 from semsim.targets import Activation
 from semsim.targets.convnet import ConvNet8
 from semsim.targets.lenet import CNN4, LeNet, start_uniform

@@ -20,8 +20,8 @@ from benchmarks import coverage
 from benchmarks.claims import Claim
 from benchmarks.measuring import ROOT
 from semsim.analysis.correlation import spearman_rows
-from semsim.base.intervals import wilson
-from semsim.base.places import PROGRAM
+from semsim.base.stats.intervals import wilson
+from semsim.base.storage.places import PROGRAM
 from semsim.defences.accountant import epsilon
 from semsim.learning.evaluation import scope_of
 from semsim.metrics import METRICS, MetricSpec, find_metric

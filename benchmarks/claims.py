@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring import ROOT, code
-from semsim.base.whole import write_text
+from semsim.base.storage.atomic import write_text
 
 RESULTS = ROOT / "benchmarks" / "results"
 # Numbers of a cell, but those of names and of code.

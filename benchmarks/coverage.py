@@ -32,7 +32,7 @@ from benchmarks.measuring import begin, judge
 from semsim.analysis.correlation import weighted_kendall, weighted_spearman
 from semsim.analysis.roc import contest_of, originals_of_kinds, pooled_auc
 from semsim.base.columns import RATED
-from semsim.base.intervals import (
+from semsim.base.stats.intervals import (
     error,
     fisher,
     left_out,

@@ -57,12 +57,12 @@ sys.path[:0] = [str(ROOT / "tests")]
 from made_campaign import results_in, toy_campaign  # noqa: E402
 
 from benchmarks.measuring import begin, judge  # noqa: E402
+from semsim.base.progress import Progress  # noqa: E402
 from semsim.campaign.campaign_job import plan_of  # noqa: E402
 from semsim.campaign.plan import Plan  # noqa: E402
 from semsim.campaign.runner import HowToRun, run_plan  # noqa: E402
 from semsim.campaign.store import PieceStore  # noqa: E402
 from semsim.grid.machines import connect  # noqa: E402
-from semsim.progress import Progress  # noqa: E402
 
 NEAR, FAR = "10.77.0.1", "10.77.0.2"
 COPIES = multiprocessing.get_context("fork")

@@ -27,7 +27,7 @@ from benchmarks.measuring import begin
 from semsim.attacks import Attack, run_many
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.prior import Prior
-from semsim.base.intervals import of_means
+from semsim.base.stats.intervals import of_means
 from semsim.datasets.folder import Folder
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence

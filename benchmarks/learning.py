@@ -36,6 +36,7 @@ from torchvision.transforms import v2
 
 from benchmarks.measuring import apart, begin, judge
 from benchmarks.turns import ALIKE, interleaved, memory, now, of_what, off
+from semsim.base.cli.terminal import text_table
 from semsim.datasets.symbols import Symbols
 from semsim.images import read_image, write_png
 from semsim.learning import PRESETS, TrainSettings
@@ -52,7 +53,6 @@ from semsim.metrics.network import SemSimModel, load_semsim, save_semsim
 from semsim.metrics.provenance import Training
 from semsim.metrics.semsim import SemSimDistance
 from semsim.scores.scoring import pair_sets_of_labels, score_sets
-from semsim.terminal import text_table
 
 SIDE = 32
 Damage = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from semsim.base.storage.keys import key_of
+from semsim.base.storage.versions import software_versions
 from semsim.device import cores, how_busy
-from semsim.kept.keys import key_of
-from semsim.kept.versions import software_versions
 
 ROOT = Path(__file__).resolve().parents[1]
 # What `judge` says, found again in what was printed.

@@ -31,7 +31,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 from benchmarks.measuring import ROOT, begin, judge
 from benchmarks.startup import answers, until
-from semsim.kept.ports import reserved_port
+from semsim.base.storage.ports import reserved_port
 
 STUDIO = (
     *("", "overview", "pictures", "items", "people", "results", "train", "compare"),

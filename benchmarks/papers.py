@@ -48,9 +48,10 @@ from benchmarks.measuring import ROOT
 from semsim.attacks.linear.rows import SCALE
 from semsim.attacks.security.advice import signed
 from semsim.attacks.security.index import CIFAR, CNN3, security_index
-from semsim.base.records import read_record
-from semsim.base.whole import write_text
-from semsim.errors import SettingsError
+from semsim.base.cli.terminal import rows_of
+from semsim.base.errors import SettingsError
+from semsim.base.storage.atomic import write_text
+from semsim.base.storage.records import read_record
 from semsim.learning.evaluation import auc_of, semsim_row
 from semsim.learning.shuffles import SHUFFLED
 from semsim.metrics.provenance import START
@@ -60,7 +61,6 @@ from semsim.papers.deployed import _cell, _percent, _promise, _target
 from semsim.papers.simulated_votes import CONTROL
 from semsim.reporting.notation import interval, number
 from semsim.systems.federated.arms import ARMS, REFERENCE, RESCALED
-from semsim.terminal import rows_of
 
 # COPA: networks by what c(M) says of them, and the methods with their titles.
 _HIDDEN = tuple(f"{kind} {variant}" for kind in ("tanh", "leaky-relu") for variant in (1, 2, 4))

@@ -37,8 +37,9 @@ import pandas as pd
 from benchmarks.measuring import begin
 from semsim.analysis.layout import named_in
 from semsim.analysis.roc import POOLED
-from semsim.base.intervals import half_words, of_means
-from semsim.errors import DataError, SettingsError
+from semsim.base.cli.terminal import text_table
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.stats.intervals import half_words, of_means
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations_run import Material, Sides, Workplace, read_material, run_sides
 from semsim.learning.evaluation import auc_of
@@ -46,7 +47,6 @@ from semsim.learning.settings import IMAGENET, SCRATCH
 from semsim.learning.splits import HoldOut, choices, divide, originals_of
 from semsim.learning.triplets import is_simulated
 from semsim.metrics.backbones import torchvision_name
-from semsim.terminal import text_table
 from semsim.weights import CHECKPOINTS
 
 HALVING_SEED = 1811

@@ -30,7 +30,7 @@ from PIL import Image
 
 from benchmarks.keeping import Finds, add_option
 from benchmarks.measuring import ROOT, begin, judge
-from semsim.kept.ports import reserved_port
+from semsim.base.storage.ports import reserved_port
 
 LOOK = 0.1  # seconds between two looks at a server
 IDLE = 10  # looks in a row at which a server computed nothing: it is idle

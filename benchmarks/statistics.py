@@ -26,9 +26,9 @@ from semsim.analysis.model_intervals import (
 from semsim.analysis.resampling import FEWEST_BOOTSTRAPPED, varied_interval
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.run import analyse
-from semsim.base.intervals import FEWEST
+from semsim.base.progress import Progress
+from semsim.base.stats.intervals import FEWEST
 from semsim.metrics.base import MetricSpec
-from semsim.progress import Progress
 
 MODELS, METRICS, ANNOTATORS = 14, 10, 5  # annotators of an image
 BOOTSTRAPS = 1000

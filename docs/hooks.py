@@ -39,7 +39,7 @@ def glossary() -> str:
 def commands() -> str:
     """Every command, as it explains itself."""
     from app import front
-    from semsim.base.places import PROGRAM
+    from semsim.base.storage.places import PROGRAM
 
     program = get_command(front)
     with typer.Context(program, info_name=PROGRAM) as context:

@@ -34,7 +34,7 @@ __version__ = "0.1.0"
 if not TYPE_CHECKING:  # else a type checker would take every misspelt name
 
     def __getattr__(name: str) -> Any:
-        from semsim.errors import foreign
+        from semsim.base.errors import foreign
 
         if name not in PUBLIC:
             raise AttributeError(f"module 'semsim' has no attribute {name!r}. {foreign()}".strip())

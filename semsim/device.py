@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 
 if TYPE_CHECKING:
     import torch

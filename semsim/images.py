@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image
 
-from semsim.base.folders import is_hidden
+from semsim.base.errors import DataError, PictureError, SettingsError
 from semsim.base.picture_files import Sight, opened_picture, read_picture
 from semsim.base.picture_files import upright as upright
-from semsim.errors import DataError, PictureError, SettingsError
+from semsim.base.storage.folders import is_hidden
 
 if TYPE_CHECKING:
     from torch import Tensor

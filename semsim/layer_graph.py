@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 
 INPUT = "input"
 

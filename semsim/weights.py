@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from safetensors import safe_open
 
-from semsim.base.places import BROUGHT
-from semsim.base.places import CHECKPOINTS as CHECKPOINTS
-from semsim.base.records import check_format, guarded, read_record
-from semsim.base.whole import whole, write_bytes
-from semsim.errors import WeightsError
-from semsim.progress import Progress, Report, silent
-from semsim.registry import unknown
+from semsim.base.errors import WeightsError
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.registry import unknown
+from semsim.base.storage.atomic import whole, write_bytes
+from semsim.base.storage.places import BROUGHT
+from semsim.base.storage.places import CHECKPOINTS as CHECKPOINTS
+from semsim.base.storage.records import check_format, guarded, read_record
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -16,7 +16,7 @@ from helpers import ROOT, RUN, limit
 from hypothesis import settings
 from programs import summary
 
-from semsim.kept.ports import reserved_port
+from semsim.base.storage.ports import reserved_port
 
 # There is one worker a core already; threads would wait for each other. Before torch is imported.
 os.environ["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS") or "1"

@@ -42,7 +42,7 @@ def until(
 
 def ended(job: Any, seconds: float = 120.0) -> Any:
     """Wait until a job has ended, and return its state."""
-    from semsim.jobs import folders  # psutil, which few tests need
+    from semsim.base.jobs import folders  # psutil, which few tests need
 
     until(lambda: folders.state(job) not in folders.LIVE, seconds, lambda: folders.log_tail(job))
     return folders.state(job)

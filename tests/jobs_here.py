@@ -1,6 +1,6 @@
 """Jobs that pages start, carried out by threads of the process that starts them.
 
-Nothing here is of the process that a job has in the product: tests/semsim/jobs/test_folders.py and
+Nothing here is of the process that a job has in the product: tests/semsim/base/jobs/ and
 tests/e2e/test_whole_path.py have that one.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from helpers import limit
 
-from semsim.jobs import folders
+from semsim.base.jobs import folders
 
 _SPAWN = folders._spawn
 

@@ -15,15 +15,15 @@ from click.testing import Result
 from distributed import Client, LocalCluster
 from safetensors.torch import load_file, save
 
+from semsim.base.jobs.folders import Job, run_as_job
+from semsim.base.progress import Report
+from semsim.base.registry import Plugin
 from semsim.campaign.campaign_job import CampaignOrder, plan_of, queue_campaign
 from semsim.campaign.plan import Campaign, Cell
 from semsim.campaign.runner import write_finished_set
 from semsim.campaign.store import PieceStore, StoredCell
 from semsim.grid.machines import UNWATCHED
 from semsim.images import to_uint8
-from semsim.jobs.folders import Job, run_as_job
-from semsim.progress import Report
-from semsim.registry import Plugin
 from semsim.sets.image import AttackResult
 from semsim.targets.chance import facts_of_test
 from semsim.targets.convnet import SmallCNN

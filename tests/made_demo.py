@@ -10,7 +10,7 @@ from made_once import code, made_once
 
 from annotation.store import Store
 from annotation.study.builtin import ensure_demo
-from semsim.base.places import DEMO
+from semsim.base.storage.places import DEMO
 from semsim.sets.reader import set_folders
 
 

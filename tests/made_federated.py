@@ -7,9 +7,9 @@ from pathlib import Path
 
 import torch
 
-from semsim.base.whole import write_json
+from semsim.base.jobs.folders import Job, read_order, run_as_job
+from semsim.base.storage.atomic import write_json
 from semsim.images import to_uint8
-from semsim.jobs.folders import Job, read_order, run_as_job
 from semsim.sets.image import AttackResult, set_images
 from semsim.sets.writer import write_set
 from semsim.systems.federated.arms import REFERENCE, RESCALED

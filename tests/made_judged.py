@@ -9,8 +9,8 @@ import pandas as pd
 from learning_toy import toy_labels
 from made_once import code, made_once
 
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job
 from semsim.learning import TrainSettings
 from semsim.learning.ablations_run import (
     JudgedOrder,

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from semsim.base.errors import DataError
 from semsim.cli.job import do
-from semsim.errors import DataError
 from semsim.importers import uploads
 from semsim.importers.import_job import ImportOrder, queue_look
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import torch
 
-from semsim.jobs.folders import run_as_job
+from semsim.base.jobs.folders import run_as_job
 from semsim.systems.split.experiment import Leak
 from semsim.systems.split.outlook import planned_sets
 from semsim.systems.split.plan import SplitPlace

@@ -25,7 +25,7 @@ from starlette.routing import BaseRoute, Mount, Route
 import app
 from annotation.store import Store
 from annotation.web.guard import Guard
-from semsim.kept.ports import reserved_port
+from semsim.base.storage.ports import reserved_port
 
 CHROMIUM_FLAGS = (
     "--headless=new",

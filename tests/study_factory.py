@@ -34,7 +34,7 @@ from annotation.study.labelling import come_back, join, next_items, vote
 from annotation.study.participants import new_link
 from annotation.study.passage import spec_of
 from annotation.tasks.kind import Question
-from semsim.base.set_format import COLUMNS
+from semsim.base.sets.set_format import COLUMNS
 
 CLASSES = ("anchor", "Cat", "chess_knight", "cow", "heart", "star", "sun", "umbrella")
 # A classifier that is sure of the true class on originals and rather sure on reconstructions.

@@ -13,7 +13,7 @@ from studio import START_SECONDS, begin
 
 import annotation
 from app import asked
-from semsim.base.places import CHECKPOINTS
+from semsim.base.storage.places import CHECKPOINTS
 
 
 def start(log: Path, *options: str) -> tuple[int | None, str]:

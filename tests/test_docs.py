@@ -22,10 +22,10 @@ from typer.main import get_command
 
 from annotation.cli.main import study
 from app import front
-from semsim.base.places import PROGRAM
-from semsim.base.records import write_record
+from semsim.base.jobs.orders import to_record
+from semsim.base.storage.places import PROGRAM
+from semsim.base.storage.records import write_record
 from semsim.campaign.watch import FORMAT
-from semsim.jobs.orders import to_record
 
 ROOT = Path(__file__).resolve().parents[1]
 PUBLISHED = "semsim_cifar100_labels.csv"  # not part of the project

@@ -100,10 +100,10 @@ if __name__ == "__main__":  # what is computed apart imports this file anew
     from annotation.store import Store
     from semsim.base.pages_library import gr
     from semsim.campaign.plan import Campaign
-    from semsim.errors import SettingsError
+    from semsim.base.errors import SettingsError
     from semsim.systems.federated.comparison_job import FederatedOrder
     from semsim.grid.apart import apart
-    from semsim.jobs import folders as jobs
+    from semsim.base.jobs import folders as jobs
     from semsim.ui import ScienceContext, StudyChoice, learn_studies, pages
     from semsim.ui.reconstruct_data import kept_plan
 

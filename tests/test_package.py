@@ -327,7 +327,7 @@ IN_TURN = """
 import importlib, io, json, sys
 from contextlib import redirect_stderr, redirect_stdout
 import semsim
-from semsim.errors import MissingExtraError
+from semsim.base.errors import MissingExtraError
 codes, lines, modules = json.load(sys.stdin)
 table = semsim.score(("originals", "reconstructions"), ["mse"])
 metric = semsim.SemSim.from_pretrained("checkpoints/demo")
@@ -339,7 +339,7 @@ with redirect_stdout(shown):
     for code in codes:
         exec(code, {})
 
-from semsim.base.places import BROUGHT
+from semsim.base.storage.places import BROUGHT
 sys.path.append(str(BROUGHT))
 from app import front
 told = []

@@ -12,7 +12,7 @@ from made_accounts import made_account, made_session
 from studio import addresses, compose
 from study_factory import SURE, fresh_database, let_answer, write_set
 
-import semsim.jobs.folders
+import semsim.base.jobs.folders
 from annotation.account_domain import Role
 from annotation.accounts.access import ACCOUNT_COOKIE
 from annotation.spec import StudySpec, Task
@@ -57,7 +57,7 @@ def setting():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(ROOT_PATH, PREFIX)
         # A page that wants a computation does not get it: this is about addresses.
-        patch.setattr(semsim.jobs.folders, "start", lambda job: None)
+        patch.setattr(semsim.base.jobs.folders, "start", lambda job: None)
         yield
 
 

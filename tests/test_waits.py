@@ -24,7 +24,9 @@ ALLOWED = {
     "e2e/rules.py": {"page.wait_for_timeout(500)": "it looks again at what is being laid out"},
     "annotation/web/test_connections.py": {"stop.wait(1.0)": "one byte a second is what it sends"},
     "contracts/test_talk.py": {"sleep(600)": "a program that does not end by itself"},
-    "semsim/jobs/test_folders.py": {"sleep(0.01)": "a job that works until it is told to stop"},
+    "semsim/base/jobs/test_folders.py": {
+        "sleep(0.01)": "a job that works until it is told to stop"
+    },
     "test_bench.py": {"sleep(0.02)": "a program of its own, which looks again and again"},
 }
 

@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from annotation.account_domain import Account
 from annotation.accounts import register as accounts
 from annotation.store import Store
-from semsim.base.places import checkout
+from semsim.base.storage.places import checkout
 
 ACCOUNT_COOKIE = "semsim_account"
 _USUAL_PORT = 7860

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
 import typer
 
 import annotation
-from semsim.base.console import STDOUT as STDOUT
-from semsim.base.console import Json as Json
-from semsim.base.console import failed as failed
-from semsim.base.console import say as say
-from semsim.base.console import show as show
-from semsim.base.console import told_errors as told_errors
-from semsim.base.places import DATA as DATA
-from semsim.base.places import PROGRAM
+from semsim.base.cli.console import STDOUT as STDOUT
+from semsim.base.cli.console import Json as Json
+from semsim.base.cli.console import failed as failed
+from semsim.base.cli.console import say as say
+from semsim.base.cli.console import show as show
+from semsim.base.cli.console import told_errors as told_errors
+from semsim.base.storage.places import DATA as DATA
+from semsim.base.storage.places import PROGRAM
 
 if TYPE_CHECKING:
     from annotation.domain import Study

@@ -17,8 +17,8 @@ from annotation.accounts.access import LOOPBACK
 from annotation.accounts.start import NAME, NO_ACCOUNT, PASSWORD, require_loopback
 from annotation.cli.console import address, pictures, why_not
 from annotation.errors import AnnotationError
-from semsim.base.console import text_table
-from semsim.base.places import checkout
+from semsim.base.cli.console import text_table
+from semsim.base.storage.places import checkout
 
 OK, NOTE, STOPS = "ok", "note", "stops"
 NOTHING = "nothing to do"

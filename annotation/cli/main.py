@@ -3,7 +3,7 @@
 from functools import partial
 
 import annotation
-from semsim.base.commands import Late, command_line
+from semsim.base.cli.commands import Late, command_line
 
 _study = partial(Late, "annotation.cli.study")
 STUDY = {

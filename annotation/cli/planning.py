@@ -8,7 +8,7 @@ import typer
 from annotation.cli.console import Json, show, told_errors, with_options
 from annotation.study.crowd import FIGURES, Crowd, enough, plan
 from annotation.texts import counted
-from semsim.base.console import text_table
+from semsim.base.cli.console import text_table
 
 app = typer.Typer(
     name="plan",

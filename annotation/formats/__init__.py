@@ -21,7 +21,7 @@ from annotation.formats.study_data import StudyData
 from annotation.formats.train_with_ori import write_train_with_ori
 from annotation.formats.triplets import write_triplets
 from annotation.texts import counted
-from semsim.base.whole import whole
+from semsim.base.storage.atomic import whole
 
 
 class What(StrEnum):

@@ -14,8 +14,8 @@ import pandas as pd
 from pandas.api.types import is_datetime64_any_dtype, pandas_dtype
 
 from annotation.errors import StudyError
-from semsim.base.records import guarded
 from semsim.base.spreadsheet import escaped, of_table, restored
+from semsim.base.storage.records import guarded
 from semsim.base.table_files import REMARKS, check_columns, form_of, read_plain, whole_texts
 
 TRUTH = {"True": True, "False": False, True: True, False: False}

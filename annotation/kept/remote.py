@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.errors import StoreError
-from semsim.base.whole import whole
+from semsim.base.storage.atomic import whole
 
 MARK = "semsim-studio.txt"
 ABOUT = b"SemSim Studio keeps pictures of its studies here. Do not delete them while it runs.\n"

@@ -26,7 +26,7 @@ from annotation.store import Store
 from annotation.store.engine import connected, sqlite_file
 from annotation.store.events import VOTED
 from annotation.store.tables import EventRow
-from semsim.base.whole import whole
+from semsim.base.storage.atomic import whole
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, inspect, text
 
 from annotation.errors import StoreError
 from annotation.store.engine import writer
-from semsim.base.places import files_of
+from semsim.base.storage.places import files_of
 
 SCRIPTS = files_of("annotation.store") / "migrations"
 LOCK = 726_001  # any number, the same in every process: two servers must not migrate at once

@@ -13,9 +13,9 @@ from annotation.design.jury import Sight
 from annotation.domain import TargetTest
 from annotation.errors import StudyError
 from annotation.texts import flaw, shortened
-from semsim.base.places import resolved
-from semsim.base.records import RECONSTRUCTION_SET, guarded, read_record
-from semsim.base.set_format import COLUMNS, JURY_COLUMNS, PREDICTION_COLUMNS
+from semsim.base.sets.set_format import COLUMNS, JURY_COLUMNS, PREDICTION_COLUMNS
+from semsim.base.storage.places import resolved
+from semsim.base.storage.records import RECONSTRUCTION_SET, guarded, read_record
 from semsim.base.table_files import check_columns
 
 _USED = ["image_id", "class_name", "original", "reconstruction", "attacked"]

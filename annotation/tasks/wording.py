@@ -15,7 +15,7 @@ from annotation.tasks import KINDS
 from annotation.tasks.kind import Key, Kind, Question
 from annotation.texts import flaw_of_class, is_fit
 from semsim.base.alike import alike
-from semsim.base.places import files_of
+from semsim.base.storage.places import files_of
 
 LONGEST_TEXT = 5000  # letters
 _FILE = files_of("annotation.tasks") / "wording.toml"

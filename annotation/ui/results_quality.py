@@ -9,7 +9,7 @@ from annotation.ui.results_data import Results
 from annotation.ui.results_view import DASH, grid, number, percent, section, why
 from annotation.votes.agreement import Coding
 from annotation.votes.quality import EVERYBODY, NO_REPEATS, Check
-from semsim.base.intervals import RULE, too_few
+from semsim.base.stats.intervals import RULE, too_few
 
 MOST_LISTED = 12
 _REPEATED = {Coding.ANSWER.value: "answers", Coding.RECOGNISED.value: "recognised or not"}

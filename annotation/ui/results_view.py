@@ -15,8 +15,8 @@ from annotation.votes.annotators import NOT_ANSWERED
 from annotation.votes.ballots import BOOTSTRAPS
 from annotation.votes.rates import likely_confusions
 from annotation.web.templates import fill
-from semsim.base.intervals import RULE
 from semsim.base.spreadsheet import escaped, of_table
+from semsim.base.stats.intervals import RULE
 
 MODERATE = 100  # decided items: with fewer, the interval of a rate of one half exceeds ± 10 points
 DASH = "–"

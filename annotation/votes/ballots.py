@@ -8,7 +8,7 @@ import pandas as pd
 
 from annotation.domain import StimulusKind, VoteStatus
 from annotation.votes.aggregate import ORIGINAL
-from semsim.base.intervals import FEWEST, left_out, too_few
+from semsim.base.stats.intervals import FEWEST, left_out, too_few
 
 BOOTSTRAPS = 1000
 NO_VOTES = "there are no votes yet"

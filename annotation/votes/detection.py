@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from annotation.domain import StimulusKind
 from annotation.votes.ballots import NO_VOTES, Ballots, few
 from annotation.votes.rates import model_names
-from semsim.base.intervals import error, student
+from semsim.base.stats.intervals import error, student
 
 DETECTION_KINDS = (StimulusKind.RECONSTRUCTION.value, StimulusKind.DECOY.value)
 EVERYBODY = "all votes"

@@ -14,7 +14,7 @@ from annotation.tasks.kind import NONE, Kind
 from annotation.votes.aggregate import ORIGINAL, recognising
 from annotation.votes.agreement import Coding, closeness_of
 from annotation.votes.ballots import few, ratio
-from semsim.base.intervals import error, left_out, share_ends, wilson
+from semsim.base.stats.intervals import error, left_out, share_ends, wilson
 
 CHECK_COLUMNS = ("annotator", "check", "n", "n_right", "accuracy", "low", "high")
 REPEAT_COLUMNS = (

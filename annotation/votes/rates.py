@@ -7,7 +7,7 @@ import scipy
 from annotation.tasks.kind import NONE, Kind
 from annotation.votes.aggregate import DECIMALS, counts, ratings, scale_of, verdict
 from annotation.votes.ballots import Ballots, few, ratio
-from semsim.base.intervals import error, share_ends
+from semsim.base.stats.intervals import error, share_ends
 
 RATE_COLUMNS = (
     "model",

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse
 
 from annotation.accounts.access import way_in
 from annotation.web.root_path import rooted
-from semsim.base.places import files_of
+from semsim.base.storage.places import files_of
 
 _HALF = files_of("annotation")
 STATIC = _HALF / "ui/static"  # served at STATIC_URL

@@ -24,7 +24,7 @@ from annotation.store import Store
 from annotation.store.standing import counts, is_current
 from annotation.web.connections import DOOR
 from annotation.web.root_path import bare
-from semsim.base.whole import free_bytes
+from semsim.base.storage.atomic import free_bytes
 
 TOKEN = "SEMSIM_METRICS_TOKEN"  # the environment variable; on a command line all could read it
 LEAST_FREE = 200 * 1024**2  # bytes; a study's pictures and votes need far less in a day

@@ -18,7 +18,7 @@ from semsim.analysis.correlation import (
 from semsim.analysis.measures import Measure, both_have
 from semsim.analysis.resampling import FEWEST_BOOTSTRAPPED, Resamples, varied_interval
 from semsim.analysis.result import AGREEMENT_COLUMNS
-from semsim.base.intervals import too_few
+from semsim.base.stats.intervals import too_few
 
 EXACT_UP_TO = 8  # models: 8! = 40,320 orders
 _SLACK = 1e-12  # two orders of the same correlation may differ by rounding

@@ -12,7 +12,7 @@ from semsim.analysis.layout import layout_of
 from semsim.analysis.measures import sign_of
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.roc import POOLED, WITHIN, contest_of, originals_of_kinds, pooled_auc
-from semsim.base.intervals import error, student, why_none
+from semsim.base.stats.intervals import error, student, why_none
 from semsim.metrics.base import MetricSpec
 
 # `difference` is the AUC of the metric minus that of the other, on the images both judge.

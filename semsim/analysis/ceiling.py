@@ -14,7 +14,7 @@ from semsim.analysis.model_intervals import bonett_wright, kendall_score
 from semsim.analysis.resampling import Resamples, resample
 from semsim.analysis.result import Ceiling
 from semsim.analysis.said import Said
-from semsim.base.intervals import too_few
+from semsim.base.stats.intervals import too_few
 from semsim.base.words import counted
 
 MOST_SPLITS = 100

@@ -6,8 +6,8 @@ import numpy as np
 import scipy
 
 from semsim.analysis.model_intervals import bonett_wright, kendall_score
+from semsim.base.errors import DataError
 from semsim.base.words import counted
-from semsim.errors import DataError
 
 FEW_MODELS = 10  # below this a rank correlation can hardly tell metrics apart
 _CELLS = 250_000  # of a table of pairs held at once: what a processor's cache holds

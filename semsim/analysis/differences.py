@@ -10,7 +10,7 @@ from semsim.analysis.correlation import rank_agreement
 from semsim.analysis.measures import Measure, both_have
 from semsim.analysis.model_intervals import difference_interval, difference_p
 from semsim.analysis.result import DIFFERENCE_COLUMNS
-from semsim.base.intervals import too_few
+from semsim.base.stats.intervals import too_few
 
 
 def difference_table(people: Measure, metrics: list[Measure]) -> pd.DataFrame:

@@ -10,9 +10,9 @@ import pandas as pd
 from semsim.analysis.said import Said
 from semsim.base.alike import NONE, alike, partners
 from semsim.base.columns import ORIGINAL_ANSWER, RATED, TARGET_COLUMNS
+from semsim.base.errors import DataError
 from semsim.base.table_files import MISSING, check_columns, truth
 from semsim.base.words import agreeing, counted
-from semsim.errors import DataError
 from semsim.metrics.base import MetricSpec
 
 MODEL_KEY = ["dataset", "attack", "model"]

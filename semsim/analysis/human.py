@@ -9,9 +9,9 @@ from semsim.analysis.dawid_skene import dawid_skene
 from semsim.analysis.evidence import Evidence
 from semsim.analysis.said import Said
 from semsim.base.columns import AS_NAMED
+from semsim.base.errors import DataError
+from semsim.base.registry import unknown
 from semsim.base.words import counted
-from semsim.errors import DataError
-from semsim.registry import unknown
 
 _ROUNDING = 1e-9  # of a threshold such as 2.3 times a number of votes
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from semsim.analysis.evidence import MODEL_KEY, model_key, short_labels
 from semsim.base.columns import TARGET_COLUMNS
-from semsim.base.intervals import left_out
+from semsim.base.stats.intervals import left_out
 
 _NAME = re.compile(r"([^_·| :]*(?::[^·| ]*)?)[_·| ]*(.*)")  # an architecture and what follows
 

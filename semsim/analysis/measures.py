@@ -8,7 +8,7 @@ import numpy as np
 from semsim.analysis.evidence import MODEL_KEY, Evidence
 from semsim.analysis.layout import Layout, model_means
 from semsim.analysis.resampling import Resamples
-from semsim.base.intervals import error
+from semsim.base.stats.intervals import error
 from semsim.metrics.base import MetricSpec
 
 PEOPLE = "people"

@@ -8,7 +8,7 @@ turns into them. `python -m benchmarks.statistics` measures how often they hold 
 import numpy as np
 import scipy
 
-from semsim.base.intervals import FEWEST, Z
+from semsim.base.stats.intervals import FEWEST, Z
 
 _FARTHEST = 40.0  # standard errors: further out a p is below the smallest float
 _ZERO = 1e-12  # equal correlations may differ by rounding

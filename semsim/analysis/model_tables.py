@@ -14,7 +14,7 @@ from semsim.analysis.layout import Layout
 from semsim.analysis.measures import Measure, both_have, metric_measure, people_measure
 from semsim.analysis.resampling import resample
 from semsim.analysis.result import BACKBONE_COLUMNS, RULE_COLUMNS
-from semsim.base.intervals import share_ends, student
+from semsim.base.stats.intervals import share_ends, student
 from semsim.metrics.base import MetricSpec
 
 

@@ -12,7 +12,7 @@ from semsim.analysis.human import human_score
 from semsim.analysis.layout import Layout, layout_of
 from semsim.analysis.measures import sign_of
 from semsim.analysis.result import AnalysisSettings
-from semsim.base.intervals import error, fisher, why_none
+from semsim.base.stats.intervals import error, fisher, why_none
 from semsim.metrics.base import MetricSpec
 
 _CELLS = 2**16  # weights of images looked at together: what a core's cache holds

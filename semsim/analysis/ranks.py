@@ -12,7 +12,7 @@ from semsim.analysis.layout import Layout
 from semsim.analysis.measures import Measure, sign_of
 from semsim.analysis.resampling import interval
 from semsim.analysis.result import DISAGREEMENT_COLUMNS, STABILITY_COLUMNS
-from semsim.base.intervals import FEWEST
+from semsim.base.stats.intervals import FEWEST
 from semsim.metrics.base import MetricSpec
 
 

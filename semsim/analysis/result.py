@@ -8,7 +8,7 @@ from semsim.analysis.evidence import Evidence
 from semsim.analysis.human import title_of
 from semsim.analysis.measures import PEOPLE
 from semsim.base.columns import TARGET_COLUMNS
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.metrics.base import MetricSpec
 from semsim.metrics.provenance import is_control
 

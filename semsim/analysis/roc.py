@@ -15,7 +15,7 @@ from semsim.analysis.layout import Layout
 from semsim.analysis.measures import sign_of
 from semsim.analysis.picture_ranks import over_originals
 from semsim.analysis.result import AUC_COLUMNS, RHO_COLUMNS
-from semsim.base.intervals import error, fisher, pairs_ends
+from semsim.base.stats.intervals import error, fisher, pairs_ends
 from semsim.base.words import first_of, listed
 from semsim.metrics.base import MetricSpec
 

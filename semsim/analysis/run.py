@@ -21,8 +21,8 @@ from semsim.analysis.ranks import disagreement_table, stability_table
 from semsim.analysis.resampling import resample
 from semsim.analysis.result import Analysis, AnalysisSettings, check_metric_name
 from semsim.analysis.roc import auc_table
+from semsim.base.progress import Progress, Report, silent
 from semsim.metrics.base import MetricSpec, beside_votes
-from semsim.progress import Progress, Report, silent
 
 DEFAULTS = AnalysisSettings()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from semsim.errors import AttackFailedError
-from semsim.progress import Report, silent
-from semsim.registry import Registry
+from semsim.base.errors import AttackFailedError
+from semsim.base.progress import Report, silent
+from semsim.base.registry import Registry
 from semsim.types import GradientObservation, Reconstruction
 
 if TYPE_CHECKING:

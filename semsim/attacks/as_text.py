@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from semsim.attacks import ATTACKS, SHARED, VERTICAL_ATTACKS
-from semsim.errors import SettingsError
-from semsim.registry import Plugin, build, read_plugin
+from semsim.base.errors import SettingsError
+from semsim.base.registry import Plugin, build, read_plugin
 
 
 def presets(name: str) -> Mapping[str, Mapping[str, Any]]:

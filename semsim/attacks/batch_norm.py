@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.types import AttackedModel, BatchNormStatistics
 
 BatchNorm = Literal["eval", "train"]  # normalise by running statistics, or by the image's own

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from semsim.attacks.per_sample import parameter_gradients
-from semsim.errors import AttackFailedError
-from semsim.progress import Progress, Report, silent
-from semsim.registry import Checked, setting
+from semsim.base.errors import AttackFailedError
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.registry import Checked, setting
 from semsim.types import Reconstruction, VerticalObservation, VerticalRound
 
 _REPORT_EVERY = 20

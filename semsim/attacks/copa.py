@@ -13,9 +13,9 @@ from semsim.attacks.linear.outcome import Inversion, LayerWise, denoised, gradie
 from semsim.attacks.linear.recursion import AGREE, LayerSolution, Solver, invert, minimum_norm
 from semsim.attacks.rgap import RGap
 from semsim.attacks.security.check import has_full_rank
-from semsim.errors import AttackFailedError
-from semsim.progress import Report, silent
-from semsim.registry import setting
+from semsim.base.errors import AttackFailedError
+from semsim.base.progress import Report, silent
+from semsim.base.registry import setting
 from semsim.types import GradientObservation
 
 

@@ -21,8 +21,8 @@ from semsim.attacks.linear.recursion import (
     minimum_norm,
 )
 from semsim.attacks.minimise import one_of
-from semsim.progress import Progress, Report, silent
-from semsim.registry import setting
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.registry import setting
 from semsim.types import GradientObservation
 
 

@@ -24,8 +24,8 @@ from semsim.attacks.together import (
     best_of_starts,
     reconstructions,
 )
-from semsim.progress import Report
-from semsim.registry import setting
+from semsim.base.progress import Report
+from semsim.base.registry import setting
 from semsim.types import GradientObservation
 
 

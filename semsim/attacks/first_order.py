@@ -27,8 +27,8 @@ from semsim.attacks.together import (
     first_of,
     reconstructions,
 )
-from semsim.errors import AttackFailedError
-from semsim.progress import Report
+from semsim.base.errors import AttackFailedError
+from semsim.base.progress import Report
 from semsim.types import BatchNormStatistics, GradientObservation, UpdateObservation
 
 Start = Literal["normal", "grey"]

@@ -12,7 +12,7 @@ from semsim.attacks.batch_norm import BatchNorm
 from semsim.attacks.first_order import FirstOrder, Start, Statistics
 from semsim.attacks.labels import Label
 from semsim.attacks.matching import Distance
-from semsim.registry import setting
+from semsim.base.registry import setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 
 GREY = 0.5
 

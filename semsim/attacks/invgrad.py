@@ -8,7 +8,7 @@ from semsim.attacks.batch_norm import BatchNorm
 from semsim.attacks.first_order import FirstOrder, Start
 from semsim.attacks.labels import Label
 from semsim.attacks.local_steps import Updates
-from semsim.registry import setting
+from semsim.base.registry import setting
 
 
 @dataclass(frozen=True, kw_only=True)

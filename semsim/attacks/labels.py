@@ -14,7 +14,7 @@ from torch import Tensor
 
 from semsim.attacks.batch_norm import batch_norm_mode
 from semsim.attacks.per_sample import parameter_gradients
-from semsim.errors import AttackFailedError
+from semsim.base.errors import AttackFailedError
 from semsim.types import GradientObservation, UpdateObservation
 
 Label = Literal["known", "inferred"]  # told with the observation, or read off the gradient

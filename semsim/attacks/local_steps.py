@@ -26,8 +26,8 @@ from semsim.attacks.matching import (
 )
 from semsim.attacks.minimise import in_turn
 from semsim.attacks.together import Found, Leaked, Rngs
-from semsim.errors import AttackFailedError, SettingsError
-from semsim.progress import Report, silent
+from semsim.base.errors import AttackFailedError, SettingsError
+from semsim.base.progress import Report, silent
 from semsim.types import AttackedModel, LocalSteps, UpdateObservation
 
 # What an attack takes an update for: local steps that it goes itself, or one gradient, rescaled.

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from semsim.attacks.lockstep import Evaluate, Evaluated, ObjectiveOf, Walk, in_lockstep
 from semsim.attacks.slopes import Sloped
+from semsim.base.progress import Look, Progress, Report, placed
 from semsim.images import to_uint8
-from semsim.progress import Look, Progress, Report, placed
 
 REPORT_EVERY = 20
 _INNER, _HISTORY = 20, 100  # of L-BFGS: iterations a step, and what it remembers

@@ -28,8 +28,8 @@ from semsim.attacks.together import (
     reconstructions,
 )
 from semsim.attacks.translation import STILL, Move, estimate_move, moved
-from semsim.progress import Progress, Report, placed
-from semsim.registry import setting
+from semsim.base.progress import Progress, Report, placed
+from semsim.base.registry import setting
 from semsim.types import AttackedModel, Reconstruction, UpdateObservation
 
 _SPREAD = 0.25  # standard deviation of the mean brightness of photographs

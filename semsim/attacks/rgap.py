@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 from semsim.attacks.linear.chain import chain_of
 from semsim.attacks.linear.outcome import Inversion, LayerWise, denoised
 from semsim.attacks.linear.recursion import invert, minimum_norm
-from semsim.progress import Report, silent
-from semsim.registry import setting
+from semsim.base.progress import Report, silent
+from semsim.base.registry import setting
 from semsim.types import GradientObservation
 
 

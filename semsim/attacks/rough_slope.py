@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from semsim.attacks.slopes import Objective, slope_of
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.targets.mixed_precision import COSINE
 
 _EVERY = 20  # evaluations between two comparisons

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from semsim.attacks.batch_norm import BatchNorm
-from semsim.errors import SettingsError
-from semsim.registry import Checked, check_settings, setting
+from semsim.base.errors import SettingsError
+from semsim.base.registry import Checked, check_settings, setting
 from semsim.types import LocalSteps
 
 

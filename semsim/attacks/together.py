@@ -9,9 +9,9 @@ from torch import Tensor
 
 from semsim.attacks.labels import Label, label_of
 from semsim.attacks.minimise import Descended, one_of
-from semsim.errors import AttackFailedError, SettingsError
-from semsim.progress import Report, placed, silent
-from semsim.registry import Checked
+from semsim.base.errors import AttackFailedError, SettingsError
+from semsim.base.progress import Report, placed, silent
+from semsim.base.registry import Checked
 from semsim.types import GradientObservation, Reconstruction, UpdateObservation
 
 Found = Reconstruction | AttackFailedError

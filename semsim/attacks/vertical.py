@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from semsim.attacks.per_sample import parameter_gradients
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.targets.model import TargetModel
 from semsim.types import VerticalModel, VerticalObservation, VerticalRound
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from semsim.base import UserError
-from semsim.base.records import require_file
+from semsim.base.errors import UserError
+from semsim.base.storage.records import require_file
 from semsim.base.words import first_of
 
 LIMIT = "SEMSIM_MAX_MEGAPIXELS"  # environment variable: the largest picture that is read

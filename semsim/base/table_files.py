@@ -22,11 +22,11 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype, is_string_dtype, union_categoricals
 
-from semsim.base import UserError
 from semsim.base.alike import alike, firsts, written
-from semsim.base.records import guarded, require_file
+from semsim.base.errors import UserError
 from semsim.base.sheets import first_sheet
 from semsim.base.spreadsheet import restored
+from semsim.base.storage.records import guarded, require_file
 from semsim.base.words import counted
 
 MOST_ROWS = 1_000_000  # and

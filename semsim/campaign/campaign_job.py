@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from semsim.base.records import as_record
+from semsim.base.errors import JobError, SemsimError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job
+from semsim.base.jobs.orders import Place, to_record
+from semsim.base.progress import Report
+from semsim.base.registry import Plugin, build, read_plugin
+from semsim.base.storage.optional import need
+from semsim.base.storage.records import as_record
 from semsim.campaign.forecast import known_estimate
 from semsim.campaign.plan import Campaign, Plan, check, make_plan
 from semsim.campaign.watch import CAMPAIGN, FORMAT, RunFolder, campaign_in
 from semsim.datasets import DATASETS
-from semsim.errors import JobError, SemsimError
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job
-from semsim.jobs.orders import Place, to_record
 from semsim.judges.shelf import check_classes, classes_of, find_judge
-from semsim.kept.extras import need
-from semsim.progress import Report
-from semsim.registry import Plugin, build, read_plugin
 from semsim.types import LabelledImages
 from semsim.weights import CHECKPOINTS
 

@@ -16,24 +16,24 @@ import numpy as np
 import pandas as pd
 import torch
 
-from semsim.base.set_format import JURY, JURY_COLUMNS
-from semsim.base.whole import whole
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.jobs.orders import to_record
+from semsim.base.progress import Report, silent
+from semsim.base.registry import check_settings, plain, setting
+from semsim.base.sets.set_format import JURY, JURY_COLUMNS
+from semsim.base.storage.atomic import whole
+from semsim.base.storage.keys import key_of
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.grids import DEMO_GRID
 from semsim.campaign.plan import Plan
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.datasets.symbols import GLYPHS
 from semsim.device import pick_device
-from semsim.errors import DataError, SettingsError
 from semsim.grid.engine import Piece, make_files
 from semsim.images import from_uint8, read_pixels
-from semsim.jobs.orders import to_record
 from semsim.judges.apply import apply_judge
 from semsim.judges.judge_job import USUAL, JudgeOrder, do_judge
 from semsim.judges.shelf import judge_path
-from semsim.kept.keys import key_of
-from semsim.progress import Report, silent
-from semsim.registry import check_settings, plain, setting
 from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.sets.writer import write_rows
 from semsim.targets.jurors import (

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsim.attacks import ATTACKS, SHARED
+from semsim.base.errors import StopRequestedError
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.registry import Plugin, all_settings, build
 from semsim.campaign.plan import ONE_GRADIENT, Plan, PlannedSet, PlannedTarget, key_of, parameters
 from semsim.campaign.store import PieceStore
 from semsim.defences import DEFENCES
 from semsim.device import one_thread, pick_device
-from semsim.errors import StopRequestedError
-from semsim.progress import Progress, Report, silent
-from semsim.registry import Plugin, all_settings, build
 from semsim.sets.image import picture_bytes
 from semsim.targets import NETWORKS
 from semsim.types import LabelledImages

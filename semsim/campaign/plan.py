@@ -17,17 +17,25 @@ from typing import Any
 
 from semsim.attacks import ATTACKS, SHARED
 from semsim.attacks.as_text import check_shared, read_attack, read_shared
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.registry import (
+    Plugin,
+    all_settings,
+    build,
+    plain,
+    read_plugin,
+    setting,
+    short_labels,
+)
+from semsim.base.storage import keys as kept
+from semsim.base.storage.names import checked_name
 from semsim.base.words import counted
 from semsim.datasets import DATASETS
 from semsim.datasets.on_disk import ROOT, content_of
 from semsim.defences import DEFENCES
 from semsim.defences.as_text import parse, split_parts
 from semsim.defences.strategies import read_strategy, strategy_label
-from semsim.errors import DataError, SettingsError
 from semsim.images import to_uint8
-from semsim.kept import keys as kept
-from semsim.kept.names import checked_name
-from semsim.registry import Plugin, all_settings, build, plain, read_plugin, setting, short_labels
 from semsim.targets import NETWORKS
 from semsim.targets.train_settings import TrainSettings, read_training
 from semsim.types import LabelledImages

@@ -15,6 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from semsim.attacks import ATTACKS, SHARED
 from semsim.attacks.assigned import BY
+from semsim.base.errors import DataError
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.registry import all_settings, named
+from semsim.base.storage.versions import software_versions
 from semsim.base.words import counted
 from semsim.campaign import work
 from semsim.campaign.forecast import Estimate, seconds_of
@@ -23,13 +27,9 @@ from semsim.campaign.store import PieceStore, StoredCell
 from semsim.campaign.watch import RunFolder
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
-from semsim.errors import DataError
 from semsim.grid.engine import Piece, Standing, compute
 from semsim.grid.sights import Strip
 from semsim.images import to_uint8
-from semsim.kept.versions import software_versions
-from semsim.progress import Progress, Report, silent
-from semsim.registry import all_settings, named
 from semsim.sets.image import set_image
 from semsim.sets.reader import read_set
 from semsim.sets.writer import write_set

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from semsim.base.whole import whole, write_bytes, write_json, write_text
-from semsim.jobs.folders import read_json
-from semsim.kept.pieces import Pieces
+from semsim.base.jobs.folders import read_json
+from semsim.base.storage.atomic import whole, write_bytes, write_json, write_text
+from semsim.base.storage.pieces import Pieces
 from semsim.sets.image import AttackResult
 
 PIECES = "_pieces"  # begins with a sign that no campaign's name begins with

@@ -22,18 +22,18 @@ from semsim.attacks import VERTICAL_ATTACKS
 from semsim.attacks.as_text import read_vertical
 from semsim.attacks.cafe import Cafe
 from semsim.attacks.vertical import Quartered, QuarteredNet, drawn_batches, observe_vertical
+from semsim.base.errors import AttackFailedError, DataError, SettingsError
+from semsim.base.progress import Report, silent
+from semsim.base.registry import Plugin, build, named, read_plugin, setting
+from semsim.base.storage.names import checked_name
+from semsim.base.storage.optional import arrow
+from semsim.base.storage.versions import software_versions
 from semsim.campaign.plan import Campaign, choose_images, data_content, file_name
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.defences.base import Defence
 from semsim.defences.strategies import read_strategy, strategy_label
-from semsim.errors import AttackFailedError, DataError, SettingsError
 from semsim.grid.engine import Piece, spread
-from semsim.kept.extras import arrow
-from semsim.kept.names import checked_name
-from semsim.kept.versions import software_versions
-from semsim.progress import Report, silent
-from semsim.registry import Plugin, build, named, read_plugin, setting
 from semsim.sets.image import AttackResult, SetImage, result_of, set_images
 from semsim.sets.reader import read_set
 from semsim.sets.writer import write_set

@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from semsim.base.records import guarded, read_record, write_record
-from semsim.base.whole import write_json
+from semsim.base.errors import JobError, SettingsError
+from semsim.base.jobs.folders import read_json
+from semsim.base.jobs.orders import from_record, to_record
+from semsim.base.storage.atomic import write_json
+from semsim.base.storage.records import guarded, read_record, write_record
 from semsim.campaign.plan import Campaign
-from semsim.errors import JobError, SettingsError
 from semsim.grid.sights import STEPS, Strip
-from semsim.jobs.folders import read_json
-from semsim.jobs.orders import from_record, to_record
 
 CAMPAIGN, FORMAT = "campaign.json", "semsim-campaign/1"
 _LIVE, _SEEN = "live.json", "seen.json"

@@ -21,16 +21,16 @@ from semsim.attacks.local_steps import attack_updates
 from semsim.attacks.observe import Leak, assumptions, observe_gradient, observe_round
 from semsim.attacks.sharing import Gradient, Sharing, check_sharing
 from semsim.attacks.together import Found
+from semsim.base.errors import DataError, StopRequestedError, WeightsError
+from semsim.base.progress import Progress, Report, placed, silent
+from semsim.base.registry import Plugin, build
 from semsim.campaign.plan import ONE_GRADIENT, TargetPlan
 from semsim.datasets import DATASETS
 from semsim.datasets.on_disk import content_of
 from semsim.defences import DEFENCES
 from semsim.device import pick_device
-from semsim.errors import DataError, StopRequestedError, WeightsError
 from semsim.grid.failures import of_the_machine
 from semsim.images import to_uint8
-from semsim.progress import Progress, Report, placed, silent
-from semsim.registry import Plugin, build
 from semsim.sets.image import AttackResult, result_of
 from semsim.targets import NETWORKS
 from semsim.targets.chance import facts_of_test

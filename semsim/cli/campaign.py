@@ -9,6 +9,21 @@ from typing import Annotated, Any
 import typer
 
 from semsim.attacks.as_text import with_preset
+from semsim.base.cli.terminal import (
+    DATA,
+    CheckpointsOption,
+    DataOption,
+    Json,
+    SchedulerOption,
+    TerminalBar,
+    WorkersOption,
+    say,
+    show,
+    told_errors,
+)
+from semsim.base.errors import SemsimError, SettingsError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import go_on, read_job
 from semsim.base.words import counted
 from semsim.campaign.campaign_job import (
     CampaignOrder,
@@ -26,23 +41,8 @@ from semsim.campaign.watch import campaign_in, campaigns, read_campaign
 from semsim.cli.job import do
 from semsim.cli.options import changes_of, given, settings_of, taking
 from semsim.datasets.on_disk import ROOT
-from semsim.errors import SemsimError, SettingsError
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import go_on, read_job
 from semsim.sets.reader import read_set
 from semsim.targets.train_settings import read_training
-from semsim.terminal import (
-    DATA,
-    CheckpointsOption,
-    DataOption,
-    Json,
-    SchedulerOption,
-    TerminalBar,
-    WorkersOption,
-    say,
-    show,
-    told_errors,
-)
 from semsim.weights import CHECKPOINTS
 
 NO_JUDGE = (

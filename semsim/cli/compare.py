@@ -11,6 +11,7 @@ import typer
 
 from semsim.analysis.evidence import LEAKS
 from semsim.analysis.result import AnalysisSettings
+from semsim.base.cli.terminal import DATA, STDOUT, Json, TerminalBar, check_folder, say, show
 from semsim.cli.options import taking
 from semsim.comparison.compared import Compared, check_report
 from semsim.comparison.frames import HowToCompare, compared_frames, whole_study
@@ -19,7 +20,6 @@ from semsim.comparison.table_files import read_table
 from semsim.reporting.canvas import DOUBLE, SINGLE
 from semsim.reporting.report import report_html
 from semsim.scores.scoring import BOOK_COLUMNS
-from semsim.terminal import DATA, STDOUT, Json, TerminalBar, check_folder, say, show
 from semsim.weights import CHECKPOINTS
 
 _DEFAULTS = AnalysisSettings()

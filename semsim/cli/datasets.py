@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
+from semsim.base.cli.terminal import Json, show, text_table, told_errors
+from semsim.base.errors import SettingsError
+from semsim.base.registry import build
 from semsim.datasets import DATASETS, OnDisk
 from semsim.datasets.on_disk import ROOT
-from semsim.errors import SettingsError
-from semsim.registry import build
-from semsim.terminal import Json, show, text_table, told_errors
 
 app = typer.Typer(no_args_is_help=True, help="Data sets: which there are, and how to get them.")
 

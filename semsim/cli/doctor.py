@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from semsim.errors import SemsimError, foreign
+from semsim.base.errors import SemsimError, foreign
 from semsim.weights import locate, read_manifest
 
 _NOTHING = "nothing to do"

@@ -9,9 +9,18 @@ import typer
 from typer import Option
 from typer.core import TyperGroup
 
-from semsim.base.whole import write_json
+from semsim.base.cli.terminal import (
+    Json,
+    TerminalBar,
+    check_folder,
+    say,
+    show,
+    show_told,
+    told_errors,
+)
+from semsim.base.errors import SettingsError
+from semsim.base.storage.atomic import write_json
 from semsim.cli.options import settings_of, taking
-from semsim.errors import SettingsError
 from semsim.systems.federated.arms import ARMS
 from semsim.systems.federated.comparison_job import FederatedJob, do_comparison
 from semsim.systems.federated.own_table import own_table_text
@@ -24,7 +33,6 @@ from semsim.systems.federated.summary import (
     rows_of,
     training_words,
 )
-from semsim.terminal import Json, TerminalBar, check_folder, say, show, show_told, told_errors
 
 _NONE = "none"
 

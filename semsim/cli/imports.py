@@ -12,17 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from semsim.base.table_files import REMARKS
-from semsim.comparison.own_scores import keep_own, read_own
-from semsim.errors import SettingsError
-from semsim.importers import AUTO, IMPORTERS, Recognise, plan_import
-from semsim.importers.findings import Importer, ImportPlan
-from semsim.importers.image_sets import slug
-from semsim.importers.import_folder import Places, carry_out, places_of
-from semsim.importers.table import score_columns
-from semsim.importers.uploads import folder_of
-from semsim.judges.shelf import check_classes, classes_of, find_judge
-from semsim.terminal import (
+from semsim.base.cli.terminal import (
     DATA,
     CheckpointsOption,
     Json,
@@ -32,6 +22,16 @@ from semsim.terminal import (
     show_told,
     told_errors,
 )
+from semsim.base.errors import SettingsError
+from semsim.base.table_files import REMARKS
+from semsim.comparison.own_scores import keep_own, read_own
+from semsim.importers import AUTO, IMPORTERS, Recognise, plan_import
+from semsim.importers.findings import Importer, ImportPlan
+from semsim.importers.image_sets import slug
+from semsim.importers.import_folder import Places, carry_out, places_of
+from semsim.importers.table import score_columns
+from semsim.importers.uploads import folder_of
+from semsim.judges.shelf import check_classes, classes_of, find_judge
 from semsim.weights import CHECKPOINTS
 
 app = typer.Typer(

@@ -10,12 +10,12 @@ from typing import Annotated, Any
 
 import typer
 
-from semsim.base.whole import require_room
-from semsim.errors import JobError, SettingsError
-from semsim.jobs.folders import Job, read_job, read_order
-from semsim.jobs.terminal import carry_out
-from semsim.progress import Report
-from semsim.terminal import Json, show_told, told_errors
+from semsim.base.cli.terminal import Json, show_told, told_errors
+from semsim.base.errors import JobError, SettingsError
+from semsim.base.jobs.folders import Job, read_job, read_order
+from semsim.base.jobs.terminal import carry_out
+from semsim.base.progress import Report
+from semsim.base.storage.atomic import require_room
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from semsim.cli.job import do
-from semsim.jobs.folders import go_on
-from semsim.judges.apply import apply_judge
-from semsim.judges.judge_card import card_text, tested
-from semsim.judges.judge_job import JudgeOrder, queue_judge
-from semsim.judges.shelf import find_judge, judges
-from semsim.targets.train_settings import read_training
-from semsim.terminal import (
+from semsim.base.cli.terminal import (
     DATA,
     CheckpointsOption,
     DataOption,
@@ -25,6 +18,13 @@ from semsim.terminal import (
     text_table,
     told_errors,
 )
+from semsim.base.jobs.folders import go_on
+from semsim.cli.job import do
+from semsim.judges.apply import apply_judge
+from semsim.judges.judge_card import card_text, tested
+from semsim.judges.judge_job import JudgeOrder, queue_judge
+from semsim.judges.shelf import find_judge, judges
+from semsim.targets.train_settings import read_training
 from semsim.weights import CHECKPOINTS
 
 app = typer.Typer(

@@ -6,12 +6,24 @@ from typing import Annotated, Any
 
 import typer
 
-from semsim.base.whole import require_room
+from semsim.base.cli.terminal import (
+    DATA,
+    DeviceOption,
+    Json,
+    TerminalBar,
+    rows_of,
+    say,
+    show_told,
+    text_table,
+    told_errors,
+)
+from semsim.base.errors import SettingsError
+from semsim.base.jobs.folders import go_on
+from semsim.base.registry import build, read_plugin
+from semsim.base.storage.atomic import require_room
 from semsim.base.words import counted, words_of_test
 from semsim.cli.job import do
 from semsim.datasets import DATASETS
-from semsim.errors import SettingsError
-from semsim.jobs.folders import go_on
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations import STUDIES, failures, study_plan, study_table, summary
 from semsim.learning.ablations_run import (
@@ -33,18 +45,6 @@ from semsim.learning.shuffles import OF_MIXED, OF_NETWORKS, SHUFFLED
 from semsim.learning.splits import Counts, HoldOut, count, parse_hold_out
 from semsim.learning.told import learned_words
 from semsim.metrics.provenance import START
-from semsim.registry import build, read_plugin
-from semsim.terminal import (
-    DATA,
-    DeviceOption,
-    Json,
-    TerminalBar,
-    rows_of,
-    say,
-    show_told,
-    text_table,
-    told_errors,
-)
 from semsim.weights import CHECKPOINTS
 
 app = typer.Typer(no_args_is_help=True, help="Train SemSim, judge it, study it.")

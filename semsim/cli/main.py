@@ -1,7 +1,7 @@
 """`semsim-studio …`: what the pages do, from a terminal."""
 
 import semsim
-from semsim.base.commands import Late, command_line
+from semsim.base.cli.commands import Late, command_line
 
 _GROUPS = {
     "campaign": "A grid of targets and attacks, on many machines.",

@@ -8,8 +8,8 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
-from semsim.registry import help_of
-from semsim.terminal import told_errors
+from semsim.base.cli.terminal import told_errors
+from semsim.base.registry import help_of
 
 T = TypeVar("T")
 

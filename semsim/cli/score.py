@@ -11,20 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from semsim.base.places import settle
-from semsim.device import pick_device
-from semsim.errors import SemsimError, SettingsError, WeightsError
-from semsim.metrics import METRICS, Resources, all_metrics, find_metric
-from semsim.scores.folder_pairs import folder_scores, match_folders
-from semsim.scores.score_job import number, summaries, summary_text
-from semsim.scores.scoring import (
-    ScoreBook,
-    pair_sets_of_folders,
-    pair_sets_of_labels,
-    read_labels,
-    score_sets,
-)
-from semsim.terminal import (
+from semsim.base.cli.terminal import (
     DATA,
     STDOUT,
     Json,
@@ -35,6 +22,19 @@ from semsim.terminal import (
     text_table,
     told_errors,
     write_table,
+)
+from semsim.base.errors import SemsimError, SettingsError, WeightsError
+from semsim.base.storage.places import settle
+from semsim.device import pick_device
+from semsim.metrics import METRICS, Resources, all_metrics, find_metric
+from semsim.scores.folder_pairs import folder_scores, match_folders
+from semsim.scores.score_job import number, summaries, summary_text
+from semsim.scores.scoring import (
+    ScoreBook,
+    pair_sets_of_folders,
+    pair_sets_of_labels,
+    read_labels,
+    score_sets,
 )
 from semsim.weights import CHECKPOINTS, download, locate, read_manifest
 

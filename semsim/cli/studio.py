@@ -2,8 +2,8 @@
 
 import sys
 
-from semsim.base.places import BROUGHT, PROGRAM, no_home
-from semsim.errors import foreign
+from semsim.base.errors import foreign
+from semsim.base.storage.places import BROUGHT, PROGRAM, no_home
 
 
 def main() -> None:

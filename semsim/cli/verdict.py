@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
-from semsim.errors import DataError
+from semsim.base.cli.terminal import Json, show, text_table, told_errors
+from semsim.base.errors import DataError
 from semsim.sets.control import GUESS, Count, judged_set
 from semsim.sets.reader import read_set, set_folders
 from semsim.sets.recognition import CLEARER
-from semsim.terminal import Json, show, text_table, told_errors
 
 _HEAD = ["set", CLEARER, "nearer", "told apart", "most are clearer"]
 

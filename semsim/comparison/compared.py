@@ -10,6 +10,9 @@ import pandas as pd
 from semsim.analysis.evidence import gather
 from semsim.analysis.result import Analysis, AnalysisSettings
 from semsim.analysis.run import analyse
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.progress import Report, silent
+from semsim.base.storage.versions import software_versions
 from semsim.comparison import list_judges
 from semsim.comparison.foreign import foreign_remarks
 from semsim.comparison.list_judges import Weights
@@ -25,12 +28,9 @@ from semsim.comparison.seen_originals import (
     without,
 )
 from semsim.comparison.study_tables import StudyTables
-from semsim.errors import DataError, SettingsError
-from semsim.kept.versions import software_versions
 from semsim.metrics import MetricSpec
 from semsim.metrics.learned import Seen
 from semsim.metrics.provenance import original_keys
-from semsim.progress import Report, silent
 from semsim.reporting.agreement_text import agreement_text
 from semsim.reporting.bundle import write_bundle
 from semsim.reporting.canvas import DOUBLE, Drawn

@@ -19,6 +19,8 @@ from semsim.analysis.evidence import (
 )
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.run import DEFAULTS
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.progress import Report, silent
 from semsim.base.table_files import check_columns
 from semsim.base.words import counted
 from semsim.comparison.compared import Compared, Scored, compared
@@ -26,13 +28,11 @@ from semsim.comparison.foreign import specs_of
 from semsim.comparison.list_judges import weights_stated
 from semsim.comparison.own_scores import joined
 from semsim.comparison.study_tables import StudyTables
-from semsim.errors import DataError, SettingsError
 from semsim.importers.class_names import for_images
 from semsim.importers.findings import first_problem
 from semsim.importers.vote_rows import Sieve, counted_votes
 from semsim.metrics import is_known
 from semsim.metrics.learned import UNKNOWN
-from semsim.progress import Report, silent
 from semsim.scores.scoring import WEIGHTS, weights_words
 
 _ZEROS = "If a spreadsheet took leading zeros away (7 for 007), add --match-ids (match_ids=True)."

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from semsim.errors import UnknownNameError, WeightsError
+from semsim.base.errors import UnknownNameError, WeightsError
 from semsim.metrics import MetricSpec, Resources, find_metric
 from semsim.scores.scoring import WEIGHTS
 from semsim.weights import sha256_of

@@ -27,15 +27,15 @@ from semsim.analysis.evidence import (
     words_in,
 )
 from semsim.analysis.result import check_metric_name
-from semsim.base.records import check_format, guarded
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.storage.atomic import whole
+from semsim.base.storage.keys import key_of
+from semsim.base.storage.optional import arrow
+from semsim.base.storage.records import check_format, guarded
 from semsim.base.table_files import REMARKS, read_texts
-from semsim.base.whole import whole
 from semsim.base.words import counted, first_of
 from semsim.comparison.study_tables import StudyTables
-from semsim.errors import DataError, SettingsError
 from semsim.importers.table import Column as Column
-from semsim.kept.extras import arrow
-from semsim.kept.keys import key_of
 from semsim.metrics import is_known
 
 COLUMNS = (*SCORE_COLUMNS, LEAKS)

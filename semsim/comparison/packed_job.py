@@ -9,13 +9,13 @@ from typing import Any
 import pandas as pd
 
 from semsim.analysis.result import AnalysisSettings
-from semsim.base.records import guarded
+from semsim.base.errors import DataError
+from semsim.base.jobs.folders import read_json
+from semsim.base.progress import Progress, Report
+from semsim.base.storage.records import guarded
 from semsim.comparison.compared import Scored, compared
 from semsim.comparison.foreign import specs_of
 from semsim.comparison.study_tables import StudyTables
-from semsim.errors import DataError
-from semsim.jobs.folders import read_json
-from semsim.progress import Progress, Report
 
 PACK_JOB = "comparison"
 REPORT, EVERYTHING = "report", "everything"

@@ -6,9 +6,9 @@ from pathlib import Path
 import pandas as pd
 
 from semsim.analysis.result import Analysis
+from semsim.base.errors import WeightsError
 from semsim.base.words import counted
 from semsim.comparison.seen_originals import namesakes_words
-from semsim.errors import WeightsError
 from semsim.learning.controls import control_remarks
 from semsim.metrics import MetricSpec
 from semsim.metrics.learned import learned_by

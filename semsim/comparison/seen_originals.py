@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from semsim.analysis.result import Analysis
+from semsim.base.errors import DataError, WeightsError
 from semsim.base.words import agreeing, counted
-from semsim.errors import DataError, WeightsError
 from semsim.learning.orders import checkpoint_path
 from semsim.metrics import MetricSpec
 from semsim.metrics.learned import Seen, learned_by

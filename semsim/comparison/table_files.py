@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from semsim.base.places import resolved
+from semsim.base.errors import DataError
+from semsim.base.storage.optional import arrow
+from semsim.base.storage.places import resolved
 from semsim.base.table_files import read_frame
-from semsim.errors import DataError
-from semsim.kept.extras import arrow
 from semsim.scores.scoring import TEXTS
 
 MOST_ROWS = 10_000_000  # of a table; so many scores take 1.6 GB

@@ -2,8 +2,8 @@
 
 from typing import ClassVar, Protocol
 
+from semsim.base.registry import Registry
 from semsim.datasets.on_disk import OnDisk
-from semsim.registry import Registry
 from semsim.types import LabelledImages
 
 

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from semsim.base.folders import shown
+from semsim.base.registry import setting
+from semsim.base.storage.folders import shown
 from semsim.datasets.on_disk import (
     ROOT,
     Entry,
@@ -15,7 +16,6 @@ from semsim.datasets.on_disk import (
     fetched,
 )
 from semsim.images import is_image_file
-from semsim.registry import setting
 from semsim.types import LabelledImages
 
 _NO_CLASS = "BACKGROUND_Google"  # clutter, which is in no class

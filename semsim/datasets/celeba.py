@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from semsim.base.errors import DataError
+from semsim.base.registry import setting
 from semsim.base.table_files import read_plain
 from semsim.datasets.on_disk import (
     ROOT,
@@ -15,8 +17,6 @@ from semsim.datasets.on_disk import (
     check_ready,
     fetched,
 )
-from semsim.errors import DataError
-from semsim.registry import setting
 from semsim.types import LabelledImages
 
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from semsim.base.errors import DataError
+from semsim.base.registry import setting
 from semsim.datasets.on_disk import ROOT, OnDisk, check_ready, fetched, first_of_each, folder_of
-from semsim.errors import DataError
-from semsim.registry import setting
 from semsim.types import LabelledImages
 
 

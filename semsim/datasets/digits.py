@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from semsim.base.registry import setting
 from semsim.datasets.on_disk import check_split
-from semsim.registry import setting
 from semsim.types import LabelledImages
 
 _CYCLE = 9  # two of nine images are for testing, so that every writer is in both splits

@@ -6,9 +6,9 @@ from typing import ClassVar
 import numpy as np
 import skimage
 
+from semsim.base.errors import SettingsError
+from semsim.base.registry import setting
 from semsim.datasets.on_disk import check_split
-from semsim.errors import SettingsError
-from semsim.registry import setting
 from semsim.types import LabelledImages
 
 FACES = 100  # the first 100 of the 200 images; the others show no face

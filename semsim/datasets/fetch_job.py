@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from semsim.base.errors import SettingsError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job
+from semsim.base.progress import Progress, Report
+from semsim.base.registry import build
 from semsim.datasets import DATASETS, OnDisk
-from semsim.errors import SettingsError
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job
-from semsim.progress import Progress, Report
-from semsim.registry import build
 
 KIND = "dataset"
 

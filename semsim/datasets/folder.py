@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from semsim.base.alike import NONE, called, firsts, written
-from semsim.base.folders import shown, splits_in
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.registry import Checked, setting
+from semsim.base.storage.folders import shown, splits_in
+from semsim.base.storage.keys import key_of
 from semsim.datasets.on_disk import check_split
-from semsim.errors import DataError, SettingsError
 from semsim.images import is_image_file, read_images, why_unread
-from semsim.kept.keys import key_of
-from semsim.registry import Checked, setting
 from semsim.types import LabelledImages
 
 _log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class Folder(Checked):
     """Images under `root`, one folder a class, resized to `size` × `size`.
 
     With folders `train` and `test` below `root` these are the splits, also where they are called
-    otherwise (`semsim.base.folders.splits_in`). Otherwise `test_share` of
+    otherwise (`semsim.base.storage.folders.splits_in`). Otherwise `test_share` of
     the images go to the test split, chosen by a hash of each image's path, so that adding images
     moves none of the others.
 

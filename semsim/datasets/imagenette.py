@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from semsim.base.errors import DataError
+from semsim.base.registry import Checked, setting
 from semsim.datasets.on_disk import (
     ROOT,
     Entry,
@@ -14,9 +16,7 @@ from semsim.datasets.on_disk import (
     fetched,
     folder_of,
 )
-from semsim.errors import DataError
 from semsim.images import is_image_file
-from semsim.registry import Checked, setting
 from semsim.types import LabelledImages
 
 _FOLDERS = {"160px": "imagenette2-160", "320px": "imagenette2-320", "full": "imagenette2"}

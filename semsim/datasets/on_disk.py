@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from PIL import Image
 
-from semsim.base.folders import SPLITS
-from semsim.base.places import DATA
-from semsim.base.whole import whole_folder
-from semsim.errors import DataError
+from semsim.base.errors import DataError
+from semsim.base.registry import check_settings
+from semsim.base.storage.atomic import whole_folder
+from semsim.base.storage.folders import SPLITS
+from semsim.base.storage.keys import key_of
+from semsim.base.storage.places import DATA
 from semsim.images import from_uint8, is_image_file, open_picture, upright
-from semsim.kept.keys import key_of
-from semsim.registry import check_settings
 from semsim.types import LabelledImages
 
 if TYPE_CHECKING:

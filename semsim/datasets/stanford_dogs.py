@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
+from semsim.base.errors import DataError
+from semsim.base.registry import setting
 from semsim.datasets.on_disk import ROOT, Entry, OnDisk, assemble, check_ready, fetched
-from semsim.errors import DataError
-from semsim.registry import setting
 from semsim.types import LabelledImages
 
 _ADDRESS = "http://vision.stanford.edu/aditya86/ImageNetDogs/"

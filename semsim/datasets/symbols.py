@@ -10,10 +10,10 @@ from typing import ClassVar
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from semsim.base.places import toml_of
+from semsim.base.registry import setting
+from semsim.base.storage.optional import matplotlib
+from semsim.base.storage.places import toml_of
 from semsim.datasets.on_disk import check_split
-from semsim.kept.extras import matplotlib
-from semsim.registry import setting
 from semsim.types import LabelledImages
 
 # By class, its code point in DejaVu Sans.

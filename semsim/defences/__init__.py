@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from semsim.base.registry import Registry
 from semsim.defences.as_text import make, parse, spell
 from semsim.defences.strategies import STRATEGIES
-from semsim.registry import Registry
 
 if TYPE_CHECKING:
     from semsim.defences.base import Defence

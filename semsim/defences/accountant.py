@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 
 # Real orders near 1 for little noise, whole ones for much, as opacus and dp-accounting try them.
 _ORDERS = (*(1 + tenth / 10 for tenth in range(1, 100)), *range(11, 64), 80, 128, 256, 512)

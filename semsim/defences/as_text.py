@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from semsim.errors import SettingsError
-from semsim.registry import Plugin, build, read_plugin
+from semsim.base.errors import SettingsError
+from semsim.base.registry import Plugin, build, read_plugin
 
 if TYPE_CHECKING:
     from semsim.defences.base import Defence

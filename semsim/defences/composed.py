@@ -7,10 +7,10 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from semsim.base.errors import SettingsError
 from semsim.defences.as_text import make, split_parts
 from semsim.defences.base import Augmented, Defence, Phase, unchanged
 from semsim.defences.dp_sgd import DpSgd
-from semsim.errors import SettingsError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from semsim.base.registry import Checked, setting
 from semsim.defences.base import Augmented, Defence
-from semsim.registry import Checked, setting
 
 
 @dataclass(frozen=True, kw_only=True)

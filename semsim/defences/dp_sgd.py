@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from semsim.base.errors import SettingsError
+from semsim.base.registry import Checked, setting
 from semsim.defences.accountant import epsilon
 from semsim.defences.base import ApplyAt, Defence, Phase, gaussian, noise_source
-from semsim.errors import SettingsError
-from semsim.registry import Checked, setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from semsim.base.registry import Checked, setting
 from semsim.defences.base import ApplyAt, Defence, Phase, gaussian, noise_source
-from semsim.registry import Checked, setting
 
 
 @dataclass(frozen=True, kw_only=True)

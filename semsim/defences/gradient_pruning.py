@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from semsim.base.registry import Checked, setting
 from semsim.defences.base import ApplyAt, Defence, Phase
-from semsim.registry import Checked, setting
 
 
 @dataclass(frozen=True, kw_only=True)

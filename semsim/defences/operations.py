@@ -20,9 +20,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from semsim.base.places import toml_of
-from semsim.errors import DataError
-from semsim.registry import Registry
+from semsim.base.errors import DataError
+from semsim.base.registry import Registry
+from semsim.base.storage.places import toml_of
 
 _GREY = 128 / 255
 

@@ -21,10 +21,10 @@ from typing import Self
 import torch
 from torch import Tensor
 
+from semsim.base.errors import SettingsError
 from semsim.defences.pbpfl_masks import FIXED, scales_of, slots_of
 from semsim.defences.pbpfl_settings import Pbpfl
 from semsim.device import in_float64
-from semsim.errors import SettingsError
 from semsim.layer_graph import LayerGraph
 
 Tensors = Mapping[str, Tensor]

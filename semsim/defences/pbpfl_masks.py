@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.layer_graph import INPUT, Add, Concat, LayerGraph, Node
 
 FIXED = 0  # the slot of r = 1

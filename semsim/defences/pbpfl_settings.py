@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from semsim.errors import SettingsError
-from semsim.registry import check_settings, setting
+from semsim.base.errors import SettingsError
+from semsim.base.registry import check_settings, setting
 
 NoiseScope = Literal["round", "client"]
 

@@ -7,9 +7,9 @@ from typing import Self
 import torch
 from torch import Tensor
 
+from semsim.base.errors import SettingsError
 from semsim.defences.base import Augmented, Defence
 from semsim.defences.operations import OPERATIONS, POLICIES, USUAL_MAGNITUDES
-from semsim.errors import SettingsError
 
 
 @dataclass(frozen=True, kw_only=True)

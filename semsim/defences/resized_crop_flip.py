@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from semsim.base.errors import SettingsError
 from semsim.defences.base import Augmented, Defence, unchanged
-from semsim.errors import SettingsError
 
 _TRIES = 10  # draws of a box before the largest one of an allowed shape is taken
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from semsim.base.registry import Plugin
 from semsim.defences.as_text import parse
-from semsim.registry import Plugin
 
 # The order is that of the model numbers 1…7 and 8…14 in the authors' released data.
 # "code": what their program does. Crop and flip come before every policy and every gradient

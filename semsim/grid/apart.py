@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pkgutil import resolve_name
 from typing import Any
 
-from semsim.errors import JobError
+from semsim.base.errors import JobError
 
 _IDLE = 300.0  # seconds after which a process that nobody asks for anything ends
 

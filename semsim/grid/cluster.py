@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import torch
 
+from semsim.base.errors import JobError, MissingExtraError, StopRequestedError
+from semsim.base.progress import Progress
 from semsim.device import keep_freed_memory
-from semsim.errors import JobError, MissingExtraError, StopRequestedError
 from semsim.grid.engine import Keep, Leave, Piece, Standing, answer_of, content_of, share_of
 from semsim.grid.machines import check_machines, parcel, workers_within_reach
 from semsim.grid.sights import Camera, Sight, Strip, longer
-from semsim.progress import Progress
 
 try:
     from distributed import Client, Event, Future, get_worker

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from semsim.errors import StopRequestedError
+from semsim.base.errors import StopRequestedError
+from semsim.base.progress import Progress, Report, silent
 from semsim.grid.sights import Camera, Strip, longer
-from semsim.progress import Progress, Report, silent
 
 if TYPE_CHECKING:
     from semsim.grid.machines import Client

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from semsim.base.errors import JobError, MissingExtraError
+from semsim.base.storage.versions import product_version as product_version
 from semsim.device import cores
-from semsim.errors import JobError, MissingExtraError
-from semsim.kept.versions import product_version as product_version
 
 try:
     import dask

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from semsim.base.progress import Progress
 from semsim.images import png_of
-from semsim.progress import Progress
 
 STEPS = 5  # pictures of one image at most, at even shares of the work on it
 SIDE = 64  # pixels of the longer side at most

@@ -12,8 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from semsim.base.places import resolved
-from semsim.errors import DataError, SemsimError, SettingsError
+from semsim.base.errors import DataError, SemsimError, SettingsError
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.registry import Registry, setting
+from semsim.base.storage.places import resolved
 from semsim.images import is_image_file
 from semsim.importers.annotator_files import AnnotatorFiles
 from semsim.importers.archives import Unpacked, check_folder, inner, is_archive, unpack
@@ -23,8 +25,6 @@ from semsim.importers.model_folders import ModelFolders
 from semsim.importers.table import Table
 from semsim.importers.train_with_ori import RELEASED, TrainWithOri
 from semsim.importers.variant_folders import VariantFolders
-from semsim.progress import Progress, Report, silent
-from semsim.registry import Registry, setting
 
 IMPORTERS: Registry[Importer] = Registry(
     "importer",

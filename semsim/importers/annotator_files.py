@@ -23,16 +23,16 @@ import pandas as pd
 
 from semsim.analysis.evidence import NONE_ANSWER
 from semsim.base.alike import alike
+from semsim.base.errors import DataError
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.registry import setting
 from semsim.base.table_files import ENDINGS, in_text, read_plain, read_texts
-from semsim.errors import DataError
 from semsim.importers.class_names import CLASS_LIST, class_name, read_class_names
 from semsim.importers.file_names import Tree, below, hidden_note, id_and_label
 from semsim.importers.findings import Findings, Unread, first_problem
 from semsim.importers.human_tables import votes_found
 from semsim.importers.pickles import PickledArray, load_plain
 from semsim.importers.vote_rows import Sieve, counted_votes, named
-from semsim.progress import Progress, Report, silent
-from semsim.registry import setting
 
 _LONGEST = 1000  # more answers for one image than this are something else
 _NONE = {"-1", NONE_ANSWER}

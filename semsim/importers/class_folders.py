@@ -5,16 +5,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from semsim.base.folders import SPLITS, splits_in
+from semsim.base.errors import DataError
 from semsim.base.picture_files import notes_on
+from semsim.base.progress import Report, silent
+from semsim.base.storage.folders import SPLITS, splits_in
 from semsim.base.words import counted, listed
 from semsim.datasets.folder import Folder, class_names, namesakes
-from semsim.errors import DataError
 from semsim.importers.file_names import Tree, below, image_name
 from semsim.importers.findings import Findings, FoundPictures, Size, first_problem, sides
 from semsim.importers.image_sets import looked_at
 from semsim.importers.variant_folders import ORIGINALS, RECONSTRUCTIONS, parted
-from semsim.progress import Report, silent
 
 _LEAST = 2  # classes: with one there is nothing to tell apart
 # Behind a name; others that an importer knows, as real, may be of any picture.

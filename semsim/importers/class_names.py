@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 
 from semsim.base.alike import alike
+from semsim.base.errors import DataError
 from semsim.base.table_files import ENDINGS, in_text, read_plain, read_texts
 from semsim.datasets.folder import class_names
-from semsim.errors import DataError
 from semsim.images import SUFFIXES
 
 UNKNOWN = "unknown"

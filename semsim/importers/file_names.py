@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from semsim.base.alike import written
-from semsim.base.folders import files_below, shown
+from semsim.base.errors import DataError
+from semsim.base.storage.folders import files_below, shown
 from semsim.base.words import counted
 from semsim.datasets.folder import MISNAMED, in_utf8, is_utf8
-from semsim.errors import DataError
 from semsim.images import is_image_file
 from semsim.importers.findings import Findings, Unread
 from semsim.weights import sha256_of

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Protocol
 
 import pandas as pd
 
+from semsim.base.errors import DataError
+from semsim.base.progress import Report
 from semsim.base.table_files import Unread as Unread
 from semsim.base.words import counted
-from semsim.errors import DataError
-from semsim.progress import Report
 
 FORMAT = "semsim-import/1"
 _SHOWN = 5  # classes named of a set

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from semsim.base.alike import alike, written
+from semsim.base.errors import DataError
 from semsim.base.picture_files import Sight, notes_on
+from semsim.base.progress import Progress, Report
+from semsim.base.storage.versions import software_versions
 from semsim.datasets.folder import class_names
-from semsim.errors import DataError
 from semsim.images import look
 from semsim.importers.class_names import all_classes
 from semsim.importers.findings import (
@@ -26,8 +28,6 @@ from semsim.importers.findings import (
     first_problem,
     sides,
 )
-from semsim.kept.versions import software_versions
-from semsim.progress import Progress, Report
 from semsim.sets.image import SetImage
 from semsim.sets.writer import picture_format, write_set
 from semsim.weights import sha256_of

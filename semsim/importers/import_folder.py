@@ -20,15 +20,15 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.base.folders import shown
-from semsim.base.records import guarded, read_record, write_record
-from semsim.base.whole import whole_folders
-from semsim.errors import DataError, SettingsError
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.storage.atomic import whole_folders
+from semsim.base.storage.folders import shown
+from semsim.base.storage.optional import arrow
+from semsim.base.storage.records import guarded, read_record, write_record
+from semsim.base.storage.versions import software_versions
 from semsim.importers.findings import FORMAT, FoundPictures, HumanTables, ImportPlan
 from semsim.importers.image_sets import EVERY, copy_set, source_digest
-from semsim.kept.extras import arrow
-from semsim.kept.versions import software_versions
-from semsim.progress import Progress, Report, silent
 from semsim.sets.reader import read_set
 from semsim.weights import sha256_of
 

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from semsim.base.whole import write_bytes
-from semsim.errors import DataError, SettingsError
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job
+from semsim.base.jobs.orders import Place
+from semsim.base.progress import Report
+from semsim.base.storage.atomic import write_bytes
+from semsim.base.storage.names import checked_name
 from semsim.importers import AUTO, plan_import, uploads
 from semsim.importers.class_names import UNKNOWN
 from semsim.importers.findings import FoundPictures, FoundSet, ImportPlan, Pair, Unread
 from semsim.importers.import_folder import carry_out, kept_already, places_of
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job
-from semsim.jobs.orders import Place
 from semsim.judges.shelf import check_classes, classes_of, find_judge
-from semsim.kept.names import checked_name
-from semsim.progress import Report
 from semsim.sets.strip import SHOWN, spread, strip
 
 LOOK, KEEP = "look", "import"  # kinds of jobs

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from semsim.base.errors import DataError
+from semsim.base.progress import Report, silent
+from semsim.base.registry import setting
 from semsim.base.words import agreeing, counted
-from semsim.errors import DataError
 from semsim.importers.class_names import CLASS_LIST, class_name, read_class_names
 from semsim.importers.file_names import Tree, below, contents, id_and_label, image_name
 from semsim.importers.findings import Findings, Pair, check_crossed, first_problem
 from semsim.importers.image_sets import find_sets
-from semsim.progress import Report, silent
-from semsim.registry import setting
 
 Key = tuple[str, int]  # id and class number
 

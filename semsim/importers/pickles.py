@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 
 DEEPEST = 100  # containers within one another
 LONGEST_NUMBER = 1024  # bits

@@ -16,9 +16,11 @@ from semsim.analysis.evidence import GIVEN, IMAGE_KEY, LEAKS, NONE_ANSWER, SCORE
 from semsim.analysis.result import check_metric_name
 from semsim.base.alike import alike
 from semsim.base.columns import ORIGINAL_ANSWER, RATED, VOTE_COLUMNS
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.registry import setting
 from semsim.base.table_files import TextTable, in_text, read_texts, same_words, truth
 from semsim.base.words import counted
-from semsim.errors import DataError, SettingsError
 from semsim.importers.class_names import CLASS_LIST, read_class_names
 from semsim.importers.findings import Findings, Unread
 from semsim.importers.human_tables import votes_found
@@ -33,8 +35,6 @@ from semsim.importers.vote_rows import (
     with_text,
 )
 from semsim.metrics import find_metric, is_known
-from semsim.progress import Progress, Report, silent
-from semsim.registry import setting
 
 # A metric's column, what its values are divided by, and which way it leaks if it is not known here.
 _SCORE = re.compile(

@@ -18,16 +18,16 @@ from pathlib import Path
 
 import pandas as pd
 
+from semsim.base.errors import DataError
+from semsim.base.progress import Report, silent
+from semsim.base.registry import setting
 from semsim.base.table_files import read_texts, truth
 from semsim.base.words import counted
-from semsim.errors import DataError
 from semsim.importers.class_names import CLASS_LIST, class_name, read_class_names, read_lines
 from semsim.importers.file_names import Tree, below, image_name
 from semsim.importers.findings import Findings, Pair, check_crossed, first_problem
 from semsim.importers.human_tables import tables_of_labels
 from semsim.importers.image_sets import find_sets, labelled_paths
-from semsim.progress import Report, silent
-from semsim.registry import setting
 
 RELEASED = "released"  # the label the folders say
 Key = tuple[str, str]  # model and id

@@ -18,9 +18,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from semsim.base.records import read_record, write_record
-from semsim.base.whole import free_bytes
-from semsim.errors import DataError
+from semsim.base.errors import DataError
+from semsim.base.storage.atomic import free_bytes
+from semsim.base.storage.records import read_record, write_record
 from semsim.importers.archives import MOST_BYTES
 
 MOST_PIECE = 1000 * 1000  # bytes; a server in front takes requests of 1 MiB

@@ -17,18 +17,18 @@ from pathlib import Path
 
 from semsim.attacks import ATTACKS
 from semsim.base.alike import alike, partners, written
-from semsim.base.folders import shown
+from semsim.base.errors import DataError
+from semsim.base.progress import Report, silent
+from semsim.base.registry import setting
+from semsim.base.storage.folders import shown
 from semsim.base.table_files import ENDINGS, read_texts
 from semsim.base.words import counted
 from semsim.datasets.folder import MISNAMED
-from semsim.errors import DataError
 from semsim.images import is_image_file
 from semsim.importers.class_names import UNKNOWN, for_images, read_class_table
 from semsim.importers.file_names import Tree, below, contents
 from semsim.importers.findings import Findings, Pair, Unread, check_crossed, first_problem
 from semsim.importers.image_sets import find_sets
-from semsim.progress import Report, silent
-from semsim.registry import setting
 
 _SURE = ("original", "originals", "orig", "ori", "gt", "ground_truth", "groundtruth")
 # What may be a class as well; below a folder of originals it is one.

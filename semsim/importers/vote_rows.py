@@ -14,9 +14,9 @@ from semsim.analysis.evidence import (
 )
 from semsim.base.alike import firsts, partners
 from semsim.base.columns import ORIGINAL_ANSWER
+from semsim.base.errors import DataError
 from semsim.base.table_files import in_text, same_words, truth
 from semsim.datasets.folder import class_names
-from semsim.errors import DataError
 from semsim.importers.findings import Unread, first_problem
 
 SAME, DIFFERENT = "same", "different"

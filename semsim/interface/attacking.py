@@ -12,13 +12,13 @@ from torch import Tensor, nn
 
 from semsim.attacks.as_text import read_attack
 from semsim.attacks.per_sample import parameter_gradients
+from semsim.base.errors import AttackFailedError, DataError
+from semsim.base.progress import Report, silent
+from semsim.base.registry import unknown
 from semsim.campaign.work import attacked
 from semsim.defences.strategies import read_strategy
 from semsim.device import exact_device, pick_device
-from semsim.errors import AttackFailedError, DataError
 from semsim.metrics.base import checked_images, described
-from semsim.progress import Report, silent
-from semsim.registry import unknown
 from semsim.targets.layers import (
     OVERWRITES,
     idle_parameters,

@@ -7,13 +7,13 @@ import pandas as pd
 
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.run import DEFAULTS
+from semsim.base.cli.terminal import DATA
+from semsim.base.errors import DataError
+from semsim.base.progress import Report, silent
 from semsim.comparison.compared import Compared
 from semsim.comparison.frames import HowToCompare, compared_frames, whole_study
 from semsim.comparison.table_files import read_table
-from semsim.errors import DataError
 from semsim.metrics.base import described
-from semsim.progress import Report, silent
-from semsim.terminal import DATA
 from semsim.weights import CHECKPOINTS
 
 Folder = str | Path

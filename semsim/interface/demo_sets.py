@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from semsim.base.places import DEMO, demo_sets
-from semsim.registry import unknown
+from semsim.base.registry import unknown
+from semsim.base.storage.places import DEMO, demo_sets
 
 
 def demo(name: str = "") -> Path:

@@ -4,7 +4,7 @@ from typing import Literal
 
 from torch import Tensor, nn
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.interface.pretrained_module import SemSim
 
 Reduction = Literal["mean", "sum", "none"]

@@ -10,10 +10,10 @@ from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidat
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from semsim.base.places import BROUGHT, CHECKPOINTS
-from semsim.base.records import guarded, read_record, write_record
-from semsim.errors import WeightsError
-from semsim.jobs.orders import to_record
+from semsim.base.errors import WeightsError
+from semsim.base.jobs.orders import to_record
+from semsim.base.storage.places import BROUGHT, CHECKPOINTS
+from semsim.base.storage.records import guarded, read_record, write_record
 from semsim.learning.card import FORMAT as CARD_FORMAT
 from semsim.learning.card import card_markdown, read_card
 from semsim.metrics.network import (

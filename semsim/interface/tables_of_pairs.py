@@ -14,16 +14,16 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from semsim.base.places import resolved
-from semsim.base.set_format import RUN
+from semsim.base.errors import DataError
+from semsim.base.progress import Report, silent
+from semsim.base.sets.set_format import RUN
+from semsim.base.storage.places import resolved
 from semsim.device import pick_device
-from semsim.errors import DataError
 from semsim.interface.pretrained_module import SemSim
 from semsim.metrics import Judge, Metric, MetricSpec, Pairs, Reference, Resources, is_known
 from semsim.metrics import find_metric as metric_called
 from semsim.metrics.base import Scores, described
 from semsim.metrics.semsim import SemSimDistance, semsim_judge
-from semsim.progress import Report, silent
 from semsim.scores.folder_pairs import folder_scores, match_folders, pair_scores
 from semsim.scores.scoring import (
     BOOK_COLUMNS,

@@ -9,15 +9,15 @@ from typing import Any
 import pandas as pd
 from torch import Tensor
 
-from semsim.base.records import RECONSTRUCTION_SET, write_record
-from semsim.base.set_format import PREDICTIONS, RUN
-from semsim.base.whole import whole_folders
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.sets.set_format import PREDICTIONS, RUN
+from semsim.base.storage.atomic import whole_folders
+from semsim.base.storage.records import RECONSTRUCTION_SET, write_record
 from semsim.device import pick_device
 from semsim.images import read_image
 from semsim.judges.shelf import check_classes
 from semsim.metrics.classifier import load_classifier
 from semsim.metrics.predictions import predictions
-from semsim.progress import Progress, Report, silent
 from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.sets.writer import write_rows
 from semsim.weights import sha256_of

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from semsim.base.whole import write_json, write_text
+from semsim.base.storage.atomic import write_json, write_text
 from semsim.base.words import chance_in
 from semsim.weights import sha256_of
 

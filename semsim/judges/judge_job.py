@@ -8,18 +8,18 @@ from typing import Any
 
 import torch
 
+from semsim.base.errors import SettingsError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job
+from semsim.base.jobs.orders import Place
+from semsim.base.progress import Report
+from semsim.base.registry import build, named, read_plugin
+from semsim.base.storage.names import checked_name
+from semsim.base.storage.versions import software_versions
 from semsim.datasets import DATASETS
 from semsim.defences.none import NoDefence
-from semsim.errors import SettingsError
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job
-from semsim.jobs.orders import Place
 from semsim.judges.judge_card import write_card
 from semsim.judges.shelf import BUILT_IN, judge_path
-from semsim.kept.names import checked_name
-from semsim.kept.versions import software_versions
-from semsim.progress import Report
-from semsim.registry import build, named, read_plugin
 from semsim.targets import TARGETS
 from semsim.targets.chance import facts_of_test
 from semsim.targets.degrade import as_attacks_leave_them

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from semsim.base.folders import shown
-from semsim.errors import DataError, WeightsError
-from semsim.kept.names import checked_name
+from semsim.base.errors import DataError, WeightsError
+from semsim.base.storage.folders import shown
+from semsim.base.storage.names import checked_name
 from semsim.metrics.recogniser import JUDGES
 from semsim.targets.chance import CLASSIFIER
 from semsim.weights import read_facts

@@ -1,7 +1,7 @@
 """SemSim: a distance learned from what people can still recognise (Sun et al. 2023, §3.4)."""
 
+from semsim.base.registry import Registry
 from semsim.learning.settings import TrainSettings
-from semsim.registry import Registry
 
 PRESETS: Registry[TrainSettings] = Registry(
     "training preset",

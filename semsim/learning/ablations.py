@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from semsim.errors import DataError, SettingsError
-from semsim.kept.keys import key_of
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.registry import Registry
+from semsim.base.storage.keys import key_of
 from semsim.learning.controls import CLASSIC, auc_words, check_controls
 from semsim.learning.evaluation import auc_of, judged_of, scope_of, semsim_row
 from semsim.learning.settings import MIXED, TrainSettings
@@ -21,7 +22,6 @@ from semsim.learning.shuffles import SHUFFLED
 from semsim.learning.splits import HoldOut, divide
 from semsim.learning.triplets import learnable, take_stock
 from semsim.metrics.provenance import START
-from semsim.registry import Registry
 
 ALL = "all"  # of the label budget: every original there is
 _NOT_PLAIN = re.compile(r"[^0-9A-Za-z.]")

@@ -8,12 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.base.records import read_record, write_record
+from semsim.base.errors import JobError, TrainingFailedError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job
+from semsim.base.jobs.orders import to_record
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.storage.records import read_record, write_record
 from semsim.device import pick_device
-from semsim.errors import JobError, TrainingFailedError
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job
-from semsim.jobs.orders import to_record
 from semsim.learning import orders
 from semsim.learning.ablations import (
     STUDIES,
@@ -40,7 +41,6 @@ from semsim.learning.splits import HoldOut, Split, divide, hold_out_text
 from semsim.learning.triplets import is_simulated, learnable, take_stock, typed
 from semsim.metrics import Resources, find_metric
 from semsim.metrics.provenance import START
-from semsim.progress import Progress, Report, silent
 from semsim.scores.scoring import read_labels
 
 STUDY_KIND = "learn-study"

@@ -1,7 +1,7 @@
 """What to expect of a training before it starts: which preset suits so many votes, and how sure a
 test of so many originals can be."""
 
-from semsim.base.intervals import FEWEST
+from semsim.base.stats.intervals import FEWEST
 from semsim.base.words import counted
 from semsim.learning.settings import MIXED
 from semsim.learning.splits import Counts

@@ -9,12 +9,12 @@ import pandas as pd
 
 from semsim.analysis.roc import scale_note, scopes_by
 from semsim.base.columns import TARGET_COLUMNS
+from semsim.base.errors import WeightsError
 from semsim.base.markdown import all_in_markdown, in_markdown
-from semsim.base.places import files_of
-from semsim.base.records import read_record, write_record
-from semsim.base.whole import write_text
+from semsim.base.storage.atomic import write_text
+from semsim.base.storage.places import files_of
+from semsim.base.storage.records import read_record, write_record
 from semsim.base.words import counted
-from semsim.errors import WeightsError
 from semsim.learning.controls import WHAT, verdict_of
 from semsim.learning.settings import acting
 from semsim.learning.told import learned_words, weights_words

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from semsim.base.records import read_record, write_record
-from semsim.errors import SettingsError, WeightsError
+from semsim.base.errors import SettingsError, WeightsError
+from semsim.base.storage.records import read_record, write_record
 from semsim.learning.card import read_card
 from semsim.learning.controls import verdict_of
 from semsim.learning.orders import checkpoint_path

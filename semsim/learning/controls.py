@@ -10,8 +10,8 @@ import pandas as pd
 from semsim.analysis.auc_differences import auc_differences
 from semsim.analysis.result import Analysis
 from semsim.analysis.roc import WITHIN, scale_differs, scopes_by
+from semsim.base.errors import SettingsError, WeightsError
 from semsim.base.words import counted
-from semsim.errors import SettingsError, WeightsError
 from semsim.learning.advice import FEW_ORIGINALS
 from semsim.learning.orders import control_path
 from semsim.learning.settings import MIXED

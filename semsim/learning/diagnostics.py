@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsim.base.records import read_object
-from semsim.base.whole import write_json
-from semsim.errors import JobError
-from semsim.progress import Progress, Report
+from semsim.base.errors import JobError
+from semsim.base.progress import Progress, Report
+from semsim.base.storage.atomic import write_json
+from semsim.base.storage.records import read_object
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from semsim.errors import TrainingFailedError
+from semsim.base.errors import TrainingFailedError
+from semsim.base.progress import Progress, Report
 from semsim.learning.batches import crop_and_flip, mildly_changed, take
 from semsim.learning.diagnostics import (
     Distances,
@@ -22,7 +23,6 @@ from semsim.learning.sampling import Draw, draw
 from semsim.learning.settings import TrainSettings
 from semsim.learning.triplets import ImageIndex, JudgedOriginal
 from semsim.metrics.network import SemSimModel
-from semsim.progress import Progress, Report
 
 _SCORING_BATCH = 256  # images whose features are held at once
 # Each use of chance has a stream of its own, so that none shifts another.

@@ -23,15 +23,15 @@ from semsim.analysis.result import Analysis, AnalysisSettings
 from semsim.analysis.roc import auc_table, scale_differs, scale_note, scopes_by
 from semsim.analysis.run import analyse
 from semsim.base.columns import AS_NAMED, ORIGINAL_ANSWER
+from semsim.base.errors import DataError
+from semsim.base.progress import Progress, Report, silent
 from semsim.base.table_files import check_columns
 from semsim.base.words import counted
-from semsim.errors import DataError
 from semsim.learning.controls import ABSENT, NO_AUC, block_of, controls_of, difference_rows
 from semsim.learning.shuffles import SHUFFLED, distribution, shuffled_row
 from semsim.learning.triplets import take_stock
 from semsim.metrics import MetricSpec, Resources, find_metric
 from semsim.metrics.provenance import BLOCK, MOVED, read_training
-from semsim.progress import Progress, Report, silent
 from semsim.scores.scoring import ScoreBook, pair_sets_of_labels, score_sets
 
 BASELINES = (

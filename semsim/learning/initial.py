@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from semsim.base.folders import shown
-from semsim.base.records import guarded
+from semsim.base.errors import DataError, WeightsError
+from semsim.base.storage.folders import shown
+from semsim.base.storage.records import guarded
 from semsim.base.words import counted
-from semsim.errors import DataError, WeightsError
 from semsim.learning.settings import IMAGENET, SCRATCH
 from semsim.metrics.learned import Learned, learned_by
 from semsim.metrics.provenance import FORMAT, control_in, read_training

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from semsim.base.errors import DataError, SettingsError, TrainingFailedError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job
+from semsim.base.progress import Progress, Report, silent
 from semsim.base.words import counted
-from semsim.errors import DataError, SettingsError, TrainingFailedError
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job
 from semsim.learning.ablations import plain_names
 from semsim.learning.ablations_run import (
     Material,
@@ -30,7 +31,6 @@ from semsim.learning.settings import TrainSettings
 from semsim.learning.splits import KINDS, HoldOut, choices, divide, join_labels, join_votes
 from semsim.learning.triplets import is_simulated
 from semsim.metrics.provenance import START
-from semsim.progress import Progress, Report, silent
 
 KIND = "learn-leave-out"
 

@@ -8,8 +8,8 @@ import torch
 from pytorch_metric_learning import distances, losses, reducers
 from torch import Tensor
 
-from semsim.errors import DataError
-from semsim.registry import Registry
+from semsim.base.errors import DataError
+from semsim.base.registry import Registry
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from semsim.errors import JobError, SettingsError
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job
-from semsim.kept.names import checked_name
+from semsim.base.errors import JobError, SettingsError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job
+from semsim.base.storage.names import checked_name
 from semsim.learning.settings import TrainSettings
 from semsim.metrics.provenance import control_in
 

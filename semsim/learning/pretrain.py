@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from semsim.base.progress import Report, silent
+from semsim.base.registry import Checked, setting
 from semsim.defences.crop_flip import CropFlip
 from semsim.learning.initial import START
 from semsim.metrics.backbones import make_backbone
 from semsim.metrics.network import resize
-from semsim.progress import Report, silent
-from semsim.registry import Checked, setting
 from semsim.targets.chance import facts_of_test
 from semsim.targets.degrade import degrade
 from semsim.targets.model import TargetModel

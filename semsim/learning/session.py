@@ -11,10 +11,11 @@ from typing import Any
 import pandas as pd
 import torch
 
-from semsim.base.records import check_format, guarded
-from semsim.base.whole import whole, write_bytes
-from semsim.errors import SettingsError, WeightsError
-from semsim.kept.versions import software_versions
+from semsim.base.errors import SettingsError, WeightsError
+from semsim.base.progress import Report
+from semsim.base.storage.atomic import whole, write_bytes
+from semsim.base.storage.records import check_format, guarded
+from semsim.base.storage.versions import software_versions
 from semsim.learning.diagnostics import EpochRecord
 from semsim.learning.initial import identify, seen_before
 from semsim.learning.mixing import block_alone, block_aucs, judged_shares
@@ -33,7 +34,6 @@ from semsim.metrics.provenance import (
     WEIGHT_OF,
     Training,
 )
-from semsim.progress import Report
 from semsim.weights import content_key, sha256_of
 
 # In the job's folder: the network before it saw a vote, the finished one until it is where it

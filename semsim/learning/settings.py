@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from semsim.errors import SettingsError
-from semsim.registry import check_settings, setting
+from semsim.base.errors import SettingsError
+from semsim.base.registry import check_settings, setting
 
 SCRATCH = "scratch"
 IMAGENET = "imagenet"

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.roc import POOLED
-from semsim.base.whole import write_json
+from semsim.base.errors import TrainingFailedError
+from semsim.base.jobs.folders import read_json
+from semsim.base.progress import Progress, Report
+from semsim.base.storage.atomic import write_json
 from semsim.base.words import counted
-from semsim.errors import TrainingFailedError
-from semsim.jobs.folders import read_json
 from semsim.learning.orders import Order
 from semsim.learning.settings import MIXED, TrainSettings
-from semsim.progress import Progress, Report
 
 SHUFFLED = "shuffled"  # their name among controls, and of their row among metrics
 SURE = 0.05  # p up to which the votes are said to have taught something

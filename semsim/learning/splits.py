@@ -8,9 +8,9 @@ import pandas as pd
 import scipy
 
 from semsim.analysis.layout import named_in
+from semsim.base.errors import DataError, SettingsError
 from semsim.base.table_files import check_columns
 from semsim.base.words import counted
-from semsim.errors import DataError, SettingsError
 from semsim.learning.triplets import Inventory, take_stock
 from semsim.weights import content_key
 

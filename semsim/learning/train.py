@@ -10,8 +10,9 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from semsim.base.errors import TrainingFailedError
+from semsim.base.progress import Progress, Report, silent
 from semsim.device import keep_freed_memory, pick_device
-from semsim.errors import TrainingFailedError
 from semsim.learning.batches import channel_statistics, load_table
 from semsim.learning.diagnostics import (
     EpochRecord,
@@ -33,7 +34,6 @@ from semsim.learning.triplets import (
     take_stock,
 )
 from semsim.metrics.network import ModelSettings, SemSimModel
-from semsim.progress import Progress, Report, silent
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from semsim.base.folders import shown
-from semsim.errors import UnknownNameError
+from semsim.base.errors import UnknownNameError
+from semsim.base.registry import Registry, unknown
+from semsim.base.storage.folders import shown
 from semsim.metrics.base import (
     Judge,
     Metric,
@@ -39,7 +40,6 @@ from semsim.metrics.reference import SUFFIX, AgainstAttacked
 from semsim.metrics.registered import PsnrRegistered, SsimRegistered
 from semsim.metrics.semsim import SemSimDistance
 from semsim.metrics.structural import Ssim
-from semsim.registry import Registry, unknown
 from semsim.targets.chance import CLASSIFIER
 from semsim.weights import holds
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from semsim.errors import SettingsError, UnknownNameError
+from semsim.base.errors import SettingsError, UnknownNameError
+from semsim.base.registry import unknown
 from semsim.metrics import BACKBONES
-from semsim.registry import unknown
 
 if TYPE_CHECKING:
     from torchvision.models import ResNet

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_check
 
 import numpy as np
 
-from semsim.base.places import DEMO
-from semsim.errors import DataError
+from semsim.base.errors import DataError
+from semsim.base.storage.places import DEMO
 from semsim.weights import CHECKPOINTS
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.metrics.base import Pairs, batches
 from semsim.metrics.network import resize
 from semsim.targets.model import load_target

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 
 _BLOCK = 64  # columns that are worked on at once; 32 and 128 take longer
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from semsim.base.records import guarded
-from semsim.errors import WeightsError
-from semsim.kept.extras import need
+from semsim.base.errors import WeightsError
+from semsim.base.storage.optional import need
+from semsim.base.storage.records import guarded
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches
 from semsim.metrics.frechet import Spread, few_images_note, frechet_distance
 from semsim.metrics.kernel import kernel_distance

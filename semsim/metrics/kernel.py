@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from semsim.base.intervals import FEWEST
+from semsim.base.stats.intervals import FEWEST
 from semsim.metrics.frechet import check_clouds
 
 

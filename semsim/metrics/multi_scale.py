@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsim.kept.extras import need
+from semsim.base.storage.optional import need
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches, check_side
 
 if TYPE_CHECKING:

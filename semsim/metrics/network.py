@@ -10,9 +10,9 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from semsim.base.records import guarded
-from semsim.errors import WeightsError
-from semsim.jobs.orders import from_record
+from semsim.base.errors import WeightsError
+from semsim.base.jobs.orders import from_record
+from semsim.base.storage.records import guarded
 from semsim.metrics.backbones import make_backbone
 from semsim.metrics.base import checked_pairs
 from semsim.metrics.blocks import NAMES, mixed, pixel_blocks

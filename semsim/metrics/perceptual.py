@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from semsim.base.places import files_of
-from semsim.base.records import guarded
-from semsim.errors import WeightsError
-from semsim.kept.extras import need
+from semsim.base.errors import WeightsError
+from semsim.base.registry import Checked
+from semsim.base.storage.optional import need
+from semsim.base.storage.places import files_of
+from semsim.base.storage.records import guarded
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches, check_side
-from semsim.registry import Checked
 from semsim.weights import locate
 
 if TYPE_CHECKING:

@@ -1,11 +1,11 @@
-"""Predictions of a classifier for the pictures of a set, as `semsim.base.set_format` keeps it."""
+"""Predictions of a classifier for pictures of a set, as `semsim.base.sets.set_format` keeps it."""
 
 from collections.abc import Iterable
 
 import pandas as pd
 from torch import Tensor
 
-from semsim.base.set_format import PREDICTION_COLUMNS
+from semsim.base.sets.set_format import PREDICTION_COLUMNS
 from semsim.metrics.classifier import Classifier
 
 

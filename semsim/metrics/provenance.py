@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.base.folders import shown
-from semsim.base.records import guarded
-from semsim.errors import WeightsError
-from semsim.jobs.orders import from_record
+from semsim.base.errors import WeightsError
+from semsim.base.jobs.orders import from_record
+from semsim.base.storage.folders import shown
+from semsim.base.storage.records import guarded
 from semsim.weights import read_facts
 
 FORMAT = "semsim-network/1"

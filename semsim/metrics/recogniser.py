@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semsim.errors import SettingsError, WeightsError
+from semsim.base.errors import SettingsError, WeightsError
 from semsim.metrics.base import Judge, MetricSpec, Resources, Scores
 from semsim.metrics.inception import FrechetJudge, remembered
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.metrics.base import (
     Judge,
     MetricSpec,

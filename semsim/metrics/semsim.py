@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsim.errors import WeightsError
+from semsim.base.errors import WeightsError
 from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores
 from semsim.metrics.inception import remembered
 from semsim.metrics.provenance import CONTROLS, control_in, semsims

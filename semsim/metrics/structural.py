@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from semsim.base.registry import Checked
 from semsim.metrics.base import Judge, MetricSpec, NoFiles, Pairs, Resources, Scores, check_side
 from semsim.metrics.pixel import exact_chunks
 from semsim.metrics.windows import GAUSSIAN, UNIFORM, ssim_in_place
-from semsim.registry import Checked
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -17,21 +17,7 @@ from semsim.attacks.linear.rows import METHODS, attempt, cnn3_model, inversions,
 from semsim.attacks.security.advice import signed
 from semsim.attacks.security.check import has_full_rank
 from semsim.attacks.security.index import CIFAR, CNN3, security_index
-from semsim.base.places import toml_of
-from semsim.datasets import DATASETS
-from semsim.datasets.folder import Folder
-from semsim.errors import SettingsError
-from semsim.grid.engine import Piece, spread
-from semsim.kept.keys import key_of
-from semsim.kept.pieces import Pieces
-from semsim.papers.plans import PlanOption, Work, show_plan
-from semsim.progress import Report, silent
-from semsim.registry import build
-from semsim.reporting.export import write_both
-from semsim.reporting.picture_grids import Shown, method_figure
-from semsim.targets.checkpoint import images_digest
-from semsim.targets.cnn3 import VARIANTS
-from semsim.terminal import (
+from semsim.base.cli.terminal import (
     DATA,
     Json,
     SchedulerOption,
@@ -43,6 +29,20 @@ from semsim.terminal import (
     told_errors,
     write_table,
 )
+from semsim.base.errors import SettingsError
+from semsim.base.progress import Report, silent
+from semsim.base.registry import build
+from semsim.base.storage.keys import key_of
+from semsim.base.storage.pieces import Pieces
+from semsim.base.storage.places import toml_of
+from semsim.datasets import DATASETS
+from semsim.datasets.folder import Folder
+from semsim.grid.engine import Piece, spread
+from semsim.papers.plans import PlanOption, Work, show_plan
+from semsim.reporting.export import write_both
+from semsim.reporting.picture_grids import Shown, method_figure
+from semsim.targets.checkpoint import images_digest
+from semsim.targets.cnn3 import VARIANTS
 from semsim.types import LabelledImages
 
 FIGURES = {"tanh": 1, "leaky-relu": 2}  # activation → the paper's figure

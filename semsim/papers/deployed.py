@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.picture_ranks import picture_agreement
+from semsim.base.cli.terminal import rows_of, text_table
+from semsim.base.registry import read_plugin
 from semsim.base.words import counted
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.plan import Campaign, Plan
@@ -39,14 +41,12 @@ from semsim.papers.simulated_votes import (
     TITLES,
     Voters,
 )
-from semsim.registry import read_plugin
 from semsim.reporting import writing
 from semsim.reporting.notation import NONE, interval, number, reason
 from semsim.reporting.tables import Table
 from semsim.sets.control import Count, judged_set
 from semsim.sets.reader import ReconstructionSet
 from semsim.targets.train_settings import TrainSettings
-from semsim.terminal import rows_of, text_table
 
 ENOUGH = 0.9  # of the originals: fewer, and simulated people are too blunt to stand for anybody
 _OVER = (

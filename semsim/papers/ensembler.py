@@ -9,9 +9,21 @@ from typing import Annotated, Any, TypeVar
 import pandas as pd
 import typer
 
-from semsim.base.whole import write_json, write_text
-from semsim.errors import SettingsError
-from semsim.jobs.terminal import carry_out
+from semsim.base.cli.terminal import (
+    DATA,
+    DataOption,
+    DeviceOption,
+    Json,
+    SchedulerOption,
+    TerminalBar,
+    say,
+    show_told,
+    told_errors,
+)
+from semsim.base.errors import SettingsError
+from semsim.base.jobs.terminal import carry_out
+from semsim.base.registry import help_of
+from semsim.base.storage.atomic import write_json, write_text
 from semsim.papers.ensembler_paper import ROWS, TABLES, Way, plan_of_figure, plan_of_table
 from semsim.papers.ensembler_sentences import (
     NUMBER,
@@ -20,7 +32,6 @@ from semsim.papers.ensembler_sentences import (
     sentence_text,
 )
 from semsim.papers.plans import PlanOption, Work, is_here, of_preset, show_plan
-from semsim.registry import help_of
 from semsim.reporting.export import write_both
 from semsim.systems.split.cuts import write_cuts
 from semsim.systems.split.defence_pictures import Wanted, pictures
@@ -50,17 +61,6 @@ from semsim.systems.split.summary import (
 )
 from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.systems.split.translation import SentencePlan, SentenceRun, run_sentences
-from semsim.terminal import (
-    DATA,
-    DataOption,
-    DeviceOption,
-    Json,
-    SchedulerOption,
-    TerminalBar,
-    say,
-    show_told,
-    told_errors,
-)
 from semsim.weights import CHECKPOINTS
 
 P = TypeVar("P", SplitPlan, SentencePlan)

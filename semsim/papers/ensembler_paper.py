@@ -5,8 +5,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from semsim.base.places import toml_of
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
+from semsim.base.storage.places import toml_of
 from semsim.papers.plans import of_preset
 from semsim.systems.split.cuts import grid
 from semsim.systems.split.plan import PRESETS, SplitPlan

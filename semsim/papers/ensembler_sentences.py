@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from semsim.base.intervals import half_words, of_means
-from semsim.base.places import toml_of
+from semsim.base.stats.intervals import half_words, of_means
+from semsim.base.storage.places import toml_of
 from semsim.systems.split.sentence_scores import bleu, words_right
 from semsim.systems.split.summary import of_systems, spread_text
 from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings

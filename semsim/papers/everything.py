@@ -12,7 +12,9 @@ import pandas as pd
 
 from semsim.analysis.correlation import weighted_spearman
 from semsim.analysis.resampling import interval as holding
-from semsim.base.intervals import FEWEST
+from semsim.base.cli.terminal import rows_of, say
+from semsim.base.registry import read_plugin
+from semsim.base.stats.intervals import FEWEST
 from semsim.base.words import counted
 from semsim.datasets import DATASETS
 from semsim.metrics import MetricSpec
@@ -35,7 +37,6 @@ from semsim.papers.judged import (
     write_tables,
 )
 from semsim.papers.simulated_votes import CONTROL, SAYS_NOTHING, TITLES, Voters
-from semsim.registry import read_plugin
 from semsim.reporting import writing
 from semsim.reporting.canvas import marked_as_simulated
 from semsim.reporting.export import write_picture
@@ -43,7 +44,6 @@ from semsim.reporting.leak_map import leak_map
 from semsim.reporting.notation import interval, number
 from semsim.reporting.tables import Cells, Table, table_of
 from semsim.sets.reader import ReconstructionSet
-from semsim.terminal import rows_of, say
 
 OK, FAILED, UNFIT = "ok", "failed", "cannot be"  # the status of a cell; "ok" has pictures
 DRAWS = 2000  # of attacks and targets

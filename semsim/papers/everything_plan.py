@@ -9,6 +9,9 @@ import torch
 
 from semsim.attacks import ATTACKS
 from semsim.attacks.as_text import read_attack
+from semsim.base.errors import SettingsError, StopRequestedError
+from semsim.base.progress import one_step
+from semsim.base.registry import Plugin, build, read_plugin, short_labels
 from semsim.base.words import counted, listed
 from semsim.campaign.campaign_job import load, plan_of
 from semsim.campaign.plan import Campaign, Plan, PlannedSet
@@ -17,10 +20,7 @@ from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.defences.as_text import parse, split_parts
 from semsim.defences.strategies import NAMED_STRATEGIES, read_strategy, strategy_label
-from semsim.errors import SettingsError, StopRequestedError
 from semsim.papers.plans import Work, campaign_works, is_here, of_preset
-from semsim.progress import one_step
-from semsim.registry import Plugin, build, read_plugin, short_labels
 from semsim.targets import NETWORKS
 from semsim.targets.each_image import check_trainable
 from semsim.targets.model import TargetModel

@@ -16,10 +16,23 @@ import pandas as pd
 from semsim.analysis.evidence import Evidence
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.run import analyse
+from semsim.base.cli.terminal import (
+    DATA,
+    CheckpointsOption,
+    DeviceOption,
+    Json,
+    SchedulerOption,
+    TerminalBar,
+    WorkersOption,
+    rows_of,
+    say,
+    show_told,
+    told_errors,
+)
+from semsim.base.errors import DataError
 from semsim.base.words import listed
 from semsim.campaign.plan import Plan
 from semsim.device import pick_device
-from semsim.errors import DataError
 from semsim.learning.evaluation import evidence_of
 from semsim.metrics import MetricSpec, Resources, find_metric
 from semsim.metrics.base import beside_votes
@@ -39,19 +52,6 @@ from semsim.reporting.notation import interval, number, reason
 from semsim.reporting.tables import Cells, Table, table_of
 from semsim.scores.scoring import pair_sets_of_labels, score_sets
 from semsim.sets.reader import ReconstructionSet, read_set
-from semsim.terminal import (
-    DATA,
-    CheckpointsOption,
-    DeviceOption,
-    Json,
-    SchedulerOption,
-    TerminalBar,
-    WorkersOption,
-    rows_of,
-    say,
-    show_told,
-    told_errors,
-)
 from semsim.weights import CHECKPOINTS
 
 # Of single pictures, LPIPS by one of its networks; Fréchet distances need more of them in a set.

@@ -18,13 +18,22 @@ import torch.nn.functional as F
 import typer
 from torch import Tensor
 
-from semsim.base.records import read_record, write_record
-from semsim.base.whole import write_json
+from semsim.base.cli.terminal import (
+    DATA,
+    Json,
+    SchedulerOption,
+    TerminalBar,
+    show_told,
+    told_errors,
+)
+from semsim.base.errors import SettingsError
+from semsim.base.jobs import folders as jobs
+from semsim.base.progress import Report, silent
+from semsim.base.storage.atomic import write_json
+from semsim.base.storage.keys import key_of
+from semsim.base.storage.records import read_record, write_record
 from semsim.device import how_busy, one_thread
-from semsim.errors import SettingsError
 from semsim.grid.engine import Piece, make_files
-from semsim.jobs import folders as jobs
-from semsim.kept.keys import key_of
 from semsim.layer_graph import LayerGraph, count_parameters
 from semsim.papers.pbpfl_leak import LeakPlan, leak_pieces, leak_text, leak_works, n_done
 from semsim.papers.pbpfl_tables import (
@@ -37,7 +46,6 @@ from semsim.papers.pbpfl_tables import (
     traffic_text,
 )
 from semsim.papers.plans import MadeOption, PlanOption, Work, show_plan
-from semsim.progress import Report, silent
 from semsim.systems.federated.arms import ARMS
 from semsim.systems.federated.comparison import largest_difference, load
 from semsim.systems.federated.data import Examples, FederatedData, digest_of
@@ -46,7 +54,6 @@ from semsim.systems.federated.own_table import own_table_text
 from semsim.systems.federated.rounds import FederatedRun, train
 from semsim.systems.federated.settings import FederatedSettings
 from semsim.systems.federated.summary import COST_COLUMNS
-from semsim.terminal import DATA, Json, SchedulerOption, TerminalBar, show_told, told_errors
 
 BATCH = 32  # of each client, as in the paper
 _TINY = "symbols:train_per_class=1,test_per_class=1,size=16"

@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from semsim.base.whole import write_json
+from semsim.base.errors import SettingsError
+from semsim.base.progress import Report
+from semsim.base.storage.atomic import write_json
 from semsim.base.words import counted
-from semsim.errors import SettingsError
 from semsim.grid.engine import Piece
 from semsim.papers.plans import Work, attack_steps
-from semsim.progress import Report
 from semsim.sets.reader import read_set
 from semsim.systems.federated.arms import ARMS, REFERENCE
 from semsim.systems.federated.comparison import Loaded, load

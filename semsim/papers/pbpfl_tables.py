@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from semsim.base.places import toml_of
+from semsim.base.cli.terminal import text_table
+from semsim.base.storage.places import toml_of
 from semsim.base.words import counted
-from semsim.terminal import text_table
 
 CLIENTS = (1, 5, 10)
 Cells = Mapping[tuple[str, str], Sequence[float]]  # network and scheme → by `CLIENTS`

@@ -11,6 +11,9 @@ import typer
 
 from semsim.attacks import ATTACKS
 from semsim.attacks.as_text import read_attack
+from semsim.base.cli.terminal import TerminalBar, show_told, text_table
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.registry import build, read_plugin
 from semsim.campaign import work
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.plan import Campaign, Plan
@@ -18,10 +21,7 @@ from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
 from semsim.datasets import DATASETS
 from semsim.datasets.on_disk import present
-from semsim.errors import DataError, SettingsError
-from semsim.registry import build, read_plugin
 from semsim.reporting.not_run import not_run_text
-from semsim.terminal import TerminalBar, show_told, text_table
 
 PlanOption = Annotated[
     bool, typer.Option("--plan", help="Say what would run and what is done; compute nothing.")

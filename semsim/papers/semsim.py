@@ -14,14 +14,28 @@ from typing import Annotated, Any
 
 import typer
 
-from semsim.base.places import PROGRAM
-from semsim.base.whole import write_text
+from semsim.base.cli.terminal import (
+    DATA,
+    CheckpointsOption,
+    DataOption,
+    DeviceOption,
+    Json,
+    SchedulerOption,
+    TerminalBar,
+    WorkersOption,
+    say,
+    show_told,
+    told_errors,
+)
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.registry import read_plugin
+from semsim.base.storage.atomic import write_text
+from semsim.base.storage.places import PROGRAM
 from semsim.campaign.campaign_job import load, plan_of
 from semsim.campaign.plan import choose_images
 from semsim.campaign.vertical import vertical_sets
 from semsim.datasets import DATASETS
 from semsim.device import cores
-from semsim.errors import DataError, SettingsError
 from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.leave_out import read_materials
 from semsim.papers.plans import CAMPAIGN_STEPS, PlanOption, carried_out, show_plan
@@ -37,21 +51,7 @@ from semsim.papers.semsim_scales import (
     works_of,
 )
 from semsim.papers.simulated_votes import Voters, simulated_people, simulated_votes
-from semsim.registry import read_plugin
 from semsim.sets.reader import read_set
-from semsim.terminal import (
-    DATA,
-    CheckpointsOption,
-    DataOption,
-    DeviceOption,
-    Json,
-    SchedulerOption,
-    TerminalBar,
-    WorkersOption,
-    say,
-    show_told,
-    told_errors,
-)
 from semsim.weights import CHECKPOINTS
 
 SIMULATED = "simulated"

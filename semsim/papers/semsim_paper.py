@@ -6,7 +6,7 @@ Where the paper is silent the number is of its authors' released code, and said 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from semsim.base.places import toml_of
+from semsim.base.storage.places import toml_of
 
 METRICS = ("PSNR", "MSE", "SSIM", "LPIPS", "FID", "SemSim")  # the columns of Tables 1 and 2
 VOTES_PER_IMAGE = 5

@@ -10,9 +10,11 @@ import pandas as pd
 
 from semsim.analysis.result import Analysis
 from semsim.analysis.run import analyse
-from semsim.base.whole import write_json
-from semsim.errors import DataError
-from semsim.kept.keys import key_of
+from semsim.base.cli.terminal import rows_of, text_table
+from semsim.base.errors import DataError
+from semsim.base.progress import Report, silent
+from semsim.base.storage.atomic import write_json
+from semsim.base.storage.keys import key_of
 from semsim.learning.ablations import STUDIES, StudyPlan, default_values, failures
 from semsim.learning.ablations_run import Material, Workplace, run_study
 from semsim.learning.controls import ALL, auc_words, verdict_of
@@ -33,14 +35,12 @@ from semsim.metrics.provenance import CONTROLS
 from semsim.papers.semsim_paper import METRICS, PRINTED, SAID
 from semsim.papers.semsim_scales import Part, Scale
 from semsim.papers.simulated_votes import Jury, jury_of
-from semsim.progress import Report, silent
 from semsim.reporting.bundle import write_figure
 from semsim.reporting.canvas import Drawn, marked_as_simulated
 from semsim.reporting.figures import figure
 from semsim.reporting.leak_map import study_figure
 from semsim.reporting.notation import interval, number
 from semsim.scores.scoring import pair_sets_of_labels, score_sets
-from semsim.terminal import rows_of, text_table
 
 # The paper's metrics by the names of ours.
 OURS = {"PSNR": "psnr", "MSE": "mse", "SSIM": "ssim", "LPIPS": "lpips-alex", "FID": "fid"}

@@ -10,6 +10,8 @@ from typing import Any
 
 from semsim.attacks import VERTICAL_ATTACKS
 from semsim.attacks.as_text import read_vertical
+from semsim.base.cli.terminal import text_table
+from semsim.base.registry import build
 from semsim.campaign.grids import DEMO_GRID
 from semsim.campaign.plan import Campaign
 from semsim.campaign.vertical import VerticalRun, vertical_folder, vertical_memory
@@ -25,10 +27,8 @@ from semsim.papers.semsim_paper import (
     VOTES_PER_IMAGE,
     DataSet,
 )
-from semsim.registry import build
 from semsim.targets.train_settings import TrainSettings as TargetTraining
 from semsim.targets.train_settings import read_training
-from semsim.terminal import text_table
 
 _OURS = tuple(ours for _, ours, _ in STRATEGIES)
 VERTICAL = "CAFE"

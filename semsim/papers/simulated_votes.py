@@ -15,18 +15,19 @@ import pandas as pd
 import torch
 
 from semsim.analysis.evidence import IMAGE_KEY, NONE_ANSWER
+from semsim.base.cli.terminal import TerminalBar
+from semsim.base.errors import DataError
+from semsim.base.progress import Report, silent
+from semsim.base.registry import Plugin, build, plain
+from semsim.base.storage.keys import key_of
 from semsim.campaign.campaign_job import load
 from semsim.datasets import DATASETS
 from semsim.datasets.on_disk import content_of
 from semsim.device import cores
-from semsim.errors import DataError
 from semsim.grid.engine import Piece, make_files
 from semsim.images import read_images, to_uint8
-from semsim.kept.keys import key_of
 from semsim.learning.ablations_run import Material
 from semsim.papers.semsim_paper import LIST_SIZE
-from semsim.progress import Report, silent
-from semsim.registry import Plugin, build, plain
 from semsim.scores.scoring import PAIR_COLUMNS, PairSet, pair_sets_of_folders
 from semsim.sets.image import AttackResult, set_images
 from semsim.sets.writer import write_set
@@ -39,7 +40,6 @@ from semsim.targets.jurors import (
     kept_jury,
     log_probabilities,
 )
-from semsim.terminal import TerminalBar
 from semsim.types import LabelledImages
 
 SAYS_NOTHING = "Simulated people: these numbers say nothing about people."

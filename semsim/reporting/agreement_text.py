@@ -4,6 +4,7 @@ import pandas as pd
 
 from semsim.analysis.agreement import best_first
 from semsim.analysis.result import Analysis
+from semsim.base.cli.terminal import text_table
 from semsim.reporting.methods import Origin, warnings
 from semsim.reporting.notation import (
     NONE,
@@ -12,7 +13,6 @@ from semsim.reporting.notation import (
     undefined_text,
     with_interval_or_why,
 )
-from semsim.terminal import text_table
 
 
 def agreement_text(analysis: Analysis, origin: Origin) -> str:

@@ -11,9 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from semsim.analysis.result import Analysis
-from semsim.base.whole import write_text
-from semsim.errors import DataError
-from semsim.progress import Progress, Report, silent
+from semsim.base.errors import DataError
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.storage.atomic import write_text
 from semsim.reporting import canvas, writing
 from semsim.reporting.canvas import Drawn
 from semsim.reporting.export import write_both

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from semsim.kept.extras import matplotlib
+from semsim.base.storage.optional import matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

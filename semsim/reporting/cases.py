@@ -9,7 +9,7 @@ import pandas as pd
 
 from semsim.analysis.human import recognised_by, vote_counts
 from semsim.analysis.result import Analysis
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.images import read_pixels
 from semsim.metrics.base import MetricSpec
 from semsim.reporting import canvas

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
-from semsim.base.whole import write_bytes, write_text
-from semsim.errors import DataError, SettingsError
-from semsim.kept.extras import matplotlib
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.storage.atomic import write_bytes, write_text
+from semsim.base.storage.optional import matplotlib
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn
 

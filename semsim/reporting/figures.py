@@ -15,10 +15,10 @@ import pandas as pd
 from semsim.analysis.agreement import best_first
 from semsim.analysis.human import response_by
 from semsim.analysis.result import Analysis
+from semsim.base.errors import UnknownNameError
+from semsim.base.registry import unknown
 from semsim.base.words import counted
-from semsim.errors import UnknownNameError
 from semsim.metrics.base import MetricSpec
-from semsim.registry import unknown
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn, marked_as_simulated
 from semsim.reporting.interval_figures import auc, forest, rules

@@ -11,7 +11,7 @@ from semsim.analysis.agreement import best_first
 from semsim.analysis.human import title_of
 from semsim.analysis.result import Analysis, Ceiling
 from semsim.analysis.roc import scale_differs, scale_note
-from semsim.base.intervals import RULE
+from semsim.base.stats.intervals import RULE
 from semsim.base.words import counted
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Bars, Drawn

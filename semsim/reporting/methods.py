@@ -13,9 +13,9 @@ from semsim.analysis.agreement import EXACT_UP_TO
 from semsim.analysis.human import rules_of_votes, title_of
 from semsim.analysis.resampling import FEWEST_BOOTSTRAPPED
 from semsim.analysis.result import Analysis
-from semsim.base.intervals import FEWEST, RULE
+from semsim.base.errors import UnknownNameError
+from semsim.base.stats.intervals import FEWEST, RULE
 from semsim.base.words import counted
-from semsim.errors import UnknownNameError
 from semsim.metrics import find_metric
 from semsim.metrics.base import MetricSpec, settings_of
 from semsim.reporting.tables import Table

@@ -10,7 +10,7 @@ import pandas as pd
 
 from semsim.analysis.evidence import MODEL_KEY, model_key
 from semsim.analysis.result import Analysis
-from semsim.base.intervals import RULE
+from semsim.base.stats.intervals import RULE
 from semsim.base.words import counted
 from semsim.metrics.base import MetricSpec
 from semsim.reporting import canvas

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from semsim.base.places import toml_of
+from semsim.base.storage.places import toml_of
 
 
 class NotRun(NamedTuple):

@@ -15,7 +15,7 @@ import pandas as pd
 
 from semsim.analysis.human import response_by, verdict
 from semsim.analysis.result import Analysis
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.images import read_pixels
 from semsim.metrics.base import MetricSpec
 from semsim.reporting import canvas

@@ -11,8 +11,8 @@ import pandas as pd
 
 from semsim.analysis.evidence import Ratings
 from semsim.analysis.result import Analysis
-from semsim.base.places import files_of
-from semsim.errors import DataError
+from semsim.base.errors import DataError
+from semsim.base.storage.places import files_of
 from semsim.images import open_picture, png_of, upright
 from semsim.metrics.base import MetricSpec
 from semsim.reporting import methods

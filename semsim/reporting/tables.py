@@ -9,8 +9,8 @@ import pandas as pd
 from semsim.analysis.human import title_of
 from semsim.analysis.result import Analysis
 from semsim.analysis.roc import scale_differs, scale_note
-from semsim.base.intervals import RULE
-from semsim.registry import unknown
+from semsim.base.registry import unknown
+from semsim.base.stats.intervals import RULE
 from semsim.reporting.canvas import SIMULATED
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import (

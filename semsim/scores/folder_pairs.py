@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 
 from semsim.base.alike import partners, written
-from semsim.base.folders import files_below
+from semsim.base.errors import DataError, WeightsError
 from semsim.base.picture_files import Sight, notes_on
-from semsim.base.places import resolved
-from semsim.errors import DataError, WeightsError
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.storage.folders import files_below
+from semsim.base.storage.places import resolved
 from semsim.images import is_image_file, look, why_unread
 from semsim.metrics import Metric, Pairs, Reference, Resources, summarise
 from semsim.metrics.base import judged, told_parts
-from semsim.progress import Progress, Report, silent
 from semsim.scores.scoring import FORMAT, PAIR_COLUMNS, provenance, read_pairs, referenced
 
 _SHOWN = 20  # problems written out in an error

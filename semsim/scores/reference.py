@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from semsim.base.errors import WeightsError
 from semsim.base.words import first_of
 from semsim.defences.none import NoDefence
-from semsim.errors import WeightsError
 from semsim.images import read_images
 from semsim.metrics import Pairs, Resources, all_metrics
 from semsim.metrics.classifier import Classifier, load_classifier, recognised

@@ -26,18 +26,18 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.evidence import LEAKS, SCORE_COLUMNS
-from semsim.base.records import guarded
+from semsim.base.errors import DataError, PictureError, WeightsError
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.storage.atomic import whole
+from semsim.base.storage.keys import key_of
+from semsim.base.storage.optional import arrow
+from semsim.base.storage.records import guarded
+from semsim.base.storage.versions import software_versions
 from semsim.base.table_files import check_columns, read_frame
-from semsim.base.whole import whole
 from semsim.device import cores, keep_freed_memory
-from semsim.errors import DataError, PictureError, WeightsError
 from semsim.images import read_images, size_words
-from semsim.kept.extras import arrow
-from semsim.kept.keys import key_of
-from semsim.kept.versions import software_versions
 from semsim.metrics import Judge, Metric, Pairs, Reference, Resources, find_metric
 from semsim.metrics.base import PART, judged, settings_of, told_parts
-from semsim.progress import Progress, Report, silent
 from semsim.sets.reader import read_set
 from semsim.weights import sha256_of
 

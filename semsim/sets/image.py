@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from semsim.errors import AttackFailedError
+from semsim.base.errors import AttackFailedError
 from semsim.images import to_uint8
 from semsim.types import LabelledImages, Reconstruction, worse_than_grey
 
@@ -100,7 +100,7 @@ class SetImage:
     """The row of one image and its pictures; None says that a fact is not known.
 
     original, reconstruction, attacked: (H, W, 3) uint8 or an image file, None where there is none.
-    error: why there is no reconstruction. The others: see `semsim.base.set_format`.
+    error: why there is no reconstruction. The others: see `semsim.base.sets.set_format`.
     """
 
     image_id: str

@@ -8,13 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.base.places import resolved
-from semsim.base.records import RECONSTRUCTION_SET, guarded, read_record
-from semsim.base.set_format import ATTACKED, COLUMNS, MANIFEST, PICTURES, RUN
+from semsim.base.errors import DataError
+from semsim.base.sets.set_format import ATTACKED, COLUMNS, MANIFEST, PICTURES, RUN
+from semsim.base.storage.optional import arrow
+from semsim.base.storage.places import resolved
+from semsim.base.storage.records import RECONSTRUCTION_SET, guarded, read_record
 from semsim.base.table_files import check_columns
 from semsim.base.words import words_of_test
-from semsim.errors import DataError
-from semsim.kept.extras import arrow
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.images import open_picture, upright
 
 SHOWN = 6  # pairs of a strip

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from semsim.base.records import RECONSTRUCTION_SET, write_record
-from semsim.base.set_format import ATTACKED, COLUMNS, MANIFEST, RUN
-from semsim.base.whole import whole_folder
+from semsim.base.sets.set_format import ATTACKED, COLUMNS, MANIFEST, RUN
+from semsim.base.storage.atomic import whole_folder
+from semsim.base.storage.optional import arrow
+from semsim.base.storage.records import RECONSTRUCTION_SET, write_record
 from semsim.images import open_picture, read_image, write_png
-from semsim.kept.extras import arrow
 from semsim.sets.image import Picture, SetImage
 
 

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 
-from semsim.registry import Checked
+from semsim.base.registry import Checked
 from semsim.targets import Activation
 from semsim.targets.layers import activation_layer
 

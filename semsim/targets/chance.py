@@ -7,7 +7,7 @@ from typing import Any
 
 from scipy.special import bdtrc  # scipy.stats takes a second to import
 
-from semsim.errors import WeightsError
+from semsim.base.errors import WeightsError
 from semsim.weights import read_facts
 
 CLASSIFIER = "semsim-classifier/1"  # the format of what `semsim.targets.model.save_target` writes

@@ -9,8 +9,8 @@ from pathlib import Path
 from safetensors.torch import load_file
 from torch import Tensor
 
-from semsim.base.records import guarded
-from semsim.errors import CheckpointError, WeightsError
+from semsim.base.errors import CheckpointError, WeightsError
+from semsim.base.storage.records import guarded
 from semsim.types import LabelledImages
 from semsim.weights import read_facts, write_tensors
 

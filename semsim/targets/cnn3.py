@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from semsim.registry import Checked
+from semsim.base.registry import Checked
 from semsim.targets import Activation
 
 if TYPE_CHECKING:

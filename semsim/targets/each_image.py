@@ -11,9 +11,9 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.overrides import TorchFunctionMode
 
+from semsim.base.errors import SettingsError
 from semsim.defences.base import Defence, Phase
 from semsim.defences.dp_sgd import DpSgd
-from semsim.errors import SettingsError
 
 _NUMBERS = 32_000_000  # of gradients held at once, 128 MB
 

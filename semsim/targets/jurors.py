@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from semsim.base.progress import Report, silent
+from semsim.base.registry import Plugin, build
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
-from semsim.progress import Report, silent
-from semsim.registry import Plugin, build
 from semsim.targets import TARGETS
 from semsim.targets.chance import target_facts
 from semsim.targets.degrade import coarse, covered, degrade, ghosted, moved, speckled

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from semsim.registry import Registry
+from semsim.base.registry import Registry
 
 # Ends a sentence on a layer for which `overwrites_what_is_read`.
 OVERWRITES = (

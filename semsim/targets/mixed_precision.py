@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from semsim.base.errors import SettingsError
 from semsim.device import in_float64
-from semsim.errors import SettingsError
 
 # Chosen before anything was measured.
 LOSS_APART, COSINE = 0.02, 0.98

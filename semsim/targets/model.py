@@ -9,9 +9,9 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from semsim.base.records import guarded
-from semsim.errors import SettingsError, WeightsError
-from semsim.registry import build
+from semsim.base.errors import SettingsError, WeightsError
+from semsim.base.registry import build
+from semsim.base.storage.records import guarded
 from semsim.targets.chance import CLASSIFIER
 from semsim.targets.layers import plain_attention
 from semsim.weights import read_facts, write_tensors

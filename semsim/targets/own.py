@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from semsim.errors import JobError, SettingsError
+from semsim.base.errors import JobError, SettingsError
 from semsim.targets.layers import (
     OVERWRITES,
     idle_parameters,

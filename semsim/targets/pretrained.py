@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from semsim.base.records import guarded
-from semsim.errors import SettingsError, WeightsError
-from semsim.registry import setting, unknown
+from semsim.base.errors import SettingsError, WeightsError
+from semsim.base.registry import setting, unknown
+from semsim.base.storage.records import guarded
 from semsim.targets.layers import feature_count, twice_differentiable
 from semsim.weights import CHECKPOINTS
 

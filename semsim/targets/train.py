@@ -10,13 +10,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from semsim.base.errors import SettingsError
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.registry import plain
+from semsim.base.storage.keys import key_of
 from semsim.defences.base import Defence
 from semsim.defences.dp_sgd import DpSgd
 from semsim.device import keep_freed_memory, pick_device
-from semsim.errors import SettingsError
-from semsim.kept.keys import key_of
-from semsim.progress import Progress, Report, silent
-from semsim.registry import plain
 from semsim.targets.checkpoint import TrainState, images_digest, read_state, write_state
 from semsim.targets.each_image import check_trainable, clipped_sum, poisson_batches
 from semsim.targets.mixed_precision import check_mixed

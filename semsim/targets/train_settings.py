@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from semsim.errors import SettingsError
-from semsim.registry import Checked, read_plugin, setting
+from semsim.base.errors import SettingsError
+from semsim.base.registry import Checked, read_plugin, setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
+from semsim.base.errors import MissingExtraError
 from semsim.device import exact_device, in_float64
-from semsim.errors import MissingExtraError
 from semsim.interface.pretrained_module import SemSim as _Network
 
 try:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from fastapi.responses import JSONResponse, PlainTextResponse
 
-from semsim.errors import DataError, JobError, SemsimError
+from semsim.base.errors import DataError, JobError, SemsimError
 from semsim.importers import uploads
 
 R = TypeVar("R")

@@ -16,8 +16,8 @@ from semsim.attacks.security.index import (
     security_index,
     square,
 )
+from semsim.base.errors import SemsimError, SettingsError
 from semsim.base.pages_library import gr
-from semsim.errors import SemsimError, SettingsError
 from semsim.grid.apart import apart
 from semsim.reporting.export import svg
 from semsim.reporting.security_figure import leak_figure

@@ -13,8 +13,8 @@ from semsim.attacks.per_sample import parameter_gradients
 from semsim.attacks.rgap import RGap
 from semsim.attacks.security.index import Layer, Shape, shapes_of
 from semsim.attacks.security.network import network_of
+from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.datasets.symbols import Symbols
-from semsim.errors import AttackFailedError, SettingsError
 from semsim.images import png_of, to_uint8
 from semsim.metrics import Resources
 from semsim.reporting.writing import png_address

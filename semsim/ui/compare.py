@@ -10,9 +10,9 @@ from dataclasses import replace
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse
 
-from semsim.base.places import files_of
-from semsim.errors import SemsimError
-from semsim.jobs import folders as jobs
+from semsim.base.errors import SemsimError
+from semsim.base.jobs import folders as jobs
+from semsim.base.storage.places import files_of
 from semsim.ui import ScienceContext, compare_solid, compare_tabs, compare_view
 from semsim.ui.answers import said
 from semsim.ui.compare_data import REFERENCES, USUAL_REFERENCE, Comparison, find_study, held, opened

@@ -13,7 +13,8 @@ import pandas as pd
 from semsim.analysis.evidence import MODEL_KEY, model_key
 from semsim.analysis.human import recognised_by, response_by, verdict
 from semsim.analysis.result import Analysis, AnalysisSettings
-from semsim.base.folders import shown
+from semsim.base.errors import DataError
+from semsim.base.storage.folders import shown
 from semsim.base.words import counted
 from semsim.comparison.compared import Scored, compared
 from semsim.comparison.foreign import directions_in, spec_of
@@ -21,7 +22,6 @@ from semsim.comparison.list_judges import refused, weights_at_hand
 from semsim.comparison.own_scores import joined
 from semsim.comparison.seen_originals import uncounted
 from semsim.comparison.study_tables import PICTURES, StudyTables, imported_tables
-from semsim.errors import DataError
 from semsim.importers.import_folder import list_imports
 from semsim.metrics import Metric, MetricSpec, Resources, all_metrics, find_metric
 from semsim.metrics.provenance import original_keys

@@ -10,11 +10,11 @@ from fastapi import APIRouter, Query
 from fastapi.responses import FileResponse, Response
 
 from semsim.analysis.evidence import MODEL_KEY
+from semsim.base.errors import JobError, SemsimError, UnknownNameError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job, JobState
+from semsim.base.storage.versions import product_version
 from semsim.comparison.packed_job import PACK_JOB, PackOrder, pack_files
-from semsim.errors import JobError, SemsimError, UnknownNameError
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job, JobState
-from semsim.kept.versions import product_version
 from semsim.reporting import canvas, figures, tables, writing
 from semsim.reporting.export import png, svg
 from semsim.scores.score_job import LABELS_FILE, SCORE_JOB, WEIGHTS_JOB, ScoreOrder, WeightsOrder

@@ -10,8 +10,8 @@ import pandas as pd
 from semsim.analysis.human import title_of
 from semsim.analysis.result import Analysis
 from semsim.analysis.roc import WITHIN, scale_differs, scale_note, scopes_by
+from semsim.base.errors import SemsimError
 from semsim.base.words import counted, listed
-from semsim.errors import SemsimError
 from semsim.reporting import tables
 from semsim.reporting.inline import Mark, axis_of, line
 from semsim.reporting.notation import interval, number, p_value, reason

@@ -7,9 +7,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from semsim.analysis.human import rules_of, title_of
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job, JobState
 from semsim.comparison.seen_originals import ALL
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job, JobState
 from semsim.reporting.writing import png_address
 from semsim.ui import ScienceContext, jobpanel
 from semsim.ui.compare_data import REFERENCES, Comparison, View

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from semsim.base.errors import SettingsError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job, JobState
 from semsim.base.pages_library import gr
 from semsim.base.words import counted
-from semsim.errors import SettingsError
 from semsim.grid.apart import apart
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job, JobState
 from semsim.systems.federated import is_table
 from semsim.systems.federated.arms import ARMS, REFERENCE, RESCALED
 from semsim.systems.federated.comparison_job import KIND, FederatedJob, kept_training, like

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from semsim.base.errors import JobError, SemsimError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job, JobState
 from semsim.base.pages_library import gr
-from semsim.errors import JobError, SemsimError
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job, JobState
-from semsim.progress import Progress
+from semsim.base.progress import Progress
 from semsim.ui.markup import pieces, rooted
 
 # How pages hear of events: at once, and no address for others.

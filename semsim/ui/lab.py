@@ -8,13 +8,13 @@ from fastapi import APIRouter
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 
+from semsim.base.errors import SemsimError
+from semsim.base.jobs import folders as jobs
 from semsim.base.pages_library import gr
-from semsim.base.places import files_of
+from semsim.base.storage.places import files_of
 from semsim.datasets import DATASETS
 from semsim.datasets.fetch_job import KIND, FetchOrder, fetchable, queue_fetch
-from semsim.errors import SemsimError
 from semsim.importers.import_folder import list_pictures
-from semsim.jobs import folders as jobs
 from semsim.judges.judge_card import tested
 from semsim.judges.shelf import judges
 from semsim.reporting.not_run import NOT_RUN, SECTIONS

@@ -9,11 +9,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
+from semsim.base.errors import JobError, SemsimError, SettingsError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job, JobState
 from semsim.base.pages_library import gr
 from semsim.base.words import counted
-from semsim.errors import JobError, SemsimError, SettingsError
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job, JobState
 from semsim.ui import jobpanel, lab
 from semsim.ui.answers import GoneError, worded
 from semsim.ui.jobpanel import QUIETLY, alert_html, last_words, unreadable_html, words_for_seconds

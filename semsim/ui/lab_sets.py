@@ -7,9 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from semsim.base.set_format import RUN
-from semsim.errors import DataError
-from semsim.jobs.folders import LIVE, JobState
+from semsim.base.errors import DataError
+from semsim.base.jobs.folders import LIVE, JobState
+from semsim.base.sets.set_format import RUN
 from semsim.reporting.writing import png_address
 from semsim.sets.control import Count, Shown, judged_set
 from semsim.sets.reader import ReconstructionSet, read_set

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from semsim.base.errors import DataError, SemsimError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job, JobState
+from semsim.base.jobs.orders import to_record
 from semsim.base.pages_library import gr
-from semsim.errors import DataError, SemsimError
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job, JobState
-from semsim.jobs.orders import to_record
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations_run import JudgedOrder
 from semsim.learning.advice import preset_for

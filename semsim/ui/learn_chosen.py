@@ -6,10 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job
 from semsim.grid.apart import apart
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job
 from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.splits import join_labels, join_votes
 from semsim.ui import ScienceContext

@@ -5,8 +5,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from semsim.base.errors import SettingsError
 from semsim.base.pages_library import gr
-from semsim.errors import SettingsError
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.initial import starts
 from semsim.learning.settings import IMAGENET, SCRATCH, acting

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from semsim.base.errors import SettingsError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job, JobState
 from semsim.base.pages_library import gr
-from semsim.errors import SettingsError
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job, JobState
 from semsim.learning import PRESETS, controls
 from semsim.learning.ablations import (
     STUDIES,

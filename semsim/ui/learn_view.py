@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter
 from fastapi.responses import FileResponse, Response
 
-from semsim.jobs.folders import JobState
+from semsim.base.jobs.folders import JobState
 from semsim.learning import PRESETS
 from semsim.learning.advice import expectation
 from semsim.learning.card import card_paths, heads, note_of, table_rows

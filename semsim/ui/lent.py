@@ -9,7 +9,7 @@ import pandas as pd
 from semsim.analysis.ceiling import ceiling_of_votes
 from semsim.analysis.dawid_skene import dawid_skene
 from semsim.analysis.result import Ceiling
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.importers.import_folder import import_names, imported_votes
 
 

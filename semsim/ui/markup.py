@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from semsim.base.places import files_of
+from semsim.base.storage.places import files_of
 from semsim.base.words import agreeing, counted
 from semsim.reporting.writing import templates_in
 from semsim.sets.recognition import CLEARER

@@ -8,10 +8,10 @@ import pandas as pd
 from fastapi import APIRouter, Body, Request
 from fastapi.responses import HTMLResponse
 
+from semsim.base.errors import DataError, SemsimError
 from semsim.base.table_files import ENDINGS, REMARKS, read_texts
 from semsim.base.words import counted
 from semsim.comparison.own_scores import Column, fitted, keep_own, kept_of, read_own, remove_own
-from semsim.errors import DataError, SemsimError
 from semsim.importers import uploads
 from semsim.ui import ScienceContext, StudyChoice
 from semsim.ui.answers import said

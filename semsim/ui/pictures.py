@@ -14,7 +14,9 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Body
 from fastapi.responses import FileResponse, HTMLResponse, Response
 
-from semsim.errors import DataError, JobError, SemsimError
+from semsim.base.errors import DataError, JobError, SemsimError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job, JobState
 from semsim.importers import archives, uploads
 from semsim.importers.class_names import check_classes
 from semsim.importers.import_job import (
@@ -27,8 +29,6 @@ from semsim.importers.import_job import (
     queue_look,
     strip_path,
 )
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job, JobState
 from semsim.ui import ScienceContext, own_scores, pictures_data, pictures_view
 from semsim.ui.answers import KEPT, GoneError, said
 from semsim.ui.markup import rooted

@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from semsim.attacks.as_text import with_preset
+from semsim.base.errors import SemsimError, SettingsError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job, JobState
 from semsim.base.pages_library import gr
+from semsim.base.storage.names import free_name
 from semsim.campaign.campaign_job import KIND, like, name_of
 from semsim.campaign.grids import DEMO_GRID, FIRST_LOOK, PAPER_GRID
 from semsim.campaign.plan import Campaign
 from semsim.campaign.watch import read_campaign
-from semsim.errors import SemsimError, SettingsError
 from semsim.grid.apart import apart
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job, JobState
-from semsim.kept.names import free_name
 from semsim.targets import TARGETS
 from semsim.targets.train_settings import TrainSettings
 from semsim.ui import ScienceContext, jobpanel, lab, lab_page, plain_words, reconstruct_view

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from semsim.base.jobs.folders import Job
 from semsim.base.words import words_of_test
 from semsim.campaign.campaign_job import CampaignOrder, load, plan_of, queue_campaign
 from semsim.campaign.forecast import Outlook, known_estimate, measure, outlook
@@ -19,7 +20,6 @@ from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder
 from semsim.grid.apart import apart
 from semsim.images import to_uint8
-from semsim.jobs.folders import Job
 from semsim.sets.control import NOTHING, Control, Shown
 from semsim.targets.chance import target_facts
 from semsim.ui import ScienceContext

@@ -1,8 +1,9 @@
 """Settings as fields of a form: what a dataclass says of itself, and a form's answer read back.
 
-A field's words are those in its metadata, see `semsim.registry.setting`; where it has none, those
-that the docstring of its class has after its name. Nothing here needs Gradio, torch or a plug-in
-that is only listed: what a plug-in says is asked for by name, in the process beside this one.
+A field's words are those in its metadata, see `semsim.base.registry.setting`; where it has none,
+those that the docstring of its class has after its name. Nothing here needs Gradio, torch or a
+plug-in that is only listed: what a plug-in says is asked for by name, in the process beside this
+one.
 """
 
 import json
@@ -16,9 +17,9 @@ from types import NoneType
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from semsim.attacks.as_text import presets
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
+from semsim.base.registry import choices_of, read_plugin
 from semsim.grid.apart import apart
-from semsim.registry import choices_of, read_plugin
 from semsim.ui.plain_words import LISTS
 
 T = TypeVar("T")

@@ -8,13 +8,13 @@ from typing import Any
 
 import pandas as pd
 
+from semsim.base.errors import SettingsError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job, JobState
 from semsim.base.pages_library import gr
+from semsim.base.storage.names import free_name
 from semsim.base.words import counted
-from semsim.errors import SettingsError
 from semsim.grid.apart import apart
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job, JobState
-from semsim.kept.names import free_name
 from semsim.learning.card_promoted import promoted
 from semsim.metrics import METRICS, Resources, all_metrics
 from semsim.sets.recognition import CLEARER

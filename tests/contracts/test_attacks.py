@@ -15,10 +15,10 @@ from semsim.attacks.as_text import presets, read_attack
 from semsim.attacks.observe import assumptions, observe_gradient
 from semsim.attacks.per_sample import parameter_gradients
 from semsim.attacks.together import Together
+from semsim.base.errors import AttackFailedError, SettingsError
+from semsim.base.registry import build
 from semsim.defences.none import NoDefence
-from semsim.errors import AttackFailedError, SettingsError
 from semsim.images import to_uint8
-from semsim.registry import build
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.model import TargetModel
 from semsim.types import Reconstruction

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import app
 from annotation.cli.main import app as human
 from annotation.cli.main import study as study_app
-from semsim.base.places import PROGRAM
+from semsim.base.storage.places import PROGRAM
 from semsim.cli.main import app as science
 from semsim.papers import REPRODUCTIONS
 from semsim.weights import CHECKPOINTS

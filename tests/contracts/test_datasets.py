@@ -6,9 +6,9 @@ import torch
 from helpers import example_of
 
 from annotation.tasks import KINDS
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.registry import build
 from semsim.datasets import DATASETS, OnDisk
-from semsim.errors import DataError, SettingsError
-from semsim.registry import build
 
 # By setting, so that a new data set is small here without an edit.
 SMALL = {

@@ -1,10 +1,10 @@
 import pytest
 import torch
 
+from semsim.base.errors import SettingsError
+from semsim.base.registry import build
 from semsim.defences import DEFENCES
 from semsim.defences.base import of_one
-from semsim.errors import SettingsError
-from semsim.registry import build
 
 
 @pytest.mark.parametrize("name", DEFENCES)

@@ -9,16 +9,15 @@ import pytest
 import torch
 
 from annotation.study.sets import read_set as read_set_for_people
-from semsim.base import UserError
-from semsim.base.records import CASES, RECONSTRUCTION_SET, read_record, write_record
+from semsim.base.errors import DataError, UserError
+from semsim.base.jobs import folders
+from semsim.base.storage.records import CASES, RECONSTRUCTION_SET, read_record, write_record
 from semsim.campaign import forecast, plan, watch
 from semsim.campaign.campaign_job import plan_of
 from semsim.comparison import own_scores
-from semsim.errors import DataError
 from semsim.importers import findings, uploads
 from semsim.importers.import_folder import read_import
 from semsim.interface import pretrained_module
-from semsim.jobs import folders
 from semsim.judges.shelf import classes_of
 from semsim.learning import ablations_run, card, card_promoted, initial, orders, session
 from semsim.metrics import Resources, find_metric, provenance

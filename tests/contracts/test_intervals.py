@@ -30,7 +30,7 @@ from semsim.analysis.evidence import gather
 from semsim.analysis.picture_ranks import picture_agreement
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.run import analyse
-from semsim.base.intervals import FEWEST, too_few
+from semsim.base.stats.intervals import FEWEST, too_few
 from semsim.learning.evaluation import human_auc
 from semsim.metrics.base import MetricSpec
 from semsim.metrics.kernel import kernel_distance
@@ -44,9 +44,9 @@ DRAW = np.random.default_rng(0)
 
 # What an interval is made of, and where the product may use it: file, name → what it is there.
 SOURCES = {
-    ("semsim/base/intervals.py", "stdtrit"): "the rule",
-    ("semsim/base/intervals.py", "ndtri"): "the rule",
-    ("semsim/base/intervals.py", "gammaincinv"): "the rule",
+    ("semsim/base/stats/intervals.py", "stdtrit"): "the rule",
+    ("semsim/base/stats/intervals.py", "ndtri"): "the rule",
+    ("semsim/base/stats/intervals.py", "gammaincinv"): "the rule",
     ("annotation/votes/detection.py", "ndtri"): "d′ is a difference of quantiles",
     ("annotation/votes/rates.py", "percentile"): "a range of ranks, from six originals on",
     ("semsim/analysis/resampling.py", "percentile"): "a range of resamples",
@@ -116,7 +116,7 @@ def test_every_module_that_makes_intervals_is_known():
         file.removesuffix(".py").replace("/", ".")
         for file, tree in trees().items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module == "semsim.base.intervals"
+        if isinstance(node, ast.ImportFrom) and node.module == "semsim.base.stats.intervals"
         if not {one.name for one in node.names} <= WORDS
     }
     assert found == MAKERS

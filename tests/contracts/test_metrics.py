@@ -10,7 +10,7 @@ import pytest
 import torch
 from made_weights import CLASSES, MADE, make_checkpoints
 
-from semsim.errors import DataError, UnknownNameError, WeightsError
+from semsim.base.errors import DataError, UnknownNameError, WeightsError
 from semsim.metrics import METRICS, Pairs, Resources, all_metrics, find_metric
 from semsim.weights import read_manifest
 

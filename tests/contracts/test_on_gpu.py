@@ -17,18 +17,18 @@ from semsim.attacks import ATTACKS, run_many
 from semsim.attacks.minimise import Descent, descend
 from semsim.attacks.observe import observe_gradient
 from semsim.attacks.slopes import slope_of
+from semsim.base.errors import SettingsError
+from semsim.base.progress import silent
+from semsim.base.registry import build
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.datasets.symbols import Symbols
 from semsim.defences import DEFENCES
 from semsim.defences.base import of_one
 from semsim.defences.none import NoDefence
-from semsim.errors import SettingsError
 from semsim.learning import TrainSettings as LearnSettings
 from semsim.learning.train import train
 from semsim.metrics import find_metric
-from semsim.progress import silent
-from semsim.registry import build
 from semsim.targets import TARGETS
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.train import accuracy, train_target

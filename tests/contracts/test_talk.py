@@ -15,7 +15,7 @@ import annotation
 import semsim
 from annotation.cli.main import app as human
 from app import COMMANDS, front
-from semsim.base.places import PROGRAM
+from semsim.base.storage.places import PROGRAM
 from semsim.cli.main import app as science
 from semsim.metrics import METRICS
 

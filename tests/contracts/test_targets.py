@@ -3,8 +3,8 @@ from dataclasses import fields
 import pytest
 import torch
 
-from semsim.errors import SettingsError, UnknownNameError, WeightsError
-from semsim.registry import build
+from semsim.base.errors import SettingsError, UnknownNameError, WeightsError
+from semsim.base.registry import build
 from semsim.targets import TARGETS
 from semsim.targets.chance import target_facts
 from semsim.targets.convnet import ConvNet8, SmallCNN

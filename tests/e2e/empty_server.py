@@ -20,7 +20,7 @@ def main(data: Path, port: int) -> None:
 
     import app
     from annotation.store import Store
-    from semsim.base.records import CASES, write_record
+    from semsim.base.storage.records import CASES, write_record
 
     app.DEMO = data / "demo"
     write_record(app.DEMO / "cases.json", CASES, {"cases": []})

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from helpers import ROOT, limit, until
 from programs import needed
 
-from semsim.kept.ports import reserved_port
+from semsim.base.storage.ports import reserved_port
 
 NAME = "lab.example.org"  # as the files call this machine
 STICKY = "    hash $cookie_semsim_account$cookie_semsim_session consistent;\n"

@@ -22,7 +22,7 @@ from annotation.study.exports import export_labels
 from annotation.study.labelling import list_studies, progress
 from e2e.fronts import STICKY, caddy, nginx
 from e2e.rules import broken_in_any_look
-from semsim.kept.ports import reserved_port
+from semsim.base.storage.ports import reserved_port
 
 pytestmark = pytest.mark.e2e
 NAME, PASSWORD = "ada", "four words are good"

@@ -19,7 +19,7 @@ from annotation.store import Store
 from annotation.study.builtin import PEOPLE
 from annotation.study.labelling import list_studies, progress
 from e2e.fronts import STICKY, nginx
-from semsim.kept.ports import reserved_port
+from semsim.base.storage.ports import reserved_port
 
 pytestmark = pytest.mark.e2e
 # Root is user 1000 in a namespace of its own, as others cannot always read root's interpreter.

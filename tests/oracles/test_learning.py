@@ -9,7 +9,7 @@ import torch
 from pytorch_metric_learning import distances, losses
 from sklearn.metrics import roc_auc_score
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.learning.diagnostics import auc
 from semsim.learning.loss import LOSSES, ContrastiveLoss, TripletLoss
 

@@ -17,7 +17,7 @@ from annotation.votes.detection import detection_table
 from annotation.votes.rates import rate_table
 from annotation.votes.reliability import model_of
 from semsim.analysis.dawid_skene import dawid_skene
-from semsim.base.intervals import pairs_ends, share_ends
+from semsim.base.stats.intervals import pairs_ends, share_ends
 
 SEEDS = range(4)
 CODINGS = list(Coding)

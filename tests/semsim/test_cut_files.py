@@ -17,9 +17,9 @@ from made_weights import make_classifier, make_semsim
 from safetensors.torch import load_file, save_file
 
 import semsim
-from semsim.base.records import read_object
+from semsim.base.errors import DataError, SemsimError, WeightsError
+from semsim.base.storage.records import read_object
 from semsim.campaign.store import PieceStore, StoredCell
-from semsim.errors import DataError, SemsimError, WeightsError
 from semsim.images import read_pixels
 from semsim.learning import TrainSettings, session
 from semsim.learning.initial import START, load_initial, starts

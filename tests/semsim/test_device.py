@@ -1,8 +1,8 @@
 import pytest
 import torch
 
+from semsim.base.errors import SettingsError
 from semsim.device import exact_device, how_busy, pick_device
-from semsim.errors import SettingsError
 
 
 def test_auto_is_a_device_that_works():

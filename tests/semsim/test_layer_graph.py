@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.layer_graph import INPUT, Add, Chain, Concat, LayerGraph, Node, count_parameters
 
 

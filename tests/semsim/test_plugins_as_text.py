@@ -7,14 +7,14 @@ import pytest
 
 from semsim.attacks import ATTACKS, SHARED, VERTICAL_ATTACKS
 from semsim.attacks.as_text import presets, read_attack, with_preset
+from semsim.base.errors import SettingsError, UnknownNameError
+from semsim.base.jobs.orders import from_record
+from semsim.base.registry import Plugin, all_settings, build, choices_of, read_plugin, short_labels
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.defences.strategies import NAMED_STRATEGIES, read_strategy, strategy_label
-from semsim.errors import SettingsError, UnknownNameError
-from semsim.jobs.orders import from_record
 from semsim.metrics.perceptual import Lpips
 from semsim.metrics.structural import Ssim
-from semsim.registry import Plugin, all_settings, build, choices_of, read_plugin, short_labels
 from semsim.targets import TARGETS
 from semsim.targets.train_settings import TrainSettings, read_training
 

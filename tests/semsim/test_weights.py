@@ -12,7 +12,7 @@ import torch
 from made_weights import make_classifier, make_semsim
 from safetensors.torch import load_file
 
-from semsim.errors import UnknownNameError, WeightsError
+from semsim.base.errors import UnknownNameError, WeightsError
 from semsim.learning.pretrain import PretrainSettings, save_start
 from semsim.targets.checkpoint import TrainState, write_state
 from semsim.targets.model import load_target

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn import grad
 
 from semsim.attacks.security.index import Convolution, rank_of
+from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.device import in_float64
-from semsim.errors import AttackFailedError, SettingsError
 from semsim.types import GradientObservation
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from semsim.attacks.minimise import look_at
-from semsim.progress import Progress, Report
+from semsim.base.progress import Progress, Report
 
 Parts = tuple[Tensor, ...]
 

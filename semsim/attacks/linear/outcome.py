@@ -13,9 +13,9 @@ from semsim.attacks.linear.chain import chain_of
 from semsim.attacks.linear.recursion import last_slope
 from semsim.attacks.matching import scaled_distance_of_each
 from semsim.attacks.per_sample import parameter_gradients
-from semsim.errors import AttackFailedError
-from semsim.progress import Report, silent
-from semsim.registry import Checked
+from semsim.base.errors import AttackFailedError
+from semsim.base.progress import Report, silent
+from semsim.base.registry import Checked
 from semsim.types import GradientObservation, Reconstruction
 
 BLOW_UP = 0.25  # mean squared distance from grey, in [0, 1]²; no picture of this range is farther

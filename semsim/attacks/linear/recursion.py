@@ -12,8 +12,8 @@ from torch import Tensor
 from semsim.attacks.linear.chain import Chain, Stage
 from semsim.attacks.linear.equations import Equations
 from semsim.attacks.linear.least_squares import Solved, cgls
-from semsim.errors import AttackFailedError
-from semsim.progress import Progress, Report
+from semsim.base.errors import AttackFailedError
+from semsim.base.progress import Progress, Report
 
 _EXACT = 1e-5  # relative error up to which something counts as met, in float32 as well
 _GRID, _FEW = 4000, 3  # factors tried, and refined; two 0.7 % apart are told from each other

@@ -13,8 +13,8 @@ from semsim.attacks.copa_prior import CopaPrior
 from semsim.attacks.linear.outcome import Inversion, denoised, gradient_distance
 from semsim.attacks.per_sample import parameter_gradients
 from semsim.attacks.rgap import RGap
-from semsim.errors import AttackFailedError
-from semsim.progress import Progress, Report, silent
+from semsim.base.errors import AttackFailedError
+from semsim.base.progress import Progress, Report, silent
 from semsim.targets.cnn3 import CNN3
 from semsim.targets.lenet import start_uniform
 from semsim.targets.model import TargetModel

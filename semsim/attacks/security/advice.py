@@ -11,8 +11,8 @@ from semsim.attacks.security.index import (
     Shape,
     security_index,
 )
+from semsim.base.errors import SettingsError
 from semsim.base.words import agreeing, counted
-from semsim.errors import SettingsError
 
 
 @dataclass(frozen=True, kw_only=True)

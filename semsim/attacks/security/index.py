@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.targets.cnn3 import VARIANTS
 
 Shape = tuple[int, ...]

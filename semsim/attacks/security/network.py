@@ -21,7 +21,7 @@ from semsim.attacks.security.index import (
     Shape,
     shapes_of,
 )
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 
 
 @dataclass(frozen=True, kw_only=True)

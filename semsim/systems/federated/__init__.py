@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from semsim.registry import Registry
+from semsim.base.registry import Registry
 
 if TYPE_CHECKING:
     from semsim.systems.federated.networks import Network

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from semsim.base.registry import Registry
 from semsim.defences.pbpfl_settings import NoiseScope, Pbpfl
-from semsim.registry import Registry
 
 View = Literal["server", "uplink", "up_and_downlink", "client"]
 Treatment = Literal["plain", "canonical", "stripped", "closed-form"]

@@ -14,9 +14,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.defences.pbpfl import Masked, Upload
 from semsim.defences.pbpfl_masks import FIXED, Slots, scales_of, slots_of
-from semsim.errors import AttackFailedError, SettingsError
 from semsim.layer_graph import LayerGraph, Node
 from semsim.systems.federated.data import Examples
 from semsim.systems.federated.networks import QuadraticClassifier

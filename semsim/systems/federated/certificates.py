@@ -8,7 +8,7 @@ import ipaddress
 from collections.abc import Sequence
 from pathlib import Path
 
-from semsim.errors import MissingExtraError, SettingsError
+from semsim.base.errors import MissingExtraError, SettingsError
 
 try:
     from cryptography import x509

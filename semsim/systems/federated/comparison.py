@@ -18,16 +18,16 @@ from typing import Any
 import torch
 
 from semsim.attacks.as_text import read_attack
-from semsim.base.records import read_record, write_record
-from semsim.base.whole import write_json
+from semsim.base.errors import SettingsError, StopRequestedError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.orders import to_record
+from semsim.base.progress import Progress, Report, one_step, silent
+from semsim.base.registry import build, read_plugin
+from semsim.base.storage.atomic import write_json
+from semsim.base.storage.records import read_record, write_record
 from semsim.datasets import DATASETS
 from semsim.defences import pbpfl
-from semsim.errors import SettingsError, StopRequestedError
-from semsim.jobs import folders as jobs
-from semsim.jobs.orders import to_record
 from semsim.metrics import Resources
-from semsim.progress import Progress, Report, one_step, silent
-from semsim.registry import build, read_plugin
 from semsim.scores.reference import learned_from, recognition
 from semsim.sets.image import picture_bytes
 from semsim.systems.federated import NETWORKS, OWN, TABLES, is_table

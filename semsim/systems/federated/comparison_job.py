@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from semsim.base.records import read_object, read_record
-from semsim.base.whole import finite, write_json
-from semsim.errors import JobError
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job
-from semsim.jobs.orders import to_record
-from semsim.kept.names import free_name
-from semsim.progress import Report
+from semsim.base.errors import JobError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job
+from semsim.base.jobs.orders import to_record
+from semsim.base.progress import Report
+from semsim.base.storage.atomic import finite, write_json
+from semsim.base.storage.names import free_name
+from semsim.base.storage.records import read_object, read_record
 from semsim.systems.federated.settings import FederatedOrder
 
 KIND = "federated"

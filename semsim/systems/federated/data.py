@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from semsim.errors import DataError, SettingsError
-from semsim.registry import unknown
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.registry import unknown
 from semsim.systems.federated import TABLES
 from semsim.systems.federated.own_table import OwnTable
 from semsim.systems.federated.settings import FederatedSettings, generator

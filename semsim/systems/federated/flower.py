@@ -24,9 +24,9 @@ from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 from typing import Any
 
-from semsim.base.places import checkout
-from semsim.errors import DataError, SettingsError
-from semsim.kept.ports import reserved_port
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.storage.places import checkout
+from semsim.base.storage.ports import reserved_port
 from semsim.systems.federated.certificates import AUTHORITY, CERTIFICATE, KEY
 from semsim.systems.federated.meeting import Guest, Meeting, Trained, Wire
 

@@ -15,11 +15,11 @@ from torch import Tensor
 
 from semsim.attacks import ATTACKS, run_many
 from semsim.attacks.as_text import read_attack
+from semsim.base.errors import AttackFailedError, DataError
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.registry import all_settings, build
+from semsim.base.storage.versions import software_versions
 from semsim.defences import pbpfl
-from semsim.errors import AttackFailedError, DataError
-from semsim.kept.versions import software_versions
-from semsim.progress import Progress, Report, silent
-from semsim.registry import all_settings, build
 from semsim.sets.image import result_of, set_images
 from semsim.sets.writer import write_set
 from semsim.systems.federated.arms import ARMS, REFERENCE, RESCALED, Arm

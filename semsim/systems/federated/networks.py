@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor, nn
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.layer_graph import Add, Chain, Concat, LayerGraph, Node
 from semsim.systems.federated import NETWORKS
 from semsim.systems.federated.data import FederatedData

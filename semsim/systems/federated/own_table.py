@@ -15,8 +15,8 @@ import torch
 from pandas.api.types import is_numeric_dtype
 from torch import Tensor
 
+from semsim.base.errors import DataError, SettingsError
 from semsim.base.table_files import in_text, read_frame
-from semsim.errors import DataError, SettingsError
 from semsim.images import is_image_file, read_images
 
 Coding = Mapping[str, Any]  # ready for JSON

@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from semsim.base.errors import DataError
 from semsim.defences import pbpfl
-from semsim.errors import DataError
 from semsim.layer_graph import LayerGraph
 from semsim.systems.federated.data import Examples, batch_of
 from semsim.systems.federated.settings import FederatedSettings, generator

@@ -6,9 +6,9 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
+from semsim.base.errors import SettingsError
+from semsim.base.registry import setting
 from semsim.defences.pbpfl_settings import NoiseScope, Pbpfl
-from semsim.errors import SettingsError
-from semsim.registry import setting
 from semsim.systems.federated import NETWORKS, TABLES
 from semsim.systems.federated.arms import ARMS
 

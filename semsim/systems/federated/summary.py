@@ -4,12 +4,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from semsim.base.intervals import half_words
+from semsim.base.cli.terminal import text_table
+from semsim.base.stats.intervals import half_words
 from semsim.base.words import listed
 from semsim.sets.control import Count
 from semsim.sets.recognition import CLEARER, STATISTIC, recognised_words
 from semsim.systems.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED
-from semsim.terminal import text_table
 
 NEAR = 0.05  # of SSIM: less is not a difference anybody sees
 COST_COLUMNS = ("perturb", "forward", "backward", "update")  # PP, LFP, LBP, MU of Table 5

@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 
 Kind = Literal["model", "update", "key", "keys"]
 _DOWN = ("model", "keys")  # from the server

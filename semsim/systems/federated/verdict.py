@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from semsim.base.intervals import of_means
-from semsim.errors import DataError
+from semsim.base.errors import DataError
+from semsim.base.stats.intervals import of_means
 from semsim.images import read_image, read_images, to_uint8
 from semsim.metrics.pixel import psnr
 from semsim.metrics.structural import ssim

@@ -19,8 +19,8 @@ from typing import get_args
 import torch
 from torch import Tensor
 
+from semsim.base.errors import DataError, SettingsError
 from semsim.defences import pbpfl
-from semsim.errors import DataError, SettingsError
 from semsim.layer_graph import LayerGraph
 from semsim.systems.federated.arms import View
 from semsim.systems.federated.networks import QuadraticClassifier, drawn_network, fresh_network

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from semsim.errors import DataError, MissingExtraError
+from semsim.base.errors import DataError, MissingExtraError
 
 try:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey

@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from semsim.errors import AttackFailedError, SettingsError
-from semsim.progress import Report
+from semsim.base.errors import AttackFailedError, SettingsError
+from semsim.base.progress import Report
 from semsim.systems.split.defences import stage_of
 from semsim.systems.split.networks import Examples, make_parts, task_of
 from semsim.systems.split.system import FeatureObservation, select

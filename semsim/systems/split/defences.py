@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from semsim.errors import SettingsError
-from semsim.progress import Progress, Report, silent
-from semsim.registry import check_settings, setting
+from semsim.base.errors import SettingsError
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.registry import check_settings, setting
 from semsim.systems.split.networks import Parts, feature_shape, make_parts
 from semsim.systems.split.system import FeatureNoise, SplitSystem
 from semsim.systems.split.training import Bench, Loss, Stage, fit, freeze

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
+from semsim.base.progress import Report, silent
 from semsim.metrics.pixel import psnr
 from semsim.metrics.structural import ssim
-from semsim.progress import Report, silent
 from semsim.systems.split.networks import SplitNetwork
 from semsim.systems.split.system import SplitSystem, observe
 from semsim.systems.split.train_settings import ShadowAttack

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 
 T = TypeVar("T")
 Words = tuple[str, ...]

@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 import torch
 from torch import Tensor, nn
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.targets.resnet import BasicBlock
 from semsim.targets.train import deviations
 from semsim.types import LabelledImages

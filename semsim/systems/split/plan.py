@@ -7,12 +7,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from semsim.base.errors import SettingsError
+from semsim.base.jobs.orders import Place
+from semsim.base.registry import Registry, build, read_plugin, setting
+from semsim.base.storage.names import checked_name
 from semsim.datasets import DATASETS
-from semsim.errors import SettingsError
-from semsim.jobs.orders import Place
-from semsim.kept.names import checked_name
 from semsim.metrics import find_metric
-from semsim.registry import Registry, build, read_plugin, setting
 from semsim.systems.split import SPLIT_DEFENCES, SPLIT_NETWORKS
 from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
 

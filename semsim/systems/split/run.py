@@ -14,15 +14,15 @@ import numpy as np
 import pandas as pd
 import torch
 
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.registry import plain
+from semsim.base.storage.optional import arrow
 from semsim.defences.none import NoDefence
 from semsim.device import now_on, pick_device
 from semsim.grid.engine import Piece, Standing, compute
 from semsim.images import to_uint8
-from semsim.kept.extras import arrow
 from semsim.metrics import Pairs, Resources, find_metric
 from semsim.metrics.classifier import Classifier, load_classifier, recognised
-from semsim.progress import Progress, Report, silent
-from semsim.registry import plain
 from semsim.scores.reference import RECOGNISER, RECOGNISER_TRAIN
 from semsim.sets.control import Count, judged
 from semsim.systems.split import experiment

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from semsim.progress import Report
+from semsim.base.progress import Report
 from semsim.systems.split.attacks import ShadowNetwork, learned
 from semsim.systems.split.networks import task_of
 from semsim.systems.split.system import FeatureObservation

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from semsim.base.records import as_record, read_record
-from semsim.errors import JobError
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import Job
-from semsim.jobs.orders import from_record, to_record
-from semsim.progress import Report
+from semsim.base.errors import JobError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job
+from semsim.base.jobs.orders import from_record, to_record
+from semsim.base.progress import Report
+from semsim.base.storage.records import as_record, read_record
 from semsim.systems.split.plan import SplitPlace, SplitPlan, check
 
 KIND = "split"

@@ -15,11 +15,11 @@ from typing import Any
 
 import torch
 
-from semsim.errors import JobError
+from semsim.base.errors import JobError
+from semsim.base.storage import keys as kept
+from semsim.base.storage.pieces import Pieces
+from semsim.base.storage.versions import software_versions
 from semsim.images import to_uint8
-from semsim.kept import keys as kept
-from semsim.kept.pieces import Pieces
-from semsim.kept.versions import software_versions
 from semsim.sets.image import SetImage
 from semsim.sets.writer import write_set
 from semsim.systems.split.experiment import Leak

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from semsim.base.intervals import half_words, of_means
+from semsim.base.cli.terminal import text_table
+from semsim.base.stats.intervals import half_words, of_means
 from semsim.base.words import listed, target_words
 from semsim.sets.control import Count
 from semsim.sets.recognition import CLEARER, STATISTIC
-from semsim.terminal import text_table
 
 # One row a (network, defence, defence seed, attack, body, attack seed); bodies are places.
 COLUMNS = (

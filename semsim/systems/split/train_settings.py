@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from semsim.progress import Report, silent
-from semsim.registry import check_settings, setting
+from semsim.base.progress import Report, silent
+from semsim.base.registry import check_settings, setting
 
 if TYPE_CHECKING:
     import torch

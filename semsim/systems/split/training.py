@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from semsim.base.records import guarded
-from semsim.base.whole import whole
-from semsim.errors import SettingsError, WeightsError
-from semsim.progress import Progress, Report, silent
+from semsim.base.errors import SettingsError, WeightsError
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.storage.atomic import whole
+from semsim.base.storage.records import guarded
 from semsim.systems.split.networks import AnyTask, Examples, SplitNetwork, task_of
 from semsim.systems.split.train_settings import SplitTrainSettings
 from semsim.targets.train import batches_of

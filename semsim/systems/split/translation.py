@@ -13,13 +13,13 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from semsim.base.errors import SettingsError
+from semsim.base.progress import Report, silent
+from semsim.base.registry import plain
+from semsim.base.storage.names import checked_name
+from semsim.base.storage.pieces import Pieces
 from semsim.device import pick_device
-from semsim.errors import SettingsError
 from semsim.grid.engine import Piece, spread
-from semsim.kept.names import checked_name
-from semsim.kept.pieces import Pieces
-from semsim.progress import Report, silent
-from semsim.registry import plain
 from semsim.systems.split.defences import stage_of
 from semsim.systems.split.grammar import CONTENT, Words, sentences, vocabularies
 from semsim.systems.split.plan import (

@@ -20,7 +20,7 @@ from annotation.votes.agreement import (
     pair_table,
     pairs_of,
 )
-from semsim.base.intervals import too_few
+from semsim.base.stats.intervals import too_few
 
 RAW, FLEISS, ALPHA, COHEN = "raw agreement", "Fleiss' κ", "Krippendorff's α", "mean Cohen's κ"
 

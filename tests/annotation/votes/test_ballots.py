@@ -5,7 +5,7 @@ import pytest
 from made_ballots import ballots, random_votes, table, vote
 
 from annotation.votes.ballots import few, ratio
-from semsim.base.intervals import too_few
+from semsim.base.stats.intervals import too_few
 
 
 def test_only_counted_votes_on_the_kinds_asked_for_are_in():

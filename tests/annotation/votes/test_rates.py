@@ -21,7 +21,7 @@ from annotation.votes.rates import (
     rank_rows,
     rate_table,
 )
-from semsim.base.intervals import too_few
+from semsim.base.stats.intervals import too_few
 
 
 def rates_of(votes, k=3, **more):

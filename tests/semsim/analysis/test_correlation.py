@@ -6,7 +6,7 @@ from scipy import stats
 
 from semsim.analysis import correlation
 from semsim.analysis.correlation import kendall_rows, rank_agreement, spearman_rows
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 
 STEADY = settings(max_examples=50)
 # few different values, so that ties are common

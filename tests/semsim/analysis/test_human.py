@@ -6,7 +6,7 @@ from made_votes import scores_of, votes_of
 
 from semsim.analysis.evidence import gather
 from semsim.analysis.human import RULES, human_score, judged, rules_of
-from semsim.errors import DataError, UnknownNameError
+from semsim.base.errors import DataError, UnknownNameError
 
 NAN = np.nan
 MARKS = ("11100", "11---", "110--", "nnn00", "n1n1n", "-----", "nnnnn", "11000")

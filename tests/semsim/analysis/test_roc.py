@@ -13,7 +13,7 @@ from semsim.analysis.human import human_score
 from semsim.analysis.layout import layout_of
 from semsim.analysis.result import AUC_COLUMNS
 from semsim.analysis.roc import auc_table, contest_of, scale_differs, scale_note, weighted_auc
-from semsim.base.intervals import pairs_ends
+from semsim.base.stats.intervals import pairs_ends
 
 IMAGES = st.lists(
     st.tuples(st.integers(0, 4), st.booleans(), st.integers(0, 2), st.integers(0, 3)), min_size=1

@@ -12,7 +12,7 @@ from semsim.analysis.evidence import gather
 from semsim.analysis.human import human_score
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.run import analyse
-from semsim.errors import SettingsError, UnknownNameError
+from semsim.base.errors import SettingsError, UnknownNameError
 from semsim.metrics.base import MetricSpec
 
 QUICK = AnalysisSettings(bootstraps=40, permutations=19)

@@ -13,8 +13,8 @@ from semsim.attacks.batch_norm import (
 )
 from semsim.attacks.gradattack import GradAttack
 from semsim.attacks.observe import assumptions, observe_gradient
+from semsim.base.errors import SettingsError
 from semsim.defences.none import NoDefence
-from semsim.errors import SettingsError
 
 IMAGES = torch.rand(3, 3, 8, 8, generator=torch.Generator().manual_seed(1))
 

@@ -6,8 +6,8 @@ import torch
 
 from semsim.attacks.cafe import Cafe, gradients_behind_joint, inputs_of_joint
 from semsim.attacks.vertical import QuarteredNet, drawn_batches, observe_vertical
+from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.datasets.symbols import Symbols
-from semsim.errors import AttackFailedError, SettingsError
 
 COUNT = 6
 

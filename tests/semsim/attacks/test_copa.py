@@ -11,8 +11,8 @@ from semsim.attacks.linear.least_squares import Search
 from semsim.attacks.linear.recursion import invert
 from semsim.attacks.linear.rows import attempt, cnn3_model
 from semsim.attacks.rgap import RGap
+from semsim.base.progress import silent
 from semsim.datasets.symbols import Symbols
-from semsim.progress import silent
 
 
 def error(found, image):

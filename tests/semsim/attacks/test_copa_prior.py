@@ -8,8 +8,8 @@ from torch import nn
 
 from semsim.attacks.copa_prior import CopaPrior
 from semsim.attacks.rgap import RGap
+from semsim.base.errors import SettingsError
 from semsim.datasets.symbols import Symbols
-from semsim.errors import SettingsError
 
 SIZE = (16, 16)
 OPEN = {"first": FIRST_OPEN, "second": SECOND_OPEN}

@@ -4,9 +4,9 @@ from torch import nn
 
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.observe import observe_gradient
+from semsim.base.errors import AttackFailedError
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
-from semsim.errors import AttackFailedError
 from semsim.targets.lenet import CNN4
 from semsim.targets.model import TargetModel
 

@@ -4,7 +4,7 @@ from torch import nn
 
 from semsim.attacks.labels import infer_label, infer_labels, label_of
 from semsim.attacks.per_sample import parameter_gradients
-from semsim.errors import AttackFailedError
+from semsim.base.errors import AttackFailedError
 from semsim.types import GradientObservation
 
 CLASSES = 7

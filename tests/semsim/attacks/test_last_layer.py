@@ -11,7 +11,7 @@ from semsim.attacks.linear.chain import chain_of
 from semsim.attacks.linear.outcome import label_of_seen
 from semsim.attacks.linear.recursion import last_slope
 from semsim.attacks.rgap import RGap
-from semsim.errors import AttackFailedError
+from semsim.base.errors import AttackFailedError
 
 
 def without_head_bias(activation=nn.Tanh, *, classes=5, bias=False, seed=0):

@@ -18,8 +18,8 @@ from semsim.attacks.linear.recursion import invert, known_end, minimum_norm
 from semsim.attacks.linear.rows import METHODS, cnn3_model, linear_rows
 from semsim.attacks.security.index import CNN3 as LAYERS
 from semsim.attacks.security.index import security_index
-from semsim.errors import AttackFailedError, SettingsError
-from semsim.progress import silent
+from semsim.base.errors import AttackFailedError, SettingsError
+from semsim.base.progress import silent
 from semsim.targets.model import TargetModel
 from semsim.types import LabelledImages
 

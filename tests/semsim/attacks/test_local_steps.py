@@ -20,9 +20,9 @@ from semsim.attacks.matching import GradientDistance
 from semsim.attacks.observe import observe_gradient, observe_round
 from semsim.attacks.prior import Prior
 from semsim.attacks.sharing import BatchGradient, Update
+from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.defences import make
 from semsim.defences.none import NoDefence
-from semsim.errors import AttackFailedError, SettingsError
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.lenet import CNN4
 from semsim.targets.model import TargetModel

@@ -9,9 +9,9 @@ from semsim.attacks import ATTACKS, VERTICAL_ATTACKS
 from semsim.attacks.minimise import Descent, descend, minimise_by_lbfgs, one_of
 from semsim.attacks.slopes import slope_of
 from semsim.attacks.together import reconstructions
-from semsim.errors import AttackFailedError, SettingsError
-from semsim.progress import Progress, silent
-from semsim.registry import build
+from semsim.base.errors import AttackFailedError, SettingsError
+from semsim.base.progress import Progress, silent
+from semsim.base.registry import build
 from semsim.types import Reconstruction
 
 TARGETS = torch.tensor([[-0.5, 0.0, 0.25], [0.1, 0.2, -0.9]])

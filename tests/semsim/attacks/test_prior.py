@@ -9,8 +9,8 @@ from torch import nn
 from semsim.attacks.image_basis import cosine_waves, image_basis, opponent_colours
 from semsim.attacks.matching import scaled_distance_of_each
 from semsim.attacks.prior import Prior, has_kinks
+from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.datasets.symbols import Symbols
-from semsim.errors import AttackFailedError, SettingsError
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.lenet import CNN4, LeNet
 from semsim.targets.model import TargetModel

@@ -11,9 +11,9 @@ from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.observe import observe_gradient
 from semsim.attacks.rough_slope import RoughSlope
 from semsim.attacks.slopes import slope_of
+from semsim.base.errors import SettingsError
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
-from semsim.errors import SettingsError
 from semsim.metrics import functions
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.lenet import CNN4

@@ -2,8 +2,8 @@ import pytest
 
 from semsim.attacks import ATTACKS, SHARED
 from semsim.attacks.as_text import check_shared, read_attack, read_shared
-from semsim.errors import SettingsError, UnknownNameError
-from semsim.registry import build
+from semsim.base.errors import SettingsError, UnknownNameError
+from semsim.base.registry import build
 
 SIMULATING = {"invgrad", "prior"}
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from made_tables import sheet
 
+from semsim.base.errors import DataError
 from semsim.base.table_files import read_frame, read_plain, read_texts, truth
-from semsim.errors import DataError
 
 
 def read_table(path):

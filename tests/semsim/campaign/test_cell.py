@@ -7,6 +7,8 @@ import torch
 
 from semsim.attacks.observe import observe_round
 from semsim.attacks.sharing import BatchGradient
+from semsim.base.errors import AttackFailedError, DataError, SettingsError
+from semsim.base.registry import Plugin
 from semsim.campaign.plan import TargetPlan
 from semsim.campaign.work import _of_round, attack_images, train_plan
 from semsim.datasets.folder import Folder
@@ -14,10 +16,8 @@ from semsim.datasets.on_disk import content_of
 from semsim.datasets.symbols import Symbols
 from semsim.defences.crop_flip import CropFlip
 from semsim.defences.none import NoDefence
-from semsim.errors import AttackFailedError, DataError, SettingsError
 from semsim.grid.failures import of_the_machine
 from semsim.images import to_uint8, write_png
-from semsim.registry import Plugin
 from semsim.targets.model import load_target, save_target
 from semsim.targets.train_settings import TrainSettings
 from semsim.types import Reconstruction

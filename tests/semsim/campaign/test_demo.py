@@ -11,15 +11,15 @@ import pytest
 import torch
 from made_campaign import one_thread_cluster
 
-from semsim.base.set_format import JURY_COLUMNS
+from semsim.base.errors import SettingsError
+from semsim.base.registry import build
+from semsim.base.sets.set_format import JURY_COLUMNS
 from semsim.campaign.demo import LONGER, STAGES, DemoSettings, build_demo, plans
 from semsim.datasets.faces import FaceOrNot
 from semsim.datasets.symbols import Symbols
 from semsim.defences import DEFENCES, STRATEGIES, make
-from semsim.errors import SettingsError
 from semsim.grid.machines import connect
 from semsim.images import read_image, to_uint8
-from semsim.registry import build
 from semsim.sets.reader import read_set
 from semsim.targets.chance import facts_of_test
 from semsim.targets.jurors import JURORS

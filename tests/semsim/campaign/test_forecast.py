@@ -7,11 +7,11 @@ from made_campaign import toy_campaign
 from torch import nn
 
 from semsim.attacks.batch_norm import batch_norm_layers
+from semsim.base.errors import DataError
+from semsim.base.progress import Progress
 from semsim.campaign import forecast
 from semsim.campaign.campaign_job import load, plan_of
 from semsim.campaign.forecast import Estimate, known_estimate, measure, outlook, pace, settle
-from semsim.errors import DataError
-from semsim.progress import Progress
 from semsim.targets import train as training
 from semsim.targets.model import TargetModel
 from semsim.targets.train_settings import TrainSettings

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from annotation.study.sets import read_set as read_other_half
-from semsim.base.set_format import JURY_COLUMNS
+from semsim.base.errors import DataError
+from semsim.base.sets.set_format import JURY_COLUMNS
 from semsim.campaign.demo import write_jury
 from semsim.datasets.symbols import GLYPHS, Symbols
-from semsim.errors import DataError
 from semsim.sets.image import SetImage
 from semsim.sets.writer import write_set
 from semsim.targets.jurors import JURORS, log_probabilities

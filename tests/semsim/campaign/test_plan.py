@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from made_campaign import SYMBOLS, toy_campaign
 from made_pictures import blocky
 
+from semsim.base.errors import DataError, SettingsError, UnknownNameError
+from semsim.base.jobs.orders import from_record, to_record
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.plan import (
     Campaign,
@@ -17,8 +19,6 @@ from semsim.campaign.plan import (
 )
 from semsim.datasets.folder import Folder
 from semsim.datasets.symbols import Symbols
-from semsim.errors import DataError, SettingsError, UnknownNameError
-from semsim.jobs.orders import from_record, to_record
 from semsim.targets import TARGETS
 from semsim.targets.train_settings import TrainSettings
 

@@ -12,13 +12,13 @@ from distributed import Client
 from helpers import until
 from made_campaign import one_thread_cluster, results_in, toy_campaign
 
+from semsim.base.errors import JobError, SettingsError, StopRequestedError
 from semsim.campaign import work
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.forecast import Estimate
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder
-from semsim.errors import JobError, SettingsError, StopRequestedError
 from semsim.grid.machines import connect
 from semsim.grid.sights import STEPS, Sight
 from semsim.images import png_of
@@ -288,7 +288,7 @@ def test_what_is_no_address_is_said_and_nothing_else_is():
     wrong = ["nonsense", "nonsense://x", "tcp://a:b:1"]
     code = f"""
 import sys
-from semsim.errors import JobError
+from semsim.base.errors import JobError
 from semsim.grid.machines import connect
 for one in {wrong}:
     try:

@@ -4,8 +4,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from semsim.base.errors import DataError
 from semsim.campaign.store import PieceStore, StoredCell
-from semsim.errors import DataError
 from semsim.sets.image import AttackResult
 
 PICTURE = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)

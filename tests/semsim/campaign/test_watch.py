@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from made_campaign import toy_campaign
 
+from semsim.base.errors import JobError, SettingsError
 from semsim.campaign.watch import RunFolder, campaigns, read_campaign
-from semsim.errors import JobError, SettingsError
 from semsim.grid.sights import STEPS, Sight
 from semsim.images import png_of
 

@@ -6,9 +6,9 @@ import torch
 from made_campaign import toy_campaign
 from safetensors.torch import load
 
+from semsim.base.errors import StopRequestedError, WeightsError
 from semsim.campaign import work
 from semsim.campaign.campaign_job import plan_of
-from semsim.errors import StopRequestedError, WeightsError
 from semsim.targets.chance import target_facts
 from semsim.targets.train_settings import TrainSettings
 

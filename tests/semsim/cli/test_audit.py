@@ -8,8 +8,8 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from semsim.attacks.security import check as security_check
+from semsim.base.errors import SettingsError
 from semsim.cli.audit import audit, shape_of
-from semsim.errors import SettingsError
 
 APP = typer.Typer()
 APP.command()(audit)

@@ -9,7 +9,9 @@ import torch
 from made_campaign import SYMBOLS, one_thread_cluster, toy_campaign
 from typer.testing import CliRunner
 
-from semsim.base.records import write_record
+from semsim.base.jobs import folders as jobs
+from semsim.base.progress import silent
+from semsim.base.storage.records import write_record
 from semsim.campaign.campaign_job import CampaignOrder, queue_campaign
 from semsim.campaign.forecast import Outlook
 from semsim.campaign.plan import Campaign
@@ -17,9 +19,7 @@ from semsim.campaign.watch import FORMAT, read_campaign
 from semsim.cli.campaign import campaign_summary, changed, exit_code, outlook_text
 from semsim.cli.main import app
 from semsim.images import write_png
-from semsim.jobs import folders as jobs
 from semsim.judges.judge_job import JudgeOrder, do_judge
-from semsim.progress import silent
 from semsim.sets.reader import read_set
 from semsim.targets.train_settings import TrainSettings
 

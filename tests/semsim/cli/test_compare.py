@@ -9,11 +9,11 @@ from made_tables import made_tables
 from typer.testing import CliRunner
 
 from semsim.analysis.evidence import SCORE_COLUMNS
+from semsim.base.errors import DataError, SettingsError
 from semsim.cli.compare import compare, report
 from semsim.cli.imports import app as imports
 from semsim.comparison.foreign import specs_of
 from semsim.comparison.table_files import read_table
-from semsim.errors import DataError, SettingsError
 from semsim.importers import plan_import
 from semsim.importers.import_folder import carry_out, places_of
 

@@ -15,10 +15,10 @@ from helpers import ROOT, limit, until
 from made_judged import judged_labels
 from typer.testing import CliRunner
 
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import JobState
 from semsim.cli.job import KINDS
 from semsim.cli.main import app
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import JobState
 from semsim.learning.session import STATE_FILE
 
 

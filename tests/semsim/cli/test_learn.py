@@ -10,10 +10,10 @@ from made_judged import judged_labels, judged_votes
 from safetensors.torch import load_file
 from typer.testing import CliRunner
 
-from semsim.base.records import write_record
+from semsim.base.jobs import folders as jobs
+from semsim.base.storage.records import write_record
 from semsim.cli.learn import app, read_settings
 from semsim.cli.main import app as program
-from semsim.jobs import folders as jobs
 from semsim.learning import PRESETS
 from semsim.learning.card import FORMAT, card_paths, read_card
 from semsim.learning.card_promoted import PROMOTED_FILE, promoted

@@ -12,11 +12,11 @@ from made_study import MODELS, make_labels
 from made_weights import CLASSES, make_classifier, put_in_manifest
 from typer.testing import CliRunner
 
+from semsim.base.jobs import folders as jobs
 from semsim.cli.job import job
 from semsim.cli.main import app as program
 from semsim.cli.score import _names, score, weights
 from semsim.images import write_png
-from semsim.jobs import folders as jobs
 from semsim.metrics import Resources
 from semsim.metrics.pixel import mse
 from semsim.scores.score_job import LABELS_FILE, SCORE_JOB, ScoreOrder

@@ -4,8 +4,8 @@ from dataclasses import replace
 from PIL import Image
 from typer.testing import CliRunner
 
+from semsim.base.jobs import folders as jobs
 from semsim.cli.split import app
-from semsim.jobs import folders as jobs
 from semsim.sets.recognition import STATISTIC
 from semsim.systems.split.cuts import grid
 from semsim.systems.split.plan import SplitPlace

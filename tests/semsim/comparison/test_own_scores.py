@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from filelock import FileLock
 
+from semsim.base.errors import DataError, SettingsError
 from semsim.comparison import own_scores
 from semsim.comparison.own_scores import (
     COLUMNS,
@@ -21,7 +22,6 @@ from semsim.comparison.own_scores import (
     remove_own,
 )
 from semsim.comparison.study_tables import StudyTables
-from semsim.errors import DataError, SettingsError
 from semsim.importers.table import score_columns
 
 STUDY = ("id-1", "Cats")

@@ -9,17 +9,17 @@ from made_weights import make_semsim
 
 import semsim
 from semsim.analysis.result import AnalysisSettings
+from semsim.base.errors import DataError
+from semsim.base.registry import read_plugin
 from semsim.campaign.campaign_job import load
 from semsim.comparison import seen_originals
 from semsim.comparison.seen_originals import ALL
 from semsim.datasets import DATASETS
-from semsim.errors import DataError
 from semsim.images import write_png
 from semsim.learning.initial import check_unseen
 from semsim.metrics.learned import Learned
 from semsim.metrics.network import save_semsim
 from semsim.metrics.provenance import read_training
-from semsim.registry import read_plugin
 from semsim.reporting.report import report_html
 
 N, LEARNED = 5, 3

@@ -1,10 +1,10 @@
 import pytest
 from made_pictures import blocky
 
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.registry import read_plugin
 from semsim.datasets import DATASETS
 from semsim.datasets.celeba import CelebA
-from semsim.errors import DataError, SettingsError
-from semsim.registry import read_plugin
 
 
 def example(root):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from torchvision.datasets import CIFAR100
 
+from semsim.base.errors import DataError
 from semsim.datasets.cifar import Cifar100
-from semsim.errors import DataError
 
 
 def made(root, labels=(0, 2, 1, 0, 1, 2)):

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
+from semsim.base.errors import SettingsError
 from semsim.datasets.faces import FACES, FaceOrNot, Faces
-from semsim.errors import SettingsError
 
 
 def test_test_split_is_one_picture_a_face():

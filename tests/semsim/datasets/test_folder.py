@@ -4,10 +4,10 @@ import pytest
 from made_pictures import blocky
 from PIL import Image
 
+from semsim.base.errors import DataError, SettingsError
 from semsim.datasets.folder import Folder
 from semsim.datasets.on_disk import content_of
 from semsim.datasets.symbols import Symbols
-from semsim.errors import DataError, SettingsError
 
 
 def example(root):

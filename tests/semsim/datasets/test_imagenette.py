@@ -3,9 +3,9 @@ import shutil
 import pytest
 from made_pictures import blocky
 
+from semsim.base.errors import DataError, SettingsError
 from semsim.datasets.imagenette import Imagenette
 from semsim.datasets.on_disk import content_of
-from semsim.errors import DataError, SettingsError
 
 
 def example(root):

@@ -3,8 +3,8 @@ import pytest
 from made_pictures import blocky
 from scipy.io import savemat
 
+from semsim.base.errors import DataError
 from semsim.datasets.stanford_dogs import StanfordDogs
-from semsim.errors import DataError
 
 
 def example(root):

@@ -4,8 +4,8 @@ import pytest
 from scipy.special import gammaln, logsumexp
 from scipy.stats import norm
 
+from semsim.base.errors import SettingsError
 from semsim.defences.accountant import epsilon, renyi
-from semsim.errors import SettingsError
 
 
 def by_binomials(order, noise, rate):

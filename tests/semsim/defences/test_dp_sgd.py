@@ -3,11 +3,11 @@ import math
 import pytest
 import torch
 
+from semsim.base.errors import SettingsError
 from semsim.defences import make
 from semsim.defences.accountant import epsilon
 from semsim.defences.base import of_one
 from semsim.defences.dp_sgd import DpSgd
-from semsim.errors import SettingsError
 
 RNG = torch.Generator().manual_seed(0)
 EACH = (torch.randn(6, 4, 3, generator=RNG), torch.randn(6, 4, generator=RNG))

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
+from semsim.base.errors import SettingsError
 from semsim.defences.gradient_noise import GradientNoise
-from semsim.errors import SettingsError
 
 GRADIENTS = (torch.zeros(200, 50), torch.ones(7))
 

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
+from semsim.base.errors import SettingsError
 from semsim.defences.gradient_pruning import GradientPruning
-from semsim.errors import SettingsError
 
 
 def test_the_smallest_of_each_layer_become_zero():

@@ -3,8 +3,8 @@ import pytest
 import torch
 from PIL import Image, ImageEnhance, ImageOps
 
+from semsim.base.errors import DataError
 from semsim.defences.operations import OPERATIONS, POLICIES, USUAL_MAGNITUDES, moved
-from semsim.errors import DataError
 
 
 def picture(seed=0, height=22, width=32):

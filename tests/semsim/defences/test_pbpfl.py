@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from semsim.base.errors import SettingsError
 from semsim.defences.pbpfl import (
     Masked,
     Pbpfl,
@@ -18,7 +19,6 @@ from semsim.defences.pbpfl import (
     recover,
     release,
 )
-from semsim.errors import SettingsError
 from semsim.layer_graph import Add, Chain, Concat, LayerGraph
 
 

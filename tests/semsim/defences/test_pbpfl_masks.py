@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import nn
 
+from semsim.base.errors import SettingsError
 from semsim.defences.pbpfl_masks import FIXED, scales_of, slots_of
-from semsim.errors import SettingsError
 from semsim.layer_graph import INPUT, Add, Chain, Concat, LayerGraph
 
 

@@ -1,9 +1,9 @@
 import pytest
 import torch
 
+from semsim.base.errors import SettingsError, UnknownNameError
 from semsim.defences.operations import moved
 from semsim.defences.policies import Ats, Operations
-from semsim.errors import SettingsError, UnknownNameError
 
 
 def images(count=24):

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
+from semsim.base.errors import SettingsError
 from semsim.defences.resized_crop_flip import ResizedCropFlip
-from semsim.errors import SettingsError
 
 
 def ramps(count: int, height: int = 24, width: int = 32) -> torch.Tensor:

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
+from semsim.base.errors import SettingsError, UnknownNameError
+from semsim.base.registry import build
 from semsim.defences import DEFENCES, STRATEGIES, make, parse, spell
 from semsim.defences.gradient_noise import GradientNoise
-from semsim.errors import SettingsError, UnknownNameError
-from semsim.registry import build
 
 SPECS = {
     "none": ("none", {}),

@@ -9,7 +9,7 @@ import threading
 import pytest
 from helpers import ROOT, limit, until
 
-from semsim.errors import JobError
+from semsim.base.errors import JobError
 from semsim.grid.apart import Beside
 
 PID = "os:getpid"

@@ -7,9 +7,9 @@ import pytest
 from distributed import Client, Event
 from made_campaign import one_thread_cluster
 
-from semsim.errors import SettingsError, StopRequestedError
+from semsim.base.errors import SettingsError, StopRequestedError
+from semsim.base.progress import Look, Progress
 from semsim.grid.engine import Piece, compute
-from semsim.progress import Look, Progress
 
 
 def doubled(number: int, *, report) -> int:

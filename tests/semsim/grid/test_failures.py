@@ -6,7 +6,7 @@ import pytest
 import torch
 from distributed.comm import CommClosedError
 
-from semsim.errors import (
+from semsim.base.errors import (
     AttackFailedError,
     CheckpointError,
     DataError,

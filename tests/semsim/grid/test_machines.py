@@ -24,9 +24,9 @@ from PIL import Image
 
 from semsim.attacks import ATTACKS
 from semsim.attacks.invgrad import InvGrad
+from semsim.base.errors import JobError
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.runner import HowToRun, run_plan
-from semsim.errors import JobError
 from semsim.grid import machines as machines_code
 from semsim.grid.engine import Piece, compute
 from semsim.grid.machines import connect, product_version, stray
@@ -38,7 +38,7 @@ BARE = [
     "-c",
     "import pathlib, sys; "
     "sys.path = [one for one in sys.path "
-    "if not (pathlib.Path(one) / 'semsim/errors.py').exists()]; "
+    "if not (pathlib.Path(one) / 'semsim/base/errors.py').exists()]; "
     "from dask.__main__ import main; main()",
 ]
 CPU = HowToRun(device="cpu")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from semsim.base.progress import Look, Progress
 from semsim.grid.sights import SIDE, STEPS, Camera, Sight, longer
-from semsim.progress import Look, Progress
 
 
 def told(share, place=0, picture=lambda: np.zeros((8, 8, 3), np.uint8)):

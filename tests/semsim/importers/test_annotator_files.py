@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.importers.annotator_files import AnnotatorFiles
 
 ANSWERS = {"1_49_gt.txt": [49, -1, 49, 3, 49], "2_0_gt.txt": [0, 0, -1, -1, 7]}

@@ -6,10 +6,10 @@ import shutil
 import pytest
 from PIL import Image
 
-from semsim.base.folders import SPLITS
+from semsim.base.errors import DataError
+from semsim.base.storage.folders import SPLITS
 from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder
-from semsim.errors import DataError
 from semsim.importers import AUTO, plan_import
 from semsim.importers.import_folder import carry_out, list_pictures, places_of
 

@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.importers.class_names import (
     all_classes,
     class_name,

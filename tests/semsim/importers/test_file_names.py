@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.importers.file_names import Tree, below, id_and_label, image_name
 
 

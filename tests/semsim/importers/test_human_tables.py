@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from semsim.base.columns import LABEL_COLUMNS, VOTE_COLUMNS
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.importers.human_tables import (
     tables_of_labels,
     tables_of_votes,

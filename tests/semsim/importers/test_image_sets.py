@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
+from semsim.base.progress import Progress
 from semsim.importers.findings import Pair
 from semsim.importers.image_sets import copy_set, find_sets, labelled_paths, slug
-from semsim.progress import Progress
 from semsim.sets.reader import read_set
 
 

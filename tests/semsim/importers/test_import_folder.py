@@ -4,7 +4,8 @@ import os
 import pandas as pd
 import pytest
 
-from semsim.errors import DataError, SettingsError
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.progress import Progress
 from semsim.importers import plan_import
 from semsim.importers.import_folder import (
     carry_out,
@@ -14,7 +15,6 @@ from semsim.importers.import_folder import (
     places_of,
     read_import,
 )
-from semsim.progress import Progress
 from semsim.sets.reader import read_set
 
 

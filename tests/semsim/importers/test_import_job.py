@@ -9,8 +9,10 @@ import pytest
 from made_weights import make_classifier
 from PIL import Image
 
+from semsim.base.errors import DataError, SettingsError, WeightsError
+from semsim.base.jobs.folders import read_job, read_order
+from semsim.base.progress import silent
 from semsim.cli.job import KINDS
-from semsim.errors import DataError, SettingsError, WeightsError
 from semsim.importers import import_job, uploads
 from semsim.importers.import_job import (
     ImportOrder,
@@ -19,8 +21,6 @@ from semsim.importers.import_job import (
     queue_keep,
     tasks_for,
 )
-from semsim.jobs.folders import read_job, read_order
-from semsim.progress import silent
 from semsim.sets.reader import read_set
 
 

@@ -9,7 +9,7 @@ from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.study.create import create_study
 from annotation.study.sets import read_set as read_for_study
-from semsim.errors import DataError, SemsimError, SettingsError, UnknownNameError
+from semsim.base.errors import DataError, SemsimError, SettingsError, UnknownNameError
 from semsim.importers import IMPORTERS, plan_import
 from semsim.importers.import_folder import carry_out, places_of, read_import
 from semsim.learning.triplets import take_stock

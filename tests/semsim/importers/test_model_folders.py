@@ -1,6 +1,6 @@
 import pytest
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.importers.model_folders import ModelFolders
 
 

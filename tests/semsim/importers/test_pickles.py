@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.importers import pickles
 from semsim.importers.pickles import PickledArray, load_plain
 
@@ -148,7 +148,7 @@ def test_an_absent_file_is_refused(tmp_path):
 LIMITED = """
 import resource, sys
 from pathlib import Path
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.importers.pickles import load_plain
 used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + 600 * 2**20,) * 2)

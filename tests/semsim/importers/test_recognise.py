@@ -14,11 +14,11 @@ import pytest
 from helpers import ROOT
 from typer.testing import CliRunner
 
+from semsim.base.errors import DataError
+from semsim.base.progress import silent
 from semsim.cli.imports import app
-from semsim.errors import DataError
 from semsim.importers import AUTO, IMPORTERS, archives, findings, plan_import
 from semsim.importers.import_folder import carry_out, places_of
-from semsim.progress import silent
 from semsim.sets.reader import read_set
 
 

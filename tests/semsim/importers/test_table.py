@@ -6,7 +6,7 @@ import pytest
 from annotation.formats.plain import write_csv
 from semsim.analysis.evidence import SCORE_COLUMNS
 from semsim.base.columns import VOTE_COLUMNS
-from semsim.errors import DataError, SettingsError, UnknownNameError
+from semsim.base.errors import DataError, SettingsError, UnknownNameError
 from semsim.importers import plan_import
 from semsim.importers.table import Column, Table, facts_of, scores_of
 

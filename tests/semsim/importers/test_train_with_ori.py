@@ -1,6 +1,6 @@
 import pytest
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.importers.train_with_ori import TrainWithOri
 
 

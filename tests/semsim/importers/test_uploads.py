@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.importers import uploads
 from semsim.importers.uploads import GapError, NoUploadError, TooLargeError
 

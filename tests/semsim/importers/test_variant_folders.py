@@ -3,7 +3,7 @@ import os
 import pytest
 from PIL import Image
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.importers import plan_import
 from semsim.importers.import_folder import carry_out, places_of
 from semsim.importers.variant_folders import VariantFolders

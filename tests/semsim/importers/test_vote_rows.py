@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.importers.vote_rows import Sieve, counted_votes, named, with_names
 
 CLASSES = ("cat", "dog", "cow")

@@ -7,7 +7,7 @@ from made_tables import made_tables
 
 import semsim
 from semsim.analysis.result import AGREEMENT_COLUMNS, AnalysisSettings
-from semsim.errors import DataError, SettingsError, UnknownNameError
+from semsim.base.errors import DataError, SettingsError, UnknownNameError
 
 FEW = AnalysisSettings(bootstraps=20, permutations=99)
 KEYS = ["model", "image_id"]

@@ -5,7 +5,7 @@ import torch
 from helpers import ROOT
 
 import semsim
-from semsim.errors import DataError, SettingsError
+from semsim.base.errors import DataError, SettingsError
 
 DEMO = str(ROOT / "checkpoints" / "demo")
 

@@ -16,7 +16,7 @@ from made_weights import make_semsim
 from safetensors.torch import load_file, save_file
 
 from semsim import SemSim
-from semsim.errors import DataError, SettingsError, WeightsError
+from semsim.base.errors import DataError, SettingsError, WeightsError
 from semsim.metrics.network import ModelSettings, load_semsim, semsim_distance
 
 DEMO = ROOT / "checkpoints" / "demo.safetensors"

@@ -228,8 +228,7 @@ def test_a_name_that_another_project_took_away_is_told(beside_another, asked):
 
 def test_what_another_project_left_without_its_first_file_is_told(tmp_path):
     shutil.copytree(ROOT / "semsim/base", tmp_path / "semsim/base")
-    shutil.copy(ROOT / "semsim/errors.py", tmp_path / "semsim")
-    code = "from semsim.errors import foreign; print(foreign())"
+    code = "from semsim.base.errors import foreign; print(foreign())"
     around = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-S", "-c", code],

@@ -12,8 +12,8 @@ from torchmetrics.image import PeakSignalNoiseRatio
 from typer.testing import CliRunner
 
 import semsim
+from semsim.base.errors import DataError, UnknownNameError, WeightsError
 from semsim.cli.main import app
-from semsim.errors import DataError, UnknownNameError, WeightsError
 from semsim.images import read_images
 from semsim.metrics import METRICS
 from semsim.metrics.base import MetricSpec, Scores

@@ -9,17 +9,17 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+from semsim.base.errors import DataError, SettingsError, WeightsError
+from semsim.base.jobs import folders as jobs
+from semsim.base.progress import silent
 from semsim.cli.main import app
 from semsim.datasets.symbols import GLYPHS, Symbols
-from semsim.errors import DataError, SettingsError, WeightsError
 from semsim.images import to_uint8
-from semsim.jobs import folders as jobs
 from semsim.judges.apply import apply_judge
 from semsim.judges.judge_job import JudgeOrder, do_judge, queue_judge, seed_of
 from semsim.judges.shelf import find_judge, judge_path, judges
 from semsim.metrics import Resources
 from semsim.metrics.recogniser import find_classifier
-from semsim.progress import silent
 from semsim.sets.image import SetImage
 from semsim.sets.reader import read_set
 from semsim.sets.writer import write_set

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from learning_toy import toy_labels
 
-from semsim.errors import DataError, SettingsError, UnknownNameError
-from semsim.jobs.orders import from_record, to_record
+from semsim.base.errors import DataError, SettingsError, UnknownNameError
+from semsim.base.jobs.orders import from_record, to_record
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations import (
     ALL,

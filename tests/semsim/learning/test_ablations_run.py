@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from semsim.cli.learn import study_rows, study_text
-from semsim.errors import (
+from semsim.base.cli.terminal import TerminalBar
+from semsim.base.errors import (
     DataError,
     SettingsError,
     StopRequestedError,
@@ -15,7 +15,8 @@ from semsim.errors import (
     UnknownNameError,
     WeightsError,
 )
-from semsim.jobs import folders as jobs
+from semsim.base.jobs import folders as jobs
+from semsim.cli.learn import study_rows, study_text
 from semsim.learning import TrainSettings
 from semsim.learning.ablations import StudyPlan, summary
 from semsim.learning.ablations_run import (
@@ -38,7 +39,6 @@ from semsim.learning.session import learn
 from semsim.learning.splits import HoldOut
 from semsim.metrics.provenance import original_keys, read_training
 from semsim.papers.semsim_results import study_frame
-from semsim.terminal import TerminalBar
 from semsim.ui.learn_studies import study_html
 
 SETTINGS = TrainSettings(

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from learning_toy import moves
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.images import read_image, write_png
 from semsim.learning.batches import (
     channel_statistics,

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 import torch
 
-from semsim.base.intervals import too_few
-from semsim.errors import SettingsError, WeightsError
+from semsim.base.errors import SettingsError, WeightsError
+from semsim.base.stats.intervals import too_few
 from semsim.learning.card import FORMAT
 from semsim.learning.card_promoted import BUILT_IN, PROMOTED_FILE, doubt, promote, promoted
 from semsim.learning.controls import difference_rows

@@ -9,8 +9,10 @@ import pytest
 import torch
 
 from semsim.analysis.roc import POOLED, WITHIN
-from semsim.base.intervals import too_few
-from semsim.errors import SettingsError, StopRequestedError
+from semsim.base.cli.terminal import TerminalBar
+from semsim.base.errors import SettingsError, StopRequestedError
+from semsim.base.progress import Progress, silent
+from semsim.base.stats.intervals import too_few
 from semsim.learning import PRESETS
 from semsim.learning.ablations_run import JudgedOrder, Workplace, train_and_judge
 from semsim.learning.card import card_markdown, read_card
@@ -31,8 +33,6 @@ from semsim.learning.train import train
 from semsim.metrics.blocks import NAMES
 from semsim.metrics.network import load_semsim
 from semsim.metrics.provenance import BLOCK, START, read_training
-from semsim.progress import Progress, silent
-from semsim.terminal import TerminalBar
 
 
 def place_in(folder):

@@ -7,6 +7,7 @@ from annotation.store import Store
 from annotation.study.builtin import SIMULATED
 from annotation.study.exports import export_labels, export_votes
 from annotation.study.labelling import list_studies
+from semsim.base.progress import silent
 from semsim.learning import shuffles
 from semsim.learning.ablations_run import Workplace
 from semsim.learning.card import card_markdown, card_paths, data_facts, read_card, without_paths
@@ -17,7 +18,6 @@ from semsim.learning.settings import TrainSettings
 from semsim.learning.shuffles import train_shuffles
 from semsim.learning.splits import HoldOut, divide
 from semsim.learning.triplets import typed
-from semsim.progress import silent
 from semsim.weights import CHECKPOINTS
 
 SEMSIM = CHECKPOINTS / "demo.safetensors"

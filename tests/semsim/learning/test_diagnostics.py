@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from semsim.base.progress import Progress
 from semsim.learning.diagnostics import (
     Course,
     Distances,
@@ -20,7 +21,6 @@ from semsim.learning.diagnostics import (
     triplet_distances,
     warnings_about,
 )
-from semsim.progress import Progress
 
 GOOD = {"epoch": 3, "loss": 0.2, "d_plus": 1.0, "d_minus": 3.0, "violated": 0.1, "norm": 5.0}
 

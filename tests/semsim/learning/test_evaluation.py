@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.roc import POOLED, WITHIN
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.images import read_image
 from semsim.learning import TrainSettings, evaluation
 from semsim.learning.evaluation import (

@@ -5,7 +5,7 @@ import torch
 from safetensors.torch import save_file
 from torchvision.models import ResNet18_Weights, resnet18
 
-from semsim.errors import SettingsError, WeightsError
+from semsim.base.errors import SettingsError, WeightsError
 from semsim.learning.initial import (
     absolute,
     check_initial,

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.learning.loss import ContrastiveLoss, PooledLoss, TripletLoss, identity_loss
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from semsim.base.whole import write_json
-from semsim.errors import JobError, SettingsError
-from semsim.jobs import folders as jobs
+from semsim.base.errors import JobError, SettingsError
+from semsim.base.jobs import folders as jobs
+from semsim.base.storage.atomic import write_json
 from semsim.learning.orders import checkpoint_path, read_facts
 
 

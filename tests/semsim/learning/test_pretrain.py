@@ -6,9 +6,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from semsim.base.errors import SettingsError
 from semsim.datasets.digits import Digits
 from semsim.datasets.symbols import Symbols
-from semsim.errors import SettingsError
 from semsim.learning import TrainSettings
 from semsim.learning.initial import identify, load_initial, start_facts, starts
 from semsim.learning.pretrain import PretrainSettings, goodness_of_start, pretrain, save_start

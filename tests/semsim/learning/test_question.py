@@ -14,7 +14,7 @@ from benchmarks.question import (
     opened_sides,
     table,
 )
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.learning.ablations_run import Workplace
 
 ORIGINALS = 12

@@ -7,7 +7,8 @@ import pytest
 import torch
 from PIL import Image
 
-from semsim.errors import SettingsError, StopRequestedError, WeightsError
+from semsim.base.errors import SettingsError, StopRequestedError, WeightsError
+from semsim.base.progress import silent
 from semsim.learning import PRESETS
 from semsim.learning.orders import Order, control_path
 from semsim.learning.session import STATE_FILE, learn
@@ -15,7 +16,6 @@ from semsim.metrics.blocks import NAMES
 from semsim.metrics.learned import learned_by
 from semsim.metrics.network import load_semsim
 from semsim.metrics.provenance import START, WEIGHT_OF, read_training
-from semsim.progress import silent
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.settings import acting
 from semsim.metrics import BACKBONES

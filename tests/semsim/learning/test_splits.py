@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from semsim.base.errors import DataError, SettingsError
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.plan import Campaign
-from semsim.errors import DataError, SettingsError
 from semsim.learning.splits import (
     KINDS,
     HoldOut,

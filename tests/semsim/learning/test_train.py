@@ -6,7 +6,7 @@ import pytest
 import torch
 from learning_toy import toy_labels
 
-from semsim.errors import DataError, SettingsError, StopRequestedError
+from semsim.base.errors import DataError, SettingsError, StopRequestedError
 from semsim.images import read_images
 from semsim.learning.train import train
 from semsim.learning.triplets import ImageIndex, take_stock

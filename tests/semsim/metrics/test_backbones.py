@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import pytest
 import torch
 
-from semsim.errors import SettingsError, UnknownNameError
+from semsim.base.errors import SettingsError, UnknownNameError
 from semsim.metrics import BACKBONES
 from semsim.metrics.backbones import make_backbone
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.metrics.base import MetricSpec, Pairs, batches, check_side, checked_pairs, summarise
 
 GOOD = torch.full((2, 3, 8, 8), 0.5)

@@ -5,7 +5,7 @@ from made_measures import cloud_distance
 from made_weights import CLASSES, make_classifier
 from torch import nn
 
-from semsim.errors import DataError, SettingsError, WeightsError
+from semsim.base.errors import DataError, SettingsError, WeightsError
 from semsim.metrics import Pairs, Resources, all_metrics, find_metric
 from semsim.metrics.classifier import (
     Classifier,

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_measures import cloud_distance
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.metrics.frechet import (
     Spread,
     check_clouds,

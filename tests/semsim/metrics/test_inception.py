@@ -7,7 +7,7 @@ from made_measures import cloud_distance
 from made_weights import make_inception, put_in_manifest
 from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorInceptionV3
 
-from semsim.errors import WeightsError
+from semsim.base.errors import WeightsError
 from semsim.metrics import Pairs, Resources
 from semsim.metrics.inception import INCEPTION, Fid, Kid, inception_features, remembered
 from semsim.metrics.kernel import kernel_distance

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.metrics.kernel import kernel_distance
 
 STEADY = settings(max_examples=50)

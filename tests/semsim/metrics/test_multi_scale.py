@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from semsim.errors import WeightsError
+from semsim.base.errors import WeightsError
 from semsim.metrics import Pairs, Resources
 from semsim.metrics.multi_scale import MsSsim
 

@@ -7,7 +7,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 
-from semsim.errors import DataError, UnknownNameError, WeightsError
+from semsim.base.errors import DataError, UnknownNameError, WeightsError
 from semsim.metrics.network import (
     ModelSettings,
     SemSimModel,

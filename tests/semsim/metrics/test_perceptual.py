@@ -5,7 +5,7 @@ import torch
 from made_weights import make_checkpoints
 from torchvision.models import squeezenet1_1
 
-from semsim.errors import DataError, WeightsError
+from semsim.base.errors import DataError, WeightsError
 from semsim.metrics import Pairs
 from semsim.metrics.perceptual import Lpips, load_lpips, lpips_distance
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from semsim.errors import DataError, SettingsError
+from semsim.base.errors import DataError, SettingsError
 from semsim.metrics import Pairs, Resources
 from semsim.metrics.pixel import psnr
 from semsim.metrics.registered import (

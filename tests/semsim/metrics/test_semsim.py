@@ -3,7 +3,7 @@ import pytest
 import torch
 from made_weights import make_classifier, make_semsim
 
-from semsim.errors import SettingsError, WeightsError
+from semsim.base.errors import SettingsError, WeightsError
 from semsim.metrics import Pairs, Resources
 from semsim.metrics.network import SemSimModel
 from semsim.metrics.semsim import SemSimDistance

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.metrics import Pairs, Resources
 from semsim.metrics.structural import Ssim, ssim
 

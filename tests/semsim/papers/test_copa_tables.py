@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import torch
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.papers.copa import (
     TABLE_1,
     TABLE_2,

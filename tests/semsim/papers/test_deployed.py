@@ -13,12 +13,12 @@ from typer.testing import CliRunner
 
 from benchmarks.papers import read_deployed
 from semsim.attacks.as_text import read_attack
+from semsim.base.errors import SettingsError
+from semsim.base.registry import build, read_plugin
 from semsim.campaign.plan import check
 from semsim.cli.reproduce import app
-from semsim.errors import SettingsError
 from semsim.papers import deployed
 from semsim.papers.deployed import ENOUGH, Jury, plans_of, scale_of, set_name
-from semsim.registry import build, read_plugin
 from semsim.targets import TARGETS
 
 SCALES = ("smoke", "small", "paper")

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from benchmarks.papers import PARTS
 from benchmarks.papers_split import read_trainings
+from semsim.base.errors import SettingsError
 from semsim.cli.reproduce import app
-from semsim.errors import SettingsError
 from semsim.papers.ensembler import reproduce_ensembler
 from semsim.papers.ensembler_paper import (
     FIGURES,

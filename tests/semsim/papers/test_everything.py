@@ -14,10 +14,10 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from semsim.attacks import ATTACKS
+from semsim.base.errors import SettingsError
 from semsim.cli.reproduce import app
 from semsim.defences import DEFENCES
 from semsim.defences.strategies import NAMED_STRATEGIES
-from semsim.errors import SettingsError
 from semsim.images import read_image
 from semsim.papers import everything_plan as planned
 from semsim.papers.everything_plan import Key, scale_of, strategies, work_out

@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 
 from benchmarks.finding import indexed
 from benchmarks.papers import read_pbpfl
+from semsim.base.errors import SettingsError
+from semsim.base.progress import Progress
 from semsim.cli.reproduce import app
-from semsim.errors import SettingsError
 from semsim.grid.engine import make_files
 from semsim.images import write_png
 from semsim.papers.pbpfl import (
@@ -32,7 +33,6 @@ from semsim.papers.pbpfl import (
 )
 from semsim.papers.pbpfl_leak import LeakPlan, leak_pieces, leak_text
 from semsim.papers.pbpfl_tables import AGAIN, CLIENTS, TABLE_5, cost_figures, costs_text
-from semsim.progress import Progress
 from semsim.systems.federated.arms import ARMS, REFERENCE, RESCALED
 from semsim.systems.federated.comparison import load
 from tests.made_campaign import one_thread_cluster

@@ -24,10 +24,10 @@ from annotation.study.exports import read_study
 from annotation.study.labelling import next_items, vote
 from benchmarks.papers import read_semsim
 from semsim.attacks.as_text import read_attack
-from semsim.base.places import PROGRAM
+from semsim.base.errors import DataError, SettingsError
+from semsim.base.storage.places import PROGRAM
 from semsim.cli.reproduce import app
 from semsim.datasets.digits import Digits
-from semsim.errors import DataError, SettingsError
 from semsim.images import write_png
 from semsim.papers import semsim as command
 from semsim.papers import semsim_results

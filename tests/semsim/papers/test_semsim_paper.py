@@ -5,6 +5,7 @@ from dataclasses import fields
 import pytest
 
 from semsim.attacks.as_text import read_attack, read_vertical
+from semsim.base.registry import build
 from semsim.datasets import DATASETS
 from semsim.defences.strategies import read_strategy
 from semsim.papers.semsim_paper import (
@@ -16,7 +17,6 @@ from semsim.papers.semsim_paper import (
     STRATEGIES,
     VOTES_PER_IMAGE,
 )
-from semsim.registry import build
 from semsim.targets import TARGETS
 
 

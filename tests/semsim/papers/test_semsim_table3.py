@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from semsim.base.registry import build
 from semsim.campaign.plan import PlannedTarget, make_plan
 from semsim.defences import DEFENCES
 from semsim.defences.gradient_noise import GradientNoise
@@ -20,7 +21,6 @@ from semsim.defences.policies import Operations
 from semsim.defences.resized_crop_flip import ResizedCropFlip
 from semsim.papers.semsim_paper import DATA_SETS
 from semsim.papers.semsim_scales import Part, scale_of
-from semsim.registry import build
 from semsim.targets import TARGETS
 from semsim.targets.train_settings import TrainSettings
 from semsim.types import LabelledImages

@@ -5,10 +5,10 @@ import pytest
 from made_judged import judged_labels, judged_votes
 from made_pictures import blocky
 
+from semsim.base.registry import Plugin
 from semsim.learning.ablations_run import Material
 from semsim.papers.semsim_results import blind_spots
 from semsim.papers.simulated_votes import Jury, _jury_paths, jury_of
-from semsim.registry import Plugin
 
 SEES = Jury(originals=0.8, grey=0.0, mean=0.1)
 

@@ -5,7 +5,7 @@ import pytest
 from made_analysis import SPECS, TESTED, TESTS, made_analysis, with_targets
 from PIL import Image
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.reporting import bundle as bundles
 from semsim.reporting import canvas
 from semsim.reporting.bundle import write_bundle

@@ -13,8 +13,8 @@ from made_votes import table_of
 from matplotlib.text import Text
 from PIL import Image
 
+from semsim.base.errors import DataError
 from semsim.cli import cases
-from semsim.errors import DataError
 from semsim.images import write_png
 from semsim.reporting.cases import case_figure
 from semsim.reporting.export import png

@@ -7,7 +7,7 @@ from made_analysis import SPECS, made_analysis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
-from semsim.errors import UnknownNameError
+from semsim.base.errors import UnknownNameError
 from semsim.reporting import canvas
 from semsim.reporting.canvas import safe_name
 from semsim.reporting.figures import NAMES, by_agreement, figure, figures, names_of

@@ -5,7 +5,7 @@ import pytest
 from made_analysis import SPECS, TESTED, WHY, made_analysis, with_targets
 
 from semsim.analysis.result import Ceiling
-from semsim.errors import UnknownNameError
+from semsim.base.errors import UnknownNameError
 from semsim.reporting.tables import TABLE_ONE_COLUMNS, ranks, table, table1, table_one, tables
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from PIL import Image
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.images import write_png
 from semsim.metrics import Resources, find_metric
 from semsim.scores.folder_pairs import folder_scores, match_folders

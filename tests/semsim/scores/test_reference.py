@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from semsim.base.places import DEMO
+from semsim.base.storage.places import DEMO
 from semsim.datasets.symbols import Symbols
 from semsim.images import read_image
 from semsim.metrics import Resources

@@ -9,7 +9,7 @@ import torch
 from made_study import MODELS, make_labels
 from made_weights import make_classifier
 
-from semsim.errors import DataError, StopRequestedError, UnknownNameError
+from semsim.base.errors import DataError, StopRequestedError, UnknownNameError
 from semsim.images import read_image, read_images, write_png
 from semsim.metrics import Resources
 from semsim.metrics.base import PART

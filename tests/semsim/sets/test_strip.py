@@ -7,7 +7,7 @@ import pytest
 from made_pictures import blocky
 from PIL import Image
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.sets.strip import spread, strip
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torchvision.models import resnet50
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.targets.bottleneck import ResNet50, ResNet152
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from semsim.errors import SettingsError, WeightsError
+from semsim.base.errors import SettingsError, WeightsError
 from semsim.targets.checkpoint import TrainState, images_digest, read_state, write_state
 from semsim.types import LabelledImages
 

@@ -4,10 +4,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from semsim.base.errors import SettingsError
 from semsim.datasets.symbols import Symbols
 from semsim.defences import make
 from semsim.defences.dp_sgd import DpSgd
-from semsim.errors import SettingsError
 from semsim.targets import each_image
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.each_image import clipped_sum, poisson_batches

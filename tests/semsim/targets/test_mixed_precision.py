@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from semsim.base.errors import SettingsError
 from semsim.datasets.symbols import Symbols
 from semsim.defences.dp_sgd import DpSgd
 from semsim.defences.gradient_noise import GradientNoise
 from semsim.defences.none import NoDefence
-from semsim.errors import SettingsError
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.mixed_precision import COSINE, LOSS_APART, Deviation, check_mixed, deviation
 from semsim.targets.model import TargetModel

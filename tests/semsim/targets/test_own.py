@@ -9,8 +9,8 @@ from made_campaign import toy_campaign
 from made_network import write_network
 from torch import nn
 
+from semsim.base.errors import JobError, SettingsError
 from semsim.campaign.campaign_job import plan_of
-from semsim.errors import JobError, SettingsError
 from semsim.grid.failures import of_the_machine
 from semsim.targets.model import TargetModel, load_target, save_target
 from semsim.targets.own import OwnNetwork, own_network, source_of

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torchvision import models
 
+from semsim.base.errors import SettingsError, UnknownNameError, WeightsError
 from semsim.defences.none import NoDefence
-from semsim.errors import SettingsError, UnknownNameError, WeightsError
 from semsim.targets import pretrained
 from semsim.targets.model import load_target, save_target
 from semsim.targets.pretrained import Torchvision

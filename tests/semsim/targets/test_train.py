@@ -6,11 +6,11 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
+from semsim.base.errors import SettingsError, StopRequestedError
 from semsim.datasets.symbols import Symbols
 from semsim.defences import STRATEGIES, make
 from semsim.defences.crop_flip import CropFlip
 from semsim.defences.none import NoDefence
-from semsim.errors import SettingsError, StopRequestedError
 from semsim.targets.checkpoint import read_state, write_state
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.degrade import degrade

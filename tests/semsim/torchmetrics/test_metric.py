@@ -10,7 +10,7 @@ import torch
 from helpers import ROOT, limit
 
 import semsim
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 
 DEMO = str(ROOT / "checkpoints" / "demo")
 SIZES = (3, 1, 4)  # of batches: a mean of means would be another number

@@ -10,7 +10,7 @@ import pytest
 from semsim.attacks.rgap import RGap
 from semsim.attacks.security.advice import advice
 from semsim.attacks.security.index import CIFAR, CNN3, FullyConnected, security_index, square
-from semsim.errors import AttackFailedError, SettingsError
+from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.sets.recognition import STATISTIC
 from semsim.ui import ScienceContext, audit, audit_attack
 from semsim.ui.audit import layers_html, layers_of, rows_of, shape_of, verdict_html

@@ -16,7 +16,7 @@ from made_study import MODELS, make_labels, make_votes, write_import
 from made_weights import make_semsim
 from scipy import stats
 
-from semsim.jobs import folders as jobs
+from semsim.base.jobs import folders as jobs
 from semsim.learning.card_promoted import BUILT_IN
 from semsim.reporting.glossary import glossary
 from semsim.ui import StudyChoice, compare

@@ -10,8 +10,8 @@ from made_study import MODELS, make_labels, make_votes, write_import
 from made_weights import make_classifier, make_semsim
 from scipy import stats
 
+from semsim.base.errors import DataError, SettingsError
 from semsim.comparison.seen_originals import ALL
-from semsim.errors import DataError, SettingsError
 from semsim.learning.card_promoted import BUILT_IN
 from semsim.learning.orders import control_path
 from semsim.metrics import find_metric

@@ -6,7 +6,7 @@ from dataclasses import replace
 from helpers import ended
 from made_study import MODELS
 
-from semsim.jobs import folders as jobs
+from semsim.base.jobs import folders as jobs
 from semsim.ui.compare_data import View, opened
 from semsim.ui.compare_files import (
     live_download,

@@ -9,8 +9,8 @@ from types import ModuleType
 import gradio as gr
 import pytest
 
+from semsim.base.jobs import folders as jobs
 from semsim.campaign.campaign_job import KIND as CAMPAIGN
-from semsim.jobs import folders as jobs
 from semsim.learning.ablations_run import STUDY_KIND
 from semsim.learning.orders import KIND as TRAINING
 from semsim.systems.federated.comparison_job import KIND as FEDERATED

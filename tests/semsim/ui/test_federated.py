@@ -11,8 +11,8 @@ import torch
 from made_federated import TINY
 from made_pages import context_at, form_of
 
-from semsim.errors import SettingsError
-from semsim.jobs import folders as jobs
+from semsim.base.errors import SettingsError
+from semsim.base.jobs import folders as jobs
 from semsim.sets.control import Count
 from semsim.sets.recognition import STATISTIC
 from semsim.systems.federated import NETWORKS

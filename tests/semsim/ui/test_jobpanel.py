@@ -6,12 +6,12 @@ from html.parser import HTMLParser
 import gradio as gr
 import pytest
 
-from semsim.base.whole import write_json
-from semsim.errors import JobError
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import JobState
-from semsim.jobs.owner import owner_now
-from semsim.progress import Progress
+from semsim.base.errors import JobError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import JobState
+from semsim.base.jobs.owner import owner_now
+from semsim.base.progress import Progress
+from semsim.base.storage.atomic import write_json
 from semsim.ui import jobpanel
 from semsim.ui.jobpanel import status_html, words_for_seconds
 

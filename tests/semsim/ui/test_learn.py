@@ -13,12 +13,13 @@ from helpers import bytes_read, ended
 from made_judged import QUICK, finished_training, judged_labels, judged_votes
 from safetensors.torch import save_file
 
-from semsim.base.records import write_record
-from semsim.base.whole import write_json
-from semsim.errors import DataError
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import JobState
-from semsim.jobs.owner import owner_now
+from semsim.base.errors import DataError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import JobState
+from semsim.base.jobs.owner import owner_now
+from semsim.base.progress import Progress
+from semsim.base.storage.atomic import write_json
+from semsim.base.storage.records import write_record
 from semsim.learning import PRESETS, advice
 from semsim.learning.ablations_run import (
     JudgedOrder,
@@ -33,7 +34,6 @@ from semsim.learning.initial import START as START_FORMAT
 from semsim.learning.orders import Order
 from semsim.learning.splits import HoldOut
 from semsim.metrics.provenance import read_training
-from semsim.progress import Progress
 from semsim.ui import (
     ScienceContext,
     StudyChoice,

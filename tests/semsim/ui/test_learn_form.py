@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.learning import PRESETS
 from semsim.ui.learn_form import FORM, build, form_values, settings_of, shown, starts_offered
 

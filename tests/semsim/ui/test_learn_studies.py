@@ -4,8 +4,8 @@ import gradio as gr
 import pytest
 from made_judged import judged_labels, judged_votes
 
-from semsim.errors import DataError, SemsimError
-from semsim.jobs import folders as jobs
+from semsim.base.errors import DataError, SemsimError
+from semsim.base.jobs import folders as jobs
 from semsim.learning.ablations import STUDIES, read_values
 from semsim.learning.ablations_run import StudyJob
 from semsim.ui import ScienceContext, StudyChoice, learn_studies

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from semsim.jobs.folders import JobState
+from semsim.base.jobs.folders import JobState
 from semsim.learning.orders import Facts
 from semsim.learning.splits import Counts, HoldOut
 from semsim.learning.triplets import Inventory, JudgedOriginal

@@ -15,6 +15,10 @@ from made_campaign import one_thread_cluster, toy_campaign
 from made_pages import context_at
 from made_weights import make_classifier
 
+from semsim.base.errors import DataError, JobError, SettingsError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import JobState, run_as_job
+from semsim.base.storage.names import free_name
 from semsim.campaign.campaign_job import CampaignOrder, name_of, plan_of, queue_campaign
 from semsim.campaign.demo import DemoSettings, plans
 from semsim.campaign.grids import DEMO_GRID, FIRST_LOOK
@@ -23,12 +27,8 @@ from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder, read_campaign
 from semsim.datasets.fetch_job import KIND
-from semsim.errors import DataError, JobError, SettingsError
 from semsim.grid.sights import STEPS, Sight
 from semsim.images import png_of
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import JobState, run_as_job
-from semsim.kept.names import free_name
 from semsim.reporting.writing import png_address
 from semsim.sets.control import NOTHING, Count, Shown
 from semsim.sets.reader import read_set

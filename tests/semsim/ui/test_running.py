@@ -3,8 +3,8 @@
 import pytest
 
 from annotation.web.frame import GROUPS
+from semsim.base.jobs import folders as jobs
 from semsim.cli.job import KINDS
-from semsim.jobs import folders as jobs
 from semsim.ui.jobpanel import running
 
 # No page starts these.

@@ -8,10 +8,10 @@ from typing import Literal
 import pytest
 
 from semsim.attacks import ATTACKS, SHARED
+from semsim.base.errors import SettingsError
+from semsim.base.registry import read_plugin, setting
 from semsim.datasets import DATASETS
 from semsim.defences.strategies import NAMED_STRATEGIES
-from semsim.errors import SettingsError
-from semsim.registry import read_plugin, setting
 from semsim.systems.federated.arms import ARMS
 from semsim.systems.split import SPLIT_DEFENCES, SPLIT_NETWORKS
 from semsim.systems.split.plan import ARMS as SPLIT_ARMS

@@ -7,9 +7,9 @@ import torch
 from made_pages import context_at, form_of
 from made_splits import SMALL, written
 
-from semsim.base.records import write_record
-from semsim.errors import SemsimError
-from semsim.jobs import folders as jobs
+from semsim.base.errors import SemsimError
+from semsim.base.jobs import folders as jobs
+from semsim.base.storage.records import write_record
 from semsim.learning.card_promoted import FORMAT, PROMOTED_FILE
 from semsim.metrics.provenance import FORMAT as NETWORK
 from semsim.systems.split.plan import SplitPlace, check

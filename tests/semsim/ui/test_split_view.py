@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 from made_splits import COST, GUESSES, ROW, row, written
 
-from semsim.base.set_format import RUN
-from semsim.jobs.folders import JobState
+from semsim.base.jobs.folders import JobState
+from semsim.base.sets.set_format import RUN
 from semsim.sets.control import NOTHING, Count, Shown
 from semsim.sets.reader import read_set
 from semsim.sets.recognition import STATISTIC

@@ -17,7 +17,7 @@ from semsim.attacks.security.index import (
     shapes_of,
     square,
 )
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 
 TEN = FullyConnected(outputs=10)
 TABLE_1 = {1: (-2266.5, 588), 2: (-1995.0, 147), 3: (0.0, 7056), 4: (-2146.0, 4704)}

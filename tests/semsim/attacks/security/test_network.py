@@ -18,7 +18,7 @@ from semsim.attacks.security.index import (
     square,
 )
 from semsim.attacks.security.network import leaked_layers, network_of, read_network, steps_of
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 
 
 class Functional(nn.Module):

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from semsim.base.errors import SettingsError
 from semsim.defences import pbpfl
 from semsim.defences.pbpfl_settings import Pbpfl
-from semsim.errors import SettingsError
 from semsim.systems.federated.attacks import (
     canonical_scales,
     canonicalised,

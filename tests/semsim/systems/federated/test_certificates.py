@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.systems.federated.certificates import AUTHORITY, CERTIFICATE, KEY, write_certificates
 
 

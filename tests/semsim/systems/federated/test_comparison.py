@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from made_leaks import made_data
 
-from semsim.errors import SettingsError, UnknownNameError
-from semsim.jobs import folders as jobs
-from semsim.progress import Progress
+from semsim.base.errors import SettingsError, UnknownNameError
+from semsim.base.jobs import folders as jobs
+from semsim.base.progress import Progress
 from semsim.systems.federated.arms import ARMS, REFERENCE, RESCALED
 from semsim.systems.federated.comparison import carry_out, check, compared, load
 from semsim.systems.federated.comparison_job import FederatedJob, queue_comparison

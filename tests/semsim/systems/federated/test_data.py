@@ -4,7 +4,7 @@ import pytest
 import torch
 from made_federated import made_data, made_images
 
-from semsim.errors import DataError, SettingsError, UnknownNameError
+from semsim.base.errors import DataError, SettingsError, UnknownNameError
 from semsim.systems.federated.data import batch_of, deal, of_images, of_table
 from semsim.systems.federated.settings import FederatedSettings
 

@@ -15,8 +15,8 @@ from helpers import ROOT, limit, until
 from programs import skip_without
 from safetensors.torch import load_file
 
+from semsim.base.errors import SettingsError
 from semsim.defences.pbpfl_settings import Pbpfl
-from semsim.errors import SettingsError
 from semsim.systems.federated import flower
 from semsim.systems.federated.comparison import load
 from semsim.systems.federated.meeting import Guest

@@ -4,8 +4,8 @@ import torch.nn.functional as F
 from made_federated import made_data
 
 from semsim.attacks.per_sample import gradient_of_each
+from semsim.base.errors import SettingsError, UnknownNameError
 from semsim.defences.pbpfl_masks import slots_of
-from semsim.errors import SettingsError, UnknownNameError
 from semsim.layer_graph import LayerGraph, count_parameters
 from semsim.systems.federated import NETWORKS
 from semsim.systems.federated.data import of_table

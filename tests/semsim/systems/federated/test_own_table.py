@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from semsim.errors import DataError, SettingsError
+from semsim.base.errors import DataError, SettingsError
 from semsim.images import write_png
 from semsim.systems.federated.comparison import load
 from semsim.systems.federated.meeting import facts_of, fitted

@@ -4,10 +4,10 @@ import pytest
 import torch
 from made_federated import made_data
 
+from semsim.base.errors import SettingsError
+from semsim.base.progress import Progress
 from semsim.defences.pbpfl_settings import Pbpfl
-from semsim.errors import SettingsError
 from semsim.layer_graph import count_parameters
-from semsim.progress import Progress
 from semsim.systems.federated.data import of_table
 from semsim.systems.federated.networks import fresh_network
 from semsim.systems.federated.parties import plain_loss

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.systems.federated.transport import Message, Transport, numbers_in, pack, unpack
 
 

@@ -9,10 +9,10 @@ import torch
 from made_leaks import made_images
 from scipy import stats
 
-from semsim.base.intervals import too_few
-from semsim.base.whole import write_json
-from semsim.errors import DataError
-from semsim.jobs.folders import read_json
+from semsim.base.errors import DataError
+from semsim.base.jobs.folders import read_json
+from semsim.base.stats.intervals import too_few
+from semsim.base.storage.atomic import write_json
 from semsim.metrics.structural import ssim
 from semsim.sets.control import Count
 from semsim.systems.federated.arms import REFERENCE, RESCALED

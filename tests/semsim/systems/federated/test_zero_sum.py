@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from semsim.errors import DataError
+from semsim.base.errors import DataError
 from semsim.systems.federated.zero_sum import Agreement, as_numbers, occasion_of, summed
 
 DIGITS = 40

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.systems.split.attacks import Decoder, imitation, misalignment, moments
 from semsim.systems.split.defences import Ensembler, Undefended
 from semsim.systems.split.system import observe

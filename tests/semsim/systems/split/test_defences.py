@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.systems.split import SPLIT_DEFENCES
 from semsim.systems.split.defences import (
     DropoutEnsemble,

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.systems.split.grammar import (
     CONTENT,
     LONGEST,

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.systems.split import SPLIT_NETWORKS
 from semsim.systems.split.networks import (
     ResNet18,

@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from semsim.errors import SemsimError
-from semsim.jobs.orders import from_record, to_record
+from semsim.base.errors import SemsimError
+from semsim.base.jobs.orders import from_record, to_record
 from semsim.systems.split.defences import DropoutEnsemble, Ensembler, Undefended
 from semsim.systems.split.plan import ALIGN, ARMS, PRESETS, SplitPlan, attacks_on, check
 from semsim.systems.split.train_settings import ShadowAttack

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from made_campaign import one_thread_cluster
 
-from semsim.errors import JobError, StopRequestedError
+from semsim.base.errors import JobError, StopRequestedError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import JobState
 from semsim.images import read_images
-from semsim.jobs import folders as jobs
-from semsim.jobs.folders import JobState
 from semsim.metrics.pixel import psnr
 from semsim.sets.reader import read_set
 from semsim.systems.split.plan import SplitPlace, SplitPlan

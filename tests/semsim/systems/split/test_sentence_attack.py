@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.systems.split.defences import Ensembler, Shredder, Undefended
 from semsim.systems.split.grammar import sentences
 from semsim.systems.split.sentence_attack import counted, guesses, read_sentences

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from semsim.errors import SettingsError, StopRequestedError, WeightsError
+from semsim.base.errors import SettingsError, StopRequestedError, WeightsError
 from semsim.systems.split.defences import DropoutSingle, Ensembler, Undefended
 from semsim.systems.split.networks import ResNet18, SmallResNet
 from semsim.systems.split.training import Stage, fit, freeze, read_tensors

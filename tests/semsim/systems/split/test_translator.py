@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from semsim.errors import SettingsError
+from semsim.base.errors import SettingsError
 from semsim.systems.split.attacks import imitation
 from semsim.systems.split.defences import Ensembler, Single, Undefended
 from semsim.systems.split.grammar import LONGEST, sentences, vocabularies

@@ -1,0 +1,1 @@
+"""Commands: one tree, one console, one printer of tables."""

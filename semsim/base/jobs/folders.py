@@ -1,0 +1,492 @@
+"""Long work as folders: a job runs in its own process and all that is known of it is on disk.
+
+    <root>/<id>/spec.json       id, kind, title, program, created; its format is the folder's
+    <root>/<id>/order.json      what was asked for
+    <root>/<id>/progress.jsonl  one line a report: done, total, note, values, at
+    <root>/<id>/result.json     present when the work is done
+    <root>/<id>/error.txt       present when it failed: what went wrong, then the traceback
+    <root>/<id>/stopped.txt     present when it stopped because it was asked to
+    <root>/<id>/stop            present when a stop was asked for
+    <root>/<id>/pid.json        the process that runs it, or ran it last
+    <root>/<id>/log.txt         what that process printed
+    <root>/<id>/.lock           held by whoever gives the job a process, so that it gets one
+
+So a page, a second page and a restarted server all see the same job, and none of them owns it.
+`root` is everywhere the folder that holds the jobs, `<data-dir>/jobs`.
+"""
+
+import contextlib
+import filecmp
+import logging
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+import psutil
+from filelock import FileLock, Timeout
+
+from semsim.base.errors import JobError, StopRequestedError
+from semsim.base.jobs.orders import from_record, to_record
+from semsim.base.jobs.owner import SAME, is_alive, owner_from, owner_now
+from semsim.base.jobs.progress_log import (
+    ProgressWriter,
+    TimedProgress,
+    read_end,
+    read_first,
+    read_recent,
+    seconds_left,
+)
+from semsim.base.progress import Progress, Report, silent
+from semsim.base.storage.atomic import write_json, write_text
+from semsim.base.storage.places import checkout
+from semsim.base.storage.records import read_object, read_record, write_record
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+log = logging.getLogger(__name__)
+
+PROGRAM = ("-m", "semsim")  # also where the command is not installed
+FORMAT = "semsim-job/1"  # of all that lies in a job's folder
+ORDER_FILE = "order.json"
+T = TypeVar("T")
+_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,99}")
+_FILE_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]*")
+_WAIT = 10.0  # seconds for somebody else to have given a job its process
+
+
+class JobState(Enum):
+    """Where a job is. LOST: its process is gone and left no word."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    LOST = "lost"
+
+
+LIVE = frozenset({JobState.QUEUED, JobState.RUNNING})
+_WORDS = {
+    "result.json": JobState.DONE,
+    "error.txt": JobState.FAILED,
+    "stopped.txt": JobState.STOPPED,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What was asked for; `created` is ISO 8601 in UTC."""
+
+    folder: Path
+    kind: str
+    title: str
+    created: str
+    program: tuple[str, ...] = PROGRAM
+
+    @property
+    def id(self) -> str:
+        """The folder's name, unique and in order of creation."""
+        return self.folder.name
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """What follows `python <program>` where the job is started or resumed."""
+        return ("job", str(self.folder))
+
+
+def create(
+    root: Path,
+    *,
+    kind: str,
+    title: str,
+    order: Any = None,
+    files: Mapping[str, "pd.DataFrame | Mapping[str, Any]"] | None = None,
+    program: Sequence[str] = PROGRAM,
+) -> Job:
+    """A new job below `root`, not yet started.
+
+    order: a dataclass, see `to_record`, by which `semsim-studio job` carries out the job; paths
+        in it should be absolute.
+    files: tables (written as Parquet) and mappings (JSON) put into the folder before it starts.
+    """
+    now = datetime.now(UTC)
+    folder = Path(root).resolve() / f"{now:%Y%m%d-%H%M%S-%f}-{secrets.token_hex(3)}"
+    folder.mkdir(parents=True)
+    ordered = {} if order is None else {ORDER_FILE: to_record(order)}
+    for name, content in {**ordered, **(files or {})}.items():
+        _write_file(folder, name, content)
+    spec = {
+        "id": folder.name,
+        "kind": kind,
+        "title": title,
+        "program": list(program),
+        "created": now.isoformat(timespec="seconds"),
+    }
+    write_record(folder / "spec.json", FORMAT, spec)  # last: a folder without one is no job yet
+    return read_job(folder)
+
+
+def read_order(job: Job, kind: type[T]) -> T:
+    """Return the order of a job; `SemsimError` where its folder does not say it."""
+    return from_record(kind, read_json(job.folder / ORDER_FILE))
+
+
+def open_job(root: Path, job_id: str) -> Job:
+    """The job called `job_id`; `JobError` where there is none."""
+    if not _ID.fullmatch(job_id):  # ids come from browsers: never a path
+        raise JobError(f"{job_id!r} is not a job's id.")
+    return read_job(Path(root) / job_id)
+
+
+def read_job(folder: Path) -> Job:
+    """The job in `folder`; `JobError` where it has no readable spec.json."""
+    folder = Path(folder).resolve()
+    spec = read_record(folder / "spec.json", FORMAT, JobError)
+    for name, is_right in _SPEC.items():
+        if not is_right(spec.get(name)):
+            raise JobError(
+                f"{folder} is not a job: in spec.json {name} is {spec.get(name)!r}; expected "
+                f"{'a text' if is_right is _is_text else 'a list of texts'}."
+            )
+    return Job(
+        folder=folder,
+        kind=spec["kind"],
+        title=spec["title"],
+        created=spec["created"],
+        program=tuple(spec["program"]),
+    )
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+_SPEC: Mapping[str, Callable[[object], bool]] = {
+    **dict.fromkeys(("kind", "title", "created"), _is_text),
+    "program": _are_texts,
+}
+
+
+def list_jobs(root: Path, kind: str | None = None) -> list[Job]:
+    """The jobs below `root`, of one kind or of all, newest first.
+
+    A folder whose spec.json is damaged is left out and named in the log, so that it does not take
+    the others along.
+    """
+    specs = sorted(Path(root).glob("*/spec.json"), key=lambda path: path.parent.name, reverse=True)
+    jobs = []
+    for path in specs:
+        try:
+            jobs.append(read_job(path.parent))
+        except JobError as error:
+            log.warning("A job is left out. %s Mend its spec.json or remove the folder.", error)
+    return [job for job in jobs if kind is None or job.kind == kind]
+
+
+def live_jobs(root: Path, kind: str) -> list[Job]:
+    """The jobs of a kind that wait or run, newest first."""
+    return [job for job in list_jobs(root, kind) if state(job) in LIVE]
+
+
+def foremost(root: Path, kind: str) -> Job | None:
+    """The job of a kind that somebody looks for first: one that waits or runs, else the newest."""
+    found = list_jobs(root, kind)
+    return next((job for job in found if state(job) in LIVE), found[0] if found else None)
+
+
+def start(job: Job) -> None:
+    """Run the job in a process of its own, which outlives this one; `JobError` if it runs."""
+    with _alone(job):
+        if state(job) is not JobState.QUEUED:
+            raise JobError(f"{job.title!r} is {state(job).value}; only a queued job can start.")
+        _spawn(job)
+
+
+def resume(job: Job) -> None:
+    """Run the job again; the command goes on from its own checkpoint in the folder.
+
+    Raises `JobError` when the job runs or is done.
+    """
+    with _alone(job):
+        now = state(job)
+        if now in {JobState.RUNNING, JobState.DONE}:
+            raise JobError(f"{job.title!r} is {now.value}; there is nothing to resume.")
+        for name in ("pid.json", "stop", "stopped.txt", "error.txt", "result.json"):
+            (job.folder / name).unlink(missing_ok=True)
+        _spawn(job)
+
+
+def go_on(job: Job) -> Job:
+    """Return the earlier job that was asked the same as `job`, which has not begun, else `job`.
+
+    One that was killed or stopped goes on where it was, and `job` goes: what is typed again is one
+    job, not one more beside what is lost. One that failed may have left what cannot be resumed.
+    """
+    for earlier in list_jobs(job.folder.parent, job.kind):
+        waits = state(earlier) in {JobState.LOST, JobState.STOPPED}
+        if waits and earlier.title == job.title and _are_same(job.folder, earlier.folder):
+            shutil.rmtree(job.folder)
+            return earlier
+    return job
+
+
+def _are_same(asked: Path, earlier: Path) -> bool:
+    """Tell whether `earlier` has all that a job was asked, which has not begun."""
+    names = [path.name for path in asked.iterdir() if path.name not in {"spec.json", ".lock"}]
+    _, others, missing = filecmp.cmpfiles(asked, earlier, names, shallow=False)
+    return not others and not missing
+
+
+def request_stop(job: Job) -> None:
+    """Ask the job to stop at its next report; a job that has no process is stopped at once."""
+    if state(job) is JobState.RUNNING:
+        (job.folder / "stop").touch()
+    elif state(job) in {JobState.QUEUED, JobState.LOST}:
+        write_text(job.folder / "stopped.txt", "Stopped while it was not running.\n")
+
+
+def state(job: Job) -> JobState:
+    """Where the job is, from its folder and the table of processes alone."""
+    # The process is looked at first: one that ends in between has already left its word.
+    alive = is_alive(_owner(job.folder))
+    for name, word in _WORDS.items():
+        if (job.folder / name).exists():
+            damaged = word is JobState.DONE and _damage(job) is not None
+            return JobState.FAILED if damaged else word
+    if alive:
+        return JobState.RUNNING
+    return JobState.LOST if (job.folder / "pid.json").exists() else JobState.QUEUED
+
+
+def stop_requested(job: Job) -> bool:
+    """Whether somebody asked the job to stop."""
+    return (job.folder / "stop").exists()
+
+
+def result(job: Job) -> dict[str, Any]:
+    """What the finished work returned; `JobError` when it is not done."""
+    return read_json(job.folder / "result.json")
+
+
+def error_text(job: Job) -> str:
+    """What went wrong, then the traceback; empty when nothing did."""
+    path = job.folder / "error.txt"
+    if path.exists():
+        return path.read_text(encoding="utf-8", errors="replace")
+    damage = _damage(job) if (job.folder / "result.json").exists() else None
+    return "" if damage is None else f"{damage} It has to be made again."
+
+
+def _damage(job: Job) -> JobError | None:
+    """What is wrong with the result the work has left."""
+    try:
+        result(job)
+    except JobError as error:
+        return error
+    return None
+
+
+def log_tail(job: Job, lines: int = 40) -> str:
+    """The last lines the job's process printed."""
+    text = read_end(job.folder / "log.txt")
+    return "\n".join(text.splitlines()[-lines:])
+
+
+def latest(job: Job) -> TimedProgress | None:
+    """The newest report, or None before the first."""
+    recent = read_recent(job.folder / "progress.jsonl")
+    return recent[-1] if recent else None
+
+
+def eta_seconds(job: Job) -> float | None:
+    """Seconds left at the pace of the last minute, or None while no pace is known."""
+    started = (_owner(job.folder) or {"started": 0.0})["started"]
+    recent = read_recent(job.folder / "progress.jsonl")
+    return seconds_left([point for point in recent if point.at >= started])
+
+
+def seconds_taken(job: Job) -> float | None:
+    """Seconds from the start of a job that is done to its end.
+
+    None where it is not done, or was begun more than once: nobody has counted all of it.
+    """
+    owner, path = _owner(job.folder), job.folder / "result.json"
+    if owner is None or not path.exists():
+        return None
+    first = read_first(job.folder / "progress.jsonl")
+    if first is not None and first.at < owner["started"] - SAME:
+        return None
+    asked = datetime.fromisoformat(job.created).timestamp()
+    return max(0.0, path.stat().st_mtime - max(asked, owner["started"]))
+
+
+def last_seconds(root: Path, kind: str, asked: Mapping[str, Any]) -> float | None:
+    """Return the seconds that the newest finished job like this took; None where there is none.
+
+    asked: what its order must have, as `to_record` writes it; what else the order has may differ. A
+    job that took over pieces of an earlier one did not do all of its work, and does not count.
+    """
+    for job in list_jobs(root, kind):
+        if not _asked(job, asked) or state(job) is not JobState.DONE or result(job).get("reused"):
+            continue
+        seconds = seconds_taken(job)
+        if seconds is not None:
+            return seconds
+    return None
+
+
+def _asked(job: Job, asked: Mapping[str, Any]) -> bool:
+    """Tell whether the order of a job has all of `asked`; one that cannot be read has not."""
+    try:
+        return _has(read_json(job.folder / ORDER_FILE), asked)
+    except JobError:
+        return False
+
+
+def _has(record: Any, asked: Any) -> bool:
+    if isinstance(asked, Mapping):
+        known = isinstance(record, Mapping)
+        return known and all(_has(record.get(name), one) for name, one in asked.items())
+    return bool(record == asked)
+
+
+def run_as_job(
+    folder: Path, work: Callable[[Report], dict[str, Any]], also: Report = silent
+) -> dict[str, Any] | None:
+    """Do `work` as the job in `folder`: its reports, result, error or stop end up there.
+
+    work: called with a reporter, which raises `StopRequestedError` once a stop is asked for.
+    also: told of every report too, such as a terminal's progress bar.
+    Returns what `work` returned, or None when it was stopped. What `work` raises is recorded
+    and raised again; `JobError` when the job is done or another living process has it.
+    """
+    folder = Path(folder).resolve()
+    job = read_job(folder)
+    with _alone(job):
+        _claim(job)
+    try:
+        with open(folder / "progress.jsonl", "a+b") as file:
+            outcome = work(_Reporter(folder, file, also))
+        write_json(folder / "result.json", outcome)
+    except StopRequestedError:
+        write_text(folder / "stopped.txt", "Stopped as asked.\n")
+        (folder / "stop").unlink(missing_ok=True)  # granted, and not meant for the next run
+        return None
+    except KeyboardInterrupt:
+        write_text(folder / "stopped.txt", "Stopped from the keyboard.\n")
+        raise
+    except Exception as error:
+        what = str(error) or type(error).__name__
+        write_text(folder / "error.txt", f"{what}\n\n{traceback.format_exc()}")
+        raise
+    return outcome
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file; `JobError` where it is missing or broken."""
+    return read_object(path, JobError)
+
+
+class _Reporter:
+    """Keeps reports, passes them on, and raises once a stop is asked for."""
+
+    def __init__(self, folder: Path, file: IO[bytes], also: Report) -> None:
+        self._stop = folder / "stop"
+        self._write = ProgressWriter(file)
+        self._also = also
+
+    def __call__(self, progress: Progress) -> None:
+        self._write(progress)
+        self._also(progress)
+        if self._stop.exists():
+            raise StopRequestedError("A stop was asked for.")
+
+
+@contextlib.contextmanager
+def _alone(job: Job) -> Iterator[None]:
+    """Nobody else, in this process, another or on another server, gives the job a process."""
+    try:
+        with FileLock(job.folder / ".lock", timeout=_WAIT, is_singleton=True):
+            yield
+    except Timeout as error:
+        raise JobError(f"{job.title!r} is being started by somebody else. Try again.") from error
+
+
+def _spawn(job: Job) -> None:
+    command = [sys.executable, *job.program, *job.command]
+    flags = 0
+    if sys.platform == "win32":
+        flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+    with open(job.folder / "log.txt", "ab") as printed:
+        process = subprocess.Popen(
+            command,
+            cwd=checkout(),
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            creationflags=flags,
+        )
+    with contextlib.suppress(psutil.NoSuchProcess):  # gone already: the command wrote its own
+        _write_owner(job.folder, process.pid)
+    # Reaped when it ends, so that no zombie stays behind for as long as the server lives.
+    log.info("Job %s, %s, has begun.", job.id, job.kind)
+    threading.Thread(target=_reap, args=(job, process), daemon=True, name=f"reap-{job.id}").start()
+
+
+def _reap(job: Job, process: "subprocess.Popen[bytes]") -> None:
+    process.wait()
+    ended = state(job)
+    level = logging.INFO if ended in {JobState.DONE, JobState.STOPPED} else logging.WARNING
+    log.log(level, "Job %s, %s, has ended: %s.", job.id, job.kind, ended.value)
+
+
+def _claim(job: Job) -> None:
+    owner = _owner(job.folder)
+    # On Windows the starter knows the virtual environment's launcher, which is our parent.
+    ours = {os.getpid(), os.getppid()}
+    if owner is not None and owner["pid"] not in ours and is_alive(owner):
+        raise JobError(f"{job.title!r} already runs as process {owner['pid']:.0f}; stop it first.")
+    if (job.folder / "result.json").exists() and _damage(job) is None:
+        raise JobError(f"{job.title!r} is done; its result is {job.folder / 'result.json'}.")
+    # A stop that a killed run never heard was meant for that one; of one that waits it holds.
+    unheard = ("stop",) if state(job) is JobState.LOST else ()
+    for name in ("error.txt", "stopped.txt", *unheard):
+        (job.folder / name).unlink(missing_ok=True)
+    _write_owner(job.folder, os.getpid())
+
+
+def _write_owner(folder: Path, pid: int) -> None:
+    write_json(folder / "pid.json", owner_now(pid))
+
+
+def _owner(folder: Path) -> dict[str, float] | None:
+    try:
+        return owner_from(read_json(folder / "pid.json"))
+    except JobError:
+        return None
+
+
+def _write_file(folder: Path, name: str, content: "pd.DataFrame | Mapping[str, Any]") -> None:
+    if not _FILE_NAME.fullmatch(name):
+        raise JobError(f"{name!r} is not a plain file name.")
+    if isinstance(content, Mapping):
+        write_json(folder / name, content)
+    else:
+        content.to_parquet(folder / name, index=False)

@@ -1,0 +1,1 @@
+"""The reconstruction set, as it lies on disk."""
