@@ -367,7 +367,7 @@ class StudySpec:
         "blind repeat",
     )
 
-    # What people read (annotation.design.way)
+    # What people read (annotation.design.flow)
     consent: str = _before_and_after(
         "", "Consent", "Text people agree to; empty leaves the step out.", kind="long"
     )

@@ -41,8 +41,8 @@ from semsim.datasets.symbols import Symbols
 from semsim.images import read_image, write_png
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations_run import Sides, Workplace, run_sides
+from semsim.learning.baselines import ALL, CLASSIC, verdict_of
 from semsim.learning.card import heads, table_rows
-from semsim.learning.controls import ALL, CLASSIC, verdict_of
 from semsim.learning.splits import HoldOut, divide
 from semsim.learning.train import model_settings, train
 from semsim.learning.triplets import require_usable, take_stock

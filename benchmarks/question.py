@@ -35,7 +35,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.measuring import begin
-from semsim.analysis.layout import named_in
+from semsim.analysis.grouping import named_in
 from semsim.analysis.roc import POOLED
 from semsim.base.cli.terminal import text_table
 from semsim.base.errors import DataError, SettingsError

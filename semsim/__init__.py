@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from semsim import metrics as metrics
     from semsim import torchmetrics as torchmetrics
-    from semsim.interface.attacking import attack as attack
-    from semsim.interface.comparing import compare as compare
-    from semsim.interface.demo_sets import demo as demo
-    from semsim.interface.loss_module import SemSimLoss as SemSimLoss
-    from semsim.interface.pretrained_module import SemSim as SemSim
-    from semsim.interface.tables_of_pairs import score as score
+    from semsim.api.attack import attack as attack
+    from semsim.api.compare import compare as compare
+    from semsim.api.demo_sets import demo as demo
+    from semsim.api.loss_module import SemSimLoss as SemSimLoss
+    from semsim.api.pretrained import SemSim as SemSim
+    from semsim.api.score import score as score
 
 PUBLIC = {
-    "SemSim": "semsim.interface.pretrained_module",
-    "SemSimLoss": "semsim.interface.loss_module",
-    "attack": "semsim.interface.attacking",
-    "compare": "semsim.interface.comparing",
-    "demo": "semsim.interface.demo_sets",
+    "SemSim": "semsim.api.pretrained",
+    "SemSimLoss": "semsim.api.loss_module",
+    "attack": "semsim.api.attack",
+    "compare": "semsim.api.compare",
+    "demo": "semsim.api.demo_sets",
     "metrics": "semsim.metrics",
-    "score": "semsim.interface.tables_of_pairs",
+    "score": "semsim.api.score",
     "torchmetrics": "semsim.torchmetrics",
 }
 __all__ = sorted(PUBLIC)

@@ -27,8 +27,8 @@ from semsim.images import to_uint8
 from semsim.sets.image import AttackResult
 from semsim.targets.chance import facts_of_test
 from semsim.targets.convnet import SmallCNN
-from semsim.targets.jurors import JURORS
 from semsim.targets.model import TargetModel, save_target
+from semsim.targets.simulated_annotators import JURORS
 from semsim.targets.train_settings import TrainSettings
 from semsim.types import LabelledImages
 
@@ -82,7 +82,7 @@ def quick_jury() -> Iterator[None]:
     small = Plugin(name="lenet", settings={"width": 8, "activation": "relu"})
     jury = tuple(replace(one, architecture=small, lr=0.03, epochs=20) for one in JURORS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("semsim.targets.jurors.JURORS", jury)
+        patch.setattr("semsim.targets.simulated_annotators.JURORS", jury)
         patch.setattr("semsim.papers.simulated_votes.JURORS", jury)
         yield
 

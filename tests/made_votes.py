@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.evidence import gather
-from semsim.analysis.said import Said
+from semsim.analysis.sparse_votes import Said
 from semsim.metrics.base import MetricSpec
 
 PSNR = MetricSpec(name="psnr", title="PSNR", higher_means_more_leakage=True, per_image=True)

@@ -31,8 +31,8 @@ from annotation.store import Store
 from annotation.study.create import Examination, examine, keep_study
 from annotation.study.exports import read_study
 from annotation.study.labelling import come_back, join, next_items, vote
+from annotation.study.participant_flow import spec_of
 from annotation.study.participants import new_link
-from annotation.study.passage import spec_of
 from annotation.tasks.kind import Question
 from semsim.base.sets.set_format import COLUMNS
 

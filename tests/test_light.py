@@ -102,7 +102,7 @@ if __name__ == "__main__":  # what is computed apart imports this file anew
     from semsim.campaign.plan import Campaign
     from semsim.base.errors import SettingsError
     from semsim.systems.federated.comparison_job import FederatedOrder
-    from semsim.grid.apart import apart
+    from semsim.grid.subprocess_worker import apart
     from semsim.base.jobs import folders as jobs
     from semsim.ui import ScienceContext, StudyChoice, learn_studies, pages
     from semsim.ui.reconstruct_data import kept_plan

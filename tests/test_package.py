@@ -48,7 +48,7 @@ OF_AN_EXTRA = {
     "semsim.ui": "studio",
     "semsim.base.pages_library": "studio",
     "semsim.grid.machines": "grid",
-    "semsim.grid.cluster": "grid",
+    "semsim.grid.dask_executor": "grid",
     "semsim.systems.federated": "attacks",
     "semsim.papers": "attacks",
     "semsim.cli.reproduce": "attacks",

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from annotation.errors import StoreError
 from annotation.store import engine as engines
 from annotation.store.migrate import upgrade
-from annotation.store.turns import Turns
+from annotation.store.write_queue import Turns
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, bindparam, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from annotation.design import way as phases
+from annotation.design import flow as phases
 from annotation.design.assignment import LEFT_OUT, slot_for
 from annotation.domain import (
     SESSION_LASTS,
@@ -29,8 +29,8 @@ from annotation.domain import (
 )
 from annotation.errors import ConflictError, NotFoundError, SignInError
 from annotation.spec import StudySpec
-from annotation.store import extra
-from annotation.store.askers import NO_STUDY
+from annotation.store import tie_breaks
+from annotation.store.eligibility import NO_STUDY
 from annotation.store.engine import author, batches
 from annotation.store.events import CHECKED, VOTED, note
 from annotation.store.slots import MOMENT, PERSON, SEEN, lock_slots, set_slot, take, touched
@@ -437,7 +437,7 @@ def _discount(tx: Session, person: AnnotatorRow, now: datetime) -> list[str]:
     counted = _votes(person, VoteStatus.COUNTED)
     votes = tx.scalars(select(VoteRow.id).where(*counted).order_by(VoteRow.id)).all()
     tx.execute(update(VoteRow).where(*counted).values(status=VoteStatus.EXCLUDED))
-    extra.settle_votes(tx, person.study_id, votes, now)
+    tie_breaks.settle_votes(tx, person.study_id, votes, now)
     return list(votes)
 
 
@@ -459,7 +459,7 @@ def _recount(tx: Session, person: AnnotatorRow, now: datetime) -> dict[str, list
                 vote.status, vote.slot_id = VoteStatus.COUNTED, slot.id
             became[VoteStatus(vote.status)].append(vote.id)
     tx.flush()
-    extra.settle_votes(tx, person.study_id, became[VoteStatus.COUNTED], now)
+    tie_breaks.settle_votes(tx, person.study_id, became[VoteStatus.COUNTED], now)
     return {status.value: votes for status, votes in became.items()}
 
 

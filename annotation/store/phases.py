@@ -10,7 +10,7 @@ from sqlalchemy import exists, func, select
 from sqlalchemy.orm import Session
 
 from annotation.design import check
-from annotation.design import way as phases
+from annotation.design import flow as phases
 from annotation.domain import (
     Annotator,
     AnnotatorProgress,

@@ -23,9 +23,9 @@ from sqlalchemy.orm import Session
 from annotation.design.assignment import RECENTLY
 from annotation.domain import Annotator, AnnotatorProgress, VoteStatus
 from annotation.store import trials
-from annotation.store.askers import HELD, Asker, asker_with, study_row
-from annotation.store.claims import AT_WORK
-from annotation.store.openings import NOT_THEIRS, WITH_FREE_SLOT, left_for
+from annotation.store.eligibility import HELD, Asker, asker_with, study_row
+from annotation.store.leases import AT_WORK
+from annotation.store.next_items import NOT_THEIRS, WITH_FREE_SLOT, left_for
 from annotation.store.reports import median_rt_ms
 from annotation.store.schedules import MIXED
 from annotation.store.tables import TrialRow, VoteRow

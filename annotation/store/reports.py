@@ -33,8 +33,8 @@ from annotation.domain import (
 )
 from annotation.errors import NotAllowedError, NotFoundError
 from annotation.spec import Task
-from annotation.store import attention, tables, trials
-from annotation.store.attention import Caught
+from annotation.store import catch_trials, tables, trials
+from annotation.store.catch_trials import Caught
 from annotation.store.events import VOTED
 from annotation.store.slots import has_held
 from annotation.store.studies import study_of
@@ -90,8 +90,8 @@ def _annotator_rows(tx: Session, study: Study) -> list[AnnotatorRow]:
         .where(tables.AnnotatorRow.study_id == study.id)
         .order_by(tables.AnnotatorRow.created, tables.AnnotatorRow.name_key)
     ).all()
-    caught = attention.caught(tx, study)
-    by_itself = attention.paused_by_itself(tx, people)
+    caught = catch_trials.caught(tx, study)
+    by_itself = catch_trials.paused_by_itself(tx, people)
     return [
         _annotator_row(
             study,

@@ -35,9 +35,9 @@ from annotation.design.assignment import LEFT_OUT, Slot, slot_for
 from annotation.domain import Annotator, AnnotatorStatus, SlotState, Step, TaskItem
 from annotation.errors import NotAllowedError, NotFoundError
 from annotation.spec import StudySpec
-from annotation.store.askers import LEASE_LOST, study_row
+from annotation.store.eligibility import LEASE_LOST, study_row
 from annotation.store.events import note
-from annotation.store.openings import FREE, LEASED
+from annotation.store.next_items import FREE, LEASED
 from annotation.store.specs import settings_of
 from annotation.store.tables import CandidateListRow, EventRow, SlotRow, StimulusRow, Table
 

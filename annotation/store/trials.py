@@ -31,7 +31,7 @@ from annotation.domain import (
 )
 from annotation.errors import NotAllowedError, NotFoundError
 from annotation.spec import StudySpec
-from annotation.store.askers import (
+from annotation.store.eligibility import (
     Asker,
     asker_of,
     has_limits,
@@ -40,8 +40,8 @@ from annotation.store.askers import (
     seen_of,
     study_row,
 )
-from annotation.store.claims import Claimer
-from annotation.store.openings import LEASED
+from annotation.store.leases import Claimer
+from annotation.store.next_items import LEASED
 from annotation.store.schedules import MIXED, schedules_of
 from annotation.store.slots import MY_LEASES, SHOWN, SLOT, classes_in, touch
 from annotation.store.specs import settings_of

@@ -24,7 +24,7 @@ from annotation.domain import (
 )
 from annotation.errors import ConflictError, NotAllowedError, NotFoundError
 from annotation.spec import StudySpec
-from annotation.store import attention, extra, trials
+from annotation.store import catch_trials, tie_breaks, trials
 from annotation.store.events import UNDONE, VOTED, log
 from annotation.store.slots import (
     answered,
@@ -106,7 +106,7 @@ def record(tx: Session, annotator: Annotator, answer: Answer, now: datetime) -> 
     shown = _Shown(spec=spec, version=version, true_class=true_class)
     vote = _add_vote(tx, annotator, answer, shown, now, **given)
     if spec.extra_vote:
-        extra.settle(tx, annotator.study_id, [answer.item], now)
+        tie_breaks.settle(tx, annotator.study_id, [answer.item], now)
     return _receipt(tx, vote, annotator)
 
 
@@ -168,7 +168,7 @@ def _record_on_trial(
         trial.state = trials.DONE
     passed = expected is None or spec.kind.passes(expected, answer.answer)
     if trial.kind == TrialKind.CATCH and not left_out and not passed:
-        attention.pause_if_failed(tx, annotator, spec, now)
+        catch_trials.pause_if_failed(tx, annotator, spec, now)
     return _receipt(tx, vote, annotator)
 
 
@@ -284,7 +284,7 @@ def _supersede(tx: Session, vote: VoteRow, until: datetime, now: datetime) -> No
         mine = SlotRow.id == vote.slot_id, SlotRow.annotator_id == vote.annotator_id
         tx.execute(update(SlotRow).where(*mine).values(lease_until=until, tab=vote.tab))
     log(tx, UNDONE, vote, now, status_before=was)
-    extra.settle(tx, vote.study_id, [vote.stimulus_id], now)
+    tie_breaks.settle(tx, vote.study_id, [vote.stimulus_id], now)
 
 
 def _answered_since(tx: Session, vote: VoteRow) -> bool:

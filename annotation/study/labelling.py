@@ -36,10 +36,9 @@ from annotation.errors import (
 from annotation.images import Shelf, find
 from annotation.store import (
     Store,
-    askers,
     backup,
-    claims,
-    openings,
+    eligibility,
+    leases,
     passwords,
     people,
     reading,
@@ -54,6 +53,7 @@ from annotation.store import (
 from annotation.store import phases as phase_rows
 from annotation.store import progress as rows
 from annotation.store.engine import sqlite_file
+from annotation.store.next_items import open_items
 from annotation.texts import flaw
 
 LONGEST_NAME, LONGEST_STUDY_NAME = 80, 200  # letters
@@ -287,8 +287,8 @@ def ahead(store: Store, by: Annotator | Caller, n: int, now: datetime, unsent: i
         far = rows.so_far(tx, annotator, now)
         most = share(n, far.progress.left, far.people)
         most = min(most + unsent, MOST_ITEMS)
-        wanted = openings.open_items(tx, annotator, most + claims.IN_CASE, now, far.asker)
-        version = askers.study_row(tx, annotator).version
+        wanted = open_items(tx, annotator, most + leases.IN_CASE, now, far.asker)
+        version = eligibility.study_row(tx, annotator).version
         return Ahead(
             annotator=annotator, progress=far.progress, n=most, wanted=wanted, version=version
         )
@@ -321,10 +321,10 @@ def next_items(
     for attempt in range(MOST_TRIES):
         # Choosing reads much and must hold nobody up; claiming is short and checks again.
         if attempt or wanted is None:
-            look = partial(openings.open_items, annotator=annotator, n=n + claims.IN_CASE, now=now)
+            look = partial(open_items, annotator=annotator, n=n + leases.IN_CASE, now=now)
             wanted = store.read(look)
         last_try = attempt > 0 or not wanted
-        lease = partial(claims.lease, tab=tab, wanted=wanted, n=n, now=now, last_try=last_try)
+        lease = partial(leases.lease, tab=tab, wanted=wanted, n=n, now=now, last_try=last_try)
         reserve = partial(_reserve, lease, annotator=annotator, tab=tab, n=n, now=now)
         items = store.write(reserve, yields=True)  # answers go first
         if items:
@@ -343,7 +343,7 @@ def _free_ahead(store: Store, annotator: Annotator, now: datetime) -> bool:
 
 
 def _reserve(
-    lease: Callable[[Any, claims.Claimer], list[TaskItem]],
+    lease: Callable[[Any, leases.Claimer], list[TaskItem]],
     tx: Any,
     annotator: Annotator,
     tab: str,
@@ -351,7 +351,7 @@ def _reserve(
     now: datetime,
 ) -> list[TaskItem]:
     """What `lease` gives, and the trials among it, in one transaction."""
-    by = claims.claimer(tx, annotator, now)
+    by = leases.claimer(tx, annotator, now)
     return trials.due(tx, by, tab, lease(tx, by), n, now)
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from annotation.domain import Annotator, Answer, NoneReason, Study
 from annotation.errors import StudyError
-from annotation.store import Store, claims, openings, people, reports, studies, voting
+from annotation.store import Store, leases, people, reports, studies, voting
+from annotation.store.next_items import open_items
 from annotation.tasks.kind import NONE
 
 BATCH = 100  # votes per transaction
@@ -54,9 +55,9 @@ def _answer_all(store: Store, study: Study, name: str, answers: Mapping[str, str
 
 def _answer_some(tx: Any, annotator: Annotator, answers: Mapping[str, str]) -> int:
     now = datetime.now(UTC)
-    wanted = openings.open_items(tx, annotator, BATCH, now)
-    by = claims.claimer(tx, annotator, now)
-    items = claims.lease(tx, by, "simulation", wanted, BATCH, now, last_try=True)
+    wanted = open_items(tx, annotator, BATCH, now)
+    by = leases.claimer(tx, annotator, now)
+    items = leases.lease(tx, by, "simulation", wanted, BATCH, now, last_try=True)
     for item in items:
         answer = answers[item.item]
         voting.record(

@@ -21,7 +21,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 from annotation import errors
 from annotation.accounts.attempts import CLOCK, Attempts, Clock
 from annotation.design.assignment import AT_HAND
-from annotation.design.way import AT_WORK, place
+from annotation.design.flow import AT_WORK, place
 from annotation.domain import (
     Annotator,
     AnnotatorProgress,
@@ -36,7 +36,7 @@ from annotation.spec import View
 from annotation.store import Store
 from annotation.study import exports
 from annotation.study import labelling as study
-from annotation.study import passage as phases
+from annotation.study import participant_flow as phases
 from annotation.study.labelling import MOST_ITEMS
 from annotation.texts import LONGEST_ANSWER, fit, fit_json, sendable
 from annotation.web import downloads, label_page

@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect
 from annotation import errors
 from annotation.accounts.attempts import Attempts, TooManyError, place_of
 from annotation.design import check
-from annotation.design.way import AT_WORK, place
+from annotation.design.flow import AT_WORK, place
 from annotation.domain import (
     SESSION_LASTS,
     Annotator,
@@ -31,7 +31,7 @@ from annotation.domain import (
 )
 from annotation.store import Store
 from annotation.study import labelling as study
-from annotation.study import passage as phases
+from annotation.study import participant_flow as phases
 from annotation.tasks.wording import PLAIN
 from annotation.texts import UNFIT, is_fit
 from annotation.web.framing import framable, framers, keep, stranger

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.evidence import Evidence
+from semsim.analysis.grouping import layout_of
 from semsim.analysis.human import verdict
-from semsim.analysis.layout import layout_of
 from semsim.analysis.measures import sign_of
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.roc import POOLED, WITHIN, contest_of, originals_of_kinds, pooled_auc

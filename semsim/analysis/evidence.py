@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.said import Said
+from semsim.analysis.sparse_votes import Said
 from semsim.base.alike import NONE, alike, partners
 from semsim.base.columns import ORIGINAL_ANSWER, RATED, TARGET_COLUMNS
 from semsim.base.errors import DataError

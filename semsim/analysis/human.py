@@ -7,7 +7,7 @@ import numpy as np
 
 from semsim.analysis.dawid_skene import dawid_skene
 from semsim.analysis.evidence import Evidence
-from semsim.analysis.said import Said
+from semsim.analysis.sparse_votes import Said
 from semsim.base.columns import AS_NAMED
 from semsim.base.errors import DataError
 from semsim.base.registry import unknown

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from semsim.analysis.evidence import MODEL_KEY, Evidence
-from semsim.analysis.layout import Layout, model_means
+from semsim.analysis.grouping import Layout, model_means
 from semsim.analysis.resampling import Resamples
 from semsim.base.stats.intervals import error
 from semsim.metrics.base import MetricSpec

@@ -9,8 +9,8 @@ import pandas as pd
 
 from semsim.analysis.correlation import rank_agreement
 from semsim.analysis.evidence import Evidence
+from semsim.analysis.grouping import Layout
 from semsim.analysis.human import judged, rules_of
-from semsim.analysis.layout import Layout
 from semsim.analysis.measures import Measure, both_have, metric_measure, people_measure
 from semsim.analysis.resampling import resample
 from semsim.analysis.result import BACKBONE_COLUMNS, RULE_COLUMNS

@@ -5,8 +5,8 @@ import pandas as pd
 
 from semsim.analysis.correlation import FEW_MODELS
 from semsim.analysis.evidence import Evidence
+from semsim.analysis.grouping import Layout
 from semsim.analysis.human import judged, title_of, verdict
-from semsim.analysis.layout import Layout
 from semsim.analysis.measures import Measure
 from semsim.analysis.result import AnalysisSettings
 from semsim.base.words import agreeing, counted

@@ -8,8 +8,8 @@ import pandas as pd
 
 from semsim.analysis.correlation import weighted_kendall, weighted_spearman
 from semsim.analysis.evidence import Evidence
+from semsim.analysis.grouping import Layout, layout_of
 from semsim.analysis.human import human_score
-from semsim.analysis.layout import Layout, layout_of
 from semsim.analysis.measures import sign_of
 from semsim.analysis.result import AnalysisSettings
 from semsim.base.stats.intervals import error, fisher, why_none

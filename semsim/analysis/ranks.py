@@ -8,7 +8,7 @@ import pandas as pd
 import scipy
 
 from semsim.analysis.evidence import Evidence
-from semsim.analysis.layout import Layout
+from semsim.analysis.grouping import Layout
 from semsim.analysis.measures import Measure, sign_of
 from semsim.analysis.resampling import interval
 from semsim.analysis.result import DISAGREEMENT_COLUMNS, STABILITY_COLUMNS

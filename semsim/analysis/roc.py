@@ -11,7 +11,7 @@ import pandas as pd
 
 from semsim.analysis.correlation import weighted_spearman
 from semsim.analysis.evidence import Evidence
-from semsim.analysis.layout import Layout
+from semsim.analysis.grouping import Layout
 from semsim.analysis.measures import sign_of
 from semsim.analysis.picture_ranks import over_originals
 from semsim.analysis.result import AUC_COLUMNS, RHO_COLUMNS

@@ -7,8 +7,8 @@ from semsim.analysis.agreement import agreement_table
 from semsim.analysis.ceiling import human_ceiling
 from semsim.analysis.differences import difference_table
 from semsim.analysis.evidence import Evidence
+from semsim.analysis.grouping import layout_of
 from semsim.analysis.human import human_score, response_by, verdict
-from semsim.analysis.layout import layout_of
 from semsim.analysis.measures import metric_measure, people_measure
 from semsim.analysis.model_tables import (
     backbone_table,

@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from semsim.attacks.amp_gradient import RoughSlope
 from semsim.attacks.batch_norm import BatchNorm, moments_of_each, running_statistics
 from semsim.attacks.local_steps import distance_from
 from semsim.attacks.matching import (
@@ -16,7 +17,6 @@ from semsim.attacks.matching import (
     total_variation_of_each,
 )
 from semsim.attacks.minimise import Descent, descend
-from semsim.attacks.rough_slope import RoughSlope
 from semsim.attacks.slopes import Objective, slope_of
 from semsim.attacks.together import (
     Found,

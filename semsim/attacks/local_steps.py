@@ -16,7 +16,6 @@ from torch.func import functional_call
 
 from semsim.attacks.batch_norm import BatchNorm, batch_norm_mode
 from semsim.attacks.labels import Label, chances_of_grey, infer_labels, last_layer
-from semsim.attacks.lent_curvature import lending
 from semsim.attacks.matching import (
     Apart,
     Distance,
@@ -25,6 +24,7 @@ from semsim.attacks.matching import (
     of_zeros,
 )
 from semsim.attacks.minimise import in_turn
+from semsim.attacks.surrogate_curvature import lending
 from semsim.attacks.together import Found, Leaked, Rngs
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.base.progress import Report, silent

@@ -18,7 +18,7 @@ from semsim.campaign.forecast import known_estimate
 from semsim.campaign.plan import Campaign, Plan, check, make_plan
 from semsim.campaign.watch import CAMPAIGN, FORMAT, RunFolder, campaign_in
 from semsim.datasets import DATASETS
-from semsim.judges.shelf import check_classes, classes_of, find_judge
+from semsim.distractors.registry import check_classes, classes_of, find_judge
 from semsim.types import LabelledImages
 from semsim.weights import CHECKPOINTS
 
@@ -100,8 +100,8 @@ def do_campaign(order: CampaignOrder, folder: Path, report: Report) -> dict[str,
     """Carry out a job's order; what is finished lies in the data folder, not in `folder`."""
     from semsim.campaign import runner, work  # takes a second, and only a job needs it
     from semsim.device import pick_device
+    from semsim.distractors.apply import judge_new
     from semsim.grid.machines import connect
-    from semsim.judges.apply import judge_new
     from semsim.metrics import Resources
     from semsim.scores.reference import recognition
 

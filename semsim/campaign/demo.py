@@ -29,14 +29,14 @@ from semsim.campaign.plan import Plan
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.datasets.symbols import GLYPHS
 from semsim.device import pick_device
-from semsim.grid.engine import Piece, make_files
+from semsim.distractors.apply import apply_judge
+from semsim.distractors.judge_job import USUAL, JudgeOrder, do_judge
+from semsim.distractors.registry import judge_path
+from semsim.grid.executor import Piece, make_files
 from semsim.images import from_uint8, read_pixels
-from semsim.judges.apply import apply_judge
-from semsim.judges.judge_job import USUAL, JudgeOrder, do_judge
-from semsim.judges.shelf import judge_path
 from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.sets.writer import write_rows
-from semsim.targets.jurors import (
+from semsim.targets.simulated_annotators import (
     JURORS,
     JurySettings,
     Verdict,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsim.attacks import ATTACKS, SHARED
-from semsim.attacks.assigned import BY
+from semsim.attacks.match_to_originals import BY
 from semsim.base.errors import DataError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import all_settings, named
@@ -27,8 +27,8 @@ from semsim.campaign.store import PieceStore, StoredCell
 from semsim.campaign.watch import RunFolder
 from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
-from semsim.grid.engine import Piece, Standing, compute
-from semsim.grid.sights import Strip
+from semsim.grid.executor import Piece, Standing, compute
+from semsim.grid.previews import Strip
 from semsim.images import to_uint8
 from semsim.sets.image import set_image
 from semsim.sets.reader import read_set

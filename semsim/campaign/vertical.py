@@ -33,7 +33,7 @@ from semsim.datasets import DATASETS
 from semsim.defences import DEFENCES
 from semsim.defences.base import Defence
 from semsim.defences.strategies import read_strategy, strategy_label
-from semsim.grid.engine import Piece, spread
+from semsim.grid.executor import Piece, spread
 from semsim.sets.image import AttackResult, SetImage, result_of, set_images
 from semsim.sets.reader import read_set
 from semsim.sets.writer import write_set

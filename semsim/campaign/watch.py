@@ -19,7 +19,7 @@ from semsim.base.jobs.orders import from_record, to_record
 from semsim.base.storage.atomic import write_json
 from semsim.base.storage.records import guarded, read_record, write_record
 from semsim.campaign.plan import Campaign
-from semsim.grid.sights import STEPS, Strip
+from semsim.grid.previews import STEPS, Strip
 
 CAMPAIGN, FORMAT = "campaign.json", "semsim-campaign/1"
 _LIVE, _SEEN = "live.json", "seen.json"

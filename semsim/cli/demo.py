@@ -11,7 +11,7 @@ from semsim.base.storage.places import DEMO
 from semsim.campaign.demo import DemoSettings, build_demo, train_jury, write_jury
 from semsim.cli.options import settings_of, taking
 from semsim.sets.reader import read_set
-from semsim.targets.jurors import JurySettings
+from semsim.targets.simulated_annotators import JurySettings
 
 app = typer.Typer(no_args_is_help=True, help="The built-in study.")
 

@@ -25,13 +25,13 @@ from semsim.base.cli.terminal import (
 from semsim.base.errors import SettingsError
 from semsim.base.table_files import REMARKS
 from semsim.comparison.own_scores import keep_own, read_own
+from semsim.distractors.registry import check_classes, classes_of, find_judge
 from semsim.importers import AUTO, IMPORTERS, Recognise, plan_import
-from semsim.importers.findings import Importer, ImportPlan
 from semsim.importers.image_sets import slug
 from semsim.importers.import_folder import Places, carry_out, places_of
+from semsim.importers.import_plan import Importer, ImportPlan
 from semsim.importers.table import score_columns
 from semsim.importers.uploads import folder_of
-from semsim.judges.shelf import check_classes, classes_of, find_judge
 from semsim.weights import CHECKPOINTS
 
 app = typer.Typer(
@@ -73,7 +73,7 @@ def _carried_out(plan: ImportPlan, places: Places, judge: Path | None) -> None:
     if not plan.found.sets:
         say("No reconstructions, nothing was judged.")
         return
-    from semsim.judges.apply import apply_judge  # torch, which takes seconds
+    from semsim.distractors.apply import apply_judge  # torch, which takes seconds
 
     with TerminalBar(judge.stem) as bar:
         sets = [places.sets / found.folder for found in plan.found.sets]

@@ -75,7 +75,7 @@ KINDS = {
         writes=("out",),
     ),
     "judge": Kind(
-        *("semsim.judges.judge_job", "JudgeOrder", "do_judge", "semsim.cli.judge", "told"),
+        *("semsim.distractors.judge_job", "JudgeOrder", "do_judge", "semsim.cli.judge", "told"),
         state="training.pt",
         writes=("checkpoints/judges",),
     ),

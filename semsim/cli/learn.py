@@ -33,9 +33,9 @@ from semsim.learning.ablations_run import (
     queue_study,
 )
 from semsim.learning.advice import expectation, preset_for
+from semsim.learning.baselines import ABSENT, ALL, CHOICES, auc_words, verdict_of
 from semsim.learning.card import NOT_STATED, card_paths, heads, note_of, table_rows
-from semsim.learning.card_promoted import doubt, promote
-from semsim.learning.controls import ABSENT, ALL, CHOICES, auc_words, verdict_of
+from semsim.learning.default_checkpoint import doubt, promote
 from semsim.learning.evaluation import BASELINES, auc_of, judged_of, scale_notes, scope_of
 from semsim.learning.initial import absolute
 from semsim.learning.leave_out import LeaveOut, judged_words, queue_leave_out, read_materials

@@ -202,7 +202,7 @@ def _with_controls(name: str, resources: Resources) -> list[str]:
     """A metric and, of a SemSim, its own start and its best single block, if kept."""
     if not name.startswith("semsim:"):
         return [name]
-    from semsim.learning.controls import controls_of
+    from semsim.learning.baselines import controls_of
     from semsim.metrics.provenance import checkpoint_of  # with what trains
 
     checkpoint = checkpoint_of(name)

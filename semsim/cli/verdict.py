@@ -7,7 +7,7 @@ import typer
 
 from semsim.base.cli.terminal import Json, show, text_table, told_errors
 from semsim.base.errors import DataError
-from semsim.sets.control import GUESS, Count, judged_set
+from semsim.sets.no_attack_baseline import GUESS, Count, judged_set
 from semsim.sets.reader import read_set, set_folders
 from semsim.sets.recognition import CLEARER
 

@@ -29,7 +29,7 @@ from semsim.comparison.list_judges import weights_stated
 from semsim.comparison.own_scores import joined
 from semsim.comparison.study_tables import StudyTables
 from semsim.importers.class_names import for_images
-from semsim.importers.findings import first_problem
+from semsim.importers.import_plan import first_problem
 from semsim.importers.vote_rows import Sieve, counted_votes
 from semsim.metrics import is_known
 from semsim.metrics.learned import UNKNOWN

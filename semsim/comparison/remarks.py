@@ -9,7 +9,7 @@ from semsim.analysis.result import Analysis
 from semsim.base.errors import WeightsError
 from semsim.base.words import counted
 from semsim.comparison.seen_originals import namesakes_words
-from semsim.learning.controls import control_remarks
+from semsim.learning.baselines import control_remarks
 from semsim.metrics import MetricSpec
 from semsim.metrics.learned import learned_by
 from semsim.metrics.provenance import Training, checkpoint_of, read_training

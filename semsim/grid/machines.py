@@ -28,7 +28,7 @@ PATIENCE = 20  # seconds until a scheduler that does not answer is given up
 # Dask else looks where the work is and whether its own loop turns, 150 times a second a process.
 UNWATCHED = {"distributed.worker.profile.enabled": False, "distributed.admin.tick.interval": "1s"}
 _LARGE = ["distributed", "pandas", "torch._dynamo"]  # the last by every optimiser
-_ENGINE = "semsim.grid.cluster"
+_ENGINE = "semsim.grid.dask_executor"
 _START = "cd <checkout> && PYTHONPATH=. dask worker <address of the scheduler>"
 log = logging.getLogger(__name__)
 

@@ -32,7 +32,7 @@ from semsim.base.storage.folders import files_below, is_hidden, shown
 from semsim.base.table_files import ENDINGS
 from semsim.base.words import counted
 from semsim.images import SUFFIXES, is_image_file
-from semsim.importers.findings import Unread
+from semsim.importers.import_plan import Unread
 
 MOST_PICTURES = 20_000
 MOST_BYTES = 4 * 1000**3  # of all files as they lie on the disk

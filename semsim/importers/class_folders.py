@@ -12,8 +12,8 @@ from semsim.base.storage.folders import SPLITS, splits_in
 from semsim.base.words import counted, listed
 from semsim.datasets.folder import Folder, class_names, namesakes
 from semsim.importers.file_names import Tree, below, image_name
-from semsim.importers.findings import Findings, FoundPictures, Size, first_problem, sides
 from semsim.importers.image_sets import looked_at
+from semsim.importers.import_plan import Findings, FoundPictures, Size, first_problem, sides
 from semsim.importers.variant_folders import ORIGINALS, RECONSTRUCTIONS, parted
 
 _LEAST = 2  # classes: with one there is nothing to tell apart

@@ -12,7 +12,7 @@ from semsim.base.storage.folders import files_below, shown
 from semsim.base.words import counted
 from semsim.datasets.folder import MISNAMED, in_utf8, is_utf8
 from semsim.images import is_image_file
-from semsim.importers.findings import Findings, Unread
+from semsim.importers.import_plan import Findings, Unread
 from semsim.weights import sha256_of
 
 _NAME = re.compile(

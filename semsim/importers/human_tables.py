@@ -18,7 +18,7 @@ from semsim.analysis.human import recognised_by, rules_of, verdict
 from semsim.base.columns import LABEL_COLUMNS, ORIGINAL_ANSWER, RATED, VOTE_COLUMNS
 from semsim.base.errors import SettingsError
 from semsim.base.words import counted
-from semsim.importers.findings import Findings, HumanTables
+from semsim.importers.import_plan import Findings, HumanTables
 from semsim.importers.vote_rows import DIFFERENT, SAME, Sieve, is_counted
 
 _NO_SCORES = pd.DataFrame(columns=list(SCORE_COLUMNS))

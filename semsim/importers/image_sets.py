@@ -17,7 +17,7 @@ from semsim.base.storage.versions import software_versions
 from semsim.datasets.folder import class_names
 from semsim.images import look
 from semsim.importers.class_names import all_classes
-from semsim.importers.findings import (
+from semsim.importers.import_plan import (
     FOLDERS,
     Findings,
     FoundSet,

@@ -27,8 +27,8 @@ from semsim.base.storage.folders import shown
 from semsim.base.storage.optional import arrow
 from semsim.base.storage.records import guarded, read_record, write_record
 from semsim.base.storage.versions import software_versions
-from semsim.importers.findings import FORMAT, FoundPictures, HumanTables, ImportPlan
 from semsim.importers.image_sets import EVERY, copy_set, source_digest
+from semsim.importers.import_plan import FORMAT, FoundPictures, HumanTables, ImportPlan
 from semsim.sets.reader import read_set
 from semsim.weights import sha256_of
 

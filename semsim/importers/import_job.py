@@ -17,11 +17,11 @@ from semsim.base.jobs.orders import Place
 from semsim.base.progress import Report
 from semsim.base.storage.atomic import write_bytes
 from semsim.base.storage.names import checked_name
+from semsim.distractors.registry import check_classes, classes_of, find_judge
 from semsim.importers import AUTO, plan_import, uploads
 from semsim.importers.class_names import UNKNOWN
-from semsim.importers.findings import FoundPictures, FoundSet, ImportPlan, Pair, Unread
 from semsim.importers.import_folder import carry_out, kept_already, places_of
-from semsim.judges.shelf import check_classes, classes_of, find_judge
+from semsim.importers.import_plan import FoundPictures, FoundSet, ImportPlan, Pair, Unread
 from semsim.sets.strip import SHOWN, spread, strip
 
 LOOK, KEEP = "look", "import"  # kinds of jobs
@@ -128,7 +128,7 @@ def do_keep(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
     made = kept_already(plan, places) or carry_out(plan, places, report)
     sets = [places.sets / found.folder for found in plan.found.sets]
     if order.judge and sets:
-        from semsim.judges.apply import judge_new  # torch, which takes seconds
+        from semsim.distractors.apply import judge_new  # torch, which takes seconds
 
         judge_new(find_judge(order.judge, order.checkpoints), sets, report=report)
     for one in order.uploads:

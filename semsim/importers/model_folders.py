@@ -15,8 +15,8 @@ from semsim.base.registry import setting
 from semsim.base.words import agreeing, counted
 from semsim.importers.class_names import CLASS_LIST, class_name, read_class_names
 from semsim.importers.file_names import Tree, below, contents, id_and_label, image_name
-from semsim.importers.findings import Findings, Pair, check_crossed, first_problem
 from semsim.importers.image_sets import find_sets
+from semsim.importers.import_plan import Findings, Pair, check_crossed, first_problem
 
 Key = tuple[str, int]  # id and class number
 

@@ -22,8 +22,8 @@ from semsim.base.registry import setting
 from semsim.base.table_files import TextTable, in_text, read_texts, same_words, truth
 from semsim.base.words import counted
 from semsim.importers.class_names import CLASS_LIST, read_class_names
-from semsim.importers.findings import Findings, Unread
 from semsim.importers.human_tables import votes_found
+from semsim.importers.import_plan import Findings, Unread
 from semsim.importers.vote_rows import (
     DIFFERENT,
     SAME,

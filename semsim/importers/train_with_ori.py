@@ -25,9 +25,9 @@ from semsim.base.table_files import read_texts, truth
 from semsim.base.words import counted
 from semsim.importers.class_names import CLASS_LIST, class_name, read_class_names, read_lines
 from semsim.importers.file_names import Tree, below, image_name
-from semsim.importers.findings import Findings, Pair, check_crossed, first_problem
 from semsim.importers.human_tables import tables_of_labels
 from semsim.importers.image_sets import find_sets, labelled_paths
+from semsim.importers.import_plan import Findings, Pair, check_crossed, first_problem
 
 RELEASED = "released"  # the label the folders say
 Key = tuple[str, str]  # model and id

@@ -27,8 +27,8 @@ from semsim.datasets.folder import MISNAMED
 from semsim.images import is_image_file
 from semsim.importers.class_names import UNKNOWN, for_images, read_class_table
 from semsim.importers.file_names import Tree, below, contents
-from semsim.importers.findings import Findings, Pair, Unread, check_crossed, first_problem
 from semsim.importers.image_sets import find_sets
+from semsim.importers.import_plan import Findings, Pair, Unread, check_crossed, first_problem
 
 _SURE = ("original", "originals", "orig", "ori", "gt", "ground_truth", "groundtruth")
 # What may be a class as well; below a folder of originals it is one.

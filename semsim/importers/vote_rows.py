@@ -17,7 +17,7 @@ from semsim.base.columns import ORIGINAL_ANSWER
 from semsim.base.errors import DataError
 from semsim.base.table_files import in_text, same_words, truth
 from semsim.datasets.folder import class_names
-from semsim.importers.findings import Unread, first_problem
+from semsim.importers.import_plan import Unread, first_problem
 
 SAME, DIFFERENT = "same", "different"
 Row = dict[Hashable, Any]

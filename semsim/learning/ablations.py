@@ -15,7 +15,7 @@ import pandas as pd
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.registry import Registry
 from semsim.base.storage.keys import key_of
-from semsim.learning.controls import CLASSIC, auc_words, check_controls
+from semsim.learning.baselines import CLASSIC, auc_words, check_controls
 from semsim.learning.evaluation import auc_of, judged_of, scope_of, semsim_row
 from semsim.learning.settings import MIXED, TrainSettings
 from semsim.learning.shuffles import SHUFFLED
@@ -60,7 +60,7 @@ class StudyPlan:
 
     what: of `STUDIES`. values: what is varied. settings: of every training but for that.
     A seed decides the training and the choice of test originals, so that all values of one seed
-    are judged by the same images. controls: of `semsim.learning.controls.CHOICES`. Raises
+    are judged by the same images. controls: of `semsim.learning.baselines.CHOICES`. Raises
     `SettingsError` for no value, no seed or one twice, and for a loss or margin that cannot be
     varied with all else as it is.
     """

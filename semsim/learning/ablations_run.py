@@ -23,8 +23,8 @@ from semsim.learning.ablations import (
     arms,
     within_budget,
 )
+from semsim.learning.baselines import ALL, check_controls
 from semsim.learning.card import NOT_STATED, CardFacts, data_facts, write_card
-from semsim.learning.controls import ALL, check_controls
 from semsim.learning.diagnostics import Course
 from semsim.learning.evaluation import (
     BASELINES,
@@ -73,7 +73,7 @@ class Workplace:
 class JudgedOrder:
     """A training, what is kept to judge it by, and the licence its card states.
 
-    controls: of `semsim.learning.controls.CHOICES`; "all" trains on shuffled votes as well, see
+    controls: of `semsim.learning.baselines.CHOICES`; "all" trains on shuffled votes as well, see
         `train_shuffles`.
     """
 
@@ -151,7 +151,7 @@ def _trained(
     order: Order, sides: "Sides", judging: Judging, folder: Path, controls: str, report: Report
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return what `learn` does; of controls "all" also `train_shuffles` of the same."""
-    from semsim.learning.session import learn  # with torch, and only a job needs it
+    from semsim.learning.train_job import learn  # with torch, and only a job needs it
 
     n = how_many(order.settings) if controls == ALL else 0
     outcome = learn(order, sides.train, folder, part_of(report, 0, n))
@@ -225,7 +225,7 @@ def run_sides(
 ) -> dict[str, Any]:
     """Train on one side and judge by the other, once: what `folder` has is not done again.
 
-    controls: of `semsim.learning.controls.CHOICES`. Returns `facts`, which go into the file as
+    controls: of `semsim.learning.baselines.CHOICES`. Returns `facts`, which go into the file as
     well, with n_originals, n_triplets, epochs, warnings, seconds and held_out.
     """
     done = folder / ARM_FILE

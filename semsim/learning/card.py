@@ -15,7 +15,7 @@ from semsim.base.storage.atomic import write_text
 from semsim.base.storage.places import files_of
 from semsim.base.storage.records import read_record, write_record
 from semsim.base.words import counted
-from semsim.learning.controls import WHAT, verdict_of
+from semsim.learning.baselines import WHAT, verdict_of
 from semsim.learning.settings import acting
 from semsim.learning.told import learned_words, weights_words
 from semsim.reporting.notation import target_text

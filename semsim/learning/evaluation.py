@@ -17,8 +17,8 @@ from semsim.analysis.evidence import (
     Evidence,
     gather,
 )
+from semsim.analysis.grouping import layout_of
 from semsim.analysis.human import human_score
-from semsim.analysis.layout import layout_of
 from semsim.analysis.result import Analysis, AnalysisSettings
 from semsim.analysis.roc import auc_table, scale_differs, scale_note, scopes_by
 from semsim.analysis.run import analyse
@@ -27,7 +27,7 @@ from semsim.base.errors import DataError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.table_files import check_columns
 from semsim.base.words import counted
-from semsim.learning.controls import ABSENT, NO_AUC, block_of, controls_of, difference_rows
+from semsim.learning.baselines import ABSENT, NO_AUC, block_of, controls_of, difference_rows
 from semsim.learning.shuffles import SHUFFLED, distribution, shuffled_row
 from semsim.learning.triplets import take_stock
 from semsim.metrics import MetricSpec, Resources, find_metric

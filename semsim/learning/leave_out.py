@@ -25,7 +25,7 @@ from semsim.learning.ablations_run import (
     run_sides,
     tables_of,
 )
-from semsim.learning.controls import check_controls
+from semsim.learning.baselines import check_controls
 from semsim.learning.initial import check_start
 from semsim.learning.settings import TrainSettings
 from semsim.learning.splits import KINDS, HoldOut, choices, divide, join_labels, join_votes
@@ -40,7 +40,7 @@ class LeaveOut:
     """What is left out in turn: `kind` of `semsim.learning.splits.KINDS`, but "original".
 
     seed: of each training and of the originals in the test. fraction: of those, where it counts.
-    controls: of `semsim.learning.controls.CHOICES`.
+    controls: of `semsim.learning.baselines.CHOICES`.
     """
 
     kind: str = "dataset"

@@ -67,7 +67,7 @@ def _shuffle(
     folder: Path,
     report: Report,
 ) -> dict[str, Any]:
-    from semsim.learning.session import learn  # with torch, and only a job needs it
+    from semsim.learning.train_job import learn  # with torch, and only a job needs it
 
     began, settings = time.monotonic(), replace(order.settings, shuffle=number)
     shuffled = replace(order, checkpoints=folder, settings=settings)

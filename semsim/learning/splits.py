@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from semsim.analysis.layout import named_in
+from semsim.analysis.grouping import named_in
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.table_files import check_columns
 from semsim.base.words import counted

@@ -37,7 +37,7 @@ from semsim.base.storage.pieces import Pieces
 from semsim.base.storage.places import toml_of
 from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder
-from semsim.grid.engine import Piece, spread
+from semsim.grid.executor import Piece, spread
 from semsim.papers.plans import PlanOption, Work, show_plan
 from semsim.reporting.export import write_both
 from semsim.reporting.picture_grids import Shown, method_figure

@@ -44,7 +44,7 @@ from semsim.papers.simulated_votes import (
 from semsim.reporting import writing
 from semsim.reporting.notation import NONE, interval, number, reason
 from semsim.reporting.tables import Table
-from semsim.sets.control import Count, judged_set
+from semsim.sets.no_attack_baseline import Count, judged_set
 from semsim.sets.reader import ReconstructionSet
 from semsim.targets.train_settings import TrainSettings
 

@@ -33,7 +33,7 @@ from semsim.base.storage.atomic import write_json
 from semsim.base.storage.keys import key_of
 from semsim.base.storage.records import read_record, write_record
 from semsim.device import how_busy, one_thread
-from semsim.grid.engine import Piece, make_files
+from semsim.grid.executor import Piece, make_files
 from semsim.layer_graph import LayerGraph, count_parameters
 from semsim.papers.pbpfl_leak import LeakPlan, leak_pieces, leak_text, leak_works, n_done
 from semsim.papers.pbpfl_tables import (

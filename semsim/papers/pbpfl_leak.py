@@ -14,7 +14,7 @@ from semsim.base.errors import SettingsError
 from semsim.base.progress import Report
 from semsim.base.storage.atomic import write_json
 from semsim.base.words import counted
-from semsim.grid.engine import Piece
+from semsim.grid.executor import Piece
 from semsim.papers.plans import Work, attack_steps
 from semsim.sets.reader import read_set
 from semsim.systems.federated.arms import ARMS, REFERENCE

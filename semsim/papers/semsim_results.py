@@ -17,7 +17,7 @@ from semsim.base.storage.atomic import write_json
 from semsim.base.storage.keys import key_of
 from semsim.learning.ablations import STUDIES, StudyPlan, default_values, failures
 from semsim.learning.ablations_run import Material, Workplace, run_study
-from semsim.learning.controls import ALL, auc_words, verdict_of
+from semsim.learning.baselines import ALL, auc_words, verdict_of
 from semsim.learning.evaluation import (
     auc_of,
     evidence_of,

@@ -21,10 +21,10 @@ from semsim.reporting.export import svg
 from semsim.reporting.figures import by_agreement, figure
 from semsim.reporting.gallery import gallery, voters
 from semsim.reporting.glossary import glossary
-from semsim.reporting.inline import Point, plane
 from semsim.reporting.methods import Origin
 from semsim.reporting.model_figures import closer, heading
 from semsim.reporting.notation import number
+from semsim.reporting.svg import Point, plane
 from semsim.reporting.tables import BACKBONES, Table, ranks, table
 from semsim.reporting.writing import TEMPLATES, html
 

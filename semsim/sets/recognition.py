@@ -1,7 +1,7 @@
 """Numbers and words of what a reference classifier recognises in what came back, without torch.
 
 It is the lead of every verdict of the lab. That a picture is clearer than a guess is a statistic,
-`semsim.sets.control`, and says nothing of what can be made out.
+`semsim.sets.no_attack_baseline`, and says nothing of what can be made out.
 """
 
 from collections.abc import Iterable, Mapping

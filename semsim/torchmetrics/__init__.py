@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 from torch.nn import Module
 
+from semsim.api.pretrained import SemSim as _Network
 from semsim.base.errors import MissingExtraError
 from semsim.device import exact_device, in_float64
-from semsim.interface.pretrained_module import SemSim as _Network
 
 try:
     from torchmetrics import Metric

@@ -18,7 +18,7 @@ from semsim.attacks.security.index import (
 )
 from semsim.base.errors import SemsimError, SettingsError
 from semsim.base.pages_library import gr
-from semsim.grid.apart import apart
+from semsim.grid.subprocess_worker import apart
 from semsim.reporting.export import svg
 from semsim.reporting.security_figure import leak_figure
 from semsim.sets.recognition import STATISTIC

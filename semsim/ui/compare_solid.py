@@ -13,8 +13,8 @@ from semsim.analysis.roc import WITHIN, scale_differs, scale_note, scopes_by
 from semsim.base.errors import SemsimError
 from semsim.base.words import counted, listed
 from semsim.reporting import tables
-from semsim.reporting.inline import Mark, axis_of, line
 from semsim.reporting.notation import interval, number, p_value, reason
+from semsim.reporting.svg import Mark, axis_of, line
 from semsim.reporting.writing import html
 from semsim.ui import ScienceContext
 from semsim.ui.compare_data import REFERENCES, Comparison, View, held, opened, studies_of

@@ -18,11 +18,11 @@ from semsim.reporting import figures, tables
 from semsim.reporting.answer import answer_of, remarks_of
 from semsim.reporting.gallery import METRIC_ONLY, PEOPLE_ONLY, Entry, entries, judged_by_both
 from semsim.reporting.gallery import disagreements as differing
-from semsim.reporting.inline import Mark, Point, axis_of, line, plane, words_of_ends
 from semsim.reporting.methods import SIMULATED, warnings
 from semsim.reporting.model_figures import agreement_words, closer, heading, heading_in_words
 from semsim.reporting.notation import number, rank_text, reason, target_text
 from semsim.reporting.ranked_figure import most_divided, ranked_rows
+from semsim.reporting.svg import Mark, Point, axis_of, line, plane, words_of_ends
 from semsim.ui import ScienceContext
 from semsim.ui.compare_data import Comparison, is_import, model_choices, rows_of_model
 from semsim.ui.compare_files import address, made_address, made_file, made_job, missing_weights

@@ -9,7 +9,7 @@ from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
 from semsim.base.pages_library import gr
 from semsim.base.words import counted
-from semsim.grid.apart import apart
+from semsim.grid.subprocess_worker import apart
 from semsim.systems.federated import is_table
 from semsim.systems.federated.arms import ARMS, REFERENCE, RESCALED
 from semsim.systems.federated.comparison_job import KIND, FederatedJob, kept_training, like

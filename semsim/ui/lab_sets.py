@@ -11,7 +11,7 @@ from semsim.base.errors import DataError
 from semsim.base.jobs.folders import LIVE, JobState
 from semsim.base.sets.set_format import RUN
 from semsim.reporting.writing import png_address
-from semsim.sets.control import Count, Shown, judged_set
+from semsim.sets.no_attack_baseline import Count, Shown, judged_set
 from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.ui import pictures_data
 from semsim.ui.markup import pieces, rooted

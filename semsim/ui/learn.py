@@ -14,8 +14,8 @@ from semsim.base.pages_library import gr
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations_run import JudgedOrder
 from semsim.learning.advice import preset_for
-from semsim.learning.card_promoted import doubt, promote, promoted
-from semsim.learning.controls import CHOICES
+from semsim.learning.baselines import CHOICES
+from semsim.learning.default_checkpoint import doubt, promote, promoted
 from semsim.learning.diagnostics import course_in
 from semsim.learning.orders import KIND, Facts, Order, name_of, read_facts
 from semsim.learning.shuffles import OF_MIXED, OF_NETWORKS

@@ -9,7 +9,7 @@ import pandas as pd
 from semsim.base.errors import DataError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job
-from semsim.grid.apart import apart
+from semsim.grid.subprocess_worker import apart
 from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.splits import join_labels, join_votes
 from semsim.ui import ScienceContext

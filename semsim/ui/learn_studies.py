@@ -8,7 +8,7 @@ from semsim.base.errors import SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
 from semsim.base.pages_library import gr
-from semsim.learning import PRESETS, controls
+from semsim.learning import PRESETS, baselines
 from semsim.learning.ablations import (
     STUDIES,
     failures,
@@ -18,7 +18,7 @@ from semsim.learning.ablations import (
     usual_values,
 )
 from semsim.learning.ablations_run import STUDY_KIND
-from semsim.learning.controls import auc_words
+from semsim.learning.baselines import auc_words
 from semsim.learning.evaluation import judged_of, scale_notes, scope_of
 from semsim.learning.splits import parse_hold_out
 from semsim.ui import ScienceContext, jobpanel
@@ -108,7 +108,7 @@ def start_study(
         settings=replace(PRESETS[preset], device=str(context.device)),
         hold_out=parse_hold_out(held or "original", share),
         trainings=int(seeds),
-        controls=controls.ALL,
+        controls=baselines.ALL,
     )
     return started(context, "queue_study", plan, material)
 

@@ -12,8 +12,8 @@ from fastapi.responses import FileResponse, Response
 from semsim.base.jobs.folders import JobState
 from semsim.learning import PRESETS
 from semsim.learning.advice import expectation
+from semsim.learning.baselines import verdict_of
 from semsim.learning.card import card_paths, heads, note_of, table_rows
-from semsim.learning.controls import verdict_of
 from semsim.learning.evaluation import auc_of
 from semsim.learning.orders import Facts
 from semsim.learning.shuffles import SHUFFLED

@@ -14,7 +14,7 @@ from semsim.campaign.campaign_job import KIND, like, name_of
 from semsim.campaign.grids import DEMO_GRID, FIRST_LOOK, PAPER_GRID
 from semsim.campaign.plan import Campaign
 from semsim.campaign.watch import read_campaign
-from semsim.grid.apart import apart
+from semsim.grid.subprocess_worker import apart
 from semsim.targets import TARGETS
 from semsim.targets.train_settings import TrainSettings
 from semsim.ui import ScienceContext, jobpanel, lab, lab_page, plain_words, reconstruct_view

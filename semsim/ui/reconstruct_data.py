@@ -18,9 +18,9 @@ from semsim.campaign.forecast import Outlook, known_estimate, measure, outlook
 from semsim.campaign.plan import Campaign, Cell, PlannedSet, data_content
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder
-from semsim.grid.apart import apart
+from semsim.grid.subprocess_worker import apart
 from semsim.images import to_uint8
-from semsim.sets.control import NOTHING, Control, Shown
+from semsim.sets.no_attack_baseline import NOTHING, Control, Shown
 from semsim.targets.chance import target_facts
 from semsim.ui import ScienceContext
 
@@ -46,7 +46,7 @@ class CellView:
     share: done of it, 0 to 1. changed: when, for addresses of pictures. worse_than_grey: whether a
     grey image explains the gradient at least as well as the picture. blown_up: whether the solution
     was farther from grey than any picture. shown: whether it
-    shows more than a guess, see `semsim.sets.control`.
+    shows more than a guess, see `semsim.sets.no_attack_baseline`.
     """
 
     key: str

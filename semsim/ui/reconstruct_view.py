@@ -11,10 +11,10 @@ from semsim.base.words import counted
 from semsim.campaign.forecast import Outlook
 from semsim.campaign.store import PieceStore
 from semsim.device import cores
-from semsim.grid.sights import STEPS
+from semsim.grid.previews import STEPS
 from semsim.images import png_of
 from semsim.reporting.writing import png_address
-from semsim.sets.control import Count
+from semsim.sets.no_attack_baseline import Count
 from semsim.sets.recognition import STATISTIC, recognised_words
 from semsim.ui import ScienceContext, lab_page
 from semsim.ui.answers import KEPT, GoneError, worded

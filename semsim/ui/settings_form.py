@@ -19,7 +19,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 from semsim.attacks.as_text import presets
 from semsim.base.errors import SettingsError
 from semsim.base.registry import choices_of, read_plugin
-from semsim.grid.apart import apart
+from semsim.grid.subprocess_worker import apart
 from semsim.ui.plain_words import LISTS
 
 T = TypeVar("T")

@@ -14,8 +14,8 @@ from semsim.base.jobs.folders import Job, JobState
 from semsim.base.pages_library import gr
 from semsim.base.storage.names import free_name
 from semsim.base.words import counted
-from semsim.grid.apart import apart
-from semsim.learning.card_promoted import promoted
+from semsim.grid.subprocess_worker import apart
+from semsim.learning.default_checkpoint import promoted
 from semsim.metrics import METRICS, Resources, all_metrics
 from semsim.sets.recognition import CLEARER
 from semsim.systems.split.plan import ARMS, PRESETS, RUNS, SplitPlace, SplitPlan

@@ -9,17 +9,17 @@ import pytest
 import torch
 
 from annotation.study.sets import read_set as read_set_for_people
+from semsim.api import pretrained as pretrained_module
 from semsim.base.errors import DataError, UserError
 from semsim.base.jobs import folders
 from semsim.base.storage.records import CASES, RECONSTRUCTION_SET, read_record, write_record
 from semsim.campaign import forecast, plan, watch
 from semsim.campaign.campaign_job import plan_of
 from semsim.comparison import own_scores
-from semsim.importers import findings, uploads
+from semsim.distractors.registry import classes_of
+from semsim.importers import import_plan, uploads
 from semsim.importers.import_folder import read_import
-from semsim.interface import pretrained_module
-from semsim.judges.shelf import classes_of
-from semsim.learning import ablations_run, card, card_promoted, initial, orders, session
+from semsim.learning import ablations_run, card, default_checkpoint, initial, orders, train_job
 from semsim.metrics import Resources, find_metric, provenance
 from semsim.metrics.network import load_semsim
 from semsim.papers import copa, pbpfl
@@ -53,7 +53,7 @@ READ = [
     (RECONSTRUCTION_SET, "run.json", read_set_for_people),
     (CASES, "a.json", lambda folder: read_record(folder / "a.json", CASES, DataError)),
     (WEIGHTS, "manifest.json", read_manifest),
-    (findings.FORMAT, "import.json", read_import),
+    (import_plan.FORMAT, "import.json", read_import),
     (card.FORMAT, "a.card.json", WEIGHT_FILE(card.read_card)),
     (folders.FORMAT, "spec.json", folders.read_job),
     (watch.FORMAT, "runs/a/campaign.json", lambda folder: watch.read_campaign(folder, "a")),
@@ -66,9 +66,9 @@ READ = [
         lambda folder: ablations_run.run_sides(None, None, None, folder, facts={}),
     ),
     (
-        session.FORMAT,
+        train_job.FORMAT,
         orders.STATE_FILE,
-        lambda folder: session.read_state(folder / orders.STATE_FILE, None, None),
+        lambda folder: train_job.read_state(folder / orders.STATE_FILE, None, None),
     ),
     (own_scores.FORMAT, "scores/own/a.parquet", own_table),
     (provenance.FORMAT, "a.safetensors", WEIGHT_FILE(load_semsim)),
@@ -90,7 +90,7 @@ READ = [
 # What stands beside it where a reader looks for that first.
 BESIDE = ("manifest.parquet", "votes.parquet", "labels.parquet", "training.json")
 # Read where another number is as good as none: which SemSim is shown first, a file half sent.
-FORGOTTEN = {card_promoted.FORMAT, uploads.FORMAT}
+FORGOTTEN = {default_checkpoint.FORMAT, uploads.FORMAT}
 # Part of a key, by which another number finds nothing.
 IN_KEYS = {
     scoring.FORMAT,
@@ -132,8 +132,8 @@ def test_another_number_is_refused_in_one_sentence(tmp_path, form, file, read):
 
 
 def test_a_choice_or_an_upload_of_another_number_is_none(tmp_path):
-    write_as(tmp_path / card_promoted.PROMOTED_FILE, "semsim-chosen/99")
-    assert card_promoted.promoted(tmp_path) is None
+    write_as(tmp_path / default_checkpoint.PROMOTED_FILE, "semsim-chosen/99")
+    assert default_checkpoint.promoted(tmp_path) is None
     made = uploads.begin(tmp_path / "uploads", "a.zip", 1, "")
     assert uploads.find(tmp_path / "uploads", made.folder.name) == made
     write_as(made.folder / "upload.json", "semsim-upload/99")

@@ -14,7 +14,7 @@ from benchmarks.cheap_claims import cells_of_the_map
 from semsim.analysis.auc_differences import auc_differences
 from semsim.analysis.run import analyse
 from semsim.comparison.compared import Compared
-from semsim.learning.controls import difference_rows
+from semsim.learning.baselines import difference_rows
 from semsim.learning.evaluation import metric_rows
 from semsim.metrics import METRICS, find_metric
 from semsim.metrics.base import VOTERS_KIND, beside_votes

@@ -13,7 +13,7 @@ from annotation.store import Store
 from annotation.study import labelling as studies
 from annotation.study import participants as people
 from annotation.study.exports import export_votes
-from annotation.study.passage import completion_code_of
+from annotation.study.participant_flow import completion_code_of
 from e2e.label_server import LabelServer
 from e2e.rules import Look, broken_rules, put_on
 

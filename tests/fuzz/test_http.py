@@ -24,14 +24,14 @@ from study_factory import CLASSES, DATABASES, arrived, fresh_database, small_set
 from annotation.account_domain import Role
 from annotation.accounts import register as accounts
 from annotation.accounts.access import ACCOUNT_COOKIE
-from annotation.design.way import Step
+from annotation.design.flow import Step
 from annotation.domain import StimulusKind, StudyStatus
 from annotation.spec import HeadlineRule, View
 from annotation.store import Store, passwords
 from annotation.store.tables import AnnotatorRow
 from annotation.study import labelling as study
 from annotation.study.exports import export_votes
-from annotation.study.passage import NO, YES
+from annotation.study.participant_flow import NO, YES
 from annotation.study.protocols import AMENDABLE
 from annotation.tasks import KINDS
 from annotation.ui import items_pages, results_tabs

@@ -10,7 +10,7 @@ from statsmodels.stats.multitest import multipletests
 from semsim.analysis.agreement import permutation_p
 from semsim.analysis.correlation import kendall_rows, spearman_rows
 from semsim.analysis.differences import holm
-from semsim.analysis.layout import layout_of
+from semsim.analysis.grouping import layout_of
 from semsim.analysis.resampling import interval, resample
 from semsim.analysis.roc import auc_table, contest_of, weighted_auc
 

@@ -21,7 +21,7 @@ from semsim.base.errors import DataError, SemsimError, WeightsError
 from semsim.base.storage.records import read_object
 from semsim.campaign.store import PieceStore, StoredCell
 from semsim.images import read_pixels
-from semsim.learning import TrainSettings, session
+from semsim.learning import TrainSettings, train_job
 from semsim.learning.initial import START, load_initial, starts
 from semsim.learning.orders import Order
 from semsim.learning.train import train
@@ -53,8 +53,8 @@ def of_target_training(folder):
 def of_semsim_training(folder):
     path, labels = folder / "state.pt", judged_labels(folder / "toy", originals=6)
     order = Order(name="a", checkpoints=folder, settings=QUICK, study="made")
-    train(labels, QUICK, save=lambda state: session.write_state(path, state, order, "a"))
-    return path, lambda: session.read_state(path, order, "a")
+    train(labels, QUICK, save=lambda state: train_job.write_state(path, state, order, "a"))
+    return path, lambda: train_job.read_state(path, order, "a")
 
 
 def of_target(folder):

@@ -7,7 +7,7 @@ from typing import Any
 from semsim.base.cli.terminal import text_table
 from semsim.base.stats.intervals import half_words
 from semsim.base.words import listed
-from semsim.sets.control import Count
+from semsim.sets.no_attack_baseline import Count
 from semsim.sets.recognition import CLEARER, STATISTIC, recognised_words
 from semsim.systems.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED
 

@@ -14,7 +14,7 @@ from semsim.base.stats.intervals import of_means
 from semsim.images import read_image, read_images, to_uint8
 from semsim.metrics.pixel import psnr
 from semsim.metrics.structural import ssim
-from semsim.sets.control import Count, judged
+from semsim.sets.no_attack_baseline import Count, judged
 from semsim.sets.reader import read_set
 from semsim.systems.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED, yardstick
 from semsim.systems.federated.summary import NEAR, count_of, decibels, gap_words, strength
@@ -43,8 +43,8 @@ class ArmScore:
     after the same treatment.
     difference: of SSIM from the yardstick's, image by image; margin: half its 95 % interval over
     images, or over seeds, NaN where `no_interval` says why there is none. images, failed,
-    clearer, by_shapes: counts, the last two as in a `Count` (`semsim.sets.control`); means are NaN
-    where all failed. verdict: one of `WORDS`.
+    clearer, by_shapes: counts, the last two as in a `Count` (`semsim.sets.no_attack_baseline`);
+    means are NaN where all failed. verdict: one of `WORDS`.
     """
 
     arm: str

@@ -19,12 +19,12 @@ from semsim.base.registry import plain
 from semsim.base.storage.optional import arrow
 from semsim.defences.none import NoDefence
 from semsim.device import now_on, pick_device
-from semsim.grid.engine import Piece, Standing, compute
+from semsim.grid.executor import Piece, Standing, compute
 from semsim.images import to_uint8
 from semsim.metrics import Pairs, Resources, find_metric
 from semsim.metrics.classifier import Classifier, load_classifier, recognised
 from semsim.scores.reference import RECOGNISER, RECOGNISER_TRAIN
-from semsim.sets.control import Count, judged
+from semsim.sets.no_attack_baseline import Count, judged
 from semsim.systems.split import experiment
 from semsim.systems.split.defences import stage_of
 from semsim.systems.split.experiment import Leak

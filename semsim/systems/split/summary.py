@@ -9,7 +9,7 @@ import pandas as pd
 from semsim.base.cli.terminal import text_table
 from semsim.base.stats.intervals import half_words, of_means
 from semsim.base.words import listed, target_words
-from semsim.sets.control import Count
+from semsim.sets.no_attack_baseline import Count
 from semsim.sets.recognition import CLEARER, STATISTIC
 
 # One row a (network, defence, defence seed, attack, body, attack seed); bodies are places.
@@ -62,8 +62,8 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean and standard deviation over seeds, one row a (network, defence, attack, choice).
 
     Systems that are invalid and were not attacked have one row without scores. `n` counts runs,
-    `clearer`, `by_shapes` and `judged` the pictures of all runs, see `semsim.sets.control.Count`.
-    sd has n - 1 and is NaN for one run.
+    `clearer`, `by_shapes` and `judged` the pictures of all runs, see
+    `semsim.sets.no_attack_baseline.Count`. sd has n - 1 and is NaN for one run.
     `shadow_low` and `shadow_high` are the ends of the shadows' accuracy on public inputs: an attack
     whose shadow has learned little says little.
     """

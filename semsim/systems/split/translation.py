@@ -19,7 +19,7 @@ from semsim.base.registry import plain
 from semsim.base.storage.names import checked_name
 from semsim.base.storage.pieces import Pieces
 from semsim.device import pick_device
-from semsim.grid.engine import Piece, spread
+from semsim.grid.executor import Piece, spread
 from semsim.systems.split.defences import stage_of
 from semsim.systems.split.grammar import CONTENT, Words, sentences, vocabularies
 from semsim.systems.split.plan import (

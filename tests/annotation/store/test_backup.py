@@ -28,7 +28,7 @@ from annotation.store.backup import (
 )
 from annotation.study.exports import export_labels, export_votes
 from annotation.study.labelling import next_items, vote
-from annotation.study.passage import spec_of
+from annotation.study.participant_flow import spec_of
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NAME = "studies-20260101T120000000000Z.db"

@@ -12,7 +12,8 @@ from study_factory import fresh_database, write_set
 from annotation.domain import StudyStatus
 from annotation.errors import NotFoundError
 from annotation.spec import StudySpec, Task
-from annotation.store import Store, claims, openings, people, slots, studies
+from annotation.store import Store, leases, people, slots, studies
+from annotation.store import next_items as upcoming
 from annotation.store.tables import EventRow, SlotRow
 from annotation.study.create import create_study
 from annotation.study.labelling import join, next_items
@@ -23,12 +24,12 @@ LATER = NOW + timedelta(hours=1)
 
 @pytest.fixture
 def study(make_study):
-    """One without blocks of models, which `test_openings.py` is about."""
+    """One without blocks of models, which `test_next_items.py` is about."""
     return make_study(votes_per_item=2, balanced=False)
 
 
 def open_items(store, person, now=NOW, n=100):
-    return store.read(lambda tx: openings.open_items(tx, person, n, now))
+    return store.read(lambda tx: upcoming.open_items(tx, person, n, now))
 
 
 def test_interrupted_items_come_before_started_and_fresh_ones(store, anna, ben):
@@ -59,7 +60,7 @@ def test_items_gone_since_they_were_read_are_not_given_out(store, study, anna, b
         next_items(store, person, "tab", 7, NOW)
 
     def claim(tx):
-        return claims.lease(tx, claims.claimer(tx, cleo, NOW), "tab", stale, 8, NOW, last_try=False)
+        return leases.lease(tx, leases.claimer(tx, cleo, NOW), "tab", stale, 8, NOW, last_try=False)
 
     got = store.write(claim)
     assert len(got) == 1
@@ -78,7 +79,7 @@ def test_a_claim_looks_at_few_more_items_than_it_takes(store):
 
     event.listen(store._engine, "before_cursor_execute", note)
     assert len(next_items(store, anna, "tab", 22, NOW)) == 22
-    assert looked == [2 + claims.IN_CASE]
+    assert looked == [2 + leases.IN_CASE]
 
 
 def test_reservations_are_written_anew_only_after_a_while(store, anna):
@@ -145,7 +146,7 @@ def test_somebody_who_is_gone_is_told_so(store, study):
 def test_large_numbers_of_slots_use_the_partial_index(store, study, anna):
     """A study has 100,000 slots; choosing the next must not look at all of them."""
     same = {"study": study.id, "cell": 0, "me": anna.id, "now": NOW}
-    query = openings.IN_TURN.params({**same, "factor": 1, "offset": 0, "n": 5})
+    query = upcoming.IN_TURN.params({**same, "factor": 1, "offset": 0, "n": 5})
     sql = str(query.compile(store._engine, compile_kwargs={"literal_binds": True}))
     plan = str(store.read(lambda tx: tx.execute(text(f"EXPLAIN QUERY PLAN {sql}")).all()))
     assert "INDEX ix_slot_leased" in plan

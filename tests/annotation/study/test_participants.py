@@ -13,7 +13,7 @@ from annotation.store.tables import EventRow, VoteRow
 from annotation.study import participants as people
 from annotation.study.exports import export_labels, export_votes
 from annotation.study.labelling import join, next_items, progress, vote
-from annotation.study.passage import advance
+from annotation.study.participant_flow import advance
 from annotation.tasks.kind import NONE
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

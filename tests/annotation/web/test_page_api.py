@@ -19,8 +19,8 @@ from annotation.errors import StoreError, StudyError
 from annotation.store.tables import AnnotatorRow, EventRow, PersonalLinkRow
 from annotation.study import labelling as studies
 from annotation.study.exports import export_votes
+from annotation.study.participant_flow import completion_code_of
 from annotation.study.participants import erase, exclude, let_in, new_link, pause
-from annotation.study.passage import completion_code_of
 from annotation.web.api import router
 from annotation.web.guard import Guard
 

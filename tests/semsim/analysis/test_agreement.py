@@ -11,7 +11,7 @@ from semsim.analysis.agreement import (
     leave_one_out,
     permutation_p,
 )
-from semsim.analysis.layout import layout_of
+from semsim.analysis.grouping import layout_of
 from semsim.analysis.resampling import resample
 from semsim.analysis.result import AGREEMENT_COLUMNS
 

@@ -9,8 +9,8 @@ from made_votes import MSE, PSNR, evidence, voted
 from scipy import stats
 
 from semsim.analysis.auc_differences import COLUMNS, auc_differences
+from semsim.analysis.grouping import layout_of
 from semsim.analysis.human import verdict
-from semsim.analysis.layout import layout_of
 from semsim.analysis.result import AnalysisSettings
 from semsim.analysis.roc import WITHIN, auc_table
 

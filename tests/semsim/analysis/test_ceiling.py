@@ -8,7 +8,7 @@ from scipy import stats
 
 from semsim.analysis.ceiling import MOST_SPLITS, ceiling_of_votes, human_ceiling, splits
 from semsim.analysis.evidence import gather
-from semsim.analysis.layout import layout_of
+from semsim.analysis.grouping import layout_of
 from semsim.analysis.model_intervals import bonett_wright, kendall_score
 from semsim.analysis.resampling import resample
 

@@ -3,7 +3,7 @@ import pytest
 from made_measures import measure
 from made_votes import FID, MSE, PSNR, evidence
 
-from semsim.analysis.layout import layout_of
+from semsim.analysis.grouping import layout_of
 from semsim.analysis.measures import both_have, metric_measure, people_measure
 from semsim.analysis.resampling import resample
 

@@ -7,8 +7,8 @@ from made_votes import FID, MSE, PSNR, SPECS, evidence, voted
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
+from semsim.analysis.grouping import layout_of
 from semsim.analysis.human import RULES, human_score
-from semsim.analysis.layout import layout_of
 from semsim.analysis.measures import metric_measure, people_measure
 from semsim.analysis.model_tables import backbone_table, matrix_table, model_table, rule_table
 from semsim.analysis.resampling import resample

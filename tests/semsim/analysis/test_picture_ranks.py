@@ -10,8 +10,8 @@ from made_votes import SPECS, evidence
 from scipy import stats
 
 from semsim.analysis.correlation import weighted_kendall
+from semsim.analysis.grouping import layout_of
 from semsim.analysis.human import human_score
-from semsim.analysis.layout import layout_of
 from semsim.analysis.picture_ranks import PICTURE_COLUMNS, picture_agreement
 from semsim.analysis.result import AnalysisSettings
 

@@ -4,7 +4,7 @@ from made_measures import measure
 from made_votes import MSE, PSNR, SPECS, evidence, scores_of, votes_of
 
 from semsim.analysis.evidence import gather
-from semsim.analysis.layout import layout_of
+from semsim.analysis.grouping import layout_of
 from semsim.analysis.ranks import disagreement_table, stability_table
 from semsim.analysis.result import DISAGREEMENT_COLUMNS, STABILITY_COLUMNS
 

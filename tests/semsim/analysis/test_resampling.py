@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from semsim.analysis.layout import layout_of
+from semsim.analysis.grouping import layout_of
 from semsim.analysis.resampling import interval, resample
 
 LAYOUT = layout_of(

@@ -9,8 +9,8 @@ from made_votes import MSE, PSNR, SPECS, evidence, scores_of, votes_of
 from scipy import stats
 
 from semsim.analysis.evidence import Ratings, gather
+from semsim.analysis.grouping import layout_of
 from semsim.analysis.human import human_score
-from semsim.analysis.layout import layout_of
 from semsim.analysis.result import AUC_COLUMNS
 from semsim.analysis.roc import auc_table, contest_of, scale_differs, scale_note, weighted_auc
 from semsim.base.stats.intervals import pairs_ends

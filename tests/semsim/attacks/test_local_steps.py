@@ -7,7 +7,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from semsim.attacks.assigned import assigned
 from semsim.attacks.dlg import DLG
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.local_steps import (
@@ -16,6 +15,7 @@ from semsim.attacks.local_steps import (
     labels_of,
     simulated_update,
 )
+from semsim.attacks.match_to_originals import assigned
 from semsim.attacks.matching import GradientDistance
 from semsim.attacks.observe import observe_gradient, observe_round
 from semsim.attacks.prior import Prior

@@ -22,8 +22,8 @@ from semsim.grid.machines import connect
 from semsim.images import read_image, to_uint8
 from semsim.sets.reader import read_set
 from semsim.targets.chance import facts_of_test
-from semsim.targets.jurors import JURORS
 from semsim.targets.model import load_target
+from semsim.targets.simulated_annotators import JURORS
 from semsim.weights import CHECKPOINTS, sha256_of
 
 DEMO = Path(__file__).resolve().parents[3] / "data/demo"

@@ -14,9 +14,9 @@ from semsim.campaign.demo import write_jury
 from semsim.datasets.symbols import GLYPHS, Symbols
 from semsim.sets.image import SetImage
 from semsim.sets.writer import write_set
-from semsim.targets.jurors import JURORS, log_probabilities
 from semsim.targets.lenet import CNN4
 from semsim.targets.model import TargetModel, save_target
+from semsim.targets.simulated_annotators import JURORS, log_probabilities
 
 
 @cache

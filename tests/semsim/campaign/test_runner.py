@@ -20,7 +20,7 @@ from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder
 from semsim.grid.machines import connect
-from semsim.grid.sights import STEPS, Sight
+from semsim.grid.previews import STEPS, Sight
 from semsim.images import png_of
 from semsim.sets.reader import read_set
 from semsim.targets.train_settings import TrainSettings

@@ -6,7 +6,7 @@ from made_campaign import toy_campaign
 
 from semsim.base.errors import JobError, SettingsError
 from semsim.campaign.watch import RunFolder, campaigns, read_campaign
-from semsim.grid.sights import STEPS, Sight
+from semsim.grid.previews import STEPS, Sight
 from semsim.images import png_of
 
 

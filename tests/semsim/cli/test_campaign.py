@@ -18,8 +18,8 @@ from semsim.campaign.plan import Campaign
 from semsim.campaign.watch import FORMAT, read_campaign
 from semsim.cli.campaign import campaign_summary, changed, exit_code, outlook_text
 from semsim.cli.main import app
+from semsim.distractors.judge_job import JudgeOrder, do_judge
 from semsim.images import write_png
-from semsim.judges.judge_job import JudgeOrder, do_judge
 from semsim.sets.reader import read_set
 from semsim.targets.train_settings import TrainSettings
 

@@ -16,7 +16,7 @@ from semsim.cli.learn import app, read_settings
 from semsim.cli.main import app as program
 from semsim.learning import PRESETS
 from semsim.learning.card import FORMAT, card_paths, read_card
-from semsim.learning.card_promoted import PROMOTED_FILE, promoted
+from semsim.learning.default_checkpoint import PROMOTED_FILE, promoted
 from semsim.metrics.network import load_semsim
 from semsim.metrics.provenance import read_training
 

@@ -28,7 +28,7 @@ from semsim.base.errors import JobError
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.grid import machines as machines_code
-from semsim.grid.engine import Piece, compute
+from semsim.grid.executor import Piece, compute
 from semsim.grid.machines import connect, product_version, stray
 
 ROOT = Path(__file__).resolve().parents[3]

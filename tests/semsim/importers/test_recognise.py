@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from semsim.base.errors import DataError
 from semsim.base.progress import silent
 from semsim.cli.imports import app
-from semsim.importers import AUTO, IMPORTERS, archives, findings, plan_import
+from semsim.importers import AUTO, IMPORTERS, archives, import_plan, plan_import
 from semsim.importers.import_folder import carry_out, places_of
 from semsim.sets.reader import read_set
 
@@ -254,7 +254,7 @@ def test_folders_that_are_no_models_are_not_crossed_with_every_picture(
             draw(tmp_path / name, number + len(name))
     importer = IMPORTERS[request.node.callspec.id]
     assert importer(tmp_path, "n", silent).counts["failed or missing"] > 50
-    monkeypatch.setattr(findings, "MOST_PAIRS", 70)
+    monkeypatch.setattr(import_plan, "MOST_PAIRS", 70)
     with pytest.raises(DataError, match=r"taken for models .* Are they classes"):
         importer(tmp_path, "n", silent)
 

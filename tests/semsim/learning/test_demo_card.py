@@ -10,8 +10,8 @@ from annotation.study.labelling import list_studies
 from semsim.base.progress import silent
 from semsim.learning import shuffles
 from semsim.learning.ablations_run import Workplace
+from semsim.learning.baselines import verdict_of
 from semsim.learning.card import card_markdown, card_paths, data_facts, read_card, without_paths
-from semsim.learning.controls import verdict_of
 from semsim.learning.evaluation import agreement_of, evaluate
 from semsim.learning.orders import Order
 from semsim.learning.settings import TrainSettings

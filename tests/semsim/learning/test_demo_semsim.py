@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from semsim.learning.baselines import controls_of, surely
 from semsim.learning.card import read_card
-from semsim.learning.controls import controls_of, surely
 from semsim.metrics.provenance import CONTROLS, START, read_training
 from semsim.sets.reader import read_set
 from semsim.weights import CHECKPOINTS, sha256_of

@@ -10,7 +10,7 @@ from PIL import Image, ImageOps
 from semsim.base.errors import DataError, SettingsError, WeightsError
 from semsim.cli.learn import left_out_rows, left_out_text
 from semsim.learning.ablations_run import Material, Workplace
-from semsim.learning.controls import ALL
+from semsim.learning.baselines import ALL
 from semsim.learning.leave_out import LeaveOut, leave_each_out, queue_leave_out, read_materials
 from semsim.papers.semsim_results import learned_text
 

@@ -16,7 +16,7 @@ from benchmarks.papers import read_pbpfl
 from semsim.base.errors import SettingsError
 from semsim.base.progress import Progress
 from semsim.cli.reproduce import app
-from semsim.grid.engine import make_files
+from semsim.grid.executor import make_files
 from semsim.images import write_png
 from semsim.papers.pbpfl import (
     CLASSES,

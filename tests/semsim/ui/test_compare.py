@@ -17,7 +17,7 @@ from made_weights import make_semsim
 from scipy import stats
 
 from semsim.base.jobs import folders as jobs
-from semsim.learning.card_promoted import BUILT_IN
+from semsim.learning.default_checkpoint import BUILT_IN
 from semsim.reporting.glossary import glossary
 from semsim.ui import StudyChoice, compare
 from semsim.ui.compare import panel

@@ -13,7 +13,7 @@ from made_pages import context_at, form_of
 
 from semsim.base.errors import SettingsError
 from semsim.base.jobs import folders as jobs
-from semsim.sets.control import Count
+from semsim.sets.no_attack_baseline import Count
 from semsim.sets.recognition import STATISTIC
 from semsim.systems.federated import NETWORKS
 from semsim.systems.federated.arms import REFERENCE, RESCALED

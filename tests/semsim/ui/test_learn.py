@@ -28,7 +28,7 @@ from semsim.learning.ablations_run import (
     queue_judged,
 )
 from semsim.learning.card import FORMAT, card_paths, read_card
-from semsim.learning.card_promoted import promoted
+from semsim.learning.default_checkpoint import promoted
 from semsim.learning.diagnostics import Course
 from semsim.learning.initial import START as START_FORMAT
 from semsim.learning.orders import Order

@@ -27,10 +27,10 @@ from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder, read_campaign
 from semsim.datasets.fetch_job import KIND
-from semsim.grid.sights import STEPS, Sight
+from semsim.grid.previews import STEPS, Sight
 from semsim.images import png_of
 from semsim.reporting.writing import png_address
-from semsim.sets.control import NOTHING, Count, Shown
+from semsim.sets.no_attack_baseline import NOTHING, Count, Shown
 from semsim.sets.reader import read_set
 from semsim.sets.recognition import NOT_YET, STATISTIC
 from semsim.ui import (

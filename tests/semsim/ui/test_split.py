@@ -10,7 +10,7 @@ from made_splits import SMALL, written
 from semsim.base.errors import SemsimError
 from semsim.base.jobs import folders as jobs
 from semsim.base.storage.records import write_record
-from semsim.learning.card_promoted import FORMAT, PROMOTED_FILE
+from semsim.learning.default_checkpoint import FORMAT, PROMOTED_FILE
 from semsim.metrics.provenance import FORMAT as NETWORK
 from semsim.systems.split.plan import SplitPlace, check
 from semsim.systems.split.split_job import KIND, plan_of, queue_split

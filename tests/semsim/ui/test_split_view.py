@@ -6,7 +6,7 @@ from made_splits import COST, GUESSES, ROW, row, written
 
 from semsim.base.jobs.folders import JobState
 from semsim.base.sets.set_format import RUN
-from semsim.sets.control import NOTHING, Count, Shown
+from semsim.sets.no_attack_baseline import NOTHING, Count, Shown
 from semsim.sets.reader import read_set
 from semsim.sets.recognition import STATISTIC
 from semsim.systems.split.summary import answer_words, verdict_words

@@ -10,9 +10,9 @@ import platformdirs
 import pytest
 from helpers import ROOT
 
+from semsim.api.demo_sets import demo
 from semsim.base.errors import UnknownNameError
 from semsim.base.storage import places
-from semsim.interface.demo_sets import demo
 
 
 def asked(expression, python=ROOT, **environment):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from skimage.filters import gaussian, sobel
 
-from semsim.sets.control import NOTHING, Control, Count, Shown, judged
+from semsim.sets.no_attack_baseline import NOTHING, Control, Count, Shown, judged
 
 RNG = np.random.default_rng(0)
 BOTH, NEARER, BY_SHAPES = Shown(True, True), Shown(True, False), Shown(False, True)

@@ -14,10 +14,10 @@ from semsim.base.jobs import folders as jobs
 from semsim.base.progress import silent
 from semsim.cli.main import app
 from semsim.datasets.symbols import GLYPHS, Symbols
+from semsim.distractors.apply import apply_judge
+from semsim.distractors.judge_job import JudgeOrder, do_judge, queue_judge, seed_of
+from semsim.distractors.registry import find_judge, judge_path, judges
 from semsim.images import to_uint8
-from semsim.judges.apply import apply_judge
-from semsim.judges.judge_job import JudgeOrder, do_judge, queue_judge, seed_of
-from semsim.judges.shelf import find_judge, judge_path, judges
 from semsim.metrics import Resources
 from semsim.metrics.recogniser import find_classifier
 from semsim.sets.image import SetImage

@@ -14,8 +14,8 @@ from semsim.base.sets.set_format import PREDICTIONS, RUN
 from semsim.base.storage.atomic import whole_folders
 from semsim.base.storage.records import RECONSTRUCTION_SET, write_record
 from semsim.device import pick_device
+from semsim.distractors.registry import check_classes
 from semsim.images import read_image
-from semsim.judges.shelf import check_classes
 from semsim.metrics.classifier import load_classifier
 from semsim.metrics.predictions import predictions
 from semsim.sets.reader import ReconstructionSet, read_set

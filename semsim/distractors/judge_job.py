@@ -18,8 +18,8 @@ from semsim.base.storage.names import checked_name
 from semsim.base.storage.versions import software_versions
 from semsim.datasets import DATASETS
 from semsim.defences.none import NoDefence
-from semsim.judges.judge_card import write_card
-from semsim.judges.shelf import BUILT_IN, judge_path
+from semsim.distractors.model_card import write_card
+from semsim.distractors.registry import BUILT_IN, judge_path
 from semsim.targets import TARGETS
 from semsim.targets.chance import facts_of_test
 from semsim.targets.degrade import as_attacks_leave_them

@@ -8,9 +8,9 @@ import torch
 
 from semsim.base.errors import SettingsError, WeightsError
 from semsim.base.stats.intervals import too_few
+from semsim.learning.baselines import difference_rows
 from semsim.learning.card import FORMAT
-from semsim.learning.card_promoted import BUILT_IN, PROMOTED_FILE, doubt, promote, promoted
-from semsim.learning.controls import difference_rows
+from semsim.learning.default_checkpoint import BUILT_IN, PROMOTED_FILE, doubt, promote, promoted
 from semsim.metrics.network import ModelSettings, SemSimModel, save_semsim
 from semsim.metrics.provenance import START, Training
 

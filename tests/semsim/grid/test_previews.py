@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from semsim.base.progress import Look, Progress
-from semsim.grid.sights import SIDE, STEPS, Camera, Sight, longer
+from semsim.grid.previews import SIDE, STEPS, Camera, Sight, longer
 
 
 def told(share, place=0, picture=lambda: np.zeros((8, 8, 3), np.uint8)):

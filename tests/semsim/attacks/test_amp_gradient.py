@@ -6,10 +6,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from semsim.attacks.amp_gradient import RoughSlope
 from semsim.attacks.gradattack import GradAttack
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.observe import observe_gradient
-from semsim.attacks.rough_slope import RoughSlope
 from semsim.attacks.slopes import slope_of
 from semsim.base.errors import SettingsError
 from semsim.datasets.symbols import Symbols

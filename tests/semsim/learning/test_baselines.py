@@ -15,15 +15,15 @@ from semsim.base.progress import Progress, silent
 from semsim.base.stats.intervals import too_few
 from semsim.learning import PRESETS
 from semsim.learning.ablations_run import JudgedOrder, Workplace, train_and_judge
-from semsim.learning.card import card_markdown, read_card
-from semsim.learning.card_promoted import promote
-from semsim.learning.controls import (
+from semsim.learning.baselines import (
     CHOICES,
     beaten,
     check_controls,
     controls_of,
     verdict_of,
 )
+from semsim.learning.card import card_markdown, read_card
+from semsim.learning.default_checkpoint import promote
 from semsim.learning.evaluation import evaluate
 from semsim.learning.initial import starts
 from semsim.learning.orders import Order, control_path

@@ -10,7 +10,7 @@ import pytest
 from helpers import ROOT, limit, until
 
 from semsim.base.errors import JobError
-from semsim.grid.apart import Beside
+from semsim.grid.subprocess_worker import Beside
 
 PID = "os:getpid"
 PATIENCE = limit(60)  # seconds
@@ -81,7 +81,7 @@ def test_nobody_waits_for_what_another_has_asked(beside, tmp_path):
 SERVER = """
 if __name__ == "__main__":
     import os
-    from semsim.grid.apart import apart
+    from semsim.grid.subprocess_worker import apart
 
     print(apart("os:getpid"), flush=True)
     {end}

@@ -14,7 +14,7 @@ from annotation.store.tables import EventRow, SlotRow, StimulusRow, TrialRow
 from annotation.study import participants as people
 from annotation.study.exports import export_votes
 from annotation.study.labelling import join, next_items, undo, vote
-from annotation.study.passage import spec_of
+from annotation.study.participant_flow import spec_of
 from annotation.study.protocols import amend
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -12,7 +12,7 @@ from study_factory import DATABASES
 from annotation.design.assignment import PRIME, order_of, rank
 from annotation.domain import Answer, StimulusKind
 from annotation.spec import Task
-from annotation.store import openings
+from annotation.store import next_items as upcoming
 from annotation.store.tables import SlotRow, StimulusRow
 from annotation.study.labelling import join, next_items, progress, progress_of, vote
 from annotation.study.participants import exclude
@@ -73,14 +73,14 @@ def test_of_very_many_items_the_next_to_a_place_of_ones_own_come_in_ones_own_ord
     store, monkeypatch
 ):
     study = a_study(store, 12, balanced=False, models="m")
-    monkeypatch.setattr(openings, "WINDOW", 5)
-    monkeypatch.setattr(openings, "IN_TURN", openings._in_turn())
+    monkeypatch.setattr(upcoming, "WINDOW", 5)
+    monkeypatch.setattr(upcoming, "IN_TURN", upcoming._in_turn())
     salt = store.read(lambda tx: dict(tx.query(SlotRow.stimulus_id, SlotRow.salt).all()))
     firsts = []
     for person in joined(store, study, "Anna", "Ben"):
         own = order_of(study.spec.seed, person.name.casefold())
         circle = sorted(salt, key=lambda item, own=own: (salt[item] - own.offset) % PRIME)
-        first = store.read(lambda tx, who=person: openings.open_items(tx, who, 4, START))
+        first = store.read(lambda tx, who=person: upcoming.open_items(tx, who, 4, START))
         assert first == sorted(circle[:5], key=lambda item, own=own: rank(own, salt[item]))[:4]
         firsts.append(first)
     anna, ben = joined(store, study, "Cleo", "Dan")
@@ -103,7 +103,7 @@ def test_nobody_sees_more_of_an_original_than_is_allowed(store):
 def test_two_tabs_together_see_no_more_either(store):
     study = a_study(store, max_views=1)
     (anna,) = joined(store, study, "Anna")
-    wanted = store.read(lambda tx: openings.open_items(tx, anna, 12, START))
+    wanted = store.read(lambda tx: upcoming.open_items(tx, anna, 12, START))
     assert len(wanted) == 12  # each would do for the first view
     got = shown(store, next_items(store, anna, "one", 2, START))
     got += shown(store, next_items(store, anna, "two", 9, START))

@@ -34,7 +34,7 @@ from sqlalchemy.orm import Session, aliased
 from annotation.design.assignment import LEFT_OUT, PRIME
 from annotation.domain import Annotator, AnnotatorStatus, SlotState, Step, StudyStatus, VoteStatus
 from annotation.spec import StudySpec
-from annotation.store.askers import (
+from annotation.store.eligibility import (
     Asker,
     asker_of,
     full_sources,

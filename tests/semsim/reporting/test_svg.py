@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from semsim.reporting.inline import Mark, Point, axis_of, line, plane
+from semsim.reporting.svg import Mark, Point, axis_of, line, plane
 
 
 def numbers(svg: str, name: str) -> list[float]:

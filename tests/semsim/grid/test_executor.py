@@ -9,7 +9,7 @@ from made_campaign import one_thread_cluster
 
 from semsim.base.errors import SettingsError, StopRequestedError
 from semsim.base.progress import Look, Progress
-from semsim.grid.engine import Piece, compute
+from semsim.grid.executor import Piece, compute
 
 
 def doubled(number: int, *, report) -> int:

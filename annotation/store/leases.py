@@ -16,8 +16,8 @@ from annotation.design.exposure import choose
 from annotation.domain import Annotator, AnnotatorStatus, StudyStatus, TaskItem, VoteStatus
 from annotation.errors import NotFoundError
 from annotation.spec import StudySpec
-from annotation.store.askers import NO_STUDY, asker_of, candidates_of, has_limits, seen_of
-from annotation.store.openings import quota_left, serves
+from annotation.store.eligibility import NO_STUDY, asker_of, candidates_of, has_limits, seen_of
+from annotation.store.next_items import quota_left, serves
 from annotation.store.slots import (
     MY_LEASES,
     SLOT,

@@ -6,7 +6,7 @@ import torch
 
 from semsim.datasets.symbols import Symbols
 from semsim.targets import degrade
-from semsim.targets.jurors import (
+from semsim.targets.simulated_annotators import (
     JURORS,
     NOTHING,
     JurySettings,

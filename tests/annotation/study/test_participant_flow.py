@@ -9,7 +9,7 @@ from study_factory import questions_for
 from annotation.domain import AnnotatorProgress, Step
 from annotation.errors import AnswerError, NotAllowedError
 from annotation.store.tables import AnnotatorRow, Table
-from annotation.study import passage as phases
+from annotation.study import participant_flow as phases
 from annotation.study.labelling import join
 from annotation.study.participants import pause
 

@@ -14,12 +14,12 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from semsim.api.pretrained import SemSim
 from semsim.base.errors import DataError
 from semsim.base.progress import Report, silent
 from semsim.base.sets.set_format import RUN
 from semsim.base.storage.places import resolved
 from semsim.device import pick_device
-from semsim.interface.pretrained_module import SemSim
 from semsim.metrics import Judge, Metric, MetricSpec, Pairs, Reference, Resources, is_known
 from semsim.metrics import find_metric as metric_called
 from semsim.metrics.base import Scores, described

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from semsim.base.errors import StopRequestedError
 from semsim.base.progress import Progress, Report, silent
-from semsim.grid.sights import Camera, Strip, longer
+from semsim.grid.previews import Camera, Strip, longer
 
 if TYPE_CHECKING:
     from semsim.grid.machines import Client
@@ -90,7 +90,7 @@ def compute(
     if client is None:
         _compute_here(pieces, keep, tell, leave)
         return
-    from semsim.grid.cluster import Run  # with Dask, which takes a second
+    from semsim.grid.dask_executor import Run  # with Dask, which takes a second
 
     run = Run(client, keep, leave, threads)
     try:

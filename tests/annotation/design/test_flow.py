@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from annotation.design import way as phases
+from annotation.design import flow as phases
 from annotation.domain import Step
 from annotation.spec import StudySpec, Task
 from annotation.tasks import KINDS

@@ -4,8 +4,8 @@ from typing import Literal
 
 from torch import Tensor, nn
 
+from semsim.api.pretrained import SemSim
 from semsim.base.errors import SettingsError
-from semsim.interface.pretrained_module import SemSim
 
 Reduction = Literal["mean", "sum", "none"]
 

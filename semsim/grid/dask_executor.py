@@ -16,9 +16,9 @@ import torch
 from semsim.base.errors import JobError, MissingExtraError, StopRequestedError
 from semsim.base.progress import Progress
 from semsim.device import keep_freed_memory
-from semsim.grid.engine import Keep, Leave, Piece, Standing, answer_of, content_of, share_of
+from semsim.grid.executor import Keep, Leave, Piece, Standing, answer_of, content_of, share_of
 from semsim.grid.machines import check_machines, parcel, workers_within_reach
-from semsim.grid.sights import Camera, Sight, Strip, longer
+from semsim.grid.previews import Camera, Sight, Strip, longer
 
 try:
     from distributed import Client, Event, Future, get_worker
