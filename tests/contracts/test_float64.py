@@ -9,11 +9,11 @@ import torch
 from pretended_gpu import Answering, OnGpu, on_gpu
 from torch import nn
 
-from semsim.defences.pbpfl import Key, Pbpfl, Upload, recover
 from semsim.device import in_float64
 from semsim.learning.diagnostics import distances
 from semsim.learning.mixing import block_distances
 from semsim.metrics.perceptual import lpips_distance
+from semsim.systems.federated.pbpfl import Key, Pbpfl, Upload, recover
 from semsim.torchmetrics import SemSim
 
 PRODUCT = Path(__file__).resolve().parents[2] / "semsim"

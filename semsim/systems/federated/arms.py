@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from semsim.base.registry import Registry
-from semsim.defences.pbpfl_settings import NoiseScope, Pbpfl
+from semsim.systems.federated.pbpfl_settings import NoiseScope, Pbpfl
 
 View = Literal["server", "uplink", "up_and_downlink", "client"]
 Treatment = Literal["plain", "canonical", "stripped", "closed-form"]

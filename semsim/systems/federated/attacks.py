@@ -15,11 +15,11 @@ import torch
 from torch import Tensor, nn
 
 from semsim.base.errors import AttackFailedError, SettingsError
-from semsim.defences.pbpfl import Masked, Upload
-from semsim.defences.pbpfl_masks import FIXED, Slots, scales_of, slots_of
 from semsim.layer_graph import LayerGraph, Node
 from semsim.systems.federated.data import Examples
 from semsim.systems.federated.networks import QuadraticClassifier
+from semsim.systems.federated.pbpfl import Masked, Upload
+from semsim.systems.federated.pbpfl_masks import FIXED, Slots, scales_of, slots_of
 from semsim.types import AttackedModel, GradientObservation, Reconstruction
 
 

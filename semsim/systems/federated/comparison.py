@@ -26,11 +26,10 @@ from semsim.base.registry import build, read_plugin
 from semsim.base.storage.atomic import write_json
 from semsim.base.storage.records import read_record, write_record
 from semsim.datasets import DATASETS
-from semsim.defences import pbpfl
 from semsim.metrics import Resources
 from semsim.scores.reference import learned_from, recognition
 from semsim.sets.image import picture_bytes
-from semsim.systems.federated import NETWORKS, OWN, TABLES, is_table
+from semsim.systems.federated import NETWORKS, OWN, TABLES, is_table, pbpfl
 from semsim.systems.federated.arms import ARMS, REFERENCE
 from semsim.systems.federated.attacks import (
     denoised_outputs,

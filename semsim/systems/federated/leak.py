@@ -19,9 +19,9 @@ from semsim.base.errors import AttackFailedError, DataError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import all_settings, build
 from semsim.base.storage.versions import software_versions
-from semsim.defences import pbpfl
 from semsim.sets.image import result_of, set_images
 from semsim.sets.writer import write_set
+from semsim.systems.federated import pbpfl
 from semsim.systems.federated.arms import ARMS, REFERENCE, RESCALED, Arm
 from semsim.systems.federated.attacks import canonicalised, has_linear_start, solved_input, stripped
 from semsim.systems.federated.data import FederatedData

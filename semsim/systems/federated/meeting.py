@@ -20,8 +20,8 @@ from safetensors.torch import save
 from semsim.base.errors import DataError, SemsimError, SettingsError
 from semsim.base.jobs.orders import from_record, to_record
 from semsim.base.progress import Progress, Report, silent
-from semsim.defences import pbpfl
 from semsim.layer_graph import LayerGraph
+from semsim.systems.federated import pbpfl
 from semsim.systems.federated.data import FederatedData, deal
 from semsim.systems.federated.networks import fresh_network
 from semsim.systems.federated.parties import Client, Server

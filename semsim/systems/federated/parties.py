@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from semsim.base.errors import DataError
-from semsim.defences import pbpfl
 from semsim.layer_graph import LayerGraph
+from semsim.systems.federated import pbpfl
 from semsim.systems.federated.data import Examples, batch_of
 from semsim.systems.federated.settings import FederatedSettings, generator
 from semsim.systems.federated.transport import pack, unpack

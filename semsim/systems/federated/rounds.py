@@ -9,8 +9,8 @@ import torch
 
 from semsim.base.errors import SettingsError
 from semsim.base.progress import Progress, Report, silent
-from semsim.defences import pbpfl
 from semsim.layer_graph import LayerGraph
+from semsim.systems.federated import pbpfl
 from semsim.systems.federated.data import Examples, FederatedData, deal
 from semsim.systems.federated.networks import fresh_network
 from semsim.systems.federated.parties import Client, Server, loss_of

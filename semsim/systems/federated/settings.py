@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from semsim.base.errors import SettingsError
 from semsim.base.registry import setting
-from semsim.defences.pbpfl_settings import NoiseScope, Pbpfl
 from semsim.systems.federated import NETWORKS, TABLES
 from semsim.systems.federated.arms import ARMS
+from semsim.systems.federated.pbpfl_settings import NoiseScope, Pbpfl
 
 if TYPE_CHECKING:
     import torch

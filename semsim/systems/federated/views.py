@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 
 from semsim.base.errors import DataError, SettingsError
-from semsim.defences import pbpfl
 from semsim.layer_graph import LayerGraph
+from semsim.systems.federated import pbpfl
 from semsim.systems.federated.arms import View
 from semsim.systems.federated.networks import QuadraticClassifier, drawn_network, fresh_network
 from semsim.systems.federated.parties import with_weights

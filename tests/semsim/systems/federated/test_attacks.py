@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from semsim.base.errors import SettingsError
-from semsim.defences import pbpfl
-from semsim.defences.pbpfl_settings import Pbpfl
+from semsim.systems.federated import pbpfl
 from semsim.systems.federated.attacks import (
     canonical_scales,
     canonicalised,
@@ -18,6 +17,7 @@ from semsim.systems.federated.attacks import (
 )
 from semsim.systems.federated.data import Examples, FederatedData
 from semsim.systems.federated.networks import drawn_network
+from semsim.systems.federated.pbpfl_settings import Pbpfl
 from semsim.systems.federated.rounds import train
 from semsim.systems.federated.settings import FederatedSettings
 from semsim.systems.federated.views import observe, received_noise, sent

@@ -5,9 +5,9 @@ import torch
 from made_federated import made_data
 
 from semsim.base.errors import DataError
-from semsim.defences.pbpfl_settings import Pbpfl
 from semsim.systems.federated.networks import fresh_network
 from semsim.systems.federated.parties import Server, with_weights
+from semsim.systems.federated.pbpfl_settings import Pbpfl
 from semsim.systems.federated.rounds import make_clients
 from semsim.systems.federated.settings import FederatedSettings
 from semsim.systems.federated.transport import unpack

@@ -16,10 +16,10 @@ from programs import skip_without
 from safetensors.torch import load_file
 
 from semsim.base.errors import SettingsError
-from semsim.defences.pbpfl_settings import Pbpfl
 from semsim.systems.federated import flower
 from semsim.systems.federated.comparison import load
 from semsim.systems.federated.meeting import Guest
+from semsim.systems.federated.pbpfl_settings import Pbpfl
 from semsim.systems.federated.rounds import train
 from semsim.systems.federated.settings import FederatedSettings
 

@@ -5,11 +5,11 @@ from made_federated import made_data
 
 from semsim.attacks.per_sample import gradient_of_each
 from semsim.base.errors import SettingsError, UnknownNameError
-from semsim.defences.pbpfl_masks import slots_of
 from semsim.layer_graph import LayerGraph, count_parameters
 from semsim.systems.federated import NETWORKS
 from semsim.systems.federated.data import of_table
 from semsim.systems.federated.networks import QuadraticClassifier, drawn_network
+from semsim.systems.federated.pbpfl_masks import slots_of
 
 
 @pytest.mark.parametrize("name", NETWORKS)

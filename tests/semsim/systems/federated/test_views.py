@@ -7,8 +7,8 @@ from made_federated import made_data
 from semsim.attacks import ATTACKS
 from semsim.attacks.per_sample import gradient_of_each
 from semsim.base.errors import DataError, SettingsError
-from semsim.defences.pbpfl_settings import Pbpfl
 from semsim.systems.federated.data import of_table
+from semsim.systems.federated.pbpfl_settings import Pbpfl
 from semsim.systems.federated.rounds import train
 from semsim.systems.federated.settings import FederatedSettings
 from semsim.systems.federated.views import VIEWS, observe, received, received_noise, recovered, sent

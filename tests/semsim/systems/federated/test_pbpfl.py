@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 from semsim.base.errors import SettingsError
-from semsim.defences.pbpfl import (
+from semsim.layer_graph import Add, Chain, Concat, LayerGraph
+from semsim.systems.federated.pbpfl import (
     Masked,
     Pbpfl,
     Upload,
@@ -19,7 +20,6 @@ from semsim.defences.pbpfl import (
     recover,
     release,
 )
-from semsim.layer_graph import Add, Chain, Concat, LayerGraph
 
 
 def client_step(masked, inputs, targets):

@@ -22,10 +22,10 @@ import torch
 from torch import Tensor
 
 from semsim.base.errors import SettingsError
-from semsim.defences.pbpfl_masks import FIXED, scales_of, slots_of
-from semsim.defences.pbpfl_settings import Pbpfl
 from semsim.device import in_float64
 from semsim.layer_graph import LayerGraph
+from semsim.systems.federated.pbpfl_masks import FIXED, scales_of, slots_of
+from semsim.systems.federated.pbpfl_settings import Pbpfl
 
 Tensors = Mapping[str, Tensor]
 # Machine precisions by which the terms are off before they cancel: forward and backward round in
