@@ -27,7 +27,7 @@ ALLOWED = {
     "torchvision": ("semsim/",),
     "semsim": ("semsim/", "app.py"),
     "annotation": ("annotation/", "app.py"),
-    "flwr": ("semsim/systems/federated/flower_apps.py",),
+    "flwr": ("semsim/systems/federated/flower/apps.py",),
     "cryptography": ("semsim/systems/federated/",),
     "matplotlib": ("semsim/datasets/", "semsim/ui/", "semsim/reporting/"),
 }

@@ -66,7 +66,7 @@ def blocks_of(page, whole):
 
 BLOCKS = [block for page, whole in TEXTS.items() for block in blocks_of(page, whole)]
 SEVERAL_MACHINES = next(b.text for b in BLOCKS if b.text.startswith("dask scheduler"))
-# semsim/systems/federated/test_flower.py types it.
+# semsim/systems/federated/flower/test_superlink.py types it.
 FEDERATED = next(b.text for b in BLOCKS if b.text.startswith("semsim-studio federated cert"))
 # e2e/test_deployed.py types it, and starts nginx with the file that the page takes in.
 DEPLOYED = next(b.text for b in BLOCKS if b.text.startswith("createdb "))

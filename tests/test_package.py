@@ -55,7 +55,7 @@ OF_AN_EXTRA = {
     "semsim.torchmetrics": "torchmetrics",
 }
 # The second needs Flower, which has an environment of its own.
-NOT_ASKED = ("__main__", "semsim.systems.federated.flower_apps")
+NOT_ASKED = ("__main__", "semsim.systems.federated.flower.apps")
 
 
 def run(command, **changes):

@@ -152,8 +152,8 @@ def serve(
     as_json: Json = False,
 ) -> None:
     """Train with clients on other machines; they type federated join."""
-    from semsim.systems.federated import flower, meeting  # with torch
     from semsim.systems.federated.comparison import load
+    from semsim.systems.federated.flower import meeting, superlink  # with torch
     from semsim.systems.federated.networks import fresh_network
 
     check_folder(out)
@@ -165,7 +165,7 @@ def serve(
     examples = load(_named(data, table, target)).data
     fresh_network(settings, examples)  # says what does not fit before anybody is waited for
     with TerminalBar(unit="round") as bar:
-        trained = flower.serve(
+        trained = superlink.serve(
             lambda wire: meeting.Meeting(
                 settings=settings,
                 data=examples,
@@ -205,15 +205,15 @@ def join(
     patience: _Patience = 3600,
 ) -> None:
     """Take part in a training as one client; examples stay on this machine."""
-    from semsim.systems.federated import flower, meeting
     from semsim.systems.federated.comparison import load
+    from semsim.systems.federated.flower import meeting, superlink
 
     with told_errors():
         check_folder(out)
         _check_secured(authority, insecure, "--authority")
         named = _named(data, table, target)
         guest = meeting.Guest(number, lambda facts: load(named, facts["coding"]).data, dealt=dealt)
-        released = flower.join(guest, address, authority, out / "flower", patience=patience)
+        released = superlink.join(guest, address, authority, out / "flower", patience=patience)
         (out / "model.safetensors").write_bytes(released)
     typer.echo(f"The training is over; the model to use is {out / 'model.safetensors'}.")
 
@@ -226,7 +226,7 @@ def certificates(
     ] = None,
 ) -> None:
     """Make certificates for a trial: clients need authority.crt, and only the server the rest."""
-    from semsim.systems.federated.certificates import AUTHORITY, write_certificates
+    from semsim.systems.federated.flower.certificates import AUTHORITY, write_certificates
 
     with told_errors():
         write_certificates(folder, host or [])

@@ -16,9 +16,9 @@ from programs import skip_without
 from safetensors.torch import load_file
 
 from semsim.base.errors import SettingsError
-from semsim.systems.federated import flower
 from semsim.systems.federated.comparison import load
-from semsim.systems.federated.meeting import Guest
+from semsim.systems.federated.flower import superlink
+from semsim.systems.federated.flower.meeting import Guest
 from semsim.systems.federated.pbpfl_settings import Pbpfl
 from semsim.systems.federated.rounds import train
 from semsim.systems.federated.settings import FederatedSettings
@@ -70,7 +70,7 @@ class Machines:
 
 @pytest.fixture
 def machines(tmp_path, port):
-    if flower.flower_folder() is None:
+    if superlink.flower_folder() is None:
         skip_without("Flower")
     found = Machines(tmp_path, port)
     yield found
@@ -112,34 +112,36 @@ def test_the_commands_of_the_page_train_and_a_client_that_died_comes_back(machin
 
 
 def test_without_flower_the_error_says_what_to_type(monkeypatch, tmp_path):
-    monkeypatch.setattr(flower, "flower_folder", lambda: None)
+    monkeypatch.setattr(superlink, "flower_folder", lambda: None)
     guest = Guest(0, lambda _: load("digits").data)
     with pytest.raises(SettingsError, match="make flower"):
-        flower.join(guest, "localhost:1", None, tmp_path)
+        superlink.join(guest, "localhost:1", None, tmp_path)
 
 
 def test_what_tls_needs_is_asked_for_before_anything_starts(tmp_path):
     guest = Guest(0, lambda _: load("digits").data)
     with pytest.raises(SettingsError, match="There is no certificate"):
-        flower.join(guest, "localhost:1", tmp_path / "authority.crt", tmp_path / "logs")
+        superlink.join(guest, "localhost:1", tmp_path / "authority.crt", tmp_path / "logs")
     with pytest.raises(SettingsError, match=r"has no authority\.crt.*federated certificates"):
-        flower.serve(lambda _: pytest.fail("a meeting"), "localhost:1", tmp_path, tmp_path / "logs")
+        superlink.serve(
+            lambda _: pytest.fail("a meeting"), "localhost:1", tmp_path, tmp_path / "logs"
+        )
     assert not (tmp_path / "logs").exists()
 
 
 def test_the_relay_is_called_the_same_at_both_ends():
-    """`flower_apps` cannot be imported here: Flower is in an environment of its own."""
-    other = (ROOT / "semsim/systems/federated/flower_apps.py").read_text()
-    assert f'RELAY = "{flower.RELAY}"' in other
+    """`apps` cannot be imported here: Flower is in an environment of its own."""
+    other = (ROOT / "semsim/systems/federated/flower/apps.py").read_text()
+    assert f'RELAY = "{superlink.RELAY}"' in other
 
 
 def test_a_call_that_breaks_off_keeps_no_other_from_being_taken(tmp_path, monkeypatch):
     """Flower's own programs are short-lived, and one may be killed while it says who it is."""
-    monkeypatch.setattr(flower, "flower_folder", lambda: tmp_path)
-    monkeypatch.setattr(flower.signal, "signal", lambda *_: None)
-    with flower._Flower(tmp_path) as running:
+    monkeypatch.setattr(superlink, "flower_folder", lambda: tmp_path)
+    monkeypatch.setattr(superlink.signal, "signal", lambda *_: None)
+    with superlink._Flower(tmp_path) as running:
         address = running.listener.address
-        key = bytes.fromhex(running.environment[flower.RELAY].rpartition("|")[2])
+        key = bytes.fromhex(running.environment[superlink.RELAY].rpartition("|")[2])
         with socket.socket(socket.AF_UNIX) as broken:
             broken.connect(address)
         with pytest.raises(AuthenticationError):

@@ -9,7 +9,7 @@ from made_federated import SETTINGS, made_data
 from safetensors.torch import load
 
 from semsim.base.errors import DataError, SettingsError
-from semsim.systems.federated.meeting import Guest, Meeting, facts_of
+from semsim.systems.federated.flower.meeting import Guest, Meeting, facts_of
 from semsim.systems.federated.pbpfl_settings import Pbpfl
 from semsim.systems.federated.rounds import train
 

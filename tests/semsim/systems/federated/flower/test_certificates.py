@@ -6,7 +6,12 @@ import threading
 import pytest
 
 from semsim.base.errors import SettingsError
-from semsim.systems.federated.certificates import AUTHORITY, CERTIFICATE, KEY, write_certificates
+from semsim.systems.federated.flower.certificates import (
+    AUTHORITY,
+    CERTIFICATE,
+    KEY,
+    write_certificates,
+)
 
 
 def shaken(folder, authority, name):

@@ -1,7 +1,7 @@
 """A training between machines over Flower (`flwr`), which is an optional extra with its own folder.
 
 Flower's SuperLink runs beside the server, a SuperNode beside each client; between them goes TLS.
-Flower only carries bytes here (`flower_apps`): what is sent, computed and recovered is said by
+Flower only carries bytes here (`apps`): what is sent, computed and recovered is said by
 `Meeting` and `Guest`, in this process.
 """
 
@@ -27,10 +27,10 @@ from typing import Any
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.storage.places import checkout
 from semsim.base.storage.ports import reserved_port
-from semsim.systems.federated.certificates import AUTHORITY, CERTIFICATE, KEY
-from semsim.systems.federated.meeting import Guest, Meeting, Trained, Wire
+from semsim.systems.federated.flower.certificates import AUTHORITY, CERTIFICATE, KEY
+from semsim.systems.federated.flower.meeting import Guest, Meeting, Trained, Wire
 
-RELAY = "SEMSIM_FLOWER_RELAY"  # as in `flower_apps`, which only Flower's python can import
+RELAY = "SEMSIM_FLOWER_RELAY"  # as in `apps`, which only Flower's python can import
 FLOWER = "SEMSIM_FLOWER"  # the folder of an environment with Flower
 _BREATH = 0.1  # seconds until the next call is awaited after one that broke off
 _LINGER = 10.0  # seconds in which a client's last answer can leave
@@ -48,8 +48,8 @@ dependencies = []
 publisher = "semsim"
 
 [tool.flwr.app.components]
-serverapp = "semsim.systems.federated.flower_apps:server"
-clientapp = "semsim.systems.federated.flower_apps:client"
+serverapp = "semsim.systems.federated.flower.apps:server"
+clientapp = "semsim.systems.federated.flower.apps:client"
 """
 
 
@@ -185,7 +185,7 @@ class _Flower:
         self.running.append((process, log))
 
     def submit(self, control: int, certificates: Path | None) -> None:
-        """Have the SuperLink at port `control` run `flower_apps`."""
+        """Have the SuperLink at port `control` run `apps`."""
         home = Path(self.home.name)
         (home / "app").mkdir()
         (home / "app" / "pyproject.toml").write_text(_PROJECT, encoding="utf-8")
@@ -262,7 +262,7 @@ class _Flower:
 
 @dataclass
 class _Relayed:
-    """`Wire` by what `flower_apps.serve` does with Flower's grid."""
+    """`Wire` by what `apps.serve` does with Flower's grid."""
 
     line: Connection
     flower: _Flower
@@ -315,6 +315,6 @@ def _server_tls(certificates: Path | None) -> list[str]:
 
 
 def _search() -> list[str]:
-    """Where Flower's python finds `flower_apps`; that of an installed product has it anyhow."""
+    """Where Flower's python finds `apps`; that of an installed product has it anyhow."""
     ours = checkout()
     return [one for one in (str(ours) if ours else "", os.environ.get("PYTHONPATH", "")) if one]
