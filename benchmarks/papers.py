@@ -46,7 +46,6 @@ from benchmarks.finding import (
 from benchmarks.keeping import Finds
 from benchmarks.measuring import ROOT
 from semsim.attacks.linear.rows import SCALE
-from semsim.attacks.security.advice import signed
 from semsim.attacks.security.index import CIFAR, CNN3, security_index
 from semsim.base.cli.terminal import rows_of
 from semsim.base.errors import SettingsError
@@ -60,6 +59,7 @@ from semsim.papers.copa import TABLE_2
 from semsim.papers.deployed import _cell, _percent, _promise, _target
 from semsim.papers.simulated_votes import CONTROL
 from semsim.reporting.notation import interval, number
+from semsim.systems.audit.advice import signed
 from semsim.systems.federated.arms import ARMS, REFERENCE, RESCALED
 
 # COPA: networks by what c(M) says of them, and the methods with their titles.

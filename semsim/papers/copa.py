@@ -14,7 +14,6 @@ import torch
 import typer
 
 from semsim.attacks.linear.rows import METHODS, attempt, cnn3_model, inversions, linear_rows
-from semsim.attacks.security.advice import signed
 from semsim.attacks.security.check import has_full_rank
 from semsim.attacks.security.index import CIFAR, CNN3, security_index
 from semsim.base.cli.terminal import (
@@ -41,6 +40,7 @@ from semsim.grid.executor import Piece, spread
 from semsim.papers.plans import PlanOption, Work, show_plan
 from semsim.reporting.export import write_both
 from semsim.reporting.picture_grids import Shown, method_figure
+from semsim.systems.audit.advice import signed
 from semsim.targets.checkpoint import images_digest
 from semsim.targets.cnn3 import VARIANTS
 from semsim.types import LabelledImages

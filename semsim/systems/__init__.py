@@ -1,1 +1,1 @@
-"""Systems of sister papers, each from its settings to a reconstruction set: split and federated."""
+"""Systems of sister papers, each from its settings to a set: split, federated, audit."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from semsim.attacks.security.advice import TryOut, advice, described, signed, stated, try_outs
 from semsim.attacks.security.index import (
     CIFAR,
     CNN3,
@@ -20,8 +19,9 @@ from semsim.base.errors import SemsimError, SettingsError
 from semsim.base.pages_library import gr
 from semsim.grid.subprocess_worker import apart
 from semsim.reporting.export import svg
-from semsim.reporting.security_figure import leak_figure
 from semsim.sets.recognition import STATISTIC
+from semsim.systems.audit.advice import TryOut, advice, described, signed, stated, try_outs
+from semsim.systems.audit.figure import leak_figure
 from semsim.ui import ScienceContext, lab
 from semsim.ui.jobpanel import QUIETLY, alert_html
 from semsim.ui.markup import pieces

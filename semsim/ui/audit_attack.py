@@ -12,7 +12,6 @@ from semsim.attacks.copa_prior import CopaPrior
 from semsim.attacks.per_sample import parameter_gradients
 from semsim.attacks.rgap import RGap
 from semsim.attacks.security.index import Layer, Shape, shapes_of
-from semsim.attacks.security.network import network_of
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.datasets.symbols import Symbols
 from semsim.images import png_of, to_uint8
@@ -20,6 +19,7 @@ from semsim.metrics import Resources
 from semsim.reporting.writing import png_address
 from semsim.scores.reference import Looked, recognition_in
 from semsim.sets.recognition import recognised_words
+from semsim.systems.audit.network import network_of
 from semsim.targets.lenet import start_uniform
 from semsim.targets.model import TargetModel
 from semsim.types import GradientObservation, LabelledImages, Reconstruction

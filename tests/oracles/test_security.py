@@ -12,7 +12,7 @@ from torch.nn import grad
 
 from semsim.attacks.security.check import LeakedLayer, equations_matrix, matrix_rank
 from semsim.attacks.security.index import CIFAR, CNN3, Convolution, FullyConnected, security_index
-from semsim.attacks.security.network import leaked_layers, network_of, read_network
+from semsim.systems.audit.network import leaked_layers, network_of, read_network
 
 
 def drawn(convolution, inputs, seed):

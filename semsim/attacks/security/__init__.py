@@ -1,1 +1,1 @@
-"""The security index c(M) of COPA, layer by layer; attacks, figures and pages come in."""
+"""The security index c(M) of COPA, layer by layer."""

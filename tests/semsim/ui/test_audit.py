@@ -8,10 +8,10 @@ import gradio as gr
 import pytest
 
 from semsim.attacks.rgap import RGap
-from semsim.attacks.security.advice import advice
 from semsim.attacks.security.index import CIFAR, CNN3, FullyConnected, security_index, square
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.sets.recognition import STATISTIC
+from semsim.systems.audit.advice import advice
 from semsim.ui import ScienceContext, audit, audit_attack
 from semsim.ui.audit import layers_html, layers_of, rows_of, shape_of, verdict_html
 from semsim.ui.audit_attack import EXAMPLES, attacked_examples

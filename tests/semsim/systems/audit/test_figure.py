@@ -2,7 +2,7 @@
 
 from semsim.attacks.security.index import CIFAR, CNN3, FullyConnected, security_index
 from semsim.reporting.export import svg
-from semsim.reporting.security_figure import leak_figure
+from semsim.systems.audit.figure import leak_figure
 
 
 def test_what_is_drawn_is_the_index():

@@ -17,8 +17,8 @@ from semsim.attacks.security.index import (
     security_index,
     square,
 )
-from semsim.attacks.security.network import leaked_layers, network_of, read_network, steps_of
 from semsim.base.errors import SettingsError
+from semsim.systems.audit.network import leaked_layers, network_of, read_network, steps_of
 
 
 class Functional(nn.Module):

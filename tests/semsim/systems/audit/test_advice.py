@@ -2,8 +2,8 @@
 
 import pytest
 
-from semsim.attacks.security.advice import advice, described, signed, try_outs
 from semsim.attacks.security.index import CIFAR, CNN3, FullyConnected, security_index, square
+from semsim.systems.audit.advice import advice, described, signed, try_outs
 
 TEN = FullyConnected(outputs=10)
 
