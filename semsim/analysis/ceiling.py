@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.correlation import RankAgreement, rank_agreement
-from semsim.analysis.evidence import SCORE_COLUMNS, gather, stated
+from semsim.analysis.evidence import gather, stated
 from semsim.analysis.grouping import Layout, layout_of, model_means
 from semsim.analysis.human import response_by
 from semsim.analysis.model_intervals import bonett_wright, kendall_score
 from semsim.analysis.resampling import Resamples, resample
 from semsim.analysis.result import Ceiling
 from semsim.analysis.sparse_votes import Said
+from semsim.base.columns import SCORE_COLUMNS
 from semsim.base.stats.intervals import too_few
 from semsim.base.words import counted
 

@@ -9,19 +9,22 @@ import pandas as pd
 
 from semsim.analysis.sparse_votes import Said
 from semsim.base.alike import NONE, alike, partners
-from semsim.base.columns import ORIGINAL_ANSWER, RATED, TARGET_COLUMNS
+from semsim.base.columns import (
+    IMAGE_KEY,
+    MODEL_KEY,
+    ORIGINAL_ANSWER,
+    RATED,
+    SCORE_COLUMNS,
+    TARGET_COLUMNS,
+)
 from semsim.base.errors import DataError
 from semsim.base.table_files import MISSING, check_columns, truth
 from semsim.base.words import agreeing, counted
 from semsim.metrics.base import MetricSpec
 
-MODEL_KEY = ["dataset", "attack", "model"]
-IMAGE_KEY = [*MODEL_KEY, "image_id"]
 GIVEN = "human:"  # begins the columns of labels that came with the data
 NONE_ANSWER = NONE
 _VOTE_COLUMNS = (*IMAGE_KEY, "annotator", "answer", "recognised")
-SCORE_COLUMNS = (*IMAGE_KEY, "metric", "value")
-LEAKS = "leaks"  # column of scores: "higher" or "lower", of metrics that are not known here
 _FILES = ("original", "reconstruction", "attacked")
 
 

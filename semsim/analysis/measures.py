@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from semsim.analysis.evidence import MODEL_KEY, Evidence
+from semsim.analysis.evidence import Evidence
 from semsim.analysis.grouping import Layout, model_means
 from semsim.analysis.resampling import Resamples
+from semsim.base.columns import MODEL_KEY
 from semsim.base.stats.intervals import error
 from semsim.metrics.base import MetricSpec
 

@@ -1,4 +1,4 @@
-"""The columns of the tables that a study exports, in which an import brings those of others."""
+"""The columns of tables of votes, labels and scores, which studies export and imports bring."""
 
 from collections.abc import Mapping
 
@@ -40,3 +40,8 @@ LABEL_COLUMNS = (
 # test split, where it is known, and the ε and δ of its training; a δ without an ε says it is ∞.
 AT_CHANCE = "target_at_chance"
 TARGET_COLUMNS = ("target_accuracy", "target_chance", AT_CHANCE, "target_epsilon", "target_delta")
+# What names a model and one of its images, and tables of scores, one a row.
+MODEL_KEY = ["dataset", "attack", "model"]
+IMAGE_KEY = [*MODEL_KEY, "image_id"]
+SCORE_COLUMNS = (*IMAGE_KEY, "metric", "value")
+LEAKS = "leaks"  # column of scores: "higher" or "lower", of metrics that are not known here

@@ -41,7 +41,7 @@ from semsim.reporting.report import report_html
 
 @dataclass(frozen=True, kw_only=True)
 class Scored:
-    """The scores to compare, columns `semsim.analysis.evidence.SCORE_COLUMNS`.
+    """The scores to compare, columns `semsim.base.columns.SCORE_COLUMNS`.
 
     specs: of their metrics, in the order tables shall have. weights: of each metric of which it is
     known, the SHA-256 of its files. facts: as of a `ScoreBook`, where there is one. awaited: names

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from semsim.analysis.evidence import LEAKS
+from semsim.base.columns import LEAKS
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.table_files import check_columns
 from semsim.metrics import MetricSpec, find_metric, is_known

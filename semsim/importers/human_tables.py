@@ -6,16 +6,17 @@ import uuid
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.evidence import (
-    GIVEN,
-    IMAGE_KEY,
-    LEAKS,
-    SCORE_COLUMNS,
-    Evidence,
-    gather,
-)
+from semsim.analysis.evidence import GIVEN, Evidence, gather
 from semsim.analysis.human import recognised_by, rules_of, verdict
-from semsim.base.columns import LABEL_COLUMNS, ORIGINAL_ANSWER, RATED, VOTE_COLUMNS
+from semsim.base.columns import (
+    IMAGE_KEY,
+    LABEL_COLUMNS,
+    LEAKS,
+    ORIGINAL_ANSWER,
+    RATED,
+    SCORE_COLUMNS,
+    VOTE_COLUMNS,
+)
 from semsim.base.errors import SettingsError
 from semsim.base.words import counted
 from semsim.importers.import_plan import Findings, HumanTables

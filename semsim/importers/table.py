@@ -12,10 +12,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from semsim.analysis.evidence import GIVEN, IMAGE_KEY, LEAKS, NONE_ANSWER, SCORE_COLUMNS
+from semsim.analysis.evidence import GIVEN, NONE_ANSWER
 from semsim.analysis.result import check_metric_name
 from semsim.base.alike import alike
-from semsim.base.columns import ORIGINAL_ANSWER, RATED, VOTE_COLUMNS
+from semsim.base.columns import (
+    IMAGE_KEY,
+    LEAKS,
+    ORIGINAL_ANSWER,
+    RATED,
+    SCORE_COLUMNS,
+    VOTE_COLUMNS,
+)
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import setting

@@ -6,14 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.analysis.evidence import (
-    IMAGE_KEY,
-    MODEL_KEY,
-    NONE_ANSWER,
-    again_note,
-)
+from semsim.analysis.evidence import NONE_ANSWER, again_note
 from semsim.base.alike import firsts, partners
-from semsim.base.columns import ORIGINAL_ANSWER
+from semsim.base.columns import IMAGE_KEY, MODEL_KEY, ORIGINAL_ANSWER
 from semsim.base.errors import DataError
 from semsim.base.table_files import in_text, same_words, truth
 from semsim.datasets.folder import class_names

@@ -10,19 +10,13 @@ import numpy as np
 import pandas as pd
 
 from semsim.analysis.auc_differences import auc_differences
-from semsim.analysis.evidence import (
-    GIVEN,
-    IMAGE_KEY,
-    SCORE_COLUMNS,
-    Evidence,
-    gather,
-)
+from semsim.analysis.evidence import GIVEN, Evidence, gather
 from semsim.analysis.grouping import layout_of
 from semsim.analysis.human import human_score
 from semsim.analysis.result import Analysis, AnalysisSettings
 from semsim.analysis.roc import auc_table, scale_differs, scale_note, scopes_by
 from semsim.analysis.run import analyse
-from semsim.base.columns import AS_NAMED, ORIGINAL_ANSWER
+from semsim.base.columns import AS_NAMED, IMAGE_KEY, ORIGINAL_ANSWER, SCORE_COLUMNS
 from semsim.base.errors import DataError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.table_files import check_columns

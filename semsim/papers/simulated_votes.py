@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 import torch
 
-from semsim.analysis.evidence import IMAGE_KEY, NONE_ANSWER
+from semsim.analysis.evidence import NONE_ANSWER
 from semsim.base.cli.terminal import TerminalBar
+from semsim.base.columns import IMAGE_KEY
 from semsim.base.errors import DataError
 from semsim.base.progress import Report, silent
 from semsim.base.registry import Plugin, build, plain

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from semsim.analysis.evidence import MODEL_KEY, model_key
+from semsim.analysis.evidence import model_key
 from semsim.analysis.result import Analysis
-from semsim.base.columns import AT_CHANCE
+from semsim.base.columns import AT_CHANCE, MODEL_KEY
 from semsim.metrics.base import MetricSpec
 from semsim.reporting.notation import target_text
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.evidence import MODEL_KEY, model_key
+from semsim.analysis.evidence import model_key
 from semsim.analysis.result import Analysis
+from semsim.base.columns import MODEL_KEY
 from semsim.base.stats.intervals import RULE
 from semsim.base.words import counted
 from semsim.metrics.base import MetricSpec

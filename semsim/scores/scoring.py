@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.evidence import LEAKS, SCORE_COLUMNS
+from semsim.base.columns import LEAKS, SCORE_COLUMNS
 from semsim.base.errors import DataError, PictureError, WeightsError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.storage.atomic import whole

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query
 from fastapi.responses import FileResponse, Response
 
-from semsim.analysis.evidence import MODEL_KEY
+from semsim.base.columns import MODEL_KEY
 from semsim.base.errors import JobError, SemsimError, UnknownNameError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState

@@ -8,7 +8,7 @@ import typer
 from made_tables import made_tables
 from typer.testing import CliRunner
 
-from semsim.analysis.evidence import SCORE_COLUMNS
+from semsim.base.columns import SCORE_COLUMNS
 from semsim.base.errors import DataError, SettingsError
 from semsim.cli.compare import compare, report
 from semsim.cli.imports import app as imports

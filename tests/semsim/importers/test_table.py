@@ -4,8 +4,7 @@ import pandas as pd
 import pytest
 
 from annotation.formats.plain import write_csv
-from semsim.analysis.evidence import SCORE_COLUMNS
-from semsim.base.columns import VOTE_COLUMNS
+from semsim.base.columns import SCORE_COLUMNS, VOTE_COLUMNS
 from semsim.base.errors import DataError, SettingsError, UnknownNameError
 from semsim.importers import plan_import
 from semsim.importers.table import Column, Table, facts_of, scores_of
