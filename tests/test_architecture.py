@@ -167,6 +167,14 @@ def test_arrows_point_down():
     assert up == KNOWN
 
 
+def test_nothing_but_commands_and_pages_imports_systems_and_papers():
+    users: dict[str, set[str]] = {"systems": set(), "papers": set()}
+    for room, other, _ in arrows():
+        if other in users:
+            users[other].add(room)
+    assert users == {"systems": {"cli", "ui", "papers"}, "papers": {"cli"}}
+
+
 @pytest.mark.parametrize("package", MOST_FILES)
 def test_few_files_stand_beside_the_rooms(package):
     alone = [path for path in SOURCES if path.parts[0] == package and len(path.parts) == 2]

@@ -34,6 +34,18 @@ def test_every_module_and_name_that_is_told_of_is_there():
     assert wrong == []
 
 
+def test_every_module_and_name_of_a_page_is_there():
+    pages = [*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    told = {
+        f"{page.relative_to(ROOT)} {name}": is_there(name)
+        for page in pages
+        for code in re.findall(r"`([^`\n]+)`", page.read_text(encoding="utf-8"))
+        for name in (names(code) if NAME.fullmatch(code) else ())
+    }
+    assert len(told) > 40
+    assert [one for one, there in told.items() if not there] == []
+
+
 def test_a_name_that_is_not_there_would_be_found():
     there = ("semsim.cli", "annotation.spec.StudySpec", "annotation.store.Store.read")
     assert all(map(is_there, there))
