@@ -34,7 +34,7 @@ from pathlib import Path
 import psutil
 
 from benchmarks.measuring import JUDGED, ROOT, code
-from semsim.base.storage.keys import key_of
+from semsim.base.storage.pieces import key_of
 
 sys.path[:0] = [str(ROOT / "tests")]
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from semsim.base.storage.keys import key_of
+from semsim.base.storage.pieces import key_of
 from semsim.base.storage.versions import software_versions
 from semsim.device import cores, how_busy
 

@@ -2,7 +2,7 @@
 
 from annotation.domain import Study
 from annotation.formats.study_data import StudyData
-from semsim.base.markdown import in_markdown
+from semsim.base.words import in_markdown
 
 SIMULATED = (
     "**Simulated votes: no person answered.** They come from a jury of five networks and say "

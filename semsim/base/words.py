@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+_SIGNS = {letter: f"\\{letter}" for letter in "\\|*_`[]<>#"}
+
 
 def agreeing(n: int, one: str, many: str) -> str:
     """The word that goes with `n` things: "has" with one, "have" with none or several."""
@@ -89,3 +91,17 @@ def words_of_test(facts: object) -> str:
     chance, note = chance_in(known)
     promised = known.get("epsilon"), known.get("delta")
     return target_words(known.get("accuracy"), chance, known.get("at_chance"), *promised, note=note)
+
+
+def in_markdown(text: str) -> str:
+    """`text` without line breaks, in which nothing is markup or HTML."""
+    return "".join(_SIGNS.get(letter, letter) for letter in " ".join(text.split()))
+
+
+def all_in_markdown(value: Any) -> Any:
+    """`value`, made of JSON, with every text as `in_markdown` has it; keys too."""
+    if isinstance(value, str):
+        return in_markdown(value)
+    if isinstance(value, dict):
+        return {all_in_markdown(key): all_in_markdown(one) for key, one in value.items()}
+    return [all_in_markdown(one) for one in value] if isinstance(value, list | tuple) else value

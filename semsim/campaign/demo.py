@@ -22,7 +22,7 @@ from semsim.base.progress import Report, silent
 from semsim.base.registry import check_settings, plain, setting
 from semsim.base.sets.set_format import JURY, JURY_COLUMNS
 from semsim.base.storage.atomic import whole
-from semsim.base.storage.keys import key_of
+from semsim.base.storage.pieces import key_of
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.grids import DEMO_GRID
 from semsim.campaign.plan import Plan

@@ -27,7 +27,7 @@ from semsim.base.registry import (
     setting,
     short_labels,
 )
-from semsim.base.storage import keys as kept
+from semsim.base.storage import pieces
 from semsim.base.storage.names import checked_name
 from semsim.base.words import counted
 from semsim.datasets import DATASETS
@@ -283,7 +283,7 @@ def choose_images(test: LabelledImages, campaign: Campaign) -> LabelledImages:
 
 def key_of(*parts: Any) -> str:
     """A hash, 20 hexadecimal digits, of everything in `parts`."""
-    return kept.key_of(plain(parts), 20)
+    return pieces.key_of(plain(parts), 20)
 
 
 def _targets(campaign: Campaign) -> Iterator[PlannedTarget]:

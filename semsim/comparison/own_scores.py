@@ -23,8 +23,8 @@ from semsim.analysis.result import check_metric_name
 from semsim.base.columns import IMAGE_KEY, LEAKS, MODEL_KEY, SCORE_COLUMNS
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.storage.atomic import whole
-from semsim.base.storage.keys import key_of
 from semsim.base.storage.optional import arrow
+from semsim.base.storage.pieces import key_of
 from semsim.base.storage.records import check_format, guarded
 from semsim.base.table_files import REMARKS, read_texts
 from semsim.base.words import counted, first_of

@@ -12,7 +12,7 @@ from semsim.base.alike import NONE, called, firsts, written
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.registry import Checked, setting
 from semsim.base.storage.folders import shown, splits_in
-from semsim.base.storage.keys import key_of
+from semsim.base.storage.pieces import key_of
 from semsim.datasets.on_disk import check_split
 from semsim.images import is_image_file, read_images, why_unread
 from semsim.types import LabelledImages

@@ -18,7 +18,7 @@ from semsim.base.errors import DataError
 from semsim.base.registry import check_settings
 from semsim.base.storage.atomic import whole_folder
 from semsim.base.storage.folders import SPLITS
-from semsim.base.storage.keys import key_of
+from semsim.base.storage.pieces import key_of
 from semsim.base.storage.places import DATA
 from semsim.images import from_uint8, is_image_file, open_picture, upright
 from semsim.types import LabelledImages

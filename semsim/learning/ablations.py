@@ -14,7 +14,7 @@ import pandas as pd
 
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.registry import Registry
-from semsim.base.storage.keys import key_of
+from semsim.base.storage.pieces import key_of
 from semsim.learning.baselines import CLASSIC, auc_words, check_controls
 from semsim.learning.evaluation import auc_of, judged_of, scope_of, semsim_row
 from semsim.learning.settings import MIXED, TrainSettings

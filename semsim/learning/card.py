@@ -10,11 +10,10 @@ import pandas as pd
 from semsim.analysis.roc import scale_note, scopes_by
 from semsim.base.columns import TARGET_COLUMNS
 from semsim.base.errors import WeightsError
-from semsim.base.markdown import all_in_markdown, in_markdown
 from semsim.base.storage.atomic import write_text
 from semsim.base.storage.places import files_of
 from semsim.base.storage.records import read_record, write_record
-from semsim.base.words import counted
+from semsim.base.words import all_in_markdown, counted, in_markdown
 from semsim.learning.baselines import WHAT, verdict_of
 from semsim.learning.settings import acting
 from semsim.learning.told import learned_words, weights_words

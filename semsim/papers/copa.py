@@ -31,8 +31,7 @@ from semsim.base.cli.terminal import (
 from semsim.base.errors import SettingsError
 from semsim.base.progress import Report, silent
 from semsim.base.registry import build
-from semsim.base.storage.keys import key_of
-from semsim.base.storage.pieces import Pieces
+from semsim.base.storage.pieces import Pieces, key_of
 from semsim.base.storage.places import toml_of
 from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder

@@ -30,7 +30,7 @@ from semsim.base.errors import SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.progress import Report, silent
 from semsim.base.storage.atomic import write_json
-from semsim.base.storage.keys import key_of
+from semsim.base.storage.pieces import key_of
 from semsim.base.storage.records import read_record, write_record
 from semsim.device import how_busy, one_thread
 from semsim.grid.executor import Piece, make_files

@@ -14,7 +14,7 @@ from semsim.base.cli.terminal import rows_of, text_table
 from semsim.base.errors import DataError
 from semsim.base.progress import Report, silent
 from semsim.base.storage.atomic import write_json
-from semsim.base.storage.keys import key_of
+from semsim.base.storage.pieces import key_of
 from semsim.learning.ablations import STUDIES, StudyPlan, default_values, failures
 from semsim.learning.ablations_run import Material, Workplace, run_study
 from semsim.learning.baselines import ALL, auc_words, verdict_of

@@ -20,7 +20,7 @@ from semsim.base.columns import IMAGE_KEY
 from semsim.base.errors import DataError
 from semsim.base.progress import Report, silent
 from semsim.base.registry import Plugin, build, plain
-from semsim.base.storage.keys import key_of
+from semsim.base.storage.pieces import key_of
 from semsim.campaign.campaign_job import load
 from semsim.datasets import DATASETS
 from semsim.datasets.on_disk import content_of

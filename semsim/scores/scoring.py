@@ -29,8 +29,8 @@ from semsim.base.columns import LEAKS, SCORE_COLUMNS
 from semsim.base.errors import DataError, PictureError, WeightsError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.storage.atomic import whole
-from semsim.base.storage.keys import key_of
 from semsim.base.storage.optional import arrow
+from semsim.base.storage.pieces import key_of
 from semsim.base.storage.records import guarded
 from semsim.base.storage.versions import software_versions
 from semsim.base.table_files import check_columns, read_frame

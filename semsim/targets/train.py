@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from semsim.base.errors import SettingsError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import plain
-from semsim.base.storage.keys import key_of
+from semsim.base.storage.pieces import key_of
 from semsim.defences.base import Defence
 from semsim.defences.dp_sgd import DpSgd
 from semsim.device import keep_freed_memory, pick_device

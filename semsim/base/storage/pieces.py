@@ -1,13 +1,25 @@
 """Results kept under the key of what decides them: one that is there is not computed again."""
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from semsim.base.errors import DataError
 from semsim.base.storage.records import guarded
 
 T = TypeVar("T")
+
+
+def key_of(settings: Any, digits: int = 64) -> str:
+    """The first hexadecimal `digits` of the SHA-256 of `settings` as JSON with sorted names.
+
+    settings: anything JSON can say; a dataclass counts as its fields, a tuple as a list.
+    """
+    text = json.dumps(settings, default=asdict, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:digits]
 
 
 class Pieces(Generic[T]):

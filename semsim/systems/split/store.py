@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from semsim.base.errors import JobError
-from semsim.base.storage import keys as kept
+from semsim.base.storage import pieces
 from semsim.base.storage.pieces import Pieces
 from semsim.base.storage.versions import software_versions
 from semsim.images import to_uint8
@@ -34,7 +34,7 @@ _ARRAYS = ("ssim", "psnr", "residuals", "grey_residuals")
 
 def key_of(facts: dict[str, Any]) -> str:
     """A hash of all that decides a piece."""
-    return kept.key_of({"format": FORMAT, **facts}, 20)
+    return pieces.key_of({"format": FORMAT, **facts}, 20)
 
 
 def check_shared(pieces: Pieces[Any], keys: Iterable[str]) -> None:

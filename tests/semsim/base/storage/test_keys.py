@@ -2,7 +2,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from semsim.base.storage.keys import key_of
+from semsim.base.storage.pieces import key_of
 
 
 @dataclass(frozen=True)
