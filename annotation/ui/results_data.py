@@ -138,7 +138,7 @@ def results_of(
         none_bias=none_bias_table(votes, kind),
         repeats=repeats,
         carry_over=carry_over_table(votes),
-        reliability=reliability(ballots, items, kind, science.fit),
+        reliability=reliability(ballots, items, kind),
         open_questions=open_questions(items, k),
         ceiling=science.ceiling(votes),
         became={str(one): int(n) for one, n in votes["status"].value_counts().items()},

@@ -1,6 +1,5 @@
 """Dawid and Skene's models beside the majority, and what no count of votes has settled."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,11 +10,8 @@ from annotation.texts import counted
 from annotation.votes.aggregate import goes_by_names
 from annotation.votes.ballots import NO_VOTES, Ballots
 from semsim.base.columns import ORIGINAL_ANSWER
+from semsim.base.stats.dawid_skene import dawid_skene
 
-# What fits the model of Dawid and Skene, from the other half of the product: of (V,) items,
-# annotators and answers, all int from 0, the posterior (I, K), and why there is none, or "".
-Fit = Callable[..., tuple[np.ndarray, str]]
-SETTLED: dict[str, float] = {"tolerance": 1e-5, "most_steps": 3000}
 _TIE = 1e-9  # posteriors closer than this are equal
 MOST_CELLS = 300_000  # of posterior and matrices up to which the full model takes seconds
 RELIABILITY_COLUMNS = ("annotator", "n_votes", "one_coin", "full")
@@ -57,10 +53,12 @@ class Model:
         return pd.Series(said, dtype="str").mask(pd.Series(tie))
 
 
-def model_of(ballots: Ballots, fit: Fit, *, even: bool) -> Model:
-    """What `fit` makes of the votes. even: annotators err evenly, the one-coin model; else full."""
+def model_of(ballots: Ballots, *, even: bool) -> Model:
+    """Fit the model of Dawid and Skene. even: annotators err evenly, the one-coin model."""
     answer, names = pd.factorize(ballots.votes["answer"], sort=True)
-    truth, reason = fit(ballots.item, ballots.annotator, answer, even=even, **SETTLED)
+    truth, reason = dawid_skene(
+        ballots.item, ballots.annotator, answer, even=even, tolerance=1e-5, most_steps=3000
+    )
     people = len(ballots.annotators)
     right = np.bincount(ballots.annotator, truth[ballots.item, answer], people)
     return Model(
@@ -87,13 +85,13 @@ class Reliability:
     reasons: dict[str, str]
 
 
-def reliability(ballots: Ballots, items: pd.DataFrame, kind: Kind, fit: Fit) -> Reliability:
+def reliability(ballots: Ballots, items: pd.DataFrame, kind: Kind) -> Reliability:
     """Both models of the votes; `items` is the `summaries.summary_table` of the same ballots.
 
     The full model is left out where it has more than `MOST_CELLS` to fit, and the reasons say so.
     """
-    coin = model_of(ballots, fit, even=True)
-    matrices = _full_if_small(ballots, fit, coin)
+    coin = model_of(ballots, even=True)
+    matrices = _full_if_small(ballots, coin)
     people = pd.DataFrame(
         {
             "annotator": list(ballots.annotators),
@@ -134,10 +132,10 @@ def _right(ballots: Ballots) -> np.ndarray:
     return first[ORIGINAL_ANSWER if goes_by_names(first) else "class_name"].to_numpy()
 
 
-def _full_if_small(ballots: Ballots, fit: Fit, coin: Model) -> Model:
+def _full_if_small(ballots: Ballots, coin: Model) -> Model:
     (n_items, n_answers), people = coin.posterior.shape, len(coin.reliability)
     if coin.posterior.size + people * n_answers**2 <= MOST_CELLS:
-        return model_of(ballots, fit, even=False)
+        return model_of(ballots, even=False)
     return Model(
         answers=coin.answers,
         posterior=np.full(coin.posterior.shape, np.nan),

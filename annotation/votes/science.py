@@ -6,8 +6,6 @@ from typing import Protocol
 
 import pandas as pd
 
-from annotation.votes.reliability import Fit
-
 
 class Ceiling(Protocol):
     """How well the ranking of the models by some people predicts that by the others.
@@ -38,13 +36,12 @@ def _nothing(key: str) -> tuple[str, pd.DataFrame, int]:
 class Science:
     """All of it can be sent to another process.
 
-    fit: the model of Dawid and Skene. ceiling: that of people, from a table of votes.
+    ceiling: that of people, from a table of votes.
     import_names: of each import, by its key, what it is called and what it holds: "votes", or
     "labels" without any. read_import: by that key its name, its votes as a study exports them, and
     a number that changes when they do; raises `trouble`.
     """
 
-    fit: Fit
     ceiling: Callable[[pd.DataFrame], Ceiling]
     import_names: Callable[[], Mapping[str, tuple[str, str]]] = dict
     read_import: Callable[[str], tuple[str, pd.DataFrame, int]] = _nothing

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from semsim.analysis.dawid_skene import dawid_skene
 from semsim.analysis.evidence import Evidence
 from semsim.analysis.sparse_votes import Said
 from semsim.base.columns import AS_NAMED
 from semsim.base.errors import DataError
 from semsim.base.registry import unknown
+from semsim.base.stats.dawid_skene import dawid_skene
 from semsim.base.words import counted
 
 _ROUNDING = 1e-9  # of a threshold such as 2.3 times a number of votes

@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 
 from semsim.analysis.ceiling import ceiling_of_votes
-from semsim.analysis.dawid_skene import dawid_skene
 from semsim.analysis.result import Ceiling
 from semsim.base.errors import DataError
 from semsim.importers.import_folder import import_names, imported_votes
@@ -24,7 +23,6 @@ def ceiling(votes: pd.DataFrame) -> Ceiling:
 def lent(data: Path) -> dict[str, Any]:
     """By name, as `annotation.votes.science.Science` takes it; `data` is the data folder."""
     return {
-        "fit": dawid_skene,
         "ceiling": ceiling,
         "import_names": partial(import_names, data / "imports"),
         "read_import": partial(imported_votes, data / "imports"),

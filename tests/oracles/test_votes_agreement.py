@@ -16,7 +16,6 @@ from annotation.votes.annotators import annotator_table, mean_responses
 from annotation.votes.detection import detection_table
 from annotation.votes.rates import rate_table
 from annotation.votes.reliability import model_of
-from semsim.analysis.dawid_skene import dawid_skene
 from semsim.base.stats.intervals import pairs_ends, share_ends
 
 SEEDS = range(4)
@@ -199,7 +198,7 @@ def slow_em(found, even, steps):
 @pytest.mark.parametrize("even", [True, False], ids=["one coin", "full"])
 def test_dawid_skene_equals_a_loop_over_votes(even):
     found = ballots(random_votes(5, missing=0.2, right=(0.9, 0.7)), bootstraps=1)
-    model = model_of(found, dawid_skene, even=even)
+    model = model_of(found, even=even)
     assert model.answers == (*CLASSES, "none")
     assert model.reason == ""
     np.testing.assert_allclose(model.posterior, slow_em(found, even, 400), atol=1e-4)

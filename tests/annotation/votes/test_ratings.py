@@ -20,7 +20,6 @@ from annotation.votes.quality import check_table, repeat_table
 from annotation.votes.rates import confusion_table, rate_table
 from annotation.votes.reliability import reliability
 from annotation.votes.summaries import summary_table
-from semsim.analysis.dawid_skene import dawid_skene
 from semsim.base.columns import ITEM_COLUMNS, RATED
 
 ALPHA, KAPPA = "Krippendorff's ordinal α", "mean weighted κ"
@@ -201,7 +200,7 @@ def test_the_other_tables_take_ratings():
     people = annotator_table(found, kind, pairs_of(found, Coding.RECOGNISED))
     assert people["none_rate"].isna().all()
     assert people["agreement"].notna().all()
-    models = reliability(found, summary_table(found, 4), kind, dawid_skene)
+    models = reliability(found, summary_table(found, 4), kind)
     assert models.n_compared > 0
 
 

@@ -15,14 +15,13 @@ from annotation.votes.reliability import (
     reliability,
 )
 from annotation.votes.summaries import summary_table
-from semsim.analysis.dawid_skene import dawid_skene
 
 BOTH = pytest.mark.parametrize("even", [True, False], ids=["one coin", "full"])
 
 
 def found(votes, task=Task.RECOGNITION, k=5):
     made = ballots(votes, bootstraps=5)
-    return reliability(made, summary_table(made, k), KINDS[task](), dawid_skene)
+    return reliability(made, summary_table(made, k), KINDS[task]())
 
 
 def test_people_are_as_reliable_as_the_models_say():
@@ -31,7 +30,7 @@ def test_people_are_as_reliable_as_the_models_say():
     made = ballots(votes, bootstraps=5)
     assert list(shown.people.columns) == list(RELIABILITY_COLUMNS)
     for column, even in (("one_coin", True), ("full", False)):
-        model = model_of(made, dawid_skene, even=even)
+        model = model_of(made, even=even)
         assert shown.people[column].tolist() == pytest.approx(model.reliability)
     assert shown.people["n_votes"].tolist() == [60] * 5
     assert shown.n_compared == 60
@@ -113,7 +112,7 @@ def test_a_full_model_that_is_too_large_is_left_out_and_said_so(monkeypatch):
 @BOTH
 def test_unanimous_votes_stand(even):
     found = ballots(votes_of({f"m/{n}": mark * 3 for n, mark in enumerate("bcdnbcdn")}))
-    model = model_of(found, dawid_skene, even=even)
+    model = model_of(found, even=even)
     assert [label[0] for label in model.labels()] == list("bcdnbcdn")
     assert model.reliability == pytest.approx(1)
 
@@ -122,7 +121,7 @@ def test_unanimous_votes_stand(even):
 def test_what_cannot_be_told_apart_has_no_label(even):
     """One annotator always says cat, the other dog: nothing speaks for either."""
     found = ballots(votes_of({f"m/{n}": "cd" for n in range(6)}))
-    assert model_of(found, dawid_skene, even=even).labels().isna().all()
+    assert model_of(found, even=even).labels().isna().all()
 
 
 @BOTH
@@ -130,7 +129,7 @@ def test_what_cannot_be_told_apart_has_no_label(even):
     ("answers", "words"), [({}, "no votes yet"), ({"m/1": "cc", "m/2": "c"}, "says the same")]
 )
 def test_what_is_undefined_is_explained(even, answers, words):
-    model = model_of(ballots(votes_of(answers)), dawid_skene, even=even)
+    model = model_of(ballots(votes_of(answers)), even=even)
     assert words in model.reason
     assert np.isnan(model.posterior).all()
     assert np.isnan(model.reliability).all()
@@ -140,7 +139,7 @@ def test_what_is_undefined_is_explained(even, answers, words):
 def test_the_posterior_is_what_it_always_was():
     marks = ("bbc", "bcc", "ddd", "bbb", "cdc", "dbd", "bcb", "cc-")
     found = ballots(votes_of({f"m/{n}": said for n, said in enumerate(marks)}), bootstraps=1)
-    coin, matrices = (model_of(found, dawid_skene, even=even) for even in (True, False))
+    coin, matrices = (model_of(found, even=even) for even in (True, False))
     before = [0.999995818279, 0.999984666993, 5.57543e-07, 0.999999721224]
     before += [1.115083e-06, 2.230196e-06, 0.999999163662, 2.787714e-06]
     np.testing.assert_allclose(coin.posterior[:, 0], before, atol=1e-9)

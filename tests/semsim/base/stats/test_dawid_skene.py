@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semsim.analysis.dawid_skene import dawid_skene
+from semsim.base.stats.dawid_skene import dawid_skene
 
 BOTH = pytest.mark.parametrize("even", [True, False], ids=["one coin", "full"])
 
