@@ -158,6 +158,17 @@ def test_every_room_has_a_floor(package):
     assert rooms == set(floors(package))
 
 
+def test_the_page_of_the_house_names_every_room():
+    page = (ROOT / "docs/explanation/architecture.md").read_text(encoding="utf-8")
+    drawn = {word for line in page.splitlines() if line.startswith("    ") for word in line.split()}
+    folders = {
+        path.parts[1]
+        for path in SOURCES
+        if path.parts[0] in FLOORS and len(path.parts) > 2 and path.parts[1] != "torchmetrics"
+    }
+    assert folders - {"base", "kept"} <= drawn, folders - drawn
+
+
 def test_arrows_point_down():
     up = set()
     for room, other, path in arrows():
