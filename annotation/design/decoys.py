@@ -22,14 +22,14 @@ class Pair:
 
 
 def quality_strata(errors: Sequence[float], n_strata: int = STRATA) -> list[int]:
-    """Which quantile group each error falls in, 0 = smallest; equal errors share a group."""
+    """Return the quantile group of each error, 0 = smallest; equal errors share a group."""
     ordered = sorted(errors)
     first = {error: place for place, error in reversed([*enumerate(ordered)])}
     return [first[error] * n_strata // len(errors) for error in errors]
 
 
 def n_decoys(n_pairs: int, rate: float) -> int:
-    """How many decoys there are for the pairs of one model."""
+    """Return the number of decoys for the pairs of one model."""
     return int(rate * n_pairs + 0.5)
 
 

@@ -1,4 +1,4 @@
-"""What a study consists of, worked out from its reconstruction sets before anything is stored."""
+"""Parts of a study, worked out from its reconstruction sets before anything is stored."""
 
 import hashlib
 import json
@@ -106,7 +106,7 @@ class StudyPlan:
 
     @property
     def n_cells(self) -> int:
-        """How many cells there are, that of the originals included."""
+        """Number of cells, that of the originals included."""
         return (len(self.models) if self.spec.balanced else 1) + self.spec.label_originals
 
     @property
@@ -157,7 +157,7 @@ def plan_study(
 
 
 def list_key(spec: StudySpec, item: PlannedItem) -> str:
-    """What names the list that an item offers: its original, or the item itself."""
+    """Return the key of the list that an item offers: its original, or the item itself."""
     if spec.lists is Lists.ORIGINAL:
         return item.image_id
     return "/".join((item.image_id, item.kind, item.shown.model, item.shown.sha256))

@@ -43,7 +43,7 @@ GOLD = ("model", "image_id", "answer")  # columns
 
 @dataclass(frozen=True, kw_only=True)
 class Examination:
-    """What a study would be made of, and everything that is wrong with it.
+    """Contents of a study that may be made, and everything that is wrong with it.
 
     problems: all of them, in the order of the sets, manifests and rows. notes: what is not wrong
     but should be known. plan: None where there is a problem. content: PNG by SHA-256.
@@ -72,7 +72,7 @@ class Examination:
 
     @property
     def people_needed(self) -> str:
-        """How many people it takes, and what to expect of so many; empty where nothing is made."""
+        """Number of people it takes, and what to expect of so many; empty where nothing is made."""
         if self.plan is None:
             return ""
         found = feasibility(self.plan.spec, load_of(self.plan))
@@ -173,7 +173,7 @@ def read_gold(source: Path | StringIO) -> tuple[list[Gold], tuple[str, ...]]:
 
 @dataclass
 class _Reading:
-    """What has been read of the sets so far, and what was wrong with it."""
+    """Contents of the sets as far as they are read, and what was wrong with them."""
 
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -335,7 +335,7 @@ def _counts(
 
 
 def problems_between(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]:
-    """Why sets cannot be asked about together, or not in this task; no picture is opened."""
+    """Return why sets cannot be asked about together, or not in this task; opens no picture."""
     problems = []
     for model, count in Counter(folder.model for folder in folders).items():
         if count > 1:
@@ -398,7 +398,7 @@ def _problems_of_task(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str
 
 
 def _without_jury(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]:
-    """Where somebody of the jury has not seen what all are asked about."""
+    """Return problems where a juror has not seen what all are asked about."""
     asked = ["reconstruction", *(["original"] if spec.label_originals else [])]
     seen = {
         (folder.folder, *key): {sight.juror for sight in sights}

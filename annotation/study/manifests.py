@@ -111,7 +111,7 @@ class _Rows:
         yield from self._contradictions(row)
 
     def _contradictions(self, row: Row) -> Iterator[str]:
-        """Where a row says other than the first row about the same thing."""
+        """Yield problems where a row differs from the first row about the same thing."""
         model, image = row["model"], row["image_id"]
         for what, value in (
             ("dataset", row["dataset"]),

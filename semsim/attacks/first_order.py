@@ -37,7 +37,7 @@ Statistics = Literal["none", "running", "leaked"]
 
 
 class FirstOrder(Together):
-    """What is matched and how; attacks have some of it as settings, and the rest as here.
+    """Gradient matching by descent; attacks have some fields as settings, and the rest as here.
 
     steps, lr, signed: of `minimise.Descent`. tv, statistics_weight: weights of the priors.
     statistics: which batch norm statistics the image is drawn to, none, the model's running ones,
@@ -81,7 +81,7 @@ class FirstOrder(Together):
 def _starts(
     distance: Apart, attack: FirstOrder, shape: tuple[int, int, int], rngs: Rngs
 ) -> Iterator[Tensor]:
-    """Where each restart begins, (N, C, H, W) in units of the network's input.
+    """Yield the start of each restart, (N, C, H, W) in units of the network's input.
 
     Grey itself in the first; next to it in further ones, and where pictures that share a distance
     would otherwise stay as alike as they begin.

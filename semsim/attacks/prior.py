@@ -318,7 +318,7 @@ def _stretched(report: Report, total: int) -> Report:
 
 
 def has_kinks(model: AttackedModel, shape: tuple[int, int, int]) -> bool:
-    """Whether the forward pass of `model` uses an activation or pooling that is not smooth.
+    """Check whether the forward pass of `model` uses an activation or pooling that is not smooth.
 
     Read off the graph that autograd records for a grey image of `shape`, so that activations
     called as functions count like those that are modules.

@@ -64,7 +64,7 @@ class Scored:
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """How well each metric agrees with people, and where the numbers come from.
+    """Agreement of each metric with people, and the origin of the numbers.
 
     seen: by SemSim, what it learned from of the study's originals, where that is known.
     As text it is what `semsim-studio compare` prints.

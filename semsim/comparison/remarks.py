@@ -1,4 +1,4 @@
-"""What a reader must be told of the metrics of a comparison, beside what its statistics say."""
+"""Remarks on the metrics of a comparison that a reader needs beside its statistics."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,7 +43,7 @@ def training_remarks(analysis: Analysis, checkpoints: Path) -> list[str]:
 
 
 def _origin_of(training: Training, images: pd.DataFrame) -> list[str]:
-    """Who voted for a SemSim, and what of these originals it has seen."""
+    """Return remarks on who voted for a SemSim, and on which of these originals it has seen."""
     said = ["trained on simulated votes"] if training.simulated else []
     found = learned_by(training).among(images)
     if found.seen:
@@ -56,7 +56,7 @@ def _origin_of(training: Training, images: pd.DataFrame) -> list[str]:
 
 
 def metric_remarks(specs: Sequence[MetricSpec], facts: pd.DataFrame | None) -> list[str]:
-    """What metrics say of themselves, and how sure those of sets are of their values.
+    """Return the metrics' notes on themselves, and the standard errors of those of sets.
 
     facts: as of a `ScoreBook`; None where scores came without them.
     """

@@ -31,7 +31,7 @@ SPLIT, _TRIPLETS, _AUGMENTATION, _IDENTITY, _NETWORK, SHUFFLE = range(6)
 
 @dataclass(frozen=True, kw_only=True)
 class Material:
-    """What a training works on: images by number, and the originals on either side."""
+    """Material of a training: images by number, and the originals on either side."""
 
     table: Tensor
     index: ImageIndex
@@ -55,7 +55,7 @@ class _Batch:
 
 @dataclass(frozen=True, kw_only=True)
 class _Seen:
-    """What one step measured. weight: of its triplets together."""
+    """Measurements of one step. weight: of its triplets together."""
 
     n: int
     weight: float
@@ -194,7 +194,7 @@ def _step(
 
 
 def validate(model: SemSimModel, material: Material) -> dict[str, float | None]:
-    """What is known of the held-out originals, by name of `EpochRecord`; empty without any."""
+    """Measure the held-out originals; values by name in `EpochRecord`, empty without any."""
     triplets = material.index.every(material.held_out)
     pairs, recognisable = material.index.judged(material.held_out)
     if len(pairs) == 0:

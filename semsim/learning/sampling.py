@@ -1,4 +1,4 @@
-"""Which triplets an epoch learns from: drawn by chance, or where they are hard enough."""
+"""Sampling of the triplets of an epoch: by chance, or where they are hard enough."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ def draw(
 
 
 def semi_hard(plus: float, minus: np.ndarray, margin: float, rng: np.random.Generator) -> int:
-    """Which of the candidates at distances `minus`, (K,), to set against a positive at `plus`.
+    """Choose a candidate, by distances `minus`, (K,), to set against a positive at `plus`.
 
     By chance one that is farther than the positive but inside the margin (Schroff et al. 2015,
     §3.2); where there is none, the mildest of those that are nearer, else the nearest.

@@ -290,7 +290,7 @@ def table_lines(rows: pd.DataFrame, number: int) -> list[str]:
 
 
 def verdicts(rows: pd.DataFrame) -> list[str]:
-    """What the experiment says about the paper's claims, in words."""
+    """Return the experiment's verdicts on the paper's claims, in words."""
     names = list(dict.fromkeys(rows["defence"]))
     ensembler = next((name for name in names if name.startswith("ensembler")), None)
     if ensembler is None:
@@ -310,7 +310,7 @@ def verdicts(rows: pd.DataFrame) -> list[str]:
 
 
 def _alignment(rows: pd.DataFrame, defence: str) -> str:
-    """What the aligned attack gains over the published one on `defence`."""
+    """Describe the gain of the aligned attack over the published one on `defence`."""
     chosen = choices(rows[rows["defence"] == defence])
     means = chosen.groupby("attack")[["ssim", "psnr"]].mean() if len(chosen) else pd.DataFrame()
     if not {"adaptive", "adaptive-aligned"} <= set(means.index):

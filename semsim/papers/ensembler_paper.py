@@ -13,7 +13,7 @@ from semsim.systems.split.plan import PRESETS, SplitPlan
 
 
 class Way(NamedTuple):
-    """What a row shows: a defence, an attack on it and, of several bodies, which."""
+    """Content of a row: a defence, an attack on it and the choice among several bodies."""
 
     defence: str
     attack: str
@@ -21,7 +21,7 @@ class Way(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """What the paper has in a row. change: of accuracy, in points; psnr in dB."""
+    """Values of the paper in a row. change: of accuracy, in points; psnr in dB."""
 
     change: float
     ssim: float
@@ -158,7 +158,7 @@ FIGURES = tuple(dict.fromkeys(number for number, _ in _SWEEPS))
 
 
 def plan_of_table(number: int, preset: str, vgg16: bool = False) -> SplitPlan:
-    """What is run beside a table; `SettingsError` for a table or preset there is not.
+    """Return the plan run beside a table; raises `SettingsError` for an unknown table or preset.
 
     vgg16: Table 1 on a network from which the published attack gets pictures undefended.
     """
@@ -174,7 +174,7 @@ def plan_of_table(number: int, preset: str, vgg16: bool = False) -> SplitPlan:
 
 
 def plan_of_figure(number: int, preset: str) -> SplitPlan:
-    """What is run for a figure of split points; `SettingsError` as for a table."""
+    """Return the plan run for a figure of split points; raises `SettingsError` as for a table."""
     plan, sweep = _known(number, FIGURES, "figure", preset), _SWEEPS[number, preset]
     return replace(
         plan,

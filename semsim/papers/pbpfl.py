@@ -80,7 +80,7 @@ class Compared(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """How much is computed.
+    """Extent of the computation.
 
     networks, table: Table 2's networks, and the rows of which they predict one number.
     valued: images of which `image_network` predicts one number, Table 2's other half.

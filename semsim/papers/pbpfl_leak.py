@@ -1,4 +1,4 @@
-"""What each party gets back of images under PBPFL: untrained and trained networks, several seeds.
+"""Reconstructions by each party under PBPFL: untrained and trained networks, several seeds.
 
 A reconstruction set a network, round, seed and arm, below `leak/`. One that is there is not
 computed again.
@@ -27,7 +27,7 @@ from semsim.systems.federated.verdict import over_seeds, scores_in, sentence, su
 
 @dataclass(frozen=True, kw_only=True)
 class LeakPlan:
-    """What is attacked.
+    """Plan of the attacked networks, rounds and images.
 
     networks: names, with the arms of each; the arms they are compared with come along. rounds: the
     attacked ones, of which 1 is an untrained network. seeds: each with weights, clients and images
@@ -129,7 +129,7 @@ def _words(plan: LeakPlan, one: dict[str, Any]) -> str:
 
 
 def own_models(arm: str) -> bool:
-    """Whether every client's image is attacked by another model, which excludes batches."""
+    """Return whether every client's image is attacked by another model, which excludes batches."""
     own = ARMS[arm]
     return own.view != "server" and own.noise_scope == "client" and own.treatment != "closed-form"
 

@@ -61,7 +61,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """What is computed. The first part stands in for CIFAR-100, on which Table 2 and figures are.
+    """Scope of a run. The first part stands in for CIFAR-100, on which Table 2 and figures are.
 
     semsim: how SemSim is trained. jury_epochs: of simulated voters, in tenths of the usual.
     figures: `semsim.learning.ablations.STUDIES` with the values each takes; none for the usual.

@@ -67,7 +67,7 @@ _WAIT = 10.0  # seconds for somebody else to have given a job its process
 
 
 class JobState(Enum):
-    """Where a job is. LOST: its process is gone and left no word."""
+    """State of a job. LOST: its process is gone and left no word."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -87,7 +87,7 @@ _WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What was asked for; `created` is ISO 8601 in UTC."""
+    """Job as it was asked for; `created` is ISO 8601 in UTC."""
 
     folder: Path
     kind: str
@@ -102,7 +102,7 @@ class Job:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """What follows `python <program>` where the job is started or resumed."""
+        """Arguments of `python <program>` that start or resume the job."""
         return ("job", str(self.folder))
 
 
@@ -205,7 +205,7 @@ def live_jobs(root: Path, kind: str) -> list[Job]:
 
 
 def foremost(root: Path, kind: str) -> Job | None:
-    """The job of a kind that somebody looks for first: one that waits or runs, else the newest."""
+    """Return the job of a kind that users seek first: one that waits or runs, else the newest."""
     found = list_jobs(root, kind)
     return next((job for job in found if state(job) in LIVE), found[0] if found else None)
 
@@ -262,7 +262,7 @@ def request_stop(job: Job) -> None:
 
 
 def state(job: Job) -> JobState:
-    """Where the job is, from its folder and the table of processes alone."""
+    """Return the state of the job, from its folder and the table of processes alone."""
     # The process is looked at first: one that ends in between has already left its word.
     alive = is_alive(_owner(job.folder))
     for name, word in _WORDS.items():
@@ -275,17 +275,17 @@ def state(job: Job) -> JobState:
 
 
 def stop_requested(job: Job) -> bool:
-    """Whether somebody asked the job to stop."""
+    """Return whether the job was asked to stop."""
     return (job.folder / "stop").exists()
 
 
 def result(job: Job) -> dict[str, Any]:
-    """What the finished work returned; `JobError` when it is not done."""
+    """Return the result of the finished work; `JobError` when it is not done."""
     return read_json(job.folder / "result.json")
 
 
 def error_text(job: Job) -> str:
-    """What went wrong, then the traceback; empty when nothing did."""
+    """Return the error message, then the traceback; empty when nothing went wrong."""
     path = job.folder / "error.txt"
     if path.exists():
         return path.read_text(encoding="utf-8", errors="replace")
@@ -294,7 +294,7 @@ def error_text(job: Job) -> str:
 
 
 def _damage(job: Job) -> JobError | None:
-    """What is wrong with the result the work has left."""
+    """Return the error of reading the result that the work has left, None for none."""
     try:
         result(job)
     except JobError as error:
@@ -322,9 +322,9 @@ def eta_seconds(job: Job) -> float | None:
 
 
 def seconds_taken(job: Job) -> float | None:
-    """Seconds from the start of a job that is done to its end.
+    """Return the seconds from the start of a job that is done to its end.
 
-    None where it is not done, or was begun more than once: nobody has counted all of it.
+    None where it is not done, or was begun more than once: no record counts all of it.
     """
     owner, path = _owner(job.folder), job.folder / "result.json"
     if owner is None or not path.exists():
@@ -420,7 +420,7 @@ class _Reporter:
 
 @contextlib.contextmanager
 def _alone(job: Job) -> Iterator[None]:
-    """Nobody else, in this process, another or on another server, gives the job a process."""
+    """Keep all other callers, here or on another server, from giving the job a process."""
     try:
         with FileLock(job.folder / ".lock", timeout=_WAIT, is_singleton=True):
             yield

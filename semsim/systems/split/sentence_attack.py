@@ -52,7 +52,7 @@ class SentenceDecoder(nn.Module):
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What an attack read. words: (N, S), one sentence a query.
+    """Result of a reading attack. words: (N, S), one sentence a query.
 
     shadow, decoder: the attacker's own, in eval mode, to see whether each does its work.
     """
@@ -101,7 +101,7 @@ def counted(features: Tensor, public: Tensor) -> Tensor:
 
 
 def guesses(public: Tensor, count: int, rng: torch.Generator) -> dict[str, Tensor]:
-    """What an attacker says who sees no feature, (count, S) each.
+    """Return the guesses of an attacker who sees no feature, (count, S) each.
 
     public: sentences, (M, S). "commonest word": it, everywhere. "commonest word of each
     place": as the mean is of pictures. "another sentence": one of the public ones, drawn.

@@ -185,7 +185,7 @@ class SentenceRun:
         ]
 
     def bench(self, defence: str, seed: int) -> Bench:
-        """Where a system trains."""
+        """Return the bench on which a system trains."""
         return Bench(
             network=self.plan.network,
             data=self.public,
@@ -213,7 +213,7 @@ class SentenceRun:
         return system.to(self.device), facts["translated"]
 
     def sent(self, defence: str, seed: int, rng: torch.Generator) -> FeatureObservation:
-        """What the server sees of the client's translations, once each is complete."""
+        """Return the server's observation of the client's translations, once each is complete."""
         system, translated = self.system(defence, seed)
         rows = joined(self.private.source, translated)
         return observe(system, rows, self.plan.network, self.public, rng)
@@ -288,7 +288,7 @@ class SentenceRun:
         return found
 
     def _right(self, defence: str, seed: int) -> tuple[float, Tensor]:
-        """How much of its translations is right, and these."""
+        """Return the share of right words in its translations, and the translations."""
         _, translated = self.system(defence, seed)
         return words_right(self.german, in_words(translated, self.answers)), translated
 
