@@ -14,7 +14,7 @@ INVITATION = timedelta(days=7)
 
 
 class Role(StrEnum):
-    """What an account is for; an administrator may do all that a researcher may."""
+    """Role of an account; an administrator may do all that a researcher may."""
 
     ADMINISTRATOR = "administrator"
     RESEARCHER = "researcher"
@@ -26,7 +26,7 @@ class AccountError(AnnotationError):
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """Somebody who runs studies; annotators have none. `disabled` is since when, None if not."""
+    """User who runs studies; annotators have no account. `disabled` is since when, None if not."""
 
     id: str
     name: str
@@ -53,7 +53,7 @@ class Session:
 
 @dataclass(frozen=True, kw_only=True)
 class Invitation:
-    """A link somebody may use once: to make an account, or to give `account` a new password.
+    """A link to be used once: to make an account, or to give `account` a new password.
 
     `id` is the SHA-256 of the link's token, so that knowing it opens nothing.
     """

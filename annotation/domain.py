@@ -21,7 +21,7 @@ SESSION_LASTS = timedelta(days=30)  # a study may take weeks; people should not 
 
 
 class StudyStatus(StrEnum):
-    """Whether a study hands out items; a closed one also counts no more votes."""
+    """Status of a study: whether it hands out items; a closed one also counts no more votes."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -29,7 +29,7 @@ class StudyStatus(StrEnum):
 
 
 class VoteStatus(StrEnum):
-    """What became of a vote; no vote is ever deleted."""
+    """Status of a vote; no vote is ever deleted."""
 
     COUNTED = "counted"
     SUPERSEDED = "superseded"  # undone by the annotator who gave it
@@ -39,7 +39,7 @@ class VoteStatus(StrEnum):
 
 
 class AnnotatorStatus(StrEnum):
-    """Whether somebody takes part in a study; only who is active gets items and may vote."""
+    """Status of an annotator in a study; only an active one gets items and may vote."""
 
     ACTIVE = "active"
     PAUSED = "paused"  # the votes given so far count
@@ -48,7 +48,7 @@ class AnnotatorStatus(StrEnum):
 
 
 class Step(StrEnum):
-    """Where somebody is in a study, in this order; kept in the database."""
+    """Steps of an annotator through a study, in this order; kept in the database."""
 
     CONSENT = "consent"
     INSTRUCTIONS = "instructions"
@@ -61,7 +61,7 @@ class Step(StrEnum):
 
 
 class StimulusKind(StrEnum):
-    """What an item shows. Only the first three have slots; the others are shown as trials."""
+    """Kind of an item. Only the first three have slots; the others are shown as trials."""
 
     RECONSTRUCTION = "reconstruction"
     DECOY = "decoy"  # the reconstruction of something else beside an original
@@ -72,7 +72,7 @@ class StimulusKind(StrEnum):
 
 
 class TrialKind(StrEnum):
-    """Why somebody is shown an item besides those that are counted."""
+    """Reason for showing an annotator an item besides those that are counted."""
 
     PRACTICE = "practice"
     CATCH = "catch"
@@ -81,7 +81,7 @@ class TrialKind(StrEnum):
 
 
 class SlotState(StrEnum):
-    """Where one of an item's K slots stands."""
+    """State of one of an item's K slots."""
 
     FREE = "free"
     LEASED = "leased"
@@ -89,7 +89,7 @@ class SlotState(StrEnum):
 
 
 class NoneReason(StrEnum):
-    """Why an annotator answered none; the paper merges the two."""
+    """Reason for which an annotator answered none; the paper merges the two."""
 
     CANNOT_MAKE_OUT = "cannot_make_out"
     NOT_IN_LIST = "not_in_list"
@@ -97,7 +97,7 @@ class NoneReason(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class TargetTest:
-    """How good an attacked model was at its own task, on images it had not seen.
+    """Test of an attacked model at its own task, on images it had not seen.
 
     accuracy: share of right answers. n_classes: among so many. at_chance: whether guessing does as
     well, by the test its maker used. None, each, where the set does not say. delta: the δ at which
@@ -146,11 +146,11 @@ class Study:
 
     @property
     def kind(self) -> Kind:
-        """What people are asked."""
+        """Kind of question that people are asked."""
         return KINDS[self.task].of(vars(self.spec))
 
     def target(self, model: str) -> TargetTest:
-        """How good that model was; of one without a record, nothing is known."""
+        """Return the test of that model; of one without a record, nothing is known."""
         return self.targets.get(model, TargetTest())
 
     def target_of(self, name: str) -> TargetTest:
@@ -221,7 +221,7 @@ class TaskItem:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What an annotator's browser sends: `id` is a UUID it made, the same on every retry.
+    """Answer that an annotator's browser sends: `id` is a UUID it made, the same on every retry.
 
     `answer` is a candidate class or "none" (with an optional `NoneReason`) for recognition,
     "same" or "different" for pair, a number for rating. `rt_ms` is the time from first paint to
@@ -253,12 +253,12 @@ class VoteReceipt:
 
 @dataclass(frozen=True, kw_only=True)
 class AnnotatorProgress:
-    """How far one annotator is; `left` counts the items that they may still be given.
+    """Progress of one annotator; `left` counts the items that they may still be given.
 
     waiting: nothing is left at this moment, but others hold items that may yet come to them.
-    trials_done, trials_left: of the trials that look like any other item. What somebody is told of
-    their progress holds them too, as does the median, or the numbers would say which item does not
-    count.
+    trials_done, trials_left: of the trials that look like any other item. The progress shown to the
+    annotator includes them, as does the median, or the numbers would give away which item does
+    not count.
     """
 
     done: int
@@ -271,7 +271,7 @@ class AnnotatorProgress:
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left, and nothing may yet come."""
+        """True if nothing is left, and nothing may yet come."""
         return not (self.left or self.waiting)
 
 

@@ -46,7 +46,7 @@ class AnswerError(AnnotationError):
 
 
 class TooQuickError(AnswerError):
-    """An answer that came before anybody can have looked; sending it again does not help."""
+    """An answer that came before an annotator can have looked; the same answer is refused again."""
 
 
 class ConflictError(AnnotationError):
@@ -54,7 +54,7 @@ class ConflictError(AnnotationError):
 
 
 class NameTakenError(ConflictError):
-    """A name that somebody else has in the study, who comes back by a link of their own."""
+    """A name that another annotator of the study has, who comes back by a link of their own."""
 
 
 class UnfitError(AnnotationError):

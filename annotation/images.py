@@ -95,7 +95,7 @@ def sha256(content: bytes) -> str:
 
 
 def name_of(digest: str) -> str:
-    """What the file of the image with that SHA-256 is called."""
+    """Return the name of the file of the image with that SHA-256."""
     return f"{digest}.png"
 
 
@@ -105,7 +105,7 @@ def here(images: Shelf) -> Path:
 
 
 def path_of(images: Shelf, digest: str) -> Path:
-    """Where on this machine the image with that SHA-256 lies, once it has been fetched."""
+    """Return the path on this machine of the image with that SHA-256, once it has been fetched."""
     return here(images) / name_of(digest)
 
 
@@ -119,7 +119,7 @@ def fetch(images: Shelf, digests: Iterable[str]) -> None:
 
 
 def answers(images: Shelf) -> bool:
-    """Whether a studio keeps images there; a folder is made when one does.
+    """Check whether a studio keeps images there; a folder is made when one does.
 
     Raises `StoreError` where they lie elsewhere and that does not answer.
     """

@@ -38,7 +38,7 @@ class Choice(StrEnum):
 
 
 class HeadlineRule(Choice):
-    """How votes become the human score that metrics are judged by; fixed before the first vote."""
+    """Rule that makes votes the human score which metrics are judged by; fixed before any vote."""
 
     MAJORITY = "majority", "Majority: more than half recognise it"
     MEAN_RESPONSE = "mean-response", "Mean response: share of votes that recognise it"
@@ -64,7 +64,7 @@ def headlines(task: str) -> tuple[HeadlineRule, ...]:
 
 
 class Distractors(Choice):
-    """How the wrong words of a candidate list are drawn (annotation.design.candidates)."""
+    """Rule that draws the wrong words of a candidate list (annotation.design.candidates)."""
 
     BALANCED = "balanced", "Balanced: every word on about as many lists"
     # As the paper has it; lists then tell more.
@@ -72,14 +72,14 @@ class Distractors(Choice):
 
 
 class Lists(Choice):
-    """Which items offer the same candidate list."""
+    """Items that offer the same candidate list."""
 
     ORIGINAL = "original", "All items of an original, as in the paper"
     ITEM = "item", "Each item: wrong words drawn anew"
 
 
 class View(Choice):
-    """How image pixels become screen pixels; it changes what people recognise."""
+    """Way in which image pixels become screen pixels; it changes what people recognise."""
 
     SQUARES = "squares", "Squares: pixels stay squares"
     SMOOTH = "smooth", "Smooth"
@@ -87,7 +87,7 @@ class View(Choice):
 
 
 class Background(Choice):
-    """What surrounds an image on the labelling page."""
+    """Surroundings of an image on the labelling page."""
 
     GREY = "grey", "Grey"  # #808080, the same in light and dark
     BLACK = "black", "Black"
@@ -100,10 +100,11 @@ class About:
 
     label: what pages call it. text: what it means. term: the word of the glossary that explains it.
     at: the step of the form that asks for it, and the title of its group there, "" for what
-    everybody is asked; None where no form asks. amendable: whether it may change once a study
-    exists. limits: least, most and step of a number. must: what is said of a number beyond them;
-    "" where something else sees to it. choices: (label, value) of the few that it may be. kind: of
-    a text that is "long" or "secret". start: what a form begins with, None for the default.
+    every researcher is asked; None where no form asks. amendable: whether it may change once a
+    study exists. limits: least, most and step of a number. must: what is said of a number beyond
+    them; "" where something else sees to it. choices: (label, value) of the few that it may be.
+    kind: of a text that is "long" or "secret". start: what a form begins with, None for the
+    default.
     """
 
     label: str
@@ -140,7 +141,7 @@ _rate = partial(_are_they_looking, limits=(0, 0.5, 0.01))
 
 @dataclass(frozen=True, kw_only=True)
 class StudySpec:
-    """What a researcher decides before a study starts; see `study.protocols` for changes.
+    """Settings that a researcher decides before a study starts; see `study.protocols` for changes.
 
     Raises `StudyError` for a value that no study can have.
     """
@@ -410,7 +411,7 @@ class StudySpec:
 
     @property
     def kind(self) -> Kind:
-        """What people are asked, as these settings have it."""
+        """Kind of question that people are asked, as these settings have it."""
         return KINDS[self.task].of(vars(self))
 
     @property
@@ -420,7 +421,7 @@ class StudySpec:
 
     @property
     def shown_title(self) -> str:
-        """What annotators are told the study is called."""
+        """Title of the study that annotators read."""
         return self.title or self.wording("label.untitled")
 
     def _checks(self) -> Iterable[tuple[bool, str]]:

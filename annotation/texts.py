@@ -1,4 +1,4 @@
-"""Which texts may be sent to this server, which names a study can keep, and counts in words.
+"""Texts that may be sent to this server, names that a study can keep, and counts in words.
 
 PostgreSQL refuses a zero, both refuse half a surrogate pair; no other control character belongs
 into a name or an answer either. Checked where a text comes in, so that both databases say the same.
@@ -20,7 +20,7 @@ UNFIT = "Expected a text without control characters and halves of characters"
 
 
 def is_fit(text: str) -> bool:
-    """Whether `text` has no control character but tab and line breaks, and no lone surrogate."""
+    """Check that `text` has no control character but tab and line breaks, and no lone surrogate."""
     return _UNFIT.search(text) is None
 
 
@@ -56,7 +56,7 @@ def sendable(text: str) -> str:
 
 
 def flaw(name: str) -> str:
-    """Why `name` can name nothing in a study, naming it; empty where it can.
+    """Return why `name` can name nothing in a study, naming it; empty where it can.
 
     Control characters break files and terminals, and PostgreSQL takes neither U+0000 nor half of a
     surrogate pair.

@@ -1,4 +1,4 @@
-"""What a machine has: a GPU or none, cores, and what a process does with memory it frees."""
+"""Hardware of a machine (GPU or none, cores), and what a process does with memory it frees."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def pick_device(name: str = "auto") -> torch.device:
 
 
 def exact_device(device: torch.device) -> torch.device:
-    """Where float64 is computed of what is on `device`: there, or on the CPU for Apple's GPUs.
+    """Return the device for float64 of what is on `device`: itself, or the CPU for Apple's GPUs.
 
-    These have none.
+    These have no float64.
     """
     import torch
 

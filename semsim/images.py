@@ -109,7 +109,7 @@ def write_png(image: Tensor, path: Path) -> None:
 
 
 def is_image_file(path: Path) -> bool:
-    """Whether the name of `path` ends like an image's and is not hidden."""
+    """Return whether the name of `path` ends like an image's and is not hidden."""
     return path.suffix.lower() in SUFFIXES and not is_hidden(PurePath(path.name))
 
 

@@ -110,7 +110,7 @@ class Chain:
 
 
 def count_parameters(network: nn.Module) -> int:
-    """How many numbers a network's weights and biases are."""
+    """Return the number of values in a network's weights and biases."""
     return sum(math.prod(parameter.shape) for parameter in network.parameters())
 
 

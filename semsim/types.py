@@ -1,4 +1,4 @@
-"""What an attacker sees, and what an attack returns. The threat model is a type."""
+"""Observations of an attacker, and the result of an attack. The threat model is a type."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class AttackedModel(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class BatchNormStatistics:
-    """What the private image looks like to each batch norm layer, where a participant shares it.
+    """Statistics of the private image at each batch norm layer, where a participant shares them.
 
     means, variances (biased): one (channels,) for each batch norm layer that keeps running
     statistics, in the order of `model.modules()`.
@@ -40,7 +40,7 @@ class BatchNormStatistics:
 
 @dataclass(frozen=True, kw_only=True)
 class GradientObservation:
-    """What a server sees in federated learning: the model and one participant's gradient.
+    """Observation of a server in federated learning: the model and one participant's gradient.
 
     There is no field for the private image, so no attack can look at it.
 
@@ -59,7 +59,7 @@ class GradientObservation:
 
 @dataclass(frozen=True, kw_only=True)
 class LocalSteps:
-    """What a client does with the model it is sent before it shares anything; the server knows it.
+    """Training of the sent model by a client before it shares anything; the server knows it.
 
     steps: of `torch.optim.SGD` with `lr` and `momentum`, each on the next `batch` of the client's
     pictures, from the first again after the last. batch_norm: "eval" normalises by the running
@@ -80,7 +80,7 @@ class LocalSteps:
 
     @property
     def reach(self) -> float:
-        """How many gradients, each times `lr`, an update adds up to if all of them are alike.
+        """Number of gradients, each times `lr`, that add up to an update if all of them are alike.
 
         `steps` without momentum, with which the gradient of a step counts in all that follow.
         """
@@ -93,7 +93,7 @@ class LocalSteps:
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateObservation:
-    """What a server sees of a client that shares one thing for several pictures or steps.
+    """Observation of a server whose client shares one thing for several pictures or steps.
 
     update: the client's parameters less those it was sent, one tensor a parameter of `model`, in
     the order of `model.parameters()`. pictures: how many the client has. shape: (C, H, W) of each.
@@ -142,7 +142,7 @@ class VerticalModel(Protocol):
     def parameters(self) -> Iterator[nn.Parameter]: ...
 
     def joint_inputs(self, images: Tensor) -> Tensor:
-        """What `joint` sees of whole images: (N, C, H, W) in [0, 1] to (N, features)."""
+        """Map whole images, (N, C, H, W) in [0, 1], to the inputs of `joint`, (N, features)."""
         ...
 
 
@@ -160,7 +160,7 @@ class VerticalRound:
 
 @dataclass(frozen=True, kw_only=True)
 class VerticalObservation:
-    """What the server of vertical federated learning sees over rounds with the same weights.
+    """Observation of the server of vertical federated learning over rounds with the same weights.
 
     labels: (N,) class indices of all images, which the server holds. shape: (C, H, W) of one.
     """
@@ -172,7 +172,7 @@ class VerticalObservation:
 
 
 def worse_than_grey(residual: float, grey_residual: float) -> bool:
-    """Whether a mid-grey image explains what leaked at least as well as the picture found.
+    """Return whether a mid-grey image explains what leaked as well as the picture found, or better.
 
     An undefined residual (NaN) counts as worse: an attack that cannot show that it beats grey has
     not beaten it.
@@ -182,7 +182,7 @@ def worse_than_grey(residual: float, grey_residual: float) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Reconstruction:
-    """What an attack got back.
+    """Result of an attack on one image.
 
     image: (C, H, W) float32 RGB in [0, 1].
     objective: the attack's own final objective, by which restarts are compared.
@@ -233,11 +233,11 @@ class LabelledImages:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What images can show, as people are asked: subjects where there are some, or classes."""
+        """Names of what images can show, as people are asked: subjects, or else classes."""
         return tuple(dict.fromkeys(self.subjects)) or self.classes
 
     def shown(self, place: int) -> str:
-        """What the image at `place` shows, one of `names`."""
+        """Return the name of what the image at `place` shows, one of `names`."""
         return self.subjects[place] if self.subjects else self.classes[int(self.labels[place])]
 
     def pick(self, indices: Sequence[int]) -> LabelledImages:

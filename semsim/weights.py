@@ -85,7 +85,7 @@ def weight_file(name: str, checkpoints: Path = CHECKPOINTS) -> WeightFile:
 
 
 def search_folders(checkpoints: Path = CHECKPOINTS) -> tuple[Path, Path]:
-    """Where a weight file is looked for, in this order."""
+    """Return the folders in which a weight file is looked for, in this order."""
     return Path(checkpoints), _torch_home() / "hub" / "checkpoints"
 
 
@@ -115,7 +115,7 @@ def sha256_of(path: Path) -> str:
 
 
 def content_key(path: Path | str) -> str:
-    """What is the same for two files of one content: their sha256; of what is none, the path."""
+    """Return the sha256 of a file, the same for equal content; of what is no file, the path."""
     try:
         return sha256_of(Path(path))
     except OSError:
@@ -129,8 +129,8 @@ def write_tensors(
 
     form: the format of the file, as "semsim-network/1". facts: anything JSON can say.
     The same content makes the same bytes: safetensors itself has its metadata in any order.
-    Who may read it is up to the umask, as for every other file: safetensors' own writer lets
-    nobody but its owner.
+    The umask decides who may read it, as for every other file. The writer of safetensors lets
+    its owner alone read it.
     """
     from safetensors.torch import save
 
@@ -213,7 +213,7 @@ def download(name: str, checkpoints: Path = CHECKPOINTS, report: Report = silent
 
 
 def _torch_home() -> Path:
-    """Where torch keeps what it has fetched, without importing it."""
+    """Return the folder where torch keeps what it has fetched, without importing torch."""
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
     # Not `Path.expanduser`, which raises for a user whom the system does not know.
     return Path(os.path.expanduser(os.environ.get("TORCH_HOME", f"{cache}/torch")))
@@ -239,7 +239,7 @@ def _check(path: Path, entry: WeightFile) -> None:
 
 
 def _fault(path: Path, entry: WeightFile) -> str | None:
-    """What is wrong with the file, or None; cheap signs first, then the sha256."""
+    """Return the fault of the file, or None; check cheap signs first, then the sha256."""
     size = path.stat().st_size
     with open(path, "rb") as file:
         start = file.read(len(_LFS))

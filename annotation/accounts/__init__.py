@@ -1,1 +1,1 @@
-"""Who may run studies here: accounts, sessions, invitations; the web and commands come in."""
+"""Accounts that may run studies, sessions, invitations; the web and commands come in."""

@@ -1,4 +1,4 @@
-"""Whose account a request carries, asked of the database anew each time.
+"""Accounts that requests carry, asked of the database anew each time.
 
 `annotation.web.guard.Guard` asks in front of everything; what lies behind it asks again, so that a
 hole in one place opens nothing.
@@ -40,7 +40,7 @@ def lookup(store: Store) -> Who:
 
 
 def required(who: Who) -> Callable[[Request], None]:
-    """What a route depends on that only people with an account may use."""
+    """Return the dependency of a route that only people with an account may use."""
 
     def check(request: Request) -> None:
         if who(request.cookies.get(ACCOUNT_COOKIE, "")) is None:
@@ -50,7 +50,7 @@ def required(who: Who) -> Callable[[Request], None]:
 
 
 def user_name(who: Who) -> Callable[[Request], Awaitable[str | None]]:
-    """What Gradio asks before each of its events; handlers see the name as their user's."""
+    """Return what Gradio calls before each of its events; handlers see the name as their user's."""
 
     async def name(request: Request) -> str | None:
         account = await run_in_threadpool(who, request.cookies.get(ACCOUNT_COOKIE, ""))

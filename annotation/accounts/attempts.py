@@ -1,6 +1,6 @@
-"""Slowing failures down, so that guessing a password takes longer than anybody has.
+"""Slowing failures down, so that guessing a password takes longer than an attacker has.
 
-Nobody is shut out for what others did: whoever has to wait waits for seconds, and only those who
+No user is shut out for what others did: a user who has to wait waits for seconds. Only users who
 share a key (such as a name and an address) wait for each other. Failures are counted in the
 database, so that all servers on it count together and a restart forgets none.
 """
@@ -27,7 +27,7 @@ _IPV6_NETWORK = 2**64  # one customer's part of the addresses, at least
 
 
 class TooManyError(AnnotationError):
-    """More tries of one kind at once than anybody makes who knows the password."""
+    """More tries of one kind at once than a user makes who knows the password."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +121,7 @@ class Attempts:
 
 
 def place_of(address: str) -> str:
-    """What tries from `address` are counted under: of IPv6 the network, which one person has."""
+    """Return the key to count tries from `address` by: of IPv6 the network of one person."""
     try:
         parsed = ip_address(address)
     except ValueError:

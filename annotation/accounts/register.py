@@ -57,7 +57,7 @@ sign_out = writing(accounts.close_session)
 
 
 def has_accounts(store: Store) -> bool:
-    """Whether anybody has an account."""
+    """Return whether there is any account."""
     return not store.read(accounts.is_empty)
 
 
@@ -105,7 +105,7 @@ def sign_in(store: Store, name: str, password: str, now: datetime) -> Session:
 
 
 def who(store: Store, token: str, now: datetime) -> Account | None:
-    """Whose session that is, None if it is nobody's or has ended."""
+    """Return the account of the session `token`; None if it is of none or has ended."""
     if not token:
         return None
     found = store.read(lambda tx: accounts.session_owner(tx, token, now))
@@ -129,7 +129,7 @@ def change_password(store: Store, account: Account, old: str, new: str, *, keep:
 
 
 def set_password(store: Store, account: Account, new: str) -> Account:
-    """A new password for somebody who lost theirs; for the command line. Ends all sessions."""
+    """Set a new password for a user who lost theirs; for the command line. Ends all sessions."""
     return _put_password(store, account, new, "")
 
 
@@ -139,12 +139,12 @@ def _put_password(store: Store, account: Account, new: str, keep: str) -> Accoun
 
 
 def invite(store: Store, role: Role, now: datetime, *, by: Account) -> str:
-    """The token of a link with which somebody makes an account of that role, once, in 7 days."""
+    """Return the token of a link that makes an account of that role, once, in 7 days."""
     return _invite(store, by.id, role, now, by=by)
 
 
 def invite_to_reset(store: Store, account_id: str, now: datetime, *, by: Account) -> str:
-    """The token of a link with which somebody gives themselves a new password.
+    """Return the token of a link with which a user gives themselves a new password.
 
     Until then the old one holds. Raises `NotFoundError` for the account.
     """
@@ -184,7 +184,7 @@ def tidy(name: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """What tells an account's name from others: letter case, width and spaces do not matter."""
+    """Return the form by which names are compared: letter case, width and spaces do not matter."""
     return _plain(name).casefold()
 
 

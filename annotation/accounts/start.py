@@ -23,7 +23,7 @@ NO_ACCOUNT = (
 
 
 def who_may_enter(store: Store, host: str, *, local: bool) -> Who | None:
-    """Whose account a session belongs to; None if the server asks for no account (--local).
+    """Return the lookup of a session's account; None if the server asks for none (--local).
 
     Makes the first account if there is none. Raises `AccountError` if `local` and others would
     reach the server, or if there is no account and no way to make one.
@@ -54,7 +54,7 @@ def ensure_administrator(
     """Make the first account where there is none; there is never a password by default.
 
     `ask` and `ask_secret` put a question to the person at the terminal; without one, `ask` is
-    None. Raises `AccountError` if there is nobody to ask and nothing in the environment, or for
+    None. Raises `AccountError` if `ask` is None and the environment holds no password, or for
     a name or password that cannot be accepted.
     """
     if accounts.has_accounts(store):

@@ -46,7 +46,7 @@ PersonName = Annotated[str, typer.Argument(help="Name of the annotator.")]
 
 
 class Votes(StrEnum):
-    """What becomes of the votes of somebody who is erased."""
+    """Fate of the votes of an annotator who is erased."""
 
     KEEP = "keep"
     REMOVE = "remove"

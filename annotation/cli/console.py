@@ -86,7 +86,7 @@ def _port(text: str) -> int:
 
 
 def why_not(host: str, port: int) -> str:
-    """Why no server can listen there; "" where one can."""
+    """Return the reason why no server can listen there; "" where one can."""
     try:
         family, kind, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind) as probe:
@@ -142,14 +142,14 @@ def counting(what: str) -> Callable[[int, int], None]:
 
 
 def pictures(images: str, data_dir: Path, *, write: bool = False) -> "Shelf":
-    """Where studies keep their images, as `annotation.images.shelf`."""
+    """Return the shelf where studies keep their images, as `annotation.images.shelf`."""
     from annotation.images import shelf  # numpy, which --help does without
 
     return shelf(images, data_dir, write=write)
 
 
 def address(database: str | None, data_dir: Path) -> str:
-    """Where the database is: the one that was named, else the SQLite file of the data folder."""
+    """Return the URL of the database: the one named, else the SQLite file of the data folder."""
     return database or f"sqlite:///{data_dir / 'studies.db'}"
 
 

@@ -27,7 +27,7 @@ LITTLE, NONE = 2_000_000_000, 100_000_000  # bytes that are free
 
 
 class Found(NamedTuple):
-    """What was looked at, how it is (ok, note or stops), what was found, and what to do."""
+    """Finding of a check: what, its state (ok, note or stops), what was found, and what to do."""
 
     what: str
     state: str

@@ -22,7 +22,7 @@ Seed = Annotated[int, typer.Option("--seed", help="Decides who comes and what th
 
 @app.callback()
 def main() -> None:
-    """What a study will take: people, days and money, by a simulated crowd."""
+    """Estimate the people, days and money that a study will take, by a simulated crowd."""
 
 
 def crowd(runs: Runs = 10, seed: Seed = 0, as_json: Json = False, **assumed: Any) -> None:
@@ -63,7 +63,7 @@ def _cell(row: Any, form: str) -> str:
 
 
 def _needed(table: pd.DataFrame, most_wrong: float) -> str:
-    """Which quality control the study needs, and what it costs, in a sentence."""
+    """Return a sentence on the quality control that the study needs, and on what it costs."""
     goal, rate = f"At most {most_wrong:.2%} wrong labels", enough(table, most_wrong)
     if rate is None:
         return f"{goal}: none of these is enough. Ask for more votes, or for people who see more."

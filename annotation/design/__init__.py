@@ -1,1 +1,1 @@
-"""What annotators are shown and in which order: pure functions of values and seeds."""
+"""Selection and order of what annotators are shown: pure functions of values and seeds."""

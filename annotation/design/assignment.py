@@ -1,4 +1,4 @@
-"""Who gets which item next: an order of their own for each annotator, and one slot of an item.
+"""Assignment of items: an order of its own for each annotator, and one slot of an item.
 
 An order is not stored. Every item has a random salt; an annotator's rank of an item is
 (factor · salt + offset) mod a prime, a universal hash (Carter and Wegman 1979), so that the order
@@ -54,12 +54,12 @@ def order_of(seed: int, annotator: str) -> Permutation:
 
 
 def rank(order: Permutation, salt: int) -> int:
-    """Where an item with `salt` stands in `order`; lower comes first."""
+    """Return the place of an item with `salt` in `order`; lower comes first."""
     return (order.factor * salt + order.offset) % PRIME
 
 
 def wants_another(n_recognised: int, n_votes: int, votes_per_item: int) -> bool:
-    """Whether the K votes on an item are split as evenly as an odd number can be: 3 to 2 of five.
+    """Check whether K votes on an item, K odd, are split as evenly as can be: 3 to 2 of five.
 
     A single vote is not split.
     """
@@ -89,7 +89,7 @@ def slot_for(slots: Sequence[Slot], annotator: str, now: datetime) -> Slot | Non
 
 
 def share(n: int, left: int, people: int) -> int:
-    """How many of the `n` items asked for somebody may hold, of `left` there are for them.
+    """Return how many of the `n` items asked for an annotator may hold, of `left` for them.
 
     A fair share if others are at work, `people` with them. Of more than `AT_HAND`, which are for
     when the network is gone, half of it, so that something is left for whoever joins later or is

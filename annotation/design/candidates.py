@@ -1,8 +1,8 @@
 """The classes offered for a reconstruction (recognition task).
 
 Two ways of drawing the distractors. `top` takes the classes that an independent classifier finds
-likeliest on the original, as the paper has it; a class that is rarely confused then stands on few
-lists but its own, which gives it away to somebody who never looks at a picture. `balanced` draws
+likeliest on the original, as the paper has it. A class that is rarely confused then stands on few
+lists but its own. That gives it away to an annotator who never looks at a picture. `balanced` draws
 them from the classifier's first `POOL`, so that every class stands on about as many lists as any
 other; where a guesser still sees through lists, these are drawn again from further down, so that a
 few words in a hundred come from beyond. What is left to a guesser, `annotation.design.guessers`

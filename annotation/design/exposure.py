@@ -1,9 +1,9 @@
-"""Who meets which original how often, and in which order of target models.
+"""Exposure: how often each annotator meets an original, and in which order of target models.
 
 The target models of a study form a Latin square with its originals: in each of M blocks (M target
 models) an annotator meets every original once and every model equally often. A decoy lies in the
 cell of the model whose reconstruction it shows, so with decoys an original may come twice in a
-block. Originals that are items themselves have a cell of their own, which is everybody's last.
+block. Originals that are items themselves have a cell of their own. It is every annotator's last.
 """
 
 import random
@@ -36,7 +36,7 @@ def cells_in_order(seat: int, n_cells: int, *, originals: bool) -> list[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What one person may be shown of one original; see `StudySpec`."""
+    """Limits on what one annotator is shown of one original; see `StudySpec`."""
 
     max_views: int | None = None
     min_lag: int = 0
@@ -44,7 +44,7 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """An item that somebody might be given; `source` is the original it asks about."""
+    """Item that an annotator might be given; `source` is the original it asks about."""
 
     item: str
     source: str
@@ -53,7 +53,7 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What somebody has been given before.
+    """Items that an annotator has been given before.
 
     views: items by original. again: items they had before, which are no further view. named:
     originals they were asked to name, after which nothing else of them may come. recent: the
@@ -72,7 +72,7 @@ class Seen:
 
 
 def fits(one: Candidate, limits: Limits, seen: Seen) -> bool:
-    """Whether `one` may be given next with all limits kept, the lag as well."""
+    """Check whether `one` may be given next with all limits kept, the lag as well."""
     return (
         _is_in_order(one, seen)
         and _has_view(one, seen.views, limits, seen)
@@ -106,7 +106,7 @@ def choose(candidates: Sequence[Candidate], n: int, limits: Limits, seen: Seen) 
 
 
 def _is_in_order(one: Candidate, seen: Seen) -> bool:
-    """Whether the original itself comes after all else of it."""
+    """Check whether the order holds: the original itself comes after all else of it."""
     return one.source not in (seen.waiting if one.is_original else seen.named)
 
 
@@ -123,7 +123,7 @@ def _is_far(one: Candidate, recent: Sequence[str], limits: Limits, seen: Seen) -
 
 
 def _lag(one: Candidate, recent: Sequence[str], seen: Seen) -> int:
-    """How many items have come since the last one of the same original."""
+    """Count the items that have come since the last one of the same original."""
     if one.source in seen.near:
         return 0
     return next((i for i, s in enumerate(reversed(recent)) if s == one.source), len(recent))

@@ -1,4 +1,4 @@
-"""How many people a study needs, worked out before anybody labels, and what fewer would mean."""
+"""Number of people a study needs, computed before labelling, and effects of having fewer."""
 
 import math
 from collections import Counter
@@ -19,7 +19,7 @@ MEAN_OVER_MEDIAN = math.exp((PACE**2 + JITTER**2) / 2)
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What there is to look at.
+    """Load of a study: items that there are to look at.
 
     n_items: items that want votes. least, most: of the original that has most of them, what it has
     at least and at most; one number as soon as the items are known. gold: gold items of one
@@ -33,7 +33,7 @@ class Load:
 
 
 def load_of(plan: StudyPlan) -> Load:
-    """What there is to look at in a study."""
+    """Compute the `Load` of a study."""
     items = Counter(item.image_id for item in plan.items)
     gold = Counter(item.image_id for item in plan.quality if item.kind is StimulusKind.GOLD)
     most = max(items.values())
@@ -43,7 +43,7 @@ def load_of(plan: StudyPlan) -> Load:
 def load_before(
     spec: StudySpec, *, n_reconstructions: int, n_originals: int, n_models: int, n_decoys: int
 ) -> Load:
-    """What there will be to look at, before it is drawn whose originals the decoys show."""
+    """Compute the `Load` of a study before it is drawn whose originals the decoys show."""
     n_items = n_reconstructions + n_decoys + spec.label_originals * n_originals
     most = n_models * (2 if n_decoys else 1) + spec.label_originals
     return Load(n_items=n_items, least=min(most, _ceil(n_items, n_originals)), most=most)
@@ -51,7 +51,7 @@ def load_before(
 
 @dataclass(frozen=True, kw_only=True)
 class Feasibility:
-    """How many people a study needs, and what it means to have as many as there will be.
+    """Number of people a study needs, and effects of having as many as there will be.
 
     annotators_needed: with fewer, items lack votes whoever does what. annotators_enough: with so
     many who each label all they get, every item has its votes, whoever comes when; None where no
@@ -66,7 +66,7 @@ class Feasibility:
 
     @property
     def people(self) -> str:
-        """How many people are needed, in words."""
+        """Number of people needed, in words."""
         needed = f"{self.annotators_needed:,} annotator{'s' * (self.annotators_needed != 1)} needed"
         if self.annotators_enough is None:
             return f"At least {needed}"
@@ -76,7 +76,7 @@ class Feasibility:
 
 
 def feasibility(spec: StudySpec, load: Load, n_annotators: int | None = None) -> Feasibility:
-    """What a study asks of people; `n_annotators` None are as many as are enough."""
+    """Compute the `Feasibility` of a study; `n_annotators` None are as many as are enough."""
     needed, enough = _needed(spec, load), _enough(spec, load)
     people = max(1, (enough or needed) if n_annotators is None else n_annotators)
     limits = (load.most, spec.max_views, spec.items_per_person)
@@ -97,7 +97,7 @@ def feasibility(spec: StudySpec, load: Load, n_annotators: int | None = None) ->
 
 
 def _shared_lists(spec: StudySpec, views: int) -> Iterator[str]:
-    """That a list gives an original away which somebody meets again."""
+    """Yield a warning where a list gives away an original that an annotator meets again."""
     if spec.kind.lists and spec.lists is Lists.ORIGINAL and views > 1:
         yield (
             "All pictures of an original share one list of words, which tells that they belong "
@@ -131,7 +131,7 @@ def _enough(spec: StudySpec, load: Load) -> int | None:
 
 
 def _shortage(spec: StudySpec, people: int, needed: int, enough: int | None) -> list[str]:
-    """What to expect of the number of votes; nothing where all is well."""
+    """Describe what to expect of the number of votes; empty where all is well."""
     k = spec.votes_per_item
     if people < k:
         return [

@@ -1,4 +1,4 @@
-"""The steps of somebody's way through a study."""
+"""Steps of an annotator's way through a study."""
 
 from annotation.domain import Step
 from annotation.spec import StudySpec
@@ -23,14 +23,14 @@ def steps(spec: StudySpec) -> tuple[Step, ...]:
 
 
 def first(spec: StudySpec) -> Step:
-    """Where somebody who joins begins."""
+    """Return the step at which an annotator who joins begins."""
     return steps(spec)[0]
 
 
 def after(spec: StudySpec, step: Step) -> Step:
-    """What follows a step somebody has finished; done follows the main step.
+    """Return the step after one an annotator has finished; done follows the main step.
 
-    Whoever declined begins again; nothing follows done and failed.
+    An annotator who declined begins again; nothing follows done and failed.
     """
     if step is Step.DECLINED:
         return first(spec)
@@ -41,7 +41,7 @@ def after(spec: StudySpec, step: Step) -> Step:
 
 
 def current(spec: StudySpec, step: Step) -> Step:
-    """Where somebody at `step` is to go on: there, or further where it has been left out since."""
+    """Return the step to go on with: `step`, or a later one where it has been left out since."""
     return step if step not in _WAY or step in steps(spec) else after(spec, step)
 
 

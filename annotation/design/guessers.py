@@ -1,13 +1,13 @@
-"""How often somebody is right who sees only the candidate lists, never a picture.
+"""Success of guessers who see only the candidate lists, never a picture.
 
-Whoever plans a study wants to know it: a share recognised that a guesser reaches says nothing of
+A researcher who plans a study needs it: a share recognised that a guesser reaches shows nothing of
 what leaks. A guesser scores the words of each list and takes the best; where words tie it guesses
 among them, so the figures are expected shares and need no chance.
 
 Lists are drawn around the first word of their judge, which no list names. `central` stands for
-somebody who looks for it on each list, `first-word-place` for one who takes the place where it
-usually stands. Taken at its word, the place of the judge's own first word is no bounded guesser:
-that word is nearly always the answer, so only somebody who knows answers knows its place. That is
+a guesser who looks for it on each list, `first-word-place` for one who takes the place where it
+usually stands. Taken at its word, the place of the judge's own first word is no bounded guesser.
+That word is nearly always the answer, so only a guesser who knows answers knows its place. That is
 `usual-place`, and no way of drawing can bound it. Words stand in the order of the alphabet, so that
 its first word stands first on every list it is on: where it is right for half of the pictures, so
 is the first place. And where a list has all words, places are words and nothing is drawn. Drawn
@@ -55,7 +55,7 @@ class Lists:
 
     @property
     def chance(self) -> float:
-        """How often blind guessing is right."""
+        """Probability that a blind guess is right."""
         return 1 / self.words.shape[1]
 
     def counts(self) -> np.ndarray:
@@ -78,7 +78,7 @@ class Lists:
 
 @dataclass(frozen=True, kw_only=True)
 class Guess:
-    """What one guesser reaches.
+    """Result of one guesser.
 
     rate: the share of lists on which they are right, 0 to 1. chance: of who guesses blindly.
     bounded: whether more than `BOUND` times chance is a flaw of the lists; it is none of whoever
@@ -93,12 +93,12 @@ class Guess:
 
     @property
     def too_good(self) -> bool:
-        """Whether the lists give the answer away."""
+        """True if the lists give the answer away."""
         return self.bounded and self.rate > BOUND * self.chance + 1e-9
 
 
 def guesses(lists: Lists) -> tuple[Guess, ...]:
-    """What each guesser reaches on `lists`."""
+    """Compute the result of each guesser on `lists`."""
     return tuple(
         Guess(
             name=name,
@@ -124,7 +124,7 @@ def most_right(found: Sequence[Guess]) -> Guess:
 
 
 def said(found: Sequence[Guess]) -> str:
-    """What guessers reach, in three sentences; empty without lists."""
+    """Describe the results of guessers in three sentences; empty without lists."""
     if not found:
         return ""
     most = most_right(found)

@@ -15,7 +15,7 @@ _ROUNDING = 1e-6  # by which probabilities may sum to more than 1
 
 @dataclass(frozen=True, kw_only=True)
 class Sight:
-    """What one juror sees in one picture.
+    """Class probabilities of one juror for one picture.
 
     logs: its log-probability of each class; what is left to 1 is that there is nothing to be named.
     threshold: the certainty from which it names the class it finds most likely.
@@ -41,5 +41,5 @@ def said(sight: Sight, offered: Sequence[str]) -> str:
 
 
 def answers(jury: Sequence[Sight], offered: Sequence[str]) -> dict[str, str]:
-    """What each juror says of a picture, by its name."""
+    """Return the answer of each juror to a picture, by the juror's name."""
     return {sight.juror: said(sight, offered) for sight in jury}

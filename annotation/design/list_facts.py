@@ -1,4 +1,4 @@
-"""What the candidate lists of a study are drawn from, and what they tell whoever sees only them."""
+"""Facts on the candidate lists of a study: their source, and what they give away by themselves."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

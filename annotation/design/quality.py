@@ -1,9 +1,10 @@
 """Items that never count: which there are, and when an annotator is shown one.
 
-Practice items come with feedback before the study begins. Catch trials show what everybody should
-see, or what nobody can. Gold items are reconstructions whose answer the researcher gave. Repeats
-are items that the annotator has answered before. Practice and catch trials use originals that the
-study does not ask about, so nobody learns from them what a counted item shows.
+Practice items come with feedback before the study begins. Catch trials show what every annotator
+should see, or what no annotator can. Gold items are reconstructions whose answer the researcher
+gave. Repeats are items that the annotator has answered before. Practice and catch trials use
+originals that the study does not ask about. So no annotator learns from them what a counted item
+shows.
 
 Gold items and repeats may be of originals that the study asks about, so what one person may see of
 an original (`StudySpec.max_views`, `min_lag`, `label_originals`) holds for them as well, with one
@@ -36,7 +37,7 @@ NOTHING = ""  # class of a picture that has none
 
 @dataclass(frozen=True, kw_only=True)
 class Gold:
-    """What a researcher says of one reconstruction; `where` names the row for messages."""
+    """Researcher's answer to one reconstruction; `where` names the row for messages."""
 
     model: str
     image_id: str
@@ -46,7 +47,7 @@ class Gold:
 
 @dataclass(frozen=True, kw_only=True)
 class Material:
-    """What items are made of, and which part of it is kept out of the count.
+    """Material of items, and the part of it that is kept out of the count.
 
     aside: ids of originals that are set aside. noise: SHA-256 by id of those originals with their
     pixels in random order.
@@ -273,7 +274,7 @@ def _picture(one: Original, **other: Any) -> Reconstruction:
 
 
 def rate_of(spec: StudySpec, kind: TrialKind) -> float:
-    """How many trials of a kind there are for each counted vote; practice has none."""
+    """Return the number of trials of a kind for each counted vote; practice has none."""
     rates = {
         TrialKind.CATCH: spec.catch_rate,
         TrialKind.GOLD: spec.gold_rate,
@@ -298,8 +299,8 @@ def place(
 ) -> int:
     """After how many counted votes the annotator of a seat is shown a trial, counted from 0.
 
-    There is one trial in each block of 1 / rate votes, at a place in it drawn for the seat, so
-    that nobody can count to the next one and no two people meet it at once. Repeats begin when
+    There is one trial in each block of 1 / rate votes, at a place in it drawn for the seat. So no
+    annotator can count to the next one, and no two people meet it at once. Repeats begin when
     there is a vote `spec.repeat_lag` other votes back.
     """
     inside = random.Random(f"trial/{spec.seed}/{kind}/{seat}/{ordinal}").random()
@@ -324,7 +325,7 @@ def due(spec: StudySpec, kind: TrialKind, seat: int, n_votes: int, since: Since 
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """When the annotator of a seat is shown trials of a kind, whatever has been amended.
+    """Schedule of the trials of a kind for the annotator of a seat, whatever has been amended.
 
     parts: settings that were in force one after the other, each from where it counts.
     """
@@ -363,7 +364,7 @@ def schedule(kind: TrialKind, seat: int, versions: Sequence[tuple[StudySpec, int
 
 
 def rhythm(spec: StudySpec, kind: TrialKind) -> tuple[float, int]:
-    """What decides the places of trials of a kind: how many a vote, and after how many votes."""
+    """Return what decides the places of trials: how many a vote, and after how many votes."""
     return rate_of(spec, kind), _start(spec, kind)
 
 
@@ -372,7 +373,7 @@ def _start(spec: StudySpec, kind: TrialKind) -> int:
 
 
 def expected(spec: StudySpec, n_votes: float, n_gold: int) -> float:
-    """About how many answers that never count somebody gives beside `n_votes` that do.
+    """Estimate how many answers that never count an annotator gives beside `n_votes` that do.
 
     n_gold: how many gold items there are, of which each comes once.
     """
@@ -383,7 +384,7 @@ def expected(spec: StudySpec, n_votes: float, n_gold: int) -> float:
 
 
 def drawn(spec: StudySpec, seat: int, ordinal: int, n_items: int) -> int | None:
-    """Which of `n_items` catch items a trial shows, None when there is none.
+    """Return which of `n_items` catch items a trial shows, None when there is none.
 
     Every item comes once before any comes again.
     """

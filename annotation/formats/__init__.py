@@ -25,7 +25,7 @@ from semsim.base.storage.atomic import whole
 
 
 class What(StrEnum):
-    """Which table of a study is meant."""
+    """Name of a table of a study."""
 
     VOTES = "votes"
     LABELS = "labels"
@@ -136,7 +136,10 @@ def export(data: StudyData, out: Path, form: str | None = None, what: What | Non
 
 
 def content(data: StudyData, form: str, what: What | None = None) -> tuple[bytes, str]:
-    """What `export` would write to a file, and what it says; `AnnotationError` for a folder."""
+    """Return the bytes that `export` would write, and its message.
+
+    Raises `AnnotationError` for a format that is a folder, and as `export` does.
+    """
     write = _writer(form, what)
     if not FORMATS[form].ending:
         raise AnnotationError(f"The format {form} is a folder; give one as --out, not -.")
@@ -147,9 +150,9 @@ def content(data: StudyData, form: str, what: What | None = None) -> tuple[bytes
 
 
 def needs_pictures(form: str, what: What | None = None) -> bool:
-    """Whether pictures are in what `export` would write, or told where they lie.
+    """Return whether `export` would write pictures, or where they lie.
 
-    Raises `AnnotationError` as it does.
+    Raises `AnnotationError` as `export` does.
     """
     return _table(form, what) is not What.VOTES or not FORMATS[form].ending
 
@@ -170,7 +173,7 @@ def _writer(name: str, what: What | None) -> Writer:
 
 
 def _table(name: str, what: What | None) -> What:
-    """Which table the format writes when `what` is asked for."""
+    """Return the table that the format writes when `what` is asked for."""
     if name not in FORMATS:
         raise AnnotationError(f"No format is called {name!r}; expected {', '.join(FORMATS)}.")
     writers = FORMATS[name].writers

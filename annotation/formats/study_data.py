@@ -1,4 +1,4 @@
-"""What a study holds at one moment, the one thing every format is made from."""
+"""Data of a study at one moment, the one source of every format."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ class StudyData:
     stimuli: one row an item of any kind, decoys too, with `STIMULUS_COLUMNS`; `candidates` is a
     list of class names, missing in the pair task. Images are absolute paths of PNG files.
     lists: what the candidate lists tell whoever sees only them, in sentences. licence: of pictures
-    and votes, in the hub's words; "unknown" where nobody said.
+    and votes, in the hub's words; "unknown" where none was given.
     """
 
     study: Study

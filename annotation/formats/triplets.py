@@ -1,4 +1,4 @@
-"""What SemSim learns from: original, a recognised and an unrecognised reconstruction of it.
+"""Triplets for training SemSim: original, a recognised and an unrecognised reconstruction of it.
 
 triplets.csv, triplets.parquet    one row a triplet, paths from this folder on
 images/<sha256>.png               every image once

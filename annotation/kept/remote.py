@@ -51,7 +51,7 @@ class Remote:
         return self.address
 
     def copy_of(self, name: str) -> Path:
-        """Where the copy of a file lies, if there is one."""
+        """Return the path of the copy of a file, if there is one."""
         return self.copies / name
 
     def put(self, files: Mapping[str, bytes]) -> None:
@@ -74,7 +74,7 @@ class Remote:
             self._trim()
 
     def check(self, *, write: bool = False) -> bool:
-        """Whether a studio has kept files there; raises `StoreError`, which says what to set.
+        """Check whether a studio has kept files there; raises `StoreError` with what to set.
 
         write: leave a mark, which shows that files can be kept there.
         """
@@ -140,7 +140,7 @@ class Remote:
             self._since += len(content)
 
     def _trim(self) -> None:
-        """Let copies go that nobody used for longest; now and then, as all have to be looked at."""
+        """Delete the copies unused for longest; now and then, as all have to be looked at."""
         with self._lock:
             if self._since <= self._most // 20:
                 return
@@ -155,7 +155,7 @@ class Remote:
 
 
 def _by_use(folder: Path) -> Sequence[tuple[float, int, Path]]:
-    """When each file of a folder was used and how large it is, the one unused for longest first."""
+    """Return time of use, size and path of a folder's files, the one unused for longest first."""
     found = []
     for entry in os.scandir(folder):
         try:

@@ -83,7 +83,7 @@ class Store:
         """A lock on what several servers on one database must not do at the same time.
 
         Others who ask for it wait, in whatever process; transactions go on as usual. Raises
-        `StoreError` if that takes longer than anybody should need.
+        `StoreError` after `engine.PATIENCE` seconds of waiting.
         """
         return engines.alone(self._engine)
 

@@ -24,12 +24,12 @@ from annotation.store.tables import AccountRow, AccountSessionRow, InvitationRow
 
 
 def all_accounts(tx: Transaction) -> list[Account]:
-    """Everybody, by name."""
+    """Return all accounts, by name."""
     return [_value(row) for row in tx.scalars(select(AccountRow).order_by(AccountRow.name_key))]
 
 
 def is_empty(tx: Transaction) -> bool:
-    """Whether nobody has an account yet."""
+    """Return whether there is no account yet."""
     return tx.scalar(select(AccountRow.id).limit(1)) is None
 
 
@@ -40,7 +40,7 @@ def named(tx: Transaction, name: str) -> Account | None:
 
 
 def secret_of(tx: Transaction, name: str) -> Secret | None:
-    """The password of that name, None if nobody is called so or they may not sign in."""
+    """Return the password of that name; None if no account has it or it may not sign in."""
     row = tx.scalar(_by_name(name).where(AccountRow.disabled.is_(None)))
     return None if row is None else _secret(row)
 
@@ -85,7 +85,7 @@ def put_role(tx: Transaction, account_id: str, role: Role) -> Account:
 
 
 def disable(tx: Transaction, account_id: str, now: datetime) -> Account:
-    """Let somebody in no more, nor whom they invited and who has not come yet.
+    """Let a user in no more, nor whom they invited and who has not come yet.
 
     Raises `ConflictError` for the last administrator, `NotFoundError` for the account.
     """
@@ -100,7 +100,7 @@ def disable(tx: Transaction, account_id: str, now: datetime) -> Account:
 
 
 def enable(tx: Transaction, account_id: str) -> Account:
-    """Let somebody in again who was disabled; raises `NotFoundError` for the account."""
+    """Let a user in again who was disabled; raises `NotFoundError` for the account."""
     row = _locked(tx, account_id)
     row.disabled = None
     return _value(row)
@@ -156,7 +156,7 @@ def open_session(tx: Transaction, name: str, proven: Secret, now: datetime) -> S
 
 
 def session_owner(tx: Transaction, token: str, now: datetime) -> tuple[Account, datetime] | None:
-    """Whose session `token` is and when it was last seen; None if it is nobody's or has ended."""
+    """Return the account of the session `token` and when it was last seen; None if none is open."""
     found = tx.execute(
         select(AccountRow, AccountSessionRow.last_seen)
         .join(AccountSessionRow, AccountSessionRow.account_id == AccountRow.id)
@@ -296,7 +296,7 @@ def _locked(tx: Transaction, account_id: str) -> AccountRow:
 
 
 def digest(token: str) -> str:
-    """What is kept of a token."""
+    """Return the SHA-256 of a token in hexadecimal, which is kept in its place."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 

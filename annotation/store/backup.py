@@ -55,7 +55,7 @@ def file_of(url: str) -> Path:
 def back_up(database: Path, target: Path) -> Path:
     """Write a checked copy of the SQLite file `database` to `target`, which must not exist.
 
-    Nobody is held up meanwhile; the copy is of one moment. Raises `StoreError`.
+    No other user of the database is held up; the copy is of one moment. Raises `StoreError`.
     """
     _require(database)
     if target.exists():

@@ -1,4 +1,4 @@
-"""Inside one transaction: catch trials that somebody failed, and pausing them for it.
+"""Inside one transaction: catch trials that an annotator failed, and pausing them for it.
 
 A catch trial is failed by any other answer than the known one and those near to it. Answers taken
 back are none.
@@ -25,7 +25,7 @@ _QUALITY: ColumnElement[str] = literal_column(f"'{VoteStatus.QUALITY}'")
 
 @dataclass(frozen=True, kw_only=True)
 class Caught:
-    """How many catch trials one person has answered, and how many of these wrongly."""
+    """Numbers of catch trials that one annotator has answered, and has answered wrongly."""
 
     answered: int = 0
     failed: int = 0
@@ -65,7 +65,7 @@ def _caught() -> tuple[ColumnElement[bool], ...]:
 
 
 def paused_by_itself(tx: Session, persons: Iterable[AnnotatorRow]) -> set[str]:
-    """The ids of those who are paused and whom nobody paused."""
+    """Return the ids of those who are paused, and were so automatically."""
     paused = (one.id for one in persons if one.status == AnnotatorStatus.PAUSED)
     last = {one: _changes(tx, one)[-1:] for one in paused}
     return {one for one, events in last.items() for e in events if e.data.get(AUTOMATIC)}
@@ -74,7 +74,7 @@ def paused_by_itself(tx: Session, persons: Iterable[AnnotatorRow]) -> set[str]:
 def pause_if_failed(tx: Session, annotator: Annotator, spec: StudySpec, now: datetime) -> None:
     """Pause `annotator`, who has just failed a catch trial, if that makes too many of them.
 
-    Counted are those since somebody let them go on, so that they get as many again.
+    Failures count from when a researcher last let them go on, so that they get as many again.
     """
     if not spec.catch_pause_after:
         return
@@ -87,7 +87,7 @@ def pause_if_failed(tx: Session, annotator: Annotator, spec: StudySpec, now: dat
 
 
 def _n_failed(tx: Session, annotator: Annotator, kind: Kind, after: int) -> int:
-    """How many catch trials somebody failed after the event with the id `after`."""
+    """Count the catch trials that `annotator` failed after the event with the id `after`."""
     query = (
         select(func.count())
         .select_from(VoteRow)
@@ -100,7 +100,7 @@ def _n_failed(tx: Session, annotator: Annotator, kind: Kind, after: int) -> int:
 
 
 def _changes(tx: Session, annotator_id: str) -> list[EventRow]:
-    """The events of somebody's status, in order."""
+    """Return the events of an annotator's status, in order."""
     own = (
         EventRow.stimulus_id.is_(None),  # so that an index leads to these few
         EventRow.annotator_id == annotator_id,

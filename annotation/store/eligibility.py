@@ -1,7 +1,7 @@
 """Inside one transaction: who asks for items, and what they have been shown. Changes nothing.
 
-An item *given* to somebody is one whose slot they hold or held, whether or not they answered; a
-gold item is given when its trial is made. Repeats show again what was given before.
+An item *given* to an annotator is one whose slot they hold or held, whether or not they answered.
+A gold item is given when its trial is made. Repeats show again what was given before.
 """
 
 from collections.abc import Iterable, Sequence
@@ -53,7 +53,7 @@ _OF_ORIGINALS = TrialRow.kind.in_((TrialKind.GOLD, TrialKind.REPEAT))
 
 @dataclass(frozen=True, kw_only=True)
 class Asker:
-    """Somebody who asks for items, and what decides which ones they may be given.
+    """Annotator who asks for items, and what decides which ones they may be given.
 
     cells: of the Latin square, in this person's order, without those they have answered wholly.
     """
@@ -66,12 +66,12 @@ class Asker:
 
     @property
     def last_ks(self) -> tuple[int, ...]:
-        """Which k the last slot of an item may have."""
+        """Values of k that the last slot of an item may have."""
         k = self.spec.votes_per_item
         return (k - 1, k) if self.spec.extra_vote else (k - 1,)
 
     def binds(self, now: datetime) -> dict[str, Any]:
-        """What the prepared statements ask for."""
+        """Return the parameters of the prepared statements."""
         order = order_of(self.spec.seed, self.annotator.name.casefold())
         return {
             "study": self.annotator.study_id,
@@ -85,7 +85,7 @@ class Asker:
 
     @property
     def limits(self) -> Limits:
-        """What the study allows one person to see of one original."""
+        """Limits of the study on what one annotator may see of one original."""
         return Limits(max_views=self.spec.max_views, min_lag=self.spec.min_lag)
 
     @property
@@ -95,7 +95,7 @@ class Asker:
 
 
 def has_limits(spec: StudySpec) -> bool:
-    """Whether what one person may see of an original is limited at all."""
+    """Return whether the study limits at all what one annotator may see of an original."""
     return spec.max_views is not None or spec.min_lag > 0 or spec.label_originals
 
 
@@ -116,7 +116,7 @@ def person_row(tx: Session, annotator: Annotator) -> AnnotatorRow | None:
 
 
 def asker_of(tx: Session, annotator: Annotator) -> Asker:
-    """`annotator` as somebody who asks for items."""
+    """Return `annotator` as one who asks for items."""
     held = tx.connection().execute(HELD, {"me": annotator.id})
     return asker_with(study_row(tx, annotator), annotator, held)
 
@@ -162,7 +162,7 @@ def given_items(annotator: Annotator) -> Subquery:
 
 
 def full_sources(given: Subquery, max_views: int) -> Select[str]:
-    """The originals of which somebody has seen as much as they may."""
+    """Select the originals of which an annotator has seen as much as they may."""
     views = select(given.c.source_id).group_by(given.c.source_id)
     return views.having(func.count() >= max_views)
 
@@ -199,7 +199,7 @@ def _elsewhere(asker: Asker, tab: str) -> Select[str]:
 
 
 def recent_sources(tx: Session, asker: Asker) -> tuple[str, ...]:
-    """The originals of the last items given to somebody, as many as the lag, the latest _LAST."""
+    """Return the originals of the last items given, as many as the lag, the latest last."""
     if asker.spec.min_lag == 0:
         return ()
     query = select(SlotRow.source_id).where(
@@ -211,7 +211,7 @@ def recent_sources(tx: Session, asker: Asker) -> tuple[str, ...]:
 
 
 def last_answered(tx: Session, annotator: Annotator, n: int) -> list[tuple[str, bool]]:
-    """The originals of the last `n` items somebody has answered, trials too, the latest last.
+    """Return the originals of the last `n` items answered, trials too, the latest last.
 
     With each, whether it was a gold item or a repeat. Answers taken back are none.
     """
@@ -250,7 +250,7 @@ def candidates_of(tx: Session, asker: Asker, items: Sequence[str]) -> list[Candi
 
 
 def seen_of(tx: Session, asker: Asker, candidates: Sequence[Candidate], tab: str = "") -> Seen:
-    """What somebody who asks in `tab` has seen of the originals of `candidates`."""
+    """Return what `asker`, who asks in `tab`, has seen of the originals of `candidates`."""
     waiting: frozenset[str] = frozenset()
     if asker.spec.label_originals:
         unanswered: Any = union(waiting_sources(asker.annotator), _elsewhere(asker, tab))

@@ -48,9 +48,9 @@ RESTORE = "It is damaged: restore a backup (semsim-studio restore), or have it r
 
 
 def open_engine(url: str, *, only_read: bool = False) -> Engine:
-    """An engine on `url` (sqlite:///file or postgresql+psycopg://…); raises `StoreError`.
+    """Make an engine on `url` (sqlite:///file or postgresql+psycopg://…); raises `StoreError`.
 
-    only_read: as `connected`, where nobody may write beside the file of SQLite.
+    only_read: as `connected`, where the process may not write beside the file of SQLite.
     """
     parsed = _parsed(url)
     if parsed.get_backend_name() == "sqlite":
@@ -64,7 +64,7 @@ def open_engine(url: str, *, only_read: bool = False) -> Engine:
 
 
 def unusable(engine: Engine, error: DBAPIError) -> StoreError:
-    """What to raise where a database does not let itself be opened."""
+    """Return the error to raise where a database does not let itself be opened."""
     asked = "" if engine.dialect.name == "sqlite" else " A password is taken from PGPASSWORD."
     return StoreError(
         f"The database {engine.url} cannot be used: {error.orig}. "
@@ -91,8 +91,8 @@ def sqlite_file(url: str) -> Path | None:
 def connected(file: Path) -> sqlite3.Connection:
     """Connect to an SQLite file, for any thread; only to read it where its folder is read-only.
 
-    SQLite makes files beside one that others may write. Where it cannot, nobody else does: the
-    file is all there is, unless what a writer left beside it is to be read too.
+    SQLite makes files beside one that others may write. Where it cannot, no other process does:
+    the file is all there is, unless what a writer left beside it is to be read too.
     """
     options: dict[str, Any] = {"timeout": BUSY_MS / 1000, "check_same_thread": False}
     effective = os.access in os.supports_effective_ids
@@ -165,14 +165,14 @@ def run(
     by: str | None = None,
     turn: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> T:
-    """`work` in one transaction, from the start again when the database says it lost a race.
+    """Do `work` in one transaction, from the start again when the database reports a lost race.
 
     Also where its connection turns out to be dead, which happens when the database was restarted:
     to ask each connection before its use would cost every transaction a round trip. And where
     PostgreSQL takes no further connection: who asked for a script of a page does not ask again.
     by: the name of the account it is done with, for `author`. turn: what each attempt waits for.
 
-    Raises `StoreError` if the database does not answer or holds what nobody can read, `UnfitError`
+    Raises `StoreError` if the database does not answer or holds what cannot be read, `UnfitError`
     for a value that it cannot hold.
     """
     for attempt in range(1, attempts + 1):
@@ -211,7 +211,7 @@ def run(
 
 
 def author(tx: Session) -> dict[str, str]:
-    """What an event says about who caused it: {"by": name}; empty if no account did."""
+    """Return what an event keeps of the account that caused it: {"by": name}; empty if none did."""
     by = tx.info.get("by")
     return {} if by is None else {"by": str(by)}
 
@@ -265,10 +265,10 @@ def _scrub_sqlite(engine: Engine) -> None:
 
 @contextmanager
 def alone(engine: Engine) -> Iterator[None]:
-    """Until the end nobody else on this database gets past here, in no process; others wait.
+    """Hold the one lock of this database until the end; others wait for it, in any process.
 
     Transactions go on as usual meanwhile, also one's own. The lock ends with the process.
-    Raises `StoreError` if others take longer than anybody should.
+    Raises `StoreError` after `PATIENCE` seconds of waiting.
     """
     try:
         with _sqlite_lock(engine) if engine.dialect.name == "sqlite" else _postgresql_lock(engine):

@@ -72,7 +72,7 @@ AT_WORK = (
 
 
 class Held(NamedTuple):
-    """Which tab an item is reserved for, and until when."""
+    """Tab that an item is reserved for, and the time until when."""
 
     tab: str
     until: datetime
@@ -80,7 +80,7 @@ class Held(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Claimer:
-    """Somebody who claims items, as they are until this transaction ends.
+    """Annotator who claims items, as they are until this transaction ends.
 
     version: of `spec`. serves: whether they are given items that count, at this step of a study
     that runs. votes: how many of theirs count. given: the number of the last item they were given.
@@ -127,9 +127,9 @@ def lease(
     *,
     last_try: bool,
 ) -> list[TaskItem]:
-    """Up to `n` items reserved for somebody in `tab`: those they have, then of `wanted`.
+    """Reserve up to `n` items for an annotator in `tab`: those they have, then of `wanted`.
 
-    Items that somebody else is claiming at this moment are skipped; the `last_try` waits to see
+    Items that another annotator is claiming at this moment are skipped. The `last_try` waits to see
     whether they still have room, and if nothing else is left moves items here from other tabs.
     Those they have are reserved for the whole of the study's `lease_seconds` again once
     `slots.EXTENDED_AFTER` of it has passed; the end that all are told is that of the first to end.

@@ -1,4 +1,4 @@
-"""Inside one transaction: which items somebody may be given next, and how many are left.
+"""Inside one transaction: the items an annotator may be given next, and how many are left.
 
 Nothing here changes anything. Slots of an item are taken in the order of k and never become free
 again, so an item is started when its slot 0 is taken, and has room when the last one it has is
@@ -86,12 +86,12 @@ def open_items(
 
 
 def serves(status: str, step: str) -> bool:
-    """Whether somebody of that status and step is given items that count."""
+    """Return whether an annotator of that status and step is given items that count."""
     return status == AnnotatorStatus.ACTIVE and step == Step.MAIN
 
 
 def quota_left(tx: Session, annotator: Annotator, spec: StudySpec) -> int | None:
-    """How many more items are asked of `annotator`, None if as many as there are.
+    """Return how many more items are asked of `annotator`, None if as many as there are.
 
     What they answered counts, whether or not the vote does; what they took back does not.
     """
@@ -194,7 +194,7 @@ IN_TURN = _in_turn()
 
 
 def _allowed(asker: Asker, cell: int) -> list[ColumnElement[bool]]:
-    """What keeps items of `cell` from this person though they have room."""
+    """Return the conditions under which `asker` may be given items of `cell` that have room."""
     where: list[ColumnElement[bool]] = []
     if asker.spec.max_views is not None:
         given = given_items(asker.annotator)
@@ -235,7 +235,7 @@ def _still_open(asker: Asker, cells: Sequence[int]) -> Select[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Left:
-    """How many items somebody may still answer.
+    """Number of items that an annotator may still answer.
 
     waiting: none at this moment, but others hold some that may yet come to this person.
     """
@@ -245,7 +245,7 @@ class Left:
 
 
 def left_for(tx: Session, asker: Asker, now: datetime, roomy: int) -> Left:
-    """What is left for somebody of all items, whatever the status of the study.
+    """Return what is left for `asker` of all items, whatever the status of the study.
 
     roomy: `WITH_FREE_SLOT` less `NOT_THEIRS`.
     """
@@ -268,7 +268,7 @@ def _n_left_out(tx: Session, asker: Asker) -> int:
 
 
 def _n_to_come(tx: Session, asker: Asker, now: datetime, roomy: int) -> int:
-    """How many of the items with room somebody may see, as many of an original as allowed."""
+    """Count the items with room that `asker` may see, as many of an original as allowed."""
     most, binds = asker.spec.max_views, asker.binds(now)
     if most is None and asker.originals is None:
         return roomy
@@ -287,7 +287,7 @@ def _n_to_come(tx: Session, asker: Asker, now: datetime, roomy: int) -> int:
 
 
 def _with_room(asker: Asker) -> Subquery:
-    """The items not held by somebody that have a free slot, or a lease that has run out."""
+    """Select the items not held by `asker` that have a free slot, or a lease that has run out."""
     named = _named(asker)
     free = select(SlotRow.stimulus_id, SlotRow.source_id).where(
         *_TO_COME, *named, SlotRow.state == FREE, SlotRow.k.in_(_KS)
@@ -296,7 +296,7 @@ def _with_room(asker: Asker) -> Subquery:
 
 
 def _named(asker: Asker) -> list[ColumnElement[bool]]:
-    """What keeps items from this person because they were asked to name the original."""
+    """Return the conditions that leave out items whose original `asker` was asked to name."""
     if asker.originals is None:
         return []
     return [or_(SlotRow.cell == asker.originals, unnamed(asker))]
@@ -331,12 +331,12 @@ _RUN_OUT = (
 
 
 def _with_free_slot() -> ColumnElement[int]:
-    """How many items of a study have a free slot; counted in an index alone, item by item."""
+    """Count the items of a study with a free slot: in an index alone, item by item."""
     return select(func.count()).select_from(_LAST).where(*_FREE_LAST).scalar_subquery()
 
 
 def _not_theirs() -> ColumnElement[int]:
-    """How many of those `WITH_FREE_SLOT` counts somebody holds, less those of `_RUN_OUT`.
+    """Count those of `WITH_FREE_SLOT` that the annotator holds, less those of `_RUN_OUT`.
 
     What is left are the items with room for them, in a study that limits nothing.
     """

@@ -49,7 +49,7 @@ def remember_address(tx: Session, key: str, now: float, seconds: float) -> None:
 
 
 def is_known_address(tx: Session, key: str, now: float) -> bool:
-    """Whether `key` is still known."""
+    """Return whether `key` is still known."""
     row = tx.get(KnownAddressRow, _digest(key))
     return row is not None and row.expires > now
 

@@ -22,7 +22,7 @@ def protect(password: str | None, parallelism: int = 1) -> tuple[str | None, str
 def matches(
     password: str | None, salt: str | None, digest: str | None, parallelism: int = 1
 ) -> bool:
-    """Whether `password` is the one that was protected; anything opens what has none."""
+    """Return whether `password` is the one that was protected; anything opens what has none."""
     if salt is None or digest is None:
         return True
     given = _scrypt(password or "", bytes.fromhex(salt), parallelism)

@@ -1,8 +1,8 @@
 """Inside one transaction: annotators, their sessions, and whether they take part.
 
-Lock order as in `slots`: the annotator's own row, the stimuli by id, then slots. Whoever is
-excluded keeps their slots as leases that have run out: somebody else takes one over like any
-other, and as long as nobody does the vote can count again.
+Lock order as in `slots`: the annotator's own row, the stimuli by id, then slots. An excluded
+annotator keeps their slots as leases that have run out. Another annotator takes one over like any
+other; as long as none does, the vote can count again.
 """
 
 import hashlib
@@ -107,9 +107,9 @@ _ENDED = delete(_SESSIONS).where(_SESSIONS.c.created <= bindparam("since"))
 def annotator_named(
     tx: Session, study_id: str, name: str, now: datetime, *, simulated: bool = False
 ) -> Annotator:
-    """The annotator of that name in the study, made if new; letter case does not matter.
+    """Return the annotator of that name in the study, made if new; letter case does not matter.
 
-    Raises `NotFoundError` for the study, `SignInError` for the pseudonym of somebody erased.
+    Raises `NotFoundError` for the study, `SignInError` for the pseudonym of an erased annotator.
     """
     spec, known = arriving(tx, study_id, name)
     return known or seated(tx, added(tx, study_id, name, spec, now, simulated=simulated))
@@ -130,12 +130,12 @@ def arriving(tx: Session, study_id: str, name: str) -> tuple[StudySpec, Annotato
 
 
 def sent_as(tx: Session, annotator: Annotator) -> Mapping[str, str]:
-    """The ids of the recruiting service that sent somebody; none where none did."""
+    """Return the ids of the recruiting service that sent `annotator`; none where none did."""
     return tx.get_one(AnnotatorRow, annotator.id).external or {}
 
 
 def by_name(study_id: str, name: str) -> Select[AnnotatorRow]:
-    """What finds somebody of that name in a study; letter case does not matter."""
+    """Select the annotator of that name in a study; letter case does not matter."""
     return select(AnnotatorRow).where(
         AnnotatorRow.study_id == study_id, AnnotatorRow.name_key == name.casefold()
     )
@@ -173,10 +173,10 @@ def added(
 
 
 def seated(tx: Session, annotator: Annotator) -> Annotator:
-    """`annotator` with the next seat of the study; the last thing that a transaction does.
+    """Return `annotator` with the next seat of the study; the last thing that a transaction does.
 
-    From here to its end nobody else is given a seat, so that all they wait for is what it takes to
-    end it. Raises `NotFoundError` for a study that has been deleted meanwhile.
+    From here to its end no other annotator is given a seat, so that others wait only for what it
+    takes to end it. Raises `NotFoundError` for a study that has been deleted meanwhile.
     """
     own, connection = {"study": annotator.study_id, "me": annotator.id}, tx.connection()
     if connection.scalar(_NEXT_SEAT_IS_MINE, own) is None:
@@ -194,13 +194,13 @@ def open_session(tx: Session, annotator: Annotator, now: datetime) -> SignedIn:
 
 
 def session_owner(tx: Session, token: str) -> Annotator | None:
-    """Whose session `token` is, None if it is nobody's or has ended."""
+    """Return the annotator of the session `token`; None if it is of none or has ended."""
     row = tx.connection().execute(_OWNER, _binds(token)).one_or_none()
     return None if row is None else value_of(row)
 
 
 def owner_asking(tx: Session, token: str) -> Annotator | None:
-    """As `session_owner`, of somebody who asks for items: `askers` need not read them again."""
+    """As `session_owner`, of one who asks for items: `eligibility` need not read them again."""
     rows = tx.execute(_OWNER_AND_STUDY, _binds(token)).one_or_none()
     if rows is None:
         return None
@@ -230,7 +230,7 @@ def close_session(tx: Session, token: str) -> None:
 
 
 def new_link(tx: Session, annotator: Annotator, now: datetime, made_by: str | None = None) -> str:
-    """The secret of one more link of somebody's own, told once and kept only as a hash.
+    """Return the secret of one more link of the annotator's own, given once, kept only as a hash.
 
     made_by: the account that made it, None for the annotator. The `MOST_LINKS` of a person that
     were made or used last work.
@@ -255,10 +255,10 @@ def new_link_of(tx: Session, study_id: str, name: str, now: datetime) -> str:
 
 
 def note_use(tx: Session, secret: str, now: datetime) -> Annotator:
-    """Count a personal link as made now: one that somebody uses is not to make room for others.
+    """Count a personal link as made now: one that is in use is not to make room for others.
 
-    Who holds one that a researcher made, nobody knows: from its use on the votes of whom it is of
-    are left out until `include`. Returns whom it is of.
+    The holder of a link that a researcher made is unknown: from its use on, the votes of its
+    annotator are left out until `include`. Returns that annotator.
     """
     link = tx.get_one(PersonalLinkRow, _hash(secret))
     link.created = now
@@ -282,7 +282,7 @@ def is_of_researcher(tx: Session, secret: str) -> bool:
 
 
 def pause(tx: Session, /, study_id: str, name: str, now: datetime, **data: Any) -> Annotator:
-    """Let somebody vote no more for now; what they hold becomes free for others.
+    """Let an annotator vote no more for now; what they hold becomes free for others.
 
     data: what the event says besides. Raises `NotFoundError` for the name, `ConflictError` if they
     are excluded or erased.
@@ -296,7 +296,7 @@ def pause(tx: Session, /, study_id: str, name: str, now: datetime, **data: Any) 
 
 
 def resume(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
-    """Let somebody who was paused go on.
+    """Let an annotator who was paused go on.
 
     Raises `NotFoundError` for the name, `ConflictError` if they are excluded or erased.
     """
@@ -308,7 +308,7 @@ def resume(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
 
 
 def exclude(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
-    """Let none of somebody's votes count; each slot they filled is somebody else's to fill.
+    """Let none of an annotator's votes count; each slot they filled is another's to fill.
 
     Raises `NotFoundError` for the name, `ConflictError` if they are erased.
     """
@@ -321,9 +321,9 @@ def exclude(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
 
 
 def include(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
-    """Let somebody who was excluded go on, and their votes count where there is still room.
+    """Let an excluded annotator go on, and their votes count where there is still room.
 
-    Also somebody whom a researcher's link let in: the votes are their own, and that link and
+    Also one whom a researcher's link let in: the votes are their own, and that link and
     others made for them leave none out any more. Votes without room become surplus. Raises
     `NotFoundError` for the name, `ConflictError` unless they are excluded or active already.
     """
@@ -342,12 +342,12 @@ def include(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
 def erase(
     tx: Session, study_id: str, name: str, pseudonym: str, now: datetime, *, keep_votes: bool
 ) -> Annotator:
-    """Call somebody `pseudonym` from now on and end their sessions; erasing again is fine.
+    """Call an annotator `pseudonym` from now on and end their sessions; erasing again is fine.
 
     What their browser called its tabs goes, too. Unless `keep_votes`, none of their votes counts
     and what they answered is blanked, in the votes and in the events, those of the check too.
     `annotation.store.Store.scrub` takes care of the files. Raises `NotFoundError` for the name,
-    `ConflictError` for votes to keep of somebody who refused that.
+    `ConflictError` for votes to keep of an annotator who refused that.
     """
     person = locked(tx, study_id, name)
     if keep_votes and person.keep_votes is False:
@@ -392,7 +392,7 @@ def _blank_votes(tx: Session, person: AnnotatorRow) -> None:
 
 
 def locked(tx: Session, study_id: str, name: str) -> AnnotatorRow:
-    """The row of somebody, which only this transaction can change; raises `NotFoundError`."""
+    """Return an annotator's row, which only this transaction can change; raises `NotFoundError`."""
     # Not the key: others may refer to this person meanwhile, who may hold what comes next.
     person = tx.scalar(by_name(study_id, name).with_for_update(key_share=True))
     if person is None:
@@ -464,7 +464,7 @@ def _recount(tx: Session, person: AnnotatorRow, now: datetime) -> dict[str, list
 
 
 def _refill_own(tx: Session, person: AnnotatorRow) -> list[str]:
-    """Count the excluded votes whose slots nobody has taken over: usually all, so in one go."""
+    """Count the excluded votes whose slots were not taken over: usually all, so in one go."""
     held = (SlotRow.annotator_id == person.id, SlotRow.state == SlotState.LEASED)
     own = (
         *_votes(person, VoteStatus.EXCLUDED),

@@ -34,11 +34,11 @@ _CODE_LENGTH = 10
 
 
 def belongs(tx: Session, annotator: Annotator, progress: AnnotatorProgress | None = None) -> Step:
-    """The step somebody should be at; changes nothing.
+    """Return the step that an annotator should be at; changes nothing.
 
-    Steps that the study has left out since they came to them are passed over. progress: how far
-    somebody is who has asked for items, by which practice and the main step end, or go on after
-    all where the study runs.
+    Steps that the study has left out since they came to them are passed over. progress: of an
+    annotator who has asked for items. By it practice and the main step end, or go on after all
+    where the study runs.
     """
     person = tx.get_one(AnnotatorRow, annotator.id)
     study = tx.get_one(StudyRow, person.study_id)
@@ -56,7 +56,7 @@ def belongs(tx: Session, annotator: Annotator, progress: AnnotatorProgress | Non
 def settle(
     tx: Session, annotator: Annotator, now: datetime, progress: AnnotatorProgress | None = None
 ) -> Annotator:
-    """Move somebody to where they belong (`belongs`); who is done gets a code and keeps it."""
+    """Move an annotator to where they belong (`belongs`); who is done gets a code and keeps it."""
     person = tx.get_one(AnnotatorRow, annotator.id)
     if belongs(tx, annotator, progress) != person.step:
         status = touch(tx, annotator, now)
@@ -74,7 +74,7 @@ def settle(
 def consent(
     tx: Session, annotator: Annotator, now: datetime, *, agreed: bool, keep_votes: bool
 ) -> Annotator:
-    """Note whether somebody takes part, and whether their votes may be kept without their name."""
+    """Note whether an annotator takes part, and whether votes may be kept without their name."""
     person = _at(tx, annotator, Step.CONSENT, now)
     if person is not None and agreed:
         person.consented, person.keep_votes = now, keep_votes
@@ -87,7 +87,7 @@ def consent(
 def go_on(tx: Session, annotator: Annotator, step: Step, now: datetime) -> Annotator:
     """Finish a step that asks nothing, or begin again after declining.
 
-    Somebody who is elsewhere by now stays there, so that a form sent twice does no harm.
+    An annotator who is elsewhere by now stays there, so that a form sent twice does no harm.
     """
     person = _at(tx, annotator, step, now)
     if person is not None:
@@ -118,7 +118,7 @@ def answer_check(
 
 
 def let_in(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
-    """Let somebody who failed the check take part all the same.
+    """Let an annotator who failed the check take part all the same.
 
     Raises `NotFoundError` for the name, `ConflictError` unless they failed.
     """
@@ -132,7 +132,7 @@ def let_in(tx: Session, study_id: str, name: str, now: datetime) -> Annotator:
 
 
 def attempts_used(tx: Session, annotator: Annotator) -> tuple[int, tuple[str, ...]]:
-    """How many attempts at the check are used up, and what was wrong in the last one."""
+    """Return how many attempts at the check are used up, and what was wrong in the last one."""
     person = tx.get_one(AnnotatorRow, annotator.id)
     query = (
         select(EventRow.data)
@@ -148,7 +148,7 @@ def attempts_used(tx: Session, annotator: Annotator) -> tuple[int, tuple[str, ..
 
 
 def practice_progress(tx: Session, annotator: Annotator) -> tuple[int, int]:
-    """How many practice items somebody has answered, and how many there are for them."""
+    """Count the practice items that an annotator has answered, and those there are for them."""
     done, there = tx.execute(
         select(func.count().filter(TrialRow.state == "done"), func.count()).where(
             *_practice_of(annotator.id)
@@ -172,9 +172,9 @@ def _practice_of(person: str) -> Sequence[Any]:
 
 
 def completion_code(tx: Session, study_id: str, name: str) -> str | None:
-    """What somebody was told at the end, None before; raises `NotFoundError`.
+    """Return the code that an annotator got at the end, None before; raises `NotFoundError`.
 
-    Whoever goes on after the end keeps it.
+    An annotator who goes on after the end keeps it.
     """
     person = tx.scalar(by_name(study_id, name))
     if person is None:
@@ -185,13 +185,13 @@ def completion_code(tx: Session, study_id: str, name: str) -> str | None:
 
 
 def keep_external(tx: Session, annotator: Annotator, external: Mapping[str, str]) -> None:
-    """Keep the ids a recruiting service sent somebody with."""
+    """Keep the ids a recruiting service sent an annotator with."""
     person = tx.get_one(AnnotatorRow, annotator.id)
     person.external = {**(person.external or {}), **external}
 
 
 def _at(tx: Session, annotator: Annotator, step: Step, now: datetime) -> AnnotatorRow | None:
-    """The row of somebody who is at `step`, locked, None if they are elsewhere."""
+    """Return the row of an annotator who is at `step`, locked, None if they are elsewhere."""
     require_active(touch(tx, annotator, now))
     person = tx.get_one(AnnotatorRow, annotator.id)
     return person if person.step == step else None

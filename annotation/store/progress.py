@@ -1,4 +1,4 @@
-"""Inside one transaction: how far somebody is, in one statement. Nothing here changes anything."""
+"""Inside one transaction: how far an annotator is, in one statement. Changes nothing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -53,9 +53,9 @@ _SHOWN = union_all(
 
 
 def _so_far(free: ColumnElement[int], people: ColumnElement[int]) -> Select[Any]:
-    """What somebody has been shown, and with each row the same numbers.
+    """Select what an annotator has been shown, and with each row the same numbers.
 
-    They are there also for somebody who has been shown nothing. free, people: `WITH_FREE_SLOT` and
+    They are there also for one who has been shown nothing. free, people: `WITH_FREE_SLOT` and
     how many are at work, counted or known.
     """
     numbers = select(
@@ -84,7 +84,7 @@ _counted: dict[str, tuple[datetime, int, int]] = {}  # by study: when, and the t
 
 @dataclass(frozen=True, kw_only=True)
 class SoFar:
-    """How far somebody is, as an asker; people: how many are at work, this one included."""
+    """Progress of an annotator, as an asker; people: how many are at work, this one included."""
 
     asker: Asker
     progress: AnnotatorProgress
@@ -92,7 +92,7 @@ class SoFar:
 
 
 def so_far(tx: Session, annotator: Annotator, now: datetime) -> SoFar:
-    """How many items and trials somebody has answered and may still answer.
+    """Count the items and trials that an annotator has answered and may still answer.
 
     Where very many are left, so many as there were `GOOD_FOR` ago at the earliest.
     """

@@ -1,7 +1,7 @@
 """Inside one transaction: taking a study out with all that belongs to it.
 
 What stays is its row, which says that it is deleted, and one event, which says who did it, when,
-and how many votes went. Nobody finds the study any more.
+and how many votes went. The study cannot be found any more.
 """
 
 from datetime import datetime
@@ -46,7 +46,7 @@ def delete_study(tx: Session, study_id: str, now: datetime) -> int:
 
 
 def _rows(table: SqlTable, belongs: dict[str, Any]) -> Any:
-    """What selects the keys of a table's rows that belong to the study; None where none can."""
+    """Select the keys of a table's rows that belong to the study; None where none can."""
     if "study_id" in table.columns:
         of: list[Any] = [table.columns["study_id"].in_(belongs[StudyRow.__tablename__])]
     else:

@@ -54,7 +54,7 @@ NO_PICTURE = "The study has no such picture."
 
 
 def study_progress(tx: Session, study_id: str) -> StudyProgress:
-    """How many items have how many counted votes, and how far each annotator is."""
+    """Return how many items have how many counted votes, and how far each annotator is."""
     study = study_of(tx, study_id)
     k = study.spec.votes_per_item
     votes = _votes_per_item(tx, study)
@@ -72,7 +72,7 @@ def study_progress(tx: Session, study_id: str) -> StudyProgress:
 
 
 def _votes_per_item(tx: Session, study: Study) -> dict[int, int]:
-    """How many items have so many counted votes, those without any left out."""
+    """Count the items by the number of their counted votes, those without any left out."""
     done = (
         select(func.count().label("votes"))
         .where(SlotRow.study_id == study.id, SlotRow.state == SlotState.DONE)
@@ -204,11 +204,11 @@ def events_so_far(tx: Session, study_id: str) -> tuple[int, int]:
 
 
 def voted(tx: Session) -> list[str]:
-    """Ids of the studies that have counted votes, in the order in which a page should open on them.
+    """Return the ids of studies with counted votes, in the order that a page should open on them.
 
-    First those with a vote for every item or more, so that a try of a few answers does not hide
-    what there is to see; among them what people said before what programs did; then the one voted
-    in last, on which somebody is at work.
+    First come those with as many votes as items or more, so that a try of a few answers does not
+    hide what there is to see. Among them, answers of people come before those of programs. Then
+    comes the study voted in last, on which annotators are at work.
     """
     query = (
         select(StudyRow.id)
@@ -364,7 +364,7 @@ def _constants(study: Study) -> dict[str, Any]:
 
 
 def simulated_answers(tx: Session, study_id: str) -> dict[str, dict[str, str]]:
-    """What each simulated annotator says, by item and name; only of items they are asked about.
+    """Return each simulated annotator's answers, by item and name; only of items they are asked.
 
     In the order of model and image, which unlike the items' names is the same in every copy.
     """

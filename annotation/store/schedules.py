@@ -1,4 +1,4 @@
-"""Inside one transaction: when somebody is shown trials, by all settings that were in force."""
+"""Inside one transaction: when annotators are shown trials, by all settings that were in force."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

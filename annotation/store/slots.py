@@ -1,9 +1,9 @@
 """Inside one transaction: slots as they are held, answered and given back; `claims` hands them out.
 
-Lock order, the same everywhere so that nobody waits in a circle: the annotator's own row, then
-the stimuli in the order of their ids, then slots. Slots of one item are taken in the order of k
-and never become free again (a lease that runs out is taken over as it is). What somebody who is
-paused or excluded held is a lease that has run out.
+Lock order, the same everywhere so that transactions do not wait in a circle: the annotator's own
+row, then the stimuli in the order of their ids, then slots. Slots of one item are taken in the
+order of k and never become free again (a lease that runs out is taken over as it is). What a
+paused or excluded annotator held is a lease that has run out.
 """
 
 import json
@@ -148,7 +148,7 @@ _REFUSED = {  # by the name of the error
 
 
 def lock_slots(tx: Session, items: Sequence[str]) -> dict[str, list[Slot]]:
-    """The slots of `items`, which nobody else can change until this transaction ends."""
+    """Return the slots of `items`, which no other transaction can change until this one ends."""
     return slots_of(tx, _locked(tx, items, skip_locked=False))
 
 
@@ -172,7 +172,7 @@ def _locked(tx: Session, items: Sequence[str], *, skip_locked: bool) -> Sequence
 
 
 def slots_of(tx: Session, items: Sequence[str]) -> dict[str, list[Slot]]:
-    """The slots of `items`, which nobody extends until this transaction ends.
+    """Return the slots of `items`, which no other transaction extends until this one ends.
 
     Others may answer or take over those of an item whose stimulus is not locked.
     """
@@ -284,7 +284,7 @@ def here(tx: Session, annotator: Annotator, now: datetime) -> Annotator:
 
 
 def touched(tx: Session, seen: ReturningUpdate[Any], binds: Mapping[str, Any]) -> Row[Any] | None:
-    """What `seen`, a kind of `SEEN`, returns of somebody who was here; None for nobody."""
+    """Return the row of `seen`, a kind of `SEEN`, of the annotator who was here; None for none."""
     tx.flush()  # what follows goes past the session
     return tx.connection().execute(seen, binds).one_or_none()
 
@@ -296,7 +296,7 @@ def require_active(status: AnnotatorStatus) -> None:
 
 
 def task_items(tx: Session, items: Sequence[str], until: datetime) -> list[TaskItem]:
-    """What a browser is told about `items`, in their order."""
+    """Return what a browser is sent about `items`, in their order."""
     rows = tx.connection().execute(SHOWN, {"items": items}).all()
     found = {
         item: TaskItem(
@@ -336,7 +336,7 @@ def _ahead(tx: Session, annotator: Annotator, now: datetime) -> tuple[ColumnElem
 
 
 def has_held(tx: Session, annotator: Annotator, item: str) -> bool:
-    """Whether `annotator` holds `item`, has answered it, or lost it when a lease ran out."""
+    """Return whether `annotator` holds `item`, answered it, or lost it when a lease ran out."""
     holds = exists().where(SlotRow.stimulus_id == item, SlotRow.annotator_id == annotator.id)
     lost = exists().where(
         and_(

@@ -17,7 +17,7 @@ _STORED = {one.name for one in fields(StudySpec)} - {"password"}  # which is kep
 
 
 def settings_of(row: StudyRow | ProtocolRow) -> StudySpec:
-    """The settings in `row`; raises `StoreError` for a row that somebody has damaged."""
+    """Return the settings in `row`; raises `StoreError` for a damaged row."""
     study = row.id if isinstance(row, StudyRow) else row.study_id
     return settings_in(json.dumps(row.spec), study)
 

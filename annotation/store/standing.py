@@ -15,7 +15,7 @@ from annotation.store.tables import SlotRow, VoteRow
 
 @dataclass(frozen=True)
 class Standing:
-    """How a database stands.
+    """State of a database.
 
     address: without its password. there: whether it has tables. version, newest: of its tables,
     and of this program's.
@@ -28,7 +28,7 @@ class Standing:
 
 
 def standing(url: str) -> Standing:
-    """How the database at `url` stands; `StoreError` where it is none that can be used."""
+    """Return the state of the database at `url`; raises `StoreError` if it cannot be used."""
     engine, file = engines.open_engine(url), engines.sqlite_file(url)
     newest = migrate.newest()
     if file is not None and not file.is_file():

@@ -163,7 +163,7 @@ class StimulusRow(Table):
 
     `source_id` is the original the question is about; for a decoy `shown_image_id` and
     `shown_class` tell whose reconstruction is shown instead. The attacked image, where it is
-    known, has no address: nobody is shown it.
+    known, has no address: no annotator is shown it.
     """
 
     __tablename__ = "stimulus"
@@ -188,7 +188,7 @@ class StimulusRow(Table):
 
 
 class AnnotatorRow(Table):
-    """One person in one study, whose name nobody else there has."""
+    """One person in one study, whose name no other annotator there has."""
 
     __tablename__ = "annotator"
     __table_args__ = (
@@ -226,7 +226,7 @@ class SessionRow(Table):
 
 
 class PersonalLinkRow(Table):
-    """A link of somebody's own to come back with; who reads this table cannot come in by it."""
+    """A person's own link to come back with; who reads this table cannot come in by it."""
 
     __tablename__ = "personal_link"
 
@@ -298,7 +298,7 @@ class SlotRow(Table):
 class TrialRow(Table):
     """One showing of an item that never counts, to one annotator, under a name of its own.
 
-    A repeat has a name and an image address of its own, so that nobody can tell it from a new item.
+    A repeat has a name and an image address of its own, so that it looks like a new item.
     """
 
     __tablename__ = "trial"
@@ -365,7 +365,7 @@ class VoteRow(Table):
 
 
 class EventRow(Table):
-    """What happened, in order; rows are only ever added (a trigger refuses anything else).
+    """One event, kept in order; rows are only ever added (a trigger refuses anything else).
 
     The one exception: what an erased person said or is called may be blanked, data to {}.
     """
@@ -448,7 +448,7 @@ class PasswordTryRow(Table):
 
 
 class KnownAddressRow(Table):
-    """An address that somebody has signed in from to an account; the key is a digest of both."""
+    """An address from which a user signed in to an account; the key is a digest of both."""
 
     __tablename__ = "known_address"
 

@@ -1,7 +1,7 @@
 """Inside one transaction: room for one vote more on items whose K votes are split.
 
 A split item gets a slot K in the transaction that splits it. When that is no longer so (a vote was
-taken back, somebody excluded) and nobody has been given the slot, it is withdrawn; one that has
+taken back, an annotator excluded) and the slot has not been given, it is withdrawn. One that has
 been given stays, and the vote in it counts.
 """
 
@@ -58,7 +58,7 @@ def _settle(tx: Session, study: StudyRow, items: Sequence[str], now: datetime) -
 
 
 def _counted(tx: Session, items: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """How many counted votes recognised each item, and how many there are."""
+    """Count for each item the counted votes that recognised it, and all counted votes."""
     rows = tx.execute(
         select(VoteRow.stimulus_id, func.sum(cast(VoteRow.recognised, Integer)), func.count())
         .where(VoteRow.stimulus_id.in_(items), VoteRow.status == VoteStatus.COUNTED)

@@ -75,7 +75,7 @@ _TABS = select(SLOT.c.tab).where(MY_LEASES, SLOT.c.lease_until >= bindparam("now
 
 
 def _answered() -> Select[str, str, str, str, str]:
-    """The items of counted votes of somebody, then those that wait in a tab, in that order."""
+    """Select the items of an annotator's counted votes, then those that wait in a tab."""
     number = func.row_number()
     votes = select(
         VoteRow.stimulus_id,
@@ -150,7 +150,7 @@ def _tabs_at_work(tx: Session, by: Claimer, now: datetime) -> set[str]:
 
 
 def _index(schedule: Schedule, ordinal: int, votes: int, items: Sequence[TaskItem]) -> int:
-    """Before which of `items` a trial belongs, for somebody who has given so many votes."""
+    """Return the index in `items` before which a trial belongs, after `votes` votes."""
     return min(max(schedule.place(ordinal) - votes, 0), len(items))
 
 
@@ -209,7 +209,7 @@ def with_trials(
 
 
 def _possible(tx: Session, study_id: str, kind: TrialKind, n: int, n_shown: int) -> int:
-    """How many of `n` trials there are items for, after so many of their kind.
+    """Count those of `n` trials that there are items for, after `n_shown` of their kind.
 
     Catch items come again, gold items do not.
     """
@@ -223,7 +223,7 @@ def _possible(tx: Session, study_id: str, kind: TrialKind, n: int, n_shown: int)
 def image_of(tx: Session, annotator: Annotator, token: str) -> str:
     """Return the SHA-256 of the image behind the token of a trial.
 
-    Raises `NotFoundError` for an unknown token, `NotAllowedError` for somebody else's trial.
+    Raises `NotFoundError` for an unknown token, `NotAllowedError` for another annotator's trial.
     """
     row = tx.execute(
         select(TrialRow, StimulusRow.sha256, SourceRow.sha256)
@@ -348,7 +348,7 @@ class _Maker:
 def task_items(
     tx: Session, trials: Sequence[TrialRow | Row[Any]], until: datetime
 ) -> list[TaskItem]:
-    """What a browser is told about `trials`, in their order."""
+    """Return what a browser is sent about `trials`, in their order."""
     binds = {"items": [trial.stimulus_id for trial in trials]}
     rows = tx.connection().execute(SHOWN, binds).all()
     classes = {row.id: classes_in(row.classes) for row in rows}

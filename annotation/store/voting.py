@@ -75,11 +75,11 @@ _ADD = insert(Table.metadata.tables["vote"])
 def record(tx: Session, annotator: Annotator, answer: Answer, now: datetime) -> VoteReceipt:
     """Store `answer` as counted if the item has a slot for it, else as surplus.
 
-    Of somebody whom a researcher's link let in it is left out, as if they were excluded, until
-    `people.include`: nobody knows who holds such a link, and the slot is others' to fill.
+    Of an annotator whom a researcher's link let in it is left out, as if they were excluded, until
+    `people.include`: the holder of such a link is unknown, and the slot is others' to fill.
     annotator: as `slots.here` found them in this transaction. The same answer under the same id
-    changes nothing and gets the same receipt, also from somebody who may no longer vote: their
-    browser then knows that it has arrived.
+    changes nothing and gets the same receipt, also from an annotator who may no longer vote: it
+    confirms to their browser that the answer has arrived.
     """
     question = _question(tx, annotator, answer)
     if question is None or question[-1] is not None:
@@ -174,7 +174,7 @@ def _record_on_trial(
 
 @dataclass(frozen=True, kw_only=True)
 class _Shown:
-    """What an answer was given to: a picture of `true_class`, in a study with these settings."""
+    """Subject of an answer: a picture of `true_class`, in a study with these settings."""
 
     spec: StudySpec
     version: int
@@ -184,7 +184,7 @@ class _Shown:
 def _add_vote(
     tx: Session, annotator: Annotator, answer: Answer, shown: _Shown, now: datetime, **given: Any
 ) -> VoteRow:
-    """Store what somebody answered, on a trial or not, and that it happened.
+    """Store what an annotator answered, on a trial or not, and that it happened.
 
     given: the status, and the columns that say which stimulus, and which slot or trial, it is an
     answer to. The row that it returns is none of the session's.
@@ -214,7 +214,7 @@ def _add_vote(
 
 
 def _receipt(tx: Session, vote: VoteRow, annotator: Annotator) -> VoteReceipt:
-    """What the browser is told of a vote, on a trial or not.
+    """Return what the browser is sent of a vote, on a trial or not.
 
     Of practice, also the answer. Any other trial counts as far as a browser can see, or its status
     would tell it from an item.
@@ -288,7 +288,7 @@ def _supersede(tx: Session, vote: VoteRow, until: datetime, now: datetime) -> No
 
 
 def _answered_since(tx: Session, vote: VoteRow) -> bool:
-    """Whether the annotator's counted vote on the item came after `vote` was taken back."""
+    """Return whether the annotator's counted vote on the item came after `vote` was taken back."""
     undone = (
         select(func.max(EventRow.id))
         .where(EventRow.vote_id == vote.id, EventRow.kind == UNDONE)

@@ -1,4 +1,4 @@
-"""Who writes next to an SQLite file, among the threads of this process.
+"""Turns of this process's threads at writing to an SQLite file.
 
 SQLite has one writer at a time and keeps no order among those who wait: each sleeps and tries
 again, the longer it has waited the less often, so that whoever came first may be served last.
@@ -30,7 +30,7 @@ class Turns:
 
     @contextmanager
     def turn(self, *, yields: bool = False) -> Iterator[None]:
-        """Nobody else has a turn meanwhile; raises `StoreError` if it does not come."""
+        """Hold the only turn until the end; raises `StoreError` if it does not come."""
         self._take(yields)
         try:
             yield

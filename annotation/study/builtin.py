@@ -1,7 +1,7 @@
 """The studies a fresh copy starts with: one a task for people, and one for simulated annotators.
 
-That one exists so that training and comparing can be tried before anybody has labelled; it is
-marked as simulated wherever it appears, and the others start empty.
+The last one exists so that training and comparing can be tried before any annotator has labelled.
+It is marked as simulated wherever it appears, and the others start empty.
 """
 
 import logging
@@ -58,7 +58,7 @@ class DemoInTheMaking:
         self._thread.join()
 
     def note(self) -> str:
-        """What to tell people: that the studies are being made, or why they could not be."""
+        """Return a note for people: that the studies are being made, or why they could not be."""
         if self._problem:
             return f"The demo studies are not whole: {self._problem}"
         if self._thread.is_alive():
@@ -96,7 +96,7 @@ def _is_fresh(store: Store) -> bool:
 
 
 def _wanted(sets: Sequence[Path], pairs: Sequence[Path]) -> list[tuple[StudySpec, Sequence[Path]]]:
-    """What the studies ask, and the sets of each; the one for people at naming comes last."""
+    """Return the settings and the sets of each study; the one for people at naming comes last."""
     spec = StudySpec(name=SIMULATED, title="Symbols", task=USUAL_TASK, simulated=True)
     faces = StudySpec(
         name=PAIRS, title="Faces", task=Task("pair"), decoy_rate=_DECOYS, texts=_OF_PERSONS
@@ -122,6 +122,6 @@ def _ensure_demo(
 
 
 def _is_whole(store: Store, study: Study) -> bool:
-    """Whether every simulated vote is there, which come last."""
+    """Return whether every simulated vote is there, which come last."""
     now = progress(store, study.id)
     return sum(now.coverage[ANNOTATORS:]) == now.n_items

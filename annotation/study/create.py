@@ -21,18 +21,142 @@ from annotation.design.quality import Gold
 from annotation.design.study_plan import Original, Reconstruction, StudyPlan, plan_study
 from annotation.domain import Study
 from annotation.errors import StudyError
+from annotation.formats.plain import read_table
 from annotation.spec import StudySpec
 from annotation.store import Store, studies
-from annotation.study.manifests import read_manifest
 from annotation.study.protocols import problems_of
-from annotation.study.sets import SetFolder, SetImage, read_set
+from annotation.study.sets import SetFolder, SetImage, place_below, read_set
 from annotation.tasks import KINDS
 from annotation.tasks.kind import NONE
 from annotation.texts import flaw, flaw_of_class
-from semsim.base.alike import alike, called, partners
+from semsim.base.alike import alike, called, partners, written
 from semsim.base.picture_files import Sight, notes_on
-from semsim.base.table_files import whole_texts
+from semsim.base.table_files import REMARKS, whole_texts
 from semsim.base.words import first_of
+
+PATHS = ("original", "reconstruction")
+NAMES = ("model", "dataset", "attack", "image_id", "class_name")
+COLUMNS = (*NAMES, *PATHS)
+ATTACKED = "attacked"
+_TIDY = ("model", "dataset", "attack", "image_id")  # two forms of a class are told, not joined
+
+Row = Mapping[Any, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """Hold a manifest: one set a model, every problem with its row, columns not used.
+
+    remarks: what was taken for granted of the file.
+    """
+
+    sets: tuple[SetFolder, ...]
+    problems: tuple[str, ...]
+    unused: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
+
+
+def read_manifest(path: Path) -> Manifest:
+    """The manifest in `path`; rows with problems are in no set. No image is opened.
+
+    Raises `StudyError` for a file that is no such table.
+    """
+    path = Path(path).resolve()
+    table = read_table(path, dict.fromkeys(COLUMNS, "str"))
+    if ATTACKED in table.columns:
+        table[ATTACKED] = table[ATTACKED].astype("str")
+    rows = _Rows(path=path)
+    for row in table.astype(object).where(table.notna(), None).to_dict("records"):
+        rows.add({**row, **{name: written(row[name]) for name in _TIDY if row[name]}})
+    if not rows.n_rows:
+        rows.problems.append(f"{path} has no row.")
+    return Manifest(
+        sets=tuple(rows.sets()),
+        problems=tuple(rows.problems),
+        remarks=tuple(table.attrs.get(REMARKS, ())),
+        unused=tuple(str(name) for name in table.columns if name not in (*COLUMNS, ATTACKED)),
+    )
+
+
+@dataclass(kw_only=True)
+class _Rows:
+    """The rows read so far; `known` says for each thing what the first row about it said."""
+
+    path: Path
+    n_rows: int = 0
+    problems: list[str] = field(default_factory=list)
+    good: dict[str, list[tuple[Row, SetImage]]] = field(default_factory=dict)  # by model
+    known: dict[str, tuple[str, int]] = field(default_factory=dict)  # value, row
+
+    def add(self, row: Row) -> None:
+        self.n_rows += 1
+        found = list(self._problems(row))
+        self.problems += [f"{self._where()}{problem}" for problem in found]
+        if not found:
+            self.good.setdefault(row["model"], []).append((row, self._image(row)))
+
+    def sets(self) -> Iterator[SetFolder]:
+        classes = {row["class_name"] for rows in self.good.values() for row, _ in rows}
+        for model, rows in self.good.items():
+            yield SetFolder(
+                folder=self.path,
+                model=model,
+                attack=rows[0][0]["attack"],
+                dataset=rows[0][0]["dataset"],
+                classes=tuple(sorted(classes)),
+                images=tuple(image for _, image in rows),
+                n_failed=0,
+            )
+
+    def _where(self) -> str:
+        return f"{self.path.name}, row {self.n_rows}: "
+
+    def _problems(self, row: Row) -> Iterator[str]:
+        empty = [name for name in COLUMNS if not (row[name] or "").strip()]
+        if empty:
+            yield f"{', '.join(empty)} must not be empty."
+            return
+        for name in NAMES:
+            if wrong := (flaw_of_class if name == "class_name" else flaw)(row[name]):
+                yield f"{name} {wrong}"
+        for name in (*PATHS, ATTACKED):
+            if row.get(name):
+                try:
+                    self._path(row[name])
+                except StudyError as error:
+                    yield f"{name} {error}"
+        yield from self._contradictions(row)
+
+    def _contradictions(self, row: Row) -> Iterator[str]:
+        """Yield problems where a row differs from the first row about the same thing."""
+        model, image = row["model"], row["image_id"]
+        for what, value in (
+            ("dataset", row["dataset"]),
+            (f"attack on model {model!r}", row["attack"]),
+            (f"class_name of image {image!r}", row["class_name"]),
+        ):
+            first, where = self.known.setdefault(what, (value, self.n_rows))
+            if first != value:
+                yield f"the {what} is {value!r}, in row {where} it is {first!r}; expected one."
+        pair = f"model {model!r} has image {image!r}"
+        _, where = self.known.setdefault(pair, ("", self.n_rows))
+        if where != self.n_rows:
+            yield f"{pair} in row {where} already."
+
+    def _image(self, row: Row) -> SetImage:
+        attacked = row.get(ATTACKED)
+        return SetImage(
+            image_id=row["image_id"],
+            class_name=row["class_name"],
+            original=self._path(row["original"]),
+            reconstruction=self._path(row["reconstruction"]),
+            attacked=self._path(attacked) if attacked else None,
+            where=self._where(),
+        )
+
+    def _path(self, relative: str) -> Path:
+        return place_below(self.path.parent, relative)
+
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -43,7 +167,7 @@ GOLD = ("model", "image_id", "answer")  # columns
 
 @dataclass(frozen=True, kw_only=True)
 class Examination:
-    """What a study would be made of, and everything that is wrong with it.
+    """Contents of a study that may be made, and everything that is wrong with it.
 
     problems: all of them, in the order of the sets, manifests and rows. notes: what is not wrong
     but should be known. plan: None where there is a problem. content: PNG by SHA-256.
@@ -72,7 +196,7 @@ class Examination:
 
     @property
     def people_needed(self) -> str:
-        """How many people it takes, and what to expect of so many; empty where nothing is made."""
+        """Number of people it takes, and what to expect of so many; empty where nothing is made."""
         if self.plan is None:
             return ""
         found = feasibility(self.plan.spec, load_of(self.plan))
@@ -173,7 +297,7 @@ def read_gold(source: Path | StringIO) -> tuple[list[Gold], tuple[str, ...]]:
 
 @dataclass
 class _Reading:
-    """What has been read of the sets so far, and what was wrong with it."""
+    """Contents of the sets as far as they are read, and what was wrong with them."""
 
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -335,7 +459,7 @@ def _counts(
 
 
 def problems_between(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]:
-    """Why sets cannot be asked about together, or not in this task; no picture is opened."""
+    """Return why sets cannot be asked about together, or not in this task; opens no picture."""
     problems = []
     for model, count in Counter(folder.model for folder in folders).items():
         if count > 1:
@@ -398,7 +522,7 @@ def _problems_of_task(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str
 
 
 def _without_jury(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]:
-    """Where somebody of the jury has not seen what all are asked about."""
+    """Return problems where a juror has not seen what all are asked about."""
     asked = ["reconstruction", *(["original"] if spec.label_originals else [])]
     seen = {
         (folder.folder, *key): {sight.juror for sight in sights}

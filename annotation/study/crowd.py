@@ -1,8 +1,8 @@
 """A study planned by simulating its crowd: people, days, money, and what votes are worth.
 
-Time goes from event to event: somebody arrives, answers the items at hand, stays or leaves. Who
-hands the items out is a `Board`: `Items` keeps them in memory, and whoever wants to know whether
-that tells the truth puts a real store in its place. Nobody real is in any of it.
+Time goes from event to event: a person arrives, answers the items at hand, stays or leaves. A
+`Board` hands the items out: `Items` keeps them in memory, and a caller who checks whether that is
+true puts a real store in its place. All people in it are simulated.
 """
 
 import math
@@ -50,7 +50,7 @@ def assumed(default: float, text: str, least: float, most: float, *, above: bool
 
 @dataclass(frozen=True, kw_only=True)
 class Crowd:
-    """What is assumed of a study and of the people who come; raises `StudyError` by field."""
+    """Assumptions on a study and on the people who come; raises `StudyError` by field."""
 
     items: int = assumed(100_000, "Pictures.", 1, 1_000_000)
     votes: int = assumed(5, "Votes that each picture needs (K).", 1, 25)
@@ -109,7 +109,7 @@ class Crowd:
 
 @dataclass(kw_only=True)
 class Person:
-    """Somebody who came, in the order of `seat`.
+    """Person who came, in the order of `seat`.
 
     stays: answers after which they leave for good, infinite for none. says, paces, checks: where
     what they answer, how long it takes and how catch trials end are drawn from, answer by answer:
@@ -132,7 +132,7 @@ class Person:
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """What somebody is given at once.
+    """Items that a person is given at once.
 
     items: (M,) as the board names them. truth: (M,) bool, whether each can be recognised. checks:
     before which of them a catch trial comes, ascending.
@@ -145,7 +145,7 @@ class Batch:
 
 @dataclass(frozen=True, kw_only=True)
 class Said:
-    """What became of a batch: the first `n` items are answered, (n,) bool `recognised`.
+    """Answers to a batch: the first `n` items are answered, (n,) bool `recognised`.
 
     passed: bool of each catch trial they came to.
     """
@@ -160,22 +160,22 @@ class Board(Protocol):
     """Hands items out and keeps the votes; times are seconds since the beginning."""
 
     def claim(self, who: Person, n: int, people: int, now: float) -> Batch:
-        """Up to `n` items for somebody, with `people` at work."""
+        """Hand out up to `n` items to `who`, with `people` at work."""
 
     def keep(self, who: Person, said: Said, now: float) -> None:
         """Take the answers."""
 
     def give_back(self, who: Person, items: np.ndarray, now: float) -> None:
-        """Take items that nobody will answer; their reservation is over."""
+        """Take back items that `who` will not answer; their reservation is over."""
 
     def exclude(self, who: Person, now: float) -> int:
-        """Let none of somebody's votes count; how many did."""
+        """Let none of a person's votes count; return how many did."""
 
     def leave(self, who: Person) -> None:
-        """Somebody does not come back."""
+        """Note that a person does not come back."""
 
     def done(self) -> bool:
-        """Whether every item has its votes."""
+        """Return whether every item has its votes."""
 
     def counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(I,) of each item how many votes recognised it, how many there are, and the truth."""
@@ -186,7 +186,7 @@ class Board(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What one study took. people: those who gave a vote, in the order in which they came.
+    """Outcome of one study. people: those who gave a vote, in the order in which they came.
 
     thrown: votes of people who were excluded. wrong: share of the decided majority labels.
     """
@@ -214,7 +214,7 @@ def _share(flags: list[bool]) -> float:
 
 
 def carried_out(crowd: Crowd, board: Board, seed: int) -> Outcome:
-    """The study with everybody who comes until `board` is done. The same seed: the same people.
+    """Simulate the study with all who come until `board` is done. The same seed: the same people.
 
     Raises `StudyError` where so many are excluded that it would hardly ever be.
     """
@@ -329,7 +329,7 @@ _HASTE = 0.4  # of an honest person's time, as nothing is looked at
 
 
 def _answers(crowd: Crowd, who: Person, batch: Batch) -> tuple[Said, bool, float]:
-    """What somebody says of a batch, whether they leave then, and how many seconds it takes."""
+    """Draw a person's answers to a batch, whether they leave then, and the seconds it takes."""
     left = who.stays - who.votes
     n, ends = (int(left), True) if left <= len(batch.items) else (len(batch.items), False)
     passed: list[bool] = []
@@ -350,7 +350,7 @@ def _answers(crowd: Crowd, who: Person, batch: Batch) -> tuple[Said, bool, float
 
 
 def _passes(crowd: Crowd, who: Person) -> bool:
-    """Whether somebody gives the known answer to a catch trial: a class of the list, or none."""
+    """Draw whether a person gives a catch trial's known answer: a class of the list, or none."""
     if who.spammer:
         return bool(who.checks.integers(crowd.listed + 1) == 0)
     return bool(who.checks.random() >= crowd.slips)
@@ -402,7 +402,7 @@ class Items:
 
     Items are handed out as the product does, cell by cell of the Latin square in a person's order:
     first those with a reservation that has run out, then those others have begun, then fresh ones,
-    each to K people, none of them twice. A slot that somebody had is never free again: what comes
+    each to K people, none of them twice. A slot that a person had is never free again: what comes
     back, from those who left or were excluded, is a reservation that has run out.
     """
 
@@ -490,7 +490,7 @@ class Items:
 
 
 def _checks(spec: StudySpec, who: Person, n: int) -> tuple[int, ...]:
-    """Before which of the next `n` items the product shows somebody a catch trial."""
+    """Return before which of the next `n` items the product shows a person a catch trial."""
     kind = TrialKind.CATCH
     due = [quality.due(spec, kind, who.seat, votes) for votes in (who.votes, who.votes + n)]
     places = (quality.place(spec, kind, who.seat, ordinal) for ordinal in range(*due))

@@ -21,7 +21,7 @@ PICTURES = ("original", "reconstruction", "attacked", "shown")  # columns of SHA
 
 @dataclass(frozen=True, kw_only=True)
 class Collected:
-    """What has been collected in a study: its votes, its pictures, what its lists tell.
+    """Data collected in a study: its votes, its pictures, the facts of its lists.
 
     votes: as from `export_votes`. items: one row a reconstruction with `item` and, as SHA-256,
     `original` and `reconstruction`. lists: None without any.
@@ -102,7 +102,7 @@ def read_items(store: Store, study_id: str) -> Rows:
 
 
 def facts_of_lists(store: Store, study_id: str) -> ListFacts | None:
-    """What the study's candidate lists tell; None without any. Raises `NotFoundError`."""
+    """Return the facts of the study's candidate lists; None without any. Raises `NotFoundError`."""
     return list_facts(_at_once(store, study_id, reports.candidate_lists)[1])
 
 

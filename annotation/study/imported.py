@@ -1,4 +1,4 @@
-"""Votes that others collected, as a study one can look at: nobody is asked anything in it."""
+"""Votes that others collected, as a study to look at: no annotator is asked anything in it."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ class Brought:
 
 
 def choices(science: Science) -> dict[str, tuple[str, str]]:
-    """What imports are called and hold, "votes" or "labels", by the ids of their studies."""
+    """Return the name of each import and what it holds, "votes" or "labels", by its study's id."""
     return {PREFIX + key: one for key, one in science.import_names().items()}
 
 
@@ -40,7 +40,7 @@ def find(science: Science, study_id: str) -> Brought:
 
 
 def people_of(brought: Brought) -> list[AnnotatorRow]:
-    """Who gave those votes, by name; nothing can be done to them here."""
+    """Return the annotators of those votes, by name; nothing can be done to them here."""
     votes = brought.votes[brought.votes["status"] == VoteStatus.COUNTED.value]
     then = datetime.fromtimestamp(brought.state / 1e9, UTC)
     rows = []

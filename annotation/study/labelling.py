@@ -137,12 +137,12 @@ def join(
     external: Mapping[str, str] | None = None,
     session: str = "",
 ) -> SignedIn:
-    """Take part in the study of a join link under a name that nobody there has yet.
+    """Take part in the study of a join link under a name that no annotator there has yet.
 
     to: the link's token, or what `invited` has found by it. external: the ids of a recruiting
-    service that sent them, kept with them; by the same ids somebody comes back. session: of the
+    service that sent them, kept with them; by the same ids they come back. session: of the
     browser, whose owner may come in again by their name. Raises `NotFoundError` for the link,
-    `NameTakenError` for the name of somebody else, `SignInError` for an unusable name, a wrong
+    `NameTakenError` for another annotator's name, `SignInError` for an unusable name, a wrong
     password, or a study for simulated annotators.
     """
     name = _tidy(name)
@@ -171,7 +171,7 @@ def join(
 
 
 def _is_theirs(tx: Any, known: Annotator, external: Mapping[str, str], session: str) -> bool:
-    """Whether whoever comes is `known`: by their session, or by an id that a service gave them."""
+    """Return whether the caller is `known`: by their session, or by an id of a service."""
     owner = people.session_owner(tx, session) if session else None
     if owner is not None and owner.id == known.id:
         return True
@@ -181,7 +181,7 @@ def _is_theirs(tx: Any, known: Annotator, external: Mapping[str, str], session: 
 
 
 def _is_name(name: str, given: str) -> bool:
-    """Whether `given` becomes that name."""
+    """Return whether `given` becomes that name."""
     try:
         return _tidy(given) == name
     except SignInError:  # no name at all
@@ -191,7 +191,7 @@ def _is_name(name: str, given: str) -> bool:
 def come_back(store: Store, link: str, study_id: str | None = None) -> SignedIn:
     """Sign in by a personal link, or by its secret alone, to the study it is of.
 
-    Raises `SignInError` for a link that is nobody's, or of another study than `study_id`.
+    Raises `SignInError` for a link of no annotator, or of another study than `study_id`.
     """
     secret = link.strip().rstrip("/").rpartition("/")[2]
     now = datetime.now(UTC)
@@ -232,12 +232,12 @@ class Caller:
 
 
 def key(annotator: Annotator) -> str:
-    """What tells a person from all others of all studies."""
+    """Return the key that tells an annotator from all others of all studies."""
     return f"{annotator.study_id}:{annotator.id}"
 
 
 def signed_in(store: Store, caller: Caller) -> Annotator:
-    """Who is calling; raises `SignInError` for nobody, and for somebody else than the page's."""
+    """Return the caller; raises `SignInError` for none, and for another than the page's."""
     return store.read(lambda tx: _annotator(tx, caller))
 
 
@@ -246,7 +246,7 @@ def _annotator(
     by: Annotator | Caller,
     owner: Callable[[Any, str], Annotator | None] = people.session_owner,
 ) -> Annotator:
-    """Who is calling; `owner` finds whose a session is."""
+    """Return the caller; `owner` finds the annotator of a session."""
     if isinstance(by, Annotator):
         return by
     annotator = owner(tx, by.token)
@@ -263,7 +263,7 @@ def _annotator(
 
 @dataclass(frozen=True, kw_only=True)
 class Ahead:
-    """How far somebody is, and how many items they may hold: of `wanted`, best first.
+    """Progress of an annotator, and how many items they may hold: of `wanted`, best first.
 
     version: of the study's protocol.
     """
@@ -276,10 +276,10 @@ class Ahead:
 
 
 def ahead(store: Store, by: Annotator | Caller, n: int, now: datetime, unsent: int = 0) -> Ahead:
-    """What `next_items` can give somebody who asks for `n` items; changes nothing.
+    """Return what `next_items` can give a caller who asks for `n` items; changes nothing.
 
-    In a small study nobody holds more than a fair share. unsent: how many answers are under way,
-    whose items are held until they come.
+    In a small study no annotator holds more than a fair share. unsent: how many answers are under
+    way, whose items are held until they come.
     """
 
     def look(tx: Any) -> Ahead:
@@ -304,13 +304,13 @@ def next_items(
     now: datetime,
     wanted: Sequence[str] | None = None,
 ) -> list[TaskItem]:
-    """Up to `n` items reserved for `annotator`, the ones `tab` already has first.
+    """Reserve up to `n` items for `annotator`, the ones `tab` already has first.
 
     At most `MOST_ITEMS`. Items that count are mixed with the trials that are due, which look the
     same; at the step of practice there are only practice items, at other steps before or after the
     main part none. Each is reserved for the study's `lease_seconds`, or a twentieth less where it
     was before. Empty when nothing is left for them or the study does not run. wanted: of `ahead`,
-    where somebody has looked already.
+    where the caller has looked already.
     """
     n = min(n, MOST_ITEMS)
     if annotator.step is Step.PRACTICE:
@@ -350,7 +350,7 @@ def _reserve(
     n: int,
     now: datetime,
 ) -> list[TaskItem]:
-    """What `lease` gives, and the trials among it, in one transaction."""
+    """Return what `lease` gives, and the trials among it, in one transaction."""
     by = leases.claimer(tx, annotator, now)
     return trials.due(tx, by, tab, lease(tx, by), n, now)
 
@@ -367,7 +367,7 @@ def vote(store: Store, by: Annotator | Caller, answer: Answer, now: datetime) ->
 
 
 def _here(tx: Any, by: Annotator | Caller, now: datetime) -> Annotator:
-    """Who is calling, noted as here, with the status they have until the transaction ends."""
+    """Return the caller, noted as here, with the status they have until the transaction ends."""
     if isinstance(by, Annotator):
         return slots.here(tx, by, now)
     return _annotator(tx, by, partial(people.owner_here, now=now))
@@ -396,7 +396,7 @@ def undo(store: Store, annotator: Annotator, vote_id: str, now: datetime) -> Tas
 
 
 def progress_of(store: Store, annotator: Annotator) -> AnnotatorProgress:
-    """How far one annotator is."""
+    """Return how far one annotator is."""
     now = datetime.now(UTC)
 
     return store.read(lambda tx: rows.so_far(tx, annotator, now).progress)

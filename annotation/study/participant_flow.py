@@ -1,4 +1,4 @@
-"""Use cases: somebody's way through a study, from consent to the code at the end."""
+"""Use cases: an annotator's way through a study, from consent to the code at the end."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -25,8 +25,8 @@ def advance(store: Store, annotator: Annotator, step: Step, data: Mapping[str, s
     data: for consent "agree" ("yes" or "no") and "keep_votes" ("yes" or absent); for the check
         each question's option and "attempt", how many attempts had been used when the questions
         were shown; else nothing.
-    Nothing changes for somebody who is elsewhere by now. Raises `AnswerError` for a form that was
-    not filled in, `NotAllowedError` for somebody who is paused or excluded.
+    Nothing changes for an annotator who is elsewhere by now. Raises `AnswerError` for a form that
+    was not filled in, `NotAllowedError` for an annotator who is paused or excluded.
     """
     now = datetime.now(UTC)
     if step is Step.CONSENT:
@@ -62,15 +62,15 @@ def _check(store: Store, annotator: Annotator, data: Mapping[str, str], now: dat
 
 
 def spec_of(store: Store, annotator: Annotator) -> StudySpec:
-    """The settings of the study somebody is in."""
+    """Return the settings of the study an annotator is in."""
     return store.read(lambda tx: studies.study_of(tx, annotator.study_id)).spec
 
 
 def settle(
     store: Store, annotator: Annotator, progress: AnnotatorProgress | None = None
 ) -> Annotator:
-    """Move somebody to the step where they belong, which no form does; `progress` as there.
+    """Move an annotator to the step where they belong, which no form does; `progress` as there.
 
-    Raises `NotAllowedError` for somebody who is paused or excluded and has asked for items.
+    Raises `NotAllowedError` for one who is paused or excluded and has asked for items.
     """
     return store.write(lambda tx: rows.settle(tx, annotator, datetime.now(UTC), progress))

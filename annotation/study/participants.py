@@ -20,24 +20,24 @@ let_in = writing(phases.let_in)
 
 
 def list_people(store: Store, study_id: str) -> list[AnnotatorRow]:
-    """Everybody in a study, in the order they joined; raises `NotFoundError`."""
+    """Return all annotators of a study, in the order they joined; raises `NotFoundError`."""
     return store.read(lambda tx: reports.study_progress(tx, study_id)).annotators
 
 
 def new_link(store: Store, study_id: str, name: str, now: datetime) -> str:
-    """The secret of one more personal link, for somebody who has lost theirs; `NotFoundError`."""
+    """Return the secret of a new personal link, for one who lost theirs; raises `NotFoundError`."""
     return store.write(lambda tx: people.new_link_of(tx, study_id, name, now))
 
 
 def erase(store: Store, study_id: str, name: str, now: datetime, *, keep_votes: bool) -> Annotator:
-    """Replace somebody's name by a pseudonym for good, end their sessions and let them go.
+    """Replace an annotator's name by a pseudonym for good, end their sessions and let them go.
 
     Their votes go on as they are if `keep_votes`; else none counts, others fill their slots, and
     what they answered is gone. The name is also gone from the database's files when this returns;
     backups and tables taken out before still hold it. Erasing under the pseudonym again is fine,
     also to remove votes that were kept. Raises `NotFoundError` for the name, `ConflictError` for
-    votes to keep of somebody who did not agree to that, `StoreError` if the files could not be
-    cleaned, which says under which pseudonym erasing again does it.
+    votes to keep of one who did not agree to that, `StoreError` if the files could not be cleaned,
+    which names the pseudonym under which erasing again does it.
     """
     pseudonym = f"erased-{secrets.token_hex(4)}"
     erased = store.write(
@@ -54,7 +54,7 @@ def erase(store: Store, study_id: str, name: str, now: datetime, *, keep_votes: 
 
 
 def preview_exclusion(store: Store, study_id: str, name: str, images: Shelf) -> Effect:
-    """What excluding somebody would do to the result; changes nothing.
+    """Return what excluding an annotator would do to the result; changes nothing.
 
     Raises `NotFoundError` for the study or the name.
     """

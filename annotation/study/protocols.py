@@ -74,7 +74,7 @@ def _too_large(spec: StudySpec) -> Iterator[str]:
 
 
 def _alike(spec: StudySpec) -> Iterator[str]:
-    """Answers, and options of a question, that nobody could tell apart."""
+    """Yield problems of answers, or of a question's options, that people could not tell apart."""
     say, kind = spec.wording, spec.kind
     told = {"Two answers": [key.label for key in say.keys(kind)]}
     for one in kind.check:

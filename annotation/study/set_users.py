@@ -1,4 +1,4 @@
-"""Which studies ask about which sets, although each study has its own copy of the pictures."""
+"""Studies and the sets they ask about, although each study has its own copy of the pictures."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,7 +53,7 @@ def sets_of(
 
 
 def _has(images: kept.Shelf, found: SetFolder, image_id: str, digest: str) -> bool:
-    """Whether a set's reconstruction of an original is that picture, or may be."""
+    """Return whether a set's reconstruction of an original is that picture, or may be."""
     for one in found.images:
         if one.image_id == image_id:
             try:
@@ -64,7 +64,7 @@ def _has(images: kept.Shelf, found: SetFolder, image_id: str, digest: str) -> bo
 
 
 def _shows(images: kept.Shelf, digest: str, pixels: np.ndarray) -> bool:
-    """Whether a picture is just these pixels; one that cannot be had may be."""
+    """Return whether a picture is just these pixels; one that cannot be had may be."""
     try:
         kept.fetch(images, [digest])
         return np.array_equal(kept.read_pixels(kept.path_of(images, digest)), pixels)

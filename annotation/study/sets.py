@@ -45,7 +45,7 @@ class SetImage:
 class SetFolder:
     """One reconstruction set; failed attacks are only counted.
 
-    judge: SHA-256 of the weights that made the predictions; empty where nobody says.
+    judge: SHA-256 of the weights that made the predictions; empty where they are not known.
     """
 
     folder: Path
@@ -96,7 +96,7 @@ def _judge(run: Mapping[str, Any]) -> str:
 
 
 def _told(value: Any) -> str:
-    """What came instead, short enough for a message however much it is."""
+    """Return what came instead, short enough for a message however much it is."""
     if isinstance(value, str):
         return shortened(value)
     return f"a {type(value).__name__}" if isinstance(value, dict | list) else repr(value)
@@ -211,7 +211,7 @@ def _read_predictions(folder: Path) -> dict[str, Logs]:
 
 
 def _read_jury(folder: Path) -> Jury:
-    """What each juror sees in each picture; nothing where the set has no jury."""
+    """Return what each juror sees in each picture; nothing where the set has no jury."""
     path = folder / "jury.parquet"
     if not path.exists():
         return {}

@@ -27,7 +27,7 @@ _OWN = ("sets", "manifests", "people", "wage", "gold")
 
 @dataclass(frozen=True, kw_only=True)
 class StudyFile:
-    """What a file says: `settings` by name, and what a study is made of besides.
+    """Contents of a study file: `settings` by name, and what a study is made of besides.
 
     people: how many are expected; wage: what an hour of theirs costs. gold: the answers of gold
     items, as CSV.

@@ -1,4 +1,4 @@
-"""What annotators are asked: one file a kind, one line here; everything may come in."""
+"""Questions to annotators: one file a kind, one line here; everything may come in."""
 
 from collections.abc import Mapping
 from enum import StrEnum

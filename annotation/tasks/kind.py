@@ -1,4 +1,4 @@
-"""What one kind of task says of itself; everything else asks it and names none."""
+"""Interface of a kind of task; all other code asks it and names none."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ NONE = alike.NONE
 class Question:
     """One question on the instructions: `options` are (name, text), `right` names the right one.
 
-    `reminder` explains the matter to somebody who got it wrong, without pointing at an option.
+    `reminder` explains the matter to an annotator who got it wrong, without pointing at an option.
     """
 
     name: str
@@ -49,13 +49,13 @@ class Kind(ABC):
 
     words, choice: what it is called in a sentence, and in a list to choose from.
     question: what stands above the answers. about: what people read before they join.
-    rules: what everybody is to know before the first answer; check: questions on that.
+    rules: what every annotator is to know before the first answer; check: questions on that.
     only: settings of a study that mean something to this kind alone, and what to say of others
         that have one; empty: they pass over it.
     lists: whether an item offers classes of a list drawn for its original.
     binary: whether an answer says no more than recognised or not.
     decoys: whether an item may set an original beside something else.
-    simulated: whether what a classifier sees says what somebody might answer.
+    simulated: whether what a classifier sees shows what an annotator might answer.
     decides: what of its votes decides whether an item is recognised.
     headline: the human score of all its studies; None: one of those of yes and no.
     nothing: the answer to noise. truth: the column of votes that says what was shown; truth_words.
@@ -96,7 +96,7 @@ class Kind(ABC):
 
     @property
     def beside(self) -> bool:
-        """Whether the original is shown beside the reconstruction."""
+        """True if the original is shown beside the reconstruction."""
         return False
 
     @property
@@ -106,12 +106,12 @@ class Kind(ABC):
 
     @property
     def scale(self) -> Scale | None:
-        """What answers are numbers of; None: one is right or wrong, and a majority decides."""
+        """Scale of answers that are numbers; None: they are right or wrong, a majority decides."""
         return None
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """What the settings make of it, in words of which each tells one thing."""
+        """Phrases on what the settings make of the task, one thing each."""
         return ()
 
     @property
@@ -121,33 +121,33 @@ class Kind(ABC):
 
     @property
     def has_none(self) -> bool:
-        """Whether somebody may answer that they see none of what is offered."""
+        """True if an annotator may answer that they see none of what is offered."""
         return any(key.answer == NONE for key in self.keys)
 
     def offered(self, candidates: Sequence[str] | None) -> tuple[str, ...]:
-        """What may be answered to an item with these candidates, each once."""
+        """Return the answers that an item with these candidates allows, each once."""
         return (*(candidates or ()), *dict.fromkeys(key.answer for key in self.keys))
 
     @abstractmethod
     def recognised(self, true_class: str, answer: str) -> bool:
-        """Whether `answer` says that the original was recognised."""
+        """Return whether `answer` means that the original was recognised."""
 
     @abstractmethod
     def expected(self, class_name: str, *, differs: bool, clear: bool = True) -> str | None:
         """The answer to a picture of a class; `differs` where its original is another's.
 
-        clear: whether it is an original, as it is. None where nobody can say.
+        clear: whether it is an original, as it is. None where the answer cannot be known.
         """
 
     def passes(self, expected: str, answer: str) -> bool:
-        """Whether `answer` is right where `expected` is known."""
+        """Return whether `answer` is right where `expected` is known."""
         return answer == expected or answer in self.near.get(expected, ())
 
     def flaws(self) -> Iterable[str]:
-        """What is wrong with the settings it goes by."""
+        """Return what is wrong with the settings it goes by."""
         return ()
 
     def problems(self, classes: Sequence[str]) -> list[str]:
-        """Why a set with these classes cannot be asked about: what follows its name."""
+        """Return why a set with these classes cannot be asked about: what follows its name."""
         del classes
         return []

@@ -113,7 +113,7 @@ class Pair(Kind):
         return True
 
     def recognised(self, true_class: str, answer: str) -> bool:
-        """Whether both were taken for the same."""
+        """Return whether both were taken for the same."""
         del true_class
         return answer == SAME
 

@@ -68,7 +68,7 @@ _ALONE = "The setting {} belongs to the rating task; leave it out or choose task
 
 @dataclass(frozen=True, kw_only=True)
 class Rating(Kind):
-    """How much of the original? A number from 1 to `levels`, whose ends have names.
+    """Rating of how much of the original can be made out, from 1 to `levels`; the ends have names.
 
     first_ms: for how long the original is shown before the reconstruction; 0 is beside it.
     """
@@ -155,12 +155,12 @@ class Rating(Kind):
         )
 
     def recognised(self, true_class: str, answer: str) -> bool:
-        """Whether one rating alone is at or above the threshold."""
+        """Return whether one rating alone is at or above the threshold."""
         del true_class
         return int(answer) >= self.threshold
 
     def expected(self, class_name: str, *, differs: bool, clear: bool = True) -> str | None:
-        """All of an original can be made out in itself; of a reconstruction nobody can say."""
+        """Return the highest rating for an original, and None for a reconstruction."""
         del class_name, differs
         return str(self.levels) if clear else None
 

@@ -63,7 +63,7 @@ _CHECK = (
 
 @dataclass(frozen=True, kw_only=True)
 class Recognition(Kind):
-    """Which of these classes is it? The original is never shown; none is an answer."""
+    """Choice among the classes of a list; the original is never shown; none is an answer."""
 
     name = "recognition"
     words = "recognition"
@@ -109,7 +109,7 @@ class Recognition(Kind):
         )
 
     def recognised(self, true_class: str, answer: str) -> bool:
-        """Whether the true class was named."""
+        """Return whether the true class was named."""
         return alike(answer) == alike(true_class)
 
     def expected(self, class_name: str, *, differs: bool, clear: bool = True) -> str:

@@ -31,7 +31,7 @@ def _usual() -> Iterator[tuple[str, str]]:
 
 
 def _of_kind(kind: Kind) -> Iterator[tuple[str, str]]:
-    """What a kind says by itself; the ends of a scale are settings, not texts."""
+    """Yield the texts of a kind with their names; the ends of a scale are settings, not texts."""
     yield f"{kind.name}.question", kind.question
     yield f"{kind.name}.about", kind.about
     yield f"{kind.name}.rules", "\n".join(kind.rules)
@@ -52,7 +52,7 @@ USUAL: Mapping[str, str] = MappingProxyType(dict(_usual()))
 
 
 def flaws(texts: Mapping[str, str]) -> Iterator[str]:
-    """What is wrong with the texts a study has in place of usual ones, by name."""
+    """Yield what is wrong with the texts, by name, that a study has in place of usual ones."""
     if not isinstance(texts, Mapping):
         yield f"Texts are given by name; got {texts!r}."
         return
@@ -96,7 +96,7 @@ def _braced(names: Collection[str]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Wording:
-    """What annotators of one study read: its own texts, and the usual ones for the rest.
+    """Texts that annotators of one study read: its own, and the usual ones for the rest.
 
     classes: what classes are shown as, where that is not their name.
     """
@@ -117,7 +117,7 @@ class Wording:
         return {name: self.text(name) for name in USUAL if name.split(".")[0] in sections}
 
     def told(self, error: Exception) -> str:
-        """What an error says, in the words of the study where annotators are meant to read it."""
+        """Return an error's text, in the words of the study where annotators are to read it."""
         name, values = getattr(error, "said", ("", {}))
         return self(name, **values) if name else str(error)
 
@@ -131,7 +131,7 @@ class Wording:
         return tuple(replace(key, label=self.own.get(named(key), key.label)) for key in kind.keys)
 
     def rules(self, kind: Kind) -> tuple[str, ...]:
-        """What everybody is to know before the first answer, one a line of the text."""
+        """Return the rules to know before the first answer, one a line of the text."""
         return tuple(filter(None, map(str.strip, self(f"{kind.name}.rules").splitlines())))
 
     def question(self, kind: Kind, question: Question) -> Question:

@@ -15,7 +15,7 @@ from annotation.web.templates import STATIC_URL as STATIC_URL
 
 @dataclass(frozen=True, kw_only=True)
 class StudyContext:
-    """What the pages work on.
+    """Context that the pages work on.
 
     `find_sets` lists the reconstruction sets there are, as (label, folder). `note` is what the page
     of studies says above them; `science` is what the other half computes and keeps of votes.
@@ -29,5 +29,5 @@ class StudyContext:
 
     @property
     def in_hand(self) -> Callable[[Any], str]:
-        """Which study a request is about, see `annotation.web.frame.in_hand`."""
+        """Function that returns the study of a request, see `annotation.web.frame.in_hand`."""
         return in_hand(self.store)

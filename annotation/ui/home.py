@@ -31,7 +31,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Lab:
-    """What the page tells of the other half.
+    """Facts of the other half that the start page shows.
 
     cases: `{"title", "caption", "cases"}` of `semsim-studio cases --rows`.
     semsims: names of the trained SemSims. running: titles of jobs by the page that watches them.

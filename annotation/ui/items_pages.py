@@ -38,7 +38,7 @@ class Filters:
     """Filters of the table; an empty text narrows nothing.
 
     split: "yes" for items of which some votes recognise the original and some do not. by: the name
-    of somebody who answered.
+    of an annotator who answered.
     """
 
     model: str = ""
@@ -105,7 +105,7 @@ def _counted(answers: pd.Series) -> list[tuple[str, int]]:
 
 
 def narrowed(table: pd.DataFrame, votes: pd.DataFrame, filters: Filters) -> pd.DataFrame:
-    """The rows of `table` that pass; those somebody answered carry `own`, what they said."""
+    """Return the rows of `table` that pass; with `by`, their `own` is that annotator's answer."""
     for name in ("model", "class_name", "verdict", "kind"):
         if wanted := getattr(filters, name):
             table = table[table[name] == wanted]
@@ -218,7 +218,7 @@ class _Items:
 
 
 def lead(table: pd.DataFrame, found: pd.DataFrame, filters: Filters) -> str:
-    """What the table holds, in a sentence."""
+    """Return a sentence on the items that the table holds."""
     counts = found["verdict"].value_counts()
     parts = [f"{counts[one]:,} {one}" for one in VERDICTS if counts.get(one)]
     of = f" of {len(table):,}" if filters.given else ""

@@ -102,10 +102,10 @@ def web_app(
     imports: Callable[[], Mapping[str, tuple[str, str]]] = dict,
     words: Callable[[], Mapping[str, str]] = dict,
 ) -> FastAPI:
-    """Everything but the Gradio pages: what the widget talks to, sign-in, downloads, static files.
+    """Return the app without Gradio pages: the widget's API, sign-in, downloads, static files.
 
     more: routes of others for people with an account, which stand before the pages.
-    who: whose account a session belongs to; None lets everybody have everything.
+    who: whose account a session belongs to; None gives every visitor everything.
     running, imports, words: what the frame shows, as `frame.FrameContext` has it.
     """
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
@@ -172,7 +172,7 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
 
 
 async def _broken(request: Request, _: Exception) -> Response:
-    """What is said where something went wrong that nobody foresaw."""
+    """Return the response to an error that no other handler foresaw."""
     if "text/html" in request.headers.get("accept", ""):
         return trouble(bare(request.scope), 500, BROKEN)
     return JSONResponse({"error": BROKEN}, 500)

@@ -1,4 +1,4 @@
-"""The page of a new study, and what it asks the server while somebody fills it in."""
+"""Page of a new study, and its requests to the server while a researcher fills it in."""
 
 import json
 from collections.abc import Callable, Collection, Sequence
@@ -233,7 +233,7 @@ def _in_script(content: Any) -> str:
 
 
 def _name(folder: Path) -> str:
-    """What a set is called in a file: its path from here on where it lies below."""
+    """Return the name of a set in a file: its path, from here on where it lies below."""
     here = Path.cwd()
     return str(folder.relative_to(here)) if folder.is_relative_to(here) else str(folder)
 
@@ -256,7 +256,7 @@ def _read(folder: Path) -> SetFolder | None:
 
 
 def _card(label: str, folder: Path) -> dict[str, Any]:
-    """What the card of a set says; one that cannot be read says so and cannot be chosen."""
+    """Return the card of a set; one that cannot be read states so and cannot be chosen."""
     found = _read(folder)
     title, _, rest = label.partition(" · ")
     dataset = found.dataset if found else ""

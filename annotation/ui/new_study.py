@@ -1,4 +1,4 @@
-"""What a study in the making would mean, step by step: what is wrong, what it takes, what it asks.
+"""Outlook of a draft of a study, step by step: what is wrong, what it takes, what it asks.
 
 A draft is the mapping of `study.study_file`, as the page sends it; sets go by their names.
 """
@@ -55,7 +55,7 @@ Known = Mapping[str, Path]  # the sets there are, by name
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """What a draft would mean.
+    """Outlook of a draft.
 
     problems: by step. said: sentences by step. enough: whether the expected people are enough.
     plan: what would be asked, None where something is wrong with it or no set is chosen.
@@ -110,7 +110,7 @@ def _read(folder: Path, age: tuple[int, ...]) -> SetFolder:
 
 
 def look(store: Store, draft: StudyFile, known: Known) -> Look:
-    """What the draft as it stands would mean."""
+    """Return the outlook of the draft as it stands."""
     settings = without_others(draft.settings)
     problems: dict[str, list[str]] = {}
     named = {**settings, "name": str(settings.get("name") or "-")}  # asked for in the last step
@@ -142,7 +142,7 @@ def look(store: Store, draft: StudyFile, known: Known) -> Look:
 
 
 def _plan(spec: StudySpec, folders: Sequence[SetFolder]) -> StudyPlan:
-    """What would be asked; no picture is opened, so that items have no content of their own."""
+    """Return the plan of a draft; opens no picture, so items have no content of their own."""
     logs = {name: log for one in folders for name, log in one.predicted_originals.items()}
     classes = {image.image_id: image.class_name for one in folders for image in one.images}
     originals = [
@@ -208,12 +208,12 @@ def _told(store: Store, draft: StudyFile, plan: StudyPlan, folders: Sequence[Set
 
 
 def _n_gold(draft: StudyFile) -> int:
-    """How many gold items a draft has: the rows below the first."""
+    """Return the number of gold items of a draft: the rows below the first."""
     return max(0, len(draft.gold.strip().splitlines()) - 1)
 
 
 def _load(plan: StudyPlan) -> Load:
-    """What there is to look at; whose originals the decoys show is drawn from the pictures."""
+    """Return the load of a plan, before it is drawn whose originals the decoys show."""
     kinds = Counter(item.kind for item in plan.items)
     return load_before(
         plan.spec,
@@ -244,7 +244,7 @@ def _of_sets(folders: Sequence[SetFolder]) -> dict[str, list[str]]:
 
 
 def _of_lists(plan: StudyPlan, folders: Sequence[SetFolder]) -> list[str]:
-    """What a guesser reaches who sees only the lists; empty without any."""
+    """Return sentences on what a guesser reaches who sees only the lists; empty without any."""
     spec = plan.spec
     if not spec.kind.lists:
         return []
@@ -340,7 +340,10 @@ def made_of(draft: StudyFile, known: Known) -> Examination:
 def problems_of_making(
     draft: StudyFile, examined: Examination, known: Known
 ) -> dict[str, list[str]]:
-    """Why nothing was made of a draft: what goes away without gold items stands by the people."""
+    """Return the problems that kept a study from being made of a draft, by step.
+
+    Problems that go away without gold items stand by the people, the others by the pictures.
+    """
     bare = replace(draft, gold="", settings={**draft.settings, "gold_rate": 0.0})
     left = made_of(bare, known).problems
     gold = {line for line in examined.problems if line not in left}
@@ -351,7 +354,7 @@ def problems_of_making(
 
 
 def page_of(spec: StudySpec, total: int) -> dict[str, Any]:
-    """What the labelling page is told of a study that is only tried."""
+    """Return the data that the labelling page gets of a study that is only tried."""
     return {
         **label_page.shown(spec),
         "key": "preview",

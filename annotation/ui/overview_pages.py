@@ -128,7 +128,7 @@ class _Overview:
 
 
 def lead(study: Study, progress: StudyProgress, now: datetime) -> str:
-    """How far a study is, in a sentence."""
+    """Return a sentence on the progress of a study."""
     done, wanted = progress.votes_done, progress.votes_wanted
     if not progress.annotators:
         return f"Nobody has joined yet; {counted(wanted, 'vote')} are wanted."

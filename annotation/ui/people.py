@@ -1,4 +1,4 @@
-"""The People page: who takes part in the study in hand, whose votes count, and erasing somebody."""
+"""People page: who takes part in the study in hand, whose votes count, and erasing a person."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -81,7 +81,7 @@ class _People:
     account: Callable[[Request], str | None]
 
     def page(self, request: Request, person: str = "", ask: str = "", at: int = 1) -> Response:
-        """A page of the list, and somebody in it. ask: a question about them, exclude or erase."""
+        """Return a page of the list and one person in it. ask: about them, exclude or erase."""
         found = self._found(request)
         if found is None:
             return page("people.html", study=None)
@@ -126,7 +126,7 @@ class _People:
         return get_study(store, chosen), persons.list_people(store, chosen)
 
     def step(self, name: str) -> Callable[..., Response]:
-        """What a press does that needs no more than a name."""
+        """Return the handler of a button that needs no more than a name."""
 
         def handler(request: Request, study: str, form: Fields) -> Response:
             store, person = self.context.store.by(self.account(request)), _named(form)
@@ -136,7 +136,7 @@ class _People:
         return handler
 
     def link(self, request: Request, study: str, form: Fields) -> Response:
-        """A new personal link for somebody who has lost theirs, told this once."""
+        """Return the page with a new link for an annotator who lost theirs; it is shown once."""
         store, person = self.context.store.by(self.account(request)), _named(form)
         secret = persons.new_link(store, study, person, datetime.now(UTC))
         address = str(request.base_url).rstrip("/") + link_of(secret)
@@ -146,7 +146,7 @@ class _People:
         return page("person_link.html", **told)
 
     def erase(self, request: Request, study: str, form: Fields) -> Response:
-        """Take somebody's name out for good; the form says it once more in `typed`."""
+        """Take an annotator's name out for good; the form repeats it in `typed`."""
         store, person = self.context.store.by(self.account(request)), _named(form)
         if form.get("typed", "").strip() != person:
             raise ConflictError(f"To erase {person}, type exactly that name.")

@@ -1,4 +1,4 @@
-"""What the Results page shows of a study, computed once for each state of its votes."""
+"""Results of a study for the Results page, computed once for each state of its votes."""
 
 import os
 import pickle
@@ -57,7 +57,7 @@ class Results:
     n_votes: counted votes on reconstructions, n_items of them with a vote, n_full with all K.
     rate: share of decided ones that are recognised, with the ends of its interval.
     pairs: pairwise κ of every coding. detection: None but for a pair study. checks, none_bias,
-    repeats and carry_over are the tables of `votes.quality`; annotators has a row for everybody
+    repeats and carry_over are the tables of `votes.quality`; annotators has a row for each person
     with votes or trials. lists: what candidate lists tell, None without any. seen, unseen: pictures
     that people clearly recognised, and such as they clearly did not (`CLEAR`). became: how many
     votes have each `VoteStatus`.

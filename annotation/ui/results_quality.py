@@ -1,4 +1,4 @@
-"""What the Results page says of trials, of repeated views and of models of the votes."""
+"""Sections of the Results page on trials, on repeated views and on models of the votes."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -82,7 +82,7 @@ def _rate(row: Mapping[Hashable, Any] | None, of_others: int) -> str:
 
 
 def repeats(results: Results) -> str:
-    """How far annotators agree with themselves, or why that is not known."""
+    """Return the section on how far annotators agree with themselves, or why it is not known."""
     title, study = "Repeats", results.study
     if not study.spec.repeat_rate and not results.repeats["n"].sum():
         return section(title, "", "No repeats in this study: nobody was asked the same twice.")
@@ -115,7 +115,7 @@ def _kappa(row: Mapping[Hashable, Any]) -> str:
 
 
 def carry_over(results: Results) -> str:
-    """What a second look at an original does, as a note below the plot."""
+    """Return the section on what a second look at an original does; "" without any view."""
     table = results.carry_over
     if not len(table):
         return ""

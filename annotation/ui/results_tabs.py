@@ -143,7 +143,7 @@ def _models_at(results: Results, known: pd.DataFrame, rate: float) -> str:
 
 
 def controls(results: Results) -> list[str]:
-    """What a guesser, random words and a useless target would make of the same numbers."""
+    """Return what a guesser, random words and a useless target would make of the same numbers."""
     random = results.lists.random if results.lists else ""
     return [line for line in (_guesser(results), random, _at_chance(results)) if line]
 
@@ -194,12 +194,12 @@ def share(results: Results) -> str:
 
 
 def voters(results: Results) -> str:
-    """Who answered, in a sentence."""
+    """Return the noun for those who answered, to use in a sentence."""
     return "simulated annotators" if results.study.spec.simulated else "people"
 
 
 def agreement_answer(results: Results) -> str:
-    """How far people agree on whether they recognise a picture, and what that bounds."""
+    """Return how far people agree on whether they recognise a picture, and what that bounds."""
     of = results.agreement[results.agreement["coding"] == Coding.RECOGNISED.value]
     value = dict(zip(of["statistic"], of["value"], strict=True))
     raw, alpha = value.get("raw agreement"), value.get("Krippendorff's α")
@@ -232,7 +232,7 @@ def agreement_tab(results: Results) -> str:
 
 
 def ceiling(results: Results) -> str:
-    """How well people predict each other's ranking of the models, or why that is not known."""
+    """Return how well people predict each other's ranking of the models, or why it is unknown."""
     limit = results.ceiling
     text = f"Not known: {limit.undefined}."
     if limit.rho is not None:
@@ -266,7 +266,7 @@ def pairs(results: Results) -> str:
 
 
 def people_answer(results: Results) -> str:
-    """How much people did, and how fast."""
+    """Return sentences on how much people did, and how fast."""
     known = results.annotators[results.annotators["n_votes"] > 0]
     speeds = known["median_rt_ms"].dropna() / 1000
     least, most = int(known["n_votes"].min()), int(known["n_votes"].max())
@@ -287,7 +287,7 @@ def people_answer(results: Results) -> str:
 
 
 def checks_answer(results: Results) -> str:
-    """How people did where the answer is known."""
+    """Return sentences on how people did where the answer is known."""
     said = []
     caught = results.checks[results.checks["check"] != Check.GOLD.value]
     for words, table in (
@@ -321,7 +321,7 @@ def checks(results: Results) -> str:
 
 
 def became(results: Results) -> str:
-    """How many votes count, and what became of the others."""
+    """Return the section on how many votes count, and on what became of the others."""
     lines = [
         counted(n, *words)
         for status, words in _WORDS_OF.items()
@@ -331,7 +331,7 @@ def became(results: Results) -> str:
 
 
 def detection_answer(results: Results) -> str:
-    """Whether people tell matches from decoys."""
+    """Return a sentence on whether people tell matches from decoys; "" where it is unknown."""
     if results.detection is None:
         return ""
     row = results.detection[results.detection["of"] == ALL_VOTES].iloc[0]

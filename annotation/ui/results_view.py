@@ -1,4 +1,4 @@
-"""What the Results page says, as pure functions of `Results`. Every text is escaped."""
+"""Content of the Results page, as pure functions of `Results`. Every text is escaped."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -49,7 +49,7 @@ _RATES = {
 
 
 class Range(NamedTuple):
-    """Where a value and the ends of its interval are on a line from 0 to 1."""
+    """Positions of a value and of the ends of its interval on a line from 0 to 1."""
 
     at: float
     low: float
@@ -60,7 +60,7 @@ Cell = str | Range
 
 
 def facts(results: Results) -> str:
-    """How much has been collected."""
+    """Return a line on how much has been collected."""
     study = results.study
     found = [
         f"{counted(results.n_votes, 'vote')} of {counted(results.n_people, 'annotator')}",
@@ -72,7 +72,7 @@ def facts(results: Results) -> str:
 
 
 def remarks(results: Results) -> list[str]:
-    """What has to be known before any share is believed."""
+    """Return what a reader has to know before they believe any share."""
     found = []
     if results.n_full < results.study.n_reconstructions:
         found.append(
@@ -209,7 +209,7 @@ def annotators(results: Results) -> str:
 
 
 def _absent(results: Results) -> dict[str, str]:
-    """Each column of trials that nobody has answered, and why."""
+    """Return each column of trials that no annotator has answered, and why."""
     answered = {f"{check}_accuracy" for check in results.checks["check"]}
     answered |= {"repeat_kappa"} if results.repeats["n"].any() else set()
     return {
@@ -258,7 +258,7 @@ def detection(results: Results) -> str:
 
 
 def confusions(results: Results) -> str:
-    """What is most often taken for what; of few classes all answers to all."""
+    """Return sections on what is most often taken for what; of few classes all answers to all."""
     kind, counts = results.study.kind, results.confusion
     if not kind.lists:
         if kind.scale:
@@ -281,7 +281,7 @@ def confusions(results: Results) -> str:
 
 
 def tables(results: Results) -> dict[str, pd.DataFrame]:
-    """What can be downloaded, by name of the file; simulated votes are marked as in exports."""
+    """Return the tables to download, by name of the file; marks simulated votes as exports do."""
     found = {
         "rates": results.rates,
         "agreement": results.agreement,

@@ -53,7 +53,7 @@ class Field:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One step of making a study: what everybody is asked, and the rest in groups by title."""
+    """One step of making a study: what every researcher is asked, and the rest by group title."""
 
     name: str
     asked: Sequence[Field]

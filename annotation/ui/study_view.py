@@ -1,4 +1,4 @@
-"""What pages show of a study, as pure functions of domain values."""
+"""Content of pages on a study, as pure functions of domain values."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ from annotation.web.templates import fill
 
 
 def facts(study: Study) -> list[str]:
-    """What one study is, each fact in a few words."""
+    """Return the facts of one study, each in a few words."""
     spec = study.spec
     found = [
         f"Task {study.kind.words}",
@@ -41,7 +41,7 @@ def facts(study: Study) -> list[str]:
 
 
 def people_table(people: Sequence[AnnotatorRow], now: datetime) -> str:
-    """How far each annotator is."""
+    """Return the table of each annotator's progress."""
     return fill("study_people.html", people=people, when=when, now=now)
 
 
@@ -58,7 +58,7 @@ def when(then: datetime, now: datetime) -> str:
 
 
 def exports_of(study_id: str) -> list[dict[str, Any]]:
-    """What can be taken out of a study: links, and a sentence on each kind of file."""
+    """Return the downloads of a study: links, and a sentence on each kind of file."""
     found: dict[str, dict[str, Any]] = {}
     for file, one in DOWNLOADS.items():
         one_of = found.setdefault(one.sentence, {"text": one.sentence, "links": []})
@@ -87,7 +87,7 @@ def duration(seconds: float) -> str:
 
 
 def link_note(study: Study) -> str:
-    """What the researcher should know about the study's link."""
+    """Return what the researcher should know about the study's link."""
     if study.spec.simulated:
         return "People cannot join: this study is answered by simulated annotators."
     protected = " and the password" if study.protected else ""

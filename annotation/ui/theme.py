@@ -1,4 +1,4 @@
-"""How every page looks, and how Gradio is mounted: one place for the whole product."""
+"""Look of every page, and settings to mount Gradio: one place for the whole product."""
 
 import re
 from typing import Any

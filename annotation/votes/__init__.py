@@ -1,1 +1,1 @@
-"""What votes mean: pure functions of values and tables."""
+"""Meaning of votes: pure functions of values and tables."""

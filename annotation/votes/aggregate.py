@@ -31,7 +31,7 @@ def with_original_answers(votes: pd.DataFrame, votes_per_item: int) -> pd.DataFr
     """`votes` with the column `ORIGINAL_ANSWER`, from the counted votes on originals among them.
 
     It is the class that more than half of K votes on the original name, or of all where there are
-    more; missing where no class has so many, as on a tie, or where nobody was asked.
+    more. It is missing where no class has so many, as on a tie, or where no annotator was asked.
     """
     asked = votes[(votes["kind"] == "original") & (votes["status"] == "counted")]
     n_votes = asked.groupby(ORIGINAL).size()
@@ -43,7 +43,7 @@ def with_original_answers(votes: pd.DataFrame, votes_per_item: int) -> pd.DataFr
 
 
 def _originals(rows: pd.DataFrame) -> pd.Series:
-    """What names the original of each row, a tuple."""
+    """Return the key of the original of each row, a tuple."""
     return pd.Series(list(rows[ORIGINAL].itertuples(index=False, name=None)), index=rows.index)
 
 
@@ -51,8 +51,8 @@ def recognising(votes: pd.DataFrame) -> np.ndarray:
     """(V,) float: whether each vote recognises what is shown, as the headline of `votes` has it.
 
     Where that goes by the names of originals: whether the answer is that name, NaN without one.
-    Originals, which have that name from these very votes, and those whose names nobody asks for go
-    by their class all the same.
+    Originals go by their class all the same, as they have that name from these very votes. So do
+    those whose names the study does not ask for.
     """
     said = votes["recognised"].to_numpy(dtype=float)
     if not goes_by_names(votes):
@@ -63,7 +63,7 @@ def recognising(votes: pd.DataFrame) -> np.ndarray:
 
 
 def goes_by_names(votes: pd.DataFrame) -> bool:
-    """Whether the headline of the study these votes are of is `AS_NAMED`."""
+    """Check whether the headline of the study these votes are of is `AS_NAMED`."""
     return "headline" in votes and bool((votes["headline"] == AS_NAMED).any())
 
 

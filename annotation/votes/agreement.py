@@ -1,4 +1,4 @@
-"""How far annotators agree beyond chance, with intervals, or why that cannot be said."""
+"""Agreement of annotators beyond chance, with intervals, or the reason that there is none."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _ROUNDING = 1e-12
 
 
 class Coding(StrEnum):
-    """What of an answer is compared."""
+    """Part of an answer that is compared."""
 
     ANSWER = "answer"  # the class named, none being one more; same or different; the rating
     RECOGNISED = "recognised"  # whether it is right
@@ -60,7 +60,7 @@ class Pairs:
 
 @dataclass(frozen=True, kw_only=True)
 class _Sums:
-    """What agreement is made of, as sums over the items of each original; K categories.
+    """Terms of agreement, as sums over the items of each original; K categories.
 
     items: (O,) how many items; agreeing: (O,) the sum of their shares of agreeing pairs of votes.
     votes: (O, K) votes by category; together: (O,) the sum over items of agreeing ordered pairs
@@ -76,7 +76,7 @@ class _Sums:
 
 
 def is_ordered(ballots: Ballots, coding: Coding) -> bool:
-    """Whether it counts how far two categories are apart: of ratings it does."""
+    """Check whether the distance of two categories counts: of ratings it does."""
     return coding is Coding.ANSWER and scale_of(ballots.votes) is not None
 
 
@@ -249,7 +249,7 @@ def _ordinal_alpha(apart: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _beyond_chance(observed: np.ndarray, by_chance: np.ndarray) -> np.ndarray:
-    """What is left of agreement when chance has had its part; NaN where chance explains all."""
+    """Correct agreement for chance; NaN where chance explains all."""
     left = 1 - by_chance
     return ratio(observed - by_chance, np.where(left > _ROUNDING, left, 0.0))
 

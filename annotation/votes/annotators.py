@@ -36,8 +36,8 @@ def annotator_table(ballots: Ballots, kind: Kind, pairs: Pairs) -> pd.DataFrame:
     """One row an annotator, by name, with the columns `ANNOTATOR_COLUMNS`.
 
     Agreement and κ are of recognised or not, agreement as the headline has it: a majority is more
-    than half of the others' votes on an item; items on which the others are tied, or nobody else
-    voted, or the headline says nothing, do not count. `tau_without` is Kendall's τ-b between the
+    than half of the others' votes on an item. Items do not count where the others are tied, no
+    other annotator voted, or the headline gives nothing. `tau_without` is Kendall's τ-b between the
     models ranked by `mean_responses` with and without the annotator, and `largest_change` how far
     any of these moves. NaN where there is nothing to compute from, as where a model has no votes of
     others; `reason` says why.
@@ -106,7 +106,7 @@ def _mean_kappas(pairs: Pairs, people: int) -> np.ndarray:
 
 
 def mean_responses(ballots: Ballots) -> tuple[np.ndarray, np.ndarray]:
-    """(M,) with everybody and (A, M) without each annotator, models by name.
+    """Compute (M,) mean responses with all annotators and (A, M) without each; models by name.
 
     A model's mean response is the mean over its items of the share of votes that recognised it, as
     `aggregate.recognising` has it, which leaves out those it says nothing of; of ratings, by which

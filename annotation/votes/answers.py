@@ -1,4 +1,4 @@
-"""What may be answered."""
+"""Checks of answers: what is offered, the pace and the version of the protocol."""
 
 from collections.abc import Sequence
 

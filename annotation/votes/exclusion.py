@@ -1,4 +1,4 @@
-"""What a result becomes without one annotator's votes."""
+"""Effect on a result of leaving out one annotator's votes."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ class ModelRate:
     """Share of one model's decided items whose majority recognised them; None if none is.
 
     rating_before, rating_after: of ratings the mean over items of their mean, by which models are
-    ranked there; None where nobody rated.
+    ranked there; None where no annotator rated.
     """
 
     model: str
@@ -25,7 +25,7 @@ class ModelRate:
 
     @property
     def ranked_by(self) -> tuple[float | None, float | None]:
-        """What the model is ranked by, as `rates.rate_table` does, before and after."""
+        """Values that the model is ranked by, as in `rates.rate_table`, before and after."""
         if self.rating_before is None:
             return self.before, self.after
         return self.rating_before, self.rating_after
@@ -33,7 +33,7 @@ class ModelRate:
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """What excluding somebody would change; items are counted with decoys only in `n_short`."""
+    """Effect of excluding an annotator; items are counted with decoys only in `n_short`."""
 
     annotator: str
     n_votes: int  # counted votes that would count no more
@@ -44,7 +44,7 @@ class Effect:
 
     @property
     def ranking(self) -> str | None:
-        """How the order of the models changes in words; None if it stays as it is."""
+        """Change in the order of the models in words; None if it stays as it is."""
         sides = [model.ranked_by for model in self.models]
         if any(after is None and before is not None for before, after in sides):
             return "A model would have no decided item left, so it would have no rank."
@@ -59,8 +59,8 @@ def effect_of_excluding(annotator: str, votes: pd.DataFrame, labels: pd.DataFram
     """The effect of excluding `annotator` on `labels`, the labels that `votes` lead to.
 
     `votes` has item, annotator, recognised, status and votes_per_item, `labels` has
-    `base.columns.LABEL_COLUMNS`. Only counted votes matter, so for somebody who is excluded already
-    nothing would change.
+    `base.columns.LABEL_COLUMNS`. Only counted votes matter, so nothing would change for
+    an annotator who is excluded already.
     """
     gone = (votes["annotator"] == annotator) & (votes["status"] == "counted")
     after = _labels(labels, votes[~gone])

@@ -1,4 +1,4 @@
-"""What trials say: how often people give known answers, repeat their own, learn from other views.
+"""Results of trials: known answers given, own answers repeated, and learning from other views.
 
 All of it comes from the table of votes (`base.columns.VOTE_COLUMNS`). Trials are its rows with the
 status "quality"; an answer that has been blanked with its person is left out.
@@ -35,7 +35,7 @@ SAME_ANSWER = "every answer is the same, so nothing is left for chance to explai
 
 
 class Check(StrEnum):
-    """What has a known answer."""
+    """Kind of trial with a known answer."""
 
     CLEAR = "clear"  # catch trials of an original as it is; pairs of which are the same
     NOTHING = "nothing"  # catch trials of noise, whose answer is none; pairs that differ
@@ -43,7 +43,7 @@ class Check(StrEnum):
 
 
 def check_table(votes: pd.DataFrame, kind: Kind) -> pd.DataFrame:
-    """How often each annotator gave known answers, by `Check`; columns `CHECK_COLUMNS`.
+    """Compute how often each annotator gave known answers, by `Check`; columns `CHECK_COLUMNS`.
 
     Intervals are `wilson` and take trials as independent. In the recognition task the rest of
     `Check.NOTHING` are classes named where there is nothing: a bias away from none.
@@ -60,7 +60,7 @@ def check_table(votes: pd.DataFrame, kind: Kind) -> pd.DataFrame:
 
 
 def none_bias_table(votes: pd.DataFrame, kind: Kind) -> pd.DataFrame:
-    """How often each annotator said none of a clear original; columns as `CHECK_COLUMNS`.
+    """Compute how often each annotator said none of a clear original; columns as `CHECK_COLUMNS`.
 
     `n_right` counts the answers none and `accuracy` is their share: here more is worse. Without
     rows where none is no answer.
@@ -86,7 +86,7 @@ def _shares(yes: pd.Series, by: list[pd.Series]) -> pd.DataFrame:
 
 
 def repeat_table(votes: pd.DataFrame, kind: Kind) -> pd.DataFrame:
-    """How far annotators agree with themselves; columns `REPEAT_COLUMNS`.
+    """Compute how far annotators agree with themselves; columns `REPEAT_COLUMNS`.
 
     Each repeat is set beside the same person's own vote on the item, one row an annotator and
     coding, `EVERYBODY` first. κ is Cohen's (1960), of ratings weighted by the square of how far two
@@ -179,5 +179,5 @@ def carry_over_table(votes: pd.DataFrame) -> pd.DataFrame:
 
 
 def _is_view(votes: pd.DataFrame) -> pd.Series:
-    """Practice and catch trials show originals of their own; nobody is asked about those."""
+    """Mark the views; practice and catch trials show originals the study does not ask about."""
     return ~votes["kind"].isin([TrialKind.PRACTICE.value, TrialKind.CATCH.value])

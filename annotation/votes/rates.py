@@ -1,4 +1,4 @@
-"""How much each model leaks to people, how sure its rank is, and what is taken for what."""
+"""Leakage of each model to people, certainty of its rank, and confusions of answers."""
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ _RANK_LEVEL = (2.5, 97.5)
 
 
 def model_names(votes: pd.DataFrame) -> pd.Series:
-    """What to call the model of each vote: with its data set and attack where there are several."""
+    """Name the model of each vote: with its data set and attack where there are several."""
     names = votes["model"]
     for part in ("dataset", "attack"):
         if votes[part].nunique() > 1:
@@ -160,7 +160,7 @@ def _rank_range(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def confusion_table(ballots: Ballots, kind: Kind) -> pd.DataFrame:
-    """How many votes of each truth (rows) gave each answer (columns).
+    """Count the votes of each truth (rows) that gave each answer (columns).
 
     Recognition: true class by class answered, the answer none last. Pair: "reconstruction" and
     "decoy", where `ballots` has them, by "same" and "different". Ratings: models by all ratings.

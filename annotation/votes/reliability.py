@@ -30,7 +30,7 @@ DISAGREEMENT_COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """What the model makes of the votes.
+    """Result of the model for the votes.
 
     answers: (K,) the answers given to any item, sorted.
     posterior: (I, K) the probability that the truth of an item is that answer.
@@ -71,7 +71,7 @@ def model_of(ballots: Ballots, *, even: bool) -> Model:
 
 @dataclass(frozen=True, kw_only=True)
 class Reliability:
-    """What the two models make of the votes.
+    """Results of the two models for the votes.
 
     people: one row an annotator, with how often each gives the true answer by either model.
     disagreements: the decided items whose majority `one_coin` contradicts, the surest first.
@@ -155,7 +155,7 @@ def _surest(model: Model) -> np.ndarray:
 
 
 def open_questions(items: pd.DataFrame, votes_per_item: int) -> dict[str, int]:
-    """How many items are not settled, and why; `items` is a `summaries.summary_table`.
+    """Count the items that are not settled, by reason; `items` is a `summaries.summary_table`.
 
     Unnamed: what people call its original decides, and no majority calls it anything. Too few:
     fewer votes than asked for and no majority yet. Split: all votes are there and as many recognise

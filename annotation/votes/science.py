@@ -1,4 +1,4 @@
-"""What the other half of the product computes and keeps of votes, handed in where it is needed."""
+"""Results that the other half of the product computes and keeps of votes, handed in as needed."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import pandas as pd
 
 
 class Ceiling(Protocol):
-    """How well the ranking of the models by some people predicts that by the others.
+    """Correlation of the ranking of the models by some people with that by the others.
 
     rho: mean Spearman's ρ over `n_splits` splits into groups of `sizes`, with the ends of its 95 %
     interval where there is one; `undefined` says why there is no ρ.

@@ -1,4 +1,4 @@
-"""What the votes on each item come to, side by side, and which of that is not settled."""
+"""Results of the votes on each item, side by side, and those of them that are not settled."""
 
 import numpy as np
 import pandas as pd

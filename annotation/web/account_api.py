@@ -196,7 +196,7 @@ class _Accounts:
         return _account_page(me, done="The password is changed.")
 
     def admin_page(self, request: Request, withdraw: str = "") -> Response:
-        """Everybody, and the links that work. withdraw: the one of which it asks whether."""
+        """Return the page of all accounts and open links. withdraw: the link to ask about."""
         return self._admin_page(self._administrator(request), asked=withdraw)
 
     def invite(self, request: Request, role: Annotated[Role, Form()]) -> Response:
@@ -278,9 +278,9 @@ class _Accounts:
 
 
 class _Tries:
-    """Who has to wait before a password is looked at.
+    """Tries of passwords, and the waits before a password is looked at.
 
-    Counted by name and address, so that nobody can keep others out who knows their names.
+    Counted by name and address, so that a visitor who knows names cannot keep their owners out.
     """
 
     def __init__(self, store: Store, clock: Clock) -> None:
@@ -298,9 +298,10 @@ class _Tries:
 
     @asynccontextmanager
     async def turn(self, name: str, address: str, *, known: bool = False) -> AsyncIterator[None]:
-        """One try; raises `TooManyError` where too many are under way.
+        """Hold one try; raises `TooManyError` where too many are under way.
 
-        known: from an address that `is_known`, which waits later and for nobody else's tries.
+        known: from an address that `is_known`. It waits later, and only for tries of
+            the same name and address.
         """
         key = _key(name, address)
         if known:
@@ -311,12 +312,12 @@ class _Tries:
             yield
 
     def is_known(self, name: str, address: str) -> bool:
-        """Whether somebody has signed in to that account from that address."""
+        """Return whether a user has signed in to that account from that address."""
         key, now = _key(name, address), self._clock.now()
         return self._store.read(lambda tx: password_tries.is_known_address(tx, key, now))
 
     def remember(self, name: str, address: str) -> None:
-        """Somebody has signed in to that account from that address."""
+        """Remember that a user has signed in to that account from that address."""
         key, now = _key(name, address), self._clock.now()
         self._store.write(
             lambda tx: password_tries.remember_address(tx, key, now, ADDRESS_KNOWN_SECONDS)

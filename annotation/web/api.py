@@ -113,13 +113,13 @@ class VoteBody(BaseModel):
 
 
 class UndoBody(BaseModel):
-    """Which vote to take back."""
+    """Vote to take back."""
 
     id: UUID
 
 
 class HeartbeatBody(BaseModel):
-    """What a browser is still looking at."""
+    """Items that a tab of a browser still looks at."""
 
     tab: Tab
     items: Annotated[list[Text], Field(max_length=MOST_ITEMS)]
@@ -168,7 +168,7 @@ def _problem(status: int, message: str, **more: Any) -> JSONResponse:
 
 
 def invalid(error: RequestValidationError) -> JSONResponse:
-    """What is answered to a request that is not as its route wants it; it repeats nothing of it."""
+    """Return the response to a request that its route refuses; it repeats nothing of it."""
     return _problem(422, _what_is_invalid(error))
 
 
@@ -239,7 +239,7 @@ class _Annotators:
     reserving: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))
 
     def is_behind(self) -> bool:
-        """Whether people who are in wait for pictures, more than are served at once."""
+        """Return whether more than `MOST_WAITING` annotators wait in a line for pictures."""
         lines = self.claiming.statistics(), self.reserving.statistics()
         return any(line.tasks_waiting > MOST_WAITING for line in lines)
 
@@ -330,7 +330,7 @@ class _Annotators:
         return {**_progress(progress), "done": done, "left": total - done, "total": total}
 
     def _code(self, annotator: Annotator) -> dict[str, Any]:
-        """What somebody who is done, or has been, can show for it."""
+        """Return the completion code of an annotator who is or has been done, else nothing."""
         code = phases.completion_code_of(self.store, annotator.study_id, annotator.name)
         return {"code": code, "done_page": rooted(DONE)} if code else {}
 
@@ -361,7 +361,7 @@ class _Annotators:
         return Response(content, media_type="image/png", headers=headers)
 
     def _why_nothing(self, annotator: Annotator, progress: AnnotatorProgress) -> str:
-        """What the page should say where there is no item to show; changes nothing."""
+        """Return the name of the reason why there is no item to show; changes nothing."""
         if annotator.status is not AnnotatorStatus.ACTIVE:
             return _STOPPED[annotator.status]
         about = study.get_study(self.store, annotator.study_id)

@@ -1,7 +1,7 @@
-"""Connections: how many may be open, from one address and in all, and how long one keeps silent.
+"""Connections: limits on open ones, from one address and in all, and on how long one is silent.
 
-A connection costs a descriptor before anybody has asked for anything, so the descriptors of this
-process are shared out before they are gone.
+A connection costs a descriptor before its client has asked for anything. The descriptors of this
+process are therefore shared out before they are gone.
 """
 
 import asyncio

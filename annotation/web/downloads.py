@@ -1,4 +1,4 @@
-"""What of a study can be downloaded, each as one file: folders are packed into a zip."""
+"""Downloads of a study, each as one file: folders are packed into a zip."""
 
 import re
 import shutil
@@ -75,7 +75,7 @@ def known(file: str) -> str:
 
 
 def shows(file: str) -> bool:
-    """Whether pictures are in the download called `file`, or told where they lie."""
+    """Return whether the download called `file` has pictures, or the places where they lie."""
     one = DOWNLOADS[file]
     return needs_pictures(one.form, one.what)
 

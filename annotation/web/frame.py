@@ -39,7 +39,7 @@ SHOW_IMPORTS = ("people", "results", "compare")
 
 @dataclass(frozen=True, kw_only=True)
 class FrameContext:
-    """What the side bar shows.
+    """Content of the side bar.
 
     running: the jobs of the other half, with words, share, left and address. imports: what
     `imported.choices` says of those from elsewhere. words: what every term means that a student
@@ -71,7 +71,10 @@ def in_hand(store: Store) -> Callable[[Any], str]:
 
 
 def there(context: FrameContext) -> Callable[[Request], None]:
-    """What lets nobody look at a page of one study under the address of another that is gone."""
+    """Return the check that raises `HTTPException` (410) for the address of a study that is gone.
+
+    Without it such an address would show a page of another study.
+    """
 
     def check(request: Request) -> None:
         wanted = set(filter(None, request.query_params.getlist("study")))

@@ -1,4 +1,4 @@
-"""What every page gets on its way out: the frame, and a page where there is none."""
+"""Frame of every page on its way out, and a page where there is none."""
 
 import json
 from html import escape
@@ -101,7 +101,7 @@ def _wrong(start: Message, path: str, body: bytes, *, sent: bool) -> Response | 
 
 
 def _error(body: bytes) -> str:
-    """What {"error": …} says, or a library's {"detail": …}; "" of anything else."""
+    """Return the text of {"error": …}, or of a library's {"detail": …}; "" of anything else."""
     try:
         found = json.loads(body)
     except ValueError:

@@ -103,7 +103,7 @@ WhoLabels = Callable[[str], Annotator | None]
 class Guard:
     """ASGI middleware. Raises nothing: what may not pass is answered here.
 
-    who: whose account a session belongs to; None (the option --local) lets everybody in who
+    who: whose account a session belongs to; None (the option --local) lets every visitor in who
         reaches this server under a loopback address, and is for servers that listen on one only.
     annotator: who is signed in to a study with a session, in either case.
     """
@@ -128,7 +128,7 @@ class Guard:
             await answer(scope, receive, _with_headers(send, _headers_for(bare(scope))))
 
     async def _refusal(self, scope: Scope) -> Response | None:
-        """What to answer instead of passing the request on."""
+        """Return the answer to a request that may not pass; None where it may."""
         headers = Headers(scope=scope)
         # Whole segments: /labels is not below /label.
         parts = [part for part in bare(scope).split("/") if part]
@@ -174,12 +174,12 @@ async def _account_refusal(scope: Scope, who: Who, needed: Role) -> Response | N
 
 
 def _reads(scope: Scope) -> bool:
-    """Whether somebody wants a page, and asks for nothing to be changed."""
+    """Return whether a request is for a page, and for no change."""
     return scope["method"] == "GET" and _looks(scope)
 
 
 def _looks(scope: Scope) -> bool:
-    """Whether a person sees the answer: a browser shows it as a page."""
+    """Return whether a person sees the answer: a browser shows it as a page."""
     return "text/html" in Headers(scope=scope).get("accept", "")
 
 
@@ -200,10 +200,10 @@ def _sign_in_first(scope: Scope) -> Response:
 
 
 def is_same_origin(headers: Mapping[str, str]) -> bool:
-    """Whether a request that changes something comes from a page of this very server.
+    """Return whether a request that changes something comes from a page of this very server.
 
     Both what the browser says itself (Sec-Fetch-Site) and Origin must agree where they are given.
-    Neither is for programs other than browsers, which carry nobody's cookies.
+    Programs other than browsers send neither, and carry no user's cookies.
     """
     if headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         return False
@@ -215,7 +215,7 @@ def is_same_origin(headers: Mapping[str, str]) -> bool:
 
 
 def why_foreign(headers: Mapping[str, str]) -> str:
-    """What to say to a request that is not `is_same_origin`."""
+    """Return the message to a request that is not `is_same_origin`."""
     host, origin = headers.get("host", ""), headers.get("origin", "")
     if headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         return ANOTHER_SITE
@@ -256,7 +256,7 @@ def _other_process(headers: Headers) -> Response | None:
 
 
 def _body_refusal(headers: Headers, most: int) -> Response | None:
-    """What to answer to a body that is too long, says not how long it is, or holds files."""
+    """Return the answer to a body that is too long, of unknown length or with files, else None."""
     length = headers.get("content-length", "0")
     # A limit on the digits, as Python refuses to read very many.
     told = length.isascii() and length.isdecimal() and len(length) < 12

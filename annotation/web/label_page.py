@@ -1,4 +1,4 @@
-"""What the labelling page is told of a study, and the page itself: one custom element.
+"""Data of a study for the labelling page, and the page itself: one custom element.
 
 The page is small on purpose: no library, what it needs of the study in itself, its scripts named in
 its head so that a browser fetches them all at once.

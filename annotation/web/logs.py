@@ -1,7 +1,7 @@
-"""The studio's log: on the terminal and in a file, and which requests came, if asked for.
+"""Log of the studio: on the terminal and in a file, and of the requests that came, if asked for.
 
-No line of it says who somebody is: of a request it has neither address, cookie nor query, and of
-its path what no link to a study or account can stand in.
+No line identifies a person: of a request it holds neither address, cookie nor query. Of the path
+it holds only parts in which no link to a study or account can stand.
 """
 
 import argparse
@@ -98,7 +98,7 @@ class Accessed:
 
 
 def without_secrets(path: str) -> str:
-    """What may be kept of a path: its first part, and the second where that names something."""
+    """Return a path as it may be kept: its first part, and the second where it names something."""
     parts = [part for part in path.split("/") if part]
     kept = parts[: 2 if parts[:1] and parts[0] in NAMED else 1]
     safe = [part if part.isascii() and part.isprintable() else "?" for part in kept]

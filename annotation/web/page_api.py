@@ -73,16 +73,16 @@ LONGEST = 80  # characters of an id; services use about 30
 
 
 class Recruit(NamedTuple):
-    """Somebody sent by a service: the pseudonym it gave them, and all ids by parameter."""
+    """Annotator sent by a service: the pseudonym it gave them, and all ids by parameter."""
 
     pseudonym: str
     ids: dict[str, str]
 
 
 def placeholder_in(parameters: Mapping[str, str]) -> str:
-    """The parameter that a service was to fill in and did not, with what is there; "" for none.
+    """Return the parameter, as "name=value", that a service did not fill in; "" for none.
 
-    Everybody who comes by such a link would be one person.
+    All who come by such a link would be one person.
     """
     for name in (name for name in _PARAMETERS if name in parameters):
         value = parameters[name].strip()
@@ -112,10 +112,10 @@ def code_address(url: str, code: str) -> str:
 
 
 async def _fields(request: Request) -> dict[str, str]:
-    """The texts a form sent, by field; each page has fields of its own.
+    """Return the texts a form sent, by field; each page has fields of its own.
 
-    Raises `UnfitError` for a text that no database can hold. Of a body that broke off there is
-    nobody left to answer.
+    Raises `UnfitError` for a text that no database can hold, and `HTTPException` (400) for a body
+    that broke off. Its client is gone and reads no answer.
     """
     try:
         sent = await request.form()
@@ -248,7 +248,7 @@ class Pages:
         return response
 
     def had_signed_out(self) -> Response:
-        """Where the page that said how to come back is asked for again."""
+        """Redirect a reload of the page that said how to come back to `SIGNED_OUT`."""
         return RedirectResponse(rooted(SIGNED_OUT), 303)
 
     def signed_out(self, request: Request) -> Response:
@@ -256,7 +256,7 @@ class Pages:
         return page("signed_out.html", say=PLAIN, link="", name="", site=site)
 
     def begin(self, request: Request) -> Response:
-        """The page of the step somebody is at, or the way to where they belong."""
+        """Return the page of the step an annotator is at, or a redirect to where they belong."""
         annotator = self._signed_in(request)
         if annotator is None:
             return RedirectResponse(rooted(SIGNED_OUT), 303)
@@ -324,14 +324,14 @@ def _step(form: Fields) -> Step:
 
 
 def _place_of(annotator: Annotator) -> str:
-    """The address of the page where somebody goes on."""
+    """Return the address of the page where an annotator goes on."""
     if annotator.step in AT_WORK:
         return LABEL
     return DONE if annotator.step is Step.DONE else BEGIN
 
 
 def _why_stopped(annotator: Annotator, about: Study) -> str:
-    """The name of the text that says why somebody cannot go on, if so."""
+    """Return the name of the text on why an annotator cannot go on; "" where they can."""
     if annotator.status is not AnnotatorStatus.ACTIVE:
         return _STOPPED.get(annotator.status, "")
     closed = about.status is StudyStatus.CLOSED and annotator.step is not Step.FAILED

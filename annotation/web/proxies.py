@@ -1,4 +1,4 @@
-"""Which web server in front is believed when it says for whom it asks."""
+"""Web servers in front that are believed when they name the client for whom they ask."""
 
 import argparse
 import logging

@@ -1,4 +1,4 @@
-"""Which of several servers answers.
+"""Name of the process that answers, among several servers.
 
 What a page of Gradio was last drawn with, such as the choices of a list, is known to the process
 that drew it alone. Such a page says with its events which process that is, and another one refuses

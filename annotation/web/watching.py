@@ -1,6 +1,6 @@
-"""For programs that watch the server: whether it is well, and how much it does.
+"""Health and load of the server, for programs that watch it.
 
-`/health` says yes (200) or what is wrong (503) to anybody, and whether connections were closed.
+`/health` answers every caller: 200, or 503 with what is wrong, and whether connections were closed.
 `/metrics` counts in Prometheus' text format, for administrators and whoever knows the token, see
 https://prometheus.io/docs/instrumenting/exposition_formats/.
 """
@@ -122,7 +122,10 @@ def _problems(store: Store, images: Shelf) -> Iterator[tuple[str, str]]:
 
 
 def _may_watch(request: Request, who: Who | None) -> bool:
-    """Without accounts everybody may who gets here, which is this machine alone."""
+    """Return whether a request may read `/metrics`.
+
+    Without accounts every caller may, since only this machine reaches the server.
+    """
     if who is None:
         return True
     token = os.environ.get(TOKEN, "")

@@ -1,4 +1,4 @@
-"""How well each metric ranks models as people do, and how sure that is."""
+"""Agreement of each metric with people on the ranking of models, and its certainty."""
 
 import itertools
 from dataclasses import dataclass

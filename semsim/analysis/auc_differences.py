@@ -1,4 +1,4 @@
-"""Whether one metric tells images apart better than another: paired, image by image."""
+"""Comparison of how well two metrics tell images apart: paired, image by image."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -32,7 +32,7 @@ class RankAgreement:
 
 
 def rank_agreement(human: np.ndarray, metric: np.ndarray) -> RankAgreement:
-    """How well `metric` ranks models the way people do.
+    """Compute how well `metric` ranks models the way people do.
 
     human: (M,), how much people recognise in each model's reconstructions; higher is more.
     metric: (M,), its value for each model, oriented so that higher is more leakage, too; infinite

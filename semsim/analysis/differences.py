@@ -1,4 +1,4 @@
-"""Whether one metric agrees with people better than another."""
+"""Comparison of how well two metrics agree with people."""
 
 import itertools
 from typing import Any

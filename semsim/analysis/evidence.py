@@ -1,4 +1,4 @@
-"""What people said and what metrics say of the same reconstructions, as arrays in step."""
+"""Answers of people and values of metrics for the same reconstructions, as arrays in step."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _FILES = ("original", "reconstruction", "attacked")
 class Ratings:
     """Answers that are numbers from 1 to `levels`; a mean of `threshold` or more is recognised.
 
-    values: of every counted vote. The others are NaN where nobody has voted.
+    values: of every counted vote. The others are NaN where no annotator has voted.
     """
 
     values: Said
@@ -100,7 +100,7 @@ class Evidence:
 
     @property
     def response_words(self) -> str:
-        """What the mean of `response` over the votes on an image is."""
+        """Words for the mean of `response` over the votes on an image."""
         share = "share of votes that recognised it"
         return share if self.ratings is None else "mean rating, 0 the lowest and 1 the highest"
 
@@ -120,7 +120,7 @@ def gather(
         ratings it has `RATED`, too; where people named originals, `ORIGINAL_ANSWER`.
     scores: dataset, attack, model, metric, image_id (missing for a metric of sets), value.
     specs: of the metrics wanted; scores of others are left out, and a note says so.
-    labels: one row a reconstruction, also such as nobody has voted on yet; its columns
+    labels: one row a reconstruction, also such as no annotator has voted on; its columns
         `human:<name>` are labels that came with the data, true, false or a share, or missing.
     name: of the study, where it is not to be read from the tables.
     Raises `DataError` for absent columns, a missing key, a value that is no answer, two counted
@@ -254,7 +254,7 @@ def _refuse_twice(table: pd.DataFrame, keys: list[str], what: str) -> None:
 
 
 def _images(votes: pd.DataFrame, labels: pd.DataFrame | None) -> pd.DataFrame:
-    """Every reconstruction that somebody judged or that the labels list, in order of its key."""
+    """Return each reconstruction that an annotator judged or the labels list, in order of key."""
     columns = [*IMAGE_KEY, "class_name"]
     sides = [side.reindex(columns=columns) for side in (labels, votes) if side is not None]
     table = pd.concat(sides).drop_duplicates()  # of the votes on an image one is enough
@@ -324,7 +324,7 @@ def _votes_per_item(tables: list[pd.DataFrame], recognised: Said) -> tuple[int, 
 
 
 def stated(tables: list[pd.DataFrame], column: str, otherwise: Any) -> Any:
-    """What one of the tables of a study says in a column; `DataError` where there are several."""
+    """Return the value of a column in a study's tables; `DataError` where there are several."""
     found = pd.concat([table[column] for table in tables if column in table] or [pd.Series()])
     values = found.dropna().unique()
     if len(values) > 1:

@@ -1,4 +1,4 @@
-"""Which model and which original each reconstruction belongs to, and means over both."""
+"""Model and original of each reconstruction, and means over both."""
 
 import re
 from dataclasses import dataclass
@@ -86,7 +86,7 @@ def named_in(models: pd.DataFrame) -> list[tuple[str, str]]:
 
 @cache  # of a few models there are many rows
 def architecture_and_strategy(model: str, dataset: str, attack: str) -> tuple[str, str]:
-    """What a model's name says of its network and of its training or defence; "" for nothing.
+    """Parse a model's name into its network and its training or defence; "" for nothing.
 
     A campaign's name has them between slashes, first its data set where there are several, and
     behind them how it was trained, what was shared and the attack, which change neither. Without a

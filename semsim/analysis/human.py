@@ -91,7 +91,7 @@ def rules_of_votes(evidence: Evidence) -> Mapping[str, Rule]:
 
 
 def title_of(evidence: Evidence, rule: str) -> str:
-    """What people call a human score; a label that came with the data has its own name."""
+    """Return the title of a human score; a label that came with the data has its own name."""
     rules = rules_of_votes(evidence)
     return rules[rule].title if rule in rules else rule
 
@@ -105,7 +105,7 @@ def vote_counts(recognised: Said) -> tuple[np.ndarray, np.ndarray]:
 
 
 def votes_needed(votes: np.ndarray, votes_per_item: np.ndarray | int) -> np.ndarray:
-    """How many votes make a majority: more than half of K, or of all `votes` where more have come.
+    """Count the votes of a majority: more than half of K, or of all `votes` where more have come.
 
     votes: (R,) int, those on each image. votes_per_item: K, one for all or (R,). Returns (R,) int.
 
@@ -133,7 +133,7 @@ def _most_of(said: Said, votes_per_item: int) -> HumanScore:
 
 
 def _at_threshold(evidence: Evidence) -> HumanScore:
-    """Where all of K votes, or of more, must be at or above the threshold on average, or below."""
+    """Score 1 where the mean of K votes or more must reach the threshold, 0 where it cannot."""
     votes = vote_counts(evidence.recognised)[1]
     missing = np.maximum(evidence.votes_per_item - votes, 0)
     total, line = evidence.response.totals, evidence.threshold * (votes + missing)

@@ -17,7 +17,7 @@ PEOPLE = "people"
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """What gives each of M models a value.
+    """Measure that gives each of M models a value.
 
     sign: 1 where a larger value means more leakage, -1 where it means less.
     means: (M,), as the measure has them; NaN where a model has none.
@@ -119,7 +119,7 @@ def sign_of(spec: MetricSpec) -> float:
 
 
 def both_have(measures: Sequence[Measure]) -> np.ndarray:
-    """Which models have a value under each of `measures`: their rows, (n,) int, in their own order.
+    """Return the rows of models that have a value under each of `measures`, (n,) int, in order.
 
     The order is that of the values themselves, so that what is drawn at random does not depend
     on what models are called.

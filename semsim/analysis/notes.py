@@ -1,4 +1,4 @@
-"""What a reader must be told before any number."""
+"""Notes that a reader needs before any number."""
 
 import numpy as np
 import pandas as pd

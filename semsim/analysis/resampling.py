@@ -45,7 +45,7 @@ class Resamples:
         return _stream(self.seed, _SHUFFLES, n).permuted(orders, axis=1)
 
     def splits(self) -> np.random.Generator:
-        """What chooses splits of annotators where all are too many."""
+        """Return the generator that chooses splits of annotators where all are too many."""
         return _stream(self.seed, _SPLITS)
 
 

@@ -1,4 +1,4 @@
-"""What a comparison of metrics with people consists of: settings in, tables out."""
+"""Parts of a comparison of metrics with people: settings in, tables out."""
 
 from dataclasses import dataclass
 
@@ -72,7 +72,7 @@ def check_metric_name(name: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class AnalysisSettings:
-    """What decides the numbers besides the data; the same settings give the same numbers.
+    """Settings that decide the numbers besides the data; the same ones give the same numbers.
 
     headline: the human score models are ranked by, see `semsim.analysis.human.RULES`.
     bootstraps, permutations: how many resamples and, where an exact test is too long, shuffles.
@@ -86,7 +86,7 @@ class AnalysisSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Ceiling:
-    """How well annotators predict each other's ranking of the models.
+    """Correlation of annotators' rankings of the models with each other.
 
     rho, tau: mean over `n_splits` splits of the annotators into two groups of `sizes` people.
     n_models: the fewest models that a split ranks.
@@ -146,12 +146,12 @@ class Analysis:
 
     @property
     def score_title(self) -> str:
-        """What people call the human score that models are ranked by."""
+        """Title of the human score that models are ranked by."""
         return title_of(self.evidence, self.settings.headline)
 
     @property
     def label_words(self) -> str:
-        """What the binary label of an image says, as a clause."""
+        """Meaning of the binary label of an image, as a clause."""
         if self.evidence.ratings is not None and self.settings.headline == "mean-rating":
             return (
                 "whether its mean rating is at or above the threshold; undecided ones are left out"

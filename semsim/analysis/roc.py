@@ -227,7 +227,7 @@ def _sum(times: Sequence[np.ndarray], originals: list[int]) -> np.ndarray:
 
 
 def _runs(starts: np.ndarray, n: int) -> list[slice]:
-    """What lies between `starts` and, after the last of them, n."""
+    """Return the slices between `starts` and, after the last of them, n."""
     return [slice(a, b) for a, b in itertools.pairwise([*starts.tolist(), n])]
 
 

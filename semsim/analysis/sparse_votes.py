@@ -1,4 +1,4 @@
-"""What annotators said of images: the votes there are, not all that there could be."""
+"""Answers of annotators to images: the votes there are, not all that there could be."""
 
 from dataclasses import dataclass, replace
 
@@ -22,7 +22,7 @@ class Said:
     shape: tuple[int, int]
 
     def __len__(self) -> int:
-        """How many votes say something."""
+        """Return the number of votes that have a value."""
         return int((~np.isnan(self.values)).sum())
 
     def of(self, values: np.ndarray) -> "Said":

@@ -1,1 +1,1 @@
-"""What people import: thin fronts of the rooms below, with the numbers of the command line."""
+"""Public interface: thin fronts of the rooms below, with the numbers of the command line."""

@@ -63,7 +63,7 @@ class Classifier(nn.Module):
     def keep_idle(self, logits: Tensor) -> None:
         """Make buffers of frozen parameters and of those that do not change logits, (N, classes).
 
-        Nobody has a gradient of them to share, as of the auxiliary heads of an Inception. Raises
+        No participant has a gradient of them, as of the auxiliary heads of an Inception. Raises
         `DataError` where none is left.
         """
         for name in idle_parameters(self, logits):

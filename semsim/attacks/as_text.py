@@ -33,7 +33,7 @@ def read_vertical(text: str) -> Plugin:
 
 
 def read_shared(text: str) -> Plugin:
-    """What a client shares, as in `gradient`, `batch-gradient:batch=8` or `update:steps=5`."""
+    """Read what a client shares, as in `gradient`, `batch-gradient:batch=8` or `update:steps=5`."""
     return read_plugin(SHARED, text)
 
 

@@ -1,4 +1,4 @@
-"""What batch norm sees of one image: its statistics, and normalising by them."""
+"""Statistics that batch norm takes of one image, and normalising by them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -102,7 +102,7 @@ def moments_of_each(
 
 @torch.no_grad()
 def statistics_of(model: AttackedModel, image: Tensor, mode: BatchNorm) -> BatchNormStatistics:
-    """What one image, (1, C, H, W) in [0, 1], looks like to every batch norm layer.
+    """Return the statistics of one image, (1, C, H, W) in [0, 1], at every batch norm layer.
 
     mode: of the layers while it passes. Returns one (channels,) mean and variance a layer.
     """

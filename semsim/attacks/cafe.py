@@ -166,7 +166,7 @@ def _shares(seen: VerticalObservation) -> Tensor:
 
 
 def _places(seen: VerticalObservation) -> tuple[int, int]:
-    """Where weight and bias of `joint` stand among the model's parameters."""
+    """Return the places of weight and bias of `joint` among the model's parameters."""
     places = {id(parameter): place for place, parameter in enumerate(seen.model.parameters())}
     return places[id(seen.model.joint.weight)], places[id(seen.model.joint.bias)]
 

@@ -112,13 +112,13 @@ def through_activation(search: Search, *, pull_back: bool, full_rank: bool = Fal
 
 
 def has_pull_back(before: Stage) -> bool:
-    """Whether outputs of `before` are bound to a subspace: more outputs than inputs."""
+    """Check whether outputs of `before` are bound to a subspace: more outputs than inputs."""
     inputs = torch.Size(before.inputs).numel()
     return inputs < torch.Size(before.outputs).numel()
 
 
 def folds(before: Stage) -> bool:
-    """Whether some inputs of a convolution with a pull-back give the same outputs."""
+    """Check whether some inputs of a convolution with a pull-back give the same outputs."""
     return not has_full_rank(before.convolution, before.inputs, before.outputs, before.weight)
 
 

@@ -153,7 +153,7 @@ class CopaPrior(LayerWise):
     def _problem(
         self, chain: Chain, seen: GradientObservation
     ) -> tuple[WholeProblem, tuple[float, ...]]:
-        """What is left to solve, and the residuals of the layers that are solved already."""
+        """Return the problem left to solve, and the residuals of the layers already solved."""
         basis = image_basis(seen.shape, spread=_SPREAD, decay=self.decay, chroma=_CHROMA)
         end = known_end(chain, seen.label)
         undone: tuple[float, ...] = ()

@@ -97,7 +97,7 @@ class DLG(Together):
         return reconstructions(rebuilt, ended, *told.beside_grey(rebuilt))
 
     def _unknown_of_labels(self, seen: GradientObservation) -> int:
-        """How many numbers of a label are unknown."""
+        """Return the number of unknown values of a label."""
         return len(chances_of_grey(seen))
 
     def _labels(self, unknown: Tensor, told: Tensor) -> Tensor:

@@ -5,9 +5,9 @@ from functools import partial
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from semsim.attacks.amp_gradient import RoughSlope
 from semsim.attacks.batch_norm import BatchNorm, moments_of_each, running_statistics
 from semsim.attacks.local_steps import distance_from
 from semsim.attacks.matching import (
@@ -27,9 +27,63 @@ from semsim.attacks.together import (
     first_of,
     reconstructions,
 )
-from semsim.base.errors import AttackFailedError
+from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.base.progress import Report
+from semsim.targets.mixed_precision import COSINE
 from semsim.types import BatchNormStatistics, GradientObservation, UpdateObservation
+
+_EVERY = 20  # evaluations between two comparisons
+
+
+class RoughSlope:
+    """`slopes.slope_of` an objective, (N, C, H, W) to (N,), from bfloat16 until that will not do.
+
+    The value of an image depends on that image only. exact_from: the evaluation from which all
+    images are in float32, counted from 0; None so far.
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        def mixed(unknown: Tensor) -> Tensor:
+            with torch.autocast(unknown.device.type, torch.bfloat16):
+                return objective(unknown).float()
+
+        self._mixed, self._float32 = partial(slope_of, mixed), partial(slope_of, objective)
+        self._count = 0
+        self._exact: Tensor | None = None  # (N,), which images are in float32; None: none
+        self.exact_from: int | None = None
+
+    def __call__(self, unknown: Tensor) -> tuple[Tensor, Tensor]:
+        """The value of each image, (N,), of `unknown`, (N, C, H, W), and its slope, as that.
+
+        Raises `SettingsError` where bfloat16 would turn the first step of an image.
+        """
+        if self.exact_from is None and self._count % _EVERY == 0:
+            self._compare(unknown)
+        self._count += 1
+        if self.exact_from is not None:
+            return self._float32(unknown)
+        values, slope = self._mixed(unknown)
+        if self._exact is None:
+            return values, slope
+        own_values, own_slope = self._float32(unknown)
+        each = self._exact.view(-1, 1, 1, 1)
+        return torch.where(self._exact, own_values, values), torch.where(each, own_slope, slope)
+
+    def _compare(self, unknown: Tensor) -> None:
+        (_, rough), (_, exact) = self._mixed(unknown), self._float32(unknown)
+        cosine = F.cosine_similarity(rough.flatten(1), exact.flatten(1))
+        parted = ~(cosine >= COSINE)  # so that NaN has parted, too
+        if not parted.any():
+            return
+        if self._count == 0:
+            raise SettingsError(
+                f"mixed_precision turns this attack's first step: the cosine with float32's is "
+                f"{float(cosine.min()):.3f} (at least {COSINE}). Attack without."
+            )
+        self._exact = parted if self._exact is None else self._exact | parted
+        if self._exact.all():
+            self.exact_from = self._count
+
 
 Start = Literal["normal", "grey"]
 _NEXT_TO_GREY = 0.01  # standard deviation of what is drawn on top, in units of the network's input
@@ -37,7 +91,7 @@ Statistics = Literal["none", "running", "leaked"]
 
 
 class FirstOrder(Together):
-    """What is matched and how; attacks have some of it as settings, and the rest as here.
+    """Gradient matching by descent; attacks have some fields as settings, and the rest as here.
 
     steps, lr, signed: of `minimise.Descent`. tv, statistics_weight: weights of the priors.
     statistics: which batch norm statistics the image is drawn to, none, the model's running ones,
@@ -81,7 +135,7 @@ class FirstOrder(Together):
 def _starts(
     distance: Apart, attack: FirstOrder, shape: tuple[int, int, int], rngs: Rngs
 ) -> Iterator[Tensor]:
-    """Where each restart begins, (N, C, H, W) in units of the network's input.
+    """Yield the start of each restart, (N, C, H, W) in units of the network's input.
 
     Grey itself in the first; next to it in further ones, and where pictures that share a distance
     would otherwise stay as alike as they begin.

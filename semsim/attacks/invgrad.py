@@ -29,7 +29,7 @@ class InvGrad(FirstOrder):
     mixed_precision: bfloat16 in the network, for GPUs, for as long as it turns no step.
 
     Its "fast" weight of total variation is the best of seven on training images
-    (`benchmarks.attacks`), so that nobody takes what smoothing alone gains for another attack's.
+    (`benchmarks.attacks`). So a reader credits no other attack with what smoothing alone gains.
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {

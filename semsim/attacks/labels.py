@@ -1,4 +1,4 @@
-"""Which class the private image has, read off the gradient before any optimisation.
+"""Class of the private image, read off the gradient before any optimisation.
 
 With softmax cross-entropy the gradient of the last bias is the predicted probabilities less the
 one-hot label, so that only the true class has a negative entry (Zhao, Mopuri and Bilen 2020,
@@ -50,14 +50,14 @@ def label_of(seen: GradientObservation, label: Label) -> int:
 
 @torch.no_grad()
 def chances_of_grey(seen: GradientObservation | UpdateObservation) -> Tensor:
-    """What the model says of grey, (classes,): about what an untrained one says of any picture."""
+    """Return the probabilities of grey, (classes,); if untrained, any picture has about these."""
     with batch_norm_mode(seen.model, "eval"):
         found: Tensor = seen.model(_grey(seen)).softmax(1)[0]
     return found
 
 
 def last_layer(seen: GradientObservation | UpdateObservation) -> int:
-    """Where the last bias, or else the last weight, stands among the model's parameters.
+    """Return the place of the last bias, or else the last weight, among the model's parameters.
 
     It need not be the last of them, and is known by its gradient of grey: of the bias that is the
     slope of the loss by the logits, and of the weight that slope times what the layer sees. Where
@@ -81,7 +81,7 @@ def last_layer(seen: GradientObservation | UpdateObservation) -> int:
 
 
 def _is_of(slope: Tensor, gradient: Tensor, label: Tensor) -> bool:
-    """Whether a gradient, (classes, …), is `slope`, (classes,), times what a layer sees, or 1."""
+    """Check that a gradient, (classes, …), is `slope`, (classes,), times a layer's input, or 1."""
     rows = gradient.view(len(slope), -1)
     seen = rows[label] / slope[label] if gradient.dim() > 1 else slope.new_ones(1)
     expected = slope[:, None] * seen

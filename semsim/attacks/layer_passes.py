@@ -1,4 +1,4 @@
-"""What each kind of layer does in the four passes that give the slope of a gradient distance.
+"""The four passes of each kind of layer, which give the slope of a gradient distance.
 
 Let L be the cross-entropy of one image x and g its gradient by the parameters θ. The slope of a
 distance D(g) by x is ∂/∂x ⟨v, ∂L/∂θ⟩ with v = ∂D/∂g held fixed (Pearlmutter 1994, Neural
@@ -237,7 +237,7 @@ class SmallConvolution(WithParameters):
 
 
 def _columns(layer: nn.Conv2d, x: Tensor) -> Tensor:
-    """What each tap sees at each place, (N, C · taps, places): `F.unfold`, but faster."""
+    """Return the input of each tap at each place, (N, C · taps, places): `F.unfold`, but faster."""
     (down, right), (height, width) = _padding(layer), layer.kernel_size
     padded = F.pad(x, (right, right, down, down))
     seen = padded.unfold(2, height, layer.stride[0]).unfold(3, width, layer.stride[1])

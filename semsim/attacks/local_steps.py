@@ -1,4 +1,4 @@
-"""What a client's local training makes of its pictures, simulated so that it can be searched.
+"""Result of a client's local training on its pictures, simulated so that it can be searched.
 
 Federated averaging (McMahan et al. 2017, arXiv:1602.05629) shares weights after several steps. An
 attacker who knows the steps goes them with a guess at the pictures and differentiates through them
@@ -58,7 +58,7 @@ def attack_updates(
 ) -> list[Found]:
     """One result a picture of each client, client after client; a failed one stops no other.
 
-    rngs: one a picture. Which of a client's results is of which picture nobody can say.
+    rngs: one a picture. No attacker can match a client's results to its pictures.
     Raises `SettingsError` where the attack works on the gradient of one picture alone.
     """
     if not isinstance(attack, Simulates):
@@ -116,7 +116,7 @@ def simulated_update(
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateDistance:
-    """How far the simulated update of a client's pictures is from the one that it shared.
+    """Distance of the simulated update of a client's pictures from the one that it shared.
 
     As `matching.GradientDistance`, but all pictures have one distance, which stands for each of
     them. labels: (P,), in the order of the pictures.

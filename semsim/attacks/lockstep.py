@@ -41,7 +41,7 @@ def in_lockstep(
     objective_of: ObjectiveOf,
     told: Callable[[Sequence[int], Sequence[Tensor], Sequence[float]], None],
 ) -> list[T]:
-    """What each walk returns; each goes as it would alone, up to the rounding of batches.
+    """Return the result of each walk; each goes as it would alone, up to the rounding of batches.
 
     walks: each evaluates points, (n, …), as often as it likes; n is one, or its number of images.
     objective_of: of some walks; the value of each depends on its own points only. Asked for again

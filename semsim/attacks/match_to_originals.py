@@ -1,7 +1,7 @@
-"""Which of several reconstructions belongs to which original: a measurement, no part of an attack.
+"""Pairs of reconstructions and their originals: a measurement, no part of an attack.
 
-Of a client's pictures an attack finds all at once and in no order. Who measures knows them, and
-takes the pairs that lie nearest together, as papers on batches do.
+An attack finds all pictures of a client at once and in no order. The researcher knows the
+originals and takes the pairs that lie nearest together, as papers on batches do.
 """
 
 import scipy

@@ -1,4 +1,4 @@
-"""How far gradients are from those that leaked, and priors of images: what attacks descend on.
+"""Distances of gradients from those that leaked, and priors of images: attacks descend on them.
 
 Everything here works on many images at once: a gradient is one tensor (N, *parameter.shape) a
 parameter, and a distance or prior is one value an image, (N,), so that no image sways another.
@@ -26,7 +26,7 @@ _TINY = 1e-12  # keeps a cosine with a vanished gradient finite
 
 
 class Apart(Protocol):
-    """How far images are from having caused what leaked; some may share one distance."""
+    """Distance between what images would leak and what leaked; some may share one distance."""
 
     @property
     def model(self) -> AttackedModel: ...
@@ -58,7 +58,7 @@ class Apart(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class GradientDistance:
-    """How far the gradients of images are from those that leaked.
+    """Distance of the gradients of images from those that leaked.
 
     gradients: of N images, one (N, *parameter.shape) a parameter. labels: theirs, (N,) class
     indices or (N, classes) probabilities. kind: see `distance_of_each`. batch_norm, curvature: see
@@ -141,7 +141,7 @@ class GradientDistance:
 def distance_of_each(
     found: Sequence[Tensor], target: Sequence[Tensor], kind: Distance | Literal["scaled"]
 ) -> Tensor:
-    """How far each image's gradient is from its target, (N,); 0 where they are equal.
+    """Return the distance of each image's gradient from its target, (N,); 0 where they are equal.
 
     found, target: one (N, *parameter.shape) a parameter.
     "cosine": one minus the cosine, all tensors joined (Geiping et al. 2020, Eq. 4), 0 to 2.

@@ -22,7 +22,7 @@ _SOON = (1, 2, 5)  # steps that are told of too: twenty of a large network take 
 
 @dataclass(frozen=True, kw_only=True)
 class Descent:
-    """How first-order attacks walk: Adam, on the gradient or on its sign.
+    """Settings of first-order descent: Adam, on the gradient or on its sign.
 
     lr: first step size. schedule: "steps" is ×0.1 at 3/8, 5/8 and 7/8 of `steps`, as Geiping et
     al. 2020; "cosine" falls to 0 at the last step; "constant" never falls.
@@ -36,7 +36,7 @@ class Descent:
 
 @dataclass(frozen=True, kw_only=True)
 class Descended:
-    """Where a descent ended, per image.
+    """End of a descent, per image.
 
     unknown: (N, …), the last iterate. objective: (N,), before the last step.
     failures: why an image diverged, or None.

@@ -71,7 +71,7 @@ def observe_round(
     defence: Defence,
     rngs: Sequence[torch.Generator],
 ) -> Leak[UpdateObservation]:
-    """What a client with these pictures shares under `defence`.
+    """Return the leak of a client with these pictures under `defence`.
 
     images: (P, C, H, W) in [0, 1], augmented once. labels: (P,). rngs: one a picture; the first
     also draws what the defence does to the gradient of each step.
@@ -144,7 +144,7 @@ def _of_batch(
 
 
 def assumptions(attack: object) -> dict[str, Any]:
-    """What an attack's settings assume about the participant, as arguments of `observe_gradient`.
+    """Return an attack's assumptions about the participant, as arguments of `observe_gradient`.
 
     An attack that works with batch norm in training mode is tried on a participant in training
     mode, and one that knows the image's batch norm statistics on one that shares them.

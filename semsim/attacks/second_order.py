@@ -1,7 +1,7 @@
 """The gradient of every image, and its slope by the images, in four hand-made passes.
 
 Automatic differentiation gives the same numbers, but it differentiates a graph of gradients, most
-nodes of which nobody asked for. The passes are those of `layer_passes`; a network is turned into
+nodes of which no attack needs. The passes are those of `layer_passes`; a network is turned into
 a list of them once, from its traced graph.
 """
 
@@ -60,7 +60,7 @@ class Plan:
 
     @property
     def shares(self) -> bool:
-        """Whether a parameter has a part in two layers, so that its gradient is a sum."""
+        """True where a parameter has a part in two layers, so that its gradient is a sum."""
         return sum(len(step.places) for step in self.steps) > self.parameters
 
 
@@ -95,7 +95,7 @@ def plan_for(model: nn.Module, images: Tensor) -> Plan | None:
 def planned_gradients(
     plan: Plan, images: Tensor, labels: Tensor, *, curvature: float = 0.0
 ) -> tuple[Tensor, ...]:
-    """What `gradient_of_each` returns, differentiable once by `images`; labels: (N,) indices."""
+    """Compute `gradient_of_each`, differentiable once by `images`; labels: (N,) indices."""
     found: tuple[Tensor, ...] = _EachGradient.apply(images, labels, plan, curvature)
     return found
 
@@ -319,7 +319,7 @@ _Made = tuple[Callable[[Tensor], Passed] | None, list[nn.Parameter]]
 
 
 def _node(model: nn.Module, node: fx.Node) -> _Made | None:
-    """How to make the node, with its own parameters, or None where it is not known."""
+    """Return the maker of a node and its own parameters, or None where it is not known."""
     if node.op == "call_module":
         return _layer(model.get_submodule(str(node.target)))
     if node.op != "call_function":
@@ -343,12 +343,12 @@ def _layer(layer: nn.Module) -> _Made | None:
 
 
 def _is_partly_shared(layer: nn.Module) -> bool:
-    """Tell whether its weight or bias is a buffer: nobody shares its gradient."""
+    """Check whether its weight or bias is a buffer: no client shares the gradient of one."""
     return bool({"weight", "bias"} & dict(layer.named_buffers(recurse=False)).keys())
 
 
 def _does_more(layer: nn.Module) -> bool:
-    """Whether hooks hang on it: what they do, as spectral norm to a weight, nobody knows here."""
+    """Check whether it has hooks: their effect, as spectral norm's on a weight, is unknown here."""
     forward = layer._forward_hooks or layer._forward_pre_hooks
     return bool(forward or layer._backward_hooks or layer._backward_pre_hooks)
 

@@ -1,4 +1,4 @@
-"""What a client of federated learning shares with the server: a gradient, or what training did."""
+"""Data that a client of federated learning shares with the server: a gradient, or an update."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +18,12 @@ class Gradient:
 
     @property
     def pictures(self) -> int:
-        """How many pictures one client has; they are attacked as one."""
+        """Number of pictures of one client; they are attacked as one."""
         return 1
 
     @property
     def local(self) -> LocalSteps | None:
-        """What it does with them; None where it is one gradient of one picture."""
+        """Local steps of the client on them; None where it is one gradient of one picture."""
         return None
 
 

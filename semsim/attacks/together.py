@@ -25,7 +25,7 @@ class Together(Checked):
 
     @property
     def label(self) -> Label:
-        """Whether the label is known or inferred; a setting of an attack that has it as a field."""
+        """Source of the label, known or inferred; a setting of an attack that has it as a field."""
         return "known"
 
     @abstractmethod
@@ -120,7 +120,7 @@ def reconstructions(
 
 
 def _failure(known: str | None, objective: float, whole: bool) -> str | None:
-    """Why an image has no reconstruction; None where it has one."""
+    """Return why an image has no reconstruction; None where it has one."""
     if known is not None or (math.isfinite(objective) and whole):
         return known
     if not math.isfinite(objective):

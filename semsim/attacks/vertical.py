@@ -30,7 +30,7 @@ class QuarteredBody(nn.Module):
         self.joint = nn.Linear(4 * width * self.quarter[0] * self.quarter[1], hidden)
 
     def joint_inputs(self, x: Tensor) -> Tensor:
-        """What the first fully connected layer sees of x, (N, C, H, W): (N, features)."""
+        """Return the input of `joint` for x, (N, C, H, W): (N, features)."""
         down, right = self.quarter
         rows = (x[:, :, :down], x[:, :, down:])
         quarters = [part for row in rows for part in (row[..., :right], row[..., right:])]
@@ -101,7 +101,7 @@ class QuarteredNet(nn.Module):
         return self.body.joint
 
     def joint_inputs(self, images: Tensor) -> Tensor:
-        """What the first fully connected layer sees: (N, C, H, W) in [0, 1] to (N, features)."""
+        """Return the input of `joint`: (N, C, H, W) in [0, 1] to (N, features)."""
         return self.body.joint_inputs((images - self.mean) / self.std)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -121,7 +121,7 @@ def drawn_batches(
 def observe_vertical(
     model: VerticalModel, images: Tensor, labels: Tensor, batches: Sequence[tuple[int, ...]]
 ) -> VerticalObservation:
-    """What the server sees over one round a batch, the weights staying as they are.
+    """Return the server's observation of one round a batch; the weights stay as they are.
 
     images: (N, C, H, W) in [0, 1]. labels: (N,).
     """

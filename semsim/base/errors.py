@@ -51,7 +51,7 @@ class JobError(SemsimError):
 
 
 class StopRequestedError(SemsimError):
-    """Somebody asked a running job to stop."""
+    """Request to stop a running job."""
 
 
 class MissingExtraError(WeightsError, ModuleNotFoundError):

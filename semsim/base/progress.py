@@ -1,4 +1,4 @@
-"""How long work tells the world where it is: one value, one callback, adapted at the edges."""
+"""Progress reports of long work: one value, one callback, adapted at the edges."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Report = Callable[[Progress], None]
 
 
 def silent(progress: Progress) -> None:
-    """Report to nobody."""
+    """Discard the report."""
 
 
 def one_step(progress: Progress) -> None:

@@ -102,7 +102,7 @@ def setting(
 
 
 def help_of(kind: Any, name: str) -> str:
-    """What is said of a `setting` of `kind`, as a sentence: its text, or its label without one."""
+    """Return the help on a `setting` of `kind`, a sentence: its text, or its label without one."""
     (said,) = (one.metadata for one in fields(kind) if one.name == name)
     return said["text"] or f"{said['label']}."
 
@@ -112,7 +112,7 @@ _LARGEST = 2**63 - 1  # whole number that torch takes
 
 @cache
 def choices_of(kind: Any) -> Mapping[str, tuple[Any, ...]]:
-    """What each field of `kind` can be that is one of a few: as its `Literal` or `setting` says."""
+    """Return the choices of each field of `kind` that has some, from its `Literal` or `setting`."""
     hints = get_type_hints(kind)
     found = {
         one.name: get_args(hints[one.name])
@@ -149,7 +149,7 @@ def _left_out(settings: Any, name: str) -> bool:
 
 
 def _beyond(value: Any, facts: Mapping[str, Any]) -> str:
-    """What a number must be, by the facts of its `setting`, and is not; "" where it is."""
+    """Return the bound that a number breaks, by the facts of its `setting`; "" for none."""
     least, above, most, below = map(facts.get, ("least", "above", "most", "below"))
     if isinstance(value, int) and abs(value) > _LARGEST:
         return f"at most {_LARGEST}"
@@ -213,7 +213,7 @@ def read_plugin(
 
 
 def short_labels(texts: Sequence[str]) -> list[str]:
-    """What each of `texts` is called: its name alone where no other has it, else all of it."""
+    """Return a label of each of `texts`: its name alone where no other has it, else all of it."""
     names = [text.partition(":")[0].strip() for text in texts]
     return [
         name if names.count(name) == 1 else text.strip()
@@ -248,7 +248,7 @@ def plain(value: Any) -> Any:
 
 
 def _goes_on(plugin: Any, last: str, given: Mapping[str, Any]) -> bool:
-    """Whether the setting `last` was given, as a text that is not one of a few."""
+    """Return whether the setting `last` was given, as a text that is not one of a few."""
     known: dict[str, Field] = {field.name: field for field in fields(plugin)}
     if not isinstance(given.get(last), str) or last in choices_of(plugin):
         return False

@@ -7,6 +7,7 @@ columns without any cell, are no part of a table.
 
 import codecs
 import csv
+import functools
 import io
 import logging
 import re
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -24,10 +26,56 @@ from pandas.api.types import is_numeric_dtype, is_string_dtype, union_categorica
 
 from semsim.base.alike import alike, firsts, written
 from semsim.base.errors import UserError
-from semsim.base.sheets import first_sheet
 from semsim.base.spreadsheet import restored
 from semsim.base.storage.records import guarded, require_file
 from semsim.base.words import counted
+
+
+def first_sheet(book: zipfile.ZipFile) -> tuple[Iterator[tuple[str, list[str]]], int]:
+    """Return the rows of the first sheet, each with its place, and how many sheets there are."""
+    links = _xml(book, "xl/_rels/workbook.xml.rels")
+    targets = {one.get("Id"): str(one.get("Target")) for one in links}
+    sheets = _xml(book, "xl/workbook.xml").findall(".//{*}sheet")
+    first = next(targets[value] for key, value in sheets[0].items() if key.endswith("}id"))
+    shared = []
+    if "xl/sharedStrings.xml" in book.namelist():
+        shared = [_said(one) for one in _xml(book, "xl/sharedStrings.xml")]
+    place = first.lstrip("/") if first.startswith("/") else f"xl/{first}"
+    return _rows(_xml(book, place).findall(".//{*}row"), shared), len(sheets)
+
+
+def _xml(book: zipfile.ZipFile, name: str) -> ElementTree.Element:
+    return ElementTree.fromstring(book.read(name))
+
+
+def _said(cell: ElementTree.Element) -> str:
+    """All text in it but how it is read aloud."""
+    return "".join(one.text or "" for one in cell.findall("./{*}t") + cell.findall("./{*}r/{*}t"))
+
+
+def _rows(
+    rows: Iterable[ElementTree.Element], shared: Sequence[str]
+) -> Iterator[tuple[str, list[str]]]:
+    width = 0
+    for number, row in enumerate(rows, start=1):
+        cells: dict[int, str] = {}
+        for place, one in enumerate(row.findall("./{*}c")):
+            letters = re.sub("[^A-Z]", "", one.get("r", ""))
+            column = functools.reduce(lambda n, sign: 26 * n + ord(sign) - 64, letters, 0) - 1
+            cells[column if letters else place] = _cell_text(one, shared)
+        width = width or 1 + max(cells, default=-1)  # of the header
+        last = max(width, 1 + max(cells, default=-1))
+        yield f"row {row.get('r', number)}", [cells.get(column, "") for column in range(last)]
+
+
+def _cell_text(cell: ElementTree.Element, shared: Sequence[str]) -> str:
+    kind, value = cell.get("t"), cell.findtext("./{*}v") or ""
+    if kind == "s":
+        return shared[int(value)]
+    if kind == "inlineStr":
+        return "".join(map(_said, cell.findall("./{*}is")))
+    return ("false", "true")[int(value)] if kind == "b" else value
+
 
 MOST_ROWS = 1_000_000  # and
 MOST_CELLS = 5_000_000  # of a table of texts, every one of which becomes an object

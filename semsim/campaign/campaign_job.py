@@ -31,8 +31,8 @@ class CampaignOrder(Place):
 
     scheduler: address of a Dask scheduler, "" for this machine. workers: processes on this
     machine, 0 for one a core. retry: see `HowToRun`. judge: of those in `checkpoints`, the one that
-    reads the pictures at the end; "" for none. imports: the folder in which networks of somebody's
-    own are looked for, None where there are none.
+    reads the pictures at the end; "" for none. imports: the folder in which a user's own networks
+    are looked for, None where there are none.
     """
 
     campaign: Campaign

@@ -208,7 +208,7 @@ def _train_judges(work: Path, settings: DemoSettings, report: Report) -> dict[st
 
 
 def _judge_order(name: str, work: Path, settings: DemoSettings) -> JudgeOrder:
-    """A judge as anybody trains one; each has another network, and other weights to begin with."""
+    """Return an order for a judge as users train one; networks and first weights of all differ."""
     order = JudgeOrder(
         name=name,
         dataset=f"symbols:train_per_class={settings.judge_per_class}",

@@ -1,4 +1,4 @@
-"""How long a campaign takes and how much disk it needs, from a few steps measured here.
+"""Forecast of the time and the disk that a campaign needs, from a few steps measured here.
 
 A probe trains on a few batches and runs each attack for a few iterations, in one thread and by CPU
 time, so that it does not matter what else the machine does meanwhile. What it finds is kept below
@@ -61,7 +61,7 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class Outlook:
-    """What carrying out a plan takes.
+    """Cost of carrying out a plan.
 
     cells, cells_done, cells_failed; targets and those still to train. seconds: of one core, for
     what is missing, or None where it was not measured. disk: bytes, of everything.

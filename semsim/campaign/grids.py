@@ -1,4 +1,4 @@
-"""Campaigns that anybody can begin with: a first look, the demo's grid, and the papers'."""
+"""Campaigns that a user can begin with: a first look, the demo's grid, and the papers'."""
 
 from semsim.campaign.plan import Campaign
 from semsim.defences import STRATEGIES

@@ -51,7 +51,7 @@ _LISTS = ("datasets", "architectures", "strategies", "attacks", "shares", "seeds
 
 @dataclass(frozen=True, kw_only=True)
 class Campaign:
-    """What to do, as people write it: each plug-in is text as in `read_plugin`.
+    """Campaign as users write it: each plug-in is text as in `read_plugin`.
 
     images: drawn class by class by `choose_images`. seeds: each trains targets and attacks of its
     own. train: of every target; its seed is replaced by those in `seeds`. trainings: "" for no
@@ -210,7 +210,7 @@ def make_plan(campaign: Campaign, tests: Mapping[str, LabelledImages]) -> Plan:
 
 
 def parameters(plan: TargetPlan, images: LabelledImages, batches: bool = False) -> int:
-    """How many parameters the target has; `SettingsError` where its strategy cannot train it.
+    """Return the target's number of parameters; `SettingsError` if its strategy cannot train it.
 
     batches: whether clients share what comes of batches, in which the strategy must work as well.
     """
@@ -300,7 +300,7 @@ def _targets(campaign: Campaign) -> Iterator[PlannedTarget]:
 
 
 def data_content(text: str) -> str:
-    """What is in the files of the data set in `text`, see `content_of`."""
+    """Return the content of the files of the data set in `text`, see `content_of`."""
     dataset = read_plugin(DATASETS, text)
     return content_of(build(DATASETS, dataset.name, dataset.settings))
 
@@ -330,7 +330,7 @@ def _target_plans(campaign: Campaign) -> Iterator[tuple[str, TargetPlan]]:
 
 
 def has_own(campaign: Campaign) -> bool:
-    """Whether it attacks a network of somebody's own, whose code must be imported."""
+    """Return whether the campaign attacks a user's own network, whose code must be imported."""
     return any(text.partition(":")[0].strip() == "own" for text in campaign.architectures)
 
 
@@ -341,12 +341,12 @@ def _dataset_labels(texts: Sequence[str]) -> list[str]:
 
 
 def _architecture_labels(texts: Sequence[str]) -> list[str]:
-    """As `short_labels`; a network of somebody's own is called as its class."""
+    """Return labels as `short_labels`; a user's own network is called as its class."""
     return short_labels([_OWN.sub(r"\g<name>:\g<module>,", text) for text in texts])
 
 
 def data_settings(dataset: Plugin, content: str) -> dict[str, Any]:
-    """What a key says of a data set: its settings and, where they do not say all, its `content`."""
+    """Return the key's part on a data set: settings and, where they do not say all, `content`."""
     settings = all_settings(DATASETS, dataset)
     if settings.get("root", ROOT) != ROOT:
         settings["root"] = os.path.abspath(settings["root"])
@@ -368,7 +368,7 @@ def target_key(plan: TargetPlan, content: str = "") -> str:
 
 
 def _strategy_settings(strategy: Plugin) -> dict[str, Any]:
-    """What a key says of a strategy: however it is spelt, all settings of each of its parts."""
+    """Return the key's part on a strategy: all settings of each of its parts, however spelt."""
     settings = all_settings(DEFENCES, strategy)
     if strategy.name == "composed":
         parts = map(parse, split_parts(settings["parts"]))
@@ -378,7 +378,7 @@ def _strategy_settings(strategy: Plugin) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Way:
-    """What clients share, and of how many pictures each."""
+    """Quantity that clients share, and the number of pictures behind that of each client."""
 
     label: str
     shared: Plugin

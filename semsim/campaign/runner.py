@@ -46,10 +46,11 @@ _PARTS = 1000  # progress is told in thousandths of a unit of work
 
 @dataclass(frozen=True, kw_only=True)
 class HowToRun:
-    """device: where each worker computes: auto, cpu, cuda or mps.
+    """Settings for carrying out a plan.
 
-    retry: try again what broke before with an error nobody foresaw; an attack that said why it
-    failed is a result and stays. estimate: by which the time left is told before a pace is known.
+    device: where each worker computes: auto, cpu, cuda or mps.
+    retry: try again what broke before with an unforeseen error; an attack that gave a reason for
+    its failure is a result and stays. estimate: gives the time left before a pace is known.
     """
 
     device: str = "auto"
@@ -83,7 +84,7 @@ def run_plan(
 
 @dataclass(frozen=True, kw_only=True)
 class _Asked:
-    """What one piece of work is: to train `target`, or to attack `cells` of `planned` on it."""
+    """One piece of work: to train `target`, or to attack `cells` of `planned` on it."""
 
     target: PlannedTarget
     planned: PlannedSet | None = None
@@ -132,7 +133,7 @@ class _Run:
                 yield from self._begin_target(target)
 
     def tell(self, standing: Standing) -> None:
-        """How far the run is, to whoever asked and to whoever watches the folder."""
+        """Report the run's progress to its caller, and write it to the folder for its watchers."""
         shares = standing.shares.items()
         self.folder.tell({key: share for one, share in shares for key in self._asked[one].keys})
         self._show(standing.strips)
@@ -174,7 +175,7 @@ class _Run:
             self._leave_cell(cell, "".join(traceback.format_exception_only(error)))
 
     def is_complete(self, planned: PlannedSet) -> bool:
-        """Whether every cell of the set has succeeded or failed."""
+        """Return whether every cell of the set has succeeded or failed."""
         return not any(cell.key in self.missing for cell in planned.cells)
 
     def finished_set(self, planned: PlannedSet) -> Path:
@@ -184,7 +185,7 @@ class _Run:
         return write_finished_set(self.data, self.plan, planned)
 
     def sums(self) -> dict[str, Any]:
-        """How many images of the plan succeeded and failed, and what this run did for it."""
+        """Count the images of the plan that succeeded and failed, and what this run did for it."""
         keys = [cell.key for cell in self.plan.cells if cell.key not in self.missing]
         cells = [self.store.cells.read(key) for key in keys]
         ok = sum(cell.result.ok for cell in cells)

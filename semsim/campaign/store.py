@@ -30,8 +30,8 @@ _ABOUT = ("image_id", "class_id", "class_name", "crashed", "seconds")
 class StoredCell:
     """An attacked image as it is kept.
 
-    original: (H, W, 3) uint8. crashed: the attack ended in an error nobody foresaw, rather than by
-    saying that it failed. seconds: of computing, shared evenly by images attacked together.
+    original: (H, W, 3) uint8. crashed: the attack ended in an unforeseen error, rather than by
+    reporting that it failed. seconds: of computing, shared evenly by images attacked together.
     """
 
     image_id: str
@@ -69,13 +69,13 @@ class PieceStore:
         self.failures.forget(key)
 
     def checkpoint(self, key: str) -> Path:
-        """Where a training under way keeps what it needs to go on, in a folder that is there."""
+        """Return the file in which a training keeps what it needs to go on; make its folder."""
         path = self.weights.path(key).with_suffix(".part").resolve()
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
     def failure(self, key: str) -> str:
-        """Why the target could not be trained, or "" where nothing is known of that."""
+        """Return the reason why the target could not be trained, or "" where none is known."""
         return self.failures.read(key) if key in self.failures else ""
 
 

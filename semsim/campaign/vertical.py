@@ -143,7 +143,7 @@ def _is_there(run: VerticalRun, folder: Path) -> bool:
 
 
 def _attacked(run: VerticalRun, *, report: Report) -> tuple[dict[str, Any], list[SetImage]]:
-    """What decided the set of a run, and its images; nothing is written."""
+    """Attack the images of a run: return the record of its set and its images; writes nothing."""
     started = time.monotonic()
     plugin = read_vertical(run.attack)
     split = read_plugin(DATASETS, run.dataset)
@@ -193,13 +193,13 @@ def vertical_memory(run: VerticalRun, size: tuple[int, int]) -> int:
 
 
 def vertical_folder(run: VerticalRun, data: Path) -> Path:
-    """Where the set of a run goes."""
+    """Return the folder for the set of a run."""
     attack = read_vertical(run.attack).name
     return Path(data) / "runs" / run.name / f"{file_name(target_label(run))}__{attack}"
 
 
 def target_label(run: VerticalRun) -> str:
-    """How the attacked network is called: with its width and strategy where it is trained."""
+    """Return the attacked network's name; width and strategy only if trained or with a strategy."""
     if not run.train and run.strategy == "none":
         return "quartered"
     return f"quartered-{run.width}/{strategy_label(run.strategy)}"

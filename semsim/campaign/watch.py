@@ -80,7 +80,7 @@ class RunFolder:
         self.hide()
 
     def seen(self) -> Seen | None:
-        """What `show` wrote last; None where nothing is seen, or the file does not say it."""
+        """Return what `show` wrote last; None where nothing is seen, or the file lacks it."""
         with contextlib.suppress(JobError), guarded(self.path / _SEEN, JobError):
             found = read_json(self.path / _SEEN)
             steps = [(float(share), _png(text)) for share, text in found["steps"]]
@@ -90,7 +90,7 @@ class RunFolder:
         return None
 
     def shares(self) -> dict[str, float]:
-        """What `tell` wrote last; empty where nothing is under way."""
+        """Return what `tell` wrote last; empty where nothing is under way."""
         with contextlib.suppress(JobError):  # removed since
             shares = read_json(self.path / _LIVE)["shares"]
             return {key: float(share) for key, share in shares.items()}

@@ -77,7 +77,7 @@ class Attacked:
 
 @dataclass(frozen=True, kw_only=True)
 class Undone:
-    """What this machine could not do now; another one may, or this one later. why: traceback."""
+    """Work that this machine could not do now; another may, or this one later. why: traceback."""
 
     why: str
 

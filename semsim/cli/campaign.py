@@ -91,7 +91,7 @@ def changed(
         ),
     ] = None,
 ) -> _Change:
-    """What these options make of a campaign; with a file, of that in the file."""
+    """Return the change these options make to a campaign; with a file, to that in the file."""
     look_in(Path.cwd())
     if model:
         from semsim.targets.own import own_network  # with torch
@@ -224,7 +224,7 @@ def status_command(
 
 
 def outlook_text(view: Outlook, workers: int) -> str:
-    """What a plan takes, as lines of text."""
+    """Return what a plan takes, as lines of text."""
     lines = [
         f"{counted(view.cells, 'image')} to attack, {view.cells_done:,} of them done",
         f"{counted(view.targets, 'target')}, {view.to_train:,} of them still to train",
@@ -245,7 +245,7 @@ def exit_code(outcome: dict[str, Any] | None) -> int:
 
 
 def campaign_summary(outcome: dict[str, Any]) -> str:
-    """What `run_plan` returned, as lines of text."""
+    """Return what `run_plan` returned, as lines of text."""
     lines = [
         f"{outcome['n_ok']} ok / {outcome['n_failed']} failed "
         f"({outcome['computed']} computed now, {outcome['reused']} done before)",
@@ -269,7 +269,7 @@ def _set_line(folder: str) -> str:
 
 
 def _status(data: Path, name: str, *, alone: bool) -> dict[str, Any]:
-    """How far a campaign is. alone: no other is asked for, so that what is wrong is an error."""
+    """Return the progress of a campaign. alone: it alone is asked for, so its error is raised."""
     try:
         plan = plan_of(read_campaign(data, name))
     except SemsimError as error:

@@ -27,7 +27,7 @@ _DEFAULTS = AnalysisSettings()
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What to compare: files, and how."""
+    """Files to compare, and the settings of their comparison."""
 
     votes: Path
     scores: Path | None
@@ -83,7 +83,7 @@ def requested(
         Path, typer.Option(help="Folder of the studio's data, where scores of your own are kept.")
     ] = DATA,
 ) -> Request:
-    """What is to be compared."""
+    """Return the request that the options make."""
     return Request(
         votes=votes,
         scores=scores,

@@ -232,7 +232,7 @@ def counts_command(
     split_seed: _Split = 0,
     as_json: Json = False,
 ) -> None:
-    """What a training and its test would have, and what they lack; trains nothing."""
+    """Print what a training and its test would have, and what they lack; train nothing."""
     with told_errors():
         asked = parse_hold_out(hold_out, share, split_seed)
         counts = count(read_materials(labels, ()).labels, asked)
@@ -273,7 +273,7 @@ def _name(preset: str) -> str:
 
 
 def counts_text(counts: Counts, hold_out: HoldOut, preset: str | None = None) -> str:
-    """What a split has and lacks, in lines, and what to expect of a training with `preset`.
+    """Return what a split has and lacks, and what to expect of a training with `preset`, in lines.
 
     preset: as `read_settings` takes it; left out, what follows from the counts.
     """
@@ -300,7 +300,7 @@ def counts_row(counts: Counts) -> dict[str, Any]:
 
 
 def judged_text(outcome: dict[str, Any]) -> str:
-    """What a training found, as text."""
+    """Return the findings of a training as text."""
     checkpoint = Path(outcome["checkpoint"])
     votes = "simulated votes" if outcome["simulated"] else "people's votes"
     stopped = outcome["stopped"]
@@ -338,7 +338,7 @@ def _judged_lines(outcome: dict[str, Any]) -> list[str]:
 
 
 def study_text(outcome: dict[str, Any]) -> str:
-    """What a study found, as text: a line a value, over all seeds."""
+    """Return the findings of a study as text: a line a value, over all seeds."""
     kind = STUDIES[outcome["what"]]
     title = f"{kind.title} (Fig. {kind.figure}), image-level AUC on held-out images, mean of seeds"
     simulated = ["Simulated votes: this says nothing about people."] if outcome["simulated"] else []
@@ -353,7 +353,7 @@ def study_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def left_out_text(outcome: dict[str, Any]) -> str:
-    """What leaving out one after the other found, as text: a line a value, SemSim and the others.
+    """Return the findings of leaving out one by one as text: a line a value, SemSim and the rest.
 
     ρ and τ are over models, signed: above 0 agrees with people. AUC is over images.
     """

@@ -1,4 +1,4 @@
-"""Options that several commands have, stated once, and those that somebody really gave."""
+"""Options that several commands have, stated once, and those that the user really gave."""
 
 import functools
 import inspect

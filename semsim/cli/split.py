@@ -46,7 +46,7 @@ def changed(
         typer.Option(help="smoke, small or paper, to begin with.", show_default=_USUAL),
     ] = None,
 ) -> _Change:
-    """What these options make of a plan, or of the preset and of what is usual instead of it."""
+    """Return the change these options make to a plan, or else to the preset with usual values."""
     if preset is not None and preset not in PRESETS:
         raise typer.BadParameter(f"--preset is one of {', '.join(PRESETS)}")
     if "epochs" in shadow:  # one number for both of the attack's trainings
@@ -76,7 +76,7 @@ def placed(
     ] = CHECKPOINTS,
     device: DeviceOption = "auto",
 ) -> SplitPlace:
-    """Where an experiment is carried out."""
+    """Return the place where an experiment is carried out."""
     return SplitPlace(data=data_dir, checkpoints=checkpoints, device=device)
 
 
@@ -145,7 +145,7 @@ def study_command(
     workers: _Workers = 1,
     as_json: Json = False,
 ) -> None:
-    """Where to cut: the undefended network at every pair of split points (Fig. 2 and 3).
+    """Compare cuts: attack the undefended network at every pair of split points (Fig. 2 and 3).
 
     Writes a figure for each attack, <data-dir>/split/<name>-<attack>.png and .svg.
     """

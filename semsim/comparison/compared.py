@@ -10,33 +10,92 @@ import pandas as pd
 from semsim.analysis.evidence import gather
 from semsim.analysis.result import Analysis, AnalysisSettings
 from semsim.analysis.run import analyse
-from semsim.base.errors import DataError, SettingsError
+from semsim.base.errors import DataError, SettingsError, WeightsError
 from semsim.base.progress import Report, silent
 from semsim.base.storage.versions import software_versions
+from semsim.base.words import counted
 from semsim.comparison import list_judges
 from semsim.comparison.foreign import foreign_remarks
 from semsim.comparison.list_judges import Weights
-from semsim.comparison.remarks import metric_remarks, training_remarks
 from semsim.comparison.seen_originals import (
     ALL,
     exposed,
     held_out_remark,
     left_out_remark,
+    namesakes_words,
     seen_by,
     seen_by_each,
     uncounted,
     without,
 )
 from semsim.comparison.study_tables import StudyTables
+from semsim.learning.baselines import control_remarks
 from semsim.metrics import MetricSpec
-from semsim.metrics.learned import Seen
-from semsim.metrics.provenance import original_keys
+from semsim.metrics.learned import Seen, learned_by
+from semsim.metrics.provenance import Training, checkpoint_of, original_keys, read_training
 from semsim.reporting.agreement_text import agreement_text
 from semsim.reporting.bundle import write_bundle
 from semsim.reporting.canvas import DOUBLE, Drawn
 from semsim.reporting.figures import figures
 from semsim.reporting.methods import Origin
+from semsim.reporting.notation import number
 from semsim.reporting.report import report_html
+
+_UNKNOWN = "not known which of these originals it learned from"
+
+
+def training_remarks(analysis: Analysis, checkpoints: Path) -> list[str]:
+    """Say of each SemSim who voted for it, which originals it saw and if it beats its own start.
+
+    Of one whose file is missing or cannot be read, as where scores came with the data, say that
+    it is not known.
+    """
+    remarks = []
+    images = analysis.evidence.images
+    for spec in analysis.specs:
+        checkpoint = checkpoint_of(spec.name)
+        if not checkpoint:
+            continue
+        path = checkpoints / f"{checkpoint}.safetensors"
+        try:
+            said = _origin_of(read_training(path), images)
+        except WeightsError:
+            remarks.append(f"{spec.title}: {_UNKNOWN}, as no checkpoint here says it.")
+            continue
+        beside = control_remarks(spec, analysis, path)
+        remarks += [f"{spec.title}: {'; '.join(said)}."] if said else []
+        remarks += [f"{spec.title}: {words}" for words in beside]
+    return remarks
+
+
+def _origin_of(training: Training, images: pd.DataFrame) -> list[str]:
+    """Return remarks on who voted for a SemSim, and on which of these originals it has seen."""
+    said = ["trained on simulated votes"] if training.simulated else []
+    found = learned_by(training).among(images)
+    if found.seen:
+        originals = counted(len(found.told), "original")
+        by_name = ", going by their names" if found.seen & found.by_name else ""
+        said.append(f"in-sample: it learned from {len(found.seen)} of these {originals}{by_name}")
+    elif found.unknown:
+        said.append(_UNKNOWN)
+    return [*said, *namesakes_words(found)]
+
+
+def metric_remarks(specs: Sequence[MetricSpec], facts: pd.DataFrame | None) -> list[str]:
+    """Return the metrics' notes on themselves, and the standard errors of those of sets.
+
+    facts: as of a `ScoreBook`; None where scores came without them.
+    """
+    if facts is None:
+        return []
+    remarks = []
+    for spec in specs:
+        own = facts[facts["metric"] == spec.name]
+        remarks += [f"{spec.title}: {note}" for note in own["notes"].drop_duplicates() if note]
+        if own["standard_error"].notna().any():
+            largest = number(own["standard_error"].max())
+            remarks.append(f"{spec.title}: standard error of a model's value up to {largest}.")
+    return remarks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +123,7 @@ class Scored:
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """How well each metric agrees with people, and where the numbers come from.
+    """Agreement of each metric with people, and the origin of the numbers.
 
     seen: by SemSim, what it learned from of the study's originals, where that is known.
     As text it is what `semsim-studio compare` prints.

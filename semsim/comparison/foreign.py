@@ -1,4 +1,4 @@
-"""Metrics of somebody else, whose values came with the data: what must be said of them."""
+"""Foreign metrics, whose values came with the data, and the remarks they need."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -19,7 +19,7 @@ def directions_in(scores: pd.DataFrame) -> dict[str, bool]:
 
 
 def spec_of(name: str, scores: pd.DataFrame, directions: Mapping[str, bool]) -> MetricSpec | None:
-    """The facts of a metric in a table of scores; None of one that nobody says the direction of.
+    """Return the facts of a metric in a table of scores; None where its direction is unknown.
 
     Raises `SettingsError` where the direction given is not that of a metric known here.
     """

@@ -1,6 +1,6 @@
-"""Frames of votes and scores as somebody has them, made whole and compared.
+"""Frames of votes and scores as a caller has them, made whole and compared.
 
-What `semsim.compare` and the commands `compare`, `report` and `cases` go through.
+`semsim.compare` and the commands `compare`, `report` and `cases` go through this module.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ _ZEROS = "If a spreadsheet took leading zeros away (7 for 007), add --match-ids 
 
 @dataclass(frozen=True, kw_only=True)
 class HowToCompare:
-    """What decides a comparison beside its tables.
+    """Settings of a comparison beside its tables.
 
     checkpoints: where SemSims say what they learned from. data: of the studio, where scores of
     one's own metrics are kept. headline: human score to rank by; None for the one the study's
@@ -73,7 +73,7 @@ def whole_study(
 def compared_frames(
     study: StudyTables, scores: pd.DataFrame | None, how: HowToCompare, report: Report = silent
 ) -> Compared:
-    """Compare what a study says with scores, and with those somebody keeps for it.
+    """Compare what a study says with scores, and with those that a user keeps for it.
 
     scores: one row an image and metric, columns `semsim.scores.scoring.BOOK_COLUMNS`, or one row
         an image and one column a metric; None for those that came with the study.
@@ -181,7 +181,7 @@ def _unread(scores: pd.DataFrame, foreign: Sequence[str]) -> list[str]:
 
 
 def _metrics_of(scores: pd.DataFrame, foreign: Sequence[str]) -> list[str]:
-    """The columns that are called as a metric that is known, or that somebody knows."""
+    """Return the columns named as a metric that is known, or that the caller declares."""
     return [name for name in map(str, scores) if name in foreign or is_known(name)]
 
 
@@ -211,7 +211,7 @@ def _melted(scores: pd.DataFrame, study: StudyTables, foreign: Sequence[str]) ->
 
 
 def _with_own(scores: pd.DataFrame, study: StudyTables) -> pd.DataFrame:
-    """Scores and, where somebody keeps some for the study, those of other metrics of their own."""
+    """Return scores, with those of other metrics of their own that a user keeps for the study."""
     if study.scores is None:
         return scores
     kept = set(study.own) - set(scores["metric"])

@@ -40,7 +40,7 @@ def weights_stated(scores: pd.DataFrame) -> dict[str, dict[str, str]]:
 
 
 def refused(weights: Weights, judges: Collection[str]) -> dict[str, str]:
-    """Why a metric cannot judge the study, by its name: its own network ranked the words."""
+    """Return, by metric, why it cannot judge the study: its own network ranked the words."""
     return {
         name: (
             f"{Path(file).stem} ranked the words of this study's lists, so what people could "
@@ -54,7 +54,7 @@ def refused(weights: Weights, judges: Collection[str]) -> dict[str, str]:
 
 
 def unknown(specs: Iterable[MetricSpec], weights: Weights, judges: Collection[str]) -> list[str]:
-    """A sentence of each classifier of which nobody can say whether it ranked the words."""
+    """Return a sentence on each classifier of which it is unknown if it ranked the words."""
     return [
         f"{spec.title}: nothing says which weights its scores were made with, so it may be the "
         "very judge that ranked the words of this study's lists."

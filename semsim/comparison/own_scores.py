@@ -1,4 +1,4 @@
-"""Scores of somebody's own metrics for one study, beside those that are computed here.
+"""Scores of a user's own metrics for one study, beside those that are computed here.
 
     <data>/scores/own/<key>.parquet   one table a study, columns `COLUMNS`; which study is said in
                                       its Parquet metadata: its id and its names, or one word that
@@ -115,10 +115,10 @@ def _refuse(path: Path, problems: list[str]) -> None:
 
 
 def keep_own(data: Path, study: Iterable[str], found: pd.DataFrame) -> list[Kept]:
-    """Keep scores for a study, in place of what it had of the same metrics; all that it has now.
+    """Keep scores for a study in place of its old ones by the same metrics; return all it has.
 
     study: its id and its name, or one of them. Raises `SettingsError` for none, and for a name
-    that several studies have; `DataError` where somebody else does not come to an end.
+    that several studies have; `DataError` where another writer does not come to an end.
     """
     names = _names(study)
     if not names:
@@ -234,7 +234,7 @@ def _alone(data: Path) -> Iterator[None]:
 
 
 def _tables(data: Path) -> tuple[dict[Path, pd.DataFrame], tuple[str, ...]]:
-    """Every table that is kept, the oldest first, and what is said of those nobody can read."""
+    """Return every table that is kept, the oldest first, and remarks on those that are broken."""
     paths = sorted(_folder(data).glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns)
     # A reader of Parquet opens a path twice, and another may replace the file in between.
     contents = {path: path.read_bytes() for path in paths if path.is_file()}

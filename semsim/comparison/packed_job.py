@@ -24,7 +24,7 @@ _TABLES = ("votes", "labels", "scores", "facts")
 
 @dataclass(frozen=True, kw_only=True)
 class PackOrder:
-    """What is to be written: `REPORT` or `EVERYTHING`, and of which view of which study.
+    """Order of files: `REPORT` or `EVERYTHING`, of one view of one study.
 
     protocol: the human score the study's protocol fixed. rule: the one that is ranked by.
     importer: "" for none. unseen_by: as of `compared`. remarks: as those of `StudyTables`.
@@ -41,7 +41,7 @@ class PackOrder:
 
 
 def pack_files(tables: StudyTables, scored: Scored) -> dict[str, pd.DataFrame | Mapping[str, Any]]:
-    """What the job needs in its folder beside its order."""
+    """Return the files that the job needs in its folder beside its order."""
     found = (tables.votes, tables.labels, scored.table, scored.facts)
     named = zip(_TABLES, found, strict=True)
     frames = {f"{name}.parquet": table for name, table in named if table is not None}

@@ -1,4 +1,4 @@
-"""Which originals a SemSim learned from, so that it can be judged by the others."""
+"""Originals that a SemSim learned from, so that it can be judged by the others."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress

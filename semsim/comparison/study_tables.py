@@ -17,7 +17,7 @@ class StudyTables:
 
     labels: None where there are votes only. scores: those that came with the study. name, headline:
     of the study, where its tables are not to be asked. importer: by what it was brought in.
-    own: which of the scores somebody brought in beside them, see `own_scores`. remarks: on those.
+    own: metrics whose scores a user brought in beside them, see `own_scores`. remarks: on those.
     """
 
     votes: pd.DataFrame
@@ -46,13 +46,13 @@ class StudyTables:
 
     @property
     def collection(self) -> str:
-        """What a reader should know of how the votes came about, in sentences; may be none."""
+        """Sentences for a reader on how the votes came about; may be none."""
         said = [f"The votes were brought in by the importer '{self.importer}'."]
         return " ".join([*(said if self.importer else ()), self._stated("lists") or ""]).strip()
 
     @property
     def has_pictures(self) -> bool:
-        """Whether the labels say where the pictures are, so that they can be scored."""
+        """True where the labels hold the places of the pictures, so that they can be scored."""
         return self.labels is not None and set(PICTURES) <= set(self.labels)
 
     @property

@@ -18,7 +18,7 @@ class Dataset(Protocol):
 
     @property
     def task(self) -> str:
-        """What people are asked: "recognition", name it, or "pair", is it the same one."""
+        """Task of annotators: "recognition", name it, or "pair", is it the same one."""
         ...
 
     def __call__(self, split: str) -> LabelledImages: ...

@@ -46,7 +46,7 @@ class Caltech101(OnDisk):
     seed: int = setting(0, least=0)
 
     def content(self) -> str:
-        """What is in the folder now, see `content_below`."""
+        """Return a hash of what is in the folder now, see `content_below`."""
         return content_below(self.folder, "*/*")
 
     def download(self) -> None:

@@ -25,7 +25,7 @@ class CelebA(OnDisk):
     """Faces of well-known people (Liu et al. 2015), the middle square of the aligned images.
 
     A class is an identity with at least `min_images` images, in the order of their numbers. The
-    authors' splits keep identities apart, so that nobody could be recognised; here each identity
+    authors' splits keep identities apart, so that no person could be recognised. Here each identity
     is shuffled by `seed`, its first `test_per_class` images are the test split and the rest the
     training split. SemSim has 476 identities too, but which is not known.
     root: folder of data sets; the files lie in `celeba` below it.

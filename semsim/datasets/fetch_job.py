@@ -16,7 +16,7 @@ KIND = "dataset"
 
 @dataclass(frozen=True, kw_only=True)
 class FetchOrder:
-    """Which data set to fetch; root: folder of data sets, "" for the usual one."""
+    """Order to fetch a data set; root: folder of data sets, "" for the usual one."""
 
     name: str
     root: str = ""
@@ -52,7 +52,7 @@ def do_fetch(order: FetchOrder, folder: Path, report: Report) -> dict[str, Any]:
 
 
 def told(result: dict[str, Any]) -> str:
-    """What a finished job says in a terminal."""
+    """Return what a finished job prints in a terminal."""
     return str(result["folder"])
 
 

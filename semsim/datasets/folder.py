@@ -45,11 +45,11 @@ class Folder(Checked):
     task: Literal["recognition", "pair"] = "recognition"
 
     def present(self) -> bool:
-        """Whether there is such a folder."""
+        """Return whether there is such a folder."""
         return bool(self.root) and Path(self.root).is_dir()
 
     def content(self) -> str:
-        """What is in the folder now: a hash of the path, size and time of change of every image.
+        """Return a hash of what is in the folder now: path, size and time of change of every image.
 
         Of both splits, as the classes are; no image is opened. "" where there is no such folder.
         """
@@ -150,7 +150,7 @@ def class_names(names: Iterable[str], *none: str) -> dict[str, str]:
 
 
 def is_utf8(path: Path) -> bool:
-    """Whether a name can be written into tables and records; others come from old machines."""
+    """Check whether a name can stand in tables and records; others come from old machines."""
     return in_utf8(path) == str(path)
 
 

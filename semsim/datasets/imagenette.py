@@ -52,7 +52,7 @@ class Imagenette(OnDisk, Checked):
         return (self.folder / "train").is_dir() and (self.folder / "val").is_dir()
 
     def content(self) -> str:
-        """What is in the folder now, see `content_below`."""
+        """Return a hash of what is in the folder now, see `content_below`."""
         return content_below(self.folder, "*/*/*")
 
     def download(self) -> None:

@@ -47,11 +47,11 @@ class OnDisk(Protocol):
 
     @property
     def folder(self) -> Path:
-        """Where its files belong."""
+        """Folder of its files."""
         return folder_of(self.root) / self.place
 
     def present(self) -> bool:
-        """Whether its files seem to be there."""
+        """Return whether its files seem to be there."""
         return self.folder.is_dir()
 
     def download(self) -> None:
@@ -69,12 +69,12 @@ class Entry:
 
 
 def present(dataset: object) -> bool:
-    """Whether the files of a data set seem to be on this machine; those built in have none."""
+    """Check whether a data set's files seem to be on this machine; those built in have none."""
     return bool(getattr(dataset, "present", lambda: True)())
 
 
 def content_of(dataset: object) -> str:
-    """What is in the files of a data set, such as `Folder.content`, for keys of what comes of it.
+    """Return a data set's `content`, such as `Folder.content`, for keys of what comes of it.
 
     "" where its settings say all, as they do of those built in, and of those whose files are all
     named in a list or known by their checksums.
@@ -156,7 +156,7 @@ def first_of_each(labels: Sequence[int], classes: int, per_class: int | None) ->
 
 
 def balanced_split(count: int, test_count: int, split: str, seed: Sequence[int]) -> list[int]:
-    """Which of `count` images of a class belong to the split, in their order.
+    """Return the places of a split's images among `count` of a class, in their order.
 
     The class is shuffled by `seed`; the first `test_count` are its test images, but at least one
     image stays for training.

@@ -1,4 +1,4 @@
-"""How much a training on clipped, noised gradients of sampled images gives away: its ε.
+"""Privacy loss ε of a training on clipped, noised gradients of sampled images.
 
 Rényi differential privacy of the sampled Gaussian mechanism (Mironov, Talwar and Zhang 2019,
 arXiv:1908.10530, §3) is added up over the steps, and turned into (ε, δ) as in Balle, Barthe,

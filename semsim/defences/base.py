@@ -1,4 +1,4 @@
-"""What a defence may touch: the images that are trained on, and the gradients that are shared."""
+"""Hooks of a defence: the images that are trained on, and the gradients that are shared."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Defence(Protocol):
 
     @property
     def private(self) -> DpSgd | None:
-        """What is done to the gradient of each image before they are added up; None for nothing."""
+        """Defence of each image's gradient before they are added up; None where there is none."""
         return None
 
     def images(self, images: Tensor, rng: torch.Generator) -> Augmented:
@@ -82,9 +82,9 @@ def of_one(
 
 
 def noise_source(device: torch.device, rng: torch.Generator, phase: Phase) -> torch.Generator:
-    """Where noise on gradients is drawn.
+    """Return the generator that draws noise on gradients.
 
-    What is shared gets the same noise on every machine. In training a GPU would wait for the CPU,
+    Shared gradients get the same noise on every machine. In training a GPU would wait for the CPU,
     and its weights are its own anyway, so it draws from a seed that `rng` gives.
     """
     if phase == "attack" or device == rng.device:

@@ -37,7 +37,7 @@ class DpSgd(Defence, Checked):
         return self
 
     def acts(self, phase: Phase) -> bool:
-        """Whether gradients are clipped and noised in `phase`."""
+        """Return whether gradients are clipped and noised in `phase`."""
         return self.apply_at in (phase, "both")
 
     def clipped_sum(self, each: Sequence[Tensor]) -> tuple[Tensor, ...]:

@@ -40,7 +40,7 @@ class ResizedCropFlip(Defence):
             )
 
     def images(self, images: Tensor, rng: torch.Generator) -> Augmented:
-        """What is trained on, and whether it is mirrored; images: (N, C, H, W)."""
+        """Return the images to train on, and whether each is mirrored; images: (N, C, H, W)."""
         flipped = torch.rand(len(images), generator=rng) < self.flip
         mirrored = torch.where(flipped.view(-1, 1, 1, 1).to(images.device), images.flip(-1), images)
         size = (images.shape[-2], images.shape[-1])

@@ -1,4 +1,4 @@
-"""What a judge reads in the pictures of sets, written into them as `predictions.parquet`."""
+"""Predictions of a judge for the pictures of sets, written into them as `predictions.parquet`."""
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ class Applied:
 
     @property
     def said(self) -> str:
-        """What was done, in a line."""
+        """Outcome in a line."""
         instead = f"; the predictions of {self.before} were overwritten" if self.before else ""
         return f"{self.folder}: {self.n_pictures} pictures judged{instead}"
 
@@ -90,13 +90,13 @@ def apply_judge(
 def write_judged(
     folder: Path, run: Mapping[str, Any], who: Mapping[str, Any], table: pd.DataFrame
 ) -> None:
-    """Put the predictions `table` into a set that nobody reads yet, and who made them."""
+    """Write the predictions `table` and their maker `who` into a set that no process reads yet."""
     write_rows(table, folder / PREDICTIONS)
     write_record(folder / RUN, RECONSTRUCTION_SET, {**run, "predictor": who}, sort=True)
 
 
 def judged_by(one: ReconstructionSet) -> str:
-    """Who made the predictions of a set; "" where it has none."""
+    """Return the name of the maker of a set's predictions; "" where it has none."""
     if not (one.folder / PREDICTIONS).exists():
         return ""
     return str((one.run.get("predictor") or {}).get("name", "a classifier"))

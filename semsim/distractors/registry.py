@@ -1,4 +1,4 @@
-"""Where judges lie, `checkpoints/judges/<name>.safetensors`, and which there are."""
+"""Judges that there are, and their files, `checkpoints/judges/<name>.safetensors`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ BUILT_IN = "recogniser"  # the classifier that comes along, which every evaluati
 
 
 def judge_path(name: str, checkpoints: Path) -> Path:
-    """Where the judge called `name` is, or will be; `SettingsError` for what names no file."""
+    """Return the path of the judge `name`, made or not; `SettingsError` for what names no file."""
     return Path(checkpoints) / JUDGES / f"{checked_name(name, 'a judge')}.safetensors"
 
 
@@ -32,7 +32,7 @@ def find_judge(name: str, checkpoints: Path) -> Path:
 
 
 def judges(checkpoints: Path) -> dict[str, dict[str, Any]]:
-    """What is known of each judge, by name; of a file that cannot be read, nothing."""
+    """Return the facts of each judge, by name; empty for a file that cannot be read."""
     return {path.stem: _facts(path) for path in _files(checkpoints)}
 
 
@@ -49,7 +49,7 @@ def _facts(path: Path) -> dict[str, Any]:
 
 
 def classes_of(path: Path) -> tuple[str, ...]:
-    """What the judge at `path` can name, read without its weights; `WeightsError` for no judge."""
+    """Read the classes of the judge at `path`, without its weights; `WeightsError` for no judge."""
     return tuple(read_facts(path, CLASSIFIER)["classes"])
 
 

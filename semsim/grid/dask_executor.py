@@ -32,7 +32,7 @@ _FORGOTTEN = "The Dask scheduler forgot this run (was it restarted?). Resume goe
 
 
 class Run:
-    """What is open, and what came in."""
+    """State of a run: what is open, and what came in."""
 
     def __init__(self, client: Client, keep: Keep, leave: Leave, threads: int) -> None:
         self.client, self.keep, self.leave, self.threads = client, keep, leave, threads
@@ -74,7 +74,7 @@ class Run:
                 said = self._news.get_nowait()
 
     def standing(self) -> Standing:
-        """How far it is."""
+        """Return the progress of the run."""
         told = dict(self._shares), dict(self._strips)
         return Standing(self._over, len(self.open), self._last, *told, waiting=self._waiting)
 
@@ -122,7 +122,7 @@ class Run:
             check_machines(self.client, piece.work.__module__)
 
     def _look(self) -> None:
-        """See whether anybody works; `JobError` where the cluster does not answer."""
+        """Check whether any worker is there; `JobError` where the cluster does not answer."""
         try:
             self._waiting, self._looked = not workers_within_reach(self.client), time.monotonic()
         except OSError as error:
@@ -130,7 +130,7 @@ class Run:
 
 
 def _error_of(answer: Answer[Any], future: Future) -> Exception | None:
-    """What kept a piece from being done, None where it was; `JobError` where the cluster did."""
+    """Return the error of a piece, None where it was done; `JobError` where the cluster failed."""
     if answer.cancelled() or future.status == "cancelled":
         raise JobError(_FORGOTTEN)
     error = answer.exception()
@@ -142,7 +142,7 @@ def _error_of(answer: Answer[Any], future: Future) -> Exception | None:
 
 
 class _Where(NamedTuple):
-    """What a worker must know of the run that a piece belongs to."""
+    """Facts for a worker on the run that a piece belongs to."""
 
     run: str
     piece: str
@@ -153,7 +153,7 @@ class _Where(NamedTuple):
 def _work_there(
     given: bytes | None, work: Callable[..., Any], asked: tuple[Any, ...], where: _Where
 ) -> Any:
-    """What a worker does with a piece."""
+    """Do a piece of work on a worker, and return its answer."""
     torch.set_num_threads(where.threads)
     keep_freed_memory()
     return answer_of(work, given, asked, _Worker(where))
@@ -183,7 +183,7 @@ class _Worker:
             raise StopRequestedError("A stop was asked for.")
 
     def _is_stopped(self) -> bool:
-        """Whether a stop was asked for; who is cut off from the scheduler hears of none."""
+        """Return whether a stop was asked for; False when cut off from the scheduler."""
         try:
             return bool(Event(_stop_name(self._where.run)).is_set())
         except OSError:

@@ -27,7 +27,7 @@ class Piece:
     key: of what it makes; of two pieces with one key one is done. work: a function of a module; it
     and what is asked are pickled. given: a file of this machine whose content comes before what is
     asked, and which a worker gets once for many pieces. note: what it is, for people. seen: whether
-    somebody wants to see what it makes while it is made.
+    a user wants to see what it makes while it is made.
     """
 
     key: str
@@ -40,7 +40,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a computation is.
+    """Progress of a computation.
 
     over: pieces that are done with. open: pieces that are not. last: the note of the one that was
     done with last. shares: how much is done of each piece under way, 0 to 1, by its key. strips:
@@ -179,17 +179,17 @@ def _telling(piece: Piece, standing: Standing, tell: Tell) -> Report:
 
 
 def content_of(piece: Piece) -> bytes | None:
-    """What a piece is given, None for nothing."""
+    """Return the content that a piece is given, None for nothing."""
     return None if piece.given is None else piece.given.read_bytes()
 
 
 def answer_of(
     work: Callable[..., Any], given: bytes | None, asked: tuple[Any, ...], report: Report
 ) -> Any:
-    """What the work of a piece returns."""
+    """Do the work of a piece and return its answer."""
     return work(*asked, report=report) if given is None else work(given, *asked, report=report)
 
 
 def share_of(progress: Progress) -> float:
-    """How much of a piece is done, 0 to 1."""
+    """Return the share of a piece that is done, 0 to 1."""
     return min(1.0, progress.done / max(1, progress.total))

@@ -1,4 +1,4 @@
-"""Whether a failure is what the work itself says, or only what a machine could not do.
+"""Failures of two kinds: of the work itself, or only of a machine that could not do it.
 
 The first is a result: it comes out the same everywhere, so it is kept. The second says nothing of
 the work, so it is never kept: memory, disk, a missing package or data set, a worker that died.
@@ -24,7 +24,7 @@ _WORDS = re.compile(
 
 
 def of_the_machine(error: BaseException) -> bool:
-    """Whether `error`, raised by some work, or its cause is the machine's."""
+    """Return whether `error`, raised by some work, or its cause is the machine's."""
     names = {kind.__name__ for kind in type(error).__mro__}
     if _is_known(names, str(error)):
         return True

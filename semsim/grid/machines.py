@@ -37,10 +37,10 @@ log = logging.getLogger(__name__)
 def connect(
     scheduler: str = "", workers: int = 0, *, needs: str = _ENGINE, patience: float = PATIENCE
 ) -> Iterator[Client]:
-    """A client of the Dask scheduler at `scheduler`, or of a cluster on this machine for "".
+    """Yield a client of the Dask scheduler at `scheduler`, or of a cluster on this machine for "".
 
     workers: processes of that cluster; 0 is one a core. needs: the module that has the work.
-    Raises `JobError` where nobody answers at that address, or who answers cannot do the work.
+    Raises `JobError` where no scheduler answers at that address, or a machine cannot do the work.
     """
     if scheduler:
         try:
@@ -70,10 +70,10 @@ def connect(
 
 
 def _fresh() -> dict[str, Any]:
-    """How processes of this machine begin, as Dask's settings.
+    """Return Dask's settings for the start of processes on this machine.
 
-    Never as copies of this one, as a GPU cannot be used after a fork; where the machine can, of one
-    that has imported the large libraries and done nothing.
+    They are never copies of this one, as a GPU cannot be used after a fork. Where the machine can,
+    they are copies of one that has imported the large libraries and done nothing.
     """
     settings: dict[str, Any] = dict(UNWATCHED)
     if "forkserver" not in multiprocessing.get_all_start_methods():
@@ -144,7 +144,7 @@ def stray(scheduler: str, workers: Iterable[str]) -> list[str]:
 
 
 def parcel(function: Callable[..., Any], *asked: Any) -> tuple[Callable[..., Any], bytes]:
-    """What to submit in the place of `function(*given, *asked)`; `given` follows the bytes."""
+    """Return what to submit instead of `function(*given, *asked)`; `given` follows the bytes."""
     return _opening(), pickle.dumps((function, asked))
 
 
@@ -163,7 +163,7 @@ def _opening() -> Callable[..., Any]:
 
 
 def _own_address() -> Callable[[str], bool]:
-    """Whether an address is of its machine alone, as a function that travels whole."""
+    """Return a function, which travels whole, for whether an address is of its machine alone."""
 
     def is_own(address: str) -> bool:
         from ipaddress import ip_address
@@ -206,7 +206,7 @@ def _asking() -> Callable[[str], tuple[str, str]]:
 
 
 def _problem(told: Any) -> str:
-    """What is wrong with a worker that answered `told`; "" where nothing is."""
+    """Return the problem with a worker that answered `told`; "" where there is none."""
     if isinstance(told, BaseException):
         return f"could not be asked ({type(told).__name__}: {told}): start it again with {_START}"
     version, missing = told

@@ -11,7 +11,7 @@ SIDE = 64  # pixels of the longer side at most
 
 @dataclass(frozen=True, kw_only=True)
 class Sight:
-    """What an image looked like when `share` of the work on it was done, 0 to 1.
+    """Preview of an image when `share` of the work on it was done, 0 to 1.
 
     place: which of those the piece was given. png: a PNG file, `SIDE` pixels a side at most.
     """

@@ -18,8 +18,8 @@ _IDLE = 300.0  # seconds after which a process that nobody asks for anything end
 class Beside:
     """Processes for work beside this one, of which the last one free is kept for what comes next.
 
-    idle: seconds after which the kept one ends, so that the memory of torch goes again. Who asks
-    while it is busy has another one and waits for nobody. None outlives this process.
+    idle: seconds after which the kept one ends, so that the memory of torch goes again. A caller
+    that asks while it is busy has another one and does not wait. None outlives this process.
     """
 
     def __init__(self, idle: float = _IDLE) -> None:
@@ -70,7 +70,7 @@ _BESIDE = Beside()
 
 
 def apart(where: str, *given: Any) -> Any:
-    """What the function at `where` ("package.module:name") returns for `given`.
+    """Return the value of the function at `where` ("package.module:name") for `given`.
 
     It runs in a process beside this one, which takes seconds to start and is kept for some minutes.
     Where torch is imported already, nothing is to be saved, and it runs here. What is given and

@@ -1,9 +1,9 @@
 """Importers: what others have published, as reconstruction sets and as votes, labels and scores,
 and pictures that are still to be attacked.
 
-An importer reads a source and says what it found and what it leaves out (`plan_import`); nothing
-is written before `carry_out`. To add one: one file, one line here. Where nobody says which importer
-reads a source, all are tried.
+An importer reads a source and reports what it found and what it leaves out (`plan_import`); nothing
+is written before `carry_out`. To add one: one file, one line here. Where the user names no importer
+for a source, all are tried.
 """
 
 from collections.abc import Mapping
@@ -78,7 +78,7 @@ def plan_import(
     report: Report = silent,
     room: Path | None = None,
 ) -> ImportPlan:
-    """What importing `source` would write, and what it would leave out; writes nothing.
+    """Plan the import of `source`: what it would write and leave out; writes nothing.
 
     kind: of `IMPORTERS`, or `AUTO`, which tries them all; `settings` replace its own. room: the
     folder in which an archive is unpacked; None for that of temporary files. Raises
@@ -145,8 +145,8 @@ def _recognised(
 def _rank(plan: ImportPlan) -> tuple[bool, int, int]:
     """Return how badly a source is read, less being better; of equals the first is taken.
 
-    Pictures still to be attacked are what nobody else reads. Then counts what is left out, then
-    what is found.
+    A plan of pictures still to be attacked ranks last: it is for what no other importer reads. Then
+    counts what is left out, then what is found.
     """
     found = plan.found
     size = found.counts.get("reconstructions", 0) + found.counts.get("votes", 0)

@@ -274,7 +274,7 @@ def _key(place: PurePosixPath) -> str:
 
 
 def _why_unread(place: PurePosixPath, entries: Mapping[str, _Entry]) -> str:
-    """Why a file is left in its archive, of which `entries` are taken; "" where it is taken."""
+    """Return the reason to leave a file in its archive, "" for none; `entries` are those taken."""
     if _is_called(place):
         return "an archive in the archive: unpack it first"
     if place.suffix.lower() not in READ:
@@ -327,7 +327,7 @@ def _check(name: str, *, files: int = 0, pictures: int = 0, size: int = 0) -> No
 
 
 def _unpack(one: _Entry, folder: Path, left: int) -> int:
-    """How many bytes were written; `DataError` where that is more than the entry says."""
+    """Unpack an entry, return the bytes written; `DataError` for more than stated or `left`."""
     target = folder / one.place
     target.parent.mkdir(parents=True, exist_ok=True)
     written = 0

@@ -1,4 +1,4 @@
-"""Pictures that nobody has attacked yet: a folder a class, or train and test with these in them."""
+"""Pictures that are not attacked yet: a folder a class, or train and test with these in them."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -100,7 +100,7 @@ def _same_note(names: Mapping[str, str]) -> list[str]:
 
 
 def _sizes_note(sizes: set[Size]) -> list[str]:
-    """What becomes of their sizes, (H, W) each."""
+    """Return a note on the resizing of pictures of `sizes`, (H, W) each; empty for none."""
     least, most = (find(sizes, key=math.prod) for find in (min, max))
     side = Folder().size
     if sizes == {(side, side)}:

@@ -22,7 +22,7 @@ _NAME = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class ImageName:
-    """What a file name says: id and class number of the original, and what is shown.
+    """Facts in a file name: id and class number of the original, and the picture shown.
 
     model_index: the number at the end of `<id>_<label>_rec_<k>_<m>`, else None.
     """
@@ -34,7 +34,7 @@ class ImageName:
 
 
 def image_name(path: Path) -> ImageName | None:
-    """What the name of `path` says, or None where it says nothing we know."""
+    """Return the facts in the name of `path`, or None where its form is unknown."""
     found = _NAME.fullmatch(path.stem)
     if found is None:
         return None
@@ -68,7 +68,7 @@ def contents(paths: Iterable[Path]) -> dict[str, Path]:
 
 @dataclass(kw_only=True)
 class Tree:
-    """What an importer leaves out of the folder `root`, as far as it has been read."""
+    """Parts of the folder `root` that an importer leaves out, as far as it has been read."""
 
     root: Path
     unread: list[Unread] = field(default_factory=list)
@@ -123,11 +123,11 @@ class Tree:
 
 
 def below(path: Path, root: Path) -> str:
-    """How a report names `path`: from `root` on, or whole where it lies elsewhere."""
+    """Return `path` as a report names it: from `root` on, or whole where it lies elsewhere."""
     return in_utf8(path.relative_to(root) if path.is_relative_to(root) else path)
 
 
 def hidden_note(count: int) -> list[str]:
-    """What a report says of hidden files, such as those a file manager leaves."""
+    """Return a report's note on hidden files, such as those a file manager leaves."""
     words = counted(count, "hidden file was", "hidden files were")
     return [f"{words} not looked at."] if count else []

@@ -158,7 +158,7 @@ def votes_found(
     facts: pd.DataFrame | None = None,
     scores: pd.DataFrame | None = None,
 ) -> Findings:
-    """What a report says of the votes in `kept`, as from `counted_votes`, and their tables.
+    """Return a report's findings on the votes in `kept`, as from `counted_votes`, and their tables.
 
     votes_per_item: K; an image has K counted votes at most, or one more where K is odd and a study
         may have asked for it. None is the most an image has, and a note says so.

@@ -154,7 +154,7 @@ def _lacking(pair: Pair) -> str:
 
 
 def _of_another_size(found: Mapping[str, Size], usual: Size | None) -> str:
-    """What is wrong with the sizes of a pair's images; the same words for all that are wrong so."""
+    """Return the fault in the sizes of a pair's images, "" for none; like faults in like words."""
     if len(set(found.values())) > 1:
         sizes = ", ".join(f"{FOLDERS[kind]} {sides(size)}" for kind, size in found.items())
         return f"its pictures are of different sizes: {sizes}"

@@ -42,7 +42,7 @@ _SAME = ("name", "kind", "source", "sha256", "counts", "unread", "sets")  # of o
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """Where an import goes: its tables, all its sets, and its pictures that are to be attacked."""
+    """Folders of an import: its tables, all its sets, and its pictures that are to be attacked."""
 
     tables: Path
     sets: Path
@@ -50,7 +50,7 @@ class Places:
 
     @property
     def taken(self) -> bool:
-        """Whether anything has this name already."""
+        """True if anything has this name already."""
         return any(one.exists() for one in (self.tables, self.sets, self.pictures))
 
 
@@ -165,7 +165,7 @@ def _record_of(plan: ImportPlan) -> dict[str, Any]:
 
 
 def _origin(plan: ImportPlan) -> dict[str, Any]:
-    """Where an import comes from; folders of this machine are nobody else's business."""
+    """Return the facts on an import's source; paths on this machine become bare names."""
     source = plan.source
     return {
         "kind": plan.kind,
@@ -210,12 +210,12 @@ class Listed:
     problem: str | None = None
 
     def count(self, what: str) -> int:
-        """How many of something are in it, such as votes that count, as its record says."""
+        """Return the number of `what` in it, such as votes that count, from its record; else 0."""
         return int(self.record.get("counts", {}).get(what, 0))
 
     @property
     def holds(self) -> str:
-        """What to call what is in it: "labels" where nobody's votes came with them."""
+        """Name of its content: "labels" where no votes of annotators came with them."""
         return "votes" if self.count("votes") or self.problem else "labels"
 
 
@@ -253,7 +253,7 @@ def _with_pictures_here(labels: pd.DataFrame, folder: Path) -> pd.DataFrame:
 
 
 def imported_votes(root: Path, folder: str) -> tuple[str, pd.DataFrame, int]:
-    """What the import in `folder` of `root` is called, its votes, and a number of their state.
+    """Return name and votes of the import in `folder` of `root`, and a number of their state.
 
     Raises `DataError` for a name that is none of a folder in `root`, or a broken import.
     """

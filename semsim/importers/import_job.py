@@ -1,4 +1,4 @@
-"""A drop on the page Pictures as two jobs: it is looked at, and when somebody says so it is kept.
+"""A drop on the page Pictures as two jobs: a look at it, and, when the user asks, its import.
 
 Both are the same reading of the same file, so what is kept is what was shown. A look leaves the
 plan as its result and, for each set, a strip of a few pairs beside it.
@@ -58,7 +58,7 @@ class ImportOrder(Place):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What importers are told."""
+        """Settings for importers, without those that are empty."""
         names = ("originals", "classes", "dataset", "attack")
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value}
@@ -90,7 +90,7 @@ def queue_keep(order: ImportOrder, classes: tuple[tuple[str, ...], ...], root: P
 
 
 def order_of(job: Job) -> ImportOrder:
-    """What a job was asked for."""
+    """Return the order of a job."""
     return jobs.read_order(job, ImportOrder)
 
 
@@ -111,7 +111,7 @@ def _planned(order: ImportOrder, report: Report) -> ImportPlan:
 
 
 def strip_path(folder: Path, place: int) -> Path:
-    """Where a look leaves the pictures of the set at this place of the plan.
+    """Return the path where a look leaves the pictures of the set at this place of the plan.
 
     Those that are still to be attacked come alone, and lie at place 0.
     """
@@ -144,12 +144,12 @@ def do_keep(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
 
 
 def kept_text(outcome: Mapping[str, Any]) -> str:
-    """What a terminal says of a kept import."""
+    """Return the terminal output for a kept import."""
     return "\n".join(outcome["folders"])
 
 
 def look_text(outcome: Mapping[str, Any]) -> str:
-    """What a terminal says of a look."""
+    """Return the terminal output for a look."""
     told = [one["said"] for one in (*outcome["sets"], outcome["pictures"]) if one]
     return "\n".join([f"{outcome['kind']} reads it.", *told])
 
@@ -221,7 +221,7 @@ def _shown(found: FoundSet) -> list[Pair]:
 
 
 def _reasons(unread: tuple[Unread, ...]) -> list[dict[str, Any]]:
-    """What is left out by its reason, the most frequent first."""
+    """Group what is left out by its reason, the most frequent first."""
     places: dict[str, list[str]] = {}
     for one in unread:
         places.setdefault(one.why, []).append(one.where)
@@ -233,7 +233,7 @@ def _reasons(unread: tuple[Unread, ...]) -> list[dict[str, Any]]:
 
 
 def tasks_for(plan: Mapping[str, Any]) -> dict[str, str]:
-    """Why a task cannot be asked about what a plan has found, by task; "" where it can.
+    """Return, by task, why it cannot be asked about the findings of a plan; "" where it can.
 
     plan: as `told` makes it.
     """

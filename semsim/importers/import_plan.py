@@ -1,4 +1,4 @@
-"""What an importer found in a source: what can be imported, and what was left out and why."""
+"""Findings of an importer in a source: what can be imported, and what was left out and why."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, asdict, dataclass, field
@@ -82,12 +82,12 @@ class FoundSet:
 
     @property
     def whole(self) -> int:
-        """How many pairs can be read."""
+        """Number of pairs that can be read."""
         return sum(not pair.error for pair in self.pairs)
 
     @property
     def said(self) -> str:
-        """What it holds, in words: names, pictures, size and classes."""
+        """Content in words: names, pictures, size and classes."""
         shown = ", ".join(self.classes[:_SHOWN]) + (" …" if len(self.classes) > _SHOWN else "")
         return (
             f"{self.model} by {self.attack} on {self.dataset}: {self.whole} of "
@@ -97,7 +97,7 @@ class FoundSet:
 
 
 def in_classes(pictures: int, classes: int) -> str:
-    """How many pictures there are of how many classes, in words."""
+    """Return in words the number of pictures and that of their classes."""
     return f"{counted(pictures, 'picture')} of {counted(classes, 'class', 'classes')}"
 
 
@@ -111,7 +111,7 @@ class FoundPictures:
 
     @property
     def said(self) -> str:
-        """What they are, in words."""
+        """Content in words: numbers of pictures and classes."""
         return f"{in_classes(len(self.paths), len(self.classes))}, still to be attacked"
 
 
@@ -132,9 +132,9 @@ class HumanTables:
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """What an importer can import, how much of it there is, and all that it leaves out.
+    """Findings of an importer: what it can import, how much there is, and all that it leaves out.
 
-    pictures: those that nobody has attacked yet, which come alone.
+    pictures: those that are not attacked yet, which come alone.
     lost: a sentence on each model that has reconstructions of which none can be used.
     """
 
@@ -178,7 +178,7 @@ class ImportPlan:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is left out."""
+        """True if nothing is left out."""
         return not self.found.unread
 
     def rows(self) -> list[dict[str, Any]]:

@@ -70,7 +70,7 @@ class _PickledDtype:
 
 
 def load_plain(path: Path) -> Any:
-    """What is pickled in `path`: dict, list, tuple, set, str, bytes, numbers, `PickledArray`.
+    """Load the pickle at `path`: dict, list, tuple, set, str, bytes, numbers, `PickledArray`.
 
     Raises `DataError` that names the first function or class that is none of these, before
     anything is called, or says that the file is no pickle or costs too much.
@@ -131,7 +131,7 @@ def _no_bytes() -> bytes:
 
 @dataclass(eq=False)
 class _Value:
-    """What is on the stack. parts: of it and all within; held: whether another value has it."""
+    """Value on the stack. parts: of it and all within; held: whether another value has it."""
 
     depth: int = 0
     parts: int = 1
@@ -196,7 +196,7 @@ class _Scan:
             self.stack.append(made)
 
     def _taken(self, opcode: pickletools.OpcodeInfo) -> Iterator[_Value]:
-        """What an opcode takes from the stack, the lowest first."""
+        """Take the values of an opcode off the stack, the lowest first."""
         count = len(opcode.stack_before)
         if pickletools.markobject in opcode.stack_before:
             above = next((n for n, one in enumerate(reversed(self.stack)) if one is _MARK), None)

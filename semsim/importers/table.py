@@ -223,7 +223,7 @@ def _assignments(setting: str, text: str) -> dict[str, str]:
 
 
 def _constants(table: TextTable) -> dict[str, str]:
-    """What an export says in every row; `DataError` where rows say different things."""
+    """Return the values that every row of an export repeats; `DataError` where rows differ."""
     values = {
         name: table.cells[name].dropna().unique() for name in _CONSTANT if name in table.cells
     }

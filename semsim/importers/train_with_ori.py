@@ -78,7 +78,7 @@ def _beside(root: Path, name: str) -> Path | None:
 
 
 def _is_simulated(root: Path) -> bool:
-    """Whether an export of a study says that programs voted."""
+    """Return whether an export of a study records that programs voted."""
     ids = _beside(root, "ids.csv")
     cells = pd.DataFrame() if ids is None else read_texts(ids, DataError).cells
     return "simulated" in cells and any(map(truth, cells["simulated"]))
@@ -86,7 +86,7 @@ def _is_simulated(root: Path) -> bool:
 
 @dataclass(kw_only=True)
 class _Published(Tree):
-    """What has been read so far.
+    """Content of a published tree, as far as it has been read.
 
     names, models: the lists of classes and of models, empty where there is none.
     originals: class name and file by id.

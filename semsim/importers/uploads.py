@@ -2,7 +2,7 @@
 
     <root>/<id>/upload.json    its name, how long it will be, and by what its sender knows it again
     <root>/<id>/file/<name>    what has come so far
-    <root>/<id>/held           present when somebody has looked at it, and may keep it
+    <root>/<id>/held           present when a user has looked at it, and may keep it
 
 A piece says where it begins. One that came before is not written again and one that leaves a gap
 is refused, so that a sender who lost the connection asks how much is there and goes on from it.
@@ -65,12 +65,12 @@ class Upload:
 
     @property
     def id(self) -> str:
-        """The name of its folder, which nobody can guess."""
+        """Name of its folder, random so that no visitor can guess it."""
         return self.folder.name
 
     @property
     def file(self) -> Path:
-        """Where what has come lies."""
+        """File of the bytes that have come so far."""
         return self.folder / "file" / re.sub(r"[^A-Za-z0-9_+.-]+", "_", self.name).lstrip(".")
 
     @property
@@ -80,7 +80,7 @@ class Upload:
 
     @property
     def whole(self) -> bool:
-        """Whether all of it is there."""
+        """True if all of it is there."""
         return self.have == self.size
 
 
@@ -90,9 +90,9 @@ def folder_of(data: Path) -> Path:
 
 
 def begin(root: Path, name: str, size: int, key: str = "") -> Upload:
-    """A new upload below `root`, or the one of the same key, name and size that was cut off.
+    """Return a new upload below `root`, or the cut-off one of the same key, name and size.
 
-    Uploads that nobody came back for go first. Only bytes that came take room. Raises
+    Uploads that no user came back for go first. Only bytes that came take room. Raises
     `TooLargeError` where it would be more than is taken or than the disk holds, `DataError` for a
     name or a key that is none.
     """
@@ -196,12 +196,12 @@ def uploads(root: Path) -> list[Upload]:
 
 
 def hold(one: Upload) -> None:
-    """Keep an upload for `HELD` seconds: somebody looks at what is in it."""
+    """Keep an upload for `HELD` seconds, as a user looks at its content."""
     (one.folder / _MARK).touch()
 
 
 def is_held(one: Upload) -> bool:
-    """Tell whether somebody has looked at an upload."""
+    """Return whether a user has looked at an upload."""
     return (one.folder / _MARK).exists()
 
 

@@ -75,7 +75,7 @@ class VariantFolders:
 
 @dataclass(kw_only=True)
 class _Variants(Tree):
-    """What has been read so far.
+    """Content of a tree of variants, as far as it has been read.
 
     originals: by the folders they are for and their name, the file of each class. variants: by its
     folders, the files of each name. attacked: as variants, what was attacked, where originals lie

@@ -1,4 +1,4 @@
-"""From rows that say what somebody answered to votes that can be counted."""
+"""Conversion of rows with the answers of annotators to votes that can be counted."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -145,7 +145,7 @@ def _words(row: Row) -> str:
 
 
 def is_counted(rows: pd.DataFrame) -> pd.Series:
-    """Which rows are votes that count, on reconstructions; rows that do not say so do."""
+    """Return a mask of the votes that count, on reconstructions; rows that do not state it do."""
     real = pd.Series(True, index=rows.index)
     for column, value in (("status", "counted"), ("kind", "reconstruction")):
         if column in rows:

@@ -51,7 +51,7 @@ _STEPS = 1000  # of one arm in the progress of a study
 
 @dataclass(frozen=True, kw_only=True)
 class Workplace:
-    """Where a job finds and leaves things; paths are absolute.
+    """Places that a job reads from and writes to; paths are absolute.
 
     checkpoints: weights of metrics, and where a finished SemSim goes. scores: kept scores.
     """
@@ -62,7 +62,7 @@ class Workplace:
     metrics: tuple[str, ...] = BASELINES
 
     def judging(self) -> Judging:
-        """What evaluations need; `UnknownNameError` for a metric there is not."""
+        """Return the settings of evaluations; `UnknownNameError` for a metric there is not."""
         for name in self.metrics:
             find_metric(name)
         resources = Resources(checkpoints=self.checkpoints, device=pick_device(self.device))
@@ -258,14 +258,14 @@ def run_sides(
 
 
 def sides_of(arm: Arm, material: Material) -> Sides:
-    """What the arm learns from and is judged by."""
+    """Return the labels that the arm learns from and is judged by."""
     split = divide(material.labels, arm.hold_out)
     learned = within_budget(split.train, arm.budget, arm.seed, arm.settings)
     return Sides(train=learned, test=split.test, votes=material.votes)
 
 
 def split_record(split: Split) -> dict[str, Any]:
-    """What a card and a result say of a split, with the originals in the test by name."""
+    """Return the record of a split for a card and a result, with the test originals by name."""
     named = split.test[["dataset", "image_id"]].drop_duplicates().astype(str)
     hold_out = split.hold_out
     return {
@@ -337,7 +337,7 @@ def do_training(order: TrainingJob, folder: Path, report: Report) -> dict[str, A
 
 
 def do_study(order: StudyJob, folder: Path, report: Report) -> dict[str, Any]:
-    """What the study's job in `folder` was asked to do."""
+    """Carry out the study's job in `folder`."""
     return run_study(order.plan, material_in(folder), order.place, folder, report)
 
 

@@ -1,5 +1,5 @@
-"""What to expect of a training before it starts: which preset suits so many votes, and how sure a
-test of so many originals can be."""
+"""Advice before a training starts: the preset for so many votes, and the precision of a test of so
+many originals."""
 
 from semsim.base.stats.intervals import FEWEST
 from semsim.base.words import counted

@@ -99,10 +99,10 @@ def _belongs(own: Training, path: Path, control: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What a test says of a SemSim.
+    """Verdict of a test on a SemSim.
 
-    sentences: for people. lost: to what, in words; may be none. None where it could be compared
-    with nothing that counts, and so nobody knows.
+    sentences: for people. lost: to what, in words; may be empty. None where it could be compared
+    with nothing that counts, so that the outcome is unknown.
     """
 
     sentences: tuple[str, ...]
@@ -110,7 +110,7 @@ class Verdict:
 
 
 def verdict_of(judged: Mapping[str, Any]) -> Verdict:
-    """What an evaluation says, see `evaluate`: against the best classic metric and each control.
+    """Return the verdict of a result of `evaluate`: on the best classic metric and each control.
 
     A SemSim loses to what tells the same images apart as well or better. Where it is ahead and the
     95 % interval of the difference reaches 0 it has not beaten it, and is said to be ahead only.
@@ -234,12 +234,12 @@ def control_remarks(own: MetricSpec, analysis: Analysis, checkpoint: Path) -> li
 
 
 def surely(row: Mapping[str, Any]) -> bool:
-    """Whether the interval of a difference lies above 0."""
+    """Return whether the interval of a difference lies above 0."""
     return row["low"] is not None and row["low"] > 0
 
 
 def beaten(row: Mapping[str, Any], than: str, where: str = "") -> str:
-    """How a difference of AUC stands, in words that say no more than its interval does."""
+    """Return a difference of AUC in words that claim no more than its interval supports."""
     d = row["difference"]
     if round(d, 2) == 0 and not surely(row):
         return f"no better than {than}{where}"

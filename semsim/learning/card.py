@@ -35,7 +35,7 @@ _HUB_LICENCES = (
 
 @dataclass(frozen=True, kw_only=True)
 class CardFacts:
-    """What a card tells besides the evaluations.
+    """Facts of a card, and the evaluations beside them.
 
     outcome: as `learn` returns it. split: how the test was held out, with the ids of its
     originals. data: what the labels are of, see `data_facts`. licence: of the data and so of the
@@ -51,13 +51,13 @@ class CardFacts:
 
 
 def card_paths(checkpoint: Path) -> tuple[Path, Path]:
-    """Where the card of `checkpoint` lies: Markdown and JSON beside it."""
+    """Return the paths of the card of `checkpoint`: Markdown and JSON beside it."""
     stem = checkpoint.with_suffix("")
     return Path(f"{stem}.card.md"), Path(f"{stem}.card.json")
 
 
 def data_facts(labels: pd.DataFrame, votes: pd.DataFrame | None) -> dict[str, Any]:
-    """What the labels and votes are of: names and counts, no people and no paths.
+    """Describe the labels and votes by names and counts, without people and paths.
 
     targets: how good each model was at its own task, in words, where labels have `TARGET_COLUMNS`.
     """
@@ -149,7 +149,7 @@ def _licence(words: str) -> dict[str, Any]:
 
 
 def _eval_results(card: Mapping[str, Any]) -> "list[EvalResult]":
-    """What the SemSim itself reached on what was held out, with 95 % intervals."""
+    """Return the held-out results of the SemSim itself, with 95 % intervals."""
     from huggingface_hub import EvalResult
 
     data = " + ".join(card["data"]["datasets"])

@@ -1,4 +1,4 @@
-"""Which SemSim is the SemSim of this workspace: the one Compare shows first."""
+"""Choice of the SemSim of this workspace, the one that Compare shows first."""
 
 from pathlib import Path
 
@@ -28,11 +28,11 @@ def promote(checkpoints: Path, name: str) -> Path:
 
 
 def doubt(checkpoints: Path, name: str) -> str:
-    """What speaks against the checkpoint called `name`, by its card; "" if nothing.
+    """Return the doubt about the checkpoint called `name`, by its card; "" if there is none.
 
     Such as "lost to MSE, PSNR": of MSE, PSNR, SSIM, its own start and its best block, on what was
-    held out. A card that compares it with none of them leaves a doubt as well; one without a card
-    was made without a test, by somebody who chose so. Raises as `promote` for a name, and
+    held out. A card that compares it with none of them leaves a doubt as well. A checkpoint without
+    a card leaves none: its user chose to train without a test. Raises as `promote` for a name, and
     `WeightsError` for a broken card.
     """
     card = read_card(checkpoint_path(checkpoints, name))

@@ -1,4 +1,4 @@
-"""What is watched while SemSim learns, and the signs that it does not."""
+"""Measurements watched while SemSim learns, and the signs that it does not."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class EpochRecord:
     identity: float | None = None
 
     def values(self) -> dict[str, float]:
-        """What is known, by name."""
+        """Return the known values, by name."""
         named = ((field.name, getattr(self, field.name)) for field in fields(self))
         return {name: float(value) for name, value in named if value is not None}
 
@@ -126,7 +126,7 @@ def best_epoch(records: Sequence[EpochRecord]) -> int:
 
 
 def collapsed(record: EpochRecord, margin: float) -> bool:
-    """Whether all images lie at one point, or the loss is stuck at what that would give."""
+    """Return whether all images lie at one point, or the loss is stuck at its value there."""
     stuck = abs(record.loss - margin) < _SAME * margin
     pointlike = max(record.d_plus, record.d_minus) < _SAME * max(record.norm, margin)
     return stuck or pointlike
@@ -135,7 +135,7 @@ def collapsed(record: EpochRecord, margin: float) -> bool:
 def reason_to_stop(
     records: Sequence[EpochRecord], *, margin: float, patience: int, collapse_patience: int
 ) -> str:
-    """Why no further epoch is worth its time, in words for people; empty while one is.
+    """Return the reason to stop, in words for people; empty while a further epoch is worthwhile.
 
     patience: epochs without a better AUC on held-out originals. collapse_patience: collapsed ones
     in a row. 0 is never.
@@ -153,7 +153,7 @@ def reason_to_stop(
 
 
 def warnings_about(records: Sequence[EpochRecord], margin: float) -> tuple[str, ...]:
-    """What is wrong with a finished training, in words for people; empty when nothing is."""
+    """Return the faults of a finished training, in words for people; empty if there are none."""
     if not records:
         return ()
     last = records[-1]

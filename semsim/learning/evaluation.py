@@ -1,4 +1,4 @@
-"""How well a trained SemSim agrees with people, beside other metrics on exactly the same images."""
+"""Agreement of a trained SemSim with people, beside other metrics on exactly the same images."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -70,7 +70,7 @@ def evaluate(
     labels: see `divide`. votes: of these and perhaps of other reconstructions, which are left out;
         of them is what people reach. None where there are none, and then there is no such ceiling.
     sample: "held-out", or "in-sample" for what the SemSim was trained on; written into the result,
-        so that nobody takes one for the other.
+        so that no reader takes one for the other.
     shuffles: what the same training reaches on these images from shuffled votes, of
         `train_shuffles`; none where it was not run.
     Returns what `table_rows` and a model card read, ready for JSON: numbers that are undefined
@@ -278,8 +278,11 @@ def _auc_of_scopes(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
 
 
 def _human_row(analysis: Analysis) -> dict[str, Any]:
-    """What people reach on these images: rankings by some of them against rankings by the others,
-    and, image by image, one of them against the majority of the others."""
+    """Return the agreement that people reach on these images.
+
+    It is of rankings by some annotators with rankings by the others, and, image by image, of one
+    annotator with the majority of the others.
+    """
     ceiling = analysis.ceiling
     return {
         **{"metric": HUMAN, "title": "People (ceiling)", "n_models": len(analysis.models)},
@@ -296,7 +299,7 @@ def human_auc(evidence: Evidence) -> dict[str, dict[str, Any]]:
 
     By scope, as of a metric; empty below three annotators. An answer is yes or no, which ties
     often, so a graded metric can lie above it. `low` and `high` are the means of the intervals;
-    None where somebody has an AUC and no interval.
+    None where an annotator has an AUC and no interval.
     """
     if len(evidence.annotators) < 3:
         return {}

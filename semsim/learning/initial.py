@@ -106,7 +106,7 @@ def check_unseen(weights: str, test: pd.DataFrame) -> None:
 
 
 def identify(backbone: str, weights: str) -> str:
-    """What tells these weights from all others: a name for ImageNet's, a sha256 for a file.
+    """Return the identity of these weights: a name for ImageNet's, a sha256 for a file.
 
     A file of `learn pretrain` also says what it was trained on.
     """
@@ -146,7 +146,7 @@ def starts(folder: Path, tell: Callable[[str], None] = log.warning) -> dict[str,
 
 
 def start_facts(path: Path) -> dict[str, Any] | None:
-    """What `pretrain.save_start` was told of the weights at `path`; None for others."""
+    """Return the facts that `pretrain.save_start` wrote to the file at `path`; None for others."""
     return read_facts(path, START) if holds(path, START) else None
 
 

@@ -37,7 +37,7 @@ KIND = "learn-leave-out"
 
 @dataclass(frozen=True, kw_only=True)
 class LeaveOut:
-    """What is left out in turn: `kind` of `semsim.learning.splits.KINDS`, but "original".
+    """Values left out in turn: `kind` of `semsim.learning.splits.KINDS`, but "original".
 
     seed: of each training and of the originals in the test. fraction: of those, where it counts.
     controls: of `semsim.learning.baselines.CHOICES`.
@@ -132,7 +132,7 @@ def queue_leave_out(
 
 
 def do_leave_out(order: LeaveOutJob, folder: Path, report: Report) -> dict[str, Any]:
-    """What the job in `folder` was asked to do."""
+    """Carry out the leave-out job in `folder`."""
     material = material_in(folder)
     return leave_each_out(order.plan, order.settings, material, order.place, folder, report)
 

@@ -1,4 +1,4 @@
-"""What SemSim minimises."""
+"""Losses that SemSim minimises."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

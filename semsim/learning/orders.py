@@ -17,7 +17,7 @@ STATE_FILE = "training.pt"  # in the job's folder while it is not done
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What to train, and where the outcome goes.
+    """Order of a training, with the place of its outcome.
 
     name: the checkpoint's, without suffix. checkpoints: the folder it goes to.
     study: whose votes it learns from, for people to read.
@@ -30,13 +30,13 @@ class Order:
 
     @property
     def checkpoint(self) -> Path:
-        """Where the finished weights go."""
+        """Path of the finished weights."""
         return checkpoint_path(self.checkpoints, self.name)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What the list of trainings shows of one before it has a result."""
+    """Facts that the list of trainings shows of one before it has a result."""
 
     name: str
     study: str
@@ -54,7 +54,7 @@ def checkpoint_path(checkpoints: Path, name: str) -> Path:
 
 
 def control_path(checkpoint: Path, control: str) -> Path:
-    """Where the control of `CONTROLS` that goes with a checkpoint lies: beside it."""
+    """Return the path of a checkpoint's control of `CONTROLS`: beside the checkpoint."""
     return checkpoint.with_name(f"{checkpoint.stem}.{control}{checkpoint.suffix}")
 
 
@@ -66,7 +66,7 @@ def require_free(path: Path) -> Path:
 
 
 def read_facts(job: Job) -> Facts:
-    """What a training's job is about; `JobError` where its folder does not say."""
+    """Read the facts of a training's job; `JobError` where its folder does not hold them."""
     content = jobs.read_json(job.folder / FACTS_FILE)
     try:
         return Facts(**content)

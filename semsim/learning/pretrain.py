@@ -63,7 +63,7 @@ def pretrain(
 ) -> TargetModel:
     """A classifier of `data`, which must be a public training split: no original of a study.
 
-    Of faces it is changed copies of the originals, as there is no second picture of anyone.
+    Of faces it is changed copies of the originals, as no person has a second picture.
     checkpoint: a file to go on from; see `semsim.targets.train.Training`.
     Raises `SettingsError` where the loss is no longer finite.
     """
@@ -98,7 +98,7 @@ def save_start(
 
 
 def goodness_of_start(model: TargetModel, data: LabelledImages) -> dict[str, Any]:
-    """How much of `data`, of any size, the classifier names right, and whether guessing does."""
+    """Measure the classifier's accuracy on `data`, of any size, and whether guessing reaches it."""
     with torch.inference_mode():
         share = accuracy(model, _sized(data, model.size[0]))
     return facts_of_test(share, data.labels.tolist(), len(data.classes))

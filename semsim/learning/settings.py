@@ -1,4 +1,4 @@
-"""What a training of SemSim can be told."""
+"""Settings of a training of SemSim."""
 
 import math
 from collections.abc import Mapping
@@ -141,7 +141,7 @@ class TrainSettings:
         return self.lr * 0.1**drops
 
     def result_settings(self) -> dict[str, Any]:
-        """What determines the result: every setting but the device."""
+        """Return the settings that determine the result: all but the device."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         del values["device"]
         return {**values, "lr_drops": list(self.lr_drops)}

@@ -1,4 +1,4 @@
-"""What a SemSim may learn from and what it is judged by: no original is on both sides."""
+"""Splits of labels into training and test of a SemSim: no original is on both sides."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _NEEDED = ("dataset", "attack", "model", "image_id", "original", "recognisable")
 
 @dataclass(frozen=True, kw_only=True)
 class HoldOut:
-    """What is kept for the test.
+    """Choice of the labels kept for the test.
 
     kind: of `KINDS`. value: the one left out, such as "convnet8"; empty for "original".
     fraction: share of the originals in the test, rounded, at least one on either side; without
@@ -76,7 +76,7 @@ class Split:
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """What a split has before anything starts, and, in words, what it lacks.
+    """Counts of a split before anything starts, and, in words, what it lacks.
 
     recognisable, unrecognisable: test reconstructions on which a majority agrees.
     lacking: what makes the training or the test impossible or poor, for people to read.
@@ -153,7 +153,7 @@ def choices(labels: pd.DataFrame, kind: str) -> list[str]:
 
 
 def count(labels: pd.DataFrame, hold_out: HoldOut) -> Counts:
-    """What a training and its test will have; `DataError` as `divide`."""
+    """Return the counts of a training and its test; `DataError` as `divide`."""
     split = divide(labels, hold_out)
     verdict = split.test["recognisable"].astype("boolean")
     yes, no = int(verdict.fillna(False).sum()), int((~verdict.fillna(True)).sum())
@@ -189,7 +189,7 @@ def join_labels(tables: Sequence[tuple[str, pd.DataFrame]]) -> pd.DataFrame:
 def join_votes(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Votes of several studies as one table, whose people count as different people.
 
-    tables: by what is put before the name of everybody in one.
+    tables: by the prefix of every annotator's name in one.
     """
     apart = [
         votes.assign(annotator=f"{name}/" + votes["annotator"].astype(str))

@@ -104,7 +104,7 @@ def _hand_over(model: SemSimModel, training: Training, order: Order, folder: Pat
 
 
 def _is_own(order: Order, folder: Path) -> bool:
-    """Whether what lies under the name is nothing, or what this training has put there.
+    """Return whether the checkpoint's path is free, or holds what this training has put there.
 
     Another of the same name may have been begun and finished while this one was stopped.
     """
@@ -165,7 +165,7 @@ def read_state(path: Path, order: Order, learned_from: str) -> TrainState | None
 
 
 def _start_of(order: Order) -> Training:
-    """Where the network comes from before it has seen a vote."""
+    """Return the provenance of the network before it has seen a vote."""
     settings = order.settings
     began_with = identify(settings.backbone, settings.weights)
     return Training(

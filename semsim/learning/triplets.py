@@ -43,12 +43,12 @@ class JudgedOriginal:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from every other original."""
+        """Data set and image id, which identify the original."""
         return self.dataset, self.image_id
 
     @property
     def n_triplets(self) -> int:
-        """How many different triplets it makes."""
+        """Number of different triplets that it makes."""
         return len(self.recognisable) * len(self.unrecognisable)
 
     @property
@@ -89,7 +89,7 @@ class Inventory:
 
     @property
     def n_triplets(self) -> int:
-        """How many different triplets the usable originals make."""
+        """Number of different triplets that the usable originals make."""
         return count_triplets(self.usable)
 
 
@@ -207,7 +207,7 @@ def split(
 
 
 def is_simulated(labels: pd.DataFrame) -> bool:
-    """Whether any of the votes behind `labels` were simulated; `DataError` if it is not told."""
+    """Return whether any vote behind `labels` was simulated; `DataError` where it is not stated."""
     if "simulated" not in labels.columns:
         raise DataError(
             "The labels do not tell whether they are simulated: the column 'simulated' is missing."
@@ -252,7 +252,7 @@ class ImageIndex:
 
 
 def count_triplets(originals: Sequence[JudgedOriginal]) -> int:
-    """How many different triplets `originals` make."""
+    """Count the different triplets that `originals` make."""
     return sum(original.n_triplets for original in originals)
 
 
@@ -285,7 +285,7 @@ def _original(dataset: str, image_id: str, rows: pd.DataFrame) -> Path:
 
 
 def _show_the_same(first: Path, other: Path) -> bool:
-    """Whether two files hold one picture, perhaps compressed again."""
+    """Return whether two files hold one picture, perhaps compressed again."""
     a, b = (read_pixels(path) / 255 for path in (first, other))
     return a.shape == b.shape and bool(np.square(a - b).mean() < _SAME)
 

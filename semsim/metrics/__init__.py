@@ -110,7 +110,7 @@ def find_metric(name: str) -> Metric:
 
 
 def is_known(name: str) -> bool:
-    """Whether `find_metric` knows `name`; its weights may be missing for all that.
+    """Return whether `find_metric` knows `name`; its weights may still be missing.
 
     >>> is_known("semsim:mine"), is_known("mine")
     (True, False)

@@ -83,7 +83,7 @@ def make_backbone(name: str, small_stem: bool, input_size: int) -> tuple[nn.Modu
 
 
 def torchvision_name(backbone: str) -> str:
-    """What torchvision calls `backbone`; `SettingsError` where it has no such network."""
+    """Return torchvision's name of `backbone`; `SettingsError` where it has no such network."""
     if not _torchvision_has(backbone):
         raise SettingsError(
             f"torchvision has no weights for {backbone!r}. Start from scratch, or give a file."

@@ -1,4 +1,4 @@
-"""What every metric is: its facts, the pairs of images it judges, and what it answers."""
+"""Basis of every metric: its facts, the pairs of images it judges, and its scores."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def beside_votes(specs: Iterable[MetricSpec], simulated: bool) -> tuple[MetricSp
 
 @dataclass(frozen=True, kw_only=True)
 class Resources:
-    """Where a metric finds its weights and where it computes.
+    """Folders of a metric's weights, and the device that it computes on.
 
     classifiers: folders searched, after `checkpoints`, for the product's own classifiers.
     """
@@ -79,7 +79,7 @@ class Resources:
     _loaded: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def shared(self, key: Any, load: Callable[[], T]) -> T:
-        """What `load` makes, once for all metrics that have these resources."""
+        """Return what `load` makes, once for all metrics that have these resources."""
         if key not in self._loaded:
             self._loaded[key] = load()
         found: T = self._loaded[key]
@@ -91,7 +91,7 @@ class Pairs:
     """Originals and their reconstructions, image by image.
 
     originals, reconstructions: (N, 3, H, W) RGB in [0, 1], float32 after `checked_pairs`.
-    class_names: what each original shows, or None where nobody said.
+    class_names: what each original shows, or None where it is unknown.
     """
 
     originals: Tensor
@@ -121,7 +121,7 @@ class Pairs:
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """What a metric answers.
+    """Scores that a metric gives.
 
     values: float64, (N,) for a metric of images, (1,) for a metric of a set.
     standard_error: of the one value of a set, where the metric knows it.
@@ -162,7 +162,7 @@ class JudgeOfParts(Protocol):
 
 @runtime_checkable
 class Metric(Protocol):
-    """What makes a judge of pairs; one of the registry is its settings, a frozen dataclass."""
+    """Maker of a judge of pairs; one of the registry is its settings, a frozen dataclass."""
 
     @property
     def spec(self) -> MetricSpec: ...
@@ -187,7 +187,7 @@ class NoFiles:
 
 
 def settings_of(metric: Metric) -> dict[str, Any]:
-    """What a metric is made from, by name; `{}` of one that is no dataclass."""
+    """Return the settings of a metric, by name; `{}` of one that is no dataclass."""
     return dict(asdict(metric)) if is_dataclass(metric) else {}
 
 
@@ -277,7 +277,7 @@ def check_side(images: Tensor, spec: MetricSpec, why: str) -> None:
 
 
 def judged(judge: Judge, parts: Iterable[Pairs], spec: MetricSpec) -> Scores:
-    """What `judge` says of the pairs in `parts`, of which it holds no more than it must.
+    """Return the scores that `judge` gives to `parts`, of which it holds no more than it must.
 
     A metric of images judges each alone, and so part by part. Raises as the judge does, and
     `DataError` where it answers other than one number an image, or one for a set; NaN is none.

@@ -1,4 +1,4 @@
-"""What a mixed SemSim compares of two images besides what its network sees: pixels, two ways."""
+"""Blocks that a mixed SemSim compares besides its network's features: pixels, two ways."""
 
 import torch
 import torch.nn.functional as F

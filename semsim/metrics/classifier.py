@@ -17,7 +17,7 @@ _BATCH = 128
 
 
 class ClassifierModule(Protocol):
-    """What a classifier file loads into: images in [0, 1] to logits and to features."""
+    """Module that a classifier file loads into: images in [0, 1] to logits and to features."""
 
     classes: tuple[str, ...]
 

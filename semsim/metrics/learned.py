@@ -1,4 +1,4 @@
-"""Which originals a SemSim learned from: by their pixels, or by names where those are all there is.
+"""Originals that a SemSim learned from: by pixels, or by names where those are all there is.
 
 A name is a weak witness: another seed or another folder gives other pictures the same names, and
 a table may call a data set by another name, or by none.
@@ -64,7 +64,7 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Learned:
-    """What a SemSim learned from."""
+    """Originals that a SemSim learned from."""
 
     pictures: Pictures
 
@@ -136,7 +136,7 @@ def _digest(sha256: str, path: str) -> str:
 
 
 def _comparable(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether pictures of one name can be told apart: their pixels are known, in the same sizes."""
+    """Return whether pixels tell pictures of one name apart: they are known, in the same sizes."""
     sizes, others = ({digest.partition(":")[0] for digest in of} for of in (one, other))
     return _NO_PIXELS not in one | other and sizes <= others
 

@@ -22,7 +22,7 @@ from semsim.weights import write_tensors
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings:
-    """What SemSim's network is made from; `TrainSettings` explains each."""
+    """Settings of SemSim's network; `TrainSettings` explains each."""
 
     backbone: str = "resnet50"
     small_stem: bool = True
@@ -69,7 +69,7 @@ class SemSimModel(nn.Module):
         return F.normalize(features, dim=1) if self.settings.normalize else features
 
     def blocks(self, images: Tensor) -> list[Tensor]:
-        """What a mixed one weighs of images (N, 3, H, W): one (N, d) a name in `NAMES`."""
+        """Return a mixed network's blocks of images (N, 3, H, W): one (N, d) a name in `NAMES`."""
         images = resize(images, (self.settings.input_size,) * 2)
         features = F.normalize(self.body((images - self.mean) / self.std), dim=1)
         return [*pixel_blocks(images), features]

@@ -1,4 +1,4 @@
-"""Where a SemSim comes from: what its checkpoint says of its training, read without its weights."""
+"""Provenance of a SemSim: its training as its checkpoint records it, read without its weights."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ WEIGHT_OF, N_PAIRS, MOVED = "weight of ", "n_pairs", "moved"
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """Where a checkpoint comes from; written into it and shown wherever it is used.
+    """Provenance of a checkpoint; written into it and shown wherever it is used.
 
     simulated: whether any of the votes were simulated, so that no person stands behind them.
     settings: every setting that determined the result.
@@ -76,7 +76,7 @@ def checkpoint_of(metric: str) -> str:
 
 
 def is_control(metric: str) -> bool:
-    """Whether a metric, by its name, is what a SemSim is judged against: its start, and so on."""
+    """Return whether a metric, by its name, is a control of a SemSim: its start, and so on."""
     return bool(control_in(_learned(metric)))
 
 
@@ -87,7 +87,7 @@ def _learned(metric: str) -> str:
 
 
 def read_training(path: Path) -> Training:
-    """Where the checkpoint at `path` comes from, without loading its weights."""
+    """Read the provenance of the checkpoint at `path`, without loading its weights."""
     with guarded(path, WeightsError, "does not say how it was trained ({})."):
         found = from_record(Training, read_config(path)["training"])
         if not all(isinstance(one, Mapping) for one in (found.settings, found.pixels)):

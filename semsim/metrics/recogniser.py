@@ -34,7 +34,7 @@ class _OfClassifier:
 
 @dataclass(frozen=True, kw_only=True)
 class Recogniser(_OfClassifier):
-    """Whether an independent classifier still names the reconstruction's class: 0 or 1.
+    """Recognition of the reconstruction's class by an independent classifier: 0 or 1.
 
     Its mean over images is the share of reconstructions recognised by a machine.
     """

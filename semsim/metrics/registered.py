@@ -201,7 +201,7 @@ def _sides(images: np.ndarray, flip: bool) -> list[np.ndarray]:
 
 
 def _cut(a: np.ndarray, b: np.ndarray, registration: Registration) -> tuple[np.ndarray, np.ndarray]:
-    """What meets of two images (C, H, W)."""
+    """Return the overlap of two images (C, H, W), as `registration` lays them on each other."""
     mirrored, at, by = registration
     return a[:, *at], (b[..., ::-1] if mirrored else b)[:, *by]
 

@@ -26,7 +26,7 @@ class SsimWindow:
 
     @property
     def side(self) -> int:
-        """How many pixels it is wide and high."""
+        """Width and height in pixels."""
         return len(self.weights)
 
     @property
@@ -129,7 +129,7 @@ def mean_over_places(values: np.ndarray) -> np.ndarray:
 
 
 def _places(crop: Crop, window: SsimWindow) -> Crop:
-    """Where the window can lie within `crop`."""
+    """Return the places of the window within `crop`."""
     rows, columns = (slice(part.start, part.stop - window.side + 1) for part in crop)
     return rows, columns
 

@@ -112,7 +112,7 @@ def sentence_text(outcome: Mapping[str, Any]) -> str:
 def sentence_verdicts(
     rows: Sequence[Mapping[str, Any]], guesses: Mapping[str, Mapping[str, float]]
 ) -> list[str]:
-    """What was read against guessing, and behind each defence against none, in words.
+    """Compare in words what was read with guessing, and each defence with none.
 
     By content words; more or less is said where the interval over systems leaves out 0.
     """

@@ -1,4 +1,4 @@
-"""What the map of everything is made of at each scale, and what does not go together."""
+"""Content of the map of everything at each scale, and the parts that do not go together."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -58,7 +58,7 @@ class Scale:
 
     @property
     def jury(self) -> Plugin:
-        """What simulated people learn."""
+        """Data set that simulated people learn."""
         return read_plugin(DATASETS, self.jury_data or self.dataset)
 
     def cells(self) -> Iterator[Key]:
@@ -80,7 +80,7 @@ class Refused:
 
     @classmethod
     def of(cls, campaign: Campaign, images: LabelledImages) -> "Refused":
-        """What is refused, tried on a network that has not learned, for images as `images`."""
+        """Return what a network that has not learned refuses, by trial, for images as `images`."""
         network = read_plugin(NETWORKS, campaign.architectures[0])
         model = _untrained(network, images)
         attacks = {text: why_not(read_attack(text), model, images) for text in campaign.attacks}
@@ -109,7 +109,7 @@ class Refused:
         )
 
     def lines(self) -> Iterator[str]:
-        """What is refused, a line a reason."""
+        """Yield what is refused, a line a reason."""
         for kind in (self.attacks, self.strategies):
             for why in dict.fromkeys(kind.values()):
                 names = [text.partition(":")[0] for text, one in kind.items() if one == why]
@@ -126,7 +126,7 @@ class Worked:
 
     @property
     def unfit(self) -> dict[Key, str]:
-        """Why cells cannot be, by cell."""
+        """Reasons of the cells that cannot be, by cell."""
         pairs = zip(self.refused, self.scale.campaigns, strict=True)
         return {key: why for one, asked in pairs for key, why in one.cells(asked).items()}
 
@@ -206,13 +206,13 @@ def work_out(scale: Scale) -> Worked:
 
 
 def key_of(planned: PlannedSet) -> Key:
-    """Which cell of the map a set is."""
+    """Return the map cell of a set."""
     network, _, strategy = planned.target.plan.label.partition("/")
     return Key(network=network, strategy=strategy, attack=planned.attack.name)
 
 
 def why_not(attack: Plugin, model: TargetModel, images: LabelledImages) -> str:
-    """Why an attack does not go with a network, "" where it does; its first step is tried.
+    """Return why an attack does not go with a network, "" where it does; its first step is tried.
 
     images: at least one, (N, 3, H, W).
     """
@@ -278,7 +278,7 @@ def _works(campaigns: Sequence[Campaign], plans: Sequence[Plan], data: Path) -> 
 
 
 def cells_text(worked: Worked) -> str:
-    """How many cells there are, and which cannot be, a line a reason."""
+    """Return the number of cells and those that cannot be, a line a reason."""
     cells = sum(len(plan.sets) for plan in worked.plans)
     return "\n".join(
         [

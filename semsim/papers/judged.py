@@ -64,7 +64,7 @@ RANKED = AnalysisSettings(headline="mean-response", permutations=99)
 
 
 class Judged(NamedTuple):
-    """What simulated people and `METRICS` say of the same sets, controls among them.
+    """Votes of simulated people and scores of `METRICS` on the same sets, controls among them.
 
     labels, votes, scores: as `evidence_of` takes them. specs: of the metrics that have scores, with
     the marks of `beside_votes`.
@@ -78,11 +78,11 @@ class Judged(NamedTuple):
     absent: Mapping[str, str]
 
     def of(self, models: Sequence[str]) -> "Judged":
-        """What is said of the sets with these names."""
+        """Return the votes and scores of the sets with these names."""
         return self._where("model", lambda own: own.isin(list(models)))
 
     def means(self) -> dict[str, float]:
-        """What people, and each metric, say on average.
+        """Return the mean of people's votes, and of each metric's scores.
 
         Infinite scores are kept out of it, except of a metric that has no others.
         """
@@ -103,7 +103,7 @@ class Judged(NamedTuple):
         return evidence_of(self.labels, self.votes, self.scores, self.specs)
 
     def agreement(self, columns: Sequence[str]) -> pd.DataFrame:
-        """How each metric ranks the sets that an attack made, in `columns` of the analysis."""
+        """Return each metric's agreement on sets made by attacks, in `columns` of the analysis."""
         attacked = self._where("attack", lambda own: own != CONTROL)
         found = analyse(attacked.evidence(), self.specs, RANKED).agreement
         return found.reindex(columns=list(columns))

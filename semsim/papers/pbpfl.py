@@ -6,6 +6,7 @@ What is compared is the pattern of its tables: PBPFL's errors equal FedAvg's fro
 K = 1, 5 and 10 clients.
 """
 
+import functools
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -32,10 +33,10 @@ from semsim.base.progress import Report, silent
 from semsim.base.storage.atomic import write_json
 from semsim.base.storage.pieces import key_of
 from semsim.base.storage.records import read_record, write_record
+from semsim.base.words import counted
 from semsim.device import how_busy, one_thread
 from semsim.grid.executor import Piece, make_files
 from semsim.layer_graph import LayerGraph, count_parameters
-from semsim.papers.pbpfl_leak import LeakPlan, leak_pieces, leak_text, leak_works, n_done
 from semsim.papers.pbpfl_tables import (
     AGAIN,
     CLIENTS,
@@ -45,15 +46,154 @@ from semsim.papers.pbpfl_tables import (
     squared_error_text,
     traffic_text,
 )
-from semsim.papers.plans import MadeOption, PlanOption, Work, show_plan
-from semsim.systems.federated.arms import ARMS
-from semsim.systems.federated.comparison import largest_difference, load
+from semsim.papers.plans import MadeOption, PlanOption, Work, attack_steps, show_plan
+from semsim.sets.reader import read_set
+from semsim.systems.federated.arms import ARMS, REFERENCE
+from semsim.systems.federated.comparison import Loaded, largest_difference, load
 from semsim.systems.federated.data import Examples, FederatedData, digest_of
+from semsim.systems.federated.leak import LeakStudy, arms_for, write_arm
 from semsim.systems.federated.networks import fresh_network
 from semsim.systems.federated.own_table import own_table_text
 from semsim.systems.federated.rounds import FederatedRun, train
-from semsim.systems.federated.settings import FederatedSettings
-from semsim.systems.federated.summary import COST_COLUMNS
+from semsim.systems.federated.settings import FederatedOrder, FederatedSettings
+from semsim.systems.federated.summary import COST_COLUMNS, leak_table
+from semsim.systems.federated.verdict import over_seeds, scores_in, sentence, summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeakPlan:
+    """Plan of the attacked networks, rounds and images.
+
+    networks: names, with the arms of each; the arms they are compared with come along. rounds: the
+    attacked ones, of which 1 is an untrained network. seeds: each with weights, clients and images
+    of its own. images: as many clients, each with one image in its mini-batch. lr: of the rounds
+    before.
+    """
+
+    data: str = "digits"
+    networks: tuple[tuple[str, tuple[str, ...]], ...] = (
+        ("lenet", tuple(ARMS)),
+        ("mlp-3", tuple(ARMS)),
+    )
+    rounds: tuple[int, ...] = (1, 61)
+    seeds: int = 5
+    images: int = 16
+    lr: float = 0.05
+    attack: str = "invgrad:steps=300,tv=0.002"
+
+
+def leak_pieces(plan: LeakPlan, out: Path) -> list[Piece]:
+    """One attack an arm; those that attack one image after the other first, as they take long."""
+    pieces = [
+        Piece(
+            key=str(_folder(out, network, number, seed) / "sets" / arm / "run.json"),
+            work=_attack,
+            asked=(plan, network, number, seed, arm, out),
+            note=f"{network}, round {number}, seed {seed}: {ARMS[arm].title}",
+        )
+        for network, wanted in plan.networks
+        for number in plan.rounds
+        for seed in range(plan.seeds)
+        for arm in arms_for(network, loaded(plan.data).data, wanted)
+    ]
+    return sorted(pieces, key=lambda one: own_models(Path(one.key).parent.name), reverse=True)
+
+
+def leak_works(plan: LeakPlan, pieces: Sequence[Piece]) -> list[Work]:
+    """Return a row a network and party of the attacks in `pieces`; a cell is a picture."""
+    groups: dict[tuple[str, str], list[Piece]] = {}
+    for piece in pieces:
+        _, network, _, _, arm, _ = piece.asked
+        groups.setdefault((network, arm), []).append(piece)
+    works = []
+    for (network, arm), own in groups.items():
+        cells, done = (plan.images * n for n in (len(own), n_done(own)))
+        what, steps = f"attack {network}, {arm}", cells * attack_steps(plan.attack)
+        works.append(Work(part="What leaks", what=what, cells=cells, done=done, steps=steps))
+    return works
+
+
+def n_done(pieces: Sequence[Piece]) -> int:
+    """Count the files of `pieces` that are there."""
+    return sum(Path(one.key).exists() for one in pieces)
+
+
+def leak_text(plan: LeakPlan, out: Path) -> str:
+    """Tables and verdicts of all that was attacked, which leak.json in `out` keeps, too."""
+    found = [
+        _summed(plan, out, network, number, arms_for(network, loaded(plan.data).data, wanted))
+        for network, wanted in plan.networks
+        for number in plan.rounds
+    ]
+    write_json(out / "leak.json", {"plan": asdict(plan), "found": found})
+    return "\n\n".join(_words(plan, one) for one in found)
+
+
+def _attack(
+    plan: LeakPlan, network: str, number: int, seed: int, arm: str, out: Path, *, report: Report
+) -> None:
+    study = _study(plan, network, number, seed)
+    write_arm(_folder(out, network, number, seed) / "sets" / arm, study, study.attack(arm, report))
+
+
+def _summed(
+    plan: LeakPlan, out: Path, network: str, number: int, arms: Sequence[str]
+) -> dict[str, Any]:
+    """The scores of one network in one round over all seeds."""
+    folders = [_folder(out, network, number, seed) for seed in range(plan.seeds)]
+    scores = over_seeds([scores_in(folder, list(arms)) for folder in folders])
+    shares = [read_set(folder / "sets" / REFERENCE).run["target"]["accuracy"] for folder in folders]
+    return {
+        "network": network,
+        "round": number,
+        "accuracy": sum(shares) / len(shares),
+        "scores": [asdict(score) for score in scores],
+        "sentences": [sentence(score) for score in scores],
+        "summary": summary(scores),
+    }
+
+
+def _words(plan: LeakPlan, one: dict[str, Any]) -> str:
+    state = "untrained" if one["round"] == 1 else f"after {one['round'] - 1} rounds"
+    head = (
+        f"What leaks: {one['network']}, {state} (accuracy {one['accuracy']:.0%}), {plan.data}, "
+        f"{counted(plan.seeds, 'seed')} of {counted(plan.images, 'image')}, {plan.attack}. Mean ± "
+        f"sd and differences with 95 % intervals over {'seeds' if plan.seeds > 1 else 'images'}."
+    )
+    return "\n".join([head, leak_table(one), *one["sentences"], "In short:", *one["summary"]])
+
+
+def own_models(arm: str) -> bool:
+    """Return whether every client's image is attacked by another model, which excludes batches."""
+    own = ARMS[arm]
+    return own.view != "server" and own.noise_scope == "client" and own.treatment != "closed-form"
+
+
+def _folder(out: Path, network: str, number: int, seed: int) -> Path:
+    return out / "leak" / f"{network}-round{number}-seed{seed}"
+
+
+@functools.lru_cache(maxsize=4)  # of a seed: both networks, untrained and trained
+def _study(plan: LeakPlan, network: str, number: int, seed: int) -> LeakStudy:
+    found = loaded(plan.data)
+    if found.images is None:
+        raise SettingsError(f"Only images can be reconstructed; {plan.data!r} is a table.")
+    order = FederatedOrder(
+        network=network,
+        images=plan.images,
+        attack_round=number,
+        lr=plan.lr,
+        seed=seed,
+        attack=plan.attack,
+    )
+    return LeakStudy(found.data, found.images, order)
+
+
+@functools.lru_cache(maxsize=2)
+def loaded(name: str) -> Loaded:
+    """`load`, once a process."""
+    return load(name)
+
 
 BATCH = 32  # of each client, as in the paper
 _TINY = "symbols:train_per_class=1,test_per_class=1,size=16"
@@ -80,7 +220,7 @@ class Compared(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """How much is computed.
+    """Extent of the computation.
 
     networks, table: Table 2's networks, and the rows of which they predict one number.
     valued: images of which `image_network` predicts one number, Table 2's other half.

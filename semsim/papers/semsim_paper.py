@@ -1,4 +1,4 @@
-"""What the SemSim paper did and what it prints (Sun et al. 2023, arXiv:2309.13038).
+"""Setup and printed results of the SemSim paper (Sun et al. 2023, arXiv:2309.13038).
 
 Where the paper is silent the number is of its authors' released code, and said to be.
 """

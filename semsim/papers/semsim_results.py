@@ -146,7 +146,7 @@ def _key(scale: Scale, material: Material) -> str:
 
 
 def blind_spots(studies: Mapping[str, Material], juries: Mapping[str, Jury | None]) -> list[str]:
-    """What programs that voted cannot see, and what to do about it; a line a study."""
+    """Return what programs that voted cannot see, and a remedy; a line a study."""
     lines = []
     for name, jury in juries.items():
         seen = studies[name].labels["recognisable"].astype("boolean").fillna(False)

@@ -61,7 +61,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """What is computed. The first part stands in for CIFAR-100, on which Table 2 and figures are.
+    """Scope of a run. The first part stands in for CIFAR-100, on which Table 2 and figures are.
 
     semsim: how SemSim is trained. jury_epochs: of simulated voters, in tenths of the usual.
     figures: `semsim.learning.ablations.STUDIES` with the values each takes; none for the usual.
@@ -106,7 +106,7 @@ def in_mixed_precision(scale: Scale) -> Scale:
     """The same with bfloat16 in trainings and in the attacks that can have it, under other names.
 
     Each checks what that changes: see `semsim.targets.mixed_precision` and
-    `semsim.attacks.amp_gradient`.
+    `semsim.attacks.first_order`.
     """
     return replace(scale, parts=tuple(_mixed(part) for part in scale.parts))
 

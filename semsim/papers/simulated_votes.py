@@ -55,7 +55,7 @@ _NO_SETS: Mapping[str, Path] = MappingProxyType({})
 
 
 class Jury(NamedTuple):
-    """What a jury says of pictures that no attack made, as shares of its votes, 0 to 1.
+    """Shares of a jury's votes, 0 to 1, on pictures that no attack made.
 
     originals: that recognise an original shown as it is. grey, mean: false alarms, which see
     something in a grey picture and in the mean training picture.
@@ -67,7 +67,7 @@ class Jury(NamedTuple):
 
     @property
     def blind(self) -> bool:
-        """Whether it recognises originals no more often than it raises a false alarm."""
+        """True if it recognises originals no more often than it raises a false alarm."""
         return self.originals <= max(self.grey, self.mean)
 
     @property
@@ -80,7 +80,7 @@ class Jury(NamedTuple):
 
 
 def jury_of(votes: pd.DataFrame | None) -> Jury | None:
-    """What `votes` say of originals and of nothing; None where programs were not asked."""
+    """Return the `Jury` of `votes` on original, grey and mean pictures; None without such votes."""
     if votes is None or "kind" not in votes:
         return None
     something = ~votes["answer"].isin([NONE_ANSWER, DIFFERENT])
@@ -150,7 +150,7 @@ def simulated_votes(
     jury: Sequence[Path],
     controls: Mapping[str, Path] = _NO_SETS,
 ) -> Material:
-    """What a jury says of reconstruction sets, as the votes and labels a study exports.
+    """Return a jury's votes on reconstruction sets, as the votes and labels a study exports.
 
     task: "recognition", named from a list of `LIST_SIZE` words that all pictures of an original
     share, or "pair", same or not. jury: of `data_set_jury`, of the data set of all `sets`.
@@ -227,7 +227,7 @@ def _votes_on(one: PairSet, task: str, jurors: dict[str, Verdict]) -> pd.DataFra
 def _answer(
     task: str, logs: np.ndarray, classes: list[str], threshold: float, image_id: str, shown: str
 ) -> str:
-    """What a juror answers: a word of the list or none; same or different."""
+    """Return the answer of a juror: a word of the list or none; same or different."""
     if shown not in classes:
         raise DataError(f"The jury does not know {shown!r}; it knows the classes it has learned.")
     truth = classes.index(shown)

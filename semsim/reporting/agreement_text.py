@@ -16,7 +16,7 @@ from semsim.reporting.notation import (
 
 
 def agreement_text(analysis: Analysis, origin: Origin) -> str:
-    """What a terminal shows: notes, the agreement of every metric, and the human ceiling."""
+    """Return the text for a terminal: notes, the agreement of every metric, the human ceiling."""
     rows = [_agreement_line(row) for _, row in best_first(analysis.agreement).iterrows()]
     header = ["metric", "n", "|ρ|", "|τ|", "ρ [95 %]", "p", "τ [95 %]", "p", ""]
     ceiling = analysis.ceiling

@@ -52,7 +52,7 @@ def answer_of(analysis: Analysis) -> Answer:
 
 
 def remarks_of(analysis: Analysis, spec: MetricSpec) -> list[str]:
-    """What the notes of an analysis say of one metric, without its name in front."""
+    """Return the notes of an analysis on one metric, without its name in front."""
     start = f"{spec.title}: "
     return [note.removeprefix(start) for note in analysis.notes if note.startswith(start)]
 
@@ -74,7 +74,7 @@ def _ceiling_unknown(analysis: Analysis) -> list[str]:
 
 
 def _verdict(analysis: Analysis, table: pd.DataFrame) -> list[str]:
-    """What the controls say of the SemSim that agrees best."""
+    """Return the verdict of the controls on the SemSim that agrees best."""
     specs = {spec.name: spec for spec in analysis.specs}
     learned = [specs[name] for name in table["metric"] if checkpoint_of(name)]
     said = remarks_of(analysis, learned[0]) if learned else []
@@ -142,7 +142,7 @@ def _lead_over(top: pd.DataFrame, table: pd.DataFrame, analysis: Analysis) -> li
 
 
 def _next(top: pd.DataFrame, table: pd.DataFrame) -> list[Said]:
-    """Who comes next, and how far behind."""
+    """Return the sentence on the next metric and its distance from the best."""
     best, others = float(top["rho"].iloc[0]), table[~table["metric"].isin(top["metric"])]
     if others.empty or best <= 0:
         return []

@@ -1,4 +1,4 @@
-"""What all figures share: sizes in millimetres, colours for light, dark and grey, quiet axes."""
+"""Parts of all figures: sizes in millimetres, colours for light, dark and grey, quiet axes."""
 
 import re
 from collections.abc import Callable

@@ -28,7 +28,7 @@ _LETTERS = 30  # of a line
 
 
 def case_figure(analysis: Analysis, spec: MetricSpec, others: Sequence[MetricSpec] = ()) -> Drawn:
-    """Original and reconstruction of `four_cases` of `spec`, with what everybody says below.
+    """Draw original and reconstruction of `four_cases` of `spec`, with votes and values below.
 
     others: metrics whose values stand there as well. Raises `DataError` where no image is at hand
     or people and the metric have judged none.

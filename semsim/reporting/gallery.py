@@ -18,7 +18,7 @@ METRIC_ONLY, PEOPLE_ONLY = "the metric alone says it leaks", "people alone recog
 
 
 def voters(simulated: bool) -> str:
-    """Who voted in a study, in words; no word of people where programs did."""
+    """Return the noun for the voters of a study; it names no people where programs voted."""
     return "simulated annotators" if simulated else "people"
 
 
@@ -66,7 +66,7 @@ class Gallery:
 
     @property
     def has_images(self) -> bool:
-        """Whether any entry has its pictures."""
+        """True where any entry has its pictures."""
         return any(entry.reconstruction for entry in (*self.metric_only, *self.people_only))
 
 
@@ -110,8 +110,9 @@ def disagreements(analysis: Analysis, spec: MetricSpec) -> dict[str, pd.DataFram
 
 
 def called_leaked(gaps: pd.DataFrame, spec: MetricSpec, recognised: int) -> pd.Series:
-    """Whether the metric calls each of N images leaked, (N,) bool; a number alone does not say it.
+    """Return whether the metric calls each of N images leaked, (N,) bool.
 
+    A graded value alone does not decide it.
     gaps: rows of the table of disagreement. recognised: how many of them people recognise. A metric
     that says yes or no is taken at its word; of any other, as many images as people recognise are
     taken for leaked, those it puts first. Of equal values all are, or none: whichever is nearer.
@@ -124,7 +125,7 @@ def called_leaked(gaps: pd.DataFrame, spec: MetricSpec, recognised: int) -> pd.S
 
 
 def _recognised(analysis: Analysis, gaps: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
-    """Which images people recognise, and which not, (N,) bool each; votes split evenly are neither.
+    """Return masks of recognised and unrecognised images, (N,) bool each; even votes are neither.
 
     A mean rating is recognised from the threshold on, a share of votes only above a half.
     """
@@ -173,7 +174,7 @@ def four_cases(analysis: Analysis, spec: MetricSpec) -> dict[str, Entry]:
 
 
 def _guesses(analysis: Analysis, rows: pd.Series) -> pd.Series:
-    """Whether the attacked model of each image is no better than guessing; not where unknown."""
+    """Return whether each image's attacked model only guesses, (N,) bool; False where unknown."""
     marks = analysis.evidence.images.get(AT_CHANCE)
     if marks is None:
         return pd.Series(False, index=rows.index)

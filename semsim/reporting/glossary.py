@@ -1,4 +1,4 @@
-"""What the terms mean that a student cannot know: one list for pages, report and documents."""
+"""Meanings of terms that a student cannot know: one list for pages, report and documents."""
 
 from collections.abc import Mapping
 from functools import cache

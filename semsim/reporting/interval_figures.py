@@ -240,7 +240,7 @@ def _dodged(
 
 
 def _undefined_lines(rows: pd.DataFrame, by: str, width: float) -> list[str]:
-    """Why some or all lines of a metric's row are not drawn, wrapped to fit into the row."""
+    """Return why some or all lines of a metric's row are not drawn, wrapped to fit into the row."""
     whys = rows["undefined"].map(reason)
     absent = rows.assign(why=whys)[whys.notna()]
     lines = []

@@ -26,7 +26,7 @@ SIMULATED = "Simulated votes: not human data. The numbers below say nothing abou
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Where an analysis comes from, as far as it is known.
+    """Origin of an analysis, as far as it is known.
 
     protocol: the human score the study's protocol fixed. collection: how votes were collected.
     weights: sha256 of the weight files that were used, by file. versions: of the software.
@@ -45,7 +45,7 @@ def analysis_versions() -> dict[str, str]:
 
 
 def warnings(analysis: Analysis, origin: Origin) -> list[str]:
-    """What a reader must know before any number, the worst first."""
+    """Return the warnings that a reader must know before any number, the worst first."""
     said = [SIMULATED] if analysis.evidence.simulated else []
     headline = analysis.settings.headline
     if origin.protocol is not None and origin.protocol != headline:
@@ -80,7 +80,7 @@ def facts(analysis: Analysis) -> dict[str, str]:
 
 
 def _sizes(analysis: Analysis) -> dict[str, int]:
-    """How many there are of what, by the noun for one."""
+    """Return the counts of an analysis, by the noun for one of each."""
     evidence = analysis.evidence
     return {
         "reconstruction": len(evidence.images),
@@ -131,7 +131,7 @@ def _meanings(analysis: Analysis) -> list[str]:
 
 
 def metric_table(analysis: Analysis) -> Table:
-    """What each metric is: direction, unit of judgement, reference image, every setting."""
+    """Return the table of metrics: direction, unit of judgement, reference image, every setting."""
     rows = [_metric_row(spec) for spec in analysis.specs]
     columns = ["Metric", "Name", "More leakage", "Judges", "Compared with", "Settings"]
     cells = pd.DataFrame(rows, columns=columns)

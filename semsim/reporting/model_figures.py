@@ -65,7 +65,7 @@ def agreement_words(analysis: Analysis, spec: MetricSpec) -> str:
 
 
 def scatter(analysis: Analysis, spec: MetricSpec) -> Drawn:
-    """What a metric says of each model against what people recognise."""
+    """Draw the mean of a metric for each model against the mean human score."""
     words = agreement_words(analysis, spec)
     return Drawn(
         title=f"{spec.title}: {words}",

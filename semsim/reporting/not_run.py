@@ -1,4 +1,4 @@
-"""What of each paper was not run here, and why: told by pages, `--plan` and the page Papers."""
+"""Parts of each paper not run here, with reasons: for pages, `--plan` and the page Papers."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""How numbers are written for people: no more digits than they deserve, a reason for none."""
+"""Notation of numbers for people: no more digits than they deserve, a reason for none."""
 
 import math
 
@@ -77,7 +77,7 @@ def p_value(p: float) -> str:
 
 
 def reason(undefined: object) -> str | None:
-    """Why there is no number, or None where there is one; tables keep None as NaN."""
+    """Return why there is no number, or None where there is one; tables keep None as NaN."""
     return None if undefined is None or undefined != undefined else str(undefined)
 
 

@@ -29,7 +29,7 @@ _WORDS = 9.0  # mm below a picture of a pair of cuts
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """What a method gave back of an image: (3, H, W) in [0, 1], or None where it failed.
+    """Reconstruction of an image by a method: (3, H, W) in [0, 1], or None where it failed.
 
     mse: before clamping to [0, 1].
     """
@@ -57,7 +57,7 @@ class Cut:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What attacks got back from one system. title: the system, and how it was attacked.
+    """Reconstructions by attacks on one system. title: the system, and how it was attacked.
 
     images: by the name of an attack, (N, 3, H, W) in [0, 1]; an attack that was not made is left
     out. ssim, psnr: by the same names, means over all images; NaN where there is none.

@@ -113,7 +113,7 @@ def most_divided(rows: pd.DataFrame, originals: int) -> list[str]:
 
 
 def _paths(analysis: Analysis) -> Mapping[tuple[str, int], str]:
-    """Where the pictures lie: by ("original" or "reconstruction", row of the evidence)."""
+    """Return paths of pictures, by ("original" or "reconstruction", row of the evidence)."""
     images = analysis.evidence.images.reset_index(drop=True)
     return {
         (kind, row): path
@@ -164,7 +164,7 @@ class _Sheet:
         return cls(figure, axes, side)
 
     def left(self, column: int) -> float:
-        """Where the boxes of a column begin."""
+        """Return the left edge of the boxes of a column, in mm."""
         return _GAP + column * (self.side + _GAP)
 
     def picture(self, column: int, top: float, path: str | None) -> None:

@@ -165,7 +165,7 @@ def _part(table: Table, places: list[int]) -> Table:
 
 
 def _plane(analysis: Analysis, spec: MetricSpec) -> str:
-    """What a metric says of each model against what people say, small and without names."""
+    """Draw a metric of each model against its human score, small and without names."""
     models = analysis.models
     values = models.get(spec.name, pd.Series(np.nan, index=models.index))
     pairs = zip(values.astype(float), models["human"].astype(float), strict=True)
@@ -175,7 +175,7 @@ def _plane(analysis: Analysis, spec: MetricSpec) -> str:
 
 
 def _people(ratings: Ratings | None, share: float) -> str:
-    """What people said of a picture of the gallery."""
+    """Return people's verdict on a picture of the gallery: a share or a mean rating."""
     if ratings is None:
         return f"{share:.0%} recognise it"
     return f"mean rating {number(ratings.of(share), 2)}"

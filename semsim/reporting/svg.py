@@ -205,7 +205,7 @@ def _y(value: float, axis: Ends) -> float:
 
 
 def _share(value: float, axis: Ends) -> float:
-    """Where on an axis a value lies, in per cent from its start, never outside."""
+    """Return the position of a value on an axis, in per cent from its start, never outside."""
     return float(np.clip((value - axis[0]) / (axis[1] - axis[0]), 0, 1) * 100)
 
 

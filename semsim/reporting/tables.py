@@ -459,9 +459,9 @@ def _cells(frame: pd.DataFrame, cells: Cells) -> pd.DataFrame:
 def _best(
     frame: pd.DataFrame, cells: pd.DataFrame, columns: Mapping[str, str], above: float = -np.inf
 ) -> frozenset[tuple[int, int]]:
-    """Where the largest raw value of each column of `cells` stands; ties are all best.
+    """Return the places of the largest raw value of each column of `cells`; ties are all best.
 
-    None is where even that is not above `above`.
+    A column whose largest value is not above `above` has none.
     """
     spots = set()
     for shown, raw in columns.items():

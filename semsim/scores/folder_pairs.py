@@ -27,7 +27,7 @@ _SHOWN = 20  # problems written out in an error
 
 @dataclass(frozen=True, kw_only=True)
 class FolderPairs:
-    """What two folders have in common.
+    """Pairs that two folders have in common.
 
     pairs: one row a pair that can be judged, columns as `scoring.PAIR_COLUMNS`; the class
         is the name of the image's own folder, None for an image at the top; attacked is None.

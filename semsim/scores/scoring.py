@@ -81,7 +81,7 @@ class PairSet:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreBook:
-    """What is known of some sets under some metrics.
+    """Known scores of some sets under some metrics.
 
     scores: columns `BOOK_COLUMNS`; image_id is None in the one row of a metric of sets, weights is
         `<file>:<sha256>` of each weight file, with spaces between, missing where there is none.
@@ -279,7 +279,7 @@ def read_labels(path: Path, what: str = "labels") -> pd.DataFrame:
 
 
 def score_key(metric: Metric, images: str, resources: Resources) -> str:
-    """What scores depend on, as a hash; `images` is the `content_hash` of the pairs judged.
+    """Return a hash of what scores depend on; `images` is the `content_hash` of the pairs judged.
 
     Raises `WeightsError` where the metric's weights are not usable.
     """
@@ -380,7 +380,7 @@ def _judge_set(
 def _each(
     work: Callable[[PairSet, Any], tuple[str, int]], todo: Sequence[tuple[PairSet, Any]], n: int
 ) -> Generator[tuple[str, int]]:
-    """What `work` returns of each, `n` at a time, as they come; closed, it begins no more."""
+    """Yield what `work` returns of each, `n` at a time, as they come; closed, it begins no more."""
     if n == 1:
         yield from (work(*one) for one in todo)
         return
@@ -416,7 +416,7 @@ def _judged(
 
 
 def provenance(metric: Metric, resources: Resources) -> dict[str, Any]:
-    """What made a score: settings, reference, sha256 of each weight file, versions."""
+    """Return what made a score: settings, reference, sha256 of each weight file, versions."""
     return {
         "format": FORMAT,
         "metric": metric.spec.name,

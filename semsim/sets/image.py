@@ -58,12 +58,12 @@ class AttackResult:
 
     @property
     def ok(self) -> bool:
-        """Whether there is a picture."""
+        """True if there is a picture."""
         return self.picture is not None
 
     @property
     def worse_than_grey(self) -> bool:
-        """Whether there is a picture that shows nothing, see `semsim.types.worse_than_grey`."""
+        """True if there is a picture that shows nothing, see `semsim.types.worse_than_grey`."""
         return self.ok and worse_than_grey(self.residual, self.grey_residual)
 
 
@@ -124,7 +124,7 @@ class SetImage:
 
     @property
     def ok(self) -> bool:
-        """Whether there is a reconstruction that may be judged."""
+        """True if there is a reconstruction that may be judged."""
         return self.reconstruction is not None and not self.error
 
 

@@ -1,4 +1,4 @@
-"""Whether a picture that came back shows more than a guess, which takes no attack.
+"""Test of a returned picture: whether it shows more than a guess, which takes no attack.
 
 The rule of every verdict. A picture counts in either of two ways: it is nearer to the original than
 what can be guessed of it, or its shapes tell the original apart from the others, as negatives,
@@ -28,7 +28,7 @@ _FLAT = 1e-10  # of the variance of the strongest mix of channels: weaker ones a
 
 
 class Shown(NamedTuple):
-    """What one picture shows.
+    """Verdict on one picture.
 
     nearer: whether it is clearly nearer to the original than every guess. told_apart: whether its
     shapes fit the original better than they fit any other.
@@ -39,12 +39,12 @@ class Shown(NamedTuple):
 
     @property
     def clearer(self) -> bool:
-        """Whether it shows more than a guess, in either way."""
+        """True if it shows more than a guess, in either way."""
         return self.nearer or self.told_apart
 
     @property
     def by_shapes(self) -> bool:
-        """Whether only its shapes do: a negative, outlines, wrong colours, or under noise."""
+        """True if only its shapes do: a negative, outlines, wrong colours, or under noise."""
         return self.told_apart and not self.nearer
 
 
@@ -66,7 +66,7 @@ class Count(NamedTuple):
 
     @property
     def comes_back(self) -> bool:
-        """Whether an attack counts as one that gets pictures back: most of them show more."""
+        """True if an attack counts as one that gets pictures back: most of them show more."""
         return 2 * self.clearer > self.over
 
     @property
@@ -87,12 +87,12 @@ class Count(NamedTuple):
 
 @dataclass(frozen=True)
 class Control:
-    """What can be guessed of originals, (H, W, C) in 0 to 255 each."""
+    """Guesses of originals, (H, W, C) in 0 to 255 each, as the control of an attack."""
 
     originals: Sequence[np.ndarray]
 
     def judge(self, place: int, picture: np.ndarray, attacked: np.ndarray) -> Shown:
-        """What `picture` shows of what was attacked of the original at `place`.
+        """Judge `picture` against what was attacked of the original at `place`.
 
         picture, attacked: (H, W, C) in 0 to 255; `attacked` may be shifted against the original.
 
@@ -148,7 +148,7 @@ class Control:
 
 
 class _Drawn(NamedTuple):
-    """What shapes are held against, of n pictures of one size.
+    """Shapes and outlines of n pictures of one size, against which others are held.
 
     prints: what each is known by. shapes: (H · W, n, C), as `_unit` has them. outlines: (H · W, n).
     """
@@ -169,7 +169,7 @@ class _Drawn(NamedTuple):
 def judged(
     pictures: Sequence[np.ndarray | None], originals: Sequence[np.ndarray]
 ) -> tuple[Shown, ...]:
-    """What each picture shows; one that failed, None, shows nothing.
+    """Return the verdict on each picture; one that failed, None, shows nothing.
 
     pictures, originals: (H, W, C) in 0 to 255 each, in one order.
     """
@@ -181,7 +181,7 @@ def judged(
 
 
 def judged_set(found: ReconstructionSet) -> tuple[Shown, ...]:
-    """What each row of a set shows; those that failed come last."""
+    """Return the verdict on each row of a set; those that failed come last."""
     rows = found.manifest[found.manifest["original"].notna()]
     control = Control([read_pixels(found.folder / path) for path in rows["original"]])
     places = np.flatnonzero(rows["status"] == "ok").tolist()
@@ -224,7 +224,7 @@ def _outlines(picture: np.ndarray) -> np.ndarray:
 
 
 def _fits(mixes: np.ndarray, outlines: np.ndarray, drawn: _Drawn) -> np.ndarray:
-    """How well the shapes of a picture fit each of n, 0 to 1, (n,).
+    """Return the fit of a picture's shapes to each of n, 0 to 1, (n,).
 
     mixes, outlines: of the picture, as `_mixes` and `_outlines` have them.
 
@@ -238,5 +238,5 @@ def _fits(mixes: np.ndarray, outlines: np.ndarray, drawn: _Drawn) -> np.ndarray:
 
 
 def _print(picture: np.ndarray) -> int:
-    """What a picture is known by."""
+    """Return a hash that a picture is known by."""
     return hash((picture.shape, picture.dtype.str, picture.tobytes()))

@@ -37,7 +37,7 @@ class ReconstructionSet:
 
     @property
     def target_words(self) -> str:
-        """How good the attacked model was at its own task."""
+        """Quality of the attacked model at its own task, in words."""
         return words_of_test(self.run.get("target"))
 
     @property
@@ -92,9 +92,9 @@ def _check_paths(folder: Path, manifest: pd.DataFrame) -> None:
 
 
 def set_choices(roots: Iterable[Path]) -> list[tuple[str, Path]]:
-    """What a page offers to choose from: the name of each set below `roots`, and its folder.
+    """Return the choices of a page: the name of each set below `roots`, and its folder.
 
-    A set that cannot be read is offered as such; whoever chooses it learns why.
+    A set that cannot be read is offered as such; a user who chooses it learns why.
     """
     return [(_name_of(folder), folder) for folder in set_folders(roots)]
 

@@ -43,7 +43,7 @@ class Recognised(NamedTuple):
 
 
 def recognised_words(found: Mapping[str, Any] | None, names: Iterable[str], where: str = "") -> str:
-    """Return the lead: how many pictures a reference classifier recognises, or why nobody knows.
+    """Return the lead: how many pictures a reference classifier recognises, or why it is unknown.
 
     found: as `semsim.scores.reference.recognition`, None while it is not there yet. names: of the
     sets that count. where: which pictures they are, with a space in front.

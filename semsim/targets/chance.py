@@ -1,4 +1,4 @@
-"""How good a target is on its test split, and whether that is more than guessing."""
+"""Accuracy of a target on its test split, and whether it is more than guessing."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def chance_of(labels: Sequence[int], classes: int) -> float:
 
 
 def is_chance(right: int, tested: int, chance: float) -> bool:
-    """Whether somebody right by `chance` has as many right in one try of 20 or more.
+    """Return whether guessing at `chance` has as many right in more than one try of 20.
 
     One-sided binomial test of `right` of `tested` against `chance`, of `chance_of`, at `LEVEL`.
     """
@@ -31,7 +31,7 @@ def is_chance(right: int, tested: int, chance: float) -> bool:
 
 
 def facts_of_test(accuracy: float, labels: Sequence[int], classes: int) -> dict[str, Any]:
-    """What is kept of a target's test: its share of right answers and the mark beside it.
+    """Return the facts of a target's test: its share of right answers and the mark beside it.
 
     accuracy: 0 to 1, of the images of the test split, whose `labels` are below `classes`.
     """
@@ -46,7 +46,7 @@ def facts_of_test(accuracy: float, labels: Sequence[int], classes: int) -> dict[
 
 
 def target_facts(path: Path) -> dict[str, object]:
-    """What `semsim.targets.model.save_target` was told about the classifier at `path`.
+    """Return the facts given to `semsim.targets.model.save_target` of the classifier at `path`.
 
     Raises `WeightsError` where the file is missing, broken or of another kind.
     """

@@ -19,7 +19,7 @@ FORMAT = "semsim-target-training/1"
 
 @dataclass(frozen=True, kw_only=True)
 class TrainState:
-    """What a training needs to go on after `epoch` as if it had never stopped.
+    """State from which a training goes on after `epoch` as if it had never stopped.
 
     model: its state dict. momentum: SGD's buffers by the name of their parameter. rng: the state
     of the generator, (n,) uint8. lr: the step size of the next epoch.
@@ -44,7 +44,7 @@ def write_state(path: Path, state: TrainState, training: str) -> None:
 
 
 def read_state(path: Path, training: str) -> TrainState | None:
-    """What `write_state` kept, or None where nothing was.
+    """Return the state that `write_state` kept, or None where there is none.
 
     Raises `WeightsError` where the file is broken, `CheckpointError` where another training,
     that is other settings or other images, wrote it.

@@ -34,7 +34,7 @@ def random_strength(count: int, rng: torch.Generator) -> Tensor:
 
 
 def as_attacks_leave_them(images: Tensor, rng: torch.Generator) -> Tensor:
-    """What attacks do to pictures: shifts, low resolution, blocks, lost colours, then `degrade`.
+    """Change pictures as attacks do: shifts, low resolution, blocks, lost colours, then `degrade`.
 
     images: (N, C, H, W) in [0, 1]; the same shape and range comes back. Each is done to about half
     of the images, and a quarter stay as they are.

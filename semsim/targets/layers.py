@@ -68,8 +68,9 @@ def twice_differentiable(network: nn.Module) -> nn.Module:
 
 
 def overwrites_what_is_read(network: nn.Module, images: torch.Tensor) -> bool:
-    """Whether a layer overwrites what others still read, so that `twice_differentiable` would make
-    another network of it; `network` is left alone.
+    """Check whether a layer overwrites what others still read.
+
+    `twice_differentiable` would then make another network of it. `network` is left alone.
 
     images: (N, C, H, W), as the network takes them, by which both are compared.
     """

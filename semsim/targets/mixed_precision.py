@@ -20,7 +20,7 @@ LOSS_APART, COSINE = 0.02, 0.98
 
 
 class Deviation(NamedTuple):
-    """How far one batch in bfloat16 is from the same in float32.
+    """Deviation of one batch in bfloat16 from the same in float32.
 
     loss: relative. cosine: of the two gradients, all parameters joined.
     """
@@ -30,7 +30,7 @@ class Deviation(NamedTuple):
 
     @property
     def small(self) -> bool:
-        """Whether training may go by bfloat16; no comparison with NaN holds."""
+        """True where training may use bfloat16; no comparison with NaN holds."""
         return self.loss <= LOSS_APART and self.cosine >= COSINE
 
     @property

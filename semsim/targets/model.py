@@ -68,7 +68,7 @@ class TargetModel(nn.Module):
         self.register_buffer("std", torch.tensor(std).view(1, -1, 1, 1))
 
     def features(self, images: Tensor) -> Tensor:
-        """What the last layer sees: (N, C, H, W) in [0, 1] to (N, d); of a whole one its logits."""
+        """Return `head`'s input: (N, C, H, W) in [0, 1] to (N, d); of a whole one its logits."""
         with plain_attention():
             return self.body((images - self.mean) / self.std)
 

@@ -1,4 +1,4 @@
-"""A network of somebody's own, `package.module:Class`, as a target of campaigns."""
+"""A user's own network, `package.module:Class`, as a target of campaigns."""
 
 import ast
 import hashlib
@@ -78,9 +78,9 @@ def own_network(network: str) -> str:
 
 @cache  # a process goes on with what it has imported, so with that it is compared
 def source_of(network: str) -> str:
-    """What tells one version of a network from another: 12 hex digits over its Python files.
+    """Return 12 hex digits over a network's Python files, others for each version of it.
 
-    They are the file of its module and those it imports, as far as they are neither Python's nor
+    The files are that of its module and those it imports, as far as they are neither Python's nor
     installed packages nor ours; an installed network counts by its file and its version. What it
     reads besides, as a file of settings, is not seen.
     """

@@ -58,7 +58,7 @@ JURORS = tuple(
 
 @dataclass(frozen=True, kw_only=True)
 class JurySettings:
-    """How all of them are trained.
+    """Settings of the training of all jurors.
 
     per_class, test_per_class: pictures of each class, different ones for each juror. epochs: in
     tenths of those that each takes.
@@ -169,7 +169,7 @@ def with_nothing(data: LabelledImages, seed: int) -> LabelledImages:
 
 @torch.no_grad()
 def log_probabilities(model: TargetModel, images: Tensor) -> np.ndarray:
-    """What a juror says of (N, 3, H, W) in [0, 1]: (N, K + 1) float64, `NOTHING` last."""
+    """Return log-probabilities of (N, 3, H, W) in [0, 1]: (N, K + 1) float64, `NOTHING` last."""
     parts = [model(part.to(model.mean.device)).cpu().double() for part in images.split(256)]
     return torch.cat(parts).log_softmax(1).numpy()
 

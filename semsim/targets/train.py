@@ -53,14 +53,14 @@ class Training:
 
     @property
     def private(self) -> DpSgd | None:
-        """What is done to each image's gradient in training; None for nothing."""
+        """Defence of each image's gradient in training; None where there is none."""
         private = self.defence.private
         return private if private is not None and private.acts("train") else None
 
     def promise(self) -> dict[str, Any]:
-        """What the defence promises of each training image, as `DpSgd.promise`; else nothing.
+        """Return the defence's promise to each training image, as `DpSgd.promise`; else nothing.
 
-        Raises `SettingsError` where it promises nothing to anybody.
+        Raises `SettingsError` where it promises nothing to any image.
         """
         private, settings = self.defence.private, self.settings
         if private is None:
@@ -169,7 +169,7 @@ def accuracy(model: AttackedModel, data: LabelledImages) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class _Run:
-    """What changes while a classifier is trained."""
+    """State that changes while a classifier is trained."""
 
     model: TargetModel
     optimiser: torch.optim.SGD
@@ -200,7 +200,7 @@ class _Run:
         )
 
     def snapshot(self, epoch: int) -> TrainState:
-        """What goes into a checkpoint after `epoch`."""
+        """Return the state for a checkpoint after `epoch`."""
         state = self.optimiser.state
         momentum = {
             name: state[parameter]["momentum_buffer"]
@@ -230,7 +230,7 @@ class _Run:
 
 
 def _of_mixed(training: Training, run: _Run) -> Progress:
-    """What mixed precision changes, of the first images; `SettingsError` where that is too much."""
+    """Measure mixed precision on the first images; `SettingsError` where it changes too much."""
     if training.private is not None:
         raise SettingsError("mixed_precision does not go with DP-SGD, which takes each gradient.")
     few = slice(training.settings.batch_size)
@@ -265,7 +265,7 @@ def _one_epoch(training: Training, run: _Run, report: Report) -> dict[str, float
 
 
 def _changed(training: Training, images: Tensor, rng: torch.Generator) -> Tensor:
-    """What is trained on of a batch, (N, C, H, W), of one image or more."""
+    """Return the images to train on for a batch, (N, C, H, W), of one image or more."""
     changed = training.defence.images(images, rng).images
     return changed if training.degrade is None else training.degrade(changed, rng)
 

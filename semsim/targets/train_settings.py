@@ -1,4 +1,4 @@
-"""How a target classifier is trained, as plain values."""
+"""Settings of the training of a target classifier, as plain values."""
 
 from dataclasses import dataclass, replace
 

@@ -29,7 +29,7 @@ class StudyChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class ScienceContext:
-    """What the pages get from the outside.
+    """Inputs of the pages from outside: folders, studies, tables and callbacks.
 
     data: the data folder, with jobs/ and scores/ below it.
     studies: the studies there are, newest first.

@@ -1,4 +1,4 @@
-"""How routes that scripts ask answer what goes wrong: as JSON, with a status that fits."""
+"""Errors of routes that scripts call, answered as JSON with a status that fits."""
 
 import logging
 from collections.abc import Callable
@@ -30,7 +30,7 @@ _STATUS: tuple[tuple[type[SemsimError], int], ...] = (
 
 
 def said(work: Callable[..., R]) -> Callable[..., R | JSONResponse]:
-    """What `work` answers, or in its place what went wrong, as JSON with a status that fits."""
+    """Wrap `work` to return its answer, or its error as JSON with a status that fits."""
 
     @wraps(work)
     def answer(*args: Any, **values: Any) -> R | JSONResponse:

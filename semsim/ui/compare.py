@@ -70,9 +70,9 @@ def router(context: ScienceContext) -> APIRouter:
 
 
 def body(context: ScienceContext, asked: Asked) -> str:
-    """Everything below the heading, as votes and scores are now.
+    """Return everything below the heading, from the present votes and scores.
 
-    Starts the job that scores the study where scores are missing and nobody has tried yet.
+    Starts the job that scores the study where scores are missing and no job has tried yet.
     """
     study = find_study(context, asked.study)
     if study is None:
@@ -103,7 +103,7 @@ def panel(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
 def _possible(
     context: ScienceContext, study_id: str, asked: Asked
 ) -> tuple[Comparison, Asked, str]:
-    """What is asked for; by the clean original, and why, where the other cannot be had."""
+    """Return the comparison asked for, or that by the clean original with the reason for it."""
     found = opened(context, asked.view(study_id))
     if found.view.reference == USUAL_REFERENCE or found.knows_attacked:
         return found, asked, ""
@@ -147,12 +147,12 @@ def _part(context: ScienceContext, asked: Asked, name: str) -> str:
 
 
 def _held(context: ScienceContext, study: str, asked: Asked) -> tuple[Comparison, Asked]:
-    """What the page shows of a study."""
+    """Return the comparison that the page shows of a study, and the choices behind it."""
     return _answered(context, held(context, asked.view(study)), asked)
 
 
 def _done(context: ScienceContext, asked: Asked, name: str, job_id: str, weights: str) -> str:
-    """What is shown after something was asked to run or to stop."""
+    """Start, stop or resume the work called `name`, and return the HTML of its state."""
     if name == "weights":
         start_download(context, weights)
         return compare_view.weights(context, missing_weights(context))

@@ -1,4 +1,4 @@
-"""What the Compare page shows: votes and scores of a study, read once and analysed."""
+"""Data of the Compare page: votes and scores of a study, read once and analysed."""
 
 import hashlib
 import threading
@@ -46,7 +46,7 @@ _reading = threading.Lock()  # two pages opened at once do the work once
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """How a study is looked at.
+    """Choices by which a study is compared.
 
     rule: the human score models are ranked by.
     reference: what reconstructions are measured against, a key of `REFERENCES`.
@@ -60,7 +60,7 @@ class View:
 
 
 class BookKey(NamedTuple):
-    """What scores are kept by."""
+    """Key under which scores are kept."""
 
     study: str
     reference: str
@@ -97,7 +97,7 @@ class Comparison:
 
     @property
     def knows_attacked(self) -> bool:
-        """Whether any set records what was attacked, so that it can be a reference."""
+        """True where any set records what was attacked, so that it can be a reference."""
         return "attacked" in self.labels and bool(self.labels["attacked"].fillna("").ne("").any())
 
     @property
@@ -105,7 +105,7 @@ class Comparison:
         """One row a reconstruction with said, side and the mean response as its share.
 
         said: what people say of it, in words. side: above one half, they recognise it; NaN where
-        nobody knows. Labels that came without votes speak for themselves.
+        it is unknown. Labels that came without votes speak for themselves.
         """
         evidence, rule = self.analysis.evidence, self.view.rule
         votes, share = evidence.recognised.counts, response_by(evidence, rule).means
@@ -128,12 +128,12 @@ class Comparison:
 
     @property
     def has_images(self) -> bool:
-        """Whether the pictures themselves are at hand."""
+        """True where the pictures themselves are at hand."""
         return set(PICTURES) <= set(self.analysis.evidence.images)
 
     @property
     def voters(self) -> str:
-        """Who voted, as sentences call them."""
+        """Name by which sentences call the voters."""
         return voters(self.study.simulated)
 
     @property
@@ -142,7 +142,7 @@ class Comparison:
 
     @property
     def has_ranking(self) -> bool:
-        """Whether any model has a human score."""
+        """True where any model has a human score."""
         return bool(self.analysis.models["human"].notna().any())
 
     def spec(self, name: str | None) -> MetricSpec | None:
@@ -241,7 +241,7 @@ def _collected(context: ScienceContext, study: StudyChoice) -> StudyTables:
 
 
 def _version(context: ScienceContext, tables: StudyTables) -> str:
-    """What a comparison depends on besides its view: votes, labels, scores and weights."""
+    """Return a digest of a comparison's inputs besides its view: votes, labels, scores, weights."""
     digest = hashlib.sha256()
     for table in (tables.votes, tables.labels, tables.scores):
         if table is not None:
@@ -257,7 +257,7 @@ def _version(context: ScienceContext, tables: StudyTables) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Book:
-    """What is known of a study's scores against one reference."""
+    """Scores of a study against one reference, with their metrics and weights."""
 
     version: str
     metrics: Mapping[str, Metric]
@@ -348,7 +348,7 @@ def _with_given(
 
 
 def is_import(study_id: str) -> bool:
-    """Whether these are votes from elsewhere, and no study of this workspace."""
+    """Return whether the id is of votes from elsewhere, and of no study of this workspace."""
     return study_id.startswith(_IMPORT)
 
 

@@ -205,7 +205,7 @@ def _packed(comparison: Comparison, what: str) -> dict[str, object]:
 def address(
     view: View, name: str, ending: str, metric: str | None = None, studies: Sequence[str] = ()
 ) -> str:
-    """Where a file is: a figure or table by its name."""
+    """Return the address of a file: a figure or table by its name."""
     asked = [("study", one) for one in studies or [view.study]]
     asked += [("reference", view.reference)]
     # Each of several studies keeps its own.
@@ -215,7 +215,7 @@ def address(
 
 
 def made_address(job: str, name: str) -> str:
-    """Where the file is that a job has made."""
+    """Return the address of a file that a job has made."""
     return rooted(f"{FOLDER}/made/{job}/{name}")
 
 

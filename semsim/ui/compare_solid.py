@@ -100,7 +100,7 @@ def _influence(context: ScienceContext, comparison: Comparison, asked: Asked) ->
 
 
 def without_one(row: pd.Series) -> str:
-    """What the ranking by a metric is when one model is left out, in a sentence.
+    """Return a sentence on the ranking by a metric when one model is left out.
 
     row: of the table of agreement, of a metric that has a range there.
     """
@@ -160,7 +160,7 @@ def _differences(context: ScienceContext, comparison: Comparison, asked: Asked) 
 
 
 def _images(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
-    """How well metrics tell single pictures apart."""
+    """Return HTML of how well metrics tell single pictures apart, by AUC."""
     table = comparison.analysis.auc
     scopes = scopes_by(scale_differs(table))
     by = table[table["scope"] == scopes[0]].sort_values("auc", ascending=False)
@@ -187,7 +187,7 @@ def _images(context: ScienceContext, comparison: Comparison, asked: Asked) -> st
 
 
 def _matrix(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
-    """How alike the rankings of metrics are."""
+    """Return HTML of the matrix of agreement between the rankings of metrics."""
     matrix = comparison.analysis.matrix
     values = matrix.to_numpy()
     shades = np.nan_to_num(np.clip((values - 0.5) / 0.5, 0, 1) * 100).round().astype(int)

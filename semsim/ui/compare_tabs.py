@@ -99,7 +99,7 @@ def _forest_row(row: pd.Series, axis: tuple[float, float], band: tuple[float, fl
 
 
 def _forest_ceiling(comparison: Comparison, axis: tuple[float, float]) -> object:
-    """How well people agree among themselves, as a last row; None where nobody knows."""
+    """Return the agreement of people among themselves as a last row; None where it is unknown."""
     found = comparison.analysis.ceiling
     if found.rho is None:
         return None
@@ -417,7 +417,7 @@ def _card(
 
 
 def _verdict(row: pd.Series, simulated: bool) -> tuple[str, str]:
-    """Which side a reconstruction is on, and what is said of it, such as "4 of 5"."""
+    """Return the side of a reconstruction and the words on it, such as "4 of 5"."""
     side = "leaked" if row["side"] > 0.5 else "private" if row["side"] < 0.5 else "open"
     # A program is no witness of what leaks.
     return "open" if simulated else side, str(row["said"])

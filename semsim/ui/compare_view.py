@@ -76,12 +76,12 @@ def asked_in(query: Mapping[str, str]) -> Asked:
 
 
 def not_recorded() -> str:
-    """Why there is nothing to measure against but clean originals."""
+    """Return a note on why only clean originals can be the reference."""
     return HTML.note(_NOT_RECORDED)
 
 
 def no_scores(comparison: Comparison, job: Job | None) -> str:
-    """What is computed before there is a first answer, and how long it will take."""
+    """Return HTML of what is computed before the first answer, and of the time it will take."""
     names = {name for _, name in comparison.book.missing}
     titles = [spec.title for spec in comparison.specs if spec.name in names]
     n_models = len(comparison.analysis.models)
@@ -95,7 +95,7 @@ def scoring(job: Job | None) -> str:
 
 
 def job_facts(job: Job | None, resumes: str = "") -> dict[str, Any]:
-    """What the page says of a job: its state, share in per cent, note, time left, what failed.
+    """Return what the page shows of a job: state, share in per cent, note, time left, failure.
 
     resumes: see `jobpanel.job_html`.
     """

@@ -50,7 +50,7 @@ class Chart:
 
     @property
     def has_course(self) -> bool:
-        """Whether there is a curve to see: one point is none."""
+        """True where there is a curve to see: one point is none."""
         return any(len(curve.x) > 1 for curve in self.curves)
 
 

@@ -187,7 +187,7 @@ def _outlook_html(order: FederatedOrder, last: str) -> str:
 
 
 def draw(job: Job) -> list[Any]:
-    """What came back last, how far each party is, what that says, its pictures, the training."""
+    """Return HTML of the strip, the parties' progress, verdict, result, pictures and training."""
     asked, state = jobs.read_order(job, FederatedJob), jobs.state(job)
     leak = jobs.result(job)["leak"] if state is JobState.DONE else {}
     scores = {score["arm"]: score for score in leak.get("scores", [])}

@@ -202,7 +202,7 @@ def find(root: Path, job_id: str | None) -> Job | None:
 
 
 def alert_html(error: SemsimError) -> str:
-    """What went wrong, as HTML.
+    """Return an error as HTML.
 
     An event that is not queued has no toast, and would mark every component it draws.
     """
@@ -248,9 +248,9 @@ def status_html(
     error: str,
     resumes: str = "",
 ) -> str:
-    """The state of a job as HTML; every text is escaped. resumes: see `job_html`.
+    """Return the state of a job as HTML; every text is escaped. resumes: see `job_html`.
 
-    seconds: that are left, or, of one that is done, that it took; None where nobody knows.
+    seconds: those left, or, of a job that is done, those it took; None where unknown.
     """
     runs = state is JobState.RUNNING
     words = state_words(state, stopping, resumes)
@@ -273,7 +273,7 @@ def status_html(
 
 
 def state_words(state: JobState, stopping: bool, resumes: str = "") -> str:
-    """Where a job is, in words. resumes: what can be done about it, see `job_html`."""
+    """Return the state of a job in words. resumes: what can be done about it, see `job_html`."""
     if state is JobState.RUNNING and stopping:
         return "Stopping after the present step"
     return f"{_WORDS[state]} {resumes}".strip() if state in CUT_OFF else _WORDS[state]

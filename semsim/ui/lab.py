@@ -1,4 +1,4 @@
-"""What the four pages of the attack lab share: a form of plain HTML, and the routes behind it."""
+"""Parts shared by the four pages of the attack lab: a form of plain HTML, and its routes."""
 
 import re
 from pathlib import Path
@@ -64,7 +64,7 @@ def not_run(*names: str) -> None:
 
 
 def reading() -> str:
-    """What stands where something comes once the server has looked."""
+    """Return the HTML that holds the place of a part until the server has looked."""
     return str(_HTML.reading())
 
 
@@ -81,12 +81,12 @@ def bound(elem_id: str, value: str) -> gr.HTML:
 
 
 def absent() -> dict[str, str]:
-    """Why a data set cannot be chosen, by name: its files are not on this machine."""
+    """Return, by name, why data sets cannot be chosen: their files are not on this machine."""
     return {name: why for name, why in reasons().items() if why}
 
 
 def reasons() -> dict[str, str]:
-    """Why each data set that has to be fetched cannot be chosen; "" where it can."""
+    """Return why each data set that has to be fetched cannot be chosen; "" where it can."""
     return {
         name: "" if one.present() else f"Not on this machine ({_size(one)})."
         for name, one in fetchable().items()
@@ -154,7 +154,7 @@ def own_pictures(data: Path) -> list[tuple[str, str, str]]:
 
 
 def title_of(item: str) -> str:
-    """What a form calls something that can be chosen."""
+    """Return the title by which a form calls a choice."""
     known = {choice.item: choice.title for choices in _LISTED for choice in choices}
     return known.get(item) or (Path(item).name if item.startswith(_OWN) else item)
 

@@ -300,7 +300,7 @@ def outlook_html(
     """Return what an order takes before it is started, as HTML.
 
     made, attacked: counts in words; more: beside what is made. disk: bytes at most. time: in words,
-    or "" where nobody foretells it.
+    or "" where there is no forecast.
     """
     told = " ".join(filter(None, notes))
     return str(_LAB.outlook(made, more, attacked, time, disk_words(disk), told))

@@ -1,4 +1,4 @@
-"""What a page of the attack lab shows of reconstruction sets: those to come, and those it made."""
+"""Reconstruction sets on a page of the attack lab: those to come, and those it made."""
 
 import itertools
 from collections.abc import Sequence
@@ -112,7 +112,7 @@ def line_up_html(steps: Sequence[Step], figures: Sequence[Sequence[str]] = ()) -
 
 
 def shown_in(folder: Path) -> tuple[Shown, ...]:
-    """What each row of a set shows; those that failed come last."""
+    """Return what each row of a set shows; rows that failed come last."""
     return _shown(folder, _stamp(folder))
 
 
@@ -122,7 +122,7 @@ def _shown(folder: Path, changed: int) -> tuple[Shown, ...]:
 
 
 def _pairs(one: Step) -> list[dict[str, Any]]:
-    """What the strip shows of a set: those that succeeded."""
+    """Return the pairs of a set that the strip shows: those that succeeded."""
     found, shown = _read(one.folder), shown_in(one.folder)
     return [
         {
@@ -147,7 +147,7 @@ def _originals(found: ReconstructionSet) -> list[tuple[str, str]]:
 
 
 def _pictures(found: ReconstructionSet, words: str) -> list[tuple[str, str]]:
-    """What came back of the first: what each is called, and its address, "" where nothing did."""
+    """Return the name and address of each of the first reconstructions; "" where there is none."""
     rows = itertools.count()  # among the pairs
     return [
         (f"{words}, picture {n}", _address(found, next(rows), "reconstruction"))

@@ -140,7 +140,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
 def describe(
     context: ScienceContext, studies: Sequence[str], asked: HoldOut | None = None
 ) -> list[Any]:
-    """What can be learned from studies, a free name, what can be held out, and what that leaves.
+    """Return the stock of the studies, a free name, the hold-outs, and what the asked one leaves.
 
     asked: which originals are held out first; left out, the usual share.
     """
@@ -191,7 +191,7 @@ def _suited(context: ScienceContext, studies: Sequence[str], asked: HoldOut) -> 
 def describe_split(
     context: ScienceContext, studies: Sequence[str], held: str | None, share: float, preset: str
 ) -> str:
-    """What a training with this hold-out and preset would have and what it lacks, as HTML."""
+    """Return what a training with this hold-out and preset would have and lack, as HTML."""
     if not studies:
         return ""
     try:
@@ -214,10 +214,10 @@ def _last(context: ScienceContext, studies: Sequence[str], held: HoldOut, preset
 def promote_training(
     context: ScienceContext, job_id: str | None, *, sure: bool = False
 ) -> tuple[str, bool]:
-    """Make the SemSim of a finished training that of the workspace; says so, as HTML.
+    """Make the SemSim of a finished training that of the workspace; return the outcome as HTML.
 
-    Where it lost to MSE, PSNR, SSIM, its own start or its best block, only if somebody is sure;
-    else it says to what, and True: it has to be asked once more.
+    One that lost to MSE, PSNR, SSIM, its own start or its best block is promoted only if `sure`.
+    Else the HTML names what it lost to, and True is returned: the user has to be asked once more.
     """
     job = jobpanel.find(context.data / "jobs", job_id)
     try:

@@ -18,7 +18,7 @@ _AND = " + "
 
 
 def study_names(context: ScienceContext, ids: Sequence[str]) -> str:
-    """What the chosen studies are called together; `DataError` where one is no more."""
+    """Return the joint name of the chosen studies; raises `DataError` where one is no more."""
     names = {study.id: study.name for study in context.studies()}
     if not set(ids) <= set(names):
         raise DataError("This study does not exist any more; reload the page.")

@@ -104,7 +104,7 @@ def _terms(names: Sequence[str]) -> list[str]:
 
 
 def _component(name: str) -> Any:
-    """What a setting is edited by, from what its field says of it."""
+    """Return the form component that edits a setting, by the metadata of its field."""
     one = FIELDS[name]
     facts = one.metadata
     said: dict[str, Any] = {"label": facts["label"], "info": facts["text"] or None}

@@ -140,7 +140,7 @@ def study_chart(found: Mapping[str, Any]) -> Chart:
 
 
 def study_html(found: Mapping[str, Any]) -> str:
-    """What a study found, as a table: a row a value, means over seeds."""
+    """Return the findings of a study as a table: a row a value, means over seeds."""
     heads, rows = study_table(found)
     said = [*scale_notes(found["rows"]), *failures(found["rows"])]
     what = STUDIES[found["what"]]

@@ -57,7 +57,7 @@ class TrainingRow:
 
 
 def stock_html(inventory: Inventory, simulated: bool) -> str:
-    """How many originals of a study can be learned from, and what the others lack."""
+    """Return HTML of a study's usable originals, by number, and of what the others lack."""
     lacking = (
         ("no unrecognisable reconstruction", inventory.only_recognisable),
         ("no recognisable reconstruction", inventory.only_unrecognisable),
@@ -87,7 +87,7 @@ def judged_html(judged: Mapping[str, Any], title: str) -> str:
 def result_html(
     result: Mapping[str, Any], studies: Mapping[str, str], files: Sequence[tuple[str, str]] = ()
 ) -> str:
-    """What a finished training made, how good it is on held-out originals, and where it lies.
+    """Return HTML of what a training made, its quality on held-out originals, and its path.
 
     studies: names by id of those it learned from; each gets a link to Compare. files: words and
     address of each that can be taken away.

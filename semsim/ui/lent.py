@@ -1,4 +1,4 @@
-"""What the science lends to the pages of the human study."""
+"""Functions of the science that are lent to the pages of the human study."""
 
 from functools import partial
 from pathlib import Path

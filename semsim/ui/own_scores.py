@@ -26,7 +26,7 @@ Text = Annotated[str, Body(embed=True)]
 
 
 def page(context: ScienceContext, request: Request, upload: str) -> HTMLResponse:
-    """What the study in hand has, where more comes in, and the columns of a table that did."""
+    """Return the page: scores of the study in hand, a place for more, columns of an upload."""
     study = _study(context, context.in_hand(request))
     problem, columns, name = "", [], ""
     try:

@@ -247,7 +247,7 @@ def _job(context: ScienceContext, job_id: str, *kinds: str) -> Job:
 
 
 def _waiting(root: Path) -> list[Job]:
-    """What is being kept, and what somebody may still keep; the last look at each upload."""
+    """Return jobs that keep pictures, and the last look at each upload a user may still keep."""
     keeping = _being_kept(root)
     looks = {
         order_of(job).uploads[:1]: job
@@ -281,7 +281,7 @@ def _watched(job: Job) -> dict[str, Any]:
 
 
 def _order(context: ScienceContext, upload: str, again: str, adds: str) -> ImportOrder:
-    """What to look at: an upload, or what was looked at before with the upload beside it."""
+    """Return the order to look at an upload, or to repeat a look with the upload beside it."""
     one = uploads.find(uploads.folder_of(context.data), upload)
     if not one.whole:
         raise DataError(f"{one.name} is not whole yet: {one.have:,} of {one.size:,} bytes came.")

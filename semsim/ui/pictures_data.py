@@ -1,4 +1,4 @@
-"""What the page Pictures browses: the sets there are, what is in them, which may go."""
+"""Data of the page Pictures: the sets there are, their contents, and which may be deleted."""
 
 import hashlib
 import json
@@ -57,13 +57,13 @@ class Shelved:
 
     @property
     def target(self) -> str:
-        """How good the attacked model was, in words; nothing where nobody kept it."""
+        """Quality of the attacked model, in words; "" where it was not kept."""
         known = None if self.found is None else self.found.run.get("target")
         return words_of_test(known) if known else ""
 
     @property
     def at_chance(self) -> bool:
-        """Whether the attacked model was no better than guessing."""
+        """True where the attacked model was no better than guessing."""
         target = {} if self.found is None else self.found.run.get("target")
         return isinstance(target, Mapping) and target.get("at_chance") is True
 
@@ -74,7 +74,7 @@ class Shelved:
 
     @property
     def said(self) -> str:
-        """How many pairs, and how many attacks failed."""
+        """Numbers of pairs and of failed attacks, or why the set cannot be read, in words."""
         if self.found is None:
             return self.problem
         status = self.found.manifest["status"]
@@ -94,7 +94,7 @@ class Shelved:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """Which sets a page shows; "" for all. own: "own" or "built in"."""
+    """Filter of the sets that a page shows; "" for all. own: "own" or "built in"."""
 
     dataset: str = ""
     model: str = ""
@@ -102,7 +102,7 @@ class Wanted:
     own: str = ""
 
     def wants(self, one: Shelved) -> bool:
-        """Whether a set is one of them."""
+        """Return whether a set passes the filter."""
         asked = ((self.dataset, one.dataset), (self.model, one.model), (self.attack, one.attack))
         own = "built in" if one.built_in else "own"
         return all(want in ("", has) for want, has in (*asked, (self.own, own)))
@@ -163,7 +163,7 @@ def strip_of(one: Shelved) -> bytes:
 
 
 def shown_classes(one: Shelved) -> list[str]:
-    """What the pairs of its strip show."""
+    """Return the class names of the pairs in the strip of a set."""
     if one.found is None:
         return []
     pairs = one.pairs
@@ -212,14 +212,14 @@ def pairs_of(one: Shelved, class_name: str = "") -> list[Shown]:
 
 
 def _notes(row: Mapping[Hashable, Any]) -> str:
-    """What an attack said of its picture."""
+    """Return the attack's note on its picture; "" where it has none."""
     if row["blown_up"] is True:
         return "the solution left the range of pictures"
     return "no closer than a grey picture" if row["worse_than_grey"] is True else ""
 
 
 def facts_of(one: Shelved) -> list[tuple[str, str]]:
-    """What is known of a run, as the page of a set lists it."""
+    """Return the known facts of a run, as the page of a set lists them."""
     if one.found is None:
         return []
     run = one.found.run
@@ -261,7 +261,7 @@ def _origin(brought: Mapping[str, Any]) -> str:
 
 
 def why_kept(context: ScienceContext, one: Shelved) -> str:
-    """Why a set cannot be deleted; "" where it can."""
+    """Return why a set cannot be deleted; "" where it can."""
     if one.built_in:
         return "It came with SemSim Studio: its examples and tests are made of it."
     studies = context.used_by(one.folder)
@@ -315,7 +315,7 @@ class Brought:
 
 
 def brought(context: ScienceContext) -> list[Brought]:
-    """What was brought in beside sets, by name: pictures to attack first."""
+    """Return what was brought in beside sets, by name: pictures to attack first."""
     pictures = [
         (folder, found, "pictures", f"{pictures_words(found)}, to attack")
         for folder, found in list_pictures(context.data).items()
@@ -337,7 +337,7 @@ def brought(context: ScienceContext) -> list[Brought]:
 
 
 def pictures_words(found: Listed) -> str:
-    """How many pictures to attack an import holds, and of how many classes."""
+    """Return the numbers of pictures to attack and of their classes in an import, in words."""
     return in_classes(found.count("pictures"), found.count("classes"))
 
 

@@ -55,10 +55,10 @@ def home(
     kept: tuple[str, str],
     sending: Sequence[Upload] = (),
 ) -> str:
-    """What is there, a page of it, and where one's own pictures come in.
+    """Return a page of the sets there are, with the place where a user's own pictures come in.
 
-    waiting: looks that nobody has kept yet. sending: uploads that nobody has looked at. kept: name
-    and task of what was kept just now.
+    waiting: looks that no user has kept yet. sending: uploads that no user has looked at. kept:
+    name and task of what was kept just now.
     """
     every, brought = pictures_data.shelf(context), pictures_data.brought(context)
     chosen = [one for one in every if wanted.wants(one)]
@@ -83,7 +83,7 @@ def home(
 def _kept(
     every: Sequence[Shelved], brought: Sequence[Brought], name: str, task: str
 ) -> dict[str, Any]:
-    """What was kept just now and where one goes on with it; nothing where that is not there."""
+    """Return what was kept just now and where to go on with it; empty where it is not there."""
     sets = any(one.folder.parent.name == name for one in every)
     holds = {one.holds for one in brought if one.key == name}
     study = study_address(name, task) if sets else ""
@@ -104,7 +104,7 @@ def _waiting(job: Job, order: ImportOrder) -> dict[str, str]:
 
 
 def study_address(name: str, task: str) -> str:
-    """Where a new study of the sets of an import is made."""
+    """Return the address at which a new study of the sets of an import is made."""
     asked = {"sets": name, "task": task}
     given = {key: value for key, value in asked.items() if value}
     return rooted(f"/studio/new?{urlencode(given)}")
@@ -162,7 +162,7 @@ def one_set(context: ScienceContext, key: str, class_name: str, page: int) -> st
 
 
 def one_class(context: ScienceContext, dataset: str, class_name: str, page: int) -> str:
-    """What every set of a data set has of a class, an original a page."""
+    """Return the page of what every set of a data set has of a class, an original a page."""
     found = pictures_data.same_originals(context, dataset, class_name)
     if not found:
         raise DataError(f"No set of {dataset} shows {class_name}.")
@@ -181,7 +181,7 @@ def one_class(context: ScienceContext, dataset: str, class_name: str, page: int)
 
 
 def plan(context: ScienceContext, job: Job) -> str:
-    """What was found in files, or how far the looking is, or what went wrong."""
+    """Return what was found in files, or the progress of the look, or its error, as HTML."""
     state = jobs.state(job)
     if state is not JobState.DONE or job.kind == KEEP:
         live, there = state in jobs.LIVE, has_files(job)
@@ -215,18 +215,18 @@ def plan(context: ScienceContext, job: Job) -> str:
 
 
 def status(job: Job) -> str:
-    """How far a job is, or what became of it, as HTML."""
+    """Return the progress of a job, or its outcome, as HTML."""
     return job_html(job, _RESUMES if may_resume(job) else "")
 
 
 def may_resume(job: Job) -> bool:
-    """Whether a job can be done again: it was cut off, or could not write, and has its files."""
+    """Return whether a job can run again: it was cut off or could not write, and has its files."""
     early = {*CUT_OFF, JobState.FAILED} if job.kind == KEEP else CUT_OFF
     return jobs.state(job) in early and has_files(job)
 
 
 def has_files(job: Job) -> bool:
-    """Whether all files that a job looks at are still there."""
+    """Return whether all files that a job looks at are still there."""
     try:
         order = order_of(job)
         return all(uploads.find(order.spool, one).whole for one in order.uploads)
@@ -249,12 +249,12 @@ def check_files(look: Job) -> None:
 
 
 def _may_lack(job: Job) -> bool:
-    """Whether what nobody reads might be read with something beside it; a broken zip is not."""
+    """Return whether a failed look might succeed with another file; not for a broken zip."""
     return jobs.state(job) is JobState.FAILED and not is_broken(order_of(job).source)
 
 
 def _lacks(plan: Mapping[str, Any], name: str) -> bool:
-    """Whether what a plan found may lack what `ADDED` calls so."""
+    """Return whether what a plan found may lack the entry `name` of `ADDED`."""
     sets = plan["sets"]
     if name == "originals" and plan["pictures"]:
         return True  # then it is what came back of them
@@ -294,7 +294,7 @@ def _plan_lead(plan: Mapping[str, Any]) -> str:
 
 
 def _checks(plan: Mapping[str, Any]) -> list[tuple[bool | None, str]]:
-    """Whether sizes and classes are as they should be, as (yes or no, sentence); None of a note."""
+    """Check sizes and classes; return pairs (passed, sentence), where passed is None of a note."""
     sets = plan["sets"]
     told: list[tuple[bool | None, str]] = [(None, note) for note in plan["notes"]]
     if found := plan["pictures"]:

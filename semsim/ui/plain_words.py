@@ -1,4 +1,4 @@
-"""What the pages of the attack lab call what can be chosen, and a line on each.
+"""Titles of the choices on the pages of the attack lab, and a line on each.
 
 The first of a list are what most people need; the others stand behind "More".
 """

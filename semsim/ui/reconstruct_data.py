@@ -1,4 +1,4 @@
-"""What the page Reconstruct reads: the campaign a form means, and how far its cells are."""
+"""Data of the page Reconstruct: the campaign a form means, and the state of its cells."""
 
 import os
 import threading
@@ -31,7 +31,7 @@ _planning = threading.Lock()  # a plan takes seconds: who asks meanwhile gets th
 
 
 class CellState(Enum):
-    """Where one image of one set is."""
+    """State of one image of one set."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -82,13 +82,13 @@ class Pictures:
 
     @cached_property
     def control(self) -> Control:
-        """What can be guessed of them."""
+        """Baseline of what can be guessed of the images."""
         return Control(self.pixels)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanView:
-    """What a page shows of a plan, without a tensor. pictures: by the text of their data set."""
+    """View of a plan on a page, without a tensor. pictures: by the text of their data set."""
 
     sets: tuple[PlannedSet, ...]
     pictures: Mapping[str, Pictures]
@@ -109,7 +109,7 @@ class SetView:
     failure: str
 
     def count(self, state: CellState) -> int:
-        """How many images are in `state`."""
+        """Count the images in `state`."""
         return sum(cell.state is state for cell in self.cells)
 
 
@@ -122,7 +122,7 @@ def kept_plan(campaign: Campaign) -> PlanView:
 
 @lru_cache(maxsize=8)
 def _content(text: str, about: int) -> str:
-    """What is in a data set's files; about: when, as a folder of many takes long to look at."""
+    """Return the content of a data set's files; about: when, as many files take long to look at."""
     return data_content(text)
 
 
@@ -134,7 +134,7 @@ def _kept_plan(campaign: Campaign, contents: tuple[str, ...]) -> PlanView:
 
 
 def planned(campaign: Campaign) -> PlanView:
-    """What `kept_plan` keeps; here and below what a page lets be done apart, by name."""
+    """Return what `kept_plan` keeps; here and below are functions a page runs apart, by name."""
     plan = plan_of(campaign)
     pictures = {
         text: Pictures(
@@ -164,7 +164,7 @@ def queued(campaign: Campaign, judge: str, data: Path, device: str, checkpoints:
 
 
 def set_views(context: ScienceContext, campaign: Campaign) -> list[SetView]:
-    """How far every set of `campaign` is."""
+    """Return the progress of every set of `campaign`."""
     plan, store = kept_plan(campaign), PieceStore(context.data)
     shares = RunFolder(context.data, campaign.name).shares()
     there = _times(store)
@@ -192,7 +192,7 @@ def set_views(context: ScienceContext, campaign: Campaign) -> list[SetView]:
 def under_attack(
     context: ScienceContext, campaign: Campaign, views: Sequence[SetView]
 ) -> UnderAttack | None:
-    """What is seen of the attack that runs; None where nothing is."""
+    """Return the image under attack and the steps seen of it; None where none are seen."""
     seen = RunFolder(context.data, campaign.name).seen()
     if seen is None:
         return None
@@ -239,7 +239,7 @@ def _undone(cell: Cell, shares: Mapping[str, float]) -> CellView:
 
 
 def _target_words(context: ScienceContext, store: PieceStore, key: str) -> str:
-    """What the weight file of a target says of its test, read once; "" without one."""
+    """Return the test result in a target's weight file, in words, read once; "" without one."""
     known = context.kept.setdefault(_TESTS, {})
     if key not in known and key in store.weights:
         known[key] = words_of_test(target_facts(store.weights.path(key)))
@@ -247,7 +247,7 @@ def _target_words(context: ScienceContext, store: PieceStore, key: str) -> str:
 
 
 def _times(store: PieceStore) -> dict[str, int]:
-    """When each kept cell was written, by its key."""
+    """Return the time at which each kept cell was written, in ns, by its key."""
     folder = store.cells.folder
     if not folder.is_dir():
         return {}

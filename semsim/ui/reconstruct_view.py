@@ -141,7 +141,7 @@ def gone_html(error: Exception) -> str:
 
 
 def result_html(result: Mapping[str, Any]) -> str:
-    """What a finished campaign made."""
+    """Return what a finished campaign made, as HTML."""
     crashed = result["n_crashed"]
     broke = f", {crashed} of them broke with an error that is in the set's table" if crashed else ""
     undone = result["undone"]

@@ -64,14 +64,14 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """What came in. fields: by name. lists: of each list what is chosen, with changed settings."""
+    """Input of a form. fields: by name. lists: of each the chosen items with changed settings."""
 
     fields: Mapping[str, Any]
     lists: Mapping[str, Mapping[str, Mapping[str, str]]]
 
     @classmethod
     def of(cls, text: str | None) -> "Given":
-        """What the script of the form sends; `SettingsError` for anything else."""
+        """Read what the script of the form sends; raises `SettingsError` for anything else."""
         try:
             found = json.loads(text or "")
             return cls(
@@ -88,7 +88,7 @@ class Given:
             raise SettingsError("The form came back empty; reload the page.") from None
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """What is chosen in a list, each as `read_plugin` takes it."""
+        """Return the items chosen in a list, each as `read_plugin` takes it."""
         return tuple(_with(item, changed) for item, changed in self.lists.get(name, {}).items())
 
     def whole(self, name: str, called: str) -> int:
@@ -135,7 +135,7 @@ def plugin_settings(listed: str, item: str, preset: str = "") -> tuple[Setting, 
 
 
 def told(listed: str, item: str, preset: str) -> tuple[Setting, ...]:
-    """What `plugin_settings` asks for where plug-ins can be imported."""
+    """Return the settings that `plugin_settings` asks for where plug-ins can be imported."""
     registry = LISTS[listed]
     plugin = read_plugin(registry, item)
     given = {**presets(plugin.name).get(preset, {}), **plugin.settings}
@@ -241,7 +241,7 @@ def _spelt(value: Any) -> str:
 
 
 def _said(kind: type) -> dict[str, str]:
-    """What the docstring of a class says of its fields, as in `steps: iterations. lr: of Adam.`"""
+    """Return the field notes in a class's docstring, as in `steps: iterations. lr: of Adam.`"""
     names = "|".join(one.name for one in fields(kind))  # type: ignore[arg-type]  # a dataclass
     found: dict[str, str] = {}
     if not names:

@@ -213,7 +213,7 @@ def _outlook_html(plan: SplitPlan, last: str) -> str:
 
 
 def draw(context: ScienceContext, job: Job) -> list[Any]:
-    """What came back last, how far each attack is, and, when it is done, what that says."""
+    """Return HTML of the last pictures, each attack's progress, and, once done, the verdict."""
     state = jobs.state(job)
     steps = lab_sets.in_turn(
         [

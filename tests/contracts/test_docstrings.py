@@ -147,3 +147,24 @@ def test_there_are_many_and_the_rule_bites():
     assert SHAPE.search("weights: (2·C, k×k, …)")
     assert not SHAPE.search("values (of which there are some) and others (N)")
     assert not SHAPE.search("a number (or several, as it is)")
+
+
+# Shares of all docstrings of both halves; a ceiling only goes down.
+QUESTION = re.compile(r"(What|Which|Where|How|Who|Whose|When|Why|Whether)\b")
+SOMEBODY = re.compile(r"\b(some|no|any|every)(body|one)\b", re.IGNORECASE)
+CEILINGS = ((QUESTION.match, 0.0), (SOMEBODY.search, 0.002))
+
+
+def test_docstrings_begin_with_no_question_and_name_who_acts():
+    both = [*FILES, *(path.relative_to(ROOT) for path in ROOT.glob("annotation/**/*.py"))]
+    told = {
+        f"{path}:{getattr(node, 'lineno', 1)}": text
+        for path in both
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if (text := ast.get_docstring(node))
+    }
+    assert len(told) > 4000
+    for is_found, ceiling in CEILINGS:
+        found = [place for place, text in told.items() if is_found(text)]
+        assert len(found) <= ceiling * len(told), found

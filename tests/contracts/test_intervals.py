@@ -33,7 +33,7 @@ from semsim.analysis.run import analyse
 from semsim.base.stats.intervals import FEWEST, too_few
 from semsim.learning.evaluation import human_auc
 from semsim.metrics.base import MetricSpec
-from semsim.metrics.kernel import kernel_distance
+from semsim.metrics.inception import kernel_distance
 from semsim.papers.ensembler_sentences import sentence_verdicts
 from semsim.systems.federated.arms import REFERENCE
 from semsim.systems.federated.verdict import ArmPictures, over_seeds, scored

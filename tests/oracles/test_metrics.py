@@ -13,7 +13,7 @@ from made_measures import cloud_distance
 from torch_fidelity.metric_kid import kernel_poly, mmd2
 from torchmetrics.image.kid import poly_mmd
 
-from semsim.metrics.kernel import kernel_distance
+from semsim.metrics.inception import kernel_distance
 from semsim.metrics.multi_scale import ms_ssim
 from semsim.metrics.pixel import mse, psnr
 from semsim.metrics.registered import psnr_registered, ssim_registered

@@ -30,7 +30,7 @@ class Activation:
 
 
 def activation_of(layer: nn.Module) -> Activation:
-    """What `layer` computes; `SettingsError` names a layer that cannot be undone."""
+    """Return the activation of `layer`. Raises `SettingsError` for one that cannot be undone."""
     if isinstance(layer, nn.Tanh):
         return TANH
     if isinstance(layer, nn.Sigmoid):
@@ -109,7 +109,7 @@ class Stage:
 
     @property
     def convolution(self) -> Convolution:
-        """What c(M) knows of a convolution."""
+        """Convolution as c(M) describes it: channels, kernel, stride and padding."""
         return Convolution(
             channels=len(self.weight),
             kernel=(self.weight.shape[2], self.weight.shape[3]),
@@ -141,7 +141,7 @@ class Stage:
         return grad.conv2d_input((1, *self.inputs), kernel, slope, self.stride, self.padding)
 
     def gradient(self, x: Tensor, slope: Tensor) -> Tensor:
-        """What the weight's gradient is at input x, when the loss has `slope` by W x.
+        """Return the weight's gradient at input x, when the loss has `slope` by W x.
 
         x: (1, *inputs). slope: (1, *outputs). Returns the shape of `weight`.
         """
@@ -170,7 +170,7 @@ class Chain:
     std: Tensor
 
     def normalised(self, images: Tensor) -> Tensor:
-        """What the first stage sees of images, (N, C, H, W) in [0, 1]; of the same shape."""
+        """Return the first stage's input for images, (N, C, H, W) in [0, 1]; of the same shape."""
         return (images - self.mean) / self.std
 
     def images(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What one convolution tells of its input: Eq. 4 of COPA as operators, never as a matrix."""
+"""Equations of one convolution's input: Eq. 4 of COPA as operators, never as a matrix."""
 
 import math
 from dataclasses import dataclass, replace
@@ -128,7 +128,7 @@ def _steps(start: int, count: int, step: int) -> slice:
 
 @dataclass(frozen=True, kw_only=True)
 class Equations:
-    """What is known about the input x of a convolution: W x = Z and K x = ∂J/∂W (Eq. 1a, 1b).
+    """Known equations of the input x of a convolution: W x = Z and K x = ∂J/∂W (Eq. 1a, 1b).
 
     K is the convolution's weight gradient as a linear map of its input, made of the slope ∂J/∂Z.
     slope, output: ∂J/∂Z and Z − bias, both (1, *stage.outputs).

@@ -102,7 +102,7 @@ class Linearised:
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """How far Gauss-Newton goes. steps: linearisations at most. inner: iterations of `cgls` each.
+    """Limits of Gauss-Newton. steps: linearisations at most. inner: iterations of `cgls` each.
 
     gain: the share of the squared norm by which a step must lower it for another to follow.
     """

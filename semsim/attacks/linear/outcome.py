@@ -1,4 +1,4 @@
-"""What a layer-wise attack found: the image before it is clamped, and how well it fits."""
+"""Result of a layer-wise attack: the image before it is clamped, and how well it fits."""
 
 import math
 from abc import abstractmethod
@@ -41,7 +41,7 @@ class Inversion:
 
     @property
     def blew_up(self) -> bool:
-        """Whether the solution is farther from grey than any picture: it is then worthless."""
+        """True where the solution is farther from grey than any picture: it is then worthless."""
         return not float((self.image - 0.5).square().mean()) <= BLOW_UP
 
 
@@ -94,7 +94,7 @@ def reconstruction(seen: GradientObservation, found: Inversion) -> Reconstructio
 
 
 def gradient_distance(seen: GradientObservation, image: Tensor) -> float:
-    """How far the gradient of `image`, (C, H, W) in [0, 1], is from the one seen."""
+    """Return the distance of the gradient of `image`, (C, H, W) in [0, 1], from the one seen."""
     label = torch.tensor([label_of_seen(seen)], device=image.device)
     found = parameter_gradients(seen.model, image[None], label)
     distance = scaled_distance_of_each(

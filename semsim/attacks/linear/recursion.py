@@ -260,7 +260,7 @@ def invert(chain: Chain, label: int | None, solve: Solver, report: Report) -> Re
 
 @dataclass(frozen=True, kw_only=True)
 class KnownEnd:
-    """What the fully connected layers give exactly.
+    """Values that the fully connected layers give exactly.
 
     depth: how many convolutions come before. z, slope: of the last one's output before its
     activation, Z and ∂J/∂Z, (1, *outputs); z is the image the first stage sees where depth is 0,

@@ -51,7 +51,7 @@ def cnn3_model(variant: int, activation: str, seed: int) -> TargetModel:
 
 
 def attempt(model: TargetModel, image: Tensor, label: int) -> Try:
-    """What leaks of one image, (3, 32, 32) in [0, 1], in float64."""
+    """Return one image, (3, 32, 32) in [0, 1], and what leaks of it, in float64."""
     exact = image.double()
     gradients = parameter_gradients(model, exact[None], torch.tensor([label % CLASSES]))
     shape = (image.shape[0], image.shape[1], image.shape[2])

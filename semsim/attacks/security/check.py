@@ -49,7 +49,7 @@ class CheckedLayer:
 
     @property
     def agrees(self) -> bool:
-        """Whether closed form and number are the same."""
+        """True where closed form and number are the same."""
         return self.rank == self.layer.rank
 
 
@@ -78,7 +78,7 @@ def equations_matrix(
 
 
 def has_full_rank(convolution: Convolution, inputs: Shape, outputs: Shape, weight: Tensor) -> bool:
-    """Whether rank W = n < m: the weight has more outputs, m, than inputs, n, and folds none.
+    """Check whether rank W = n < m: the weight has more outputs, m, than inputs, n, and folds none.
 
     Where it has, the paper defines the pull-back constraint on the layer behind (Appendix B).
     inputs, outputs: (C, H, W). weight: (C_out, C_in / groups, h, w), best in float64. From the
@@ -112,7 +112,7 @@ def matrix_rank(matrix: "scipy.sparse.csr_array") -> int:
 
 
 def _is_definite(gram: np.ndarray) -> bool:
-    """Whether a Cholesky factor exists with no pivot near rounding: 20 times faster."""
+    """Check for a Cholesky factor with no pivot near rounding: 20 times faster than eigenvalues."""
     try:
         pivots = np.diag(scipy.linalg.cholesky(gram, check_finite=False))
     except scipy.linalg.LinAlgError:
@@ -164,7 +164,7 @@ def _taps(
 def _under_tap(
     convolution: Convolution, pixels: np.ndarray, tap: tuple[int, int], outputs: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which positions have the tap on the input, and the pixel under it (any where it is off)."""
+    """Return a mask of positions with the tap on the input, and the pixel under it (any if off)."""
     places = [
         np.arange(outputs[side]) * convolution.stride[side]
         - convolution.padding[side]
@@ -190,7 +190,7 @@ def _checked(layer: LayerSecurity, leaked: LeakedLayer) -> CheckedLayer:
 
 
 def _reasons(layer: LayerSecurity, leaked: LeakedLayer, rank: int) -> Iterator[str]:
-    """What is not in general position, in words."""
+    """Yield, in words, what is not in general position."""
     weight, slope = leaked.weight.flatten(1), leaked.slope.flatten(1)
     silent = int((slope == 0).all(1).sum())
     dead = int((slope == 0).sum())

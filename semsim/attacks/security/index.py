@@ -74,7 +74,7 @@ Layer = Convolution | Pooling | FullyConnected
 
 @dataclass(frozen=True, kw_only=True)
 class LayerSecurity:
-    """What one convolution hides.
+    """Security of one convolution: how much of its input it hides.
 
     place: its number among the convolutions, from 1. inputs, outputs: (C, H, W).
     unknowns: n, values of its input. equations: rows of U. rank: of U. unseen: values of the input
@@ -98,7 +98,7 @@ class LayerSecurity:
 
     @property
     def bound_by(self) -> str:
-        """Why `rank` is only a bound, in words; "" where it is `exact`."""
+        """Reason that `rank` is only a bound, in words; "" where it is `exact`."""
         if self.exact:
             return ""
         if self.general:
@@ -112,7 +112,7 @@ class LayerSecurity:
 
     @property
     def pulls_back(self) -> bool:
-        """Whether it puts out more values than it gets, which binds what the layer behind gets."""
+        """True where more values come out than go in, which binds what the layer behind gets."""
         return math.prod(self.outputs) > self.unknowns
 
     @property
@@ -130,7 +130,7 @@ class SecurityIndex:
 
     @property
     def exact(self) -> bool:
-        """Whether `value` is c(M) for weights in general position, not only a bound above."""
+        """True where `value` is c(M) for weights in general position, not only a bound above."""
         return all(layer.exact or not layer.rank for layer in self.layers)
 
     @property
@@ -225,7 +225,7 @@ class _Class:
 
 @dataclass(frozen=True, kw_only=True)
 class _Sight:
-    """What a kernel sees along one side of the input.
+    """Values that a kernel sees along one side of the input.
 
     counts: taps that are on the input, one a position. classes: every value that is seen.
     """
@@ -291,7 +291,7 @@ def _layer(
 
 
 def _is_plain(convolution: Convolution, depth: int, sights: tuple[_Sight, _Sight]) -> bool:
-    """Whether nothing at the border, in gaps or on a tiny map can make the rank smaller.
+    """Check that nothing at the border, in gaps or on a tiny map can make the rank smaller.
 
     K's equations depend on each other where its taps reach as far as the map of slopes: of two
     channels f and g, ∂J/∂Z[f] then is a kernel for ∂J/∂Z[g], and the other way round. Some more do

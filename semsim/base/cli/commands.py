@@ -169,7 +169,7 @@ def _add_loudness(command: Any) -> None:
 
 @contextmanager
 def _told_log() -> Iterator[None]:
-    """What is logged goes to standard error, from the level on that -v and -q name."""
+    """Send the log to standard error within the block, from the level on that -v and -q name."""
     shown, before = logging.StreamHandler(), [log.level for log in LOGS]
     shown.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
     for log in LOGS:

@@ -39,14 +39,6 @@ from filelock import FileLock, Timeout
 from semsim.base.errors import JobError, StopRequestedError
 from semsim.base.jobs.orders import from_record, to_record
 from semsim.base.jobs.owner import SAME, is_alive, owner_from, owner_now
-from semsim.base.jobs.progress_log import (
-    ProgressWriter,
-    TimedProgress,
-    read_end,
-    read_first,
-    read_recent,
-    seconds_left,
-)
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.storage.atomic import write_json, write_text
 from semsim.base.storage.places import checkout
@@ -54,6 +46,130 @@ from semsim.base.storage.records import read_object, read_record, write_record
 
 if TYPE_CHECKING:
     import pandas as pd
+
+import json
+import math
+import time
+
+_THIN = 0.2  # seconds between two reports of the same sort that are worth keeping
+_RECENT = 64 * 1024  # bytes at the end of the file that tell the present pace
+_PACE = 60.0  # seconds of work by which the time left is judged
+
+
+@dataclass(frozen=True)
+class TimedProgress(Progress):
+    """A progress report and when it was made, in seconds since the epoch."""
+
+    at: float = 0.0
+
+
+class ProgressWriter:
+    """Appends reports to an open file.
+
+    Of reports with the same note and the same names of values only one each 0.2 s is kept, so
+    a report that says something new, such as the end of an epoch, is never lost.
+
+    clock: seconds since the epoch, which reports tell. steady: seconds since whenever, by which
+        they are thinned, so that a clock set back holds none up.
+    """
+
+    def __init__(
+        self,
+        file: IO[bytes],
+        clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._file = file
+        self._clock = clock
+        self._steady = steady
+        self._last: tuple[str, frozenset[str]] | None = None
+        self._last_at = 0.0
+        _end_line(file)
+
+    def __call__(self, progress: Progress) -> None:
+        now = self._steady()
+        sort = (progress.note, frozenset(progress.values))
+        ends = progress.done >= progress.total
+        if ends or sort != self._last or now - self._last_at >= _THIN:
+            self._write(progress, self._clock())
+            self._last, self._last_at = sort, now
+
+    def _write(self, progress: Progress, now: float) -> None:
+        values = {name: float(value) for name, value in progress.values.items()}
+        line = {"done": progress.done, "total": progress.total, "note": progress.note}
+        text = json.dumps({**line, "values": values, "at": now}, ensure_ascii=False)
+        self._file.write(text.encode() + b"\n")
+        self._file.flush()
+
+
+def read_first(path: Path) -> TimedProgress | None:
+    """The oldest report in the file at `path`, whose beginning alone is read; None without one."""
+    try:
+        with open(path, "rb") as file:
+            found = _parse(file.read(_RECENT).decode("utf-8", errors="replace"))
+    except FileNotFoundError:
+        return None
+    return found[0] if found else None
+
+
+def read_recent(path: Path) -> list[TimedProgress]:
+    """The reports at the end of the file at `path`: enough to know where it is and its pace."""
+    return _parse(read_end(path, _RECENT))
+
+
+def read_end(path: Path, limit: int = _RECENT) -> str:
+    """The last `limit` bytes of a text file, "" where it is missing."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - limit))
+            return file.read().decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def seconds_left(points: Sequence[TimedProgress]) -> float | None:
+    """Seconds from the last of `points` to its total at the pace of the minute before it.
+
+    None while no pace is known, and at the total: what a job does after its last step, such as
+    judging what it learned, has none.
+    """
+    if not points:
+        return None
+    last = points[-1]
+    if last.done >= last.total:
+        return None
+    # A report from the future is from before the clock was set back.
+    recent = [p for p in points if 0 <= last.at - p.at <= _PACE and p.total == last.total]
+    steps, seconds = last.done - recent[0].done, last.at - recent[0].at
+    if steps <= 0 or seconds <= 0:
+        return None
+    return (last.total - last.done) * seconds / steps
+
+
+def _end_line(file: IO[bytes]) -> None:
+    """Close a line that a killed run left half written, so that the next starts on its own."""
+    if file.seek(0, os.SEEK_END) == 0:
+        return
+    file.seek(-1, os.SEEK_END)
+    if file.read(1) != b"\n":
+        file.write(b"\n")
+
+
+def _parse(text: str) -> list[TimedProgress]:
+    return [point for line in text.splitlines() if (point := _point(line)) is not None]
+
+
+def _point(line: str) -> TimedProgress | None:
+    """The report in a line; a line may be half there: a run was killed, or is writing it."""
+    try:
+        point = TimedProgress(**json.loads(line))
+        numbers = [point.done, point.total, point.at, *point.values.values()]
+        # A loss may well be infinite or NaN, which a place may not.
+        is_right = isinstance(point.note, str) and all(map(math.isfinite, numbers[:3]))
+        return point if is_right and all(isinstance(n, int | float) for n in numbers) else None
+    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
+        return None
+
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +183,7 @@ _WAIT = 10.0  # seconds for somebody else to have given a job its process
 
 
 class JobState(Enum):
-    """Where a job is. LOST: its process is gone and left no word."""
+    """State of a job. LOST: its process is gone and left no word."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -87,7 +203,7 @@ _WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What was asked for; `created` is ISO 8601 in UTC."""
+    """Job as it was asked for; `created` is ISO 8601 in UTC."""
 
     folder: Path
     kind: str
@@ -102,7 +218,7 @@ class Job:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """What follows `python <program>` where the job is started or resumed."""
+        """Arguments of `python <program>` that start or resume the job."""
         return ("job", str(self.folder))
 
 
@@ -205,7 +321,7 @@ def live_jobs(root: Path, kind: str) -> list[Job]:
 
 
 def foremost(root: Path, kind: str) -> Job | None:
-    """The job of a kind that somebody looks for first: one that waits or runs, else the newest."""
+    """Return the job of a kind that users seek first: one that waits or runs, else the newest."""
     found = list_jobs(root, kind)
     return next((job for job in found if state(job) in LIVE), found[0] if found else None)
 
@@ -262,7 +378,7 @@ def request_stop(job: Job) -> None:
 
 
 def state(job: Job) -> JobState:
-    """Where the job is, from its folder and the table of processes alone."""
+    """Return the state of the job, from its folder and the table of processes alone."""
     # The process is looked at first: one that ends in between has already left its word.
     alive = is_alive(_owner(job.folder))
     for name, word in _WORDS.items():
@@ -275,17 +391,17 @@ def state(job: Job) -> JobState:
 
 
 def stop_requested(job: Job) -> bool:
-    """Whether somebody asked the job to stop."""
+    """Return whether the job was asked to stop."""
     return (job.folder / "stop").exists()
 
 
 def result(job: Job) -> dict[str, Any]:
-    """What the finished work returned; `JobError` when it is not done."""
+    """Return the result of the finished work; `JobError` when it is not done."""
     return read_json(job.folder / "result.json")
 
 
 def error_text(job: Job) -> str:
-    """What went wrong, then the traceback; empty when nothing did."""
+    """Return the error message, then the traceback; empty when nothing went wrong."""
     path = job.folder / "error.txt"
     if path.exists():
         return path.read_text(encoding="utf-8", errors="replace")
@@ -294,7 +410,7 @@ def error_text(job: Job) -> str:
 
 
 def _damage(job: Job) -> JobError | None:
-    """What is wrong with the result the work has left."""
+    """Return the error of reading the result that the work has left, None for none."""
     try:
         result(job)
     except JobError as error:
@@ -322,9 +438,9 @@ def eta_seconds(job: Job) -> float | None:
 
 
 def seconds_taken(job: Job) -> float | None:
-    """Seconds from the start of a job that is done to its end.
+    """Return the seconds from the start of a job that is done to its end.
 
-    None where it is not done, or was begun more than once: nobody has counted all of it.
+    None where it is not done, or was begun more than once: no record counts all of it.
     """
     owner, path = _owner(job.folder), job.folder / "result.json"
     if owner is None or not path.exists():
@@ -420,7 +536,7 @@ class _Reporter:
 
 @contextlib.contextmanager
 def _alone(job: Job) -> Iterator[None]:
-    """Nobody else, in this process, another or on another server, gives the job a process."""
+    """Keep all other callers, here or on another server, from giving the job a process."""
     try:
         with FileLock(job.folder / ".lock", timeout=_WAIT, is_singleton=True):
             yield

@@ -1,4 +1,4 @@
-"""What a job was asked for: a dataclass that is kept as JSON."""
+"""Order of a job: a dataclass that is kept as JSON."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -17,7 +17,7 @@ _PLAIN: Mapping[Any, str] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a job finds and leaves things, and computes: auto, cpu, cuda or mps.
+    """Folder where a job finds and leaves things, and its device: auto, cpu, cuda or mps.
 
     data: the data folder.
     """

@@ -1,4 +1,4 @@
-"""Which process runs a job, told apart from any other that gets its number later."""
+"""Process that runs a job, told apart from any other that gets its number later."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ SAME = 2.0  # seconds by which two readings of one process's start may differ
 
 
 def owner_now(pid: int) -> dict[str, float]:
-    """What to keep of a process that runs: pid, started and booted, in seconds since the epoch.
+    """Return pid, started and booted of a process that runs, in seconds since the epoch.
 
     Raises `psutil.NoSuchProcess` where there is none of that number.
     """
@@ -31,7 +31,7 @@ def owner_from(content: Mapping[str, Any]) -> dict[str, float] | None:
 
 
 def is_alive(owner: Mapping[str, float] | None) -> bool:
-    """Whether the very process runs: same number, same start, and not a zombie."""
+    """Return whether the very process runs: same number, same start, and not a zombie."""
     if owner is None:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Who is how reliable, and what is true? Both at once, from votes alone."""
+"""Reliability of annotators and true answers, both estimated at once, from votes alone."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,1 +1,1 @@
-"""What lies on disk: whole or not there, under a key, with its version; where files lie."""
+"""Storage on disk: whole or not there, under a key, with its version; places of files."""

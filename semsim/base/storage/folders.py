@@ -1,4 +1,4 @@
-"""Contents of a folder that somebody hands over; what systems leave there is never data."""
+"""Contents of a folder that a user hands over; what systems leave there is never data."""
 
 import os
 import re

@@ -19,7 +19,7 @@ def checked_name(name: str, what: str) -> str:
 
 
 def free_name(runs: Path, stem: str, before: str = "") -> str:
-    """`stem` with the first number whose folder below `runs`, after `before`, nobody has taken."""
+    """Return `stem` with the first number whose folder below `runs`, after `before`, is free."""
     number = 1
     while (runs / f"{before}{stem}-{number}").exists():
         number += 1

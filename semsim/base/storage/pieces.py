@@ -40,7 +40,7 @@ class Pieces(Generic[T]):
         self._read, self._write = read, write
 
     def path(self, key: str) -> Path:
-        """Where the piece is, or will be."""
+        """Return the path where the piece is, or will be."""
         return self.folder / f"{key}{self.ending}"
 
     def __contains__(self, key: str) -> bool:

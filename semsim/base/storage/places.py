@@ -1,8 +1,8 @@
-"""Where files lie: those that people make, and those that come with the product.
+"""Places of files: those that people make, and those that come with the product.
 
-What people make lies in the folders `data` and `checkpoints` of the checkout; where the product is
-installed, of the folder that the system has for a user's data; or of the one that the environment
-variable `SEMSIM_HOME` names.
+Files that people make lie in the folders `data` and `checkpoints` of the checkout; where the
+product is installed, of the folder that the system has for a user's data; or of the one that the
+environment variable `SEMSIM_HOME` names.
 """
 
 import os

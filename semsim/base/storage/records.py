@@ -54,7 +54,7 @@ def guarded(
 ) -> Iterator[None]:
     """Raise `raises` for whatever reading the file at `path` within the block trips on.
 
-    A file may come from anybody, and parsers have no error of their own: one raises what it meets.
+    A file may come from any user, and parsers have no error of their own: one raises what it meets.
     What is no file, such as a pipe, which has no end, is not read. told: what is wrong with the
     file and what to do about it, with the reason at {}. What no file can bring about, such as a
     name that is not defined, is raised as it is.

@@ -1,4 +1,4 @@
-"""Which software made a result: the versions that go into the record of it."""
+"""Versions of the software that made a result, for the record of it."""
 
 import functools
 import hashlib

@@ -1,4 +1,4 @@
-"""What c(M) means for one network, in words, and what small changes would make of it."""
+"""Meaning of c(M) for one network, in words, and the effect of small changes on it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -52,7 +52,7 @@ def try_outs(layers: Sequence[Layer], input_shape: Shape) -> list[TryOut]:
 
 
 def advice(index: SecurityIndex, notes: Sequence[str] = ()) -> list[str]:
-    """What c(M) says about a network, one paragraph a thought (COPA, §2).
+    """Return paragraphs that explain c(M) of a network, one a thought (COPA, §2).
 
     notes: what stands in the way of the recursion beside c(M), as `read_network` finds it.
     """
@@ -141,7 +141,7 @@ def _rough(index: SecurityIndex) -> list[str]:
 
 
 def _because(index: SecurityIndex) -> str:
-    """Why the rank of some convolution is a bound only."""
+    """Return the reasons that the rank of some convolution is a bound only."""
     rough = [layer for layer in index.layers if not layer.exact and layer.rank]
     return " or ".join(sorted({layer.bound_by for layer in rough}))
 

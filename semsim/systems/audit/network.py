@@ -101,7 +101,7 @@ def _traced(model: nn.Module, input_shape: Shape) -> fx.GraphModule:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says, without the pages that PyTorch adds."""
+    """Return the first line of an error's message, without the pages that PyTorch adds."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0].rstrip(".")
 
@@ -126,7 +126,7 @@ def _step(node: fx.Node, modules: dict[str, nn.Module], before: fx.Node) -> Step
 
 
 def _is_scaled(node: fx.Node, before: fx.Node) -> bool:
-    """Whether constants alone join what is `before`: none divided by it, none that wipes it out."""
+    """Return whether only constants join `before`: none is divided by it, none wipes it out."""
     given = [*node.args, *node.kwargs.values()]
     others = [one for one in given if one is not before]
     first = node.args[:1] == (before,) or node.target in (operator.add, operator.mul)
@@ -420,7 +420,7 @@ def _notes(steps: Sequence[Step]) -> Iterator[str]:
 
 
 def _can_be_undone(step: Step) -> bool:
-    """Whether no two inputs of an activation have the same output."""
+    """Return whether no two inputs of an activation have the same output."""
     if step.kind in _SLOPES:
         return bool(_argument(step, _SLOPES[step.kind], 0, 1.0) > 0)
     if step.kind == "prelu":
@@ -429,7 +429,7 @@ def _can_be_undone(step: Step) -> bool:
 
 
 def _is_refused(step: Step) -> bool:
-    """Whether c(M) holds with a step and rgap and copa do not take it."""
+    """Return whether c(M) holds with a step that rgap and copa do not take."""
     module = step.module
     if isinstance(module, nn.Conv2d):
         dilated = _pair(module.dilation) != (1, 1)

@@ -17,7 +17,7 @@ OWN: Registry[type[OwnTable]] = Registry(
 
 
 def is_table(data: str) -> bool:
-    """Whether `data` names numbers to predict, not classes of images."""
+    """Return whether `data` names numbers to predict, not classes of images."""
     return data.strip() in TABLES or data.strip().partition(":")[0] in OWN
 
 

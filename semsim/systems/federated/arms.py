@@ -1,4 +1,4 @@
-"""Who looks at a federated training, and how: the arms of a comparison."""
+"""Arms of a comparison: parties that look at a federated training, and their methods."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,12 +29,12 @@ class Arm:
 
     @property
     def masks(self) -> Pbpfl:
-        """How its training masks; FedAvg's does not."""
+        """Mask settings of its training; FedAvg's does not mask."""
         return Pbpfl(noise_scope=self.noise_scope, zero_sum=self.zero_sum)
 
     @property
     def needs_another_client(self) -> bool:
-        """Whether there is nothing to see with a single client, and so with a single image."""
+        """True if there is nothing to see with a single client, and so with a single image."""
         return self.view == "client" or self.zero_sum
 
 

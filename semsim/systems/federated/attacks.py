@@ -1,4 +1,4 @@
-"""What an eavesdropper does with PBPFL's messages before, or instead of, matching gradients.
+"""Treatment of PBPFL's messages by an eavesdropper before, or instead of, matching gradients.
 
 A masked network is an ordinary network: rescaling a hidden channel by r > 0 and what reads it by
 1/r changes no output. `canonicalised` picks the same rescaling for every mask, `stripped` takes
@@ -142,7 +142,7 @@ def first_layer_input(network: LayerGraph, gradients: Mapping[str, Tensor]) -> T
 def first_layer_distance(
     network: LayerGraph, gradients: Mapping[str, Tensor], found: Tensor
 ) -> float:
-    """How far `found` is from solving ∂W = ∂b xᵀ: ‖∂W − ∂b xᵀ‖ / ‖∂W‖, 0 where it does.
+    """Return the relative error of `found` in ∂W = ∂b xᵀ: ‖∂W − ∂b xᵀ‖ / ‖∂W‖, 0 if it solves it.
 
     Arguments as in `first_layer_input`; found: what that returns, or another guess of its shape.
     Like it, it asks for no model, so that an eavesdropper on the uplink alone can compute it, and
@@ -180,7 +180,7 @@ def network_of(model: AttackedModel) -> LayerGraph:
 
 
 def has_linear_start(network: LayerGraph) -> bool:
-    """Whether `first_layer_input` can be used on gradients of `network`."""
+    """Return whether `first_layer_input` can be used on gradients of `network`."""
     layer = _first(network).layer
     return isinstance(layer, nn.Linear) and layer.bias is not None
 

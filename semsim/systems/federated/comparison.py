@@ -112,7 +112,7 @@ def check(order: FederatedOrder) -> Loaded:
 
 
 def _leaks(order: FederatedOrder, loaded: Loaded) -> bool:
-    """Whether examples are attacked: images by arms, rows of a table in closed form."""
+    """Return whether examples are attacked: images by arms, rows of a table in closed form."""
     return bool(order.arms) if loaded.images is not None else len(loaded.data.input_shape) == 1
 
 
@@ -233,7 +233,7 @@ def compared(order: FederatedOrder, data: FederatedData, report: Report = silent
 
 @torch.no_grad()
 def released_facts(run: FederatedRun) -> dict[str, float]:
-    """How far the released model is from the true one: predictions on test data, parameters."""
+    """Compare the released model with the true one: predictions on test data, parameters."""
     inputs = run.data.test.inputs
     true, released = run.model(inputs), run.released(inputs)
     return {
@@ -244,7 +244,7 @@ def released_facts(run: FederatedRun) -> dict[str, float]:
 
 @torch.no_grad()
 def gamma_facts(run: FederatedRun) -> dict[str, float]:
-    """What client 0 learns of γ in the last round from its own examples, and what that is worth.
+    """Return client 0's estimate of γ in the last round, from its own examples, and its worth.
 
     error_before, error_after: mean distance of its outputs on test data from the true ones,
     relative to these; agreement_before, agreement_after: share of the same largest output.

@@ -1,4 +1,4 @@
-"""What federated clients train on, from images or a table, and how it is dealt out to them."""
+"""Training data of federated clients, from images or a table, and its split among them."""
 
 import hashlib
 import math
@@ -68,7 +68,7 @@ class FederatedData:
 
     @property
     def outputs(self) -> int:
-        """How many numbers the network puts out."""
+        """Number of outputs of the network."""
         return self.train.targets.shape[1]
 
 

@@ -1,4 +1,4 @@
-"""What each party of a federated training gets back of clients' images: one set an arm.
+"""Reconstructions of clients' images by each party of a federated training: one set an arm.
 
 An arm is a party, what it sees (`views`), and what it does with it first (`attacks`). All arms
 attack the same images from the same random starts, so that they can be compared image by image.
@@ -37,7 +37,7 @@ Found = Reconstruction | AttackFailedError
 
 @dataclass(frozen=True, kw_only=True)
 class ArmResult:
-    """What one arm got back.
+    """Result of one arm.
 
     found: one a client, in order, or the reason why there is none. gradient_difference: of the
     gradient the party works with from FedAvg's, ‖difference‖ / ‖FedAvg's‖, the worst of all
@@ -122,7 +122,7 @@ class LeakStudy:
         return found
 
     def tested(self) -> dict[str, Any]:
-        """How good the attacked network was before the attacked round, as `facts_of_test` has it.
+        """Return the attacked network's test before the attacked round, as `facts_of_test` has it.
 
         Empty where numbers are predicted.
         """
@@ -176,7 +176,7 @@ class LeakStudy:
 
 
 def treated(run: FederatedRun, arm: Arm, client: int) -> GradientObservation:
-    """What the party in `arm` works with: its view, after its treatment."""
+    """Return the observation that the party in `arm` attacks: its view, after its treatment."""
     # In double precision, since stripping subtracts large numbers; the attack itself needs less.
     seen = observe(run, arm.view, client=client, guess=client, dtype=torch.float64)
     if arm.treatment == "stripped":

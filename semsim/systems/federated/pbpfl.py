@@ -35,7 +35,7 @@ _ROUNDINGS = 8.0
 
 @dataclass(frozen=True, kw_only=True)
 class Key:
-    """What the server keeps to undo a mask.
+    """Secrets that the server keeps to undo a mask.
 
     scales: R by parameter name, broadcasting to the parameter. gamma: γ. v: γ²‖a‖².
     """
@@ -47,7 +47,7 @@ class Key:
 
 @dataclass(frozen=True, kw_only=True)
 class Masked:
-    """What a client gets: the masked network, and a, (outputs,)."""
+    """Model that a client receives: the masked network, and a, (outputs,)."""
 
     network: LayerGraph
     a: Tensor
@@ -55,7 +55,7 @@ class Masked:
 
 @dataclass(frozen=True, kw_only=True)
 class Upload:
-    """What a client returns: gradients by its masked weights, by parameter name.
+    """Answer of a client: gradients with respect to its masked weights, by parameter name.
 
     g: of the noisy loss ½‖ŷ − ȳ‖². sigma: of Φ. beta: of Ψ, without the last layer, on which Ψ
     does not depend. Means over the mini-batch.

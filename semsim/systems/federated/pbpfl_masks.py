@@ -1,4 +1,4 @@
-"""Which channels of a network can be rescaled together without changing what it computes.
+"""Channels of a network that can be rescaled together without changing its outputs.
 
 A ReLU network computes the same where a channel is multiplied by r > 0 and every weight that
 reads it is divided by r. Channels that are added to each other need one common r; the network's
@@ -67,7 +67,7 @@ def slots_of(network: LayerGraph) -> Slots:
 
 
 def scales_of(network: LayerGraph, slots: Slots, r: Tensor) -> dict[str, Tensor]:
-    """What each parameter is multiplied by: R_ij = r_i / r_j for weights, r_i for biases.
+    """Return the factor of each parameter: R_ij = r_i / r_j for weights, r_i for biases.
 
     r: (slots.count,) positive, r[FIXED] = 1. Returns tensors that broadcast to the parameters, by
     parameter name. Yang et al. 2020, arXiv:2002.09843, Eqs 7, 13 and 14.

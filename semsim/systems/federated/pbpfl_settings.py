@@ -1,4 +1,4 @@
-"""How PBPFL masks a model, as plain values; `pbpfl` says what that is."""
+"""Settings of PBPFL's masks of a model, as plain values; `pbpfl` describes the method."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ NoiseScope = Literal["round", "client"]
 
 @dataclass(frozen=True, kw_only=True)
 class Pbpfl:
-    """How strongly the server masks, and how far the recovery may be off.
+    """Strength of the server's masks, and the largest error of the recovery.
 
     r_low, r_high: range of the multiplicative noise, which is drawn uniformly.
     a_high: the additive noise vector is drawn uniformly from 0 to this. gamma_low, gamma_high:

@@ -57,7 +57,7 @@ class Costs:
 
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
-    """What went over the wire in all rounds, and numbers in one message of the first round."""
+    """Bytes over the wire in all rounds, and numbers in one message of the first round."""
 
     bytes_down: int
     bytes_up: int
@@ -67,7 +67,7 @@ class Traffic:
 
 @dataclass(frozen=True, kw_only=True)
 class KeptRound:
-    """What the parties hold privately in one round.
+    """Private data of the parties in one round.
 
     server: the true network before the step. keys: the server's, one a client, none with FedAvg.
     members: each client's mini-batch, as indices into the training examples.
@@ -249,7 +249,7 @@ def make_clients(settings: FederatedSettings, data: FederatedData) -> tuple[Clie
 def measured(
     network: LayerGraph, examples: Examples, settings: FederatedSettings, number: int
 ) -> Point:
-    """How well `network` does on `examples` after `number` rounds.
+    """Measure `network` on `examples` after `number` rounds.
 
     Raises `SettingsError` where the training has diverged.
     """

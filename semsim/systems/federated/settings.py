@@ -77,7 +77,7 @@ class FederatedSettings:
 
     @property
     def hides_updates(self) -> bool:
-        """Whether clients add zero-sum masks, so that the server learns only their sum."""
+        """True if clients add zero-sum masks, so that the server learns only their sum."""
         return self.scheme == "pbpfl" and self.masks.zero_sum
 
     def _check_pbpfl(self) -> None:
@@ -97,7 +97,7 @@ class FederatedSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class FederatedOrder:
-    """What to compare.
+    """Order of a comparison of federated trainings.
 
     data: a data set with its settings, as in "symbols:train_per_class=4", or one of `TABLES`.
     network to seed: see `FederatedSettings`; both schemes start from the same weights.

@@ -50,13 +50,13 @@ def rows_of(result: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def curve_table(training: Mapping[str, Any]) -> str:
-    """How each scheme ends, on test data."""
+    """Return a table of each scheme's last measures on test data."""
     header = ["scheme", "rounds", "loss", "squared error", "accuracy"]
     return text_table(header, [_end(name, curve) for name, curve in training["curves"].items()])
 
 
 def training_words(training: Mapping[str, Any]) -> str:
-    """What the masks change about training: nothing in the model, and what a client learns."""
+    """Describe the effect of masks on training: none on the model, and what a client learns."""
     gamma, released = training["gamma"], training["released"]
     text = [
         f"FedAvg and PBPFL end {training['largest_difference']:.0e} apart in their most different "
@@ -102,7 +102,7 @@ def leak_table(leak: Mapping[str, Any]) -> str:
 
 
 def count_of(score: Mapping[str, Any]) -> Count:
-    """How many pictures of a score, as `asdict` gives it, show more than a guess."""
+    """Return the count of pictures that show more than a guess, of a score as `asdict` gives it."""
     return Count(score["clearer"], score["by_shapes"], score["images"])
 
 

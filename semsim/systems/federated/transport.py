@@ -23,7 +23,7 @@ class Message:
     """One message.
 
     kind: "model" goes from the server to `client`, "update" from it to the server. Before a
-    training with zero-sum masks a "key" goes to the server and everybody's "keys" from it. round
+    training with zero-sum masks a "key" goes to the server and all clients' "keys" from it. round
     counts from 1. payload: a safetensors file.
     """
 
@@ -33,7 +33,7 @@ class Message:
     payload: bytes
 
     def tensors(self) -> dict[str, Tensor]:
-        """What is in the payload, by name, each in the shape in which it was sent."""
+        """Return the tensors of the payload by name, each in the shape in which it was sent."""
         return load(self.payload)
 
 
@@ -99,7 +99,7 @@ def unpack_keys(payload: bytes) -> list[bytes]:
 
 
 def numbers_in(payload: bytes) -> int:
-    """How many tensor elements a payload holds, read from its header."""
+    """Return the number of tensor elements in a payload, read from its header."""
     length = int.from_bytes(payload[:_HEADER], "little")
     header = json.loads(payload[_HEADER : _HEADER + length])
     entries = (entry for name, entry in header.items() if name != "__metadata__")

@@ -1,4 +1,4 @@
-"""How much each arm leaks, in figures and in words."""
+"""Verdict on the leak of each arm, in figures and in words."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ SAME = 1e-6  # gradients closer than this are one gradient with rounding
 
 @dataclass(frozen=True, kw_only=True)
 class ArmPictures:
-    """What one arm got back: a picture a client, in order, None where the attack failed.
+    """Result of one arm: a picture a client, in order, None where the attack failed.
 
     gradient_difference: see `ArmResult`.
     """
@@ -163,7 +163,7 @@ def sentence(score: ArmScore) -> str:
 
 
 def summary(scores: Sequence[ArmScore]) -> list[str]:
-    """What all arms together say, a line a party; a party counts by its strongest attack."""
+    """Summarise all arms, a line a party; a party counts by its strongest attack."""
     known = {score.arm: score for score in scores}
     lines = []
     for party, arms in PARTIES.items():

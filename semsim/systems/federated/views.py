@@ -1,4 +1,4 @@
-"""What each party of a federated training sees, as an observation for gradient inversion.
+"""Views of each party of a federated training, as an observation for gradient inversion.
 
 server: the true network and the client's true gradient; with zero-sum masks only the sum of all
     clients' gradients.
@@ -41,7 +41,7 @@ def observe(
     guess: int = 0,
     dtype: torch.dtype = torch.float32,
 ) -> GradientObservation:
-    """What `view` shows of the one image that `client` trained on in a round.
+    """Return the observation in `view` of the one image that `client` trained on in a round.
 
     round_number: one of the kept rounds; None takes the first. guess: seed of the weights that
     the "uplink" eavesdropper draws. dtype: of the model and gradients handed to the attack.

@@ -34,7 +34,7 @@ _WORD = 8  # bytes of a masked number
 class Agreement:
     """One client's side: its private key, and with the others' public keys a secret a pair.
 
-    number: of this client, from 0. public: its public key, 32 bytes, for everybody to see.
+    number: of this client, from 0. public: its public key, 32 bytes, which all parties see.
     """
 
     def __init__(self, number: int) -> None:
@@ -87,7 +87,7 @@ class Agreement:
 
 
 def occasion_of(round_number: int, payload: bytes) -> bytes:
-    """What sets one sum apart: its round and the model, the same bytes for all clients."""
+    """Return bytes that identify one sum by its round and model, the same for all clients."""
     return round_number.to_bytes(8, "big") + hashlib.sha256(payload).digest()
 
 

@@ -26,7 +26,7 @@ D = TypeVar("D", bound=nn.Module)
 
 @dataclass(frozen=True, kw_only=True)
 class Inversion:
-    """What an attack on features got back.
+    """Result of an attack on features.
 
     found: one reconstruction a query; its residual is the mean squared difference between the
         observed features and those the shadow head makes of the image.
@@ -205,10 +205,10 @@ def moments(features: Tensor) -> Moments:
 
 
 def misalignment(features: Tensor, target: Moments, scale: Tensor) -> Tensor:
-    """How far mean and deviation of `features` are from `target`, in units of `scale`, a variance.
+    """Return the squared distance of the moments of `features` from `target`, divided by `scale`.
 
     features: (N, C, …). target: of `moments`; deviations count where both are known. scale: a
-    scalar, as is what is returned. The mean takes in a fixed noise of the client whole.
+    variance, a scalar, as is the result. The mean takes in a fixed noise of the client whole.
     """
     mean, std = moments(features)
     off = F.mse_loss(mean, target[0])

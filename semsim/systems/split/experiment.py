@@ -21,7 +21,7 @@ _MIN_SSIM_SIDE = 11
 
 @dataclass(frozen=True, kw_only=True)
 class Leak:
-    """What one attack got back of some test images, and how much it shows.
+    """Reconstructions of some test images by one attack, and measures of what they show.
 
     images: (N, 3, H, W) in [0, 1]. ssim, psnr: (N,) against the originals; SSIM is NaN where images
     are too small for its window. residuals, grey_residuals: (N,), the attack's own measure.
@@ -44,7 +44,7 @@ class Leak:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What one classification costs, for one image.
+    """Cost of one classification, for one image.
 
     client, server: multiplications and additions. sent, returned: bytes.
     """
@@ -121,7 +121,7 @@ def baselines(data: tuple[LabelledImages, LabelledImages], count: int) -> dict[s
 
 @torch.no_grad()
 def cost_of(system: SplitSystem, image: Tensor) -> Cost:
-    """What it costs to classify one image, (1, 3, H, W) in [0, 1]."""
+    """Measure the cost of classifying one image, (1, 3, H, W) in [0, 1]."""
     system.eval()
     image = image.to(system.selector.device)
     with FlopCounterMode(display=False) as head:

@@ -140,7 +140,7 @@ def sentences(count: int, seed: int) -> list[Pair]:
 
 
 def drawn(rng: random.Random) -> Pair:
-    """One sentence: somebody does something, perhaps somewhere, perhaps while they do more."""
+    """Draw one sentence: a subject and an action, perhaps a place, perhaps a second action."""
     who = _often(rng, _WHO)
     parts = [_someone(rng, who, _NOMINATIVE, _DESCRIBED), *_action(rng, _DESCRIBED)]
     if rng.random() < _PLACED:

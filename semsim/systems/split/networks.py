@@ -45,11 +45,11 @@ class SplitNetwork(Protocol):
 
 
 class Examples(Protocol):
-    """What networks learn from."""
+    """Examples that networks learn from."""
 
     @property
     def inputs(self) -> Tensor:
-        """What a network is given, (N, …)."""
+        """Inputs of a network, (N, …)."""
         ...
 
     @property
@@ -61,7 +61,7 @@ class Examples(Protocol):
 
 
 class AnyTask(Protocol):
-    """What networks are made for: `Task` of images, `SentenceTask` of sentences."""
+    """Task that networks are made for: `Task` of images, `SentenceTask` of sentences."""
 
     @property
     def channels(self) -> int: ...
@@ -73,7 +73,7 @@ class AnyTask(Protocol):
     def classes(self) -> int: ...
 
     def entrance(self) -> list[nn.Module]:
-        """What the head does before its first unit."""
+        """Return the head's modules before its first unit."""
         ...
 
     def blank(self) -> Tensor:

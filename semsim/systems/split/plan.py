@@ -1,4 +1,4 @@
-"""What to train and to attack in split inference: a grid, as plain values."""
+"""Plan of trainings and attacks in split inference: a grid, as plain values."""
 
 import re
 from collections.abc import Mapping
@@ -83,7 +83,7 @@ class SplitPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class SplitPlace(Place):
-    """Where an experiment keeps things and computes. checkpoints: weights of metrics."""
+    """Folders and device of an experiment. checkpoints: weights of metrics."""
 
     checkpoints: Path
 
@@ -157,7 +157,7 @@ def check(plan: SplitPlan) -> SplitPlan:
 
 
 def without_metrics(plan: SplitPlan) -> SplitPlan:
-    """What takes the time of a plan: metrics are needed only where all is put together."""
+    """Return the slow part of a plan; metrics are needed only where all is put together."""
     return replace(plan, metrics=())
 
 
@@ -189,17 +189,17 @@ def make_dataset(text: str) -> Any:
 
 
 def model_name(network: str, defence: str, seed: int) -> str:
-    """What a system is called, unique within an experiment."""
+    """Return the name of a system, unique within an experiment."""
     return f"{network}/{defence}/seed {seed}"
 
 
 def attack_name(arm: str, tool: ShadowAttack) -> str:
-    """What an attack on a system is called, unique among those on it."""
+    """Return the name of an attack on a system, unique among those on it."""
     return f"{arm}-body{tool.bodies[0]}" if arm.startswith("one-body") and tool.bodies else arm
 
 
 def set_folder(data: Path, plan: SplitPlan, model: str, attack: str) -> Path:
-    """Where the reconstruction set of an attack on a system is, or will be."""
+    """Return the folder where the reconstruction set of an attack on a system is, or will be."""
     folder = f"{_UNFIT.sub('-', model)}__{_UNFIT.sub('-', attack)}"
     return Path(data) / "runs" / f"{RUNS}{plan.name}" / folder
 

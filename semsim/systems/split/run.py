@@ -72,7 +72,7 @@ class Trained:
 
     @property
     def valid(self) -> bool:
-        """Whether its accuracy is near enough to the undefended one's."""
+        """True if its accuracy is near enough to the undefended one's."""
         return self.change >= -VALID_POINTS - 1e-9
 
     @property
@@ -193,7 +193,7 @@ class Run:
 
     @property
     def reused(self) -> int:
-        """How many pieces were there before it needed them."""
+        """Number of pieces that were there before it needed them."""
         return len(self._found)
 
     def systems(self) -> list[_System]:
@@ -248,7 +248,7 @@ class Run:
             yield {**facts, **self._scores(arm, tool, seed, leak)}, folder
 
     def attacked(self, trained: Trained) -> bool:
-        """Whether the plan has the system attacked: it is valid, or that does not matter."""
+        """Return whether the plan has the system attacked: it is valid, or that does not matter."""
         return trained.valid or self.plan.attack_invalid
 
     def tools(self, trained: Trained) -> list[tuple[str, ShadowAttack, int]]:
@@ -322,7 +322,7 @@ class Run:
     def leak(
         self, trained: Trained, tool: ShadowAttack, seed: int, report: Report
     ) -> tuple[Leak, float]:
-        """What an attack gets back, made now or before, and the seconds it took."""
+        """Return the leak of an attack, made now or before, and the seconds it took."""
         facts = {"system": trained.key, "data": self.digests, "tool": plain(tool)}
         key = key_of({**facts, "images": self.plan.images, "seed": seed})
         if self._lacks(key, key in self.store.leaks):
@@ -336,7 +336,7 @@ class Run:
         return self.store.leaks.read(key)
 
     def _lacks(self, key: str, there: bool) -> bool:
-        """Whether a piece is to be made now; what this has made itself is not reused."""
+        """Return whether a piece is to be made now; what this run has made itself is not reused."""
         if not there:
             self._made.add(key)
         elif key not in self._made:

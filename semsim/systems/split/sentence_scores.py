@@ -1,4 +1,4 @@
-"""How much of sentences is right: words at their place, and BLEU."""
+"""Scores of reconstructed sentences: share of words at their place, and BLEU."""
 
 import math
 from collections import Counter

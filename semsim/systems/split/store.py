@@ -56,11 +56,11 @@ class SplitStore:
         self.systems = Pieces(self.folder, ".pt", read=read_tensors, write=write_tensors)
 
     def recogniser(self, key: str) -> Path:
-        """Where a data set's recogniser is, or will be."""
+        """Return the path where a data set's recogniser is, or will be."""
         return self.folder / f"{key}.safetensors"
 
     def stages(self, key: str) -> Path:
-        """Where a training keeps its half-finished stages."""
+        """Return the folder where a training keeps its half-finished stages."""
         return self.folder / key
 
     def write_system(self, key: str, system: SplitSystem, facts: dict[str, Any]) -> None:

@@ -219,7 +219,7 @@ def _learned(runs: pd.DataFrame) -> dict[str, float]:
 
 
 def shadow_text(row: Mapping[Any, Any]) -> str:
-    """What share of public inputs the shadows of a summary's row name right, as "33–82 %"."""
+    """Return the share of public inputs that a summary row's shadows name right, as "33–82 %"."""
     low, high = (row.get(f"shadow_{end}", np.nan) for end in ("low", "high"))
     if pd.isna(low):
         return "–"
@@ -238,7 +238,7 @@ def count_text(row: Mapping[Any, Any]) -> str:
 
 
 def cost_text(cost: Mapping[str, Any]) -> str:
-    """What a defence costs, in a line."""
+    """Return the cost of a defence as one line."""
     return (
         f"{cost['network']} {cost['defence']}: client {cost['client'] / 1e6:.2f} MFLOP and "
         f"{cost['client_ms']:.1f} ms, server {cost['server'] / 1e6:.2f} MFLOP and "

@@ -11,7 +11,7 @@ from semsim.types import LabelledImages
 
 
 class FeatureNoise(nn.Module):
-    """What the client adds to its features before it sends them.
+    """Noise that the client adds to its features before it sends them.
 
     fixed: (C, H, W), the same in training and in use, for every image.
     fresh: standard deviation of Gaussian noise drawn anew for every image.
@@ -63,7 +63,7 @@ class SplitSystem(nn.Module):
         return tuple(self.selector.nonzero().flatten().tolist())
 
     def send(self, images: Tensor) -> Tensor:
-        """What crosses to the server: (N, 3, H, W) in [0, 1] to (N, C, h, w)."""
+        """Return the features that cross to the server: (N, 3, H, W) in [0, 1] to (N, C, h, w)."""
         return self.noise(self.head(images))
 
     def conclude(self, features: Tensor) -> Tensor:
@@ -133,7 +133,7 @@ def observe(
     public: Examples,
     rng: torch.Generator,
 ) -> FeatureObservation:
-    """What the server sees when the client classifies `inputs`, (N, …)."""
+    """Return the server's observation when the client classifies `inputs`, (N, …)."""
     system.eval()
     seed = int(torch.randint(2**31, (1,), generator=rng))
     with torch.random.fork_rng():

@@ -1,4 +1,4 @@
-"""How networks of split inference are trained and attacked, as plain values."""
+"""Settings of trainings and attacks of networks in split inference, as plain values."""
 
 from __future__ import annotations
 

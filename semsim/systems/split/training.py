@@ -23,7 +23,7 @@ _WARM_UP = 0.3  # share of the steps in which the step size rises, as in torch's
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """Where defences train: network, examples, settings, seed, device.
+    """Bench on which defences train: network, examples, settings, seed, device.
 
     folder: keeps half-finished stages, so that they can be resumed; None keeps nothing.
     """
@@ -37,7 +37,7 @@ class Bench:
 
     @property
     def task(self) -> AnyTask:
-        """What the networks are made for."""
+        """Task that the networks are made for."""
         return task_of(self.data)
 
 
@@ -161,7 +161,7 @@ def write_tensors(path: Path, content: dict[str, Any]) -> None:
 
 
 def read_tensors(path: Path) -> dict[str, Any]:
-    """What `write_tensors` kept; `WeightsError` where it is broken."""
+    """Read what `write_tensors` kept; raises `WeightsError` where it is broken."""
     with guarded(path, WeightsError, "cannot be read ({}); remove it."):
         return dict(torch.load(path, weights_only=True, map_location="cpu"))
 

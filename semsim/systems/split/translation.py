@@ -11,7 +11,8 @@ from typing import Any
 
 import pandas as pd
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from semsim.base.errors import SettingsError
 from semsim.base.progress import Report, silent
@@ -20,8 +21,10 @@ from semsim.base.storage.names import checked_name
 from semsim.base.storage.pieces import Pieces
 from semsim.device import pick_device
 from semsim.grid.executor import Piece, spread
+from semsim.systems.split.attacks import ShadowNetwork, learned
 from semsim.systems.split.defences import stage_of
 from semsim.systems.split.grammar import CONTENT, Words, sentences, vocabularies
+from semsim.systems.split.networks import task_of
 from semsim.systems.split.plan import (
     ARMS,
     VALID_POINTS,
@@ -30,13 +33,13 @@ from semsim.systems.split.plan import (
     attacks_on,
     make_defence,
 )
-from semsim.systems.split.sentence_attack import counted, guesses, read_sentences
 from semsim.systems.split.sentence_scores import bleu, words_right
 from semsim.systems.split.store import SplitStore, check_shared, key_of
 from semsim.systems.split.system import FeatureObservation, SplitSystem, observe
 from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.systems.split.training import Bench, read_tensors, write_tensors
 from semsim.systems.split.translator import (
+    END,
     PLACES,
     Sentences,
     Translator,
@@ -45,6 +48,104 @@ from semsim.systems.split.translator import (
     numbered,
     translate,
 )
+
+_DECIMALS = 4  # by which what crosses is the same vector again
+
+
+class SentenceDecoder(nn.Module):
+    """Features of a sentence back to its words, each place with two neighbours on either side.
+
+    split: places of the sentence, before those of its translation.
+    """
+
+    def __init__(self, inputs: int, words: int, split: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv1d(inputs, inputs, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv1d(inputs, inputs, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv1d(inputs, words, 1),
+        )
+        self.split = split
+
+    def forward(self, features: Tensor) -> Tensor:
+        """(N, C, S + T) to logits, (N, words, S)."""
+        found: Tensor = self.layers(features[:, :, : self.split])
+        return found
+
+    @torch.no_grad()
+    def read(self, features: Tensor) -> Tensor:
+        """The likeliest words, (N, S), of features, (N, C, S + T)."""
+        parts = [self(part).argmax(dim=1) for part in features.split(256)]
+        return torch.cat(parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """Result of a reading attack. words: (N, S), one sentence a query.
+
+    shadow, decoder: the attacker's own, in eval mode, to see whether each does its work.
+    """
+
+    words: Tensor
+    shadow: ShadowNetwork
+    decoder: SentenceDecoder
+
+
+def read_sentences(
+    attack: ShadowAttack, seen: FeatureObservation, rng: torch.Generator, report: Report
+) -> Reading:
+    """One sentence a query, from a decoder of the features of a shadow embedding.
+
+    seen.public: `semsim.systems.split.translator.Sentences`. Raises `SettingsError` for a body that
+    the server does not have, and where a training diverges.
+    """
+    task = task_of(seen.public)
+    split = task.size[0]
+
+    def fresh() -> SentenceDecoder:
+        return SentenceDecoder(seen.features.shape[1], task.channels, split)
+
+    def misread(found: Tensor, inputs: Tensor) -> Tensor:
+        return F.cross_entropy(found, inputs[:, :split])
+
+    shadow, decoder, _ = learned(attack, seen, fresh, misread, rng, report)
+    return Reading(words=decoder.read(seen.features), shadow=shadow, decoder=decoder)
+
+
+def counted(features: Tensor, public: Tensor) -> Tensor:
+    """Words, (N, S), by how often each vector is sent at a place: a cipher read by counting.
+
+    The commonest vector of a place is taken for the commonest word there of the public sentences,
+    the next for the next. Where noise is drawn anew for every sentence no vector comes twice.
+    features: (N, C, S + T). public: sentences, (M, S).
+    """
+    columns = []
+    for place in range(public.shape[1]):
+        sent = features[:, :, place].mul(10**_DECIMALS).round()
+        _, which, counts = torch.unique(sent, dim=0, return_inverse=True, return_counts=True)
+        ranks = counts.argsort(descending=True, stable=True).argsort()
+        words = public[:, place].bincount().argsort(descending=True, stable=True)
+        columns.append(words[ranks[which].clamp(max=len(words) - 1)])
+    return torch.stack(columns, dim=1)
+
+
+def guesses(public: Tensor, count: int, rng: torch.Generator) -> dict[str, Tensor]:
+    """Return the guesses of an attacker who sees no feature, (count, S) each.
+
+    public: sentences, (M, S). "commonest word": it, everywhere. "commonest word of each
+    place": as the mean is of pictures. "another sentence": one of the public ones, drawn.
+    """
+    words = public[public > END]  # neither ends nor padding
+    places = public.mode(dim=0).values
+    drawn = torch.randint(len(public), (count,), generator=rng)
+    return {
+        "commonest word": torch.full((count, public.shape[1]), int(words.mode().values)),
+        "commonest word of each place": places.repeat(count, 1),
+        "another sentence": public[drawn],
+    }
+
 
 COUNTING = "counting"  # the attack that has no network
 _GUESS = 5_000_011  # a seed apart
@@ -185,7 +286,7 @@ class SentenceRun:
         ]
 
     def bench(self, defence: str, seed: int) -> Bench:
-        """Where a system trains."""
+        """Return the bench on which a system trains."""
         return Bench(
             network=self.plan.network,
             data=self.public,
@@ -213,7 +314,7 @@ class SentenceRun:
         return system.to(self.device), facts["translated"]
 
     def sent(self, defence: str, seed: int, rng: torch.Generator) -> FeatureObservation:
-        """What the server sees of the client's translations, once each is complete."""
+        """Return the server's observation of the client's translations, once each is complete."""
         system, translated = self.system(defence, seed)
         rows = joined(self.private.source, translated)
         return observe(system, rows, self.plan.network, self.public, rng)
@@ -288,7 +389,7 @@ class SentenceRun:
         return found
 
     def _right(self, defence: str, seed: int) -> tuple[float, Tensor]:
-        """How much of its translations is right, and these."""
+        """Return the share of right words in its translations, and the translations."""
         _, translated = self.system(defence, seed)
         return words_right(self.german, in_words(translated, self.answers)), translated
 

@@ -204,7 +204,7 @@ def in_words(rows: Tensor, vocabulary: Words) -> list[Words]:
 
 
 def joined(source: Tensor, target: Tensor) -> Tensor:
-    """What the head is given: (N, S) and (N, T) to (N, S + T), the translation one place later."""
+    """Return the head's input: (N, S) and (N, T) to (N, S + T), the translation one place later."""
     return torch.cat([source, F.pad(target[:, :-1], (1, 0), value=BEGIN)], dim=1)
 
 

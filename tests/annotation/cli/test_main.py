@@ -12,7 +12,7 @@ from study_factory import write_set
 from annotation.design.guessers import BOUNDED, GUESSERS
 from annotation.design.list_facts import RANDOM_LISTS
 from annotation.formats import FORMATS
-from annotation.study.manifests import COLUMNS
+from annotation.study.create import COLUMNS
 
 
 def test_from_sets_to_tables(run, folder, tmp_path):

@@ -9,7 +9,7 @@ from helpers import limit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.design.decoys import MOST_USES, Pair, decoys, quality_strata
+from annotation.design.study_plan import MOST_USES, Pair, decoys, quality_strata
 from annotation.errors import StudyError
 
 

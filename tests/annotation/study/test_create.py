@@ -17,10 +17,9 @@ from annotation.images import read_pixels
 from annotation.spec import StudySpec, Task
 from annotation.store import studies
 from annotation.store.tables import CandidateListRow, EventRow, SlotRow, StimulusRow
-from annotation.study.create import create_study, examine
+from annotation.study.create import COLUMNS, create_study, examine
 from annotation.study.exports import export_labels, facts_of_lists, read_study
 from annotation.study.labelling import join, next_items
-from annotation.study.manifests import COLUMNS
 from annotation.study.protocols import protocol_versions
 
 SPEC = StudySpec(name="symbols", task=Task.RECOGNITION, votes_per_item=3, list_size=4)

@@ -6,7 +6,7 @@ from made_tables import sheet
 
 from annotation.errors import StudyError
 from annotation.formats.plain import write_csv, write_jsonl, write_parquet
-from annotation.study.manifests import COLUMNS, read_manifest
+from annotation.study.create import COLUMNS, read_manifest
 
 WRITERS = {".csv": write_csv, ".jsonl": write_jsonl, ".parquet": write_parquet}
 

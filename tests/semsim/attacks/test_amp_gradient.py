@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from semsim.attacks.amp_gradient import RoughSlope
+from semsim.attacks.first_order import RoughSlope
 from semsim.attacks.gradattack import GradAttack
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.observe import observe_gradient

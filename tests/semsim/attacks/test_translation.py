@@ -4,8 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from semsim.attacks.prior import Prior
-from semsim.attacks.translation import STILL, Move, estimate_move, moved
+from semsim.attacks.prior import STILL, Move, Prior, estimate_move, moved
 from semsim.datasets.symbols import Symbols
 from semsim.defences.crop_flip import CropFlip
 from semsim.targets.model import TargetModel

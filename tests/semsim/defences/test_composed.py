@@ -4,7 +4,7 @@ import torch
 from semsim.base.errors import SettingsError, UnknownNameError
 from semsim.defences.composed import Composed
 from semsim.defences.none import NoDefence
-from semsim.defences.operations import moved
+from semsim.defences.policies import moved
 
 
 def test_shift_and_flip_lead_from_the_first_image_to_the_last():

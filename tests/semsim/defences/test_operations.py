@@ -4,7 +4,7 @@ import torch
 from PIL import Image, ImageEnhance, ImageOps
 
 from semsim.base.errors import DataError
-from semsim.defences.operations import OPERATIONS, POLICIES, USUAL_MAGNITUDES, moved
+from semsim.defences.policies import OPERATIONS, POLICIES, USUAL_MAGNITUDES, moved
 
 
 def picture(seed=0, height=22, width=32):

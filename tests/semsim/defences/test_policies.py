@@ -2,8 +2,7 @@ import pytest
 import torch
 
 from semsim.base.errors import SettingsError, UnknownNameError
-from semsim.defences.operations import moved
-from semsim.defences.policies import Ats, Operations
+from semsim.defences.policies import Ats, Operations, moved
 
 
 def images(count=24):

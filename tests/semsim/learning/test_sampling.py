@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semsim.learning import TrainSettings
-from semsim.learning.sampling import ORIGINALS_A_BATCH, draw, semi_hard
+from semsim.learning.epoch import ORIGINALS_A_BATCH, draw, semi_hard
 from semsim.learning.triplets import ImageIndex, JudgedOriginal, learnable, take_stock
 
 # For each original, how many of five recognised each of its reconstructions.

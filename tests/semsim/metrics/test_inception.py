@@ -9,8 +9,14 @@ from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorIncepti
 
 from semsim.base.errors import WeightsError
 from semsim.metrics import Pairs, Resources
-from semsim.metrics.inception import INCEPTION, Fid, Kid, inception_features, remembered
-from semsim.metrics.kernel import kernel_distance
+from semsim.metrics.inception import (
+    INCEPTION,
+    Fid,
+    Kid,
+    inception_features,
+    kernel_distance,
+    remembered,
+)
 
 
 @pytest.fixture(scope="module")

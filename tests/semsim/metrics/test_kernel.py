@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semsim.base.errors import DataError
-from semsim.metrics.kernel import kernel_distance
+from semsim.metrics.inception import kernel_distance
 
 STEADY = settings(max_examples=50)
 

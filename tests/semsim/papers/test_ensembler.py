@@ -14,13 +14,13 @@ from benchmarks.papers import PARTS
 from benchmarks.papers_split import read_trainings
 from semsim.base.errors import SettingsError
 from semsim.cli.reproduce import app
-from semsim.papers.ensembler import reproduce_ensembler
-from semsim.papers.ensembler_paper import (
+from semsim.papers.ensembler import (
     FIGURES,
     ROWS,
     TABLES,
     plan_of_figure,
     plan_of_table,
+    reproduce_ensembler,
 )
 from semsim.systems.split.plan import PRESETS, check
 from semsim.systems.split.train_settings import ShadowAttack

@@ -23,15 +23,17 @@ from semsim.papers.pbpfl import (
     PRESETS,
     ROWS,
     VALUES,
+    LeakPlan,
     commonest_share,
     costs,
+    leak_pieces,
+    leak_text,
     mean_error,
     reproduced,
     table_rows,
     trainings,
     with_own,
 )
-from semsim.papers.pbpfl_leak import LeakPlan, leak_pieces, leak_text
 from semsim.papers.pbpfl_tables import AGAIN, CLIENTS, TABLE_5, cost_figures, costs_text
 from semsim.systems.federated.arms import ARMS, REFERENCE, RESCALED
 from semsim.systems.federated.comparison import load

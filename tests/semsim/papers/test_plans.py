@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from semsim.cli.reproduce import app
 from semsim.datasets.symbols import GLYPHS
 from semsim.papers import REPRODUCTIONS
-from semsim.papers.pbpfl_leak import loaded
+from semsim.papers.pbpfl import loaded
 from semsim.papers.plans import Work, planned_text
 from semsim.reporting.not_run import NOT_RUN, SECTIONS
 

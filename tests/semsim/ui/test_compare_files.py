@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from helpers import ended
 
 from semsim.base.jobs import folders as jobs
-from semsim.base.jobs.progress_log import read_recent
+from semsim.base.jobs.folders import read_recent
 from semsim.reporting import figures, tables
 from semsim.ui import compare_files
 from semsim.ui.compare_data import View, held

@@ -1,7 +1,8 @@
-"""What Flower's processes run: both only hand bytes to the command that started them.
+"""Apps that Flower's processes run: both only hand bytes to the command that started them.
 
 So Flower's environment needs nothing of this program's, data and keys stay in one process, and
-nothing is imported again for every message. `RELAY` says where that command listens.
+nothing is imported again for every message. `RELAY` names the variable that holds that command's
+address.
 """
 
 import os

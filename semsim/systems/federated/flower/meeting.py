@@ -1,12 +1,12 @@
-"""A training between machines: what a server and its clients say to each other, in order.
+"""Training between machines: the messages of a server and its clients, in order.
 
 Messages are fields by name. The server begins with "hello" (settings, shapes and normalisation),
 to which a client answers with its number, how many examples it has, and its public key; then comes
 a "model" every round, answered with an update, and in the end a "released" model.
 
 A client that is lost is waited for. Where it comes back under its number it gets the open round
-again: its answer depends on the model and the round alone. With zero-sum masks everybody gets the
-round again then, since it comes back with a new key.
+again: its answer depends on the model and the round alone. With zero-sum masks all clients then
+get the round again, since the lost client comes back with a new key.
 """
 
 import json
@@ -36,10 +36,10 @@ _FAREWELL = 60.0  # seconds in which clients can fetch the released model
 
 
 class Wire(Protocol):
-    """What carries messages: nodes are connected programs, by numbers of the wire's own."""
+    """Carrier of messages: nodes are connected programs, by numbers of the wire's own."""
 
     def nodes(self) -> list[int]:
-        """Who is connected."""
+        """Return the connected nodes."""
         ...
 
     def push(self, node: int, kind: str, fields: Fields) -> str:
@@ -53,7 +53,7 @@ class Wire(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Trained:
-    """What the server has in the end: the true network, its curve, and what clients were given."""
+    """Result of the server: the true network, its curve, and the model that clients were given."""
 
     model: LayerGraph
     released: LayerGraph
@@ -73,8 +73,8 @@ class Meeting:
 
     settings: all clients get to know them; their seed deals out examples and orders mini-batches.
     secret: the server's own seed, of first weights and masks. data: its shapes and normalisation
-    are everybody's; the test examples are the curve's. patience: seconds in which nothing happens
-    before the training is given up. say: told who comes and who is lost.
+    are known to all parties; the test examples are the curve's. patience: seconds in which
+    nothing happens before the training is given up. say: told who comes and who is lost.
     """
 
     settings: FederatedSettings
@@ -124,7 +124,7 @@ class Meeting:
         server.close_round([answers[client]["update"] for client in sorted(answers)])
 
     def _again(self, before: Mapping[int, _Member], now: Mapping[int, _Member]) -> list[int]:
-        """Who has to answer again after clients came back."""
+        """Return the clients that have to answer again after clients came back."""
         everybody = self.settings.hides_updates
         return [client for client in now if everybody or now[client] != before[client]]
 
@@ -199,7 +199,7 @@ class Meeting:
         return fields
 
     def _farewell(self, released: LayerGraph) -> None:
-        """Give everybody the model to use; who is lost now is not waited for."""
+        """Send all clients the model to use; a client that is lost now is not waited for."""
         fields = {"model": weights(released)}
         open_ = [self.wire.push(one.node, "released", fields) for one in self._members.values()]
         ends = time.monotonic() + _FAREWELL
@@ -291,7 +291,7 @@ def weights(network: LayerGraph) -> bytes:
 
 
 def facts_of(data: FederatedData) -> dict[str, Any]:
-    """What clients have to know of the data, ready for JSON: shapes, words, normalisation."""
+    """Return what clients need of the data, ready for JSON: shapes, words, normalisation."""
     return {
         "shape": list(data.input_shape),
         "outputs": data.outputs,

@@ -315,6 +315,6 @@ def _server_tls(certificates: Path | None) -> list[str]:
 
 
 def _search() -> list[str]:
-    """Where Flower's python finds `apps`; that of an installed product has it anyhow."""
+    """Return the paths where Flower's python finds `apps`; an installed product's has it anyhow."""
     ours = checkout()
     return [one for one in (str(ours) if ours else "", os.environ.get("PYTHONPATH", "")) if one]

@@ -20,9 +20,8 @@ from helpers import ended as ends
 
 from semsim.base.errors import DataError, JobError
 from semsim.base.jobs import folders as jobs
-from semsim.base.jobs.folders import JobState
+from semsim.base.jobs.folders import JobState, read_recent
 from semsim.base.jobs.owner import owner_now, sweep_sockets
-from semsim.base.jobs.progress_log import read_recent
 from semsim.base.progress import Progress
 from semsim.base.storage.atomic import write_json
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from semsim.base.jobs.progress_log import (
+from semsim.base.jobs.folders import (
     ProgressWriter,
     TimedProgress,
     read_end,

@@ -8,10 +8,10 @@ import torch
 from semsim.base.errors import SettingsError
 from semsim.systems.split.defences import Ensembler, Shredder, Undefended
 from semsim.systems.split.grammar import sentences
-from semsim.systems.split.sentence_attack import counted, guesses, read_sentences
 from semsim.systems.split.system import observe
 from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.systems.split.training import Bench
+from semsim.systems.split.translation import counted, guesses, read_sentences
 from semsim.systems.split.translator import PLACES, Translator, numbered
 
 TINY = ShadowAttack(epochs=1, decoder_epochs=1, batch_size=32)
