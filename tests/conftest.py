@@ -1,9 +1,7 @@
 """What holds for every test."""
 
 import gc
-import hashlib
 import os
-import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import nullcontext
 from functools import cache
@@ -59,10 +57,10 @@ def pytest_make_collect_report(
 
 
 def _own_turn(path: Path) -> FileLock:
-    """Return the lock of a test file, of all processes that collect it."""
-    place = Path(tempfile.gettempdir(), "semsim-collected")
-    place.mkdir(exist_ok=True)
-    name = hashlib.blake2b(bytes(path), digest_size=8).hexdigest()
+    """Return the lock of a test file, of all processes that collect it in this checkout."""
+    place = ROOT / ".pytest_cache" / "collected"
+    place.mkdir(parents=True, exist_ok=True)
+    name = "-".join(path.relative_to(ROOT).parts)
     return FileLock(place / f"{name}.lock", poll_interval=0.005)
 
 

@@ -143,7 +143,7 @@ def copied(line: socket.socket) -> dict[str, Any]:
 
 
 def _begun(asked: int, out: int, err: int, others: Sequence[int]) -> dict[str, Any]:
-    """What a copy is asked to do, once it has nothing to do with the original any more."""
+    """Cut a copy loose from the original, and return its order."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # Whoever started the tests in the background made them deaf to Ctrl-C.

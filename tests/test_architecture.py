@@ -209,7 +209,7 @@ def test_files_stay_small():
 
 
 def test_few_files_are_there_for_one_other_alone():
-    """What one file of the same folder imports is part of that file, as a rule."""
+    """Hold the rule that a file with one importer, in its folder, is part of that importer."""
     names = {path.with_suffix("").as_posix().replace("/", "."): path for path in SOURCES}
     users: dict[Path, set[Path]] = {}
     for path in SOURCES:

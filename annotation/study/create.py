@@ -1,4 +1,10 @@
-"""Making a study: everything is read and checked before anything is written."""
+"""Making a study: everything is read and checked before anything is written.
+
+A manifest describes sets by one table: .csv, .jsonl or .parquet, a row a reconstruction. Columns:
+model, dataset, attack, image_id, class_name, original, reconstruction and, if known, attacked. The
+last three are paths from the manifest's folder on, and lie in it. Row 1 is the first below the
+header. Text in CSV that was escaped for spreadsheets is restored.
+"""
 
 import logging
 from collections import Counter

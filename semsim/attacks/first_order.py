@@ -1,4 +1,11 @@
-"""Gradient matching by first-order descent, on many images of one model at once."""
+"""Gradient matching by first-order descent, on many images of one model at once.
+
+The slope is in bfloat16 as long as it points where that of float32 does. Near the picture the
+distance of gradients is a difference of almost equal numbers, of which bfloat16 keeps little; far
+from it a step needs no more. So the slope is compared now and then, and float32 takes over for good
+once the two part: for each image when its own do, so that none depends on its company. An attack
+reports its end in float32 either way, see `Apart.beside_grey`.
+"""
 
 from collections.abc import Iterator, Sequence
 from functools import partial

@@ -1,4 +1,10 @@
-"""Our own attack: match gradients over what natural images are made of, not over pixels."""
+"""Our own attack: match gradients over what natural images are made of, not over pixels.
+
+Augmentation moves the private image, and the border that it leaves shows the move. Random crops and
+the translations of ATS (Gao et al. 2021, arXiv:2011.12505) move the image before its gradient is
+taken. The vacated border has one colour, black, or a grey where the contrast was changed
+afterwards, so an attacker can read the move off a first reconstruction.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

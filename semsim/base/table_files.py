@@ -3,6 +3,8 @@
 Text may be parted by commas, semicolons or tabs, begin with "sep=", be UTF-8, UTF-16 or Windows's
 Latin-1, and have decimal commas where a comma parts nothing. Blanks around a cell, and rows and
 columns without any cell, are no part of a table.
+
+Rows of an Excel file are read by ECMA-376, part 1, 18.3 and 18.4.
 """
 
 import codecs

@@ -101,7 +101,7 @@ def seeded(*seeds):
 
 
 def in_range(found):
-    """Whether what was found is a picture of the target's size, with what is said of it."""
+    """Check that a picture of the target's size was found, with the facts about it."""
     assert found.image.shape == (3, 12, 12)
     assert found.image.dtype == torch.float32
     assert 0 <= found.image.min() <= found.image.max() <= 1
@@ -111,14 +111,14 @@ def in_range(found):
 
 
 def told_in_order(told):
-    """Whether it was told how far an attack is until it was over."""
+    """Check that progress was reported until the attack was over."""
     assert told[-1].done == told[-1].total
     assert [p.done for p in told] == sorted(p.done for p in told)
 
 
 @contextmanager
 def left_alone(target):
-    """What is done within leaves the model as it is."""
+    """Check that the block leaves the model as it is."""
     before = {key: value.clone() for key, value in target.state_dict().items()}
     hooks = [len(layer._forward_hooks) for layer in target.modules()]
     yield

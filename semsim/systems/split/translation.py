@@ -1,6 +1,10 @@
 """Split translation: systems are trained, then their sentences read, each kept by its key.
 
 What is finished is taken from the data folder, so that an interrupted run goes on.
+
+The attack on images, word by word (Ensembler paper, Appendix A.1): a shadow embedding is trained
+through the server's frozen bodies, then a decoder of what it makes, which is applied to what the
+client has sent. Nothing is asked of the client. `counted` needs no network at all.
 """
 
 import time
