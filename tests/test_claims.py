@@ -169,7 +169,6 @@ CONSTANTS = {
         (r"more than (the )?5\s+points", "the loss of accuracy from which a system is invalid"),
     ),
     "CONTRIBUTING.md": (
-        (r"new metric in five minutes", "a promise that a test keeps by typing its steps"),
         (r"two cores(,| and) 24 GiB", "the machine"),
     ),
     "benchmarks/README.md": (
