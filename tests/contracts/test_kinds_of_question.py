@@ -20,7 +20,7 @@ def clearly(kind, stimulus):
 
 @pytest.fixture(scope="module", params=KINDS)
 def asked(request, tmp_path_factory):
-    """A kind, the questions on its instructions, and a study in which two of three recognise all."""
+    """A kind, the questions on its instructions, and a study in which two of three recognise."""
     folder = tmp_path_factory.mktemp(request.param)
     with fresh_database("sqlite", folder) as url, Store(url) as store:
         study = small_study(store, folder, task=Task(request.param), votes_per_item=3)
@@ -72,4 +72,3 @@ def test_two_of_three_votes_decide_what_they_say(asked):
     assert len(data.counted) == 2 * len(data.labels)
     assert data.labels["n_votes"].eq(2).all()
     assert data.labels["recognisable"].eq(True).all()
-
