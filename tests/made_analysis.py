@@ -6,16 +6,16 @@ import numpy as np
 import pandas as pd
 from made_votes import said
 
-from semsim.analysis.evidence import Evidence
-from semsim.analysis.result import (
+from semsim.base.columns import TARGET_COLUMNS
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.evidence import Evidence
+from semsim.base.stats.result import (
     AUC_COLUMNS,
     DISAGREEMENT_COLUMNS,
     Analysis,
     AnalysisSettings,
     Ceiling,
 )
-from semsim.base.columns import TARGET_COLUMNS
-from semsim.metrics.base import MetricSpec
 
 SPECS = (
     MetricSpec(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from semsim.analysis.evidence import stated
+from semsim.base.stats.evidence import stated
 from semsim.importers.import_folder import read_import
 
 PICTURES = ("original", "reconstruction")  # columns of labels; `attacked` may be absent

@@ -7,24 +7,17 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.analysis.auc_differences import auc_differences
-from semsim.analysis.result import Analysis
-from semsim.analysis.roc import WITHIN, scale_differs, scopes_by
 from semsim.base.errors import SettingsError, WeightsError
+from semsim.base.metric_spec import BLOCK, CONTROLS, START, MetricSpec
+from semsim.base.stats.auc_differences import auc_differences
+from semsim.base.stats.result import Analysis
+from semsim.base.stats.roc import WITHIN, scale_differs, scopes_by
 from semsim.base.words import counted
 from semsim.learning.advice import FEW_ORIGINALS
 from semsim.learning.orders import control_path
 from semsim.learning.settings import MIXED
 from semsim.learning.shuffles import SHUFFLED, SURE
-from semsim.metrics.base import MetricSpec
-from semsim.metrics.provenance import (
-    BLOCK,
-    CONTROLS,
-    START,
-    WEIGHT_OF,
-    Training,
-    read_training,
-)
+from semsim.metrics.provenance import WEIGHT_OF, Training, read_training
 from semsim.reporting.notation import interval, reason
 from semsim.weights import sha256_of
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.picture_ranks import picture_agreement
 from semsim.base.cli.terminal import rows_of, text_table
 from semsim.base.registry import read_plugin
+from semsim.base.stats.picture_ranks import picture_agreement
 from semsim.base.words import counted
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.plan import Campaign, Plan

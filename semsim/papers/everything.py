@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.correlation import weighted_spearman
-from semsim.analysis.resampling import interval as holding
 from semsim.base.cli.terminal import rows_of, say
 from semsim.base.registry import read_plugin
+from semsim.base.stats.correlation import weighted_spearman
 from semsim.base.stats.intervals import FEWEST
+from semsim.base.stats.resampling import interval as holding
 from semsim.base.words import counted
 from semsim.datasets import DATASETS
 from semsim.metrics import MetricSpec

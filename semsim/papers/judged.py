@@ -13,9 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.evidence import Evidence
-from semsim.analysis.result import AnalysisSettings
-from semsim.analysis.run import analyse
 from semsim.base.cli.terminal import (
     DATA,
     CheckpointsOption,
@@ -30,12 +27,15 @@ from semsim.base.cli.terminal import (
     told_errors,
 )
 from semsim.base.errors import DataError
+from semsim.base.metric_spec import beside_votes
+from semsim.base.stats.evidence import Evidence
+from semsim.base.stats.result import AnalysisSettings
+from semsim.base.stats.run import analyse
 from semsim.base.words import listed
 from semsim.campaign.plan import Plan
 from semsim.device import pick_device
 from semsim.learning.evaluation import evidence_of
 from semsim.metrics import MetricSpec, Resources, find_metric
-from semsim.metrics.base import beside_votes
 from semsim.papers.plans import (
     CAMPAIGN_STEPS,
     MadeOption,

@@ -6,8 +6,8 @@ import torch
 from made_tables import made_tables
 
 import semsim
-from semsim.analysis.result import AGREEMENT_COLUMNS, AnalysisSettings
 from semsim.base.errors import DataError, SettingsError, UnknownNameError
+from semsim.base.stats.result import AGREEMENT_COLUMNS, AnalysisSettings
 
 FEW = AnalysisSettings(bootstraps=20, permutations=99)
 KEYS = ["model", "image_id"]

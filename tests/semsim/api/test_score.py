@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 
 import semsim
 from semsim.base.errors import DataError, UnknownNameError, WeightsError
+from semsim.base.metric_spec import MetricSpec
 from semsim.cli.main import app
 from semsim.images import read_images
 from semsim.metrics import METRICS
-from semsim.metrics.base import MetricSpec, Scores
+from semsim.metrics.base import Scores
 from semsim.metrics.network import ModelSettings
 from semsim.scores.folder_pairs import match_folders
 from semsim.sets.reader import read_set
