@@ -17,18 +17,18 @@ from benchmarks.keeping import Finds, add_option
 from benchmarks.measuring import begin, judge
 from semsim.base.metric_spec import MetricSpec
 from semsim.base.progress import Progress
-from semsim.base.stats.correlation import kendall_rows, spearman_rows
-from semsim.base.stats.evidence import gather
-from semsim.base.stats.intervals import FEWEST
-from semsim.base.stats.model_intervals import (
+from semsim.base.stats.analysis import AnalysisSettings, analyse
+from semsim.base.stats.correlation import (
     bonett_wright,
     difference_interval,
     difference_p,
+    kendall_rows,
     kendall_score,
+    spearman_rows,
 )
+from semsim.base.stats.evidence import gather
+from semsim.base.stats.intervals import FEWEST
 from semsim.base.stats.resampling import FEWEST_BOOTSTRAPPED, varied_interval
-from semsim.base.stats.result import AnalysisSettings
-from semsim.base.stats.run import analyse
 
 MODELS, METRICS, ANNOTATORS = 14, 10, 5  # annotators of an image
 BOOTSTRAPS = 1000

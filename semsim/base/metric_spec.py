@@ -42,6 +42,11 @@ class MetricSpec:
     classifier: bool = False
     mark: str = ""
 
+    @property
+    def sign(self) -> float:
+        """1 where a larger value means more leakage, else -1."""
+        return 1.0 if self.higher_means_more_leakage else -1.0
+
     def marked(self, why: str) -> MetricSpec:
         """Return it with the mark `why`, which its title says; itself for "" or if it has one."""
         if not why or self.mark:

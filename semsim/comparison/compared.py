@@ -10,9 +10,8 @@ import pandas as pd
 from semsim.base.errors import DataError, SettingsError, WeightsError
 from semsim.base.metric_spec import checkpoint_of
 from semsim.base.progress import Report, silent
+from semsim.base.stats.analysis import Analysis, AnalysisSettings, analyse
 from semsim.base.stats.evidence import gather
-from semsim.base.stats.result import Analysis, AnalysisSettings
-from semsim.base.stats.run import analyse
 from semsim.base.storage.versions import software_versions
 from semsim.base.words import counted
 from semsim.comparison import list_judges
@@ -149,7 +148,7 @@ class Compared:
 
     @property
     def agreement(self) -> pd.DataFrame:
-        """One row a metric, columns `semsim.base.stats.result.AGREEMENT_COLUMNS`."""
+        """One row a metric, columns `semsim.base.stats.analysis.AGREEMENT_COLUMNS`."""
         return self.analysis.agreement
 
     def figures(self) -> tuple[Drawn, ...]:

@@ -20,8 +20,8 @@ from filelock import FileLock, Timeout
 
 from semsim.base.columns import IMAGE_KEY, LEAKS, MODEL_KEY, SCORE_COLUMNS
 from semsim.base.errors import DataError, SettingsError
+from semsim.base.stats.agreement import check_metric_name
 from semsim.base.stats.evidence import in_words_of, words_in
-from semsim.base.stats.result import check_metric_name
 from semsim.base.storage.atomic import whole
 from semsim.base.storage.optional import arrow
 from semsim.base.storage.pieces import key_of

@@ -8,7 +8,7 @@ import pandas as pd
 
 from semsim.base.errors import DataError, WeightsError
 from semsim.base.metric_spec import checkpoint_of
-from semsim.base.stats.result import Analysis
+from semsim.base.stats.analysis import Analysis
 from semsim.base.words import agreeing, counted
 from semsim.learning.orders import checkpoint_path
 from semsim.metrics import MetricSpec

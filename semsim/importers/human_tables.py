@@ -17,7 +17,7 @@ from semsim.base.columns import (
 )
 from semsim.base.errors import SettingsError
 from semsim.base.stats.evidence import GIVEN, Evidence, gather
-from semsim.base.stats.human import recognised_by, rules_of, verdict
+from semsim.base.stats.verdict import recognised_by, rules_of, verdict
 from semsim.base.words import counted
 from semsim.importers.import_plan import Findings, HumanTables
 from semsim.importers.vote_rows import DIFFERENT, SAME, Sieve, is_counted

@@ -13,13 +13,11 @@ from semsim.base.columns import AS_NAMED, IMAGE_KEY, ORIGINAL_ANSWER, SCORE_COLU
 from semsim.base.errors import DataError
 from semsim.base.metric_spec import BLOCK
 from semsim.base.progress import Progress, Report, silent
-from semsim.base.stats.auc_differences import auc_differences
+from semsim.base.stats.analysis import Analysis, AnalysisSettings, analyse
 from semsim.base.stats.evidence import GIVEN, Evidence, gather
 from semsim.base.stats.grouping import layout_of
-from semsim.base.stats.human import human_score
-from semsim.base.stats.result import Analysis, AnalysisSettings
-from semsim.base.stats.roc import auc_table, scale_differs, scale_note, scopes_by
-from semsim.base.stats.run import analyse
+from semsim.base.stats.roc import auc_differences, auc_table, scale_differs, scale_note, scopes_by
+from semsim.base.stats.verdict import human_score
 from semsim.base.table_files import check_columns
 from semsim.base.words import counted
 from semsim.learning.baselines import ABSENT, NO_AUC, block_of, controls_of, difference_rows
@@ -96,7 +94,7 @@ def evaluate(
     scored = [spec for spec in analysis.specs if spec.name != own.name]
     differing = scale_differs(analysis.auc)
     scope = scopes_by(differing)[0]
-    against = auc_differences(own, scored, evidence, settings, scope)
+    against = auc_differences(own, scored, evidence, settings.headline, scope)
     rows, training = metric_rows(analysis), read_training(checkpoint)
     shuffled = distribution(shuffles, rows[0]["auc"][scope]["auc"], scope)
     if shuffled is not None:

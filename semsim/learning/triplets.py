@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.base.errors import DataError
-from semsim.base.stats.human import votes_needed
+from semsim.base.stats.verdict import votes_needed
 from semsim.base.words import counted
 from semsim.images import read_pixels
 from semsim.weights import content_key, sha256_of

@@ -14,7 +14,7 @@ import pandas as pd
 
 from semsim.base.cli.terminal import rows_of, text_table
 from semsim.base.registry import read_plugin
-from semsim.base.stats.picture_ranks import picture_agreement
+from semsim.base.stats.roc import picture_agreement
 from semsim.base.words import counted
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.plan import Campaign, Plan
@@ -371,7 +371,7 @@ def _within(
         own = judged.of([one.model for one in found[row.name]])
         if own.labels.empty:
             continue
-        table = picture_agreement(own.evidence(), own.specs, RANKED)
+        table = picture_agreement(own.evidence(), own.specs, RANKED.headline)
         parts.append(table.assign(row=row.name, row_title=row.title))
     return pd.concat(parts, ignore_index=True).assign(simulated=True)
 

@@ -28,9 +28,8 @@ from semsim.base.cli.terminal import (
 )
 from semsim.base.errors import DataError
 from semsim.base.metric_spec import beside_votes
+from semsim.base.stats.analysis import AnalysisSettings, analyse
 from semsim.base.stats.evidence import Evidence
-from semsim.base.stats.result import AnalysisSettings
-from semsim.base.stats.run import analyse
 from semsim.base.words import listed
 from semsim.campaign.plan import Plan
 from semsim.device import pick_device

@@ -12,8 +12,7 @@ from semsim.base.cli.terminal import rows_of, text_table
 from semsim.base.errors import DataError
 from semsim.base.metric_spec import CONTROLS
 from semsim.base.progress import Report, silent
-from semsim.base.stats.result import Analysis
-from semsim.base.stats.run import analyse
+from semsim.base.stats.analysis import Analysis, analyse
 from semsim.base.storage.atomic import write_json
 from semsim.base.storage.pieces import key_of
 from semsim.learning.ablations import STUDIES, StudyPlan, default_values, failures

@@ -4,7 +4,7 @@ import pandas as pd
 
 from semsim.base.cli.terminal import text_table
 from semsim.base.stats.agreement import best_first
-from semsim.base.stats.result import Analysis
+from semsim.base.stats.analysis import Analysis
 from semsim.reporting.methods import Origin, warnings
 from semsim.reporting.notation import (
     NONE,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from semsim.base.metric_spec import checkpoint_of, is_control
-from semsim.base.stats.result import Analysis
+from semsim.base.stats.analysis import Analysis
 from semsim.base.words import counted, first_of, listed
 from semsim.metrics import MetricSpec
 from semsim.reporting.gallery import voters

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from semsim.base.errors import DataError
 from semsim.base.progress import Progress, Report, silent
-from semsim.base.stats.result import Analysis
+from semsim.base.stats.analysis import Analysis
 from semsim.base.storage.atomic import write_text
 from semsim.reporting import canvas, writing
 from semsim.reporting.canvas import Drawn

@@ -9,8 +9,8 @@ import pandas as pd
 
 from semsim.base.errors import DataError
 from semsim.base.metric_spec import MetricSpec
-from semsim.base.stats.human import recognised_by, vote_counts
-from semsim.base.stats.result import Analysis
+from semsim.base.stats.analysis import Analysis
+from semsim.base.stats.verdict import recognised_by, vote_counts
 from semsim.images import read_pixels
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn

@@ -16,8 +16,8 @@ from semsim.base.errors import UnknownNameError
 from semsim.base.metric_spec import MetricSpec
 from semsim.base.registry import unknown
 from semsim.base.stats.agreement import best_first
-from semsim.base.stats.human import response_by
-from semsim.base.stats.result import Analysis
+from semsim.base.stats.analysis import Analysis
+from semsim.base.stats.verdict import response_by
 from semsim.base.words import counted
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn, marked_as_simulated

@@ -7,8 +7,8 @@ import pandas as pd
 
 from semsim.base.columns import AT_CHANCE, MODEL_KEY
 from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.analysis import Analysis
 from semsim.base.stats.evidence import model_key
-from semsim.base.stats.result import Analysis
 from semsim.reporting.notation import target_text
 
 # What people and a metric say of a reconstruction.

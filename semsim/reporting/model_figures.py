@@ -10,9 +10,9 @@ import pandas as pd
 
 from semsim.base.columns import MODEL_KEY
 from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.analysis import Analysis
 from semsim.base.stats.evidence import model_key
 from semsim.base.stats.intervals import RULE
-from semsim.base.stats.result import Analysis
 from semsim.base.words import counted
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Bars, Drawn

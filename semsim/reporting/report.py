@@ -11,8 +11,8 @@ import pandas as pd
 
 from semsim.base.errors import DataError
 from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.analysis import Analysis
 from semsim.base.stats.evidence import Ratings
-from semsim.base.stats.result import Analysis
 from semsim.base.storage.places import files_of
 from semsim.images import open_picture, png_of, upright
 from semsim.reporting import methods

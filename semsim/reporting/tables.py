@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 
 from semsim.base.registry import unknown
-from semsim.base.stats.human import title_of
+from semsim.base.stats.analysis import Analysis
 from semsim.base.stats.intervals import RULE
-from semsim.base.stats.result import Analysis
 from semsim.base.stats.roc import scale_differs, scale_note
+from semsim.base.stats.verdict import title_of
 from semsim.reporting.canvas import SIMULATED
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import (

@@ -12,9 +12,9 @@ import pandas as pd
 
 from semsim.base.columns import MODEL_KEY
 from semsim.base.errors import DataError
+from semsim.base.stats.analysis import Analysis, AnalysisSettings
 from semsim.base.stats.evidence import model_key
-from semsim.base.stats.human import recognised_by, response_by, verdict
-from semsim.base.stats.result import Analysis, AnalysisSettings
+from semsim.base.stats.verdict import recognised_by, response_by, verdict
 from semsim.base.storage.folders import shown
 from semsim.base.words import counted
 from semsim.comparison.compared import Scored, compared

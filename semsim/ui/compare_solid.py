@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from semsim.base.errors import SemsimError
-from semsim.base.stats.human import title_of
-from semsim.base.stats.result import Analysis
+from semsim.base.stats.analysis import Analysis
 from semsim.base.stats.roc import WITHIN, scale_differs, scale_note, scopes_by
+from semsim.base.stats.verdict import title_of
 from semsim.base.words import counted, listed
 from semsim.reporting import tables
 from semsim.reporting.notation import interval, number, p_value, reason

@@ -7,8 +7,7 @@ from typing import Any
 import pandas as pd
 
 from semsim.base.errors import DataError
-from semsim.base.stats.ceiling import ceiling_of_votes
-from semsim.base.stats.result import Ceiling
+from semsim.base.stats.ceiling import Ceiling, ceiling_of_votes
 from semsim.importers.import_folder import import_names, imported_votes
 
 

@@ -26,12 +26,10 @@ from annotation.votes.quality import (
 from annotation.votes.rates import rate_table, whole_rate
 from benchmarks.coverage import rated_votes, votes_table
 from semsim.base.metric_spec import MetricSpec
-from semsim.base.stats.auc_differences import auc_differences
+from semsim.base.stats.analysis import AnalysisSettings, analyse
 from semsim.base.stats.evidence import gather
 from semsim.base.stats.intervals import FEWEST, too_few
-from semsim.base.stats.picture_ranks import picture_agreement
-from semsim.base.stats.result import AnalysisSettings
-from semsim.base.stats.run import analyse
+from semsim.base.stats.roc import auc_differences, picture_agreement
 from semsim.learning.evaluation import human_auc
 from semsim.metrics.inception import kernel_distance
 from semsim.papers.ensembler_sentences import sentence_verdicts
@@ -64,10 +62,7 @@ MAKERS = {
     *("annotation.votes.rates", "annotation.votes.ballots", "annotation.ui.results_quality"),
     *(
         f"semsim.base.stats.{name}"
-        for name in (
-            *("agreement", "auc_differences", "ceiling", "differences", "measures"),
-            *("model_intervals", "model_tables", "picture_ranks", "roc"),
-        )
+        for name in ("agreement", "ceiling", "correlation", "measures", "roc")
     ),
     *(
         "semsim.systems.federated.verdict",
@@ -175,8 +170,8 @@ def of_metrics(models: int, originals: int) -> Iterator[tuple[str, pd.DataFrame]
     yield "models", found.models
     yield "AUC", found.auc
     yield "stability", found.stability
-    yield "pictures", picture_agreement(evidence, specs, settings)
-    yield "differences of AUC", auc_differences(specs[0], specs[1:], evidence, settings)
+    yield "pictures", picture_agreement(evidence, specs, settings.headline)
+    yield "differences of AUC", auc_differences(specs[0], specs[1:], evidence, settings.headline)
     yield "one annotator's AUC", pd.DataFrame(human_auc(evidence).values())
 
 

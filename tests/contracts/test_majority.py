@@ -22,7 +22,7 @@ from annotation.votes.rates import rate_table
 from annotation.votes.summaries import summary_table
 from semsim.base.columns import SCORE_COLUMNS
 from semsim.base.stats.evidence import gather
-from semsim.base.stats.human import human_score
+from semsim.base.stats.verdict import human_score
 from semsim.importers.table import Table
 from semsim.learning.triplets import Inventory, take_stock
 

@@ -23,10 +23,9 @@ from annotation.study.labelling import join, next_items, vote
 from annotation.study.simulate import simulate
 from annotation.ui import results_quality, results_tabs, results_view
 from semsim.base.columns import SCORE_COLUMNS
+from semsim.base.stats.analysis import AnalysisSettings, analyse
 from semsim.base.stats.evidence import gather
-from semsim.base.stats.human import human_score, rules_of, verdict
-from semsim.base.stats.result import AnalysisSettings
-from semsim.base.stats.run import analyse
+from semsim.base.stats.verdict import human_score, rules_of, verdict
 from semsim.importers.table import Table
 from semsim.metrics import find_metric
 from semsim.reporting.methods import Origin

@@ -7,9 +7,8 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 from statsmodels.stats.multitest import multipletests
 
-from semsim.base.stats.agreement import permutation_p
+from semsim.base.stats.agreement import holm, permutation_p
 from semsim.base.stats.correlation import kendall_rows, spearman_rows
-from semsim.base.stats.differences import holm
 from semsim.base.stats.grouping import layout_of
 from semsim.base.stats.resampling import interval, resample
 from semsim.base.stats.roc import auc_table, contest_of, weighted_auc

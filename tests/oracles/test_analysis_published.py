@@ -8,9 +8,8 @@ import pytest
 from made_votes import MSE, PSNR
 from scipy import stats
 
+from semsim.base.stats.analysis import AnalysisSettings, analyse
 from semsim.base.stats.evidence import gather
-from semsim.base.stats.result import AnalysisSettings
-from semsim.base.stats.run import analyse
 
 RELEASED = Path(__file__).resolve().parents[3] / "shared" / "data" / "semsim_cifar100_labels.csv"
 ANNOTATORS = [f"ann{i}" for i in range(5)]

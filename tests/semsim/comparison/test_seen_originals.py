@@ -10,7 +10,7 @@ from made_weights import make_semsim
 import semsim
 from semsim.base.errors import DataError
 from semsim.base.registry import read_plugin
-from semsim.base.stats.result import AnalysisSettings
+from semsim.base.stats.analysis import AnalysisSettings
 from semsim.campaign.campaign_job import load
 from semsim.comparison import seen_originals
 from semsim.comparison.seen_originals import ALL

@@ -10,7 +10,7 @@ from made_study import make_labels, make_votes
 from scipy.stats import spearmanr
 
 from semsim.base.errors import DataError
-from semsim.base.stats.result import AnalysisSettings
+from semsim.base.stats.analysis import AnalysisSettings
 from semsim.base.stats.roc import POOLED, WITHIN
 from semsim.images import read_image
 from semsim.learning import TrainSettings, evaluation

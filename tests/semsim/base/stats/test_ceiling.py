@@ -7,9 +7,9 @@ from made_votes import evidence, said, scores_of, table_of, votes_of
 from scipy import stats
 
 from semsim.base.stats.ceiling import MOST_SPLITS, ceiling_of_votes, human_ceiling, splits
+from semsim.base.stats.correlation import bonett_wright, kendall_score
 from semsim.base.stats.evidence import gather
 from semsim.base.stats.grouping import layout_of
-from semsim.base.stats.model_intervals import bonett_wright, kendall_score
 from semsim.base.stats.resampling import resample
 
 FOUND = evidence(n_models=6, n_originals=12, annotators=3)
