@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from semsim.base.sets.imports import places_of, read_import
 from semsim.importers import plan_import
-from semsim.importers.import_folder import carry_out, places_of, read_import
+from semsim.importers.import_folder import carry_out
 from semsim.metrics import Resources
 from semsim.scores.scoring import pair_sets_of_folders, score_sets
 from semsim.sets.reader import read_set
