@@ -10,13 +10,13 @@ from typing import Any
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.sets.imports import FORMAT, PATHS, RECORD, Places, read_import_record
+from semsim.base.sets.reader import read_set
 from semsim.base.storage.atomic import whole_folders
 from semsim.base.storage.optional import arrow
 from semsim.base.storage.records import write_record
 from semsim.base.storage.versions import software_versions
 from semsim.importers.image_sets import EVERY, copy_set, source_digest
 from semsim.importers.import_plan import FoundPictures, HumanTables, ImportPlan
-from semsim.sets.reader import read_set
 from semsim.weights import sha256_of
 
 _SAME = ("name", "kind", "source", "sha256", "counts", "unread", "sets")  # of one source

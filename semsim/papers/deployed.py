@@ -14,6 +14,7 @@ import pandas as pd
 
 from semsim.base.cli.terminal import rows_of, text_table
 from semsim.base.registry import read_plugin
+from semsim.base.sets.reader import ReconstructionSet
 from semsim.base.stats.roc import picture_agreement
 from semsim.base.words import counted
 from semsim.campaign.campaign_job import plan_of
@@ -45,7 +46,6 @@ from semsim.reporting import writing
 from semsim.reporting.notation import NONE, interval, number, reason
 from semsim.reporting.tables import Table
 from semsim.sets.no_attack_baseline import Count, judged_set
-from semsim.sets.reader import ReconstructionSet
 from semsim.targets.train_settings import TrainSettings
 
 ENOUGH = 0.9  # of the originals: fewer, and simulated people are too blunt to stand for anybody

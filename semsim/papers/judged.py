@@ -28,6 +28,7 @@ from semsim.base.cli.terminal import (
 )
 from semsim.base.errors import DataError
 from semsim.base.metric_spec import beside_votes
+from semsim.base.sets.reader import ReconstructionSet, read_set
 from semsim.base.stats.analysis import AnalysisSettings, analyse
 from semsim.base.stats.evidence import Evidence
 from semsim.base.words import listed
@@ -50,7 +51,6 @@ from semsim.reporting.canvas import SIMULATED
 from semsim.reporting.notation import interval, number, reason
 from semsim.reporting.tables import Cells, Table, table_of
 from semsim.scores.scoring import pair_sets_of_labels, score_sets
-from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.weights import CHECKPOINTS
 
 # Of single pictures, LPIPS by one of its networks; Fréchet distances need more of them in a set.

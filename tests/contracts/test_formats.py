@@ -13,6 +13,7 @@ from semsim.api import pretrained as pretrained_module
 from semsim.base.errors import DataError, UserError
 from semsim.base.jobs import folders
 from semsim.base.sets.imports import read_import
+from semsim.base.sets.reader import read_set
 from semsim.base.storage.records import CASES, RECONSTRUCTION_SET, read_record, write_record
 from semsim.campaign import forecast, plan, watch
 from semsim.campaign.campaign_job import plan_of
@@ -24,7 +25,6 @@ from semsim.metrics import Resources, find_metric, provenance
 from semsim.metrics.network import load_semsim
 from semsim.papers import copa, pbpfl
 from semsim.scores import scoring
-from semsim.sets.reader import read_set
 from semsim.systems.federated import comparison_job
 from semsim.systems.split import split_job, store
 from semsim.targets import chance, checkpoint

@@ -13,9 +13,9 @@ from semsim.base.sets.imports import (
     places_of,
     read_import,
 )
+from semsim.base.sets.reader import read_set
 from semsim.importers import plan_import
 from semsim.importers.import_folder import carry_out
-from semsim.sets.reader import read_set
 
 
 def everything_below(folder):
