@@ -34,10 +34,10 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
     from annotation.web import frame
     from annotation.web.guard import Guard
     from semsim.base.errors import DataError
+    from semsim.base.sets.reader import set_choices
     from semsim.base.storage.records import CASES, read_record
     from semsim.metrics.provenance import semsims
     from semsim.reporting.glossary import glossary
-    from semsim.sets.reader import set_choices
     from semsim.ui import ScienceContext, StudyChoice, pages
     from semsim.ui.jobpanel import running
     from semsim.ui.lent import lent
@@ -86,7 +86,7 @@ def open_studio(options: Namespace) -> None:
     os.environ[root_path.ROOT_PATH] = options.root_path
     from annotation.store import Store, backup
     from annotation.study.builtin import DemoInTheMaking
-    from semsim.sets.reader import set_choices
+    from semsim.base.sets.reader import set_choices
 
     settle()
     with told_errors():

@@ -29,9 +29,8 @@ from annotation.votes.quality import carry_over_table
 from annotation.votes.rates import rate_table, whole_rate
 from benchmarks.claims import Claim, keep, kept
 from benchmarks.measuring import begin, judge
-from semsim.analysis.correlation import weighted_kendall, weighted_spearman
-from semsim.analysis.roc import contest_of, originals_of_kinds, pooled_auc
 from semsim.base.columns import RATED
+from semsim.base.stats.correlation import weighted_kendall, weighted_spearman
 from semsim.base.stats.intervals import (
     error,
     fisher,
@@ -41,6 +40,7 @@ from semsim.base.stats.intervals import (
     student,
     wilson,
 )
+from semsim.base.stats.roc import contest_of, originals_of_kinds, pooled_auc
 
 KINDS = {  # by how much originals differ for people and for the metric, in spreads of the noise
     "nothing": (0.0, 0.0),

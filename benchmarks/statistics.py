@@ -16,21 +16,21 @@ import scipy.stats  # noqa: F401  loaded before the clock runs: a studio has it
 
 from benchmarks.keeping import Finds, add_option
 from benchmarks.measuring import begin, judge
-from semsim.analysis.correlation import kendall_rows, spearman_rows
-from semsim.analysis.evidence import gather
-from semsim.analysis.model_intervals import (
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.progress import Progress
+from semsim.base.stats.analysis import AnalysisSettings, analyse
+from semsim.base.stats.correlation import (
     bonett_wright,
     difference_interval,
     difference_p,
+    kendall_rows,
     kendall_score,
+    spearman_rows,
 )
-from semsim.analysis.resampling import FEWEST_BOOTSTRAPPED, varied_interval
-from semsim.analysis.result import AnalysisSettings
-from semsim.analysis.run import analyse
-from semsim.base.progress import Progress
+from semsim.base.stats.evidence import gather
 from semsim.base.stats.intervals import FEWEST
 from semsim.base.stats.pairwise_accuracy import differences, lead_p, sign_flips, swap_test
-from semsim.metrics.base import MetricSpec
+from semsim.base.stats.resampling import FEWEST_BOOTSTRAPPED, varied_interval
 
 MODELS, METRICS, ANNOTATORS = 14, 10, 5  # annotators of an image
 BOOTSTRAPS = 1000

@@ -6,16 +6,13 @@ import numpy as np
 import pandas as pd
 from made_votes import said
 
-from semsim.analysis.evidence import Evidence
-from semsim.analysis.result import (
-    AUC_COLUMNS,
-    DISAGREEMENT_COLUMNS,
-    Analysis,
-    AnalysisSettings,
-    Ceiling,
-)
 from semsim.base.columns import TARGET_COLUMNS
-from semsim.metrics.base import MetricSpec
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.agreement import DISAGREEMENT_COLUMNS
+from semsim.base.stats.analysis import Analysis, AnalysisSettings
+from semsim.base.stats.ceiling import Ceiling
+from semsim.base.stats.evidence import Evidence
+from semsim.base.stats.roc import AUC_COLUMNS
 
 SPECS = (
     MetricSpec(

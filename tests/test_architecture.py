@@ -40,7 +40,6 @@ FLOORS = {
         "datasets defences",
         "targets",
         "attacks metrics",
-        "analysis",
         "reporting distractors",
         "scores",
         "campaign importers",

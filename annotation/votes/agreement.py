@@ -11,8 +11,9 @@ from scipy.sparse import csr_array
 
 from annotation.tasks.kind import NONE, Kind
 from annotation.votes.aggregate import ratings, scale_of
-from annotation.votes.ballots import NO_VOTES, Ballots, ratio
+from annotation.votes.ballots import NO_VOTES, Ballots
 from semsim.base.stats.intervals import Ends, error, fisher, pairs_ends, student, why_none
+from semsim.base.stats.votes import ratio
 
 AGREEMENT_COLUMNS = ("coding", "statistic", "n_items", "value", "low", "high", "reason")
 PAIR_COLUMNS = ("coding", "first", "second", "n_items", "value", "low", "high", "reason")

@@ -7,9 +7,10 @@ import scipy
 from annotation.tasks.kind import NONE, Kind
 from annotation.votes.aggregate import DECIMALS, ratings, recognising, scale_of
 from annotation.votes.agreement import Coding, Pairs
-from annotation.votes.ballots import Ballots, ratio
+from annotation.votes.ballots import Ballots
 from annotation.votes.quality import EVERYBODY, Check
 from annotation.votes.rates import model_names
+from semsim.base.stats.votes import ratio
 
 ANNOTATOR_COLUMNS = (
     "annotator",

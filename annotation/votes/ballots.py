@@ -77,8 +77,3 @@ def ballots_of(
 def few(n_originals: np.ndarray) -> np.ndarray:
     """(N,) why a number of so many originals has no interval, "" where it has one."""
     return np.array([too_few(int(n)) or "" for n in n_originals], dtype=str)
-
-
-def ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """`above` / `below`, NaN where there is nothing to divide by."""
-    return np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below > 0)

@@ -13,8 +13,9 @@ from annotation.domain import StimulusKind, TrialKind, VoteStatus
 from annotation.tasks.kind import NONE, Kind
 from annotation.votes.aggregate import ORIGINAL, recognising
 from annotation.votes.agreement import Coding, closeness_of
-from annotation.votes.ballots import few, ratio
+from annotation.votes.ballots import few
 from semsim.base.stats.intervals import error, left_out, share_ends, wilson
+from semsim.base.stats.votes import ratio
 
 CHECK_COLUMNS = ("annotator", "check", "n", "n_right", "accuracy", "low", "high")
 REPEAT_COLUMNS = (

@@ -6,8 +6,9 @@ import scipy
 
 from annotation.tasks.kind import NONE, Kind
 from annotation.votes.aggregate import DECIMALS, counts, ratings, scale_of, verdict
-from annotation.votes.ballots import Ballots, few, ratio
+from annotation.votes.ballots import Ballots, few
 from semsim.base.stats.intervals import error, share_ends
+from semsim.base.stats.votes import ratio
 
 RATE_COLUMNS = (
     "model",

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from semsim.analysis.result import Analysis
+from semsim.base.metric_spec import checkpoint_of, is_control
+from semsim.base.stats.analysis import Analysis
 from semsim.base.words import counted, first_of, listed
 from semsim.metrics import MetricSpec
-from semsim.metrics.provenance import checkpoint_of, is_control
 from semsim.reporting.gallery import voters
 from semsim.reporting.notation import interval, number, reason
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.evidence import Ratings
-from semsim.analysis.result import Analysis
 from semsim.base.errors import DataError
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.analysis import Analysis
+from semsim.base.stats.evidence import Ratings
 from semsim.base.storage.places import files_of
 from semsim.images import open_picture, png_of, upright
-from semsim.metrics.base import MetricSpec
 from semsim.reporting import methods
 from semsim.reporting.answer import answer_of
 from semsim.reporting.export import svg

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.human import title_of
-from semsim.analysis.result import Analysis
-from semsim.analysis.roc import scale_differs, scale_note
 from semsim.base.registry import unknown
+from semsim.base.stats.analysis import Analysis
 from semsim.base.stats.intervals import RULE
+from semsim.base.stats.roc import scale_differs, scale_note
+from semsim.base.stats.verdict import title_of
 from semsim.reporting.canvas import SIMULATED
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import (

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.human import title_of
-from semsim.analysis.result import Analysis
-from semsim.analysis.roc import WITHIN, scale_differs, scale_note, scopes_by
 from semsim.base.errors import SemsimError
+from semsim.base.stats.analysis import Analysis
+from semsim.base.stats.roc import WITHIN, scale_differs, scale_note, scopes_by
+from semsim.base.stats.verdict import title_of
 from semsim.base.words import counted, listed
 from semsim.reporting import tables
 from semsim.reporting.notation import interval, number, p_value, reason

@@ -6,10 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.analysis.ceiling import ceiling_of_votes
-from semsim.analysis.result import Ceiling
 from semsim.base.errors import DataError
-from semsim.importers.import_folder import import_names, imported_votes
+from semsim.base.sets.imports import import_names, imported_votes
+from semsim.base.stats.ceiling import Ceiling, ceiling_of_votes
 
 
 def ceiling(votes: pd.DataFrame) -> Ceiling:

@@ -26,10 +26,9 @@ from annotation.tasks.kind import NONE
 from annotation.votes.ballots import ballots_of
 from annotation.votes.rates import rate_table
 from annotation.votes.summaries import summary_table
-from semsim.analysis.evidence import gather
-from semsim.analysis.human import human_score, rules_of
-from semsim.analysis.result import AnalysisSettings
-from semsim.analysis.run import analyse
+from semsim.base.stats.analysis import AnalysisSettings, analyse
+from semsim.base.stats.evidence import gather
+from semsim.base.stats.verdict import human_score, rules_of
 from semsim.importers.table import Table
 from semsim.learning.triplets import take_stock
 from semsim.metrics import find_metric

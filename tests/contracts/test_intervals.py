@@ -25,14 +25,12 @@ from annotation.votes.quality import (
 )
 from annotation.votes.rates import rate_table, whole_rate
 from benchmarks.coverage import rated_votes, votes_table
-from semsim.analysis.auc_differences import auc_differences
-from semsim.analysis.evidence import gather
-from semsim.analysis.picture_ranks import picture_agreement
-from semsim.analysis.result import AnalysisSettings
-from semsim.analysis.run import analyse
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.analysis import AnalysisSettings, analyse
+from semsim.base.stats.evidence import gather
 from semsim.base.stats.intervals import FEWEST, too_few
+from semsim.base.stats.roc import auc_differences, picture_agreement
 from semsim.learning.evaluation import human_auc
-from semsim.metrics.base import MetricSpec
 from semsim.metrics.inception import kernel_distance
 from semsim.papers.ensembler_sentences import sentence_verdicts
 from semsim.systems.federated.arms import REFERENCE
@@ -49,7 +47,7 @@ SOURCES = {
     ("semsim/base/stats/intervals.py", "gammaincinv"): "the rule",
     ("annotation/votes/detection.py", "ndtri"): "d′ is a difference of quantiles",
     ("annotation/votes/rates.py", "percentile"): "a range of ranks, from six originals on",
-    ("semsim/analysis/resampling.py", "percentile"): "a range of resamples",
+    ("semsim/base/stats/resampling.py", "percentile"): "a range of resamples",
     ("semsim/reporting/figures.py", "percentile"): "a box of the data themselves",
     ("annotation/study/crowd.py", "quantile"): "a range of simulated studies",
 }
@@ -62,9 +60,10 @@ MADE_OF = {
 MAKERS = {
     *("annotation.votes.agreement", "annotation.votes.detection", "annotation.votes.quality"),
     *("annotation.votes.rates", "annotation.votes.ballots", "annotation.ui.results_quality"),
-    *("semsim.analysis.agreement", "semsim.analysis.auc_differences", "semsim.analysis.ceiling"),
-    *("semsim.analysis.differences", "semsim.analysis.model_intervals", "semsim.analysis.roc"),
-    *("semsim.analysis.measures", "semsim.analysis.model_tables", "semsim.analysis.picture_ranks"),
+    *(
+        f"semsim.base.stats.{name}"
+        for name in ("agreement", "ceiling", "correlation", "measures", "roc")
+    ),
     *(
         "semsim.systems.federated.verdict",
         "semsim.systems.federated.summary",
@@ -171,8 +170,8 @@ def of_metrics(models: int, originals: int) -> Iterator[tuple[str, pd.DataFrame]
     yield "models", found.models
     yield "AUC", found.auc
     yield "stability", found.stability
-    yield "pictures", picture_agreement(evidence, specs, settings)
-    yield "differences of AUC", auc_differences(specs[0], specs[1:], evidence, settings)
+    yield "pictures", picture_agreement(evidence, specs, settings.headline)
+    yield "differences of AUC", auc_differences(specs[0], specs[1:], evidence, settings.headline)
     yield "one annotator's AUC", pd.DataFrame(human_auc(evidence).values())
 
 

@@ -20,9 +20,9 @@ from annotation.study.labelling import join, next_items, vote
 from annotation.votes.ballots import ballots_of
 from annotation.votes.rates import rate_table
 from annotation.votes.summaries import summary_table
-from semsim.analysis.evidence import gather
-from semsim.analysis.human import human_score
 from semsim.base.columns import SCORE_COLUMNS
+from semsim.base.stats.evidence import gather
+from semsim.base.stats.verdict import human_score
 from semsim.importers.table import Table
 from semsim.learning.triplets import Inventory, take_stock
 

@@ -8,9 +8,8 @@ import pytest
 from made_votes import MSE, PSNR
 from scipy import stats
 
-from semsim.analysis.evidence import gather
-from semsim.analysis.result import AnalysisSettings
-from semsim.analysis.run import analyse
+from semsim.base.stats.analysis import AnalysisSettings, analyse
+from semsim.base.stats.evidence import gather
 from semsim.base.stats.pairwise_accuracy import differences, lead_p, sign_flips, soft_accuracy
 
 RELEASED = Path(__file__).resolve().parents[3] / "shared" / "data" / "semsim_cifar100_labels.csv"

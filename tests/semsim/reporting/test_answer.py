@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from made_analysis import empty_analysis, made_analysis
 
-from semsim.analysis.result import Ceiling
-from semsim.metrics.base import MetricSpec
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.ceiling import Ceiling
 from semsim.reporting.answer import answer_of, remarks_of
 
 TITLES = {"a": "Alpha", "b": "Beta", "c": "Gamma", "d": "Delta", "e": "Epsilon", "f": "Zeta"}

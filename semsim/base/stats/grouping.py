@@ -7,8 +7,8 @@ from functools import cache, cached_property
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.evidence import model_key, short_labels
 from semsim.base.columns import MODEL_KEY, TARGET_COLUMNS
+from semsim.base.stats.evidence import model_key, short_labels
 from semsim.base.stats.intervals import left_out
 
 _NAME = re.compile(r"([^_·| :]*(?::[^·| ]*)?)[_·| ]*(.*)")  # an architecture and what follows

@@ -2,26 +2,54 @@
 
 import itertools
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.correlation import RankAgreement, rank_agreement
-from semsim.analysis.evidence import gather, stated
-from semsim.analysis.grouping import Layout, layout_of, model_means
-from semsim.analysis.human import response_by
-from semsim.analysis.model_intervals import bonett_wright, kendall_score
-from semsim.analysis.resampling import Resamples, resample
-from semsim.analysis.result import Ceiling
-from semsim.analysis.sparse_votes import Said
 from semsim.base.columns import SCORE_COLUMNS
+from semsim.base.stats.correlation import (
+    RankAgreement,
+    bonett_wright,
+    kendall_score,
+    rank_agreement,
+)
+from semsim.base.stats.evidence import gather, stated
+from semsim.base.stats.grouping import Layout, layout_of, model_means
 from semsim.base.stats.intervals import too_few
+from semsim.base.stats.resampling import Resamples, resample
+from semsim.base.stats.verdict import response_by
+from semsim.base.stats.votes import SparseVotes
 from semsim.base.words import counted
 
 MOST_SPLITS = 100
 
 
-def human_ceiling(recognised: Said, layout: Layout, resamples: Resamples) -> Ceiling:
+@dataclass(frozen=True, kw_only=True)
+class Ceiling:
+    """Correlation of annotators' rankings of the models with each other.
+
+    rho, tau: mean over `n_splits` splits of the annotators into two groups of `sizes` people.
+    n_models: the fewest models that a split ranks.
+    rho_low, rho_high, tau_low, tau_high: 95 % over models, or None; interval_undefined says why.
+    undefined: why there are no numbers, or None.
+    """
+
+    n_annotators: int = 0
+    sizes: tuple[int, int] = (0, 0)
+    n_splits: int = 0
+    n_models: int = 0
+    rho: float | None = None
+    tau: float | None = None
+    rho_low: float | None = None
+    rho_high: float | None = None
+    tau_low: float | None = None
+    tau_high: float | None = None
+    interval_undefined: str | None = None
+    undefined: str | None = None
+
+
+def human_ceiling(recognised: SparseVotes, layout: Layout, resamples: Resamples) -> Ceiling:
     """Rank the models by some annotators and by the others, over all ways to split them.
 
     recognised: as in `Evidence`. floor(A/2) annotators stand against the rest, each group
@@ -93,7 +121,7 @@ def splits(annotators: int, resamples: Resamples) -> list[tuple[int, ...]]:
     return list(chosen)
 
 
-def _one_split(recognised: Said, group: tuple[int, ...], layout: Layout) -> RankAgreement:
+def _one_split(recognised: SparseVotes, group: tuple[int, ...], layout: Layout) -> RankAgreement:
     """The agreement of the two groups' rankings."""
     inside = np.zeros(recognised.shape[1], dtype=bool)
     inside[list(group)] = True

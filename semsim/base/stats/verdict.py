@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from semsim.analysis.evidence import Evidence
-from semsim.analysis.sparse_votes import Said
 from semsim.base.columns import AS_NAMED
 from semsim.base.errors import DataError
 from semsim.base.registry import unknown
 from semsim.base.stats.dawid_skene import dawid_skene
+from semsim.base.stats.evidence import Evidence
+from semsim.base.stats.votes import SparseVotes
 from semsim.base.words import counted
 
 _ROUNDING = 1e-9  # of a threshold such as 2.3 times a number of votes
@@ -60,13 +60,13 @@ def verdict(evidence: Evidence, rule: str) -> np.ndarray:
     return human_score(evidence, "majority" if rated else rule)
 
 
-def recognised_by(evidence: Evidence, rule: str) -> Said:
+def recognised_by(evidence: Evidence, rule: str) -> SparseVotes:
     """`Evidence.recognised` as `rule` counts a vote: by `AS_NAMED`, by the original's name."""
     named = evidence.as_named if rule == AS_NAMED else None
     return evidence.recognised if named is None else named
 
 
-def response_by(evidence: Evidence, rule: str) -> Said:
+def response_by(evidence: Evidence, rule: str) -> SparseVotes:
     """`Evidence.response` as `rule` counts a vote; NaN where it goes by a name there is not."""
     return recognised_by(evidence, rule) if evidence.ratings is None else evidence.response
 
@@ -96,7 +96,7 @@ def title_of(evidence: Evidence, rule: str) -> str:
     return rules[rule].title if rule in rules else rule
 
 
-def vote_counts(recognised: Said) -> tuple[np.ndarray, np.ndarray]:
+def vote_counts(recognised: SparseVotes) -> tuple[np.ndarray, np.ndarray]:
     """(R,) int each: how many votes recognised each image, and how many votes there are.
 
     recognised: as in `Evidence`, of all annotators or some.
@@ -122,7 +122,7 @@ def _as_original_named(evidence: Evidence) -> HumanScore:
     return _most_of(evidence.as_named, evidence.votes_per_item)
 
 
-def _most_of(said: Said, votes_per_item: int) -> HumanScore:
+def _most_of(said: SparseVotes, votes_per_item: int) -> HumanScore:
     """said: 1 or 0."""
     yes, votes = vote_counts(said)
     needed = votes_needed(votes, votes_per_item)

@@ -3,9 +3,9 @@ import pytest
 from made_measures import measure
 from made_votes import FID, MSE, PSNR, evidence
 
-from semsim.analysis.grouping import layout_of
-from semsim.analysis.measures import both_have, metric_measure, people_measure
-from semsim.analysis.resampling import resample
+from semsim.base.stats.grouping import layout_of
+from semsim.base.stats.measures import both_have, metric_measure, people_measure
+from semsim.base.stats.resampling import resample
 
 FOUND = evidence(n_models=3, n_originals=6)
 LAYOUT = layout_of(FOUND.images)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.sparse_votes import Said
 from semsim.base.alike import NONE, alike, partners
 from semsim.base.columns import (
     IMAGE_KEY,
@@ -18,9 +17,10 @@ from semsim.base.columns import (
     TARGET_COLUMNS,
 )
 from semsim.base.errors import DataError
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.votes import SparseVotes
 from semsim.base.table_files import MISSING, check_columns, truth
 from semsim.base.words import agreeing, counted
-from semsim.metrics.base import MetricSpec
 
 GIVEN = "human:"  # begins the columns of labels that came with the data
 NONE_ANSWER = NONE
@@ -35,7 +35,7 @@ class Ratings:
     values: of every counted vote. The others are NaN where no annotator has voted.
     """
 
-    values: Said
+    values: SparseVotes
     levels: float
     threshold: float
 
@@ -75,18 +75,18 @@ class Evidence:
     simulated: bool
     images: pd.DataFrame
     annotators: tuple[str, ...]
-    recognised: Said
-    none: Said
+    recognised: SparseVotes
+    none: SparseVotes
     votes_per_item: int
     given: Mapping[str, np.ndarray]
     scores: Mapping[str, np.ndarray]
     set_scores: Mapping[str, pd.DataFrame]
     notes: tuple[str, ...] = ()
     ratings: Ratings | None = None
-    as_named: Said | None = None
+    as_named: SparseVotes | None = None
 
     @property
-    def response(self) -> Said:
+    def response(self) -> SparseVotes:
         """Of every counted vote, in [0, 1], how much it recognises."""
         if self.ratings is None:
             return self.recognised
@@ -270,7 +270,7 @@ def _images(votes: pd.DataFrame, labels: pd.DataFrame | None) -> pd.DataFrame:
     return table.reset_index(drop=True)
 
 
-def _ratings(votes: pd.DataFrame, order: np.ndarray, recognised: Said) -> Ratings | None:
+def _ratings(votes: pd.DataFrame, order: np.ndarray, recognised: SparseVotes) -> Ratings | None:
     if not set(RATED) <= set(votes):
         return None
     levels, threshold = (float(stated([votes], name, np.nan)) for name in RATED)
@@ -282,7 +282,9 @@ def _ratings(votes: pd.DataFrame, order: np.ndarray, recognised: Said) -> Rating
     return Ratings(values=values, levels=levels, threshold=threshold)
 
 
-def _as_named(votes: pd.DataFrame, order: np.ndarray, recognised: Said) -> Said | None:
+def _as_named(
+    votes: pd.DataFrame, order: np.ndarray, recognised: SparseVotes
+) -> SparseVotes | None:
     if ORIGINAL_ANSWER not in votes:
         return None
     answer, name = (votes[column].astype(object) for column in ("answer", ORIGINAL_ANSWER))
@@ -298,12 +300,12 @@ def _alike(words: pd.Series) -> pd.Series:
 
 def _answers(
     votes: pd.DataFrame, places: pd.MultiIndex
-) -> tuple[tuple[str, ...], np.ndarray, Said]:
+) -> tuple[tuple[str, ...], np.ndarray, SparseVotes]:
     """The annotators, the order of votes by image and annotator, what they recognised in it."""
     who, names = pd.factorize(votes["annotator"], sort=True)
     images = places.get_indexer(pd.MultiIndex.from_frame(votes[IMAGE_KEY]))
     order = np.lexsort((who, images))
-    recognised = Said(
+    recognised = SparseVotes(
         image=images[order],
         annotator=who[order],
         values=votes["recognised"].to_numpy(dtype=np.float64)[order],
@@ -312,7 +314,9 @@ def _answers(
     return tuple(str(name) for name in names), order, recognised
 
 
-def _votes_per_item(tables: list[pd.DataFrame], recognised: Said) -> tuple[int, tuple[str, ...]]:
+def _votes_per_item(
+    tables: list[pd.DataFrame], recognised: SparseVotes
+) -> tuple[int, tuple[str, ...]]:
     """K, and a note where no table says it."""
     said = stated(tables, "votes_per_item", None)
     if said is not None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from semsim.analysis.grouping import Layout
+from semsim.base.stats.grouping import Layout
 
 _ZERO = 1e-12  # equal numbers may differ by rounding
 _LEVEL = (2.5, 97.5)  # per cent: the ends of a 95 % interval

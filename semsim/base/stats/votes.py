@@ -6,7 +6,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class SparseVotes:
     """One number a vote: V votes of A annotators on R images, sorted by image, then annotator.
 
     A table of all pairs would hold R · A numbers; of a million votes by a thousand people it has
@@ -25,11 +25,11 @@ class Said:
         """Return the number of votes that have a value."""
         return int((~np.isnan(self.values)).sum())
 
-    def of(self, values: np.ndarray) -> "Said":
+    def of(self, values: np.ndarray) -> "SparseVotes":
         """Another number, (V,), of the same votes."""
         return replace(self, values=np.asarray(values, dtype=np.float64))
 
-    def by(self, chosen: np.ndarray) -> "Said":
+    def by(self, chosen: np.ndarray) -> "SparseVotes":
         """The votes of the annotators `chosen`, (A,) bool, who keep their numbers."""
         own = chosen[self.annotator]
         names = ("image", "annotator", "values")
@@ -49,5 +49,9 @@ class Said:
     @property
     def means(self) -> np.ndarray:
         """(R,): the mean of what is said of each image, NaN where nothing is."""
-        votes = self.counts
-        return np.divide(self.totals, votes, out=np.full(len(votes), np.nan), where=votes > 0)
+        return ratio(self.totals, self.counts)
+
+
+def ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """`above` / `below`, NaN where there is nothing to divide by."""
+    return np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below > 0)

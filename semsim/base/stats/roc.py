@@ -1,7 +1,7 @@
-"""Image by image: does a metric tell what people recognise from what they do not?"""
+"""Image by image: AUC of a metric against what people recognise, and correlation with it."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -9,20 +9,40 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.correlation import weighted_spearman
-from semsim.analysis.evidence import Evidence
-from semsim.analysis.grouping import Layout
-from semsim.analysis.measures import sign_of
-from semsim.analysis.picture_ranks import over_originals
-from semsim.analysis.result import AUC_COLUMNS, RHO_COLUMNS
-from semsim.base.stats.intervals import error, fisher, pairs_ends
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.correlation import weighted_kendall, weighted_spearman
+from semsim.base.stats.evidence import Evidence
+from semsim.base.stats.grouping import Layout, layout_of
+from semsim.base.stats.intervals import error, fisher, pairs_ends, student, why_none
+from semsim.base.stats.verdict import human_score, verdict
+from semsim.base.stats.votes import ratio
 from semsim.base.words import first_of, listed
-from semsim.metrics.base import MetricSpec
 
 _BOTH = "has both images that people recognise and images that they do not"
 POOLED, WITHIN = "pooled", "within original"
 SCOPES = (POOLED, "within model", WITHIN)
+# One row a metric and scope: "pooled", "within model", "within original".
+AUC_COLUMNS = (
+    *("metric", "title", "scope", "auc", "low", "high", "n_positive", "n_negative", "n_groups"),
+    "undefined",
+)
+RHO_COLUMNS = ("rho", "rho_low", "rho_high")  # further ones where people gave ratings
+# `difference` is the AUC of the metric minus that of the other, on the images both judge.
+AUC_DIFFERENCE_COLUMNS = (
+    *("metric", "title", "scope", "auc", "other_auc", "difference", "low", "high", "n_originals"),
+    *("interval_undefined", "undefined"),
+)
+_CELLS = 2**16  # weights of images looked at together: what a core's cache holds
+_FEWEST = 3  # pictures that make a ranking
+# One row a metric of images.
+PICTURE_COLUMNS = (
+    *("metric", "title", "n", "n_originals", "rho", "rho_low", "rho_high"),
+    *("tau", "tau_low", "tau_high", "interval_undefined", "undefined"),
+)
+_CORRELATIONS = (("rho", weighted_spearman), ("tau", weighted_kendall))
+Correlate = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 _NAMED = 3  # metrics of a note, before the rest is counted
+_NO_CONTEST = "no images of both kinds that both judge"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +100,7 @@ def _of_metric(
 ) -> list[dict[str, Any]]:
     """The rows of one metric."""
     rows = []
-    values = sign_of(spec) * evidence.scores[spec.name]
+    values = spec.sign * evidence.scores[spec.name]
     used = ~np.isnan(values) & ~np.isnan(human) & (human != 0.5)
     model, original = layout.model[used], layout.original[used]
     for scope, groups, unit in zip(
@@ -235,7 +255,7 @@ def pooled_auc(contest: Contest, weights: np.ndarray) -> np.ndarray:
     """(B,): the mean AUC of the groups that have both kinds when originals count as `weights`."""
     auc = weighted_auc(contest, weights)
     defined = ~np.isnan(auc)
-    return _mean(np.where(defined, auc, 0.0).sum(axis=1), defined.sum(axis=1))
+    return ratio(np.where(defined, auc, 0.0).sum(axis=1), defined.sum(axis=1))
 
 
 def _numbers(contest: Contest, one_original_each: bool, layout: Layout, why: str) -> dict[str, Any]:
@@ -272,7 +292,7 @@ def _of_whole_originals(once: np.ndarray, contest: Contest, times: np.ndarray) -
     auc, groups = (
         np.bincount(original, each, times.shape[1]) for each in (once, np.ones(len(once)))
     )
-    return _mean(times @ auc, times @ groups)
+    return ratio(times @ auc, times @ groups)
 
 
 def _correlated(values: np.ndarray, human: np.ndarray, layout: Layout) -> dict[str, float]:
@@ -283,5 +303,115 @@ def _correlated(values: np.ndarray, human: np.ndarray, layout: Layout) -> dict[s
     return dict(zip(RHO_COLUMNS, map(float, (draws[0], *ends)), strict=True))
 
 
-def _mean(total: np.ndarray, count: np.ndarray) -> np.ndarray:
-    return np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
+def picture_agreement(
+    evidence: Evidence, specs: Sequence[MetricSpec], headline: str
+) -> pd.DataFrame:
+    """Spearman's ρ and Kendall's τ-b with people over pictures: columns `PICTURE_COLUMNS`.
+
+    One row a metric of images that has scores, positive where it agrees. A picture counts where
+    both people, by the human score `headline`, and the metric have a value. Pictures of one
+    original are not independent, so originals are left out with all their pictures. Intervals are
+    `fisher`.
+    """
+    layout = layout_of(evidence.images)
+    human = human_score(evidence, headline)
+    rows = [
+        _picture_row(spec, spec.sign * evidence.scores[spec.name], human, layout)
+        for spec in specs
+        if spec.per_image and spec.name in evidence.scores
+    ]
+    return pd.DataFrame(rows).reindex(columns=list(PICTURE_COLUMNS))
+
+
+def over_originals(
+    correlate: Correlate,
+    values: np.ndarray,
+    human: np.ndarray,
+    layout: Layout,
+) -> np.ndarray:
+    """(1 + G,): a correlation over the images that have both, by the weights `layout.left_out`.
+
+    correlate: as `weighted_spearman`. values, human: (R,), NaN where there is none.
+    """
+    used = ~np.isnan(values) & ~np.isnan(human)
+    weights = layout.left_out
+    draws = np.full(len(weights), np.nan)
+    step = max(1, _CELLS // max(1, int(used.sum())))
+    for start in range(0, len(weights), step):
+        part = slice(start, start + step)
+        each = weights[part][:, layout.original[used]]
+        draws[part] = correlate(values[used], human[used], each)
+    return draws
+
+
+def _picture_row(
+    spec: MetricSpec, values: np.ndarray, human: np.ndarray, layout: Layout
+) -> dict[str, Any]:
+    used = ~np.isnan(values) & ~np.isnan(human)
+    row: dict[str, Any] = {
+        **{"metric": spec.name, "title": spec.title, "n": int(used.sum())},
+        "n_originals": len(np.unique(layout.original[used])),
+        "undefined": _why_no_ranking(values[used], human[used]),
+    }
+    if row["undefined"] is not None:
+        return row
+    for name, correlate in _CORRELATIONS:
+        draws = over_originals(correlate, values, human, layout)
+        spread = error(draws, row["n_originals"])
+        low, high = fisher(draws[0], spread, row["n_originals"])
+        row |= {name: float(draws[0]), f"{name}_low": float(low), f"{name}_high": float(high)}
+        row["interval_undefined"] = why_none(row["n_originals"], float(spread))
+    return row
+
+
+def _why_no_ranking(values: np.ndarray, human: np.ndarray) -> str | None:
+    if len(values) < _FEWEST:
+        return f"a ranking needs at least {_FEWEST} pictures; there are {len(values)}"
+    for side, name in ((human, "people"), (values, "metric")):
+        if len(np.unique(side)) == 1:
+            return f"{name}: the same value for every picture"
+    return None
+
+
+def auc_differences(
+    own: MetricSpec,
+    others: Iterable[MetricSpec],
+    evidence: Evidence,
+    headline: str,
+    scope: str = POOLED,
+) -> pd.DataFrame:
+    """One row an other metric of images: AUC of `own` less its, columns `AUC_DIFFERENCE_COLUMNS`.
+
+    headline: the human score that says what is recognised.
+    scope: `POOLED`, or `WITHIN` where a metric's scale differs by original, see `scopes_by`.
+    Both are of the images both have scores of. The interval is `student`, originals being left out
+    of both metrics at once; `interval_undefined` says why there is none. NaN where there is no AUC,
+    and `undefined` says why.
+    """
+    layout = layout_of(evidence.images)
+    human = verdict(evidence, headline)
+    rows = []
+    for other in (spec for spec in others if spec.per_image):
+        values = [spec.sign * evidence.scores[spec.name] for spec in (own, other)]
+        used = ~np.isnan(values[0]) & ~np.isnan(values[1]) & ~np.isnan(human) & (human != 0.5)
+        original = layout.original[used]
+        groups = original if scope == WITHIN else np.zeros_like(original)
+        seen = human[used] > 0.5
+        contests = [contest_of(side[used], seen, groups, original) for side in values]
+        row: dict[str, Any] = {"metric": other.name, "title": other.title, "scope": scope}
+        if not contests[0].n_groups:
+            rows.append({**row, "n_originals": 0, "undefined": _NO_CONTEST})
+            continue
+        a, b = (pooled_auc(contest, layout.left_out) for contest in contests)
+        units = min(originals_of_kinds(contests[0]))
+        spread = error(a - b, units)
+        low, high = map(float, student(a[0] - b[0], spread, units))
+        rows.append(
+            {
+                **row,
+                **{"auc": a[0], "other_auc": b[0], "difference": a[0] - b[0]},
+                **{"low": low, "high": high, "n_originals": len(np.unique(original))},
+                "interval_undefined": why_none(units, float(spread)),
+            }
+        )
+    return pd.DataFrame(rows).reindex(columns=list(AUC_DIFFERENCE_COLUMNS))

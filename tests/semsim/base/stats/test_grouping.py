@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from semsim.analysis.grouping import architecture_and_strategy, layout_of, model_means
+from semsim.base.stats.grouping import architecture_and_strategy, layout_of, model_means
 
 IMAGES = pd.DataFrame(
     [

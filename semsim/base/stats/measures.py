@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from semsim.analysis.evidence import Evidence
-from semsim.analysis.grouping import Layout, model_means
-from semsim.analysis.resampling import Resamples
 from semsim.base.columns import MODEL_KEY
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.evidence import Evidence
+from semsim.base.stats.grouping import Layout, model_means
 from semsim.base.stats.intervals import error
-from semsim.metrics.base import MetricSpec
+from semsim.base.stats.resampling import Resamples
 
 PEOPLE = "people"
 
@@ -95,7 +95,7 @@ def metric_measure(
     return Measure(
         name=spec.name,
         title=spec.title,
-        sign=sign_of(spec),
+        sign=spec.sign,
         means=means,
         resampled=resampled,
         n_inf=n_inf,
@@ -111,11 +111,6 @@ def set_values(name: str, evidence: Evidence, layout: Layout) -> np.ndarray:
     """(M,): the value of a metric of sets for each model, NaN where it has none."""
     table = evidence.set_scores[name]
     return layout.models[MODEL_KEY].merge(table, on=MODEL_KEY, how="left")["value"].to_numpy()
-
-
-def sign_of(spec: MetricSpec) -> float:
-    """1 where a larger value of the metric means more leakage, else -1."""
-    return 1.0 if spec.higher_means_more_leakage else -1.0
 
 
 def both_have(measures: Sequence[Measure]) -> np.ndarray:

@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from semsim.analysis.grouping import layout_of
-from semsim.analysis.resampling import interval, resample
+from semsim.base.stats.grouping import layout_of
+from semsim.base.stats.resampling import interval, resample
 
 LAYOUT = layout_of(
     pd.DataFrame(

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_votes import FID, KEY, MSE, PSNR, SPECS, scores_of, study, table_of, vote, votes_of
 
-from semsim.analysis.evidence import gather, model_key, short_labels
 from semsim.base.errors import DataError
+from semsim.base.stats.evidence import gather, model_key, short_labels
 
 NO_SCORES = scores_of({})
 

@@ -6,11 +6,11 @@ from made_ballots import random_votes
 from made_votes import evidence, said, scores_of, table_of, votes_of
 from scipy import stats
 
-from semsim.analysis.ceiling import MOST_SPLITS, ceiling_of_votes, human_ceiling, splits
-from semsim.analysis.evidence import gather
-from semsim.analysis.grouping import layout_of
-from semsim.analysis.model_intervals import bonett_wright, kendall_score
-from semsim.analysis.resampling import resample
+from semsim.base.stats.ceiling import MOST_SPLITS, ceiling_of_votes, human_ceiling, splits
+from semsim.base.stats.correlation import bonett_wright, kendall_score
+from semsim.base.stats.evidence import gather
+from semsim.base.stats.grouping import layout_of
+from semsim.base.stats.resampling import resample
 
 FOUND = evidence(n_models=6, n_originals=12, annotators=3)
 LAYOUT = layout_of(FOUND.images)

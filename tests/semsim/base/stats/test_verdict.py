@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from made_votes import scores_of, votes_of
 
-from semsim.analysis.evidence import gather
-from semsim.analysis.human import RULES, human_score, judged, rules_of
 from semsim.base.errors import DataError, UnknownNameError
+from semsim.base.stats.evidence import gather
+from semsim.base.stats.verdict import RULES, human_score, judged, rules_of
 
 NAN = np.nan
 MARKS = ("11100", "11---", "110--", "nnn00", "n1n1n", "-----", "nnnnn", "11000")
