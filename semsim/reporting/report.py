@@ -30,7 +30,10 @@ from semsim.reporting.writing import TEMPLATES, html
 
 _GALLERY = 3  # entries each way
 _DRAWN = ("forest", "auc", "matrix")
-_SHOWN = ("agreement", "differences", "auc", "rules", "backbones", "models", "ceiling")
+_SHOWN = (
+    *("agreement", "order", "leads", "differences", "auc", "rules", "backbones", "models"),
+    "ceiling",
+)
 # Terms of the report that a student cannot know.
 TERMS = (
     *("recognised", "human ceiling", "rho", "tau", "AUC", "held out", "target", "at chance"),

@@ -25,6 +25,7 @@ from semsim.base.stats.correlation import FEW_MODELS
 from semsim.base.stats.evidence import Evidence
 from semsim.base.stats.grouping import Layout, layout_of
 from semsim.base.stats.measures import Measure, metric_measure, people_measure
+from semsim.base.stats.pairwise_accuracy import ordering_tables
 from semsim.base.stats.resampling import resample
 from semsim.base.stats.roc import auc_table
 from semsim.base.stats.verdict import human_score, judged, response_by, title_of, verdict
@@ -67,6 +68,8 @@ class Analysis:
     ceiling: Ceiling
     backbones: pd.DataFrame
     differences: pd.DataFrame
+    order: pd.DataFrame
+    leads: pd.DataFrame
     auc: pd.DataFrame
     rules: pd.DataFrame
     stability: pd.DataFrame
@@ -133,6 +136,7 @@ def analyse(
         "ceiling": lambda: human_ceiling(response, layout, drawn),
         "backbones": lambda: backbone_table(people, metrics, backbones),
         "differences": lambda: difference_table(people, metrics),
+        "pairs of models": lambda: ordering_tables(scored, evidence, human, layout, drawn),
         "auc": lambda: auc_table(scored, evidence, sides, layout),
         "rules": lambda: rule_table(scored, evidence, layout),
         "stability": lambda: stability_table([people, *metrics], layout),
@@ -144,6 +148,7 @@ def analyse(
         report(Progress(done, len(stages), name))
         found[name] = work()
     report(Progress(len(stages), len(stages)))
+    found["order"], found["leads"] = found.pop("pairs of models")
     notes = notes_of(evidence, settings, layout, metrics, found["agreement"])
     return Analysis(evidence=evidence, settings=settings, specs=scored, notes=notes, **found)
 

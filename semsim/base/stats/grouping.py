@@ -48,6 +48,13 @@ class Layout:
         size = self.n_originals * self.n_models
         return np.bincount(place, values, size).reshape(self.n_originals, self.n_models)
 
+    def table(self, values: np.ndarray) -> np.ndarray:
+        """Return the mean of finite `values`, (R,), by model and original: (M, O), NaN without."""
+        known = np.isfinite(values)
+        sums = self.cells(np.where(known, values, 0.0))
+        counts = self.cells(known.astype(float))
+        return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0).T
+
     def counts(self, chosen: np.ndarray) -> np.ndarray:
         """(M,) int: how many of the images `chosen`, (R,) bool, each model has."""
         return np.bincount(self.model[chosen], minlength=self.n_models)

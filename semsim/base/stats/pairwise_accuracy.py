@@ -5,14 +5,37 @@ Every two models are compared on the originals that both have.
 """
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtr
 
+from semsim.base.metric_spec import MetricSpec, is_control
+from semsim.base.stats.agreement import holm
+from semsim.base.stats.evidence import Evidence
+from semsim.base.stats.grouping import Layout
+from semsim.base.stats.resampling import Resamples
+
 LEVEL = 0.05  # p below which a metric is behind another
+MOST = 1000  # originals, or groups of them, whose signs are flipped and scores swapped
+# One row a metric. `band` is its rank, shared by those that the best of a band does not beat; 0 of
+# those that lead nothing. `ties_alone` is the tied accuracy of calling all models equal.
+ORDER_COLUMNS = (
+    *("metric", "title", "mark", "band", "soft_accuracy", "hard_accuracy", "tied_accuracy"),
+    *("epsilon", "ties_alone", "n_models", "n_originals", "undefined"),
+)
+# One row a pair of metrics. `difference` is soft accuracy of a minus that of b, `p` is over
+# originals, `p_holm` is p after Holm. `p_models`, of pairs with the best metric alone, is over
+# models, too.
+LEAD_COLUMNS = (
+    *("metric_a", "title_a", "metric_b", "title_b", "n_models", "n_originals", "difference"),
+    *("p", "p_holm", "p_models", "undefined"),
+)
+OF_SETS = "it judges whole sets, no single picture"
+NO_PAIR = "people and it have no original in common that two models share"
 _ZERO = 1e-12  # sums that are added in another order differ by less
 
 
@@ -58,11 +81,12 @@ def differences(scores: np.ndarray) -> np.ndarray:
 
 
 def sign_flips(n: int, draws: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw vectors of n signs, or list all of them where they are no more than `draws`.
+    """Draw vectors of signs for n originals, or list all where they are no more than `draws`.
 
     Returns:
-        (B, n) float64, 1 or -1.
+        (B, n) float64, 1 or -1; of more than `MOST` originals, (B, MOST), one sign a group.
     """
+    n = min(n, MOST)
     if n < 63 and 2**n <= draws:
         return 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
     return np.where(rng.random((draws, n)) < 0.5, -1.0, 1.0)
@@ -73,14 +97,14 @@ def lead_p(pairs: np.ndarray, flips: np.ndarray) -> np.ndarray:
 
     Args:
         pairs: (P, O), as from `differences`.
-        flips: (B, O), as from `sign_flips`.
+        flips: (B, min(O, MOST)), as from `sign_flips`.
 
     Returns:
         (P,): the share of flips whose sum is at least the one seen; NaN without an original that
             both have. Equal sums count half: so p of a lead and p of the opposite lead add to 1,
             and the order of the models does not matter.
     """
-    known = np.nan_to_num(pairs)
+    known = _in_groups(np.nan_to_num(pairs), flips.shape[1])
     gap = flips @ known.T - known.sum(axis=1)
     p = np.mean(gap > _ZERO, axis=0) + np.mean(np.abs(gap) <= _ZERO, axis=0) / 2
     return np.where(np.isnan(pairs).all(axis=1), np.nan, p)
@@ -171,7 +195,7 @@ def swap_test(
         models: Swap model by model, too (PERM-BOTH): the test is about other models as well.
     """
     both = standardised(metrics[0]), standardised(metrics[1])
-    swaps = (rng.random((draws, both[0].shape[1])) < 0.5).astype(float)
+    swaps = (rng.random((draws, min(both[0].shape[1], MOST))) < 0.5).astype(float)
     sides = _Sides.of(both, swaps, mixed=models)
     seen = _soft_of_each(people, sides.seen())
     swapped = (
@@ -235,7 +259,7 @@ class _Sides:
 
         Args:
             metrics: Two times (M, O).
-            swaps: (B, O), 1 where a draw swaps an original.
+            swaps: (B, G), 1 where a draw swaps an original, or a group of them.
             mixed: Whether two models may be scored by different metrics.
         """
         first, second = np.triu_indices(len(metrics[0]), 1)
@@ -244,6 +268,7 @@ class _Sides:
         for x, y in itertools.product((0, 1), repeat=2):
             if mixed or x == y:
                 moved = np.where(known, metrics[x][first] - metrics[y][second], 0.0)
+                moved = _in_groups(moved, swaps.shape[1])
                 powers = np.stack([moved, moved**2])
                 totals[x, y] = powers.sum(axis=-1)
                 chosen[x, y] = swaps @ np.swapaxes(powers, 1, 2)
@@ -286,6 +311,16 @@ def _soft_of_each(people: np.ndarray, sums: np.ndarray) -> np.ndarray:
     return 1 - distance[..., known].mean(axis=-1)
 
 
+def _in_groups(pairs: np.ndarray, n: int) -> np.ndarray:
+    """(P, n): the sums of (P, O) over n groups of originals, dealt at random."""
+    if pairs.shape[1] == n:
+        return pairs
+    dealt = np.random.default_rng(0).permutation(pairs.shape[1])
+    return np.add.reduceat(
+        pairs[:, dealt], np.linspace(0, len(dealt), n, endpoint=False, dtype=int), axis=1
+    )
+
+
 def _either(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Return where both have a number."""
     return ~(np.isnan(first) | np.isnan(second))
@@ -304,3 +339,124 @@ def _rounded(values: np.ndarray) -> np.ndarray:
 def _mean(values: np.ndarray) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
+
+
+def ordering_tables(
+    specs: Sequence[MetricSpec],
+    evidence: Evidence,
+    human: np.ndarray,
+    layout: Layout,
+    resamples: Resamples,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Compare how metrics order the models of a study, on its originals.
+
+    Args:
+        specs: Metrics, in the order of the tables.
+        evidence: Scores of the metrics.
+        human: (R,) scores of people, NaN where they have not decided; a metric counts on the
+            images on which they have.
+        layout: Model and original of each image.
+        resamples: How many flips and swaps, and their source.
+
+    Returns:
+        A row a metric, columns `ORDER_COLUMNS`, the best first; a row a pair, `LEAD_COLUMNS`.
+    """
+    people = layout.table(human)
+    values = {
+        spec.name: spec.sign
+        * layout.table(np.where(np.isnan(human), np.nan, evidence.scores[spec.name]))
+        for spec in specs
+        if spec.per_image
+    }
+    flips = sign_flips(layout.n_originals, resamples.n, resamples.flips())
+    rows = [_order_row(spec, people, values.get(spec.name), flips) for spec in specs]
+    order = pd.DataFrame(rows).reindex(columns=list(ORDER_COLUMNS))
+    leading = order["mark"].eq("") & ~order["metric"].map(is_control).astype(bool)
+    order["band"] = 0
+    pairs = list(itertools.combinations(specs, 2))
+    found = [_lead_row(pair, people, values, flips, resamples) for pair in pairs]
+    leads = pd.DataFrame(found).reindex(columns=list(LEAD_COLUMNS))
+    leads["p_holm"] = holm(leads["p"].to_numpy(dtype=float))
+    own = order[leading]
+    if len(own):
+        p = leads.pivot(index="metric_a", columns="metric_b", values="p_holm")
+        p = p.reindex(index=own["metric"], columns=own["metric"]).to_numpy(dtype=float)
+        both = np.where(np.isnan(p), p.T, p)
+        order.loc[leading, "band"] = bands(own["soft_accuracy"].to_numpy(dtype=float), both)
+        best = _best_first(own).iloc[0]["metric"]
+        of_best = leads["metric_a"].eq(best) | leads["metric_b"].eq(best)
+        of_best &= leads["p"].notna()
+        leads.loc[of_best, "p_models"] = [
+            _lead_p_of_models((people, values[a], values[b]), flips, resamples)
+            for a, b in leads.loc[of_best, ["metric_a", "metric_b"]].itertuples(index=False)
+        ]
+    return _best_first(order), leads
+
+
+def _best_first(order: pd.DataFrame) -> pd.DataFrame:
+    marked, soft = order["mark"].ne("").to_numpy(), order["soft_accuracy"].to_numpy(dtype=float)
+    return order.iloc[np.lexsort((-soft, marked))].reset_index(drop=True)
+
+
+def _order_row(
+    spec: MetricSpec, people: np.ndarray, metric: np.ndarray | None, flips: np.ndarray
+) -> dict[str, Any]:
+    row: dict[str, Any] = {"metric": spec.name, "title": spec.title, "mark": spec.mark}
+    if metric is None:
+        return {**row, "undefined": OF_SETS, "n_models": 0, "n_originals": 0}
+    n_models, n_originals = _in_common(people, metric)
+    row |= {"n_models": n_models, "n_originals": n_originals}
+    if not n_originals:
+        return {**row, "undefined": NO_PAIR}
+    tied = tied_accuracy(people, metric)
+    alone = tied_accuracy(people, np.where(np.isnan(metric), np.nan, 0.0))
+    p = (lead_p(differences(one), flips) for one in (people, metric))
+    return {
+        **row,
+        "soft_accuracy": soft_accuracy(*p),
+        "hard_accuracy": hard_accuracy(people, metric),
+        "tied_accuracy": tied.accuracy,
+        "epsilon": tied.epsilon,
+        "ties_alone": alone.accuracy,
+    }
+
+
+def _lead_row(
+    pair: tuple[MetricSpec, MetricSpec],
+    people: np.ndarray,
+    values: Mapping[str, np.ndarray],
+    flips: np.ndarray,
+    resamples: Resamples,
+) -> dict[str, Any]:
+    first, second = pair
+    row: dict[str, Any] = {
+        **{"metric_a": first.name, "title_a": first.title},
+        **{"metric_b": second.name, "title_b": second.title, "n_models": 0, "n_originals": 0},
+    }
+    if first.name not in values or second.name not in values:
+        return {**row, "undefined": OF_SETS}
+    a, b = values[first.name], values[second.name]
+    row["n_models"], row["n_originals"] = _in_common(people, a, b)
+    if not row["n_originals"]:
+        return {**row, "undefined": NO_PAIR}
+    of_people = lead_p(differences(people), flips)
+    found = swap_test(of_people, (a, b), resamples.swaps(), resamples.n)
+    return {**row, "difference": found.difference, "p": found.p}
+
+
+def _lead_p_of_models(
+    scores: tuple[np.ndarray, np.ndarray, np.ndarray], flips: np.ndarray, resamples: Resamples
+) -> float:
+    """p of the lead over models and originals; the order of the models is that of their means."""
+    people, a, b = scores
+    order = np.lexsort([np.nan_to_num(one).sum(axis=1) for one in (b, a, people)])
+    of_people = lead_p(differences(people[order]), flips)
+    both = a[order], b[order]
+    return swap_test(of_people, both, resamples.swaps(), resamples.n, models=True).p
+
+
+def _in_common(*scores: np.ndarray) -> tuple[int, int]:
+    """How many models and originals are in a pair of models on one original that all score."""
+    known = ~np.isnan(np.stack(scores)).any(axis=0)
+    paired = known & (known.sum(axis=0) > 1)
+    return int(paired.any(axis=1).sum()), int(paired.any(axis=0).sum())

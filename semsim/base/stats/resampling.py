@@ -11,7 +11,9 @@ _LEVEL = (2.5, 97.5)  # per cent: the ends of a 95 % interval
 _FEWEST_DISTINCT = 3
 _HALF = 0.5  # of the resamples, at least, have a number
 FEWEST_BOOTSTRAPPED = 8  # models: with fewer the bootstrap over models covers less than 93 %
-_ORIGINALS, _MODELS, _SHUFFLES, _SPLITS = range(4)  # streams of random numbers, one a purpose
+_ORIGINALS, _MODELS, _SHUFFLES, _SPLITS, _FLIPS, _SWAPS = range(
+    6
+)  # streams of random numbers, one a purpose
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +49,14 @@ class Resamples:
     def splits(self) -> np.random.Generator:
         """Return the generator that chooses splits of annotators where all are too many."""
         return _stream(self.seed, _SPLITS)
+
+    def flips(self) -> np.random.Generator:
+        """Return the generator of signs by which the models of a pair are compared."""
+        return _stream(self.seed, _FLIPS)
+
+    def swaps(self) -> np.random.Generator:
+        """Return the generator of swaps by which two metrics are compared, the same for all."""
+        return _stream(self.seed, _SWAPS)
 
 
 def resample(layout: Layout, bootstraps: int, permutations: int, seed: int) -> Resamples:

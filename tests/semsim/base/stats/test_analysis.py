@@ -19,7 +19,7 @@ FEW = settings(max_examples=4)
 SEEDS = st.integers(0, 2**16)
 TABLES = [
     *("models", "agreement", "backbones", "differences", "auc", "rules", "stability"),
-    *("disagreement", "matrix"),
+    *("disagreement", "matrix", "order", "leads"),
 ]
 
 
@@ -73,7 +73,7 @@ def test_relabelling_models_permutes_the_table_and_leaves_agreement(names):
     pd.testing.assert_frame_equal(
         first.agreement.replace(dict.fromkeys(named, rename)), second.agreement
     )
-    for table in ("differences", "rules", "matrix", "auc"):
+    for table in ("differences", "rules", "matrix", "auc", "order", "leads"):
         pd.testing.assert_frame_equal(getattr(first, table), getattr(second, table), obj=table)
     for column in ("human", "human_low", "psnr", "fid", "mse:high"):
         before = first.models.set_index("model")[column].rename(rename)

@@ -1,12 +1,18 @@
 """Pairwise accuracy against loops that follow its definitions, and its tests on known answers."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from made_votes import FID, MSE, PSNR, SPECS, evidence
 from scipy.stats import norm
 
+from semsim.base.stats.analysis import AnalysisSettings, analyse
 from semsim.base.stats.pairwise_accuracy import (
+    MOST,
+    NO_PAIR,
+    OF_SETS,
     bands,
     differences,
     hard_accuracy,
@@ -180,3 +186,61 @@ def test_bands_begin_where_their_best_beats_a_metric():
         p[one, other] = p[other, one] = 0.01
     assert bands(accuracy, p).tolist() == [1, 2, 2, 4, 0, 4]
     assert bands(np.array([0.5, 0.7]), np.full((2, 2), NAN)).tolist() == [1, 1]
+
+
+def test_many_originals_are_compared_in_groups():
+    """Signs of 1,000 groups decide as those of 3,000 originals do, within chance."""
+    values = scores(models=4, originals=3 * MOST, lead=0.02)
+    flips = sign_flips(values.shape[1], 4000, rng())
+    assert flips.shape == (4000, MOST)
+    gaps = differences(values)
+    exact = norm.sf(gaps.sum(axis=1) / np.sqrt((gaps**2).sum(axis=1)))
+    assert np.abs(lead_p(gaps, flips) - exact).max() < 4 * 0.5 / np.sqrt(4000) + 0.02
+    people = lead_p(gaps, flips)
+    found = swap_test(people, (values, rng(4).normal(size=values.shape)), rng(), 300)
+    assert found.p < 0.01
+
+
+@pytest.fixture(scope="module")
+def analysed():
+    return analyse(evidence(n_originals=12), SPECS, AnalysisSettings(bootstraps=200))
+
+
+def test_metrics_of_a_study_are_ordered_with_their_control(analysed):
+    order = analysed.order.set_index("metric")
+    assert order.loc["fid", "undefined"] == OF_SETS
+    assert order.loc[["psnr", "mse"], "undefined"].isna().all()
+    assert order.loc["psnr", ["n_models", "n_originals"]].tolist() == [6, 12]
+    for name in ("soft_accuracy", "hard_accuracy", "tied_accuracy"):
+        assert order.loc[["psnr", "mse"], name].between(0, 1).all()
+    tied = order.loc[["psnr", "mse"]]
+    assert (tied["tied_accuracy"] >= tied["ties_alone"] - 1e-12).all()  # all ties are a choice
+    assert analysed.order["band"].tolist() in ([1, 1, 0], [1, 2, 0])
+
+
+def test_pairs_of_metrics_are_tested_and_one_of_sets_has_no_p(analysed):
+    leads = analysed.leads.set_index(["metric_a", "metric_b"])
+    soft = analysed.order.set_index("metric")["soft_accuracy"]
+    row = (
+        leads.loc[("psnr", "mse")] if ("psnr", "mse") in leads.index else leads.loc[("mse", "psnr")]
+    )
+    first, second = row.name
+    assert row["difference"] == pytest.approx(soft[first] - soft[second], abs=0.05)
+    assert 0 < row["p"] <= row["p_holm"] <= 1
+    assert 0 < row["p_models"] <= 1
+    with_sets = leads[
+        leads.index.get_level_values(0).isin(["fid"])
+        | leads.index.get_level_values(1).isin(["fid"])
+    ]
+    assert with_sets["undefined"].eq(OF_SETS).all()
+    assert with_sets["p"].isna().all()
+
+
+def test_models_that_share_no_original_are_not_compared():
+    found = evidence(n_originals=4)
+    apart = found.images.assign(image_id=[f"i{place}" for place in range(len(found.images))])
+    analysis = analyse(replace(found, images=apart), [PSNR, MSE], AnalysisSettings(bootstraps=20))
+    assert analysis.order["undefined"].eq(NO_PAIR).all()
+    assert analysis.leads["undefined"].eq(NO_PAIR).all()
+    assert analysis.order["band"].eq(0).all()
+    assert FID not in analysis.specs
