@@ -7,9 +7,10 @@ import numpy as np
 
 from annotation import images as kept
 from annotation.domain import Study
-from annotation.errors import AnnotationError, StudyError
+from annotation.errors import StudyError
 from annotation.store import Store, studies
 from annotation.study.sets import SetFolder, read_set
+from semsim.base.errors import SemsimError
 
 
 def users_of(store: Store, images: kept.Shelf, folder: Path) -> list[str]:
@@ -68,5 +69,5 @@ def _shows(images: kept.Shelf, digest: str, pixels: np.ndarray) -> bool:
     try:
         kept.fetch(images, [digest])
         return np.array_equal(kept.read_pixels(kept.path_of(images, digest)), pixels)
-    except AnnotationError:
+    except SemsimError:
         return True

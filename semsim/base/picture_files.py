@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from semsim.base.errors import UserError
+from semsim.base.errors import SemsimError
 from semsim.base.storage.records import require_file
 from semsim.base.words import first_of
 
@@ -25,7 +25,7 @@ _MODES = {"1", "L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK"
 
 @contextmanager
 def opened_picture(
-    path: Path, broken: type[UserError], setting: type[UserError]
+    path: Path, broken: type[SemsimError], setting: type[SemsimError]
 ) -> Iterator[Image.Image]:
     """Yield the picture at `path` as PIL opens it: its header is read, its pixels are not yet.
 
@@ -51,14 +51,14 @@ def opened_picture(
         raise broken(f"No image at {path}.") from None
     except Image.DecompressionBombError as error:  # comes before the size is known
         raise broken(f"{path} is too large to be read: {error}") from error
-    except UserError:
+    except SemsimError:
         raise
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
         raise broken(f"{path} is not a readable image: {error}") from error
 
 
 def _check_size(
-    path: Path, width: int, height: int, broken: type[UserError], setting: type[UserError]
+    path: Path, width: int, height: int, broken: type[SemsimError], setting: type[SemsimError]
 ) -> None:
     megapixels, most = width * height / 1e6, _most_megapixels(setting)
     if megapixels > most:
@@ -68,7 +68,7 @@ def _check_size(
         )
 
 
-def _most_megapixels(setting: type[UserError]) -> float:
+def _most_megapixels(setting: type[SemsimError]) -> float:
     text = os.environ.get(LIMIT, str(USUAL_LIMIT))
     try:
         most = float(text)
@@ -79,7 +79,7 @@ def _most_megapixels(setting: type[UserError]) -> float:
     return most
 
 
-def opaque(path: Path, file: Image.Image, broken: type[UserError]) -> None:
+def opaque(path: Path, file: Image.Image, broken: type[SemsimError]) -> None:
     """Raise `broken` if the open picture is partly transparent.
 
     A viewer does not show what such a pixel holds; often it is black.
@@ -101,7 +101,7 @@ class Sight(NamedTuple):
 
 
 def read_picture(
-    path: Path, broken: type[UserError], setting: type[UserError]
+    path: Path, broken: type[SemsimError], setting: type[SemsimError]
 ) -> tuple[Image.Image, Sight]:
     """Return the picture at `path`, in RGB and turned as its camera says, and what it is.
 
