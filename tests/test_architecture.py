@@ -20,7 +20,7 @@ ALLOWED = {
     "gradio": ("semsim/base/pages_library.py",),
     "sqlalchemy": ("annotation/store/",),
     "alembic": ("annotation/store/",),
-    "fsspec": ("annotation/kept/remote.py",),
+    "fsspec": ("semsim/base/storage/remote.py",),
     "distributed": ("semsim/grid/",),
     "concurrent.futures.ProcessPoolExecutor": ("semsim/grid/subprocess_worker.py",),
     "torch": ("semsim/",),
@@ -51,7 +51,7 @@ FLOORS = {
         "__main__",
     ),
     "annotation": (
-        "errors texts kept tasks spec domain account_domain images",
+        "errors texts tasks spec domain account_domain images",
         "votes design formats",
         "store",
         "accounts study",
@@ -166,7 +166,7 @@ def test_the_page_of_the_house_names_every_room():
         for path in SOURCES
         if path.parts[0] in FLOORS and len(path.parts) > 2 and path.parts[1] != "torchmetrics"
     }
-    assert folders - {"base", "kept"} <= drawn, folders - drawn
+    assert folders - {"base"} <= drawn, folders - drawn
 
 
 def test_arrows_point_down():

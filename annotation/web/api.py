@@ -45,7 +45,7 @@ from annotation.web.guard import ANNOTATOR_COOKIE, SIGN_OUT, SIGNED_OUT, is_same
 from annotation.web.page_api import BEGIN, DONE, LABEL, Pages, link_of
 from annotation.web.root_path import rooted
 from annotation.web.templates import STATIC
-from semsim.base.errors import SemsimError, StoreError
+from semsim.base.errors import PictureError, SemsimError, SettingsError, StoreError
 
 # What the browser is told about somebody who gets no items, whatever the study does.
 _STOPPED = {
@@ -63,6 +63,8 @@ STATUS_OF = {
     errors.TooQuickError: 422,
     errors.StudyError: 422,
     errors.UnfitError: 422,
+    PictureError: 422,
+    SettingsError: 422,
     StoreError: 503,
 }
 MOST_DISPLAYED = 20  # things said of what a picture looked like
