@@ -21,7 +21,7 @@ from annotation.design.feasibility import JITTER, PACE, SECONDS_PER_VOTE
 from annotation.domain import TrialKind
 from annotation.errors import StudyError
 from annotation.spec import USUAL_TASK, StudySpec
-from annotation.votes.aggregate import majority
+from semsim.base.stats.votes import majority
 
 DAY = 86_400.0  # seconds
 MOST_PEOPLE = 200_000  # that may come
@@ -222,9 +222,9 @@ def carried_out(crowd: Crowd, board: Board, seed: int) -> Outcome:
     while not board.done():
         run.step()
     yes, counted, truth = board.counts()
-    label = majority(pd.Series(yes), pd.Series(counted), crowd.votes)
-    decided = label.notna().to_numpy()
-    right = label[decided].to_numpy(dtype=bool) == truth[decided]
+    label = majority(yes, counted, crowd.votes)
+    decided = ~np.isnan(label)
+    right = label[decided] == truth[decided]
     people = tuple(one for one in run.people if one.worked)
     return Outcome(
         people=people,

@@ -5,11 +5,11 @@ import pandas as pd
 
 from annotation.tasks.kind import NONE, Scale
 from semsim.base.columns import AS_NAMED, ITEM_COLUMNS, LABEL_COLUMNS, ORIGINAL_ANSWER, RATED
+from semsim.base.stats.votes import at_threshold, majority, votes_needed
 
 ORIGINAL = ["dataset", "image_id"]  # columns that name an original
 _BY_CLASS = ("original", "practice", "catch")  # kinds that no name of an original can judge
 DECIMALS = 12  # of means that are ranked: equal ones are equal however they were summed
-_ROUNDING = 1e-9  # of a threshold such as 2.3 times a number of votes
 
 
 def scale_of(votes: pd.DataFrame) -> Scale | None:
@@ -37,7 +37,7 @@ def with_original_answers(votes: pd.DataFrame, votes_per_item: int) -> pd.DataFr
     n_votes = asked.groupby(ORIGINAL).size()
     n_same = asked[asked["answer"] != NONE].groupby([*ORIGINAL, "answer"]).size().reset_index()
     all_of = _originals(n_same).map(n_votes).astype(float)
-    most = n_same[n_same[0] >= all_of.clip(lower=votes_per_item) // 2 + 1]
+    most = n_same[n_same[0] >= votes_needed(all_of.to_numpy(), votes_per_item)]
     named = dict(zip(_originals(most), most["answer"], strict=True))
     return votes.assign(**{ORIGINAL_ANSWER: _originals(votes).map(named).astype("str")})
 
@@ -91,30 +91,15 @@ def verdict(votes: pd.DataFrame, item: np.ndarray, counted: pd.DataFrame, k: int
     above the threshold and False where it is below, whatever the votes that are missing of K will
     say; else <NA>.
     """
-    scale, n_votes = scale_of(votes), counted["n_votes"]
+    scale, n_votes = scale_of(votes), counted["n_votes"].to_numpy()
     if scale is None:
-        found = majority(counted["n_recognised"], n_votes, k)
-        return found.mask(counted["mean_response"].isna(), pd.NA)
-    total = np.bincount(item, ratings(votes), len(n_votes))
-    asked = n_votes.clip(lower=k)
-    line = scale.threshold * asked - _ROUNDING
-    found = pd.Series(pd.NA, index=n_votes.index, dtype="boolean")
-    found[total + (asked - n_votes) >= line] = True  # the lowest rating is 1
-    found[total + (asked - n_votes) * scale.levels < line] = False
-    return found
-
-
-def majority(n_recognised: pd.Series, n_votes: pd.Series, votes_per_item: int) -> pd.Series:
-    """Nullable boolean: True or False once floor(K/2) + 1 of K votes agree, else <NA>.
-
-    Three of five decide whatever the others will say; a tie of an even K stays undecided. An item
-    with an extra vote is decided by more than half of its K + 1 votes: 3 to 3 is a tie.
-    """
-    needed = n_votes.clip(lower=votes_per_item) // 2 + 1
-    verdict = pd.Series(pd.NA, index=n_votes.index, dtype="boolean")
-    verdict[n_recognised >= needed] = True
-    verdict[n_votes - n_recognised >= needed] = False
-    return verdict
+        values = majority(counted["n_recognised"].to_numpy(), n_votes, k)
+        values[counted["mean_response"].isna()] = np.nan
+    else:
+        total, asked = np.bincount(item, ratings(votes), len(n_votes)), np.maximum(n_votes, k)
+        ends = (1, scale.levels)
+        values = at_threshold(total, asked - n_votes, scale.threshold * asked, ends)
+    return pd.Series(values, index=counted.index).astype("boolean")
 
 
 def labels(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
+
+from semsim.base.storage.folders import shown
 
 Reference = Literal["clean", "attacked"]
 VOTERS_KIND = "same kind as the simulated voters"  # the mark of a metric that is
@@ -58,6 +61,12 @@ def beside_votes(specs: Iterable[MetricSpec], simulated: bool) -> tuple[MetricSp
     """Return `specs`, marked where votes are simulated and a metric is of the voters' kind."""
     why = VOTERS_KIND if simulated else ""
     return tuple(spec.marked(why) if spec.classifier else spec for spec in specs)
+
+
+def semsims(checkpoints: Path) -> list[str]:
+    """Names of the SemSims in the folder `checkpoints`, their controls left out."""
+    names = [path.stem for path in shown(checkpoints, "*.safetensors")]
+    return [name for name in names if not control_in(name)]
 
 
 def control_in(name: str) -> str:

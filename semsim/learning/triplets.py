@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from semsim.base.errors import DataError
-from semsim.base.stats.verdict import votes_needed
+from semsim.base.picture_files import read_pixels
+from semsim.base.stats.votes import votes_needed
 from semsim.base.words import counted
-from semsim.images import read_pixels
 from semsim.weights import content_key, sha256_of
 
 COLUMNS = ("dataset", "image_id", "original", "reconstruction", "recognisable")

@@ -9,8 +9,6 @@ import pandas as pd
 
 from semsim.base.errors import WeightsError
 from semsim.base.jobs.orders import from_record
-from semsim.base.metric_spec import control_in
-from semsim.base.storage.folders import shown
 from semsim.base.storage.records import guarded
 from semsim.weights import read_facts
 
@@ -47,12 +45,6 @@ class Training:
     stopped: str = ""
     control: str = ""
     start: str = ""
-
-
-def semsims(checkpoints: Path) -> list[str]:
-    """Names of the SemSims in the folder `checkpoints`, their controls left out."""
-    names = [path.stem for path in shown(checkpoints, "*.safetensors")]
-    return [name for name in names if not control_in(name)]
 
 
 def original_keys(table: pd.DataFrame) -> pd.Series:

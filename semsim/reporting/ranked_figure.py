@@ -15,9 +15,9 @@ import pandas as pd
 
 from semsim.base.errors import DataError
 from semsim.base.metric_spec import MetricSpec
+from semsim.base.picture_files import read_pixels
 from semsim.base.stats.analysis import Analysis
 from semsim.base.stats.verdict import response_by, verdict
-from semsim.images import read_pixels
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn
 from semsim.reporting.gallery import voters

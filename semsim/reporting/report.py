@@ -11,10 +11,11 @@ import pandas as pd
 
 from semsim.base.errors import DataError
 from semsim.base.metric_spec import MetricSpec
+from semsim.base.picture_files import opened_picture, upright
 from semsim.base.stats.analysis import Analysis
 from semsim.base.stats.evidence import Ratings
 from semsim.base.storage.places import files_of
-from semsim.images import open_picture, png_of, upright
+from semsim.images import png_of
 from semsim.reporting import methods
 from semsim.reporting.answer import answer_of
 from semsim.reporting.export import svg
@@ -196,7 +197,7 @@ def _embedded(path: str | None) -> tuple[str, str]:
 
 def _small_png(path: Path) -> bytes:
     """The picture as PNG, at most `_LARGEST` pixels a side; a small PNG is left as it is."""
-    with open_picture(path) as picture:
+    with opened_picture(path) as picture:
         if picture.format == "PNG" and max(picture.size) <= _LARGEST:
             return path.read_bytes()
         return png_of(np.asarray(upright(picture)), _LARGEST)

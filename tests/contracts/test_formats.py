@@ -10,7 +10,7 @@ import torch
 
 from annotation.study.sets import read_set as read_set_for_people
 from semsim.api import pretrained as pretrained_module
-from semsim.base.errors import DataError, UserError
+from semsim.base.errors import DataError, SemsimError
 from semsim.base.jobs import folders
 from semsim.base.sets.imports import read_import
 from semsim.base.sets.reader import read_set
@@ -127,7 +127,7 @@ def test_another_number_is_refused_in_one_sentence(tmp_path, form, file, read):
     other = f"{form.rpartition('/')[0]}/99"
     write_as(tmp_path / file, other)
     sentence = f"{file} has format {other!r}; expected {form!r}. Make it again with this version."
-    with pytest.raises(UserError, match=re.escape(sentence)):
+    with pytest.raises(SemsimError, match=re.escape(sentence)):
         read(tmp_path)
 
 

@@ -10,10 +10,8 @@ from semsim.base.errors import DataError
 from semsim.base.registry import unknown
 from semsim.base.stats.dawid_skene import dawid_skene
 from semsim.base.stats.evidence import Evidence
-from semsim.base.stats.votes import SparseVotes
+from semsim.base.stats.votes import SparseVotes, at_threshold, majority, votes_needed
 from semsim.base.words import counted
-
-_ROUNDING = 1e-9  # of a threshold such as 2.3 times a number of votes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,17 +102,6 @@ def vote_counts(recognised: SparseVotes) -> tuple[np.ndarray, np.ndarray]:
     return recognised.totals.astype(int), recognised.counts
 
 
-def votes_needed(votes: np.ndarray, votes_per_item: np.ndarray | int) -> np.ndarray:
-    """Count the votes of a majority: more than half of K, or of all `votes` where more have come.
-
-    votes: (R,) int, those on each image. votes_per_item: K, one for all or (R,). Returns (R,) int.
-
-    Three of five decide whatever the others will say, and an extra vote that makes it 3 to 3 takes
-    the decision back. The human study has the same rule for its labels and its results.
-    """
-    return np.maximum(votes, votes_per_item) // 2 + 1
-
-
 def _as_original_named(evidence: Evidence) -> HumanScore:
     """The paper's own words: the answer equals what people say of the original."""
     if evidence.as_named is None:
@@ -125,21 +112,16 @@ def _as_original_named(evidence: Evidence) -> HumanScore:
 def _most_of(said: SparseVotes, votes_per_item: int) -> HumanScore:
     """said: 1 or 0."""
     yes, votes = vote_counts(said)
-    needed = votes_needed(votes, votes_per_item)
-    values = np.full(len(votes), np.nan)
-    values[yes >= needed] = 1.0
-    values[votes - yes >= needed] = 0.0
-    return _explained(values, f"no image has {counted(needed.min(), 'vote')} that agree")
+    needed = counted(votes_needed(votes, votes_per_item).min(), "vote")
+    return _explained(majority(yes, votes, votes_per_item), f"no image has {needed} that agree")
 
 
 def _at_threshold(evidence: Evidence) -> HumanScore:
     """Score 1 where the mean of K votes or more must reach the threshold, 0 where it cannot."""
     votes = vote_counts(evidence.recognised)[1]
     missing = np.maximum(evidence.votes_per_item - votes, 0)
-    total, line = evidence.response.totals, evidence.threshold * (votes + missing)
-    values = np.full(len(votes), np.nan)
-    values[total > line - _ROUNDING] = 1.0
-    values[total + missing < line - _ROUNDING] = 0.0
+    line = evidence.threshold * (votes + missing)
+    values = at_threshold(evidence.response.totals, missing, line, (0, 1))
     return _explained(values, "votes that are missing could change every mean rating")
 
 

@@ -1,8 +1,11 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from made_votes import said, table_of
+
+from semsim.base.stats.votes import majority
 
 TABLES = arrays(
     float,
@@ -43,3 +46,17 @@ def test_a_vote_may_say_nothing_of_one_thing():
     assert named.totals.tolist() == [1, 0]
     np.testing.assert_array_equal(named.means, [1, np.nan])
     assert (len(votes), len(named)) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("yes", "no", "k", "verdict"),
+    [
+        (3, 2, 5, True), (2, 3, 5, False), (3, 0, 5, True), (0, 3, 5, False), (2, 2, 5, None),
+        (0, 0, 5, None), (2, 2, 4, None), (3, 1, 4, True), (1, 3, 4, False), (1, 0, 1, True),
+        (0, 1, 1, False), (1, 1, 2, None), (2, 0, 2, True), (1, 0, 2, None),
+        (3, 3, 5, None), (4, 2, 5, True), (2, 4, 5, False), (2, 2, 3, None),
+    ],
+)  # fmt: skip
+def test_majority(yes, no, k, verdict):
+    (got,) = majority(np.array([yes]), np.array([yes + no]), k)
+    assert (None if np.isnan(got) else bool(got)) == verdict

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from annotation.errors import StoreError
+from semsim.base.errors import StoreError
 from semsim.base.storage.atomic import whole
 
 MARK = "semsim-studio.txt"

@@ -7,9 +7,9 @@ import pytest
 from fsspec.registry import _registry
 from made_remote import PLACE, Unsteady
 
-from annotation.errors import StoreError
-from annotation.kept import remote
-from annotation.kept.remote import MARK, STAYS, Remote
+from semsim.base.errors import StoreError
+from semsim.base.storage import remote
+from semsim.base.storage.remote import MARK, STAYS, Remote
 
 
 @pytest.fixture
