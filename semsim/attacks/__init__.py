@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import torch
 
     from semsim.attacks.cafe import Cafe
+    from semsim.attacks.descent import Found
     from semsim.attacks.sharing import Sharing
-    from semsim.attacks.together import Found
 
 
 class Attack(Protocol):
@@ -44,9 +44,9 @@ ATTACKS: Registry[type[Attack]] = Registry(
         "idlg": "semsim.attacks.dlg:IDLG",
         "gradattack": "semsim.attacks.gradattack:GradAttack",
         "prior": "semsim.attacks.prior:Prior",
-        "rgap": "semsim.attacks.rgap:RGap",
-        "copa": "semsim.attacks.copa:Copa",
-        "copa-prior": "semsim.attacks.copa_prior:CopaPrior",
+        "rgap": "semsim.attacks.linear.rgap:RGap",
+        "copa": "semsim.attacks.linear.copa:Copa",
+        "copa-prior": "semsim.attacks.linear.copa_prior:CopaPrior",
     },
 )
 
@@ -78,8 +78,10 @@ def run_many(
     seen: observations of one model object. rngs: one generator an observation.
     All images are attacked at once where the attack can, else one after the other.
     """
-    from semsim.attacks.minimise import in_turn  # with torch, which a list of attacks needs not
-    from semsim.attacks.together import Together
+    from semsim.attacks.descent import Together
+    from semsim.attacks.descent.minimise import (
+        in_turn,  # with torch, which a list of attacks needs not
+    )
 
     if not seen:
         return []

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from semsim.attacks.per_sample import parameter_gradients
+from semsim.attacks.fast_gradients import parameter_gradients
 from semsim.base.errors import AttackFailedError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import Checked, setting

@@ -13,10 +13,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from semsim.attacks.labels import Label, chances_of_grey, label_of
-from semsim.attacks.matching import GradientDistance
-from semsim.attacks.minimise import minimise_by_lbfgs
-from semsim.attacks.together import (
+from semsim.attacks.descent import (
     Found,
     Rngs,
     Seen,
@@ -24,6 +21,9 @@ from semsim.attacks.together import (
     best_of_starts,
     reconstructions,
 )
+from semsim.attacks.descent.distance import GradientDistance
+from semsim.attacks.descent.minimise import minimise_by_lbfgs
+from semsim.attacks.labels import Label, chances_of_grey, label_of
 from semsim.base.progress import Report
 from semsim.base.registry import setting
 from semsim.types import GradientObservation

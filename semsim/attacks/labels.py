@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from semsim.attacks.batch_norm import batch_norm_mode
-from semsim.attacks.per_sample import parameter_gradients
+from semsim.attacks.fast_gradients import parameter_gradients
 from semsim.base.errors import AttackFailedError
 from semsim.types import GradientObservation, UpdateObservation
 

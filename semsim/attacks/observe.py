@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from semsim.attacks.batch_norm import BatchNorm, batch_norm_mode, statistics_of
-from semsim.attacks.per_sample import gradient_of_each, parameter_gradients
+from semsim.attacks.fast_gradients import gradient_of_each, parameter_gradients
 from semsim.attacks.sharing import BatchGradient, Update
 from semsim.defences.base import Augmented, Defence, of_one
 from semsim.types import AttackedModel, GradientObservation, UpdateObservation

@@ -17,14 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from semsim.attacks.batch_norm import BatchNorm
-from semsim.attacks.image_basis import ImageBasis, image_basis
-from semsim.attacks.labels import Label
-from semsim.attacks.local_steps import Updates, distance_from
-from semsim.attacks.lockstep import Evaluate
-from semsim.attacks.matching import Apart, total_variation_of_each
-from semsim.attacks.minimise import Descended, Descent, descend, one_of, walk_together
-from semsim.attacks.slopes import slope_of
-from semsim.attacks.together import (
+from semsim.attacks.descent import (
     Found,
     Leaked,
     Rngs,
@@ -34,6 +27,13 @@ from semsim.attacks.together import (
     first_of,
     reconstructions,
 )
+from semsim.attacks.descent.distance import Apart, total_variation_of_each
+from semsim.attacks.descent.lbfgs import Evaluate
+from semsim.attacks.descent.local_steps import Updates, distance_from
+from semsim.attacks.descent.minimise import Descended, Descent, descend, one_of, walk_together
+from semsim.attacks.descent.slopes import slope_of
+from semsim.attacks.image_basis import ImageBasis, image_basis
+from semsim.attacks.labels import Label
 from semsim.base.progress import Progress, Report, placed
 from semsim.base.registry import setting
 from semsim.types import AttackedModel, Reconstruction, UpdateObservation

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from semsim.attacks.per_sample import parameter_gradients
+from semsim.attacks.fast_gradients import parameter_gradients
 from semsim.base.errors import SettingsError
 from semsim.targets.model import TargetModel
 from semsim.types import VerticalModel, VerticalObservation, VerticalRound

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from semsim.attacks.minimise import look_at
+from semsim.attacks.descent.minimise import look_at
 from semsim.base.progress import Progress, Report
 
 Parts = tuple[Tensor, ...]

@@ -7,16 +7,16 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from semsim.attacks.dlg import DLG
-from semsim.attacks.invgrad import InvGrad
-from semsim.attacks.local_steps import (
+from semsim.attacks.descent.distance import GradientDistance
+from semsim.attacks.descent.local_steps import (
     attack_updates,
     distance_from,
     labels_of,
     simulated_update,
 )
+from semsim.attacks.dlg import DLG
+from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.match_to_originals import assigned
-from semsim.attacks.matching import GradientDistance
 from semsim.attacks.observe import observe_gradient, observe_round
 from semsim.attacks.prior import Prior
 from semsim.attacks.sharing import BatchGradient, Update

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from semsim.attacks.batch_norm import BatchNorm
-from semsim.attacks.per_sample import gradient_of_each, products_of_each, squares_of_each, sums
+from semsim.attacks.fast_gradients import gradient_of_each, products_of_each, squares_of_each, sums
 from semsim.types import AttackedModel, BatchNormStatistics, GradientObservation
 
 Distance = Literal["cosine", "cosine-per-layer", "l2"]
@@ -62,7 +62,7 @@ class GradientDistance:
 
     gradients: of N images, one (N, *parameter.shape) a parameter. labels: theirs, (N,) class
     indices or (N, classes) probabilities. kind: see `distance_of_each`. batch_norm, curvature: see
-    `per_sample.gradient_of_each`.
+    `fast_gradients.gradient_of_each`.
     """
 
     model: AttackedModel

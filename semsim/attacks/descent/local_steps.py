@@ -15,17 +15,17 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from semsim.attacks.batch_norm import BatchNorm, batch_norm_mode
-from semsim.attacks.labels import Label, chances_of_grey, infer_labels, last_layer
-from semsim.attacks.matching import (
+from semsim.attacks.descent import Found, Leaked, Rngs
+from semsim.attacks.descent.distance import (
     Apart,
     Distance,
     GradientDistance,
     distance_of_each,
     of_zeros,
 )
-from semsim.attacks.minimise import in_turn
-from semsim.attacks.surrogate_curvature import lending
-from semsim.attacks.together import Found, Leaked, Rngs
+from semsim.attacks.descent.minimise import in_turn
+from semsim.attacks.fast_gradients.surrogate_curvature import lending
+from semsim.attacks.labels import Label, chances_of_grey, infer_labels, last_layer
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.base.progress import Report, silent
 from semsim.types import AttackedModel, LocalSteps, UpdateObservation
@@ -118,7 +118,7 @@ def simulated_update(
 class UpdateDistance:
     """Distance of the simulated update of a client's pictures from the one that it shared.
 
-    As `matching.GradientDistance`, but all pictures have one distance, which stands for each of
+    As `distance.GradientDistance`, but all pictures have one distance, which stands for each of
     them. labels: (P,), in the order of the pictures.
     """
 

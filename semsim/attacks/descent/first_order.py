@@ -16,16 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from semsim.attacks.batch_norm import BatchNorm, moments_of_each, running_statistics
-from semsim.attacks.local_steps import distance_from
-from semsim.attacks.matching import (
-    Apart,
-    Distance,
-    batch_norm_distance,
-    total_variation_of_each,
-)
-from semsim.attacks.minimise import Descent, descend
-from semsim.attacks.slopes import Objective, slope_of
-from semsim.attacks.together import (
+from semsim.attacks.descent import (
     Found,
     Leaked,
     Rngs,
@@ -34,6 +25,15 @@ from semsim.attacks.together import (
     first_of,
     reconstructions,
 )
+from semsim.attacks.descent.distance import (
+    Apart,
+    Distance,
+    batch_norm_distance,
+    total_variation_of_each,
+)
+from semsim.attacks.descent.local_steps import distance_from
+from semsim.attacks.descent.minimise import Descent, descend
+from semsim.attacks.descent.slopes import Objective, slope_of
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.base.progress import Report
 from semsim.targets.mixed_precision import COSINE

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from semsim.attacks.descent.minimise import Descended, one_of
 from semsim.attacks.labels import Label, label_of
-from semsim.attacks.minimise import Descended, one_of
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.base.progress import Report, placed, silent
 from semsim.base.registry import Checked

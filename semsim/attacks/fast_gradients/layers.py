@@ -16,8 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from semsim.attacks.matched import Outer, OuterAlong, Pair
-from semsim.attacks.surrogate_curvature import lent_curvature
+from semsim.attacks.fast_gradients.matched import Outer, OuterAlong, Pair
+from semsim.attacks.fast_gradients.surrogate_curvature import lent_curvature
 
 Change = Tensor | None  # of a layer's input, (N, *inputs); None for no change
 Along = Sequence[

@@ -15,9 +15,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, fx, nn
 
-from semsim.attacks import layer_passes as passes
-from semsim.attacks.layer_passes import Kinked, LinearMap, Passed
-from semsim.attacks.matched import Outer, Pair, grouped
+from semsim.attacks.fast_gradients import layers as passes
+from semsim.attacks.fast_gradients.layers import Kinked, LinearMap, Passed
+from semsim.attacks.fast_gradients.matched import Outer, Pair, grouped
 
 _LAYERS: dict[type[nn.Module], Callable[[Any, Tensor], Passed]] = {
     nn.Conv2d: passes.convolution,
@@ -113,7 +113,7 @@ def planned_products(
 
     targets: one (N, *parameter.shape) a parameter, of a plan that does not share any.
     labels: (N,) indices. Differentiable once by `images`; no gradient by the weight of a linear
-    layer is ever written out. curvature: see `per_sample.gradient_of_each`.
+    layer is ever written out. curvature: see `fast_gradients.gradient_of_each`.
     """
     given = images, labels, plan, joint, curvature
     found: tuple[Tensor, Tensor] = _EachProduct.apply(*given, *targets)

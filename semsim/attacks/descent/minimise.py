@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from semsim.attacks.lockstep import Evaluate, Evaluated, ObjectiveOf, Walk, in_lockstep
-from semsim.attacks.slopes import Sloped
+from semsim.attacks.descent.lbfgs import Evaluate, Evaluated, ObjectiveOf, Walk, in_lockstep
+from semsim.attacks.descent.slopes import Sloped
 from semsim.base.progress import Look, Progress, Report, placed
 from semsim.images import to_uint8
 

@@ -5,12 +5,12 @@ import pytest
 import torch
 from torch import nn
 
-from semsim.attacks import second_order
 from semsim.attacks.batch_norm import batch_norm_mode
-from semsim.attacks.matching import FLOOR, GradientDistance, distance_of_each
-from semsim.attacks.per_sample import gradient_of_each, parameter_gradients, products_of_each
-from semsim.attacks.second_order import plan_of
-from semsim.attacks.surrogate_curvature import lent_curvature
+from semsim.attacks.descent.distance import FLOOR, GradientDistance, distance_of_each
+from semsim.attacks.fast_gradients import gradient_of_each, parameter_gradients, products_of_each
+from semsim.attacks.fast_gradients import passes as second_order
+from semsim.attacks.fast_gradients.passes import plan_of
+from semsim.attacks.fast_gradients.surrogate_curvature import lent_curvature
 from semsim.targets.convnet import ConvNet8, SmallCNN
 from semsim.targets.model import TargetModel
 from semsim.targets.resnet import ResNet20x4

@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from semsim.attacks.batch_norm import BatchNorm, batch_norm_mode
-from semsim.attacks.second_order import Plan, plan_for, planned_gradients, planned_products
-from semsim.attacks.surrogate_curvature import lending
+from semsim.attacks.fast_gradients.passes import Plan, plan_for, planned_gradients, planned_products
+from semsim.attacks.fast_gradients.surrogate_curvature import lending
 from semsim.targets.each_image import gradients_by_vmap
 from semsim.types import AttackedModel
 

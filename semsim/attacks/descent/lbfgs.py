@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from semsim.attacks.slopes import Objective, slope_of
+from semsim.attacks.descent.slopes import Objective, slope_of
 
 T = TypeVar("T")
 
