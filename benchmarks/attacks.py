@@ -206,7 +206,7 @@ def as_it_is(objective: Objective) -> Objective:
 def passes(images: LabelledImages, rounds: int, device: str, finds: Finds) -> None:
     """Keep the milliseconds a step and image with the hand-made passes and without them."""
     row = finds.table("passes", "network", "images", "with", "without", "")
-    without = patch.object(fast_gradients, "_plan", lambda *_: None)
+    without = patch.object(fast_gradients, "plan_for", lambda *_: None)
     for name, seen, steps in contests(images, device):
         work = stepper(seen, steps)
 
