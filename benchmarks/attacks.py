@@ -38,10 +38,8 @@ from benchmarks.turns import ALIKE, interleaved, of_what, off, seconds
 from semsim.attacks import ATTACKS, Attack, fast_gradients, run_many
 from semsim.attacks.as_text import read_attack
 from semsim.attacks.descent import first_order
-from semsim.attacks.descent.distance import GradientDistance
-from semsim.attacks.descent.first_order import FirstOrder
-from semsim.attacks.descent.minimise import Descent, descend
-from semsim.attacks.descent.slopes import Objective, slope_of
+from semsim.attacks.descent.distance import distance_from
+from semsim.attacks.descent.first_order import Descent, FirstOrder, Objective, descend, slope_of
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.labels import label_of
 from semsim.attacks.observe import observe_gradient
@@ -295,9 +293,7 @@ def contests(
 
 
 def objective_of(seen: Sequence[GradientObservation], matching: FirstOrder) -> Objective:
-    distance = GradientDistance.of(
-        seen, [label_of(one, "known") for one in seen], matching.distance
-    )
+    distance = distance_from(seen, [label_of(one, "known") for one in seen], matching.distance)
     return first_order._objective(distance, (), matching)
 
 

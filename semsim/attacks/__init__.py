@@ -78,10 +78,7 @@ def run_many(
     seen: observations of one model object. rngs: one generator an observation.
     All images are attacked at once where the attack can, else one after the other.
     """
-    from semsim.attacks.descent import Together
-    from semsim.attacks.descent.minimise import (
-        in_turn,  # with torch, which a list of attacks needs not
-    )
+    from semsim.attacks.descent import Together, in_turn  # with torch: a list needs none
 
     if not seen:
         return []

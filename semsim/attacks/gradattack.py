@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from semsim.attacks.batch_norm import BatchNorm
-from semsim.attacks.descent.distance import Distance
+from semsim.attacks.descent.distance import Kind
 from semsim.attacks.descent.first_order import FirstOrder, Start, Statistics
 from semsim.attacks.labels import Label
 from semsim.base.registry import setting
@@ -54,7 +54,7 @@ class GradAttack(FirstOrder):
 
     steps: int = setting(10_000, least=1)
     lr: float = setting(0.1, above=0)
-    distance: Distance = "cosine"
+    distance: Kind = "cosine"
     signed: bool = True
     tv: float = setting(0.1, least=0)
     statistics: Statistics = "none"

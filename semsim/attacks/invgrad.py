@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from semsim.attacks.batch_norm import BatchNorm
+from semsim.attacks.descent import Updates
 from semsim.attacks.descent.first_order import FirstOrder, Start
-from semsim.attacks.descent.local_steps import Updates
 from semsim.attacks.labels import Label
 from semsim.base.registry import setting
 

@@ -48,6 +48,19 @@ def label_of(seen: GradientObservation, label: Label) -> int:
     return seen.label
 
 
+def labels_of(seen: UpdateObservation, label: Label) -> tuple[int, ...]:
+    """The class indices that an attack works with, as its setting says; see `label_of`."""
+    if label == "inferred":
+        last = seen.mean_gradient()[last_layer(seen)]
+        return infer_labels(last, seen.pictures, chances_of_grey(seen) if seen.pictures > 1 else 0)
+    if seen.labels is None:
+        raise AttackFailedError(
+            'The labels are not known to this attacker; set label="inferred" to count them in the '
+            "update."
+        )
+    return seen.labels
+
+
 @torch.no_grad()
 def chances_of_grey(seen: GradientObservation | UpdateObservation) -> Tensor:
     """Return the probabilities of grey, (classes,); if untrained, any picture has about these."""

@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from semsim.attacks import ATTACKS, SHARED, run_many
-from semsim.attacks.descent import Found
-from semsim.attacks.descent.local_steps import attack_updates
+from semsim.attacks.descent import Found, attack_updates
 from semsim.attacks.match_to_originals import assigned
 from semsim.attacks.observe import Leak, assumptions, observe_gradient, observe_round
 from semsim.attacks.sharing import Gradient, Sharing, check_sharing

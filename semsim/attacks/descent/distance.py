@@ -1,23 +1,38 @@
-"""Distances of gradients from those that leaked, and priors of images: attacks descend on them.
+"""Distances of what images would leak from what leaked, and priors of images.
 
 Everything here works on many images at once: a gradient is one tensor (N, *parameter.shape) a
-parameter, and a distance or prior is one value an image, (N,), so that no image sways another.
+parameter, and a distance or prior is one value an image, (N,), so that no image sways another;
+unless a client shared one thing for all of them.
+
+Federated averaging (McMahan et al. 2017, arXiv:1602.05629) shares weights after several steps. An
+attacker who knows the steps goes them with a guess at the pictures and differentiates through them
+(Geiping et al. 2020, arXiv:2003.14053, section 6).
 """
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
+from torch.func import functional_call
 
-from semsim.attacks.batch_norm import BatchNorm
-from semsim.attacks.fast_gradients import gradient_of_each, products_of_each, squares_of_each, sums
-from semsim.types import AttackedModel, BatchNormStatistics, GradientObservation
+from semsim.attacks.batch_norm import BatchNorm, batch_norm_mode
+from semsim.attacks.descent import Leaked
+from semsim.attacks.fast_gradients import (
+    gradient_of_each,
+    products_of_each,
+    squares_of_each,
+    sums,
+)
+from semsim.attacks.fast_gradients.surrogate_curvature import lending
+from semsim.base.errors import SettingsError
+from semsim.types import AttackedModel, BatchNormStatistics, LocalSteps, UpdateObservation
 
-Distance = Literal["cosine", "cosine-per-layer", "l2"]
+Kind = Literal["cosine", "cosine-per-layer", "l2"]
 
 # Share of the whole gradient's norm below which a tensor of it is taken to be rounding. A bias
 # before batch norm in training mode has the gradient 0, and as computed some 1e-8 of the whole.
@@ -25,121 +40,137 @@ FLOOR = 1e-6
 _TINY = 1e-12  # keeps a cosine with a vanished gradient finite
 
 
-class Apart(Protocol):
-    """Distance between what images would leak and what leaked; some may share one distance."""
+@dataclass(frozen=True, kw_only=True)
+class Distance(ABC):
+    """Distance between what images would leak and what leaked.
 
-    @property
-    def model(self) -> AttackedModel: ...
+    leaked: one (N, *parameter.shape) a parameter, (1, *parameter.shape) where it is of all images.
+    labels: theirs, (N,) class indices or (N, classes) probabilities. kind: of `distance_of_each`.
+    batch_norm, curvature: of `fast_gradients.gradient_of_each`. joint: whether the images share
+    one distance, which then stands for each of them.
+    """
 
+    joint: ClassVar[bool]
+    model: AttackedModel
+    leaked: tuple[Tensor, ...]
+    labels: Tensor
+    kind: Kind | Literal["scaled"]
+    batch_norm: BatchNorm = "eval"
+    curvature: float = 0.0
+
+    @abstractmethod
     def __call__(self, images: Tensor) -> Tensor:
         """(N, C, H, W) in [0, 1] to (N,), differentiable once by images that ask for it."""
-        ...
+
+    @abstractmethod
+    def some(self, places: Sequence[int]) -> Self:
+        """That of the images at `places` alone."""
 
     def beside_grey(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """That of images, (N, C, H, W) in [0, 1], and that of mid-grey ones; both (N,).
 
         For grey at most that of a gradient of zeros where batch norm takes an image's own
         statistics: of a plain image these are none, and its gradient is as large as rounding says.
+        Attacks are compared by it; no gradient goes through.
         """
-        ...
+        grey = self(torch.full_like(images, 0.5)).detach()
+        if self.batch_norm == "train":
+            nothing = [torch.zeros_like(one) for one in self.leaked]
+            grey = grey.minimum(distance_of_each(nothing, self.leaked, self.kind))
+        return self(images).detach(), grey
 
-    def groups(self) -> list[list[int]]:
-        """The places of the images that share a distance."""
-        ...
 
-    def pooled(self, values: Tensor) -> Tensor:
-        """One value an image, (N,), to the mean over those it shares its distance with, (N,)."""
-        ...
+def distance_from(
+    seen: Leaked,
+    labels: Sequence[int],
+    kind: Kind | Literal["scaled"],
+    *,
+    batch_norm: BatchNorm = "eval",
+    curvature: float = 0.0,
+) -> Distance:
+    """Distance of images from what leaked, on the model's device.
 
-    def some(self, places: Sequence[int]) -> Self:
-        """That of the images at `places` alone."""
-        ...
+    batch_norm: of a picture that leaked alone; a client's steps say how they work.
+    """
+    if isinstance(seen, UpdateObservation):
+        return UpdateDistance(
+            model=seen.model,
+            leaked=tuple(each[None] for each in seen.update),
+            labels=torch.tensor(list(labels), device=seen.model.mean.device),
+            kind=kind,
+            batch_norm=seen.local.batch_norm,
+            curvature=curvature,
+            local=seen.local,
+        )
+    columns = zip(*(one.gradients for one in seen), strict=True)
+    return GradientDistance(
+        model=seen[0].model,
+        leaked=tuple(torch.stack(column) for column in columns),
+        labels=torch.tensor(list(labels), device=seen[0].model.mean.device),
+        kind=kind,
+        batch_norm=batch_norm,
+        curvature=curvature,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class GradientDistance:
-    """Distance of the gradients of images from those that leaked.
+class GradientDistance(Distance):
+    """Distance of the gradient of each image from the one that leaked of it."""
 
-    gradients: of N images, one (N, *parameter.shape) a parameter. labels: theirs, (N,) class
-    indices or (N, classes) probabilities. kind: see `distance_of_each`. batch_norm, curvature: see
-    `fast_gradients.gradient_of_each`.
-    """
-
-    model: AttackedModel
-    gradients: tuple[Tensor, ...]
-    labels: Tensor
-    kind: Distance | Literal["scaled"]
-    batch_norm: BatchNorm = "eval"
-    curvature: float = 0.0
-
-    @classmethod
-    def of(
-        cls,
-        seen: Sequence[GradientObservation],
-        labels: Sequence[int],
-        kind: Distance | Literal["scaled"],
-        *,
-        batch_norm: BatchNorm = "eval",
-        curvature: float = 0.0,
-    ) -> Self:
-        """That from what several observations of one model saw, on the model's device."""
-        model = seen[0].model
-        columns = zip(*(one.gradients for one in seen), strict=True)
-        return cls(
-            model=model,
-            gradients=tuple(torch.stack(column) for column in columns),
-            labels=torch.tensor(list(labels), device=model.mean.device),
-            kind=kind,
-            batch_norm=batch_norm,
-            curvature=curvature,
-        )
+    joint: ClassVar[bool] = False
 
     def __call__(self, images: Tensor) -> Tensor:
-        """(N, C, H, W) in [0, 1] to (N,), differentiable once by images that ask for it."""
         asked = self.model, images, self.labels
         if self.kind not in ("cosine", "cosine-per-layer"):
             found = gradient_of_each(*asked, batch_norm=self.batch_norm, curvature=self.curvature)
-            return distance_of_each(found, self.gradients, self.kind)
+            return distance_of_each(found, self.leaked, self.kind)
         joint = self.kind == "cosine"
         dots, squares = products_of_each(
             *asked,
-            self.gradients,
+            self.leaked,
             joint=joint,
             batch_norm=self.batch_norm,
             curvature=self.curvature,
         )
         return _cosine_of_each(dots, squares, self._squares, joint=joint)
 
-    def beside_grey(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """As `Apart.beside_grey`. Attacks are compared by it; no gradient goes through."""
-        grey = self(torch.full_like(images, 0.5)).detach()
-        if self.batch_norm == "train":
-            grey = grey.minimum(of_zeros(self.gradients, self.kind))
-        return self(images).detach(), grey
-
-    def groups(self) -> list[list[int]]:
-        """The places of the images that share a distance: each has its own."""
-        return [[place] for place in range(len(self.labels))]
-
-    def pooled(self, values: Tensor) -> Tensor:
-        """The mean of `values`, (N,), over the images that share a distance: as they are."""
-        return values
-
     def some(self, places: Sequence[int]) -> Self:
-        """That from the gradients at `places` alone."""
         if list(places) == list(range(len(self.labels))):
             return self
         index = torch.tensor(list(places), device=self.labels.device)
-        gradients = tuple(gradient[index] for gradient in self.gradients)
-        return replace(self, gradients=gradients, labels=self.labels[index])
+        leaked = tuple(one[index] for one in self.leaked)
+        return replace(self, leaked=leaked, labels=self.labels[index])
 
     @cached_property
     def _squares(self) -> Tensor:
-        return squares_of_each(self.gradients)
+        return squares_of_each(self.leaked)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateDistance(Distance):
+    """Distance of the simulated update of a client's pictures from the one that it shared.
+
+    The labels are in the order of the pictures; `model` has the weights that the client was sent.
+    """
+
+    joint: ClassVar[bool] = True
+    local: LocalSteps
+
+    def __call__(self, images: Tensor) -> Tensor:
+        with lending(self.curvature):
+            made = simulated_update(self.model, images, self.labels, self.local)
+        found = [each[None] for each in made]
+        return distance_of_each(found, self.leaked, self.kind).expand(len(images))
+
+    def some(self, places: Sequence[int]) -> Self:
+        """That of all pictures; `SettingsError` for some of them, which have no distance."""
+        if len(places) != len(self.labels):
+            raise SettingsError("Pictures whose update is shared together are attacked together.")
+        return self
 
 
 def distance_of_each(
-    found: Sequence[Tensor], target: Sequence[Tensor], kind: Distance | Literal["scaled"]
+    found: Sequence[Tensor], target: Sequence[Tensor], kind: Kind | Literal["scaled"]
 ) -> Tensor:
     """Return the distance of each image's gradient from its target, (N,); 0 where they are equal.
 
@@ -159,11 +190,6 @@ def distance_of_each(
     dots = torch.stack([sums(a * b) for a, b in pairs], dim=1)
     squares = squares_of_each(found), squares_of_each(target)
     return _cosine_of_each(dots, *squares, joint=kind == "cosine")
-
-
-def of_zeros(target: Sequence[Tensor], kind: Distance | Literal["scaled"]) -> Tensor:
-    """`distance_of_each` of gradients of zeros, (N,): what says nothing of the image."""
-    return distance_of_each([torch.zeros_like(one) for one in target], target, kind)
 
 
 def scaled_distance_of_each(found: Sequence[Tensor], target: Sequence[Tensor]) -> Tensor:
@@ -201,14 +227,12 @@ def _cosine_of_each(
     return apart.sum(1) / heard.sum(1)
 
 
-def total_variation_of_each(images: Tensor) -> Tensor:
-    """Anisotropic total variation, mean |dx| + mean |dy|: (N, C, H, W) to (N,)."""
-    found: Tensor = _TotalVariation.apply(images)
-    return found
-
-
 class _TotalVariation(torch.autograd.Function):
-    # By hand, as differentiating it costs more than the passes of a small network.
+    """Anisotropic total variation, mean |dx| + mean |dy|: (N, C, H, W) to (N,).
+
+    By hand, as differentiating it costs more than the passes of a small network.
+    """
+
     @staticmethod
     def forward(ctx: Any, images: Tensor) -> Tensor:
         dx, dy = images.diff(dim=-1), images.diff(dim=-2)
@@ -227,6 +251,9 @@ class _TotalVariation(torch.autograd.Function):
         by_images[..., 1:, :] += by_dy
         by_images[..., :-1, :] -= by_dy
         return by_images
+
+
+total_variation_of_each: Callable[[Tensor], Tensor] = _TotalVariation.apply
 
 
 def batch_norm_distance(
@@ -248,3 +275,34 @@ def batch_norm_distance(
 def _lengths(differences: Tensor) -> Tensor:
     # The norm has no slope at 0, where an attack that is right ends up.
     return (differences.square().sum(1) + _TINY).sqrt()
+
+
+def simulated_update(
+    model: AttackedModel, images: Tensor, labels: Tensor, local: LocalSteps
+) -> tuple[Tensor, ...]:
+    """The update of a client with these pictures: parameters after the steps less before.
+
+    images: (P, C, H, W) in [0, 1], in the order in which the client takes them; where they require
+    a gradient the result can be differentiated by them, through all steps. labels: (P,).
+    Returns one tensor a parameter, as `UpdateObservation.update`. Raises `SettingsError` where the
+    model is no `torch.nn.Module`.
+    """
+    if not isinstance(model, nn.Module):
+        raise SettingsError("Local steps are simulated for a torch.nn.Module alone.")
+    names, start = zip(*model.named_parameters(), strict=True)
+    pace = [torch.zeros_like(one) for one in start]
+    moved = pace
+    with batch_norm_mode(model, local.batch_norm, alone=False):
+        for turn in local.turns(len(images)):
+            now = [_leaf(one.detach() + by) for one, by in zip(start, moved, strict=True)]
+            logits = functional_call(model, dict(zip(names, now, strict=True)), (images[turn],))
+            loss = F.cross_entropy(logits, labels[turn])
+            slopes = torch.autograd.grad(loss, now, create_graph=images.requires_grad)
+            pace = [local.momentum * p + slope for p, slope in zip(pace, slopes, strict=True)]
+            moved = [by - local.lr * p for by, p in zip(moved, pace, strict=True)]
+    return tuple(moved)
+
+
+def _leaf(weights: Tensor) -> Tensor:
+    """Weights by which a loss can be differentiated."""
+    return weights if weights.requires_grad else weights.requires_grad_(True)

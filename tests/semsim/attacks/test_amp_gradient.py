@@ -6,8 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from semsim.attacks.descent.first_order import RoughSlope
-from semsim.attacks.descent.slopes import slope_of
+from semsim.attacks.descent.first_order import RoughSlope, slope_of
 from semsim.attacks.gradattack import GradAttack
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.observe import observe_gradient

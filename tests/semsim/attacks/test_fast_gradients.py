@@ -7,8 +7,12 @@ from torch import nn
 
 from semsim.attacks.batch_norm import batch_norm_mode
 from semsim.attacks.descent.distance import FLOOR, GradientDistance, distance_of_each
-from semsim.attacks.fast_gradients import gradient_of_each, parameter_gradients, products_of_each
-from semsim.attacks.fast_gradients import passes
+from semsim.attacks.fast_gradients import (
+    gradient_of_each,
+    parameter_gradients,
+    passes,
+    products_of_each,
+)
 from semsim.attacks.fast_gradients.plan import plan_of
 from semsim.attacks.fast_gradients.surrogate_curvature import lent_curvature
 from semsim.targets.convnet import ConvNet8, SmallCNN
@@ -212,7 +216,7 @@ def targets_of(model, count):
 
 def distance_to(targets, model, images, kind, **how):
     labels = LABELS[: len(images)]
-    given = {"model": model, "gradients": targets, "labels": labels, "kind": kind}
+    given = {"model": model, "leaked": targets, "labels": labels, "kind": kind}
     return GradientDistance(**given, **how)(images)
 
 
