@@ -13,7 +13,9 @@ Everything works on N images at once, each with its own v. Nothing here checks i
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter, sub
 from typing import Any, NamedTuple, Protocol, cast
+from weakref import ref
 
 import torch
 import torch.nn.functional as F
@@ -22,10 +24,6 @@ from torch import Tensor, nn
 from semsim.attacks.fast_gradients.surrogate_curvature import lent_curvature
 
 Change = Tensor | None  # of a layer's input, (N, *inputs); None for no change
-
-# Input channels up to which a product of matrices beats torch's convolution on one image: measured,
-# 1.4 times in all of LeNet; on more channels, and on many images, neither wins.
-_FEW = 12
 
 
 class Outer(NamedTuple):
@@ -143,11 +141,6 @@ class Linear(WithParameters):
         return self.pull(bent) + torch.bmm(slope[:, None, :], weight)[:, 0]
 
 
-def convolution(layer: nn.Conv2d, x: Tensor) -> WithParameters:
-    """The convolution of x, (N, C, H, W), in the way that is faster for it."""
-    return (SmallConvolution if layer.in_channels <= _FEW else Convolution)(layer, x)
-
-
 class Convolution(WithParameters):
     """y = W ∗ x + b; x: (N, C, H, W), y: (N, O, h, w)."""
 
@@ -218,19 +211,19 @@ class SmallConvolution(WithParameters):
     """y = W ∗ x + b as one matrix product of W and the columns that its taps see."""
 
     def __init__(self, layer: nn.Conv2d, x: Tensor) -> None:
-        self.layer, self.columns = layer, _columns(layer, x)
-        self.weight = layer.weight.flatten(1)
+        self.layer, self.weight = layer, layer.weight.flatten(1)
+        self.padding = cast(tuple[int, int], layer.padding)  # in pixels, see `plan`
+        self.columns = self._columns(x)
         flat = self.weight @ self.columns
         if layer.bias is not None:
             flat += layer.bias[:, None]
-        (down, _), height = _padding(layer), layer.kernel_size[0]
-        rows = (x.shape[2] + 2 * down - height) // layer.stride[0] + 1
+        rows = (x.shape[2] + 2 * self.padding[0] - layer.kernel_size[0]) // layer.stride[0] + 1
         self.output = flat.view(*flat.shape[:2], rows, -1)
-        self._added_up = partial(
+        self._added_up: Callable[[Tensor], Tensor] = partial(
             F.fold,
             output_size=x.shape[2:],
             kernel_size=layer.kernel_size,
-            padding=_padding(layer),
+            padding=self.padding,
             stride=layer.stride,
         )
 
@@ -245,7 +238,7 @@ class SmallConvolution(WithParameters):
     def push(self, change: Change, along: Along) -> Tensor:
         pushed = torch.bmm(along[0].flatten(2), self.columns)
         if change is not None:
-            pushed += self.weight @ _columns(self.layer, change)
+            pushed += self.weight @ self._columns(change)
         if len(along) > 1:
             pushed += along[1][:, :, None]
         return pushed.view(self.output.shape)
@@ -255,19 +248,15 @@ class SmallConvolution(WithParameters):
         weights = along[0].flatten(2).transpose(1, 2)
         return self._added_up(columns.baddbmm_(weights, slope.flatten(2)))
 
-
-def _columns(layer: nn.Conv2d, x: Tensor) -> Tensor:
-    """Return the input of each tap at each place, (N, C · taps, places): `F.unfold`, but faster."""
-    (down, right), (height, width) = _padding(layer), layer.kernel_size
-    padded = F.pad(x, (right, right, down, down))
-    seen = padded.unfold(2, height, layer.stride[0]).unfold(3, width, layer.stride[1])
-    count, channels, rows, columns = seen.shape[:4]
-    ordered = seen.permute(0, 1, 4, 5, 2, 3)
-    return ordered.reshape(count, channels * height * width, rows * columns)
-
-
-def _padding(layer: nn.Conv2d) -> tuple[int, int]:
-    return cast(tuple[int, int], layer.padding)
+    def _columns(self, x: Tensor) -> Tensor:
+        """Return each tap's input at each place, (N, C · taps, places): `F.unfold`, but faster."""
+        (down, right), (height, width) = self.padding, self.layer.kernel_size
+        stride = self.layer.stride
+        padded = F.pad(x, (right, right, down, down))
+        seen = padded.unfold(2, height, stride[0]).unfold(3, width, stride[1])
+        count, channels, rows, columns = seen.shape[:4]
+        ordered = seen.permute(0, 1, 4, 5, 2, 3)
+        return ordered.reshape(count, channels * height * width, rows * columns)
 
 
 class BatchNorm(WithParameters):
@@ -314,41 +303,41 @@ class Kinked(WithoutParameters):
         self.second = lent_curvature(self.x, curvature * self.jump)
 
 
-def _times(first: Tensor) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]:
-    """Return the push and the pull of a function of every element alone, with its slope f′(x)."""
-    return (partial(torch.mul, first),) * 2
-
-
 def relu(layer: nn.Module, x: Tensor) -> Kinked:
     """max(x, 0), of any shape."""
-    return Kinked(x.clamp_min(0), *_times((x > 0).to(x.dtype)), x=x, jump=1.0)
+    times = partial(torch.mul, (x > 0).to(x.dtype))
+    return Kinked(x.clamp_min(0), times, times, x=x, jump=1.0)
 
 
 def leaky_relu(layer: nn.LeakyReLU, x: Tensor) -> Kinked:
     """x above 0, a fixed share of it below, of any shape."""
     first = torch.where(x > 0, x.new_tensor(1.0), x.new_tensor(layer.negative_slope))
-    return Kinked(x * first, *_times(first), x=x, jump=1 - layer.negative_slope)
+    times = partial(torch.mul, first)
+    return Kinked(x * first, times, times, x=x, jump=1 - layer.negative_slope)
 
 
 def tanh(layer: nn.Module, x: Tensor) -> WithoutParameters:
     """The hyperbolic tangent of x, of any shape."""
     y = x.tanh()
     first = 1 - y * y
-    return WithoutParameters(y, *_times(first), -2 * y * first)
+    times = partial(torch.mul, first)
+    return WithoutParameters(y, times, times, -2 * y * first)
 
 
 def sigmoid(layer: nn.Module, x: Tensor) -> WithoutParameters:
     """1 / (1 + exp(−x)), of any shape."""
     y = x.sigmoid()
     first = y * (1 - y)
-    return WithoutParameters(y, *_times(first), first * (1 - 2 * y))
+    times = partial(torch.mul, first)
+    return WithoutParameters(y, times, times, first * (1 - 2 * y))
 
 
 def silu(layer: nn.Module, x: Tensor) -> WithoutParameters:
     """x · sigmoid(x), of any shape."""
     s = x.sigmoid()
     spread = s * (1 - s)
-    return WithoutParameters(x * s, *_times(s + x * spread), spread * (2 + x * (1 - 2 * s)))
+    times = partial(torch.mul, s + x * spread)
+    return WithoutParameters(x * s, times, times, spread * (2 + x * (1 - 2 * s)))
 
 
 def softplus(layer: nn.Softplus, x: Tensor) -> WithoutParameters:
@@ -356,7 +345,8 @@ def softplus(layer: nn.Softplus, x: Tensor) -> WithoutParameters:
     plain = layer.beta * x > layer.threshold
     first = (layer.beta * x).sigmoid().masked_fill_(plain, 1.0)
     y = F.softplus(x, layer.beta, layer.threshold)
-    return WithoutParameters(y, *_times(first), layer.beta * first * (1 - first))
+    times = partial(torch.mul, first)
+    return WithoutParameters(y, times, times, layer.beta * first * (1 - first))
 
 
 def max_pool(layer: nn.MaxPool2d, x: Tensor) -> WithoutParameters:
@@ -393,7 +383,7 @@ def mean_pool(layer: nn.Module, x: Tensor) -> WithoutParameters:
 def flatten(layer: nn.Module, x: Tensor) -> WithoutParameters:
     """All but the first dimension joined: (N, …) to (N, d)."""
 
-    return WithoutParameters(x.flatten(1), layer, lambda slope: slope.view(x.shape))
+    return WithoutParameters(x.flatten(1), layer, partial(torch.reshape, shape=x.shape))
 
 
 def unchanged(layer: nn.Module, x: Tensor) -> WithoutParameters:
@@ -406,18 +396,16 @@ def added(x: Tensor, other: Tensor) -> WithoutParameters:
     return WithoutParameters(x + other, _same, _same)
 
 
-def less(x: Tensor, constant: Tensor) -> WithoutParameters:
-    """x − constant, of the shape of x."""
-    return WithoutParameters(x - constant, _same, _same)
+def by_constant(
+    operate: Callable[[Tensor, Tensor], Tensor], model: ref[nn.Module], name: str, x: Tensor
+) -> WithoutParameters:
+    """x less, or over, the tensor of `model` that is called `name`, of the shape of x.
 
-
-def over(x: Tensor, constant: Tensor) -> WithoutParameters:
-    """x / constant, of the shape of x."""
-
-    def divided(values: Tensor) -> Tensor:
-        return values / constant
-
-    return WithoutParameters(divided(x), divided, divided)
+    operate: `operator.sub` or `operator.truediv`.
+    """
+    constant = attrgetter(name)(model())
+    scaled = _same if operate is sub else partial(torch.div, other=constant)
+    return WithoutParameters(operate(x, constant), scaled, scaled)
 
 
 def _same(values: Tensor) -> Tensor:
