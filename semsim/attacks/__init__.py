@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from semsim.attacks.cafe import Cafe
     from semsim.attacks.descent import Found
-    from semsim.attacks.sharing import Sharing
+    from semsim.attacks.observe import Sharing
 
 
 class Attack(Protocol):
@@ -59,9 +59,9 @@ VERTICAL_ATTACKS: Registry[type[Cafe]] = Registry(
 SHARED: Registry[type[Sharing]] = Registry(
     "way of sharing",
     {
-        "gradient": "semsim.attacks.sharing:Gradient",
-        "batch-gradient": "semsim.attacks.sharing:BatchGradient",
-        "update": "semsim.attacks.sharing:Update",
+        "gradient": "semsim.attacks.observe:Gradient",
+        "batch-gradient": "semsim.attacks.observe:BatchGradient",
+        "update": "semsim.attacks.observe:Update",
     },
 )
 

@@ -12,10 +12,8 @@ from semsim.attacks.descent.distance import GradientDistance, distance_from, sim
 from semsim.attacks.dlg import DLG
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.labels import labels_of
-from semsim.attacks.match_to_originals import assigned
-from semsim.attacks.observe import observe_gradient, observe_round
+from semsim.attacks.observe import BatchGradient, Update, assigned, observe_gradient, observe_round
 from semsim.attacks.prior import Prior
-from semsim.attacks.sharing import BatchGradient, Update
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.defences import make
 from semsim.defences.none import NoDefence
