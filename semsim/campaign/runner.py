@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsim.attacks import ATTACKS, SHARED
-from semsim.attacks.match_to_originals import BY
+from semsim.attacks.observe import BY
 from semsim.base.errors import DataError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import all_settings, named

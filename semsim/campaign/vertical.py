@@ -20,8 +20,7 @@ import torch
 
 from semsim.attacks import VERTICAL_ATTACKS
 from semsim.attacks.as_text import read_vertical
-from semsim.attacks.cafe import Cafe
-from semsim.attacks.vertical import Quartered, QuarteredNet, drawn_batches, observe_vertical
+from semsim.attacks.cafe import Cafe, Quartered, QuarteredNet, drawn_batches, observe_vertical
 from semsim.base.errors import AttackFailedError, DataError, SettingsError
 from semsim.base.progress import Report, silent
 from semsim.base.registry import Plugin, build, named, read_plugin, setting

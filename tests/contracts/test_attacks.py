@@ -12,9 +12,9 @@ from made_linear import net
 
 from semsim.attacks import ATTACKS, VERTICAL_ATTACKS, run_many
 from semsim.attacks.as_text import presets, read_attack
+from semsim.attacks.descent import Together
+from semsim.attacks.fast_gradients import parameter_gradients
 from semsim.attacks.observe import assumptions, observe_gradient
-from semsim.attacks.per_sample import parameter_gradients
-from semsim.attacks.together import Together
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.base.registry import build
 from semsim.defences.none import NoDefence

@@ -6,11 +6,11 @@ import torch.nn.functional as F
 from torch import nn
 
 from semsim.attacks import run_many
+from semsim.attacks.descent.distance import distance_of_each
 from semsim.attacks.dlg import DLG, IDLG
+from semsim.attacks.fast_gradients import gradient_of_each, parameter_gradients
 from semsim.attacks.gradattack import GradAttack
 from semsim.attacks.invgrad import InvGrad
-from semsim.attacks.matching import distance_of_each
-from semsim.attacks.per_sample import gradient_of_each, parameter_gradients
 from semsim.targets.model import TargetModel
 from semsim.targets.resnet import ResNet20x4
 from semsim.types import GradientObservation

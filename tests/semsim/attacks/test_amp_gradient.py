@@ -6,11 +6,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from semsim.attacks.first_order import RoughSlope
+from semsim.attacks.descent.first_order import RoughSlope, slope_of
 from semsim.attacks.gradattack import GradAttack
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.observe import observe_gradient
-from semsim.attacks.slopes import slope_of
 from semsim.base.errors import SettingsError
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence

@@ -7,19 +7,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from semsim.attacks.descent import attack_updates
+from semsim.attacks.descent.distance import GradientDistance, distance_from, simulated_update
 from semsim.attacks.dlg import DLG
 from semsim.attacks.invgrad import InvGrad
-from semsim.attacks.local_steps import (
-    attack_updates,
-    distance_from,
-    labels_of,
-    simulated_update,
-)
-from semsim.attacks.match_to_originals import assigned
-from semsim.attacks.matching import GradientDistance
-from semsim.attacks.observe import observe_gradient, observe_round
+from semsim.attacks.labels import labels_of
+from semsim.attacks.observe import BatchGradient, Update, assigned, observe_gradient, observe_round
 from semsim.attacks.prior import Prior
-from semsim.attacks.sharing import BatchGradient, Update
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.defences import make
 from semsim.defences.none import NoDefence
@@ -182,7 +176,7 @@ def test_batch_norm_in_training_mode_mixes_a_batch():
         assert apart[0] > 1e-3
     alone = GradientDistance(
         model=model,
-        gradients=tuple(-one[None] for one in seen.update),
+        leaked=tuple(-one[None] for one in seen.update),
         labels=LABELS[:1],
         kind="cosine",
         batch_norm="train",

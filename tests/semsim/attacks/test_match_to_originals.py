@@ -2,7 +2,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semsim.attacks.match_to_originals import assigned
+from semsim.attacks.observe import assigned
 
 
 def pictures(count, seed=0):

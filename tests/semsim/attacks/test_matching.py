@@ -2,15 +2,15 @@ import pytest
 import torch
 from torch import nn
 
-from semsim.attacks import first_order
-from semsim.attacks.gradattack import GradAttack
-from semsim.attacks.matching import (
+from semsim.attacks.descent import first_order
+from semsim.attacks.descent.distance import (
     batch_norm_distance,
     distance_of_each,
     total_variation_of_each,
 )
+from semsim.attacks.fast_gradients import parameter_gradients
+from semsim.attacks.gradattack import GradAttack
 from semsim.attacks.observe import observe_gradient
-from semsim.attacks.per_sample import parameter_gradients
 from semsim.defences.none import NoDefence
 from semsim.targets.lenet import CNN4
 from semsim.targets.model import TargetModel

@@ -1,9 +1,9 @@
 import torch
 
+from semsim.attacks.fast_gradients import parameter_gradients
 from semsim.attacks.gradattack import GradAttack
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.observe import assumptions, observe_gradient
-from semsim.attacks.per_sample import parameter_gradients
 from semsim.defences.crop_flip import CropFlip
 from semsim.defences.gradient_noise import GradientNoise
 from semsim.defences.none import NoDefence

@@ -6,8 +6,8 @@ import torch
 from made_weights import trained_target
 from torch import nn
 
+from semsim.attacks.descent.distance import scaled_distance_of_each
 from semsim.attacks.image_basis import cosine_waves, image_basis, opponent_colours
-from semsim.attacks.matching import scaled_distance_of_each
 from semsim.attacks.prior import Prior, has_kinks
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.datasets.symbols import Symbols

@@ -4,7 +4,7 @@ from made_pictures import blocky
 from typer.testing import CliRunner
 
 from semsim.attacks.as_text import read_attack
-from semsim.attacks.vertical import QuarteredNet
+from semsim.attacks.cafe import QuarteredNet
 from semsim.base.errors import SettingsError
 from semsim.base.sets.reader import read_set
 from semsim.campaign import vertical

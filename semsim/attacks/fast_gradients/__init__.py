@@ -1,6 +1,6 @@
 """The parameter gradient of every image on its own, for many images in one pass.
 
-Where every layer is known the gradients come from `second_order`, which works on the inputs of
+Where every layer is known (`plan`) the gradients come from `passes`, which work on the inputs of
 each layer and the slopes of its outputs (Goodfellow 2015, arXiv:1510.01799, for linear layers;
 Rochette et al. 2019, arXiv:1912.06015, for convolutions). Everything else goes through
 `torch.func.vmap`, or, one image at a time, through automatic differentiation alone.
@@ -14,8 +14,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from semsim.attacks.batch_norm import BatchNorm, batch_norm_mode
-from semsim.attacks.second_order import Plan, plan_for, planned_gradients, planned_products
-from semsim.attacks.surrogate_curvature import lending
+from semsim.attacks.fast_gradients.passes import EachGradient, EachProduct
+from semsim.attacks.fast_gradients.plan import plan_for
+from semsim.attacks.fast_gradients.surrogate_curvature import lending
 from semsim.targets.each_image import gradients_by_vmap
 from semsim.types import AttackedModel
 
@@ -45,10 +46,11 @@ def gradient_of_each(
     curvature: share of `lent_curvature` that ReLUs have where the result is differentiated. The
     gradients themselves do not depend on it.
     """
+    plan = plan_for(model, images, labels) if batch_norm == "eval" else None
+    if plan is not None:
+        found: tuple[Tensor, ...] = EachGradient.apply(images, labels, plan, curvature)
+        return found
     with batch_norm_mode(model, batch_norm), lending(curvature):
-        plan = _plan(model, images, labels, batch_norm)
-        if plan is not None:
-            return planned_gradients(plan, images, labels, curvature=curvature)
         if len(images) > 1 and isinstance(model, nn.Module):
             return gradients_by_vmap(model, images, labels)
         alone = map(partial(parameter_gradients, model), images.split(1), labels.split(1))
@@ -70,11 +72,11 @@ def products_of_each(
     Both (N, parameters), or, if `joint`, of groups of parameters. The gradients are not written
     out where every layer is known and none shares its parameters.
     """
-    with batch_norm_mode(model, batch_norm):
-        plan = _plan(model, images, labels, batch_norm)
+    plan = plan_for(model, images, labels) if batch_norm == "eval" else None
     if plan is not None and not plan.shares:
-        asked = plan, images, labels, targets
-        return planned_products(*asked, joint=joint, curvature=curvature)
+        asked = images, labels, plan, curvature, joint
+        products: tuple[Tensor, Tensor] = EachProduct.apply(*asked, *targets)
+        return products
     found = gradient_of_each(model, images, labels, batch_norm=batch_norm, curvature=curvature)
     pairs = zip(found, targets, strict=True)
     return torch.stack([sums(a * b) for a, b in pairs], dim=1), squares_of_each(found)
@@ -93,13 +95,3 @@ def sums(values: Tensor) -> Tensor:
     if len(values) == 1:  # one long sum is faster, and adds up as the authors' code does
         return values.sum()[None]
     return values.flatten(1).sum(1)
-
-
-def _plan(
-    model: AttackedModel, images: Tensor, labels: Tensor, batch_norm: BatchNorm
-) -> Plan | None:
-    if torch.is_autocast_enabled(labels.device.type):
-        return None  # the hand-made passes mix what they multiply with weights of float32
-    if batch_norm == "eval" and labels.dim() == 1 and isinstance(model, nn.Module):
-        return plan_for(model, images)
-    return None

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
+from semsim.attacks.descent import one_of
 from semsim.attacks.image_basis import ImageBasis, image_basis
 from semsim.attacks.linear.chain import Chain, Stage, chain_of
 from semsim.attacks.linear.least_squares import Parts, Search, by_autograd, gauss_newton
@@ -20,7 +21,6 @@ from semsim.attacks.linear.recursion import (
     known_end,
     minimum_norm,
 )
-from semsim.attacks.minimise import one_of
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import setting
 from semsim.types import GradientObservation

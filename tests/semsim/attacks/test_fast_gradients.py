@@ -5,12 +5,16 @@ import pytest
 import torch
 from torch import nn
 
-from semsim.attacks import second_order
 from semsim.attacks.batch_norm import batch_norm_mode
-from semsim.attacks.matching import FLOOR, GradientDistance, distance_of_each
-from semsim.attacks.per_sample import gradient_of_each, parameter_gradients, products_of_each
-from semsim.attacks.second_order import plan_of
-from semsim.attacks.surrogate_curvature import lent_curvature
+from semsim.attacks.descent.distance import FLOOR, GradientDistance, distance_of_each
+from semsim.attacks.fast_gradients import (
+    gradient_of_each,
+    parameter_gradients,
+    passes,
+    products_of_each,
+)
+from semsim.attacks.fast_gradients.plan import plan_for, plan_of
+from semsim.attacks.fast_gradients.surrogate_curvature import lent_curvature
 from semsim.targets.convnet import ConvNet8, SmallCNN
 from semsim.targets.model import TargetModel
 from semsim.targets.resnet import ResNet20x4
@@ -158,25 +162,25 @@ def test_their_slope_by_the_images_is_that_of_automatic_differentiation(name, co
 
 @pytest.mark.parametrize("name", sorted(PLANNED))
 def test_what_one_step_needs_is_free_before_the_next(monkeypatch, name):
-    passes = []
+    runs = []
 
-    class Watched(second_order._Run):
+    class Watched(passes.Passes):
         def __init__(self, *given):
             super().__init__(*given)
-            passes.append(weakref.ref(self))
+            runs.append(weakref.ref(self))
 
-    monkeypatch.setattr(second_order, "_Run", Watched)
+    monkeypatch.setattr(passes, "Passes", Watched)
     images = IMAGES.clone().requires_grad_(True)
     found = gradient_of_each(target(NETS[name]), images, LABELS)
     slope = torch.autograd.grad(sum(each.square().sum() for each in found), images)
-    assert passes[0]() is not None
+    assert runs[0]() is not None
     del found, slope
     targets = targets_of(target(NETS[name]), len(IMAGES))
     found = distance_to(targets, target(NETS[name]), images, "cosine")
     slope = torch.autograd.grad(found.sum(), images)
-    assert passes[1]() is not None
+    assert runs[1]() is not None
     del found, slope
-    assert [one() for one in passes] == [None, None]
+    assert [one() for one in runs] == [None, None]
 
 
 @pytest.mark.parametrize("name", ["small-relu", "resnet", "mixed"])
@@ -212,7 +216,7 @@ def targets_of(model, count):
 
 def distance_to(targets, model, images, kind, **how):
     labels = LABELS[: len(images)]
-    given = {"model": model, "gradients": targets, "labels": labels, "kind": kind}
+    given = {"model": model, "leaked": targets, "labels": labels, "kind": kind}
     return GradientDistance(**given, **how)(images)
 
 
@@ -403,10 +407,11 @@ def test_a_pool_whose_size_is_a_list_has_a_plan():
     assert plan_of(nn.Sequential(nn.Conv2d(3, 4, 3), nn.AdaptiveAvgPool2d([1, 1]))) is not None
 
 
-def test_a_model_in_training_mode_has_no_plan():
+@pytest.mark.parametrize("trained", [False, True])
+def test_a_plan_is_of_eval_mode_in_whatever_mode_a_model_is(trained):
     model = target(NETS["resnet"])
-    assert plan_of(model.train()) is None
-    assert plan_of(model.eval()) is not None
+    assert plan_for(model.train(trained), IMAGES, LABELS) is not None
+    assert model.training == trained
 
 
 def test_the_plan_follows_the_weights():

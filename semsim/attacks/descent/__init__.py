@@ -1,23 +1,32 @@
-"""Attacks on many images of one model at once: what they share around their own way of solving."""
+"""Attacks that descend on a distance: what they share around what is minimised, and how.
+
+`distance` is between what images would leak and what leaked. `first_order` minimises it step by
+step, `lbfgs` by a quasi-Newton method. All work on many images of one model at once, each as alone.
+"""
 
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol, runtime_checkable
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from semsim.attacks.labels import Label, label_of
-from semsim.attacks.minimise import Descended, one_of
+from semsim.attacks.labels import Label, label_of, labels_of
 from semsim.base.errors import AttackFailedError, SettingsError
-from semsim.base.progress import Report, placed, silent
+from semsim.base.progress import Look, Progress, Report, placed, silent
 from semsim.base.registry import Checked
+from semsim.images import to_uint8
 from semsim.types import GradientObservation, Reconstruction, UpdateObservation
 
 Found = Reconstruction | AttackFailedError
 Rngs = Sequence[torch.Generator]
 Seen = Sequence[GradientObservation]  # of one model, each of one picture
 Leaked = Seen | UpdateObservation  # or what one client shares of its pictures
+# What an attack takes an update for: local steps that it goes itself, or one gradient, rescaled.
+Updates = Literal["simulated", "one-gradient"]
 
 
 class Together(Checked):
@@ -99,6 +108,19 @@ def best(found: Sequence[Found]) -> Found:
     return min(good, key=lambda one: one.objective) if good else found[0]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Descended:
+    """End of a descent, per image.
+
+    unknown: (N, …), the last iterate. objective: (N,), before the last step.
+    failures: why an image diverged, or None.
+    """
+
+    unknown: Tensor
+    objective: Tensor
+    failures: tuple[str | None, ...]
+
+
 def reconstructions(
     images: Tensor, ended: Descended, residual: Tensor, grey_residual: Tensor
 ) -> list[Found]:
@@ -126,6 +148,91 @@ def _failure(known: str | None, objective: float, whole: bool) -> str | None:
     if not math.isfinite(objective):
         return f"The objective ended at {objective}."
     return "The image is not finite after the last step."
+
+
+@runtime_checkable
+class Simulates(Protocol):
+    """An attack that works on what a client shares of several pictures, or after several steps."""
+
+    @property
+    def updates(self) -> Updates: ...
+
+    @property
+    def label(self) -> Label: ...
+
+    def solve(
+        self, seen: UpdateObservation, labels: Sequence[int], rngs: Rngs, report: Report
+    ) -> list[Found]: ...
+
+
+def attack_updates(
+    attack: object,
+    seen: Sequence[UpdateObservation],
+    *,
+    rngs: Rngs,
+    report: Report = silent,
+) -> list[Found]:
+    """One result a picture of each client, client after client; a failed one stops no other.
+
+    rngs: one a picture. No attacker can match a client's results to its pictures.
+    Raises `SettingsError` where the attack works on the gradient of one picture alone.
+    """
+    if not isinstance(attack, Simulates):
+        raise SettingsError(f"{type(attack).__name__} works on the gradient of one picture alone.")
+    found: list[Found] = []
+    for turn, one in enumerate(seen):
+        told = in_turn(report, turn, len(seen), first=len(found))
+        own = rngs[len(found) : len(found) + one.pictures]
+        known = one.as_one_step() if attack.updates == "one-gradient" else one
+        try:
+            found += attack.solve(known, labels_of(known, attack.label), own, told)
+        except AttackFailedError as failure:
+            found += [failure] * one.pictures
+    return found
+
+
+def look_at(unknown: Tensor, shown: Callable[[Tensor], Tensor] | None, share: float) -> Look | None:
+    """A look at the first of the images that `unknown` stands for; see `descend` for `shown`."""
+    if shown is None:
+        return None
+
+    def picture() -> np.ndarray:
+        with torch.no_grad():
+            return to_uint8(shown(unknown.detach()[:1])[0])
+
+    return Look(place=0, share=share, picture=picture)
+
+
+def one_of(report: Report, part: int, parts: int) -> Report:
+    """A report for part `part` (from 0) of `parts` that are equally long, told as one whole."""
+
+    def tell(progress: Progress) -> None:
+        look = progress.look
+        if look is not None:
+            look = replace(look, share=(part + look.share) / parts)
+        report(replace(_part(progress, part, parts), look=look))
+
+    return tell
+
+
+def in_turn(report: Report, place: int, count: int, first: int | None = None) -> Report:
+    """A report for one image, at `place` (from 0) of `count` that are worked on one by one.
+
+    first: the place of the first image, where each of the `count` has several.
+    """
+    tell = placed(report, [place if first is None else first])
+    return lambda progress: tell(_part(progress, place, count))
+
+
+def _part(progress: Progress, part: int, parts: int) -> Progress:
+    done, total = part * progress.total + progress.done, parts * progress.total
+    return replace(progress, done=done, total=total)
+
+
+def finite_mean(values: Tensor) -> float:
+    """The mean of those values, (N,), that are finite; NaN where none is."""
+    finite = values[torch.isfinite(values)]
+    return float(finite.mean()) if len(finite) else float("nan")
 
 
 def _check_together(seen: Seen, rngs: Rngs) -> None:

@@ -6,47 +6,60 @@ Computation 6(1)). So: forward the image; pull the slope of L back, which gives 
 that θ → θ + εv makes forward; and pull the slope of that change back to the image. Every layer
 needs its own value, its first derivative and its curvature, and nothing that is not asked for.
 
-Everything works on N images at once, each with its own v.
+Everything works on N images at once, each with its own v. Nothing here checks its arguments:
+`plan` asks only what fits.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, cast
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter, sub
+from typing import Any, NamedTuple, Protocol, cast
+from weakref import ref
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from semsim.attacks.matched import Outer, OuterAlong, Pair
-from semsim.attacks.surrogate_curvature import lent_curvature
+from semsim.attacks.fast_gradients.surrogate_curvature import lent_curvature
 
 Change = Tensor | None  # of a layer's input, (N, *inputs); None for no change
-Along = Sequence[
-    Any
-]  # v for a layer's parameters, one (N, *parameter.shape) each, or what is mixed
-
-# Input channels up to which a product of matrices beats torch's convolution on one image: measured,
-# 1.4 times in all of LeNet; on more channels, and on many images, neither wins.
-_FEW = 12
 
 
-class Passed(Protocol):
-    """A layer after its forward pass: `output`, and what its other passes do.
+class Outer(NamedTuple):
+    """A gradient slope xᵀ that is not written out; slope: (N, O), x: (N, I)."""
 
-    output: (N, *outputs). `along` is v for the layer's own parameters, as `own` gives g, or what
-    `matched` mixes. Nothing here checks its arguments: `second_order` asks only what fits.
+    slope: Tensor
+    x: Tensor
+
+    def written(self) -> Tensor:
+        """Write it out, (N, O, I)."""
+        return self.slope[:, :, None] * self.x[:, None, :]
+
+
+class OuterAlong(NamedTuple):
+    """v for the weight of a linear layer, as far as its passes need it.
+
+    times_x: v x, (N, O). times_slope: vᵀ slope, (N, I).
+    """
+
+    times_x: Tensor
+    times_slope: Tensor
+
+
+Along = Sequence[Any]  # v for a layer's parameters: (N, *parameter.shape) each, or an OuterAlong
+
+
+class WithParameters(Protocol):
+    """A layer with parameters, after its forward pass.
+
+    output: (N, *outputs).
     """
 
     output: Tensor
 
-    def own(self, slope: Tensor) -> Sequence[Tensor]:
+    def own(self, slope: Tensor) -> Sequence[Tensor | Outer]:
         """The gradient of each image by the layer's parameters, one (N, *parameter.shape) each.
-
-        slope: (N, *outputs), that of the loss by `output`.
-        """
-        ...
-
-    def matched(self, slope: Tensor, targets: Sequence[Tensor]) -> Sequence[Pair | Outer]:
-        """`own` beside the targets of the same parameters, each (N, *parameter.shape).
 
         slope: (N, *outputs), that of the loss by `output`.
         """
@@ -56,11 +69,10 @@ class Passed(Protocol):
         """The slope by the layer's input, (N, *inputs), from that by `output`, (N, *outputs)."""
         ...
 
-    def push(self, change: Change, along: Along) -> Tensor | None:
-        """The change of `output`, when the input changes by `change` and parameters by `along`.
+    def push(self, change: Change, along: Along) -> Tensor:
+        """The change of `output`, (N, *outputs), when the parameters change by `along`.
 
-        change: (N, *inputs), None for no change. along: one (N, *parameter.shape) a parameter.
-        Returns (N, *outputs), None where nothing changes.
+        change: that of the input, (N, *inputs), None for no change.
         """
         ...
 
@@ -73,44 +85,49 @@ class Passed(Protocol):
         ...
 
 
-class WithParameters(Passed, Protocol):
-    """A layer with parameters, whose gradients are small enough to be written out."""
+@dataclass
+class WithoutParameters:
+    """y = f(x) of a layer without parameters, after its forward pass.
 
-    def matched(self, slope: Tensor, targets: Sequence[Tensor]) -> Sequence[Pair | Outer]:
-        return [Pair(*both) for both in zip(self.own(slope), targets, strict=True)]
+    output: y, (N, *outputs). push: a change of x to that of y. pull: a slope by y to that by x.
+    second: f″(x) of a function of every element alone; None where f is piecewise linear.
+    """
+
+    output: Tensor
+    push: Callable[[Tensor], Tensor]
+    pull: Callable[[Tensor], Tensor]
+    second: Tensor | None = None
+
+    def pull_change(self, bent: Tensor, slope: Tensor, change: Change, along: Along) -> Tensor:
+        """As `WithParameters.pull_change`; `along` is empty."""
+        pulled = self.pull(bent)
+        if self.second is None or change is None:
+            return pulled
+        return pulled.addcmul_(slope * change, self.second)
 
 
-class _NoParameters(Passed, Protocol):
-    def own(self, slope: Tensor) -> Sequence[Tensor]:
-        return ()
-
-    def matched(self, slope: Tensor, targets: Sequence[Tensor]) -> Sequence[Pair | Outer]:
-        return ()
+Passed = WithParameters | WithoutParameters
 
 
-class Linear(Passed):
+class Linear(WithParameters):
     """y = W x + b; x: (N, I), y: (N, O)."""
 
     def __init__(self, layer: nn.Linear, x: Tensor) -> None:
         self.layer, self.x = layer, x
         self.output = F.linear(x, layer.weight, layer.bias)
 
-    def own(self, slope: Tensor) -> Sequence[Tensor]:
-        weight = slope[:, :, None] * self.x[:, None, :]
+    def own(self, slope: Tensor) -> Sequence[Tensor | Outer]:
+        weight = Outer(slope, self.x)
         # A copy: what is given out must not be what the passes keep, or each keeps the other alive.
         return (weight,) if self.layer.bias is None else (weight, slope.clone())
 
     def pull(self, slope: Tensor) -> Tensor:
         return slope @ self.layer.weight
 
-    def matched(self, slope: Tensor, targets: Sequence[Tensor]) -> Sequence[Pair | Outer]:
-        weight = Outer(slope, self.x, targets[0])
-        return (weight,) if self.layer.bias is None else (weight, Pair(slope, targets[1]))
-
     def push(self, change: Change, along: Along) -> Tensor:
         weight = along[0]
         if isinstance(weight, OuterAlong):
-            pushed = weight.times_x()
+            pushed = weight.times_x
         else:
             pushed = torch.bmm(weight, self.x[:, :, None])[:, :, 0]
         if len(along) > 1:
@@ -120,13 +137,8 @@ class Linear(Passed):
     def pull_change(self, bent: Tensor, slope: Tensor, change: Change, along: Along) -> Tensor:
         weight = along[0]
         if isinstance(weight, OuterAlong):
-            return self.pull(bent) + weight.times_slope()
+            return self.pull(bent) + weight.times_slope
         return self.pull(bent) + torch.bmm(slope[:, None, :], weight)[:, 0]
-
-
-def convolution(layer: nn.Conv2d, x: Tensor) -> Passed:
-    """The convolution of x, (N, C, H, W), in the way that is faster for it."""
-    return (SmallConvolution if layer.in_channels <= _FEW else Convolution)(layer, x)
 
 
 class Convolution(WithParameters):
@@ -199,12 +211,21 @@ class SmallConvolution(WithParameters):
     """y = W ∗ x + b as one matrix product of W and the columns that its taps see."""
 
     def __init__(self, layer: nn.Conv2d, x: Tensor) -> None:
-        if isinstance(layer.padding, str):  # such a layer never gets here, see `second_order`
-            raise ValueError("Expected padding in pixels.")
-        self.layer, self.columns, self.size = layer, _columns(layer, x), x.shape[2:]
-        self.weight = layer.weight.flatten(1)
-        self.shape = (len(x), len(self.weight), *_output_size(layer, x))
-        self.output = self._with_bias(self.weight @ self.columns, layer.bias)
+        self.layer, self.weight = layer, layer.weight.flatten(1)
+        self.padding = cast(tuple[int, int], layer.padding)  # in pixels, see `plan`
+        self.columns = self._columns(x)
+        flat = self.weight @ self.columns
+        if layer.bias is not None:
+            flat += layer.bias[:, None]
+        rows = (x.shape[2] + 2 * self.padding[0] - layer.kernel_size[0]) // layer.stride[0] + 1
+        self.output = flat.view(*flat.shape[:2], rows, -1)
+        self._added_up: Callable[[Tensor], Tensor] = partial(
+            F.fold,
+            output_size=x.shape[2:],
+            kernel_size=layer.kernel_size,
+            padding=self.padding,
+            stride=layer.stride,
+        )
 
     def own(self, slope: Tensor) -> Sequence[Tensor]:
         weight = torch.bmm(slope.flatten(2), self.columns.transpose(1, 2))
@@ -217,43 +238,25 @@ class SmallConvolution(WithParameters):
     def push(self, change: Change, along: Along) -> Tensor:
         pushed = torch.bmm(along[0].flatten(2), self.columns)
         if change is not None:
-            pushed += self.weight @ _columns(self.layer, change)
-        return self._with_bias(pushed, along[1] if len(along) > 1 else None)
+            pushed += self.weight @ self._columns(change)
+        if len(along) > 1:
+            pushed += along[1][:, :, None]
+        return pushed.view(self.output.shape)
 
     def pull_change(self, bent: Tensor, slope: Tensor, change: Change, along: Along) -> Tensor:
         columns = self.weight.T @ bent.flatten(2)
         weights = along[0].flatten(2).transpose(1, 2)
         return self._added_up(columns.baddbmm_(weights, slope.flatten(2)))
 
-    def _with_bias(self, flat: Tensor, bias: Tensor | None) -> Tensor:
-        if bias is not None:
-            flat += bias.view(-1, self.shape[1], 1)
-        return flat.view(self.shape)
-
-    def _added_up(self, columns: Tensor) -> Tensor:
-        layer = self.layer
-        padding, stride = _padding(layer), layer.stride
-        return F.fold(columns, self.size, layer.kernel_size, padding=padding, stride=stride)
-
-
-def _columns(layer: nn.Conv2d, x: Tensor) -> Tensor:
-    """Return the input of each tap at each place, (N, C · taps, places): `F.unfold`, but faster."""
-    (down, right), (height, width) = _padding(layer), layer.kernel_size
-    padded = F.pad(x, (right, right, down, down))
-    seen = padded.unfold(2, height, layer.stride[0]).unfold(3, width, layer.stride[1])
-    count, channels, rows, columns = seen.shape[:4]
-    ordered = seen.permute(0, 1, 4, 5, 2, 3)
-    return ordered.reshape(count, channels * height * width, rows * columns)
-
-
-def _output_size(layer: nn.Conv2d, x: Tensor) -> tuple[int, int]:
-    (down, right), (height, width) = _padding(layer), layer.kernel_size
-    rows = (x.shape[2] + 2 * down - height) // layer.stride[0] + 1
-    return rows, (x.shape[3] + 2 * right - width) // layer.stride[1] + 1
-
-
-def _padding(layer: nn.Conv2d) -> tuple[int, int]:
-    return cast(tuple[int, int], layer.padding)
+    def _columns(self, x: Tensor) -> Tensor:
+        """Return each tap's input at each place, (N, C · taps, places): `F.unfold`, but faster."""
+        (down, right), (height, width) = self.padding, self.layer.kernel_size
+        stride = self.layer.stride
+        padded = F.pad(x, (right, right, down, down))
+        seen = padded.unfold(2, height, stride[0]).unfold(3, width, stride[1])
+        count, channels, rows, columns = seen.shape[:4]
+        ordered = seen.permute(0, 1, 4, 5, 2, 3)
+        return ordered.reshape(count, channels * height * width, rows * columns)
 
 
 class BatchNorm(WithParameters):
@@ -261,7 +264,7 @@ class BatchNorm(WithParameters):
 
     def __init__(self, layer: nn.BatchNorm2d, x: Tensor) -> None:
         mean, variance = layer.running_mean, layer.running_var
-        if mean is None or variance is None:  # such a layer never gets here, see `second_order`
+        if mean is None or variance is None:  # such a layer never gets here, see `plan`
             raise ValueError("Batch norm without running statistics has no eval mode.")
         self.x, self.mean = x, mean
         self.scale = (variance + layer.eps).rsqrt()
@@ -288,100 +291,65 @@ class BatchNorm(WithParameters):
         return torch.addcmul(bent * self.factor, slope, factor)
 
 
-class Elementwise(_NoParameters):
-    """y = f(x): its slope f′(x), and its curvature f″(x), None where f is piecewise linear."""
+@dataclass(kw_only=True)
+class Kinked(WithoutParameters):
+    """y = f(x) whose slope jumps at x = 0 by `jump`; it has no curvature until it is lent one."""
 
-    def __init__(self, output: Tensor, first: Tensor, second: Tensor | None) -> None:
-        self.output, self.first, self.second = output, first, second
-
-    def pull(self, slope: Tensor) -> Tensor:
-        return slope * self.first
-
-    def push(self, change: Change, along: Along) -> Tensor | None:
-        return None if change is None else change * self.first
-
-    def pull_change(self, bent: Tensor, slope: Tensor, change: Change, along: Along) -> Tensor:
-        pulled = bent * self.first
-        if self.second is None or change is None:
-            return pulled
-        return pulled.addcmul_(slope * change, self.second)
-
-
-class Kinked(Elementwise):
-    """y = f(x) whose slope jumps at 0 by `jump`; it has no curvature until it is lent one."""
-
-    def __init__(self, x: Tensor, output: Tensor, first: Tensor, jump: float) -> None:
-        super().__init__(output, first, None)
-        self.x, self.jump = x, jump
+    x: Tensor
+    jump: float
 
     def lend(self, curvature: float) -> None:
         """Take this share of `lent_curvature` for f″."""
         self.second = lent_curvature(self.x, curvature * self.jump)
 
 
-class LinearMap(_NoParameters):
-    """A layer without parameters that is linear in its input, at this input."""
-
-    def __init__(
-        self,
-        output: Tensor,
-        push: Callable[[Tensor], Tensor],
-        pull: Callable[[Tensor], Tensor],
-    ) -> None:
-        self.output, self._push, self._pull = output, push, pull
-
-    def pull(self, slope: Tensor) -> Tensor:
-        return self._pull(slope)
-
-    def push(self, change: Change, along: Along) -> Tensor | None:
-        return None if change is None else self._push(change)
-
-    def pull_change(self, bent: Tensor, slope: Tensor, change: Change, along: Along) -> Tensor:
-        return self._pull(bent)
-
-
 def relu(layer: nn.Module, x: Tensor) -> Kinked:
     """max(x, 0), of any shape."""
-    return Kinked(x, x.clamp_min(0), (x > 0).to(x.dtype), 1.0)
+    times = partial(torch.mul, (x > 0).to(x.dtype))
+    return Kinked(x.clamp_min(0), times, times, x=x, jump=1.0)
 
 
 def leaky_relu(layer: nn.LeakyReLU, x: Tensor) -> Kinked:
     """x above 0, a fixed share of it below, of any shape."""
     first = torch.where(x > 0, x.new_tensor(1.0), x.new_tensor(layer.negative_slope))
-    return Kinked(x, x * first, first, 1 - layer.negative_slope)
+    times = partial(torch.mul, first)
+    return Kinked(x * first, times, times, x=x, jump=1 - layer.negative_slope)
 
 
-def tanh(layer: nn.Module, x: Tensor) -> Elementwise:
+def tanh(layer: nn.Module, x: Tensor) -> WithoutParameters:
     """The hyperbolic tangent of x, of any shape."""
     y = x.tanh()
     first = 1 - y * y
-    return Elementwise(y, first, -2 * y * first)
+    times = partial(torch.mul, first)
+    return WithoutParameters(y, times, times, -2 * y * first)
 
 
-def sigmoid(layer: nn.Module, x: Tensor) -> Elementwise:
+def sigmoid(layer: nn.Module, x: Tensor) -> WithoutParameters:
     """1 / (1 + exp(−x)), of any shape."""
     y = x.sigmoid()
     first = y * (1 - y)
-    return Elementwise(y, first, first * (1 - 2 * y))
+    times = partial(torch.mul, first)
+    return WithoutParameters(y, times, times, first * (1 - 2 * y))
 
 
-def silu(layer: nn.Module, x: Tensor) -> Elementwise:
+def silu(layer: nn.Module, x: Tensor) -> WithoutParameters:
     """x · sigmoid(x), of any shape."""
     s = x.sigmoid()
     spread = s * (1 - s)
-    return Elementwise(x * s, s + x * spread, spread * (2 + x * (1 - 2 * s)))
+    times = partial(torch.mul, s + x * spread)
+    return WithoutParameters(x * s, times, times, spread * (2 + x * (1 - 2 * s)))
 
 
-def softplus(layer: nn.Softplus, x: Tensor) -> Elementwise:
+def softplus(layer: nn.Softplus, x: Tensor) -> WithoutParameters:
     """log(1 + exp(βx)) / β, and x itself where βx is above the threshold; of any shape."""
     plain = layer.beta * x > layer.threshold
     first = (layer.beta * x).sigmoid().masked_fill_(plain, 1.0)
-    return Elementwise(
-        F.softplus(x, layer.beta, layer.threshold), first, layer.beta * first * (1 - first)
-    )
+    y = F.softplus(x, layer.beta, layer.threshold)
+    times = partial(torch.mul, first)
+    return WithoutParameters(y, times, times, layer.beta * first * (1 - first))
 
 
-def max_pool(layer: nn.MaxPool2d, x: Tensor) -> LinearMap:
+def max_pool(layer: nn.MaxPool2d, x: Tensor) -> WithoutParameters:
     """The largest value of each window: (N, C, H, W) to (N, C, h, w).
 
     Linear while the same one stays the largest.
@@ -396,10 +364,10 @@ def max_pool(layer: nn.MaxPool2d, x: Tensor) -> LinearMap:
         into = torch.zeros_like(x).flatten(2)
         return into.scatter_add_(2, index.flatten(2), slope.flatten(2)).view(x.shape)
 
-    return LinearMap(y, push, pull)
+    return WithoutParameters(y, push, pull)
 
 
-def mean_pool(layer: nn.Module, x: Tensor) -> LinearMap:
+def mean_pool(layer: nn.Module, x: Tensor) -> WithoutParameters:
     """The mean of the whole map: (N, C, H, W) to (N, C, 1, 1)."""
     pixels = x.shape[2] * x.shape[3]
 
@@ -409,18 +377,36 @@ def mean_pool(layer: nn.Module, x: Tensor) -> LinearMap:
     def pull(slope: Tensor) -> Tensor:
         return (slope / pixels).expand(x.shape)
 
-    return LinearMap(push(x), push, pull)
+    return WithoutParameters(push(x), push, pull)
 
 
-def flatten(layer: nn.Module, x: Tensor) -> LinearMap:
+def flatten(layer: nn.Module, x: Tensor) -> WithoutParameters:
     """All but the first dimension joined: (N, …) to (N, d)."""
 
-    def pull(slope: Tensor) -> Tensor:
-        return slope.view(x.shape)
-
-    return LinearMap(x.flatten(1), lambda change: change.flatten(1), pull)
+    return WithoutParameters(x.flatten(1), layer, partial(torch.reshape, shape=x.shape))
 
 
-def unchanged(layer: nn.Module, x: Tensor) -> LinearMap:
+def unchanged(layer: nn.Module, x: Tensor) -> WithoutParameters:
     """x itself, of any shape."""
-    return LinearMap(x, lambda change: change, lambda slope: slope)
+    return WithoutParameters(x, _same, _same)
+
+
+def added(x: Tensor, other: Tensor) -> WithoutParameters:
+    """x + other, of one shape; each has the slope of the sum, and the sum the changes of both."""
+    return WithoutParameters(x + other, _same, _same)
+
+
+def by_constant(
+    operate: Callable[[Tensor, Tensor], Tensor], model: ref[nn.Module], name: str, x: Tensor
+) -> WithoutParameters:
+    """x less, or over, the tensor of `model` that is called `name`, of the shape of x.
+
+    operate: `operator.sub` or `operator.truediv`.
+    """
+    constant = attrgetter(name)(model())
+    scaled = _same if operate is sub else partial(torch.div, other=constant)
+    return WithoutParameters(operate(x, constant), scaled, scaled)
+
+
+def _same(values: Tensor) -> Tensor:
+    return values

@@ -4,10 +4,12 @@ The slope is in bfloat16 as long as it points where that of float32 does. Near t
 distance of gradients is a difference of almost equal numbers, of which bfloat16 keeps little; far
 from it a step needs no more. So the slope is compared now and then, and float32 takes over for good
 once the two part: for each image when its own do, so that none depends on its company. An attack
-reports its end in float32 either way, see `Apart.beside_grey`.
+reports its end in float32 either way, see `Distance.beside_grey`.
 """
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
@@ -16,34 +18,131 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from semsim.attacks.batch_norm import BatchNorm, moments_of_each, running_statistics
-from semsim.attacks.local_steps import distance_from
-from semsim.attacks.matching import (
-    Apart,
-    Distance,
-    batch_norm_distance,
-    total_variation_of_each,
-)
-from semsim.attacks.minimise import Descent, descend
-from semsim.attacks.slopes import Objective, slope_of
-from semsim.attacks.together import (
+from semsim.attacks.descent import (
+    Descended,
     Found,
     Leaked,
     Rngs,
     Together,
     best_of_starts,
+    finite_mean,
     first_of,
+    look_at,
     reconstructions,
 )
+from semsim.attacks.descent.distance import (
+    Distance,
+    Kind,
+    batch_norm_distance,
+    distance_from,
+    total_variation_of_each,
+)
 from semsim.base.errors import AttackFailedError, SettingsError
-from semsim.base.progress import Report
+from semsim.base.progress import Progress, Report
 from semsim.targets.mixed_precision import COSINE
 from semsim.types import BatchNormStatistics, GradientObservation, UpdateObservation
 
+Objective = Callable[[Tensor], Tensor]
+Sloped = Callable[[Tensor], tuple[Tensor, Tensor]]
+REPORT_EVERY = 20
+_SOON = (1, 2, 5)  # steps that are told of too: twenty of a large network take minutes
 _EVERY = 20  # evaluations between two comparisons
 
 
+def slope_of(objective: Objective, unknown: Tensor) -> tuple[Tensor, Tensor]:
+    """The value of each image, (N,), and its slope by `unknown`, (N, …), of that shape."""
+    with torch.enable_grad():
+        at = unknown.detach().requires_grad_(True)
+        values = objective(at)
+        (slope,) = torch.autograd.grad(values.sum(), at)
+    return values.detach(), slope
+
+
+@dataclass(frozen=True, kw_only=True)
+class Descent:
+    """Settings of first-order descent: Adam, on the gradient or on its sign.
+
+    lr: first step size. schedule: "steps" is ×0.1 at 3/8, 5/8 and 7/8 of `steps`, as Geiping et
+    al. 2020; "cosine" falls to 0 at the last step; "constant" never falls.
+    """
+
+    steps: int
+    lr: float
+    signed: bool
+    schedule: Literal["steps", "cosine", "constant"] = "steps"
+
+
+def descend(
+    sloped: Sloped,
+    start: Tensor,
+    *,
+    descent: Descent,
+    keep: Callable[[Tensor], Tensor] | None,
+    report: Report,
+    shown: Callable[[Tensor], Tensor] | None = None,
+) -> Descended:
+    """Minimise every image's objective at once; each walks as it would alone.
+
+    sloped: as `slope_of`, (N, …) to the values and slopes of an objective, where the value of an
+    image depends on that image only.
+    keep: the nearest unknown that is allowed, taken after each step; None where all are.
+    shown: images, (N, C, H, W) in [0, 1], that unknowns stand for; None tells of no picture.
+    An image whose objective stops being finite gets a failure, which names the step, and no more
+    slope; the others go on. Where all have one, the walk ends before it is told of next.
+    """
+    unknown = start.clone().requires_grad_(True)
+    optimiser = torch.optim.Adam([unknown], lr=descent.lr, fused=True)
+    schedule = _schedule(optimiser, descent)
+    failures: list[str | None] = [None] * len(start)
+    values = torch.full((len(start),), float("nan"))
+    unread: list[Tensor] = []
+    for step in range(1, descent.steps + 1):
+        values, slope = sloped(unknown)
+        broken = ~torch.isfinite(values).view(-1, *[1] * (slope.dim() - 1))
+        slope = slope.masked_fill(broken, 0)
+        unknown.grad = slope.sign() if descent.signed else slope
+        optimiser.step()
+        schedule.step()
+        if keep is not None:
+            with torch.no_grad():
+                unknown.copy_(keep(unknown))
+        unread.append(values)
+        if step in _SOON or step % REPORT_EVERY == 0 or step == descent.steps:
+            # A GPU is waited for as soon as a number is read, so these are read together.
+            _note_failures(failures, unread, step, descent.steps)
+            unread.clear()
+            if all(failures):
+                break
+            look = look_at(unknown, shown, step / descent.steps)
+            report(
+                Progress(step, descent.steps, values={"objective": finite_mean(values)}, look=look)
+            )
+    return Descended(unknown=unknown.detach(), objective=values, failures=tuple(failures))
+
+
+def _schedule(
+    optimiser: torch.optim.Optimizer, descent: Descent
+) -> torch.optim.lr_scheduler.LRScheduler:
+    if descent.schedule == "cosine":
+        return torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, descent.steps)
+    parts = (3, 5, 7) if descent.schedule == "steps" else ()
+    return torch.optim.lr_scheduler.MultiStepLR(
+        optimiser, milestones=[round(descent.steps * part / 8) for part in parts], gamma=0.1
+    )
+
+
+def _note_failures(
+    failures: list[str | None], unread: Sequence[Tensor], last: int, steps: int
+) -> None:
+    """The values of each image in the steps up to `last`: the first that is not finite."""
+    for step, values in enumerate(torch.stack(list(unread)).tolist(), last + 1 - len(unread)):
+        for place, value in enumerate(values):
+            if failures[place] is None and not math.isfinite(value):
+                failures[place] = f"The objective became {value} at step {step} of {steps}."
+
+
 class RoughSlope:
-    """`slopes.slope_of` an objective, (N, C, H, W) to (N,), from bfloat16 until that will not do.
+    """`slope_of` an objective, (N, C, H, W) to (N,), from bfloat16 until that will not do.
 
     The value of an image depends on that image only. exact_from: the evaluation from which all
     images are in float32, counted from 0; None so far.
@@ -100,7 +199,7 @@ Statistics = Literal["none", "running", "leaked"]
 class FirstOrder(Together):
     """Gradient matching by descent; attacks have some fields as settings, and the rest as here.
 
-    steps, lr, signed: of `minimise.Descent`. tv, statistics_weight: weights of the priors.
+    steps, lr, signed: of `Descent`. tv, statistics_weight: weights of the priors.
     statistics: which batch norm statistics the image is drawn to, none, the model's running ones,
     or its own, where they leaked with the gradient. restarts: independent starts. start: "grey" is
     next to it where several must differ. boxed: keep the
@@ -114,7 +213,7 @@ class FirstOrder(Together):
     restarts: int
     start: Start = "normal"
     batch_norm: BatchNorm = "eval"
-    distance: Distance = "cosine"
+    distance: Kind = "cosine"
     signed: bool = True
     statistics: Statistics = "none"
     statistics_weight: float = 0.0
@@ -140,7 +239,7 @@ class FirstOrder(Together):
 
 
 def _starts(
-    distance: Apart, attack: FirstOrder, shape: tuple[int, int, int], rngs: Rngs
+    distance: Distance, attack: FirstOrder, shape: tuple[int, int, int], rngs: Rngs
 ) -> Iterator[Tensor]:
     """Yield the start of each restart, (N, C, H, W) in units of the network's input.
 
@@ -148,7 +247,7 @@ def _starts(
     would otherwise stay as alike as they begin.
     """
     normal = attack.start == "normal"
-    joint = any(len(group) > 1 for group in distance.groups())
+    joint = distance.joint and len(rngs) > 1
     for restart in range(attack.restarts):
         if not (normal or restart or joint):
             yield torch.zeros(len(rngs), *shape)
@@ -158,7 +257,7 @@ def _starts(
 
 
 def _one_start(
-    distance: Apart,
+    distance: Distance,
     known: Sequence[BatchNormStatistics],
     attack: FirstOrder,
     starts: Iterator[Tensor],
@@ -179,14 +278,16 @@ def _one_start(
 
 
 def _objective(
-    distance: Apart, known: Sequence[BatchNormStatistics], attack: FirstOrder
+    distance: Distance, known: Sequence[BatchNormStatistics], attack: FirstOrder
 ) -> Objective:
     """The unknown, in units of the network's input, to the objective of each image."""
     model = distance.model
     drawn = any(one.means for one in known)  # a network without batch norm has none
 
     def objective(unknown: Tensor) -> Tensor:
-        variation = distance.pooled(total_variation_of_each(unknown))
+        variation = total_variation_of_each(unknown)
+        if distance.joint:
+            variation = variation.mean().expand(len(variation))
         value = distance(unknown * model.std + model.mean) + attack.tv * variation
         if not drawn:
             return value
