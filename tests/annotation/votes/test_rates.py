@@ -12,7 +12,7 @@ from annotation.spec import Task
 from annotation.tasks import KINDS
 from annotation.tasks.pair import Pair
 from annotation.tasks.recognition import Recognition
-from annotation.votes.ballots import ballots_of
+from annotation.votes.aggregate import ballots_of
 from annotation.votes.rates import (
     RATE_COLUMNS,
     confusion_table,
