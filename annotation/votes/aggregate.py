@@ -10,6 +10,7 @@ from annotation.domain import StimulusKind, VoteStatus
 from annotation.tasks.kind import NONE, Scale
 from semsim.base.columns import AS_NAMED, ITEM_COLUMNS, LABEL_COLUMNS, ORIGINAL_ANSWER, RATED
 from semsim.base.stats.intervals import FEWEST, left_out, too_few
+from semsim.base.stats.resampling import draw_originals
 from semsim.base.stats.votes import at_threshold, majority, votes_needed
 
 ORIGINAL = ["dataset", "image_id"]  # columns that name an original
@@ -188,8 +189,7 @@ def ballots_of(
 ) -> Ballots:
     """The counted votes on items of these kinds, out of a table with `base.columns.VOTE_COLUMNS`.
 
-    A resample draws whole originals, as many of each data set as there are, with all their items
-    of all models: what people say of reconstructions of the same original is not independent.
+    Resamples are of `draw_originals`, with all items of an original of all models.
     """
     wanted = (votes["status"] == VoteStatus.COUNTED.value) & votes["kind"].isin(list(kinds))
     kept = votes[wanted].sort_values(["item", "annotator"], ignore_index=True)
@@ -197,7 +197,7 @@ def ballots_of(
     original = kept.groupby(ORIGINAL).ngroup().to_numpy()  # by data set first
     sizes = kept.drop_duplicates(ORIGINAL).groupby("dataset").size()
     n = int(sizes.sum())
-    drawn = [rng.multinomial(m, np.full(m, 1 / m), bootstraps) for m in sizes]
+    drawn = draw_originals(np.repeat(np.arange(len(sizes)), sizes), bootstraps, rng)
     return Ballots(
         votes=kept,
         item=pd.factorize(kept["item"])[0],
@@ -205,7 +205,7 @@ def ballots_of(
         original=original,
         annotators=tuple(map(str, names)),
         weights=left_out(n),
-        drawn=np.hstack(drawn).astype(float) if n >= FEWEST else np.ones((0, n)),
+        drawn=np.ascontiguousarray(drawn) if n >= FEWEST else np.ones((0, n)),
     )
 
 

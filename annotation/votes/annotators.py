@@ -23,7 +23,7 @@ from annotation.votes.aggregate import (
     scale_of,
 )
 from annotation.votes.agreement import Coding, Pairs, closeness_of
-from annotation.votes.rates import model_names
+from semsim.base.stats.evidence import model_names
 from semsim.base.stats.intervals import error, left_out, share_ends, wilson
 from semsim.base.stats.votes import ratio
 

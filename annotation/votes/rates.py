@@ -22,6 +22,7 @@ from annotation.votes.aggregate import (
     scale_of,
     verdict,
 )
+from semsim.base.stats.evidence import model_names
 from semsim.base.stats.intervals import error, share_ends, student
 from semsim.base.stats.votes import ratio
 
@@ -62,15 +63,6 @@ DETECTION_COLUMNS = (
 )
 _JACKKNIFE = "jackknife"
 _VARIANCE = "Gourevitch-Galanter"
-
-
-def model_names(votes: pd.DataFrame) -> pd.Series:
-    """Name the model of each vote: with its data set and attack where there are several."""
-    names = votes["model"]
-    for part in ("dataset", "attack"):
-        if votes[part].nunique() > 1:
-            names = names + " · " + votes[part]
-    return names
 
 
 def rate_table(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:

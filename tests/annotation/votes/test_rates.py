@@ -17,10 +17,10 @@ from annotation.votes.rates import (
     RATE_COLUMNS,
     confusion_table,
     likely_confusions,
-    model_names,
     rank_rows,
     rate_table,
 )
+from semsim.base.stats.evidence import model_names
 from semsim.base.stats.intervals import too_few
 
 
