@@ -22,11 +22,10 @@ import numpy as np
 import pandas as pd
 import scipy
 
+from annotation.votes.aggregate import Ballots, ballots_of
 from annotation.votes.agreement import Coding, agreement_table, pairs_of
-from annotation.votes.ballots import Ballots, ballots_of
-from annotation.votes.detection import DETECTION_KINDS, detection_table
-from annotation.votes.quality import carry_over_table
-from annotation.votes.rates import rate_table, whole_rate
+from annotation.votes.annotators import carry_over_table
+from annotation.votes.rates import DETECTION_KINDS, detection_table, rate_table, whole_rate
 from benchmarks.claims import Claim, keep, kept
 from benchmarks.measuring import begin, judge
 from semsim.base.columns import RATED

@@ -19,14 +19,24 @@ from annotation.store import Store
 from annotation.study import imported
 from annotation.study.exports import read_collected
 from annotation.study.labelling import events_so_far, get_study
+from annotation.votes.aggregate import ballots_of, summary_table
 from annotation.votes.agreement import Coding, agreement_table, codings_of, pair_table, pairs_of
-from annotation.votes.annotators import annotator_table, with_trials
-from annotation.votes.ballots import ballots_of
-from annotation.votes.detection import DETECTION_KINDS, detection_table
-from annotation.votes.quality import carry_over_table, check_table, none_bias_table, repeat_table
-from annotation.votes.rates import confusion_table, rate_table, whole_rate
+from annotation.votes.annotators import (
+    annotator_table,
+    carry_over_table,
+    check_table,
+    none_bias_table,
+    repeat_table,
+    with_trials,
+)
+from annotation.votes.rates import (
+    DETECTION_KINDS,
+    confusion_table,
+    detection_table,
+    rate_table,
+    whole_rate,
+)
 from annotation.votes.reliability import Reliability, open_questions, reliability
-from annotation.votes.summaries import summary_table
 from semsim.base.errors import DataError, StoreError
 from semsim.base.stats.ceiling import Ceiling, ceiling_of_votes
 
@@ -58,10 +68,10 @@ class Results:
     n_votes: counted votes on reconstructions, n_items of them with a vote, n_full with all K.
     rate: share of decided ones that are recognised, with the ends of its interval.
     pairs: pairwise κ of every coding. detection: None but for a pair study. checks, none_bias,
-    repeats and carry_over are the tables of `votes.quality`; annotators has a row for each person
-    with votes or trials. lists: what candidate lists tell, None without any. seen, unseen: pictures
-    that people clearly recognised, and such as they clearly did not (`CLEAR`). became: how many
-    votes have each `VoteStatus`.
+    repeats and carry_over are the tables of `votes.annotators`; annotators has a row for each
+    person with votes or trials. lists: what candidate lists tell, None without any. seen, unseen:
+    pictures that people clearly recognised, and such as they clearly did not (`CLEAR`). became: how
+    many votes have each `VoteStatus`.
     """
 
     study: Study
@@ -153,7 +163,7 @@ def examples(
 ) -> tuple[Example, ...]:
     """At most `EXAMPLES` decided pictures of different originals that are clear, see `CLEAR`.
 
-    items: a `summaries.summary_table`. As far as there are, each is of another class and model.
+    items: an `aggregate.summary_table`. As far as there are, each is of another class and model.
     """
     alike = items[items["recognisable"].notna() & (items["recognisable"] == recognised)]
     share = alike["mean_response"] if recognised else 1 - alike["mean_response"]

@@ -14,16 +14,10 @@ from made_leaks import made_images
 from made_tables import made_tables
 
 from annotation.tasks.pair import Pair
+from annotation.votes.aggregate import ballots_of
 from annotation.votes.agreement import Coding, agreement_table, pair_table, pairs_of
-from annotation.votes.ballots import ballots_of
-from annotation.votes.detection import DETECTION_KINDS, detection_table
-from annotation.votes.quality import (
-    carry_over_table,
-    check_table,
-    none_bias_table,
-    repeat_table,
-)
-from annotation.votes.rates import rate_table, whole_rate
+from annotation.votes.annotators import carry_over_table, check_table, none_bias_table, repeat_table
+from annotation.votes.rates import DETECTION_KINDS, detection_table, rate_table, whole_rate
 from benchmarks.coverage import rated_votes, votes_table
 from semsim.base.metric_spec import MetricSpec
 from semsim.base.stats.analysis import AnalysisSettings, analyse
@@ -45,11 +39,11 @@ SOURCES = {
     ("semsim/base/stats/intervals.py", "stdtrit"): "the rule",
     ("semsim/base/stats/intervals.py", "ndtri"): "the rule",
     ("semsim/base/stats/intervals.py", "gammaincinv"): "the rule",
-    ("annotation/votes/detection.py", "ndtri"): "d′ is a difference of quantiles",
+    ("annotation/votes/rates.py", "ndtri"): "d′ is a difference of quantiles",
     ("annotation/votes/rates.py", "percentile"): "a range of ranks, from six originals on",
     ("semsim/base/stats/resampling.py", "percentile"): "a range of resamples",
     ("semsim/reporting/figures.py", "percentile"): "a box of the data themselves",
-    ("annotation/study/crowd.py", "quantile"): "a range of simulated studies",
+    ("annotation/design/crowd.py", "quantile"): "a range of simulated studies",
 }
 MADE_OF = {
     *("ppf", "isf", "stdtrit", "ndtri", "gammaincinv", "sem", "confidence_interval"),
@@ -58,8 +52,8 @@ MADE_OF = {
 }
 # Modules that make intervals by the rule, each held below by what it prints.
 MAKERS = {
-    *("annotation.votes.agreement", "annotation.votes.detection", "annotation.votes.quality"),
-    *("annotation.votes.rates", "annotation.votes.ballots", "annotation.ui.results_quality"),
+    *("annotation.votes.agreement", "annotation.votes.rates", "annotation.votes.annotators"),
+    *("annotation.votes.rates", "annotation.votes.aggregate", "annotation.ui.results_quality"),
     *(
         f"semsim.base.stats.{name}"
         for name in ("agreement", "ceiling", "correlation", "measures", "roc")

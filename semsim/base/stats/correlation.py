@@ -12,6 +12,9 @@ from semsim.base.words import counted
 
 FEW_MODELS = 10  # below this a rank correlation can hardly tell metrics apart
 _CELLS = 250_000  # of a table of pairs held at once: what a processor's cache holds
+_FARTHEST = 40.0  # standard errors: further out a p is below the smallest float
+_ZERO = 1e-12  # equal correlations may differ by rounding
+Ends = tuple[float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,11 +161,6 @@ def _why_undefined(people: np.ndarray, values: np.ndarray) -> str | None:
         if (side == side[0]).all():
             return f"{name}: the same value for every model"
     return None
-
-
-_FARTHEST = 40.0  # standard errors: further out a p is below the smallest float
-_ZERO = 1e-12  # equal correlations may differ by rounding
-Ends = tuple[float, float]
 
 
 def bonett_wright(rho: float, n: int, z: float = Z) -> Ends | None:

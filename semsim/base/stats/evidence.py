@@ -159,11 +159,17 @@ def model_key(row: pd.Series) -> str:
 def short_labels(images: pd.DataFrame) -> dict[str, str]:
     """Model key → its name, with data set and attack only where `images` have several."""
     models = images[MODEL_KEY].drop_duplicates().sort_values(MODEL_KEY)
-    several = [key for key in ("dataset", "attack") if models[key].nunique() > 1]
-    return {
-        model_key(row): " · ".join(str(row[key]) for key in ("model", *several))
-        for _, row in models.iterrows()
-    }
+    keys = [model_key(row) for _, row in models.iterrows()]
+    return dict(zip(keys, model_names(models.astype(str)), strict=True))
+
+
+def model_names(rows: pd.DataFrame) -> pd.Series:
+    """Name the model of each row: with its data set and attack where there are several."""
+    names = rows["model"]
+    for part in ("dataset", "attack"):
+        if rows[part].nunique() > 1:
+            names = names + " · " + rows[part]
+    return names
 
 
 def _counted(votes: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:

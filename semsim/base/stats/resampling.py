@@ -61,13 +61,22 @@ class Resamples:
 
 def resample(layout: Layout, bootstraps: int, permutations: int, seed: int) -> Resamples:
     """The resamples of a study; the same seed gives the same ones."""
-    draw = _stream(seed, _ORIGINALS)
-    originals = np.zeros((layout.n_originals, bootstraps)).T  # an original's own lie together
-    for one in range(int(layout.dataset.max(initial=-1)) + 1):
-        own = np.flatnonzero(layout.dataset == one)
-        originals[:, own] = draw.multinomial(len(own), np.full(len(own), 1 / len(own)), bootstraps)
+    originals = draw_originals(layout.dataset, bootstraps, _stream(seed, _ORIGINALS))
     models = _stream(seed, _MODELS).random((bootstraps, layout.n_models))
     return Resamples(originals=originals, models=models, permutations=permutations, seed=seed)
+
+
+def draw_originals(dataset: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """(n, O) float64: how often each original is drawn, as many of each data set as there are.
+
+    dataset: (O,) int from 0, the data set of each original. Whole originals are drawn, with all
+    their images: what people say of images of one original is not independent.
+    """
+    drawn = np.zeros((len(dataset), n)).T  # an original's own lie together
+    for one in range(int(dataset.max(initial=-1)) + 1):
+        own = np.flatnonzero(dataset == one)
+        drawn[:, own] = rng.multinomial(len(own), np.full(len(own), 1 / len(own)), n)
+    return drawn
 
 
 def interval(draws: np.ndarray) -> tuple[float, float]:

@@ -55,7 +55,7 @@ class SparseVotes:
 
 
 def ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """`above` / `below`, NaN where there is nothing to divide by."""
+    """(...) `above` / `below`, of one shape, NaN where there is nothing to divide by."""
     return np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below > 0)
 
 

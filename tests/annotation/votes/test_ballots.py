@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from made_ballots import ballots, random_votes, table, vote
 
-from annotation.votes.ballots import few
+from annotation.votes.aggregate import few
 from semsim.base.stats.intervals import too_few
 from semsim.base.stats.votes import ratio
 

@@ -7,9 +7,9 @@ import pytest
 from contracts import store_invariants as invariants
 from scipy.stats import binom
 
+from annotation.design import crowd
+from annotation.design.crowd import FIGURES, Crowd, Items, carried_out, enough, newcomer, plan
 from annotation.errors import StudyError
-from annotation.study import crowd
-from annotation.study.crowd import FIGURES, Crowd, Items, carried_out, enough, newcomer, plan
 from benchmarks.crowd import Stored, both
 
 SMALL = {"items": 400, "each": 40.0, "arrivals": 200.0}

@@ -7,10 +7,10 @@ import pytest
 from annotation.domain import Answer
 from annotation.errors import AnswerError
 from annotation.spec import Task
+from annotation.store.voting import check_answer, shown_under
 from annotation.tasks import KINDS
 from annotation.tasks.pair import Pair
 from annotation.tasks.recognition import Recognition
-from annotation.votes.answers import check_answer, shown_under
 
 CANDIDATES = ("cat", "cow")
 
