@@ -305,14 +305,14 @@ class Kinked(WithoutParameters):
 
 def relu(layer: nn.Module, x: Tensor) -> Kinked:
     """max(x, 0), of any shape."""
-    times = partial(torch.mul, (x > 0).to(x.dtype))
+    times = partial(torch.mul, other=(x > 0).to(x.dtype))
     return Kinked(x.clamp_min(0), times, times, x=x, jump=1.0)
 
 
 def leaky_relu(layer: nn.LeakyReLU, x: Tensor) -> Kinked:
     """x above 0, a fixed share of it below, of any shape."""
     first = torch.where(x > 0, x.new_tensor(1.0), x.new_tensor(layer.negative_slope))
-    times = partial(torch.mul, first)
+    times = partial(torch.mul, other=first)
     return Kinked(x * first, times, times, x=x, jump=1 - layer.negative_slope)
 
 
@@ -320,7 +320,7 @@ def tanh(layer: nn.Module, x: Tensor) -> WithoutParameters:
     """The hyperbolic tangent of x, of any shape."""
     y = x.tanh()
     first = 1 - y * y
-    times = partial(torch.mul, first)
+    times = partial(torch.mul, other=first)
     return WithoutParameters(y, times, times, -2 * y * first)
 
 
@@ -328,7 +328,7 @@ def sigmoid(layer: nn.Module, x: Tensor) -> WithoutParameters:
     """1 / (1 + exp(−x)), of any shape."""
     y = x.sigmoid()
     first = y * (1 - y)
-    times = partial(torch.mul, first)
+    times = partial(torch.mul, other=first)
     return WithoutParameters(y, times, times, first * (1 - 2 * y))
 
 
@@ -336,7 +336,7 @@ def silu(layer: nn.Module, x: Tensor) -> WithoutParameters:
     """x · sigmoid(x), of any shape."""
     s = x.sigmoid()
     spread = s * (1 - s)
-    times = partial(torch.mul, s + x * spread)
+    times = partial(torch.mul, other=s + x * spread)
     return WithoutParameters(x * s, times, times, spread * (2 + x * (1 - 2 * s)))
 
 
@@ -345,7 +345,7 @@ def softplus(layer: nn.Softplus, x: Tensor) -> WithoutParameters:
     plain = layer.beta * x > layer.threshold
     first = (layer.beta * x).sigmoid().masked_fill_(plain, 1.0)
     y = F.softplus(x, layer.beta, layer.threshold)
-    times = partial(torch.mul, first)
+    times = partial(torch.mul, other=first)
     return WithoutParameters(y, times, times, layer.beta * first * (1 - first))
 
 

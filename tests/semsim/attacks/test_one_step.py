@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from made_linear import target
 
 import semsim
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.observe import observe_gradient
 from semsim.defences.none import NoDefence
 from semsim.targets.lenet import CNN4, LeNet
-from semsim.targets.model import TargetModel
 from semsim.targets.resnet import ResNet20x4
 
 OURS = str(Path(semsim.__file__).parent)
@@ -58,11 +58,6 @@ def called_in_one_step(model, monkeypatch):
     ids=["lenet", "cnn4", "resnet"],
 )
 def test_one_step_is_few_functions_in_few_files(architecture, most, monkeypatch):
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = TargetModel(
-            architecture, ["a", "b"], mean=[0.5] * 3, std=[0.25] * 3, size=(32, 32)
-        ).eval()
-    found = called_in_one_step(model, monkeypatch)
+    found = called_in_one_step(target(architecture, size=(32, 32)), monkeypatch)
     assert 20 < len(found) <= most, sorted(found)
     assert len({file for file, _ in found}) <= 6
