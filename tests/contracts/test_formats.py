@@ -12,14 +12,14 @@ from annotation.study.sets import read_set as read_set_for_people
 from semsim.api import pretrained as pretrained_module
 from semsim.base.errors import DataError, SemsimError
 from semsim.base.jobs import folders
-from semsim.base.sets.imports import read_import
+from semsim.base.sets import imports
 from semsim.base.sets.reader import read_set
 from semsim.base.storage.records import CASES, RECONSTRUCTION_SET, read_record, write_record
 from semsim.campaign import forecast, plan, watch
 from semsim.campaign.campaign_job import plan_of
 from semsim.comparison import own_scores
 from semsim.distractors.registry import classes_of
-from semsim.importers import import_plan, uploads
+from semsim.importers import uploads
 from semsim.learning import ablations_run, card, default_checkpoint, initial, orders, train_job
 from semsim.metrics import Resources, find_metric, provenance
 from semsim.metrics.network import load_semsim
@@ -53,7 +53,7 @@ READ = [
     (RECONSTRUCTION_SET, "run.json", read_set_for_people),
     (CASES, "a.json", lambda folder: read_record(folder / "a.json", CASES, DataError)),
     (WEIGHTS, "manifest.json", read_manifest),
-    (import_plan.FORMAT, "import.json", read_import),
+    (imports.FORMAT, "import.json", imports.read_import),
     (card.FORMAT, "a.card.json", WEIGHT_FILE(card.read_card)),
     (folders.FORMAT, "spec.json", folders.read_job),
     (watch.FORMAT, "runs/a/campaign.json", lambda folder: watch.read_campaign(folder, "a")),
