@@ -19,7 +19,6 @@ from semsim.base.storage.atomic import write_bytes
 from semsim.base.storage.names import checked_name
 from semsim.distractors.registry import check_classes, classes_of, find_judge
 from semsim.importers import AUTO, plan_import, uploads
-from semsim.importers.class_names import UNKNOWN
 from semsim.importers.import_folder import carry_out, kept_already, places_of
 from semsim.importers.import_plan import FoundPictures, FoundSet, ImportPlan, Pair, Unread
 from semsim.sets.strip import SHOWN, spread, strip
@@ -196,7 +195,7 @@ def _set_told(found: FoundSet) -> dict[str, Any]:
         "pairs": len(whole),
         "lacking": len(found.pairs) - len(whole),
         "attacked": sum(pair.attacked is not None for pair in whole),
-        "unnamed": sum(pair.class_name == UNKNOWN for pair in whole),
+        "unnamed": sum(not pair.class_name for pair in whole),
         "classes": list(found.classes),
         "shown": [pair.class_name for pair in _shown(found)],
     }
@@ -237,7 +236,7 @@ def tasks_for(plan: Mapping[str, Any]) -> dict[str, str]:
 
     plan: as `told` makes it.
     """
-    classes = {name for one in plan["sets"] for name in one["classes"]} - {UNKNOWN}
+    classes = {name for one in plan["sets"] for name in one["classes"]}
     unnamed = sum(one["unnamed"] for one in plan["sets"])
     few = "" if len(classes) > 1 else "it takes the classes of the pictures, two at least"
     some = f"{unnamed} pictures have no class" if unnamed else ""

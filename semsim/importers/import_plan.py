@@ -42,7 +42,10 @@ def first_problem(reasons: Iterable[object]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """One image of one model. Without a reconstruction, `error` says why there is none."""
+    """One image of one model. Without a reconstruction, `error` says why there is none.
+
+    class_name: "" where nothing says the class.
+    """
 
     attack: str
     model: str

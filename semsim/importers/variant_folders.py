@@ -25,7 +25,7 @@ from semsim.base.table_files import ENDINGS, read_texts
 from semsim.base.words import counted
 from semsim.datasets.folder import MISNAMED
 from semsim.images import is_image_file
-from semsim.importers.class_names import UNKNOWN, for_images, read_class_table
+from semsim.importers.class_names import for_images, read_class_table
 from semsim.importers.file_names import Tree, below, contents
 from semsim.importers.image_sets import find_sets
 from semsim.importers.import_plan import Findings, Pair, Unread, check_crossed, first_problem
@@ -262,7 +262,7 @@ def _pairs(
                 attack=named[0],
                 model=named[1],
                 image_id=name,
-                class_name=classes.get(name) or kind or UNKNOWN,
+                class_name=classes.get(name) or kind,
                 original=original,
                 reconstruction=files.get(name),
                 attacked=attacked.get(name),
@@ -304,10 +304,10 @@ def _class_notes(tree: _Variants, classes: Mapping[str, str], table: Path | None
     strange = sorted({*classes} - names)
     notes = [f"Classes come from {table.name}."] if table in tree.tables and table else []
     if without:
+        few = f"The class of {len(without)} of {counted(len(names), 'original')} is not known"
         notes.append(
-            f"The class of {len(without)} of {counted(len(names), 'original')} is not known "
-            f"({UNKNOWN!r}): people can be asked if two pictures show the same (pair task) or how "
-            "much they recognise, not what."
+            f"{'No class names found' if without == names else few}: people can be asked if two "
+            "pictures show the same (pair task) or how much they recognise, not what."
         )
     notes += read_texts(table, DataError).remarks if table else ()
     if strange:

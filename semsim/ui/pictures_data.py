@@ -85,7 +85,7 @@ class Shelved:
     @cached_property
     def classes(self) -> list[str]:
         """Those that its pictures show, in order."""
-        return [] if self.found is None else sorted({*self.pairs["class_name"].map(str)})
+        return [] if self.found is None else sorted({*self.pairs["class_name"].map(str)} - {""})
 
     def _named(self, entry: str) -> str:
         value = None if self.found is None else self.found.run.get(entry)

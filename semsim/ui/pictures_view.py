@@ -13,7 +13,6 @@ from semsim.base.jobs.folders import Job, JobState
 from semsim.base.words import agreeing, counted
 from semsim.importers import uploads
 from semsim.importers.archives import READ, is_broken
-from semsim.importers.class_names import UNKNOWN
 from semsim.importers.import_folder import places_of
 from semsim.importers.import_job import KEEP, ImportOrder, order_of, plan_of, tasks_for
 from semsim.importers.uploads import Upload
@@ -278,7 +277,7 @@ def _plan_lead(plan: Mapping[str, Any]) -> str:
     sets, human = plan["sets"], plan["human"]
     pairs, said = sum(one["pairs"] for one in sets), []
     if sets:
-        attacks = {one["attack"] for one in sets} - {UNKNOWN}
+        attacks = {one["attack"] for one in sets} - {"unknown"}
         where = counted(len(sets), "set")
         where += f" by {counted(len(attacks), 'attack')}" if attacks else ""
         said.append(f"{counted(pairs, 'pair')} in {where}")
@@ -312,7 +311,7 @@ def _checks(plan: Mapping[str, Any]) -> list[tuple[bool | None, str]]:
     lacking = sum(one["lacking"] for one in sets)
     if lacking:
         told.append((False, f"{counted(lacking, 'pair')} cannot be used: see what is left out."))
-    classes = sorted({name for one in sets for name in one["classes"]} - {UNKNOWN})
+    classes = sorted({name for one in sets for name in one["classes"]})
     unnamed = sum(one["unnamed"] for one in sets)
     if classes:
         told.append(_classes_check(classes))

@@ -29,8 +29,11 @@ def test_one_set_a_variant_and_only_the_pair_task(tree):
     found = VariantFolders(dataset="cifar100")(tree, "ats")
     assert found.unread == ()
     assert [one.model for one in found.sets] == ["rec_", "rec_3-1-7+43"]
-    assert found.sets[0].classes == ("unknown",)
-    assert any("pair task" in note for note in found.notes)
+    assert found.sets[0].classes == ()
+    assert {pair.class_name for pair in found.sets[0].pairs} == {""}
+    (note,) = found.notes
+    assert note.startswith("No class names found: ")
+    assert "pair task" in note
 
 
 def test_classes_come_from_a_table(tree, tmp_path):
@@ -40,6 +43,10 @@ def test_classes_come_from_a_table(tree, tmp_path):
     assert found.sets[0].classes == ("cat", "dog")
     assert [pair.class_name for pair in found.sets[0].pairs] == ["cat", "dog"]
     assert found.notes == ("Classes of images that are not there: 003.",)
+    table.write_text("image_id,class_name\n001,cat\n")
+    found = VariantFolders(classes=table)(tree, "ats")
+    assert found.sets[0].classes == ("cat",)
+    assert found.notes[0].startswith("The class of 1 of 2 originals is not known: ")
 
 
 def test_everything_without_a_partner_is_named(tree, draw, reasons):
@@ -154,7 +161,7 @@ def test_a_folder_around_all_originals_is_no_class(tmp_path, draw):
     draw(tmp_path / "apart/clean/p0.png")
     draw(tmp_path / "got/m1/p0.png", 1)
     found = VariantFolders(originals=str(tmp_path / "apart"))(tmp_path / "got", "x")
-    assert pairs_of(found)["m1", "p0"].class_name == "unknown"
+    assert pairs_of(found)["m1", "p0"].class_name == ""
 
 
 def test_a_name_that_is_not_utf8_is_left_out_and_can_be_told(tree, draw, reasons, tmp_path):
