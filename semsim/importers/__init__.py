@@ -138,7 +138,7 @@ def _recognised(
     best, *others = sorted(tried, key=_rank)
     refusals |= {one.kind: f"reads it too, {_behind(one, best)}" for one in others}
     found = _told(_told(best.found, held), clean_held)
-    both = held if clean_held is None else (held, clean_held)
+    both = tuple(one for one in (held, clean_held) if one is not None)
     return replace(best, found=found, refusals=refusals, held=both)
 
 

@@ -212,7 +212,9 @@ def copy_set(found: FoundSet, folder: Path, name: str, record: Mapping[str, Any]
     numbers = {name: number for number, name in enumerate(found.classes)}
     same = ("image_id", "class_name", "original", "reconstruction", "attacked", "error")
     images = (
-        SetImage(class_id=numbers.get(pair.class_name), **{name: getattr(pair, name) for name in same})
+        SetImage(
+            class_id=numbers.get(pair.class_name), **{name: getattr(pair, name) for name in same}
+        )
         for pair in found.pairs
     )
     write_set(folder, run, images)

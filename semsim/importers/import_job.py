@@ -1,12 +1,13 @@
 """A drop on the page Pictures as two jobs: a look at it, and, when the user asks, its import.
 
-Both are the same reading of the same file, so what is kept is what was shown. A look leaves the
-plan as its result and, for each set, a strip of a few pairs beside it.
+What is kept is what was shown: a look leaves the plan itself, all that is told of it, and a strip of
+a few pairs for each set. Keeping carries that plan out. Only where it does not hold any more, as the
+files are others by then, they are read anew, and the result says why.
 """
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,21 @@ from semsim.base.storage.atomic import write_bytes
 from semsim.base.storage.names import checked_name
 from semsim.distractors.registry import check_classes, classes_of, find_judge
 from semsim.importers import AUTO, plan_import, uploads
-from semsim.importers.import_folder import carry_out, kept_already, places_of
+from semsim.importers.import_folder import (
+    carry_out,
+    kept_already,
+    places_of,
+    read_plan,
+    stamp_of,
+    write_plan,
+)
 from semsim.importers.import_plan import FoundPictures, FoundSet, ImportPlan, Pair, Unread
 from semsim.sets.strip import SHOWN, spread, strip
 
 LOOK, KEEP = "look", "import"  # kinds of jobs
 _MOST_REASONS, _MOST_EACH = 40, 8  # told of what is left out
 _PLAN = {"name", "kind", "source", "counts", "sets", "pictures", "human", "notes", "lost"}
-_PLAN |= {"left_out", "reasons", "refusals"}
+_PLAN |= {"left_out", "reasons", "refusals", "sha256"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +45,7 @@ class ImportOrder(Place):
     names, where the source does not say them.
     uploads: ids of those that hold the source, which are not needed once it is kept.
     judge: reads the pictures once they are kept; "" for none. task: what people will be asked.
+    look, plan: the folder of the look that was kept, and the sha256 of the plan that it left.
     """
 
     source: Path
@@ -49,6 +58,8 @@ class ImportOrder(Place):
     judge: str = ""
     task: str = ""
     uploads: tuple[str, ...] = ()
+    look: Path | None = None
+    plan: str = ""
 
     @property
     def spool(self) -> Path:
@@ -94,7 +105,7 @@ def order_of(job: Job) -> ImportOrder:
 
 
 def do_look(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
-    """The plan as `told`, with a strip of each set in `folder`; nothing is kept."""
+    """The plan as `told`, with itself and a strip of each set in `folder`; nothing is kept."""
     plan = _planned(order, report)
     for place, found in enumerate(plan.found.sets):
         pairs = [(pair.original, pair.reconstruction) for pair in _shown(found)]
@@ -102,11 +113,28 @@ def do_look(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
     if plan.found.pictures is not None:
         shown = _shown_pictures(plan.found.pictures)
         write_bytes(strip_path(folder, 0), strip([*zip(shown[::2], shown[1::2], strict=False)]))
-    return told(plan)
+    return {**told(plan), "sha256": write_plan(plan, folder / "plan")}
 
 
 def _planned(order: ImportOrder, report: Report) -> ImportPlan:
-    return plan_import(AUTO, order.source, order.name, order.settings, report, order.spool)
+    stamp = _stamp(order)  # before anything is read
+    plan = plan_import(AUTO, order.source, order.name, order.settings, report, order.spool)
+    return replace(plan, stamp=stamp)
+
+
+def _stamp(order: ImportOrder) -> str:
+    return stamp_of(one for one in (order.source, order.originals, order.classes) if one)
+
+
+def _plan_to_keep(order: ImportOrder, report: Report) -> tuple[ImportPlan, str]:
+    """The plan that was shown, under the names it is to have; or one made anew, and why."""
+    if order.look is None:
+        return _planned(order, report), ""
+    try:
+        plan = read_plan(order.look / "plan", order.plan, _stamp(order), report, order.spool)
+        return plan.renamed(order.name, order.dataset, order.attack), ""
+    except DataError as error:
+        return _planned(order, report), str(error)
 
 
 def strip_path(folder: Path, place: int) -> Path:
@@ -122,7 +150,7 @@ def do_keep(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
 
     What was written before the job was cut off stays, and the judge goes on.
     """
-    plan = _planned(order, report)
+    plan, anew = _plan_to_keep(order, report)
     places = places_of(order.name, order.data)
     made = kept_already(plan, places) or carry_out(plan, places, report)
     sets = [places.sets / found.folder for found in plan.found.sets]
@@ -139,12 +167,14 @@ def do_keep(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
         "sets": len(sets),
         "votes": plan.found.counts.get("votes", 0),
         "task": order.task,
+        "anew": anew,
     }
 
 
 def kept_text(outcome: Mapping[str, Any]) -> str:
     """Return the terminal output for a kept import."""
-    return "\n".join(outcome["folders"])
+    anew = [f"Looked at anew: {outcome['anew']}"] if outcome["anew"] else []
+    return "\n".join([*anew, *outcome["folders"]])
 
 
 def look_text(outcome: Mapping[str, Any]) -> str:

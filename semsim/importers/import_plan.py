@@ -1,7 +1,7 @@
 """Findings of an importer in a source: what can be imported, and what was left out and why."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import Field, asdict, dataclass, field
+from dataclasses import Field, asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -82,6 +82,13 @@ class FoundSet:
     classes: tuple[str, ...]
     size: Size
     pairs: tuple[Pair, ...]
+
+    def renamed(self, usual: str | None, names: Mapping[str, str]) -> "FoundSet":
+        """The same with other `names` of the data set and, where it is `usual`, of the attack."""
+        dataset = names.get("dataset", self.dataset)
+        attack = names.get("attack", self.attack) if self.attack == usual else self.attack
+        pairs = tuple(replace(pair, attack=attack) for pair in self.pairs)
+        return replace(self, dataset=dataset, attack=attack, pairs=pairs)
 
     @property
     def whole(self) -> int:
@@ -167,8 +174,9 @@ class Importer(Protocol):
 class ImportPlan:
     """Everything an import is going to write, and where it comes from.
 
-    refusals: by importer, why it was not taken, where all were tried. held: what must not go before
-    the plan is carried out, such as the folder an archive was unpacked in.
+    refusals: by importer, why it was not taken, where all were tried. held: the archives that were
+    unpacked, which must not go before the plan is carried out. stamp: the state of its files, as
+    `semsim.importers.import_folder.stamp_of` has it; "" where it was not taken.
     """
 
     name: str
@@ -177,7 +185,26 @@ class ImportPlan:
     settings: Mapping[str, Any] = field(default_factory=dict)
     found: Findings
     refusals: Mapping[str, str] = field(default_factory=dict)
-    held: object = None
+    held: tuple[Any, ...] = ()
+    stamp: str = ""
+
+    def renamed(self, name: str, dataset: str, attack: str) -> "ImportPlan":
+        """The same plan under other names of the import, the data set and the attack.
+
+        dataset, attack: "" for those that it has; the attack is that which no folder says. Raises
+        `DataError` where a name is part of what was found, as in the votes of a table: then the
+        source must be read anew.
+        """
+        asked = {"dataset": dataset, "attack": attack}
+        new = {key: to for key, to in asked.items() if to and key in self.settings}
+        new = {key: to for key, to in new.items() if to != self.settings[key]}
+        called = name != self.name and any(one.model == self.name for one in self.found.sets)
+        of_one = "attack" in new and "attacks" in self.found.counts
+        if called or of_one or ((new or name != self.name) and self.found.tables is not None):
+            raise DataError("It is called otherwise now, and its names are part of what was found.")
+        sets = tuple(one.renamed(self.settings.get("attack"), new) for one in self.found.sets)
+        found = replace(self.found, sets=sets)
+        return replace(self, name=name, settings={**self.settings, **new}, found=found)
 
     @property
     def complete(self) -> bool:

@@ -72,6 +72,7 @@ def _add_pages(routes: APIRouter, context: ScienceContext) -> None:
         page: int = 1,
         kept: str = "",
         task: str = "",
+        anew: bool = False,
     ) -> HTMLResponse:
         wanted = Wanted(dataset=dataset, model=model, attack=attack, own=own)
         waiting = [(job, order_of(job)) for job in _waiting(_root(context))]
@@ -82,7 +83,7 @@ def _add_pages(routes: APIRouter, context: ScienceContext) -> None:
         ]
         return _page(
             context,
-            lambda: pictures_view.home(context, wanted, page, waiting, (kept, task), sending),
+            lambda: pictures_view.home(context, wanted, page, waiting, (kept, task, anew), sending),
         )
 
     @routes.get(HOME + "/plan/{job_id}")
@@ -177,6 +178,8 @@ def _add_plan(routes: APIRouter, context: ScienceContext) -> None:
         classes = tuple(tuple(one["classes"]) for one in plan["sets"])
         asked = replace(
             order_of(job),
+            look=job.folder,
+            plan=plan["sha256"],
             name=name.strip(),
             judge=judge,
             task=task,
@@ -272,6 +275,7 @@ def _watched(job: Job) -> dict[str, Any]:
     state = jobs.state(job)
     done = jobs.result(job) if state is JobState.DONE and job.kind == KEEP else {}
     asked = {name: done[name] for name in ("kept", "task") if done.get(name)}
+    asked |= {"anew": "1"} if done.get("anew") else {}
     return {
         "state": state.value,
         "live": state in jobs.LIVE,

@@ -51,13 +51,13 @@ def home(
     wanted: Wanted,
     page: int,
     waiting: Sequence[tuple[Job, ImportOrder]],
-    kept: tuple[str, str],
+    kept: tuple[str, str, bool],
     sending: Sequence[Upload] = (),
 ) -> str:
     """Return a page of the sets there are, with the place where a user's own pictures come in.
 
     waiting: looks that no user has kept yet. sending: uploads that no user has looked at. kept:
-    name and task of what was kept just now.
+    name and task of what was kept just now, and whether it was read anew for that.
     """
     every, brought = pictures_data.shelf(context), pictures_data.brought(context)
     chosen = [one for one in every if wanted.wants(one)]
@@ -80,7 +80,7 @@ def home(
 
 
 def _kept(
-    every: Sequence[Shelved], brought: Sequence[Brought], name: str, task: str
+    every: Sequence[Shelved], brought: Sequence[Brought], name: str, task: str, anew: bool
 ) -> dict[str, Any]:
     """Return what was kept just now and where to go on with it; empty where it is not there."""
     sets = any(one.folder.parent.name == name for one in every)
@@ -88,6 +88,7 @@ def _kept(
     study = study_address(name, task) if sets else ""
     votes = bool(holds - {"pictures"})
     there = {"name": name, "study": study, "votes": votes, "pictures": "pictures" in holds}
+    there["anew"] = anew
     return there if sets or holds else {}
 
 

@@ -12,12 +12,13 @@ from annotation.study.sets import read_set as read_set_for_people
 from semsim.api import pretrained as pretrained_module
 from semsim.base.errors import DataError, UserError
 from semsim.base.jobs import folders
+from semsim.base.progress import silent
 from semsim.base.storage.records import CASES, RECONSTRUCTION_SET, read_record, write_record
 from semsim.campaign import forecast, plan, watch
 from semsim.campaign.campaign_job import plan_of
 from semsim.comparison import own_scores
 from semsim.distractors.registry import classes_of
-from semsim.importers import import_plan, uploads
+from semsim.importers import import_folder, import_plan, uploads
 from semsim.importers.import_folder import read_import
 from semsim.learning import ablations_run, card, default_checkpoint, initial, orders, train_job
 from semsim.metrics import Resources, find_metric, provenance
@@ -30,7 +31,7 @@ from semsim.systems.split import split_job, store
 from semsim.targets import chance, checkpoint
 from semsim.targets.model import load_target
 from semsim.weights import FORMAT as WEIGHTS
-from semsim.weights import read_manifest, write_tensors
+from semsim.weights import read_manifest, sha256_of, write_tensors
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,6 +55,11 @@ READ = [
     (CASES, "a.json", lambda folder: read_record(folder / "a.json", CASES, DataError)),
     (WEIGHTS, "manifest.json", read_manifest),
     (import_plan.FORMAT, "import.json", read_import),
+    (
+        import_folder.PLAN_FORMAT,
+        "plan.json",
+        lambda at: import_folder.read_plan(at, sha256_of(at / "plan.json"), "", silent, at),
+    ),
     (card.FORMAT, "a.card.json", WEIGHT_FILE(card.read_card)),
     (folders.FORMAT, "spec.json", folders.read_job),
     (watch.FORMAT, "runs/a/campaign.json", lambda folder: watch.read_campaign(folder, "a")),
