@@ -1,8 +1,8 @@
 """A drop on the page Pictures as two jobs: a look at it, and, when the user asks, its import.
 
-What is kept is what was shown: a look leaves the plan itself, all that is told of it, and a strip of
-a few pairs for each set. Keeping carries that plan out. Only where it does not hold any more, as the
-files are others by then, they are read anew, and the result says why.
+What is kept is what was shown: a look leaves the plan itself, all that is told of it, and a strip
+of a few pairs for each set. Keeping carries that plan out. Only where it does not hold any more, as
+the files are others by then, they are read anew, and the result says why.
 """
 
 from collections.abc import Mapping
