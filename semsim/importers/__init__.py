@@ -19,12 +19,15 @@ from semsim.base.storage.places import resolved
 from semsim.images import is_image_file
 from semsim.importers.annotator_files import AnnotatorFiles
 from semsim.importers.archives import Unpacked, check_folder, inner, is_archive, unpack
-from semsim.importers.class_folders import ClassFolders
 from semsim.importers.import_plan import Findings, Importer, ImportPlan, Unread, first_problem
-from semsim.importers.model_folders import ModelFolders
+from semsim.importers.layouts import (
+    RELEASED,
+    ClassFolders,
+    ModelFolders,
+    TrainWithOri,
+    VariantFolders,
+)
 from semsim.importers.table import Table
-from semsim.importers.train_with_ori import RELEASED, TrainWithOri
-from semsim.importers.variant_folders import VariantFolders
 
 IMPORTERS: Registry[Importer] = Registry(
     "importer",

@@ -8,7 +8,7 @@ import pytest
 from annotation.errors import StudyError
 from annotation.formats.study_data import StudyData
 from annotation.formats.train_with_ori import write_train_with_ori
-from semsim.importers.train_with_ori import TrainWithOri
+from semsim.importers.layouts import TrainWithOri
 
 KEYS = ["model", "image_id"]
 
