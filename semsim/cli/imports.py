@@ -27,9 +27,8 @@ from semsim.base.table_files import REMARKS
 from semsim.comparison.own_scores import keep_own, read_own
 from semsim.distractors.registry import check_classes, classes_of, find_judge
 from semsim.importers import AUTO, IMPORTERS, Recognise, plan_import
-from semsim.importers.image_sets import slug
 from semsim.importers.import_folder import Places, carry_out, places_of
-from semsim.importers.import_plan import Importer, ImportPlan
+from semsim.importers.import_plan import Importer, ImportPlan, slug
 from semsim.importers.table import score_columns
 from semsim.importers.uploads import folder_of
 from semsim.weights import CHECKPOINTS

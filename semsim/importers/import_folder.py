@@ -19,6 +19,7 @@ import hashlib
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,8 +36,16 @@ from semsim.base.storage.optional import arrow
 from semsim.base.storage.records import guarded, read_record, write_record
 from semsim.base.storage.versions import software_versions
 from semsim.importers.archives import unpack
-from semsim.importers.image_sets import EVERY, copy_set
-from semsim.importers.import_plan import FORMAT, FoundPictures, HumanTables, ImportPlan
+from semsim.importers.import_plan import (
+    EVERY,
+    FORMAT,
+    FoundPictures,
+    FoundSet,
+    HumanTables,
+    ImportPlan,
+)
+from semsim.sets.image import SetImage
+from semsim.sets.writer import picture_format, write_set
 from semsim.weights import sha256_of
 
 PLAN_FORMAT = "semsim-import-plan/1"
@@ -180,6 +189,55 @@ def _write(plan: ImportPlan, places: Places, staged: Mapping[Path, Path], report
         report(Progress(total, total, "writing tables"))
     if plan.found.pictures is not None:
         _copy(plan.found.pictures, staged[places.pictures.resolve()], report)
+
+
+def copy_set(found: FoundSet, folder: Path, name: str, record: Mapping[str, Any]) -> None:
+    """Write `found` as a reconstruction set called `name`; its images become PNG, unchanged.
+
+    record: where the set comes from. Raises `DataError` for an image that has gone since.
+    """
+    kinds = Counter(_format(path) for pair in found.pairs for path in pair.files.values())
+    others = ", ".join(sorted({*kinds} - {"PNG"}))
+    changed = f"{others} decoded as RGB and stored as PNG; what it had lost stays lost"
+    run = {
+        "name": name,
+        "model": found.model,
+        "dataset": {"name": found.dataset, "classes": found.classes, "size": found.size},
+        "attack": {"name": found.attack},
+        "status": "ok",
+        "import": {
+            **record,
+            "source_formats": dict(sorted(kinds.items())),
+            "conversion": changed if others else "none: PNG files copied byte for byte",
+            "source_sha256": source_digest(found),
+        },
+        "versions": software_versions(),
+    }
+    numbers = {name: number for number, name in enumerate(found.classes)}
+    same = ("image_id", "class_name", "original", "reconstruction", "attacked", "error")
+    images = (
+        SetImage(
+            class_id=numbers.get(pair.class_name), **{name: getattr(pair, name) for name in same}
+        )
+        for pair in found.pairs
+    )
+    write_set(folder, run, images)
+
+
+def source_digest(found: FoundSet) -> str:
+    """The sha256 of a line "<kind>/<image_id> <sha256>" a file of `found`, in hex."""
+    digest = hashlib.sha256()
+    for pair in found.pairs:
+        for kind, path in pair.files.items():
+            digest.update(f"{kind}/{pair.image_id} {sha256_of(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def _format(path: Path) -> str:
+    try:
+        return picture_format(path)
+    except DataError as error:
+        raise DataError(f"{path} could be read before and now cannot: {error}") from error
 
 
 def _copy(found: FoundPictures, folder: Path, report: Report) -> None:

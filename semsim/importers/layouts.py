@@ -54,7 +54,6 @@ from semsim.importers.file_names import (
     image_name,
 )
 from semsim.importers.human_tables import tables_of_labels
-from semsim.importers.image_sets import find_sets, labelled_paths, looked_at
 from semsim.importers.import_plan import (
     Findings,
     FoundPictures,
@@ -62,6 +61,9 @@ from semsim.importers.import_plan import (
     Size,
     Unread,
     check_crossed,
+    find_sets,
+    labelled_paths,
+    looked_at,
     sides,
 )
 from semsim.weights import sha256_of
