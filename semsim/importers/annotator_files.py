@@ -43,9 +43,9 @@ from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import setting
 from semsim.base.table_files import ENDINGS, in_text, read_plain, read_texts
 from semsim.importers.class_names import CLASS_LIST, class_name, read_class_names
-from semsim.importers.file_names import Tree, below, hidden_note, id_and_label
 from semsim.importers.human_tables import votes_found
 from semsim.importers.import_plan import Findings, Unread, first_problem
+from semsim.importers.trees import Tree, below, hidden_note, id_and_label
 from semsim.importers.vote_rows import Sieve, counted_votes, named
 
 DEEPEST = 100  # containers within one another

@@ -43,16 +43,6 @@ from semsim.importers.class_names import (
     read_class_table,
     read_lines,
 )
-from semsim.importers.file_names import (
-    NUMBERED,
-    ORIGINAL,
-    RECONSTRUCTION,
-    ImageName,
-    Tree,
-    below,
-    id_and_label,
-    image_name,
-)
 from semsim.importers.human_tables import tables_of_labels
 from semsim.importers.import_plan import (
     Findings,
@@ -65,6 +55,16 @@ from semsim.importers.import_plan import (
     labelled_paths,
     looked_at,
     sides,
+)
+from semsim.importers.trees import (
+    NUMBERED,
+    ORIGINAL,
+    RECONSTRUCTION,
+    ImageName,
+    Tree,
+    below,
+    id_and_label,
+    image_name,
 )
 from semsim.weights import sha256_of
 
