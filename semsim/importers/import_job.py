@@ -5,7 +5,7 @@ of a few pairs for each set. Keeping carries that plan out. Only where it does n
 the files are others by then, they are read anew, and the result says why.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +18,6 @@ from semsim.base.jobs.orders import Place
 from semsim.base.progress import Report
 from semsim.base.storage.atomic import write_bytes
 from semsim.base.storage.names import checked_name
-from semsim.distractors.registry import check_classes, classes_of, find_judge
 from semsim.importers import AUTO, plan_import, uploads
 from semsim.importers.import_folder import (
     carry_out,
@@ -74,6 +73,9 @@ class ImportOrder(Place):
         return {name: value for name, value in given.items() if value}
 
 
+Judge = Callable[[ImportOrder, Sequence[Path], Report], object]  # reads the sets in folders
+
+
 def queue_look(order: ImportOrder, root: Path) -> Job:
     """The job that looks at a source; not yet started."""
     for one in order.uploads:
@@ -82,20 +84,15 @@ def queue_look(order: ImportOrder, root: Path) -> Job:
     return jobs.create(root, kind=LOOK, title=f"Look at {order.name}", order=order.resolved())
 
 
-def queue_keep(order: ImportOrder, classes: tuple[tuple[str, ...], ...], root: Path) -> Job:
-    """The job that keeps it; not yet started. classes: of each set that was found.
+def queue_keep(order: ImportOrder, root: Path) -> Job:
+    """The job that keeps it; not yet started.
 
-    Raises `SettingsError` for a name that cannot be or is taken, `DataError` where the judge does
-    not know just these classes.
+    Raises `SettingsError` for a name that cannot be or is taken.
     """
     checked_name(order.name, "an import")
     places = places_of(order.name, order.data)
     if places.taken:
         raise SettingsError(f"There are pictures called {order.name!r} already; take another name.")
-    if order.judge:
-        judge = find_judge(order.judge, order.checkpoints)
-        for own in classes:
-            check_classes(classes_of(judge), order.judge, own, "What was found")
     return jobs.create(root, kind=KEEP, title=f"Keep {order.name}", order=order.resolved())
 
 
@@ -145,8 +142,8 @@ def strip_path(folder: Path, place: int) -> Path:
     return folder / f"strip-{place}.png"
 
 
-def do_keep(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
-    """Write the import, let the judge read it, and say what was made.
+def do_keep(order: ImportOrder, folder: Path, report: Report, judged: Judge) -> dict[str, Any]:
+    """Write the import, let `judged` read its sets where a judge was asked for, say what was made.
 
     What was written before the job was cut off stays, and the judge goes on.
     """
@@ -155,9 +152,7 @@ def do_keep(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
     made = kept_already(plan, places) or carry_out(plan, places, report)
     sets = [places.sets / found.folder for found in plan.found.sets]
     if order.judge and sets:
-        from semsim.distractors.apply import judge_new  # torch, which takes seconds
-
-        judge_new(find_judge(order.judge, order.checkpoints), sets, report=report)
+        judged(order, sets, report)
     for one in order.uploads:
         with suppress(uploads.NoUploadError):
             uploads.remove(order.spool, one)

@@ -175,7 +175,8 @@ def _add_plan(routes: APIRouter, context: ScienceContext) -> None:
         job = _job(context, look, LOOK)
         _refuse_kept(job, _root(context))
         plan = plan_of(job)
-        classes = tuple(tuple(one["classes"]) for one in plan["sets"])
+        if judge:
+            pictures_data.check_judge(context, judge, plan)
         asked = replace(
             order_of(job),
             look=job.folder,
@@ -186,7 +187,7 @@ def _add_plan(routes: APIRouter, context: ScienceContext) -> None:
             dataset=dataset.strip(),
             attack=attack.strip(),
         )
-        made = queue_keep(asked, classes, _root(context))
+        made = queue_keep(asked, _root(context))
         jobs.start(made)
         return {"job": made.id}
 

@@ -17,7 +17,7 @@ from semsim.base.errors import DataError, WeightsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.sets.set_format import ATTACKED, MANIFEST, RUN
 from semsim.base.words import counted, words_of_test
-from semsim.distractors.registry import check_classes, classes_of, judge_path, judges
+from semsim.distractors.registry import check_classes, classes_of, find_judge, judges
 from semsim.importers.import_folder import Listed, list_imports, list_pictures
 from semsim.importers.import_plan import in_classes
 from semsim.sets.reader import ReconstructionSet, read_set, set_folders
@@ -395,9 +395,17 @@ def judge_choices(context: ScienceContext, plan: Mapping[str, Any]) -> list[tupl
 
 def _why_not(context: ScienceContext, name: str, plan: Mapping[str, Any]) -> str:
     try:
-        known = classes_of(judge_path(name, context.checkpoints))
-        for one in plan["sets"]:
-            check_classes(known, name, one["classes"], "What was found")
+        check_judge(context, name, plan)
     except (DataError, WeightsError) as error:
         return str(error)
     return ""
+
+
+def check_judge(context: ScienceContext, name: str, plan: Mapping[str, Any]) -> None:
+    """Raise `DataError` unless the judge knows just the classes of what a plan has found.
+
+    Raises `WeightsError` where there is no judge of this name.
+    """
+    known = classes_of(find_judge(name, context.checkpoints))
+    for one in plan["sets"]:
+        check_classes(known, name, one["classes"], "What was found")

@@ -10,14 +10,14 @@ import pytest
 from made_weights import make_classifier
 from PIL import Image
 
-from semsim.base.errors import DataError, SettingsError, WeightsError
+from semsim.base.errors import DataError, SettingsError
 from semsim.base.jobs.folders import read_job, read_order
 from semsim.base.progress import silent
+from semsim.cli.imports import keep
 from semsim.cli.job import KINDS
 from semsim.importers import IMPORTERS, import_job, uploads
 from semsim.importers.import_job import (
     ImportOrder,
-    do_keep,
     do_look,
     kept_text,
     queue_keep,
@@ -82,7 +82,7 @@ def looked(order, folder):
 
 def kept(order):
     """Every file that keeping writes, by its path, and the outcome; nothing of it stays."""
-    told = do_keep(order, order.data, silent)
+    told = keep(order, order.data, silent)
     files = {path: path.read_bytes() for path in order.data.rglob("*") if path.is_file()}
     shutil.rmtree(order.data)
     return files, told
@@ -90,7 +90,7 @@ def kept(order):
 
 def test_what_is_kept_is_what_was_shown(order, tmp_path, planned):
     asked, shown = looked(order, tmp_path / "job")
-    told = do_keep(asked, tmp_path, silent)
+    told = keep(asked, tmp_path, silent)
     assert len(planned) == 1
     made = [read_set(order.data / "runs/mine" / one["folder"]) for one in shown["sets"]]
     assert [len(one.pairs) for one in made] == [one["pairs"] for one in shown["sets"]]
@@ -180,12 +180,8 @@ def test_votes_are_counted(tmp_path):
 def test_a_judge_reads_what_is_kept(order):
     judge = order.checkpoints / "judges/own.safetensors"
     make_classifier(judge, classes=("cat", "cow", "dog"))
-    make_classifier(judge.with_name("other.safetensors"), classes=("cat", "dog"))
-    asked = ImportOrder(**{**vars(order), "judge": "own"})
-    with pytest.raises(DataError, match="'cow' is known to one of them only"):
-        queue_keep(replace(asked, judge="other"), (("cat", "cow", "dog"),), order.data / "jobs")
-    job = queue_keep(asked, (("cat", "cow", "dog"),), order.data / "jobs")
-    do_keep(read_order(job, ImportOrder), job.folder, silent)
+    job = queue_keep(replace(order, judge="own"), order.data / "jobs")
+    keep(read_order(job, ImportOrder), job.folder, silent)
     table = pd.read_parquet(order.data / "runs/mine/net/predictions.parquet")
     assert len(table) == 2 * 3 * 3  # both pictures of three pairs, three classes
 
@@ -193,20 +189,18 @@ def test_a_judge_reads_what_is_kept(order):
 def test_uploads_go_when_they_are_kept(order, tmp_path):
     root = uploads.folder_of(order.data)
     one, other = uploads.begin(root, "a.zip", 5), uploads.begin(root, "b.zip", 5)
-    do_keep(ImportOrder(**{**vars(order), "uploads": (one.id, "f" * 32)}), tmp_path, silent)
+    keep(ImportOrder(**{**vars(order), "uploads": (one.id, "f" * 32)}), tmp_path, silent)
     assert [left.id for left in uploads.uploads(root)] == [other.id]
 
 
-def test_a_name_that_is_taken_or_none_and_a_judge_that_is_none_are_refused(order, tmp_path):
+def test_a_name_that_is_taken_or_none_is_refused(order, tmp_path):
     root = tmp_path / "jobs"
-    assert read_job(queue_keep(order, (), root).folder).kind in KINDS
+    assert read_job(queue_keep(order, root).folder).kind in KINDS
     (order.data / "imports/mine").mkdir(parents=True)
     with pytest.raises(SettingsError, match="take another name"):
-        queue_keep(order, (), root)
+        queue_keep(order, root)
     with pytest.raises(SettingsError, match="cannot name an import"):
-        queue_keep(ImportOrder(**{**vars(order), "name": "../x"}), (), root)
-    with pytest.raises(WeightsError, match="No judge is called"):
-        queue_keep(ImportOrder(**{**vars(order), "name": "b", "judge": "j"}), (), root)
+        queue_keep(ImportOrder(**{**vars(order), "name": "../x"}), root)
 
 
 @pytest.mark.parametrize(
@@ -229,7 +223,7 @@ def test_words_can_be_asked_for_where_classes_are_known(classes, unnamed, why):
 def judged(order):
     """The order with a judge, cut off while it reads, and the folder of what was written."""
     make_classifier(order.checkpoints / "judges/own.safetensors", classes=("cat", "cow", "dog"))
-    do_keep(order, order.data, silent)
+    keep(order, order.data, silent)
     return replace(order, judge="own"), order.data / "runs/mine"
 
 
@@ -237,7 +231,7 @@ def test_a_keep_that_was_cut_off_while_the_judge_read_goes_on(judged):
     asked, made = judged
     written = (made / "import.json").stat().st_mtime_ns
     for _ in range(2):  # also once the judge has read it
-        told = do_keep(asked, asked.data, silent)
+        told = keep(asked, asked.data, silent)
         assert told["folders"] == [str(made.resolve())]
         assert (made / "net/predictions.parquet").exists()
     assert (made / "import.json").stat().st_mtime_ns == written
@@ -248,7 +242,7 @@ def test_what_another_source_left_at_the_place_is_not_taken_for_it(judged, drop,
     asked, made = judged
     draw(drop / where, 99)
     with pytest.raises(SettingsError, match="is there already"):
-        do_keep(asked, asked.data, silent)
+        keep(asked, asked.data, silent)
     assert not (made / "net/predictions.parquet").exists()
 
 
@@ -259,9 +253,9 @@ def test_votes_that_were_kept_are_known_again(tmp_path, source):
     order = ImportOrder(
         data=tmp_path / "data", checkpoints=tmp_path, source=tmp_path / source, name="a"
     )
-    assert do_keep(order, tmp_path, silent) == do_keep(order, tmp_path, silent)
+    assert keep(order, tmp_path, silent) == keep(order, tmp_path, silent)
     with pytest.raises(SettingsError, match="is there already"):
-        do_keep(replace(order, dataset="other"), tmp_path, silent)
+        keep(replace(order, dataset="other"), tmp_path, silent)
 
 
 def test_only_votes_that_count_are_told(tmp_path):
