@@ -9,7 +9,7 @@
 <pictures>/[<split>/]<class>/   pictures that are still to be attacked, as they came
 <pictures>/import.json
 
-A plan on disk, until somebody keeps it:
+A plan on disk, until it is kept:
 
 <plan>/plan.json           all that it says, the archives of which its files are, and its tables
 <plan>/votes.parquet       and the others of its tables
