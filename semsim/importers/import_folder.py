@@ -8,11 +8,6 @@
 <sets>/import.json
 <pictures>/[<split>/]<class>/   pictures that are still to be attacked, as they came
 <pictures>/import.json
-
-A plan on disk, until it is kept:
-
-<plan>/plan.json           all that it says, the archives of which its files are, and its tables
-<plan>/votes.parquet       and the others of its tables
 """
 
 import hashlib
@@ -20,22 +15,20 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from semsim.base.errors import DataError, SettingsError
-from semsim.base.jobs.orders import from_record, to_record
 from semsim.base.progress import Progress, Report, silent
-from semsim.base.storage.atomic import whole_folder, whole_folders
-from semsim.base.storage.folders import files_below, shown
+from semsim.base.storage.atomic import whole_folders
+from semsim.base.storage.folders import shown
 from semsim.base.storage.optional import arrow
 from semsim.base.storage.records import guarded, read_record, write_record
 from semsim.base.storage.versions import software_versions
-from semsim.importers.archives import unpack
 from semsim.importers.import_plan import (
     EVERY,
     FORMAT,
@@ -48,13 +41,11 @@ from semsim.sets.image import SetImage
 from semsim.sets.writer import picture_format, write_set
 from semsim.weights import sha256_of
 
-PLAN_FORMAT = "semsim-import-plan/1"
-_RECORD, _PLAN = "import.json", "plan.json"
+_RECORD = "import.json"
 _TABLES = ("votes.parquet", "labels.parquet")
 _FILES = (_RECORD, *_TABLES)  # without which a folder is no import
 _ENTRIES = ("name", "kind", "source", "headline", "simulated", "counts", "unread")
 _PATHS = ("original", "reconstruction", "attacked")
-_FRAMES = ("votes", "labels", "scores")
 _SAME = ("name", "kind", "source", "settings", "stamp")  # of one plan of one source
 
 
@@ -114,59 +105,6 @@ def kept_already(plan: ImportPlan, places: Places) -> tuple[Path, ...]:
     same = all(one.get(key) == wanted.get(key) for one in records for key in _SAME)
     there = all((places.sets / one.folder).is_dir() for one in plan.found.sets)
     return finals if plan.stamp and same and there else ()
-
-
-def stamp_of(sources: Iterable[Path]) -> str:
-    """Return the state of all files of `sources`: the sha256 of name, size and time, in hex."""
-    digest = hashlib.sha256()
-    for source in sources:
-        files = files_below(source).paths if source.is_dir() else [source]
-        for path in filter(Path.exists, files):
-            about = path.stat()
-            digest.update(os.fsencode(path.relative_to(source)))
-            digest.update(f"\0{about.st_size}\0{about.st_mtime_ns}\n".encode())
-    return digest.hexdigest()
-
-
-def write_plan(plan: ImportPlan, folder: Path) -> str:
-    """Write `plan` into `folder`, in the place of whatever that was; returns its sha256, in hex."""
-    tables = plan.found.tables
-    bare = replace(plan, held=(), found=replace(plan.found, tables=None))
-    with whole_folder(folder) as part:
-        if tables is not None:
-            _write_frames(tables, part)
-        record = {
-            "plan": to_record(bare),
-            "unpacked": [(str(one.archive), str(one.folder)) for one in plan.held],
-            "tables": tables and {"headline": tables.headline, "simulated": tables.simulated},
-            "sha256": {path.name: sha256_of(path) for path in sorted(part.iterdir())},
-        }
-        write_record(part / _PLAN, PLAN_FORMAT, record)
-    return sha256_of(folder / _PLAN)
-
-
-def read_plan(folder: Path, sha256: str, stamp: str, report: Report, room: Path) -> ImportPlan:
-    """The plan in `folder` of this sha256 and stamp; its archives are unpacked in `room` again.
-
-    Raises `DataError` where it is another or not there any more, or its files have changed.
-    """
-    path = folder / _PLAN
-    if not path.is_file() or sha256_of(path) != sha256:
-        raise DataError("The plan that was shown is not there any more.")
-    record = read_record(path, PLAN_FORMAT, DataError)
-    if record["plan"]["stamp"] != stamp:
-        raise DataError("Its files have changed since they were looked at.")
-    for name, digest in record["sha256"].items():
-        if not (folder / name).is_file() or sha256_of(folder / name) != digest:
-            raise DataError(f"The plan that was shown has lost its {name}.")
-    held = tuple(unpack(Path(archive), report, room) for archive, _ in record["unpacked"])
-    text = json.dumps(record["plan"])
-    for (_, before), now in zip(record["unpacked"], held, strict=True):
-        text = text.replace(json.dumps(before)[1:-1], json.dumps(str(now.folder))[1:-1])
-    plan = from_record(ImportPlan, json.loads(text))
-    facts = record["tables"]
-    tables = None if facts is None else HumanTables(**facts, **_read_frames(folder))
-    return replace(plan, held=held, found=replace(plan.found, tables=tables))
 
 
 def _folders(plan: ImportPlan, places: Places) -> tuple[Path, ...]:
@@ -254,21 +192,10 @@ def _write_tables(tables: HumanTables, folder: Path, sets: Path) -> None:
     for column in (column for column in _PATHS if column in labels):
         there = labels[column].notna()
         labels.loc[there, column] = [str(sets / path) for path in labels.loc[there, column]]
-    _write_frames(replace(tables, labels=labels), folder)
-
-
-def _write_frames(tables: HumanTables, folder: Path) -> None:
-    for name in _FRAMES:
-        frame = getattr(tables, name)
-        if frame is not None:
-            frame.to_parquet(folder / f"{name}.parquet", index=False)
-
-
-def _read_frames(folder: Path) -> dict[str, Any]:
-    """Votes, labels and scores by these names, the last None where there are none."""
-    there = {name: folder / f"{name}.parquet" for name in _FRAMES}
-    optional = {name: path for name, path in there.items() if name != "scores" or path.exists()}
-    return {"scores": None, **{name: _read_table(path) for name, path in optional.items()}}
+    tables.votes.to_parquet(folder / "votes.parquet", index=False)
+    labels.to_parquet(folder / "labels.parquet", index=False)
+    if tables.scores is not None:
+        tables.scores.to_parquet(folder / "scores.parquet", index=False)
 
 
 def _record_of(plan: ImportPlan) -> dict[str, Any]:
@@ -353,9 +280,14 @@ def read_import(folder: Path) -> Imported:
     """
     folder = Path(folder)
     record = _read_record(folder, _FILES)
-    frames = _read_frames(folder)
-    frames["labels"] = _with_pictures_here(frames["labels"], folder)
-    return Imported(name=str(record["name"]), record=record, **frames)
+    scores = folder / "scores.parquet"
+    return Imported(
+        name=str(record["name"]),
+        votes=_read_table(folder / "votes.parquet"),
+        labels=_with_pictures_here(_read_table(folder / "labels.parquet"), folder),
+        scores=_read_table(scores) if scores.exists() else None,
+        record=record,
+    )
 
 
 def _with_pictures_here(labels: pd.DataFrame, folder: Path) -> pd.DataFrame:

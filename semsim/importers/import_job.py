@@ -3,34 +3,50 @@
 What is kept is what was shown: a look leaves the plan itself, all that is told of it, and a strip
 of a few pairs for each set. Keeping carries that plan out. Only where it does not hold any more, as
 the files are others by then, they are read anew, and the result says why.
+
+<job>/plan/plan.json       all that a plan says, the archives its files are from, and its tables
+<job>/plan/votes.parquet   and the others of its tables
+<job>/strip-<n>.png        a few pairs of each set
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job
-from semsim.base.jobs.orders import Place
+from semsim.base.jobs.orders import Place, from_record, to_record
 from semsim.base.progress import Report
-from semsim.base.storage.atomic import write_bytes
+from semsim.base.storage.atomic import whole_folder, write_bytes
+from semsim.base.storage.folders import files_below
 from semsim.base.storage.names import checked_name
+from semsim.base.storage.records import read_record, write_record
 from semsim.importers import AUTO, plan_import, uploads
-from semsim.importers.import_folder import (
-    carry_out,
-    kept_already,
-    places_of,
-    read_plan,
-    stamp_of,
-    write_plan,
+from semsim.importers.archives import unpack
+from semsim.importers.import_folder import carry_out, kept_already, places_of
+from semsim.importers.import_plan import (
+    FoundPictures,
+    FoundSet,
+    HumanTables,
+    ImportPlan,
+    Pair,
+    Unread,
 )
-from semsim.importers.import_plan import FoundPictures, FoundSet, ImportPlan, Pair, Unread
 from semsim.sets.strip import SHOWN, spread, strip
+from semsim.weights import sha256_of
 
 LOOK, KEEP = "look", "import"  # kinds of jobs
+PLAN_FORMAT = "semsim-import-plan/1"
+_FILE = "plan.json"
+_FRAMES = ("votes", "labels", "scores")
 _MOST_REASONS, _MOST_EACH = 40, 8  # told of what is left out
 _PLAN = {"name", "kind", "source", "counts", "sets", "pictures", "human", "notes", "lost"}
 _PLAN |= {"left_out", "reasons", "refusals", "sha256"}
@@ -132,6 +148,64 @@ def _plan_to_keep(order: ImportOrder, report: Report) -> tuple[ImportPlan, str]:
         return plan.renamed(order.name, order.dataset, order.attack), ""
     except DataError as error:
         return _planned(order, report), str(error)
+
+
+def stamp_of(sources: Iterable[Path]) -> str:
+    """Return the state of all files of `sources`: the sha256 of name, size and time, in hex."""
+    digest = hashlib.sha256()
+    for source in sources:
+        files = files_below(source).paths if source.is_dir() else [source]
+        for path in filter(Path.exists, files):
+            about = path.stat()
+            digest.update(os.fsencode(path.relative_to(source)))
+            digest.update(f"\0{about.st_size}\0{about.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+def write_plan(plan: ImportPlan, folder: Path) -> str:
+    """Write `plan` into `folder`, in the place of whatever that was; returns its sha256, in hex."""
+    tables = plan.found.tables
+    bare = replace(plan, held=(), found=replace(plan.found, tables=None))
+    with whole_folder(folder) as part:
+        if tables is not None:
+            for name in _FRAMES:
+                if (frame := getattr(tables, name)) is not None:
+                    frame.to_parquet(part / f"{name}.parquet", index=False)
+        record = {
+            "plan": to_record(bare),
+            "unpacked": [(str(one.archive), str(one.folder)) for one in plan.held],
+            "tables": tables and {"headline": tables.headline, "simulated": tables.simulated},
+            "sha256": {path.name: sha256_of(path) for path in sorted(part.iterdir())},
+        }
+        write_record(part / _FILE, PLAN_FORMAT, record)
+    return sha256_of(folder / _FILE)
+
+
+def read_plan(folder: Path, sha256: str, stamp: str, report: Report, room: Path) -> ImportPlan:
+    """The plan in `folder` of this sha256 and stamp; its archives are unpacked in `room` again.
+
+    Raises `DataError` where it is another or not there any more, or its files have changed.
+    """
+    path = folder / _FILE
+    if not path.is_file() or sha256_of(path) != sha256:
+        raise DataError("The plan that was shown is not there any more.")
+    record = read_record(path, PLAN_FORMAT, DataError)
+    if record["plan"]["stamp"] != stamp:
+        raise DataError("Its files have changed since they were looked at.")
+    for name, digest in record["sha256"].items():
+        if not (folder / name).is_file() or sha256_of(folder / name) != digest:
+            raise DataError(f"The plan that was shown has lost its {name}.")
+    held = tuple(unpack(Path(archive), report, room) for archive, _ in record["unpacked"])
+    text = json.dumps(record["plan"])
+    for (_, before), now in zip(record["unpacked"], held, strict=True):
+        text = text.replace(json.dumps(before)[1:-1], json.dumps(str(now.folder))[1:-1])
+    plan = from_record(ImportPlan, json.loads(text))
+    if record["tables"] is not None:
+        facts: dict[str, Any] = {**record["tables"], "scores": None}
+        facts |= {Path(one).stem: pd.read_parquet(folder / one) for one in record["sha256"]}
+        tables = HumanTables(**facts)
+        plan = replace(plan, found=replace(plan.found, tables=tables))
+    return replace(plan, held=held)
 
 
 def strip_path(folder: Path, place: int) -> Path:

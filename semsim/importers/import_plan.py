@@ -189,7 +189,7 @@ class ImportPlan:
 
     refusals: by importer, why it was not taken, where all were tried. held: the archives that were
     unpacked, which must not go before the plan is carried out. stamp: the state of its files, as
-    `semsim.importers.import_folder.stamp_of` has it; "" where it was not taken.
+    `semsim.importers.import_job.stamp_of` has it; "" where it was not taken.
     """
 
     name: str

@@ -18,7 +18,7 @@ from semsim.campaign import forecast, plan, watch
 from semsim.campaign.campaign_job import plan_of
 from semsim.comparison import own_scores
 from semsim.distractors.registry import classes_of
-from semsim.importers import import_folder, import_plan, uploads
+from semsim.importers import import_job, import_plan, uploads
 from semsim.importers.import_folder import read_import
 from semsim.learning import ablations_run, card, default_checkpoint, initial, orders, train_job
 from semsim.metrics import Resources, find_metric, provenance
@@ -56,9 +56,9 @@ READ = [
     (WEIGHTS, "manifest.json", read_manifest),
     (import_plan.FORMAT, "import.json", read_import),
     (
-        import_folder.PLAN_FORMAT,
+        import_job.PLAN_FORMAT,
         "plan.json",
-        lambda at: import_folder.read_plan(at, sha256_of(at / "plan.json"), "", silent, at),
+        lambda at: import_job.read_plan(at, sha256_of(at / "plan.json"), "", silent, at),
     ),
     (card.FORMAT, "a.card.json", WEIGHT_FILE(card.read_card)),
     (folders.FORMAT, "spec.json", folders.read_job),

@@ -53,7 +53,7 @@ def from_record(kind: type[T], record: Mapping[str, Any], *, by_hand: bool = Fal
     """
     if not isinstance(record, Mapping):
         raise SettingsError(f"Expected the settings of {kind.__name__}; got {record!r}.")
-    hints = _hints(kind)
+    hints = _hints(kind)  # type: ignore[arg-type]  # a class
     known = {field.name for field in fields(kind)}  # type: ignore[arg-type]  # a dataclass
     if unknown := sorted(set(record) - known):
         raise SettingsError(
