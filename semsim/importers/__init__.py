@@ -2,8 +2,8 @@
 and pictures that are still to be attacked.
 
 An importer reads a source and reports what it found and what it leaves out (`plan_import`); nothing
-is written before `carry_out`. To add one: one file, one line here. Where the user names no importer
-for a source, all are tried.
+is written before `carry_out`. To add one: a class of the form of `Importer`, and one line here.
+Where the user names no importer for a source, all are tried.
 """
 
 from collections.abc import Mapping

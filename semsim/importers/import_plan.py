@@ -211,7 +211,9 @@ class ImportPlan:
         asked = {"dataset": dataset, "attack": attack}
         new = {key: to for key, to in asked.items() if to and key in self.settings}
         new = {key: to for key, to in new.items() if to != self.settings[key]}
-        called = name != self.name and any(one.model == self.name for one in self.found.sets)
+        models = [one.model == self.name for one in self.found.sets]
+        lost = [one.where.endswith(f" of {self.name}") for one in self.found.unread]
+        called = name != self.name and any(models + lost)
         of_one = "attack" in new and "attacks" in self.found.counts
         if called or of_one or ((new or name != self.name) and self.found.tables is not None):
             raise DataError("It is called otherwise now, and its names are part of what was found.")

@@ -20,6 +20,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -404,18 +405,14 @@ class VariantFolders:
         tree = _Variants(root=source)
         tree.read(self.originals, name)
         table = self.classes or tree.class_table()
-        said = {} if table is None else read_class_table(table)
-        classes = for_images(said, tree.names)
-        disputed = tree.disputed()
+        tree.classes = for_images({} if table is None else read_class_table(table), tree.names)
         known = {*ATTACKS, *(one.strip() for one in self.attacks.split(","))}
-        pairs: list[Pair] = []
-        for folders in tree.variants:
-            named = _named(folders, known, self.attack)
-            pairs += tree.pairs(folders, named, classes, disputed)
+        named = {folders: _named(folders, known, self.attack) for folders in tree.variants}
+        pairs = [pair for folders, names in named.items() for pair in tree.pairs(folders, *names)]
         if not pairs:
             raise tree.nothing(f"No picture in {source} has an original of its name.")
         found = find_sets(pairs, dataset=self.dataset, classes=(), report=report)
-        return tree.told(found, *tree.class_notes(classes, table))
+        return tree.told(found, *tree.class_notes(table))
 
 
 @dataclass(kw_only=True)
@@ -424,13 +421,15 @@ class _Variants(Tree):
 
     originals: by the folders they are for and their name, the file of each class. variants: by its
     folders, the files of each name. attacked: as variants, what was attacked, where originals lie
-    elsewhere. tables: what may say classes. crossed: pairs that were asked for.
+    elsewhere. tables: what may say classes. classes: as a table says them, by name. crossed: pairs
+    that were asked for.
     """
 
     originals: dict[Folders, dict[str, dict[str, Path]]] = field(default_factory=dict)
     variants: dict[Folders, dict[str, Path]] = field(default_factory=dict)
     attacked: dict[Folders, dict[str, Path]] = field(default_factory=dict)
     tables: list[Path] = field(default_factory=list)
+    classes: Mapping[str, str] = field(default_factory=dict)
     crossed: int = 0
 
     def every(self) -> Iterator[tuple[str, str, Path]]:
@@ -528,6 +527,7 @@ class _Variants(Tree):
                 meant = partners(files, originals)
                 place[variant] = {meant.get(name, name): path for name, path in files.items()}
 
+    @cached_property
     def disputed(self) -> dict[str, str]:
         """Names that mean different originals in different folders, with the reason."""
         found = _differing((name, path) for name, _, path in self.every())
@@ -537,17 +537,8 @@ class _Variants(Tree):
             for name, paths in found.items()
         }
 
-    def pairs(
-        self,
-        folders: Folders,
-        named: tuple[str, str],
-        classes: Mapping[str, str],
-        disputed: Mapping[str, str],
-    ) -> list[Pair]:
-        """Every pair that a variant should have, and those it has beside them.
-
-        named: its attack and model.
-        """
+    def pairs(self, folders: Folders, attack: str, model: str) -> list[Pair]:
+        """Every pair that the variant in `folders` should have, and those it has beside them."""
         originals: dict[str, dict[str, Path]] = {}
         for depth in range(len(folders) + 1):  # the nearer ones count
             originals |= self.originals.get(folders[:depth], {})
@@ -559,20 +550,20 @@ class _Variants(Tree):
         for name in wanted:
             of_class = originals.get(name, {})
             if len(of_class) != 1:
-                why = disputed.get(name, "no original in the source")
-                self.unread.append(Unread(f"image {name} of {named[1]}", why))
+                why = self.disputed.get(name, "no original in the source")
+                self.unread.append(Unread(f"image {name} of {model}", why))
                 continue
             ((kind, original),) = of_class.items()
             pairs.append(
                 Pair(
-                    attack=named[0],
-                    model=named[1],
+                    attack=attack,
+                    model=model,
                     image_id=name,
-                    class_name=classes.get(name) or kind,
+                    class_name=self.classes.get(name) or kind,
                     original=original,
                     reconstruction=files.get(name),
                     attacked=attacked.get(name),
-                    error=disputed.get(name, ""),
+                    error=self.disputed.get(name, ""),
                 )
             )
         return pairs
@@ -588,11 +579,11 @@ class _Variants(Tree):
         self.unread = [one for one in self.unread if one.where != found[0].name]
         return found[0]
 
-    def class_notes(self, classes: Mapping[str, str], table: Path | None) -> list[str]:
+    def class_notes(self, table: Path | None) -> list[str]:
         """Return notes on where classes come from, and on those that are missing or too many."""
         names = self.names
-        without = names - {name for name, kind, _ in self.every() if kind} - {*classes}
-        strange = sorted({*classes} - names)
+        without = names - {name for name, kind, _ in self.every() if kind} - {*self.classes}
+        strange = sorted({*self.classes} - names)
         notes = [f"Classes come from {table.name}."] if table in self.tables and table else []
         if without:
             few = f"The class of {len(without)} of {counted(len(names), 'original')} is not known"

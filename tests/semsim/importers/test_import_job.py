@@ -160,7 +160,7 @@ def test_originals_that_lie_apart_are_matched_by_name(tmp_path, draw):
         "no original in the source": ["image d of apart"],
         "no reconstruction in the source": ["image a of apart"],
     }
-    without = ImportOrder(**{**vars(order), "originals": None})
+    without = replace(order, originals=None)
     with pytest.raises(DataError, match="No importer reads") as told:
         do_look(without, tmp_path / "job", silent)
     first = str(told.value).splitlines()[0]
@@ -189,7 +189,7 @@ def test_a_judge_reads_what_is_kept(order):
 def test_uploads_go_when_they_are_kept(order, tmp_path):
     root = uploads.folder_of(order.data)
     one, other = uploads.begin(root, "a.zip", 5), uploads.begin(root, "b.zip", 5)
-    keep(ImportOrder(**{**vars(order), "uploads": (one.id, "f" * 32)}), tmp_path, silent)
+    keep(replace(order, uploads=(one.id, "f" * 32)), tmp_path, silent)
     assert [left.id for left in uploads.uploads(root)] == [other.id]
 
 
@@ -200,7 +200,7 @@ def test_a_name_that_is_taken_or_none_is_refused(order, tmp_path):
     with pytest.raises(SettingsError, match="take another name"):
         queue_keep(order, root)
     with pytest.raises(SettingsError, match="cannot name an import"):
-        queue_keep(ImportOrder(**{**vars(order), "name": "../x"}), root)
+        queue_keep(replace(order, name="../x"), root)
 
 
 @pytest.mark.parametrize(

@@ -147,14 +147,6 @@ def test_a_broken_image_has_no_label(released, reasons):
     assert ("model-02", "7") not in labels_of(found)
 
 
-def test_another_tree_is_no_tree_of_ids(tmp_path, draw):
-    with pytest.raises(DataError, match="is not a folder"):
-        TrainWithOri()(tmp_path / "nothing", "paper")
-    draw(tmp_path / "tree/a/b.png")
-    with pytest.raises(DataError, match=r"holds no <id>.* First problem: a/b.png"):
-        TrainWithOri()(tmp_path / "tree", "paper")
-
-
 def example_of_models(folder, draw):
     for image, label in ((1, 0), (2, 1)):
         draw(folder / f"m/{image}_{label}_ori.png", image)
@@ -298,10 +290,15 @@ def test_the_folder_of_clean_originals_has_to_be_there(models):
         ModelFolders(originals=models / "nothing")(models, "x")
 
 
-def test_another_tree_has_no_folders_of_models(tmp_path, draw):
+@pytest.mark.parametrize(
+    ("importer", "holds"), [(TrainWithOri(), "no <id>"), (ModelFolders(), "no <model>")]
+)
+def test_another_tree_is_refused(tmp_path, draw, importer, holds):
+    with pytest.raises(DataError, match="is not a folder"):
+        importer(tmp_path / "nothing", "paper")
     draw(tmp_path / "tree/a/b.png")
-    with pytest.raises(DataError, match=r"holds no <model>.* First problem: a/b.png"):
-        ModelFolders()(tmp_path / "tree", "x")
+    with pytest.raises(DataError, match=rf"holds {holds}.* First problem: a/b.png"):
+        importer(tmp_path / "tree", "paper")
 
 
 def test_an_ori_image_that_leads_nowhere_is_left_out_alone(models, reasons):
