@@ -56,6 +56,13 @@ def test_the_names_count_the_votes_that_did_not_recognise_it(data, out):
     }
 
 
+def test_pictures_without_a_class_have_one_that_says_so(data, out):
+    labels = data.labels.assign(class_name="")
+    write_train_with_ori(StudyData(**{**vars(data), "labels": labels}), out)
+    assert (out / "class_names.txt").read_text() == "unknown\n"
+    assert read_back(out).unread == ()
+
+
 def test_ids_that_are_numbers_stay(data, out):
     numbered = data.labels.assign(image_id=data.labels["image_id"].str.removeprefix("image-"))
     renamed = StudyData(study=data.study, votes=data.votes, labels=numbered, stimuli=data.stimuli)
