@@ -25,13 +25,14 @@ from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job
 from semsim.base.jobs.orders import Place, from_record, to_record
 from semsim.base.progress import Report
+from semsim.base.sets.imports import places_of
 from semsim.base.storage.atomic import whole_folder, write_bytes
 from semsim.base.storage.folders import files_below
 from semsim.base.storage.names import checked_name
 from semsim.base.storage.records import read_record, write_record
 from semsim.importers import AUTO, plan_import, uploads
 from semsim.importers.archives import unpack
-from semsim.importers.import_folder import carry_out, kept_already, places_of
+from semsim.importers.import_folder import carry_out, kept_already
 from semsim.importers.import_plan import (
     FoundPictures,
     FoundSet,

@@ -15,15 +15,13 @@ import pandas as pd
 
 from semsim.base.alike import alike, written
 from semsim.base.errors import DataError
-from semsim.base.picture_files import Sight, notes_on
+from semsim.base.picture_files import Sight, notes_on, read_picture
 from semsim.base.progress import Progress, Report
 from semsim.base.table_files import Unread as Unread
 from semsim.base.words import counted
 from semsim.datasets.folder import class_names
-from semsim.images import look
 from semsim.importers.class_names import all_classes
 
-FORMAT = "semsim-import/1"
 EVERY = 100  # images between two reports
 _SHOWN = 5  # classes named of a set
 _LONGEST = 200  # bytes of a folder's name; disks have room for 255
@@ -345,7 +343,7 @@ def looked_at(paths: Iterable[Path], report: Report) -> tuple[dict[Path, Sight],
     broken: dict[Path, str] = {}
     for done, path in enumerate(files, start=1):
         try:
-            sights[path] = look(path)
+            sights[path] = read_picture(path)[1]
         except DataError as error:
             broken[path] = str(error)
         if done % EVERY == 0 or done == len(files):

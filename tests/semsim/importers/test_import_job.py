@@ -13,6 +13,7 @@ from PIL import Image
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.jobs.folders import read_job, read_order
 from semsim.base.progress import silent
+from semsim.base.sets.reader import read_set
 from semsim.cli.imports import keep
 from semsim.cli.job import KINDS
 from semsim.importers import IMPORTERS, import_job, uploads
@@ -23,7 +24,6 @@ from semsim.importers.import_job import (
     queue_keep,
     tasks_for,
 )
-from semsim.sets.reader import read_set
 
 
 @pytest.fixture

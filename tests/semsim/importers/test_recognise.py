@@ -16,10 +16,11 @@ from typer.testing import CliRunner
 
 from semsim.base.errors import DataError
 from semsim.base.progress import silent
+from semsim.base.sets.imports import places_of
+from semsim.base.sets.reader import read_set
 from semsim.cli.imports import app
 from semsim.importers import AUTO, IMPORTERS, archives, import_plan, plan_import
-from semsim.importers.import_folder import carry_out, places_of
-from semsim.sets.reader import read_set
+from semsim.importers.import_folder import carry_out
 
 
 def zipped(folder, path, wrap="drop"):
@@ -222,7 +223,7 @@ def test_a_zip_of_as_much_as_is_imported_at_once_is_not_too_large(tmp_path):
 def test_a_folder_of_one_picture_or_one_byte_more_is_refused_before_any_is_opened(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("semsim.importers.import_plan.look", None)
+    monkeypatch.setattr("semsim.importers.import_plan.read_picture", None)
     many, large = tmp_path / "many", tmp_path / "large"
     (many / "net").mkdir(parents=True)
     for number in range(archives.MOST_PICTURES + 1):
