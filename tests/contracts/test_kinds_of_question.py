@@ -9,8 +9,8 @@ from annotation.domain import Answer
 from annotation.errors import AnswerError
 from annotation.spec import Task
 from annotation.store import Store
+from annotation.store.voting import check_answer
 from annotation.tasks import KINDS
-from annotation.votes.answers import check_answer
 
 
 def clearly(kind, stimulus):
