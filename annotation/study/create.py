@@ -34,7 +34,7 @@ from annotation.study.protocols import problems_of
 from annotation.study.sets import SetFolder, SetImage, place_below, read_set
 from annotation.tasks import KINDS
 from annotation.tasks.kind import NONE
-from annotation.texts import flaw, flaw_of_class
+from annotation.texts import counted, flaw, flaw_of_class
 from semsim.base.alike import alike, called, partners, written
 from semsim.base.errors import SemsimError
 from semsim.base.picture_files import Sight, notes_on, read_picture, read_pixels
@@ -454,7 +454,7 @@ def _counts(
     counts = {
         "target models": len(folders),
         "originals": len(reading.originals),
-        "classes": len({original.class_name for original in reading.originals.values()}),
+        "classes": len({original.class_name for original in reading.originals.values()} - {""}),
         "reconstructions": len(reading.reconstructions),
         "failed attacks left out": sum(folder.n_failed for folder in folders),
         "problems": len(reading.problems),
@@ -486,7 +486,7 @@ def problems_between(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]
 def _problems_within(folder: SetFolder) -> list[str]:
     counts = Counter(image.image_id for image in folder.images)
     twice = [f"{folder.folder} has {n} rows for image {i!r}." for i, n in counts.items() if n > 1]
-    unknown = sorted({image.class_name for image in folder.images} - set(folder.classes))
+    unknown = sorted({image.class_name for image in folder.images} - {*folder.classes, ""})
     unlisted = [
         f"{folder.folder} has images of class {name!r}, which its run.json does not list."
         for name in unknown
@@ -497,7 +497,9 @@ def _problems_within(folder: SetFolder) -> list[str]:
 def _unusable_names(folder: SetFolder) -> Iterator[str]:
     for image in folder.images:
         where = image.where or f"{folder.folder}/manifest.parquet, image {image.image_id!r}: "
-        found = {"image_id": flaw(image.image_id), "class_name": flaw_of_class(image.class_name)}
+        found = {"image_id": flaw(image.image_id)}
+        if image.class_name:  # else it is not known
+            found["class_name"] = flaw_of_class(image.class_name)
         yield from (f"{where}{what} {wrong}" for what, wrong in found.items() if wrong)
     for number, name in enumerate(folder.classes, start=1):
         if wrong := flaw_of_class(name):
@@ -521,6 +523,7 @@ def _problems_of_task(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str
         for folder in folders
         for problem in (
             *spec.kind.problems(folder.classes),
+            *_without_class(spec, folder),
             *_unnamed(spec, folder.classes),
             *_alike(spec, folder.classes),
         )
@@ -549,6 +552,14 @@ def _without_jury(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]:
                 "jury` writes into sets of the built-in symbols."
             )
     return problems
+
+
+def _without_class(spec: StudySpec, folder: SetFolder) -> list[str]:
+    lacking = sum(not image.class_name for image in folder.images)
+    if not (lacking and folder.classes and spec.kind.lists):
+        return []
+    pictures = counted(lacking, "picture")
+    return [f"has {pictures} without a class. Import it with their classes, or take another task."]
 
 
 def _unnamed(spec: StudySpec, classes: Sequence[str]) -> list[str]:

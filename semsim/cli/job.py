@@ -80,7 +80,7 @@ KINDS = {
         writes=("checkpoints/judges",),
     ),
     "look": Kind(_IMPORTS, "ImportOrder", "do_look", _IMPORTS, "look_text"),
-    "import": Kind(_IMPORTS, "ImportOrder", "do_keep", _IMPORTS, "kept_text"),
+    "import": Kind("semsim.cli.imports", "ImportOrder", "keep", _IMPORTS, "kept_text"),
     "dataset": Kind(_FETCHES, "FetchOrder", "do_fetch", _FETCHES, "told"),
     "comparison": Kind(
         *("semsim.comparison.packed_job", "PackOrder", "do_packed", _SCORES, "fetched")

@@ -12,6 +12,7 @@ from annotation.study.sets import read_set as read_set_for_people
 from semsim.api import pretrained as pretrained_module
 from semsim.base.errors import DataError, SemsimError
 from semsim.base.jobs import folders
+from semsim.base.progress import silent
 from semsim.base.sets import imports
 from semsim.base.sets.reader import read_set
 from semsim.base.storage.records import CASES, RECONSTRUCTION_SET, read_record, write_record
@@ -19,7 +20,7 @@ from semsim.campaign import forecast, plan, watch
 from semsim.campaign.campaign_job import plan_of
 from semsim.comparison import own_scores
 from semsim.distractors.registry import classes_of
-from semsim.importers import uploads
+from semsim.importers import import_job, uploads
 from semsim.learning import ablations_run, card, default_checkpoint, initial, orders, train_job
 from semsim.metrics import Resources, find_metric, provenance
 from semsim.metrics.network import load_semsim
@@ -30,7 +31,7 @@ from semsim.systems.split import split_job, store
 from semsim.targets import chance, checkpoint
 from semsim.targets.model import load_target
 from semsim.weights import FORMAT as WEIGHTS
-from semsim.weights import read_manifest, write_tensors
+from semsim.weights import read_manifest, sha256_of, write_tensors
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,6 +55,11 @@ READ = [
     (CASES, "a.json", lambda folder: read_record(folder / "a.json", CASES, DataError)),
     (WEIGHTS, "manifest.json", read_manifest),
     (imports.FORMAT, "import.json", imports.read_import),
+    (
+        import_job.PLAN_FORMAT,
+        "plan.json",
+        lambda at: import_job.read_plan(at, sha256_of(at / "plan.json"), "", silent, at),
+    ),
     (card.FORMAT, "a.card.json", WEIGHT_FILE(card.read_card)),
     (folders.FORMAT, "spec.json", folders.read_job),
     (watch.FORMAT, "runs/a/campaign.json", lambda folder: watch.read_campaign(folder, "a")),

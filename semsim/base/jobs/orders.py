@@ -1,5 +1,6 @@
 """Order of a job: a dataclass that is kept as JSON."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
@@ -52,7 +53,7 @@ def from_record(kind: type[T], record: Mapping[str, Any], *, by_hand: bool = Fal
     """
     if not isinstance(record, Mapping):
         raise SettingsError(f"Expected the settings of {kind.__name__}; got {record!r}.")
-    hints = get_type_hints(kind)
+    hints = _hints(kind)  # type: ignore[arg-type]  # a class
     known = {field.name for field in fields(kind)}  # type: ignore[arg-type]  # a dataclass
     if unknown := sorted(set(record) - known):
         raise SettingsError(
@@ -64,6 +65,9 @@ def from_record(kind: type[T], record: Mapping[str, Any], *, by_hand: bool = Fal
         return kind(**{n: _value(hints[n], one, n, by_hand) for n, one in record.items()})
     except TypeError as error:
         raise SettingsError(f"This is no {kind.__name__}: {error}.") from error
+
+
+_hints = functools.cache(get_type_hints)
 
 
 def _value(hint: Any, value: Any, name: str, by_hand: bool) -> Any:

@@ -244,6 +244,20 @@ def test_a_single_class_leaves_nothing_to_choose(store, tmp_path, images):
 
 
 @pytest.mark.parametrize(
+    ("classes", "words"), [([], "names no classes"), (CLASSES, "has 1 picture without a class")]
+)
+def test_pictures_without_a_class_are_for_tasks_that_need_none(
+    store, tmp_path, images, classes, words
+):
+    folder = write_set(tmp_path / "a", labels=[""])
+    write_run(folder, classes=[*classes])
+    assert words in problems(store, [folder], images)[0]
+    for task in (Task.PAIR, Task.RATING):
+        study = create_study(store, StudySpec(name=task, task=task), [folder], images)
+        assert study.n_items == 1
+
+
+@pytest.mark.parametrize(
     ("classes", "shown", "alike"),
     [
         (CLASSES, {"anchor": "Cat"}, "'anchor', 'Cat'"),
