@@ -5,7 +5,7 @@ A draft is the mapping of `study.study_file`, as the page sends it; sets go by t
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,16 +29,23 @@ from annotation.design.study_plan import (
 )
 from annotation.domain import StimulusKind
 from annotation.errors import StudyError
-from annotation.spec import Distractors, StudySpec
+from annotation.spec import (
+    SETTINGS,
+    USUAL_TASK,
+    Distractors,
+    Setting,
+    StudySpec,
+    as_text,
+    headlines,
+)
 from annotation.store import Store
 from annotation.study.create import Examination, examine, listed, problems_between
 from annotation.study.labelling import usual_rt_ms
 from annotation.study.protocols import problems_of
 from annotation.study.sets import SetFolder, read_set
-from annotation.study.setting_texts import as_text
 from annotation.study.study_file import StudyFile
+from annotation.tasks import KINDS
 from annotation.texts import counted
-from annotation.ui.study_fields import problems_by_step, without_others
 from annotation.ui.study_view import duration
 from annotation.web import label_page
 
@@ -50,7 +57,65 @@ TOP_LISTS = (
 BETWEEN = 0.4  # seconds that an answer takes beyond looking, as the labelling page has it
 MOST_DRAWN = 4000  # originals whose lists are drawn while somebody fills the form in
 SHOWN = 12  # items of a preview
+STEPS = ("pictures", "question", "people", "review")
 Known = Mapping[str, Path]  # the sets there are, by name
+
+
+def steps() -> dict[str, dict[str, list[Setting]]]:
+    """Every setting that a page can make, by step and title of its group, "" for the first one."""
+    found: dict[str, dict[str, list[Setting]]] = {step: {"": []} for step in STEPS}
+    for one in SETTINGS.values():
+        if one.at:
+            step, title = one.at
+            found[step].setdefault(title, []).append(one)
+    return found
+
+
+def scores_of() -> dict[str, list[str]]:
+    """The human scores that a study may have, by task."""
+    return {name: [rule.value for rule in headlines(name)] for name in KINDS}
+
+
+def without_others(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """`settings` without those that mean nothing in their task; where 0 means no limit, without."""
+    task = settings.get("task", USUAL_TASK)
+    meant = {name: value for name, value in settings.items() if SETTINGS[name].task in ("", task)}
+    limitless = {name for name, one in SETTINGS.items() if one.empty and one.of is int}
+    return {
+        name: None if name in limitless and value == 0 else value for name, value in meant.items()
+    }
+
+
+def problems_by_step(settings: Mapping[str, Any], error: StudyError) -> dict[str, list[str]]:
+    """Each problem of `error`, which `settings` raise, under the step it goes away with.
+
+    A step is asked by taking all of its settings as they usually are.
+    """
+    found: dict[str, list[str]] = {}
+    left = str(error).splitlines()
+    for step in reversed(STEPS):
+        kept = {name: value for name, value in settings.items() if not _is_of(step, name)}
+        still = _problems({"name": "-", **kept})
+        gone = [line for line in left if line not in still]
+        if gone:
+            found[step] = gone
+        left = [line for line in left if line in still]
+    if left:
+        found.setdefault("question", []).extend(left)
+    return found
+
+
+def _is_of(step: str, name: str) -> bool:
+    at = SETTINGS[name].at
+    return at is not None and at[0] == step
+
+
+def _problems(settings: Mapping[str, Any]) -> list[str]:
+    try:
+        StudySpec(**settings)
+    except StudyError as error:
+        return str(error).splitlines()
+    return []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -320,8 +385,8 @@ def unusual(spec: StudySpec) -> list[tuple[str, str, str]]:
     """The settings that are not as usual: label, value, what is usual; never the password."""
     usual = StudySpec(name=spec.name, task=spec.task)
     return [
-        (one.metadata["label"], _words(getattr(spec, one.name)), _words(getattr(usual, one.name)))
-        for one in fields(StudySpec)
+        (one.label, _words(getattr(spec, one.name)), _words(getattr(usual, one.name)))
+        for one in SETTINGS.values()
         if one.name not in ("name", "task", "password", "title")
         and getattr(spec, one.name) != getattr(usual, one.name)
     ]

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from annotation.domain import AnnotatorRow, ProtocolVersion, Study, StudyStatus
-from annotation.study.setting_texts import as_text
+from annotation.spec import as_text
 from annotation.texts import agreeing, counted
 from annotation.web.downloads import DOWNLOADS
 from annotation.web.framing import framers
