@@ -104,7 +104,7 @@ def _pictures(options: argparse.Namespace) -> Found:
 
 
 def _database(url: str, options: argparse.Namespace) -> Iterator[Found]:
-    from annotation.store.standing import standing
+    from annotation.store.migrate import standing
 
     try:
         found = standing(url)

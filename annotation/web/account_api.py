@@ -39,7 +39,7 @@ from annotation.errors import (
     NotFoundError,
     SignInError,
 )
-from annotation.store import Store, password_tries
+from annotation.store import Store, passwords
 from annotation.texts import fit
 from annotation.web.api import routes
 from annotation.web.framing import keep
@@ -314,13 +314,13 @@ class _Tries:
     def is_known(self, name: str, address: str) -> bool:
         """Return whether a user has signed in to that account from that address."""
         key, now = _key(name, address), self._clock.now()
-        return self._store.read(lambda tx: password_tries.is_known_address(tx, key, now))
+        return self._store.read(lambda tx: passwords.is_known_address(tx, key, now))
 
     def remember(self, name: str, address: str) -> None:
         """Remember that a user has signed in to that account from that address."""
         key, now = _key(name, address), self._clock.now()
         self._store.write(
-            lambda tx: password_tries.remember_address(tx, key, now, ADDRESS_KNOWN_SECONDS)
+            lambda tx: passwords.remember_address(tx, key, now, ADDRESS_KNOWN_SECONDS)
         )
 
 

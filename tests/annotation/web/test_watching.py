@@ -56,7 +56,7 @@ def test_a_database_that_does_not_answer_is_told_without_its_address(store, tmp_
     def gone(_):
         raise StoreError("postgresql://secret@host does not answer")
 
-    monkeypatch.setattr(watching, "is_current", gone)
+    monkeypatch.setattr(migrate, "is_current", gone)
     reply = browser(store, tmp_path).get("/health")
     assert reply.status_code == 503
     assert reply.json()["database"] == "does not answer"
