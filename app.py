@@ -26,9 +26,10 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # before gradio is i
 
 def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str) -> "Guard":
     """The whole product as one ASGI application. note: what the page Studies says at its top."""
-    from annotation.accounts.start import who_may_enter  # these take seconds, after a first word
+    from annotation.accounts.access import who_may_enter  # these take seconds, after a first word
     from annotation.errors import told_as
-    from annotation.study import exports, imported, labelling, set_users
+    from annotation.study import exports, imported, labelling
+    from annotation.study.sets import users_of
     from annotation.ui import StudyContext, home, mount
     from annotation.votes.science import Science
     from annotation.web import frame
@@ -60,7 +61,7 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
         in_hand=frame.in_hand(store),
         framed=frame.framed,
         built_in=(DEMO,),
-        used_by=told(lambda folder: set_users.users_of(store, images, folder)),
+        used_by=told(lambda folder: users_of(store, images, folder)),
     )
     jobs = lambda: running(data / "jobs")  # noqa: E731
     cases = lambda: read_record(DEMO / "cases.json", CASES, DataError)  # noqa: E731

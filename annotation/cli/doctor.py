@@ -13,8 +13,7 @@ from typing import NamedTuple
 import typer
 
 import annotation
-from annotation.accounts.access import LOOPBACK
-from annotation.accounts.start import NAME, NO_ACCOUNT, PASSWORD, require_loopback
+from annotation.accounts.access import LOOPBACK, NAME, NO_ACCOUNT, PASSWORD, require_loopback
 from annotation.cli.console import address, pictures, why_not
 from annotation.errors import AnnotationError
 from semsim.base.cli.console import text_table

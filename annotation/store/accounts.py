@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Select, delete, or_, select, update
 from sqlalchemy.orm import Session as Transaction
 from sqlalchemy.orm import aliased
 
-from annotation.account_domain import (
+from annotation.domain import (
     IDLE,
     INVITATION,
     LONGEST_SESSION,

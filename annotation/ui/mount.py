@@ -35,8 +35,8 @@ from annotation.ui import (
 from annotation.ui.theme import mount_settings
 from annotation.web import account_api, frame, watching
 from annotation.web.api import invalid, researcher_router, router
-from annotation.web.framed import Framed, trouble
 from annotation.web.root_path import bare, rooted
+from annotation.web.templates import trouble
 from semsim.base.pages_library import gr
 
 log = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ def web_app(
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     _answer_errors(app)
     latency = watching.Latency()
-    app.add_middleware(Framed)
+    app.add_middleware(frame.Framed)
     # With a CORS rule in front, Gradio's own stands down; its would let any site read answers.
     app.add_middleware(CORSMiddleware, allow_origins=[])
     app.add_middleware(GZipMiddleware, minimum_size=SMALLEST_PACKED, compresslevel=5)

@@ -17,8 +17,7 @@ from annotation.images import strip
 from annotation.spec import SETTINGS, as_text
 from annotation.study.create import keep_study
 from annotation.study.labelling import get_study
-from annotation.study.set_users import sets_of
-from annotation.study.sets import SetFolder
+from annotation.study.sets import SetFolder, sets_of
 from annotation.study.study_file import StudyFile, of_mapping, read_text, written
 from annotation.tasks import KINDS
 from annotation.tasks.wording import LONGEST_TEXT, PLAIN, USUAL

@@ -19,20 +19,20 @@ from fastapi.routing import APIRoute
 from pydantic import AfterValidator
 from starlette.concurrency import run_in_threadpool
 
-from annotation.account_domain import (
+from annotation.accounts import register as accounts
+from annotation.accounts.access import ACCOUNT_COOKIE
+from annotation.accounts.attempts import CLOCK, Attempts, Clock, TooManyError, place_of
+from annotation.domain import (
     INVITATION,
     LONGEST_SESSION,
     SHORTEST_PASSWORD,
     Account,
-    AccountError,
     Invitation,
     Role,
     Session,
 )
-from annotation.accounts import register as accounts
-from annotation.accounts.access import ACCOUNT_COOKIE
-from annotation.accounts.attempts import CLOCK, Attempts, Clock, TooManyError, place_of
 from annotation.errors import (
+    AccountError,
     AnnotationError,
     ConflictError,
     NotAllowedError,
@@ -42,8 +42,7 @@ from annotation.errors import (
 from annotation.store import Store, passwords
 from annotation.texts import fit
 from annotation.web.api import routes
-from annotation.web.framing import keep
-from annotation.web.guard import LOGIN, is_same_origin, why_foreign
+from annotation.web.guard import LOGIN, is_same_origin, keep, why_foreign
 from annotation.web.root_path import rooted
 from annotation.web.templates import page
 

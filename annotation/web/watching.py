@@ -16,8 +16,8 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from annotation.account_domain import Role
 from annotation.accounts.access import ACCOUNT_COOKIE, Who
+from annotation.domain import Role
 from annotation.errors import AnnotationError
 from annotation.images import Shelf, answers, here
 from annotation.store import Store, migrate, reports

@@ -61,7 +61,7 @@ MADE_OF = {
 # Modules that make intervals by the rule, each held below by what it prints.
 MAKERS = {
     *("annotation.votes.agreement", "annotation.votes.detection", "annotation.votes.quality"),
-    *("annotation.votes.rates", "annotation.votes.ballots", "annotation.ui.results_quality"),
+    *("annotation.votes.rates", "annotation.votes.ballots", "annotation.ui.results"),
     *("semsim.analysis.agreement", "semsim.analysis.auc_differences", "semsim.analysis.ceiling"),
     *("semsim.analysis.differences", "semsim.analysis.model_intervals", "semsim.analysis.roc"),
     *("semsim.analysis.measures", "semsim.analysis.model_tables", "semsim.analysis.picture_ranks"),

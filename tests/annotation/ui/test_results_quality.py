@@ -8,7 +8,8 @@ from made_ballots import random_votes, table, vote, votes_of
 from made_results import NASTY, Page, results_of, study
 
 from annotation.spec import Task
-from annotation.ui import results_quality, results_tabs, results_view
+from annotation.ui import results as results_page
+from annotation.ui import results_view
 from annotation.votes.quality import SAME_ANSWER
 
 
@@ -56,9 +57,9 @@ def pairs():
 
 
 SECTIONS = (
-    results_tabs.checks,
-    results_quality.carry_over,
-    results_quality.reliability,
+    results_page.checks,
+    results_page.carry_over,
+    results_page.reliability,
     results_view.annotators,
 )
 
@@ -70,7 +71,7 @@ def test_no_section_shows_what_is_not_a_number(section, results):
 
 
 def test_known_answers_and_the_bias_they_show():
-    text = str(Page(results_tabs.checks(trials())))
+    text = str(Page(results_page.checks(trials())))
     for words in (
         "p0 catch, clear original 2 / 4 no interval: 4 trials, fewer than 6",
         "p0 catch, noise 1 / 2 no interval: 2 trials, fewer than 6",
@@ -81,7 +82,7 @@ def test_known_answers_and_the_bias_they_show():
 
 
 def test_repeats_of_one_and_of_all():
-    text = str(Page(results_quality.repeats(trials())))
+    text = str(Page(results_page.repeats(trials())))
     assert "all annotators answers 12 / 12 100%" in text
     assert "p0 recognised or not 12 / 12 100% [71, 100] 1.00" in text
     assert "p0 answers 12 / 12 100% [71, 100] see Annotators" in text
@@ -119,38 +120,38 @@ def test_who_is_excluded_keeps_a_row_for_their_trials():
 
 
 def test_what_is_not_in_a_study_is_said_in_words():
-    text = results_tabs.checks(plain())
+    text = results_page.checks(plain())
     assert "No catch trials or gold items in this study" in text
     assert "No repeats in this study" in text
-    assert "No catch trials have been answered yet" in results_tabs.checks(empty())
-    assert "no repeat has been answered yet" in results_tabs.checks(empty())
-    assert results_quality.carry_over(empty()) == ""
+    assert "No catch trials have been answered yet" in results_page.checks(empty())
+    assert "no repeat has been answered yet" in results_page.checks(empty())
+    assert results_page.carry_over(empty()) == ""
 
 
 def test_pairs_have_no_none():
-    text = str(Page(results_tabs.checks(pairs())))
+    text = str(Page(results_page.checks(pairs())))
     assert "catch, different 0 / 1" in text
     assert "none" not in text.lower().replace("none of these trials", "")
 
 
 def test_views_have_rates_or_a_word_on_why_not():
-    text = str(Page(results_quality.carry_over(plain())))
+    text = str(Page(results_page.carry_over(plain())))
     assert "Views View Votes" not in text
     assert "1 100 20" in text
     assert "3 100 20" in text
     once = results_of(study(), votes_of({"m/1": "cc", "m/2": "dd"}))
-    assert "nothing can carry over" in results_quality.carry_over(once)
+    assert "nothing can carry over" in results_page.carry_over(once)
 
 
 def test_models_and_what_is_not_settled():
     votes = random_votes(missing=0.3)
     found = results_of(study(), votes)
-    text = str(Page(results_quality.reliability(found) + results_quality.unsettled(found)))
+    text = str(Page(results_page.reliability(found) + results_page.unsettled(found)))
     people = found.reliability.people.iloc[0]
     assert f"p0 {people['n_votes']} {people['one_coin']:.0%} {people['full']:.0%}" in text
     assert f"{len(found.reliability.disagreements)} of {found.reliability.n_compared}" in text
     assert f"no majority yet {found.open_questions['too_few']}" in text
-    assert "every vote says the same" in results_quality.reliability(
+    assert "every vote says the same" in results_page.reliability(
         results_of(study(), votes_of({"m/1": "ccc"}))
     )
 
@@ -159,9 +160,9 @@ def test_items_without_a_name_for_their_original_have_a_row_where_that_decides()
     by_names = study(label_originals=True, headline="as-original-named")
     counts = {**plain().open_questions, "unnamed": 7}
     found = replace(plain(), study=by_names, open_questions=counts)
-    text = str(Page(results_quality.unsettled(found)))
+    text = str(Page(results_page.unsettled(found)))
     assert "No name for its original that most agree on 7" in text
-    assert "No name" not in results_quality.unsettled(plain())
+    assert "No name" not in results_page.unsettled(plain())
 
 
 def test_every_text_from_people_is_escaped():

@@ -13,9 +13,9 @@ from annotation.design.candidates import CandidateList
 from annotation.design.list_facts import RANDOM_LISTS, list_facts
 from annotation.domain import TargetTest
 from annotation.spec import Task
-from annotation.ui import results_tabs
+from annotation.ui import results as results_page
+from annotation.ui.results import TABS, shown
 from annotation.ui.results_data import examples
-from annotation.ui.results_tabs import TABS, shown
 
 
 @cache
@@ -31,7 +31,7 @@ LISTS = list_facts(
 def test_the_answer_is_a_share_from_which_model_to_which_and_what_a_guesser_has():
     tests = {"m1": TargetTest(accuracy=0.71, n_classes=47, chance=1 / 47, at_chance=False)}
     found = results_of(study(targets=tests), random_votes(), lists=LISTS)
-    said = results_tabs.answer(found)
+    said = results_page.answer(found)
     share, low, high = found.rate
     assert share == pytest.approx(found.n_recognised / found.n_decided)
     assert low < share < high
@@ -48,7 +48,7 @@ def test_while_votes_are_missing_how_far_the_study_is_comes_first():
     """Three pictures of each of three models; K is 5."""
     votes = {"m0/1": "ccc", "m0/2": "ccccc", "m1/1": "ddd", "m2/1": "cd", "m1/2": "c"}
     found = results_of(study(n_items=9), votes_of(votes))
-    said = results_tabs.answer(found)
+    said = results_page.answer(found)
     assert said.startswith(
         "14 of 45 votes; 6 of 9 pictures undecided. So far people recognised 2 of 3 decided ones "
         "(67%): from 0% of m1 to 100% of m0"
@@ -56,51 +56,51 @@ def test_while_votes_are_missing_how_far_the_study_is_comes_first():
     assert said.endswith(". No picture is decided of m2.")
     # Also a model that nobody was shown a picture of.
     few = results_of(study(n_items=9), votes_of({"m0/1": "ccc"}))
-    assert results_tabs.answer(few).endswith("No picture is decided of m1, m2.")
-    assert "undecided" not in results_tabs.answer(full())
+    assert results_page.answer(few).endswith("No picture is decided of m1, m2.")
+    assert "undecided" not in results_page.answer(full())
 
 
 def test_models_that_are_alike_are_counted():
     same = results_of(study(), votes_of({"a/1": "ccc", "b/1": "ccc", "c/1": "ddd"}))
-    assert "from 0% of c to 100% of 2 models" in results_tabs.answer(same)
+    assert "from 0% of c to 100% of 2 models" in results_page.answer(same)
 
 
 def test_simulated_annotators_are_no_people():
-    said = results_tabs.answer(replace(full(), study=study(simulated=True)))
+    said = results_page.answer(replace(full(), study=study(simulated=True)))
     assert said.startswith("Simulated annotators recognised")
 
 
 def test_a_control_that_is_not_beaten_is_said():
-    lines = results_tabs.controls(replace(full(), lists=LISTS))
+    lines = results_page.controls(replace(full(), lists=LISTS))
     assert "of 3 models cannot be told" in lines[0] or "less than on any model" in lines[0]
     sure = replace(LISTS, guesses=tuple(replace(one, rate=1.0) for one in LISTS.guesses))
-    assert "3 of 3 models cannot be told" in results_tabs.controls(replace(full(), lists=sure))[0]
+    assert "3 of 3 models cannot be told" in results_page.controls(replace(full(), lists=sure))[0]
     guessing = {"m0": TargetTest(accuracy=0.02, n_classes=47, chance=1 / 47, at_chance=True)}
     found = replace(full(), study=study(targets=guessing))
-    assert results_tabs.controls(found)[0].startswith("1 of 3 models has a target that only")
-    assert results_tabs.controls(full()) == []
+    assert results_page.controls(found)[0].startswith("1 of 3 models has a target that only")
+    assert results_page.controls(full()) == []
 
 
 def test_a_model_without_an_interval_is_not_said_to_beat_the_lists():
     """Of one original nothing is resampled; nobody recognised what m made of it."""
     found = results_of(study(), votes_of({"m/1": "ddd", "n/1": "ccd"}), lists=LISTS)
-    assert "from which 2 of 2 models cannot be told" in results_tabs.controls(found)[0]
+    assert "from which 2 of 2 models cannot be told" in results_page.controls(found)[0]
 
 
 def test_single_answers_are_counted_one_by_one():
     found = results_of(study(), votes_of({"m/1": "ccc", "m/2": "d"}), lists=LISTS)
-    assert results_tabs.controls(found)[0].startswith("Of single answers 75% are right;")
+    assert results_page.controls(found)[0].startswith("Of single answers 75% are right;")
 
 
 def test_answers_that_nobody_can_judge_yet_are_not_wrong():
     votes = votes_of({"m/1": "ccd", "m/2": "ccc"})
     by_names = votes.assign(headline="as-original-named", original_answer=None)
     found = results_of(study(), by_names, lists=LISTS)
-    assert not any("single answers" in line for line in results_tabs.controls(found))
+    assert not any("single answers" in line for line in results_page.controls(found))
     first = by_names["image_id"] == "1"
     by_names.loc[first, "original_answer"] = "cat"
     found = results_of(study(), by_names, lists=LISTS)
-    assert results_tabs.controls(found)[0].startswith("Of single answers 67% are right;")
+    assert results_page.controls(found)[0].startswith("Of single answers 67% are right;")
 
 
 @pytest.mark.parametrize(
@@ -119,13 +119,13 @@ def test_people_lean_only_where_their_criterion_is_not_0(hits, alarms, leans):
         for number in range(19)
     )
     votes["item"] += votes["kind"]
-    assert f"; they {leans}." in results_tabs.detection_answer(results_of(study(Task.PAIR), votes))
+    assert f"; they {leans}." in results_page.detection_answer(results_of(study(Task.PAIR), votes))
 
 
 def test_that_words_are_random_is_said_above_the_shares_and_by_the_checks():
     random = replace(LISTS, n_random=1)
     said = f"{RANDOM_LISTS} (1 of 2 lists.)"
-    assert said in results_tabs.controls(replace(full(), lists=random))
+    assert said in results_page.controls(replace(full(), lists=random))
     text = str(Page(shown(replace(full(), lists=random), "share")[1]))
     assert text.index(said) < text.index("Recognised, by model")
     assert said in str(Page(shown(replace(full(), lists=random), "checks")[1]))
@@ -149,8 +149,8 @@ def test_what_simulated_annotators_agree_on_is_not_said_of_people():
     assert "Every two simulated annotators" in body
     assert "of the simulated annotators into" in body
     assert "people" not in lead + body
-    many = replace(full(), study=study(simulated=True), n_people=results_tabs.MOST_PEOPLE + 1)
-    assert "26 simulated annotators are too many" in results_tabs.pairs(many)
+    many = replace(full(), study=study(simulated=True), n_people=results_page.MOST_PEOPLE + 1)
+    assert "26 simulated annotators are too many" in results_page.pairs(many)
 
 
 def test_what_is_missing_is_named():
@@ -170,8 +170,8 @@ def test_agreement_says_what_no_metric_can_beat():
     assert "Every two people" in body
     alone = results_of(study(), random_votes(annotators=2))
     assert "Every two people" not in shown(alone, "agreement")[1]
-    many = replace(full(), n_people=results_tabs.MOST_PEOPLE + 1)
-    assert "too many for a matrix" in results_tabs.pairs(many)
+    many = replace(full(), n_people=results_page.MOST_PEOPLE + 1)
+    assert "too many for a matrix" in results_page.pairs(many)
 
 
 def test_people_are_counted_with_their_pace():
@@ -186,12 +186,12 @@ def test_people_are_counted_with_their_pace():
 def test_what_became_of_the_votes():
     votes = random_votes()
     votes.loc[:3, "status"] = "excluded"
-    text = str(Page(results_tabs.became(results_of(study(), votes))))
+    text = str(Page(results_page.became(results_of(study(), votes))))
     assert (
         "296 count; 4 are of somebody who is excluded, or came in by a researcher's link." in text
     )
     votes.loc[:2, "status"] = ["quality", "superseded", "surplus"]
-    text = str(Page(results_tabs.became(results_of(study(), votes))))
+    text = str(Page(results_page.became(results_of(study(), votes))))
     assert "1 answers a trial, which never counts; 1 is of somebody who is excluded" in text
     assert "1 came when no more were needed; 1 was taken back by whoever gave it." in text
 

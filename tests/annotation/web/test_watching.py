@@ -10,10 +10,10 @@ from made_accounts import made_account, made_session
 from sqlalchemy import text
 from study_factory import START, answer_all, joined
 
-from annotation.account_domain import Role
 from annotation.accounts.access import ACCOUNT_COOKIE, lookup
-from annotation.domain import VoteStatus
+from annotation.domain import Role, VoteStatus
 from annotation.errors import StoreError
+from annotation.store import migrate
 from annotation.study.labelling import next_items
 from annotation.ui.mount import web_app
 from annotation.web import watching
