@@ -18,14 +18,11 @@ from annotation.design.feasibility import (
     load_before,
 )
 from annotation.design.list_facts import RANDOM_LISTS, list_facts
-from annotation.design.quality import expected, set_aside
+from annotation.design.quality import expected
 from annotation.design.study_plan import (
-    Original,
     PlannedItem,
-    Reconstruction,
     StudyPlan,
     list_key,
-    plan_study,
 )
 from annotation.domain import StimulusKind
 from annotation.errors import StudyError
@@ -39,7 +36,7 @@ from annotation.spec import (
     headlines,
 )
 from annotation.store import Store
-from annotation.study.create import Examination, examine, listed, problems_between
+from annotation.study.create import Examination, examine, listed, outline, problems_between
 from annotation.study.labelling import usual_rt_ms
 from annotation.study.protocols import problems_of
 from annotation.study.sets import SetFolder, read_set
@@ -200,44 +197,10 @@ def look(store: Store, draft: StudyFile, known: Known) -> Look:
         problems |= {step: lines for step, lines in parts.items() if lines}
         return Look(problems=problems, said=_of_sets(folders), folders=folders)
     try:
-        plan = _plan(spec, folders)
+        plan = outline(spec, folders)
     except StudyError as error:
         return Look(problems={"pictures": str(error).splitlines()}, said={}, folders=folders)
     return _told(store, draft, plan, folders)
-
-
-def _plan(spec: StudySpec, folders: Sequence[SetFolder]) -> StudyPlan:
-    """Return the plan of a draft; opens no picture, so items have no content of their own."""
-    logs = {name: log for one in folders for name, log in one.predicted_originals.items()}
-    classes = {image.image_id: image.class_name for one in folders for image in one.images}
-    originals = [
-        Original(image_id=one, class_name=name, sha256="", logs=logs.get(one))
-        for one, name in classes.items()
-    ]
-    aside = set(set_aside(spec, originals))
-    shown = [
-        Reconstruction(
-            image_id=image.image_id,
-            class_name=image.class_name,
-            model=one.model,
-            attack=one.attack,
-            sha256="",
-            error=0.0,
-        )
-        for one in folders
-        for image in one.images
-        if image.image_id not in aside
-    ]
-    if not shown:
-        raise StudyError("The sets hold no reconstruction whose attack succeeded.")
-    return plan_study(
-        spec,
-        dataset=folders[0].dataset,
-        classes=folders[0].classes,
-        originals=originals,
-        reconstructions=shown,
-        n_failed=sum(one.n_failed for one in folders),
-    )
 
 
 def _told(store: Store, draft: StudyFile, plan: StudyPlan, folders: Sequence[SetFolder]) -> Look:
