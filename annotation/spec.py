@@ -504,7 +504,7 @@ class Setting(About):
     """
 
     name: str
-    of: type
+    of: Any
     usual: Any
     empty: bool
 
