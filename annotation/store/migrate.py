@@ -12,8 +12,8 @@ from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session
 
-from annotation.errors import StoreError
 from annotation.store.engine import open_engine, sqlite_file, unusable, writer
+from semsim.base.errors import StoreError
 from semsim.base.storage.places import files_of
 
 SCRIPTS = files_of("annotation.store") / "migrations"

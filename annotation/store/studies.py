@@ -26,7 +26,7 @@ from annotation.domain import (
     StudyStatus,
     TargetTest,
 )
-from annotation.errors import ConflictError, NotFoundError, StoreError, StudyError
+from annotation.errors import ConflictError, NotFoundError, StudyError
 from annotation.spec import StudySpec, Task
 from annotation.store import passwords
 from annotation.store.engine import RESTORE, author, batches
@@ -41,6 +41,7 @@ from annotation.store.tables import (
     Table,
     VoteRow,
 )
+from semsim.base.errors import StoreError
 
 # As they lie there, for `settings_in`: nothing is taken apart that is known already.
 WRITTEN = cast(StudyRow.spec, Text)

@@ -15,9 +15,11 @@ import pandas as pd
 from annotation import images as kept
 from annotation.design.jury import Sight
 from annotation.domain import Study, TargetTest
-from annotation.errors import AnnotationError, StudyError
+from annotation.errors import StudyError
 from annotation.store import Store, studies
 from annotation.texts import flaw, shortened
+from semsim.base.errors import SemsimError
+from semsim.base.picture_files import read_pixels
 from semsim.base.sets.set_format import COLUMNS, JURY_COLUMNS, PREDICTION_COLUMNS
 from semsim.base.storage.places import resolved
 from semsim.base.storage.records import RECONSTRUCTION_SET, guarded, read_record
@@ -291,8 +293,8 @@ def users_of(store: Store, images: kept.Shelf, folder: Path) -> list[str]:
         if not found.images:
             return []
         first = found.images[0]
-        pixels = kept.read_pixels(first.reconstruction)
-    except StudyError:
+        pixels = read_pixels(first.reconstruction)
+    except SemsimError:
         return []
     named = (found.dataset, found.model, found.attack, first.image_id)
     asking = store.read(lambda tx: studies.asking_about(tx, *named))
@@ -325,8 +327,8 @@ def _has(images: kept.Shelf, found: SetFolder, image_id: str, digest: str) -> bo
     for one in found.images:
         if one.image_id == image_id:
             try:
-                return _shows(images, digest, kept.read_pixels(one.reconstruction))
-            except StudyError:
+                return _shows(images, digest, read_pixels(one.reconstruction))
+            except SemsimError:
                 return False
     return False
 
@@ -335,6 +337,6 @@ def _shows(images: kept.Shelf, digest: str, pixels: np.ndarray) -> bool:
     """Return whether a picture is just these pixels; one that cannot be had may be."""
     try:
         kept.fetch(images, [digest])
-        return np.array_equal(kept.read_pixels(kept.path_of(images, digest)), pixels)
-    except AnnotationError:
+        return np.array_equal(read_pixels(kept.path_of(images, digest)), pixels)
+    except SemsimError:
         return True

@@ -11,7 +11,7 @@ import pandas as pd
 from fastapi import APIRouter, Request, Response
 
 from annotation.domain import Study, StudyStatus, VoteStatus
-from annotation.errors import AnnotationError, NotFoundError
+from annotation.errors import NotFoundError
 from annotation.spec import HeadlineRule
 from annotation.study import imported
 from annotation.study.imported import PREFIX
@@ -35,11 +35,12 @@ from annotation.ui.results_view import (
     why,
 )
 from annotation.votes.agreement import Coding
-from annotation.votes.detection import EVERYBODY as ALL_VOTES
-from annotation.votes.quality import EVERYBODY, NO_REPEATS, Check
+from annotation.votes.annotators import EVERYBODY, NO_REPEATS, Check
+from annotation.votes.rates import ALL_VOTES
 from annotation.web.api import routes
 from annotation.web.root_path import rooted
 from annotation.web.templates import fill, page
+from semsim.base.errors import SemsimError
 from semsim.base.stats.intervals import RULE, too_few
 from semsim.base.words import first_of
 
@@ -579,18 +580,18 @@ def router(context: StudyContext) -> APIRouter:
     Nothing is computed by itself: results are looked at when the page or a table is asked for, and
     computed only if something has happened in the study since.
     """
-    cache = ResultsCache(context.store, context.science)
+    cache = ResultsCache(context.store, context.imports)
 
     def show(request: Request, tab: str = "share") -> Response:
         tab = tab if tab in TABS else "share"
-        chosen, imports = request.query_params.get("study", ""), imported.choices(context.science)
+        chosen, imports = request.query_params.get("study", ""), imported.choices(context.imports)
         if not chosen.startswith(imported.PREFIX):
             chosen = context.in_hand(request) or next(iter(imports), "")
         if not chosen:
             return _page(study=None, tab=tab)
         try:
             results = cache.get(chosen)
-        except AnnotationError as error:
+        except SemsimError as error:
             return _page(study=None, tab=tab, problem=str(error))
         others = {key: one for key, one in imports.items() if key != chosen}
         lead, body = shown(results, tab)

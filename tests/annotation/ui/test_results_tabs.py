@@ -17,7 +17,7 @@ from annotation.ui import results as results_page
 from annotation.ui import results_view
 from annotation.ui.results import TABS, shown
 from annotation.ui.results_data import examples
-from annotation.votes.quality import SAME_ANSWER
+from annotation.votes.annotators import SAME_ANSWER
 
 
 @cache

@@ -12,7 +12,6 @@ from starlette.testclient import TestClient
 
 from annotation.accounts.access import ACCOUNT_COOKIE
 from annotation.domain import Account, Annotator, AnnotatorStatus, Role, Step
-from annotation.errors import StoreError
 from annotation.web.guard import (
     ANNOTATOR_COOKIE,
     FRAMED_BY,
@@ -23,6 +22,7 @@ from annotation.web.guard import (
     is_same_origin,
     process_name,
 )
+from semsim.base.errors import StoreError
 
 PAGE = {"accept": "text/html,*/*"}
 
