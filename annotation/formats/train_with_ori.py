@@ -19,8 +19,7 @@ from pathlib import Path
 import pandas as pd
 
 from annotation.errors import StudyError
-from annotation.formats.card import card
-from annotation.formats.pictures import copy_image
+from annotation.formats.card import card, copy_image
 from annotation.formats.plain import write_csv
 from annotation.formats.study_data import StudyData
 from annotation.texts import counted

@@ -169,6 +169,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 MOST_PROBLEMS_SHOWN = 30
+NOTHING_TO_SHOW = "The sets hold no reconstruction whose attack succeeded."
 GOLD = ("model", "image_id", "answer")  # columns
 
 
@@ -270,7 +271,7 @@ def examine(
     known, remarks = (reading.attempt(partial(read_gold, gold)) if gold else None) or ([], ())
     reading.notes += remarks
     if not reading.reconstructions and not reading.problems:
-        reading.problems.append("The sets hold no reconstruction whose attack succeeded.")
+        reading.problems.append(NOTHING_TO_SHOW)
     sound = not reading.problems
     plan = reading.attempt(partial(_plan, spec, folders, reading, known)) if sound else None
     reading.notes += _notes_on_lists(plan) if plan else ()
@@ -343,15 +344,29 @@ class _Reading:
         self.sights[f"image {image.image_id} of {folder.model}"] = (left[1], right[1])
         _check_size(image.reconstruction, shown, original)
         attacked = self._read_attacked(image, original)
-        self._add_original(folder, image, self._hold(original))
+        held = self._hold(original), self._hold(shown)
+        error = kept.mean_squared_error(original, shown)
+        self.add(folder, image, *held, error, attacked)
+
+    def add(
+        self,
+        folder: SetFolder,
+        image: SetImage,
+        original: str = "",
+        shown: str = "",
+        error: float = 0.0,
+        attacked: str | None = None,
+    ) -> None:
+        """Take an original and its reconstruction, by their SHA-256; "" where they are not read."""
+        self._add_original(folder, image, original)
         self.reconstructions.append(
             Reconstruction(
                 image_id=image.image_id,
                 class_name=image.class_name,
                 model=folder.model,
                 attack=folder.attack,
-                sha256=self._hold(shown),
-                error=kept.mean_squared_error(original, shown),
+                sha256=shown,
+                error=error,
                 attacked_sha256=attacked,
                 jury=folder.jury.get(("reconstruction", image.image_id), ()),
             )
@@ -389,6 +404,8 @@ class _Reading:
             jury=folder.jury.get(("original", image.image_id), ()),
         )
         known = self.originals.setdefault(image.image_id, new)
+        if known is new:
+            return
         self.originals[image.image_id] = replace(
             known, logs=known.logs or new.logs, jury=known.jury or new.jury
         )
@@ -426,6 +443,21 @@ def _plan(
     judges = sorted({one.judge for one in folders if one.judge and plan.spec.kind.lists})
     targets = {folder.model: folder.target for folder in folders}
     return replace(plan, targets=targets, judges=tuple(judges))
+
+
+def outline(spec: StudySpec, folders: Sequence[SetFolder]) -> StudyPlan:
+    """The plan over sets as far as it can be told without opening a picture; raises `StudyError`.
+
+    Items have no content of their own, and none is there that never counts.
+    """
+    reading = _Reading()
+    for folder in folders:
+        for image in folder.images:
+            reading.add(folder, image)
+    if not reading.reconstructions:
+        raise StudyError(NOTHING_TO_SHOW)
+    bare = replace(spec, practice=0, catch_rate=0.0, gold_rate=0.0)
+    return replace(_plan(bare, folders, reading, ()), spec=spec)
 
 
 def _meant(
