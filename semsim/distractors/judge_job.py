@@ -60,7 +60,7 @@ def queue_judge(order: JudgeOrder, root: Path) -> Job:
     if path.exists() or order.name == BUILT_IN:
         raise SettingsError(f"There is a judge called {order.name!r} already; take another name.")
     title = f"Train the judge {order.name}"
-    return jobs.create(root, kind=KIND, title=title, order=order.resolved())
+    return jobs.create(root, kind=KIND, title=title, order=order)
 
 
 def seed_of(order: JudgeOrder) -> int:

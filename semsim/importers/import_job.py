@@ -69,7 +69,7 @@ def queue_look(order: ImportOrder, root: Path) -> Job:
     for one in order.uploads:
         with suppress(uploads.NoUploadError):
             uploads.hold(uploads.find(order.spool, one))
-    return jobs.create(root, kind=LOOK, title=f"Look at {order.name}", order=order.resolved())
+    return jobs.create(root, kind=LOOK, title=f"Look at {order.name}", order=order)
 
 
 def queue_keep(order: ImportOrder, classes: tuple[tuple[str, ...], ...], root: Path) -> Job:
@@ -86,7 +86,7 @@ def queue_keep(order: ImportOrder, classes: tuple[tuple[str, ...], ...], root: P
         judge = find_judge(order.judge, order.checkpoints)
         for own in classes:
             check_classes(classes_of(judge), order.judge, own, "What was found")
-    return jobs.create(root, kind=KEEP, title=f"Keep {order.name}", order=order.resolved())
+    return jobs.create(root, kind=KEEP, title=f"Keep {order.name}", order=order)
 
 
 def order_of(job: Job) -> ImportOrder:
