@@ -58,11 +58,10 @@ KINDS = {
         writes=("place.checkpoints",),
     ),
     "learn-study": Kind(
-        _TRAININGS, "StudyJob", "do_study", _LEARN, "study_text", rows="study_rows"
+        _TRAININGS, "StudyJob", "do_ablation", _LEARN, "study_text", rows="study_rows"
     ),
     "learn-leave-out": Kind(
-        *("semsim.learning.leave_out", "LeaveOutJob", "do_leave_out"),
-        *(_LEARN, "left_out_text", "left_out_rows"),
+        *(_TRAININGS, "LeaveOutJob", "do_ablation", _LEARN, "left_out_text", "left_out_rows")
     ),
     "split": Kind(
         *("semsim.systems.split.split_job", "SplitJob", "do_split"),

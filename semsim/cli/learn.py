@@ -25,12 +25,21 @@ from semsim.base.words import counted, words_of_test
 from semsim.cli.job import do
 from semsim.datasets import DATASETS
 from semsim.learning import PRESETS, TrainSettings
-from semsim.learning.ablations import STUDIES, failures, study_plan, study_table, summary
+from semsim.learning.ablations import (
+    STUDIES,
+    LeaveOut,
+    failures,
+    judged_words,
+    study_plan,
+    study_table,
+    summary,
+)
 from semsim.learning.ablations_run import (
     JudgedOrder,
     Workplace,
+    queue_ablation,
     queue_judged,
-    queue_study,
+    read_materials,
 )
 from semsim.learning.advice import expectation, preset_for
 from semsim.learning.baselines import ABSENT, ALL, CHOICES, auc_words, verdict_of
@@ -38,9 +47,8 @@ from semsim.learning.card import NOT_STATED, card_paths, heads, note_of, table_r
 from semsim.learning.default_checkpoint import doubt, promote
 from semsim.learning.evaluation import BASELINES, auc_of, judged_of, scale_notes, scope_of
 from semsim.learning.initial import absolute
-from semsim.learning.leave_out import LeaveOut, judged_words, queue_leave_out, read_materials
-from semsim.learning.orders import Order
 from semsim.learning.pretrain import PretrainSettings, goodness_of_start, pretrain, save_start
+from semsim.learning.settings import Order
 from semsim.learning.shuffles import OF_MIXED, OF_NETWORKS, SHUFFLED
 from semsim.learning.splits import Counts, HoldOut, count, parse_hold_out
 from semsim.learning.told import learned_words
@@ -150,7 +158,7 @@ def study_command(
             controls=controls,
         )
         place = _place(checkpoints, data_dir, metrics, device)
-        do(go_on(queue_study(plan, material, place, data_dir / "jobs")), as_json=as_json)
+        do(go_on(queue_ablation(plan, material, place, data_dir / "jobs")), as_json=as_json)
 
 
 @app.command("leave-out")
@@ -178,11 +186,10 @@ def leave_out_command(
         settings = replace(read_settings(preset), device=device)
         if seed is not None:
             settings = replace(settings, seed=seed)
-        plan = LeaveOut(kind=kind, fraction=share, seed=settings.seed, controls=controls)
+        plan = LeaveOut(settings=settings, kind=kind, fraction=share, controls=controls)
         place = _place(checkpoints, data_dir, metrics, device)
         material = read_materials(labels, votes or ())
-        job = queue_leave_out(plan, settings, material, place, data_dir / "jobs")
-        do(go_on(job), as_json=as_json)
+        do(go_on(queue_ablation(plan, material, place, data_dir / "jobs")), as_json=as_json)
 
 
 @app.command("pretrain")

@@ -9,7 +9,7 @@ import pandas as pd
 from semsim.analysis.result import Analysis
 from semsim.base.errors import DataError, WeightsError
 from semsim.base.words import agreeing, counted
-from semsim.learning.orders import checkpoint_path
+from semsim.learning.settings import checkpoint_path
 from semsim.metrics import MetricSpec
 from semsim.metrics.learned import Seen, learned_by
 from semsim.metrics.provenance import checkpoint_of, original_keys, read_training

@@ -1,28 +1,35 @@
-"""The studies of the SemSim paper: what a training depends on, with all else left as it is.
+"""Sets of trainings that differ in one thing or in what they are judged by, each with its table.
 
-Sun et al. 2023, Fig. 7A (how many originals are labelled), 7B (network), 7C (loss), 9 (margin).
+A study varies one thing with all else left as it is: Sun et al. 2023, Fig. 7A (how many originals
+are labelled), 7B (network), 7C (loss), 9 (margin). Leaving out takes each data set, architecture,
+strategy or attack in turn; of data sets that is the paper's Table 1: SemSim learns from all but one
+and is judged by that one.
 """
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from semsim.base.errors import DataError, SettingsError
+from semsim.base.errors import DataError, SettingsError, TrainingFailedError
+from semsim.base.jobs.orders import to_record
 from semsim.base.registry import Registry
 from semsim.base.storage.pieces import key_of
+from semsim.base.words import counted
 from semsim.learning.baselines import CLASSIC, auc_words, check_controls
 from semsim.learning.evaluation import auc_of, judged_of, scope_of, semsim_row
-from semsim.learning.settings import MIXED, TrainSettings
+from semsim.learning.settings import MIXED, TrainSettings, checkpoint_path
 from semsim.learning.shuffles import SHUFFLED
-from semsim.learning.splits import HoldOut, divide
+from semsim.learning.splits import KINDS, HoldOut, choices, divide
 from semsim.learning.triplets import learnable, take_stock
 from semsim.metrics.provenance import START
 
+NAME = "semsim"  # of the checkpoint of each training
 ALL = "all"  # of the label budget: every original there is
 _NOT_PLAIN = re.compile(r"[^0-9A-Za-z.]")
 _BUDGETS = (50, 100, 200, 300, 400, 500)
@@ -55,6 +62,23 @@ STUDIES: Registry[Kind] = Registry(
 
 
 @dataclass(frozen=True, kw_only=True)
+class Variant:
+    """One training of a set of them.
+
+    facts: what its row says of it. folder: where its checkpoint and its numbers go. words: what its
+    reports begin with. budget: how many originals it may learn from; None for all.
+    """
+
+    facts: Mapping[str, Any]
+    folder: Path
+    words: str
+    settings: TrainSettings
+    hold_out: HoldOut
+    budget: int | None = None
+    controls: str = START
+
+
+@dataclass(frozen=True, kw_only=True)
 class StudyPlan:
     """A study: every value with every seed, all judged by what the hold-out keeps for the test.
 
@@ -64,6 +88,9 @@ class StudyPlan:
     `SettingsError` for no value, no seed or one twice, and for a loss or margin that cannot be
     varied with all else as it is.
     """
+
+    KIND: ClassVar[str] = "learn-study"  # of its job
+    ONE_FAILS: ClassVar[tuple[type[Exception], ...]] = (TrainingFailedError,)
 
     what: str
     values: tuple[Any, ...]
@@ -85,6 +112,35 @@ class StudyPlan:
             elif value != ALL and not (isinstance(value, int) and value >= 1):
                 raise SettingsError(f"A budget is a number of originals or all; got {value!r}.")
 
+    @property
+    def title(self) -> str:
+        """Title of its job."""
+        return f"Study of SemSim: {STUDIES[self.what].title.lower()}"
+
+    def variants(self, labels: pd.DataFrame, folder: Path = Path()) -> tuple[Variant, ...]:
+        """Every training, seed by seed, below `folder`, whatever the labels."""
+        del labels
+        setting, names = STUDIES[self.what].setting, plain_names(self.values)
+        every = [(seed, value) for seed in self.seeds for value in self.values]
+        found = []
+        for number, (seed, value) in enumerate(every, 1):
+            name, varied = f"{names[value]}-seed-{seed}", {setting: value} if setting else {}
+            one = Variant(
+                facts={"name": name, "value": value, "seed": seed},
+                folder=folder / "arms" / name,
+                words=f"{name}, {number} of {len(every)}, ",
+                settings=replace(self.settings, seed=seed, **varied),
+                hold_out=replace(self.hold_out, seed=seed),
+                budget=None if setting or value == ALL else int(value),
+                controls=self.controls,
+            )
+            found.append(one)
+        return tuple(found)
+
+    def record(self) -> dict[str, Any]:
+        """Return what stands beside the rows of its table."""
+        return dict(to_record(self))
+
 
 def _check_varied(kind: Kind, settings: TrainSettings, varied: TrainSettings) -> None:
     """`SettingsError` where one thing cannot be varied with all else as it is."""
@@ -97,35 +153,62 @@ def _check_varied(kind: Kind, settings: TrainSettings, varied: TrainSettings) ->
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arm:
-    """One training of a study. budget: how many originals it may learn from; None for all."""
+class LeaveOut:
+    """Values left out in turn: `kind` of `semsim.learning.splits.KINDS`, but "original".
 
-    name: str
-    value: Any
-    seed: int
+    settings: of every training; their seed is also that of the originals in the test. fraction: of
+    those, where it counts. controls: of `semsim.learning.baselines.CHOICES`.
+    """
+
+    KIND: ClassVar[str] = "learn-leave-out"  # of its job
+    # Where one leaves nothing to learn from or to judge by, the others go on.
+    ONE_FAILS: ClassVar[tuple[type[Exception], ...]] = (TrainingFailedError, DataError)
+
     settings: TrainSettings
-    hold_out: HoldOut
-    budget: int | None = None
+    kind: str = "dataset"
+    fraction: float = 0.25
     controls: str = START
 
+    def __post_init__(self) -> None:
+        check_controls(self.controls)
+        if self.kind not in KINDS[1:]:
+            raise SettingsError(f"Leave out each {', '.join(KINDS[1:])}; got {self.kind!r}.")
 
-def arms(plan: StudyPlan) -> tuple[Arm, ...]:
-    """Every training of the study, seed by seed."""
-    setting = STUDIES[plan.what].setting
-    names = plain_names(plan.values)
-    return tuple(
-        Arm(
-            name=f"{names[value]}-seed-{seed}",
-            value=value,
-            seed=seed,
-            settings=replace(plan.settings, seed=seed, **({setting: value} if setting else {})),
-            hold_out=replace(plan.hold_out, seed=seed),
-            budget=None if setting or value == ALL else int(value),
-            controls=plan.controls,
+    @property
+    def title(self) -> str:
+        """Title of its job."""
+        return f"Leave out each {self.kind}"
+
+    def variants(self, labels: pd.DataFrame, folder: Path = Path()) -> tuple[Variant, ...]:
+        """A training for each value in `labels`, below `folder`.
+
+        Raises `DataError` where there are fewer than two values.
+        """
+        values, seed = choices(labels, self.kind), self.settings.seed
+        if not values:
+            raise DataError(
+                f"There is only one {self.kind} in these labels, so none can be left out. Give the "
+                "labels of further studies."
+            )
+        places = {value: folder / name for value, name in plain_names(values).items()}
+        return tuple(
+            Variant(
+                facts={
+                    "left_out": value,
+                    "checkpoint": str(checkpoint_path(place, NAME).resolve()),
+                },
+                folder=place,
+                words=f"without {value}: ",
+                settings=self.settings,
+                hold_out=HoldOut(kind=self.kind, value=value, fraction=self.fraction, seed=seed),
+                controls=self.controls,
+            )
+            for value, place in places.items()
         )
-        for seed in plan.seeds
-        for value in plan.values
-    )
+
+    def record(self) -> dict[str, Any]:
+        """Return what stands beside the rows of its table."""
+        return {"kind": self.kind}
 
 
 def default_values(
@@ -203,12 +286,12 @@ def read_values(what: str, text: str) -> tuple[Any, ...]:
 
 
 def within_budget(
-    labels: pd.DataFrame, budget: int | None, seed: int, settings: TrainSettings
+    labels: pd.DataFrame, budget: int | None, settings: TrainSettings
 ) -> pd.DataFrame:
     """The rows of `budget` originals that `settings` can learn from.
 
-    They are drawn so that a larger budget holds a smaller one of the same seed. None leaves
-    `labels` whole. Raises `DataError` where there are fewer such originals.
+    They are drawn by the seed of the settings, so that a larger budget holds a smaller one. None
+    leaves `labels` whole. Raises `DataError` where there are fewer such originals.
     """
     if budget is None:
         return labels
@@ -218,7 +301,7 @@ def within_budget(
             f"A budget of {budget} originals is more than the {len(usable)} that can be learned "
             "from; choose a smaller one, or all."
         )
-    order = np.random.default_rng(seed).permutation(len(usable))
+    order = np.random.default_rng(settings.seed).permutation(len(usable))
     chosen = pd.MultiIndex.from_tuples([usable[i] for i in order[:budget]])
     return labels[
         pd.MultiIndex.from_frame(labels[["dataset", "image_id"]].astype(str)).isin(chosen)
@@ -231,8 +314,8 @@ def summary(rows: Sequence[Mapping[str, Any]], scope: str = "") -> pd.DataFrame:
     seeds: how many trainings that is of. failed: how many more there are, which have no numbers.
     start: the same network before it saw a vote. shuffled: the mean over shuffles of the votes.
 
-    rows: as `run_arm` returns them. scope: of AUC, "" for the one that all go by. NaN where nothing
-    is defined.
+    rows: as `run_ablation` has them. scope: of AUC, "" for the one that all go by. NaN where
+    nothing is defined.
     """
     scope = scope or scope_of(*judged_of(rows))
     table = pd.DataFrame([_facts(row, scope) for row in rows])
@@ -248,7 +331,7 @@ def summary(rows: Sequence[Mapping[str, Any]], scope: str = "") -> pd.DataFrame:
 def study_table(outcome: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     """The heads and lines of a `summary` as people read it: a line a value, "–" for no number.
 
-    outcome: as `run_study` returns it.
+    outcome: as `run_ablation` returns it.
     """
     table, auc = summary(outcome["rows"]), auc_words(scope_of(*judged_of(outcome["rows"])))
     table["seeds"] = [
@@ -266,8 +349,16 @@ def study_table(outcome: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]
 
 
 def failures(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for each training that failed, with its reason; rows: as `run_study` has them."""
+    """A line for each training that failed, with its reason; rows: as `run_ablation` has them."""
     return [f"{row['name']} is in no number: {row['why']}" for row in rows if "why" in row]
+
+
+def judged_words(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Of how many trainings the numbers are, in a line where that is not all of them."""
+    judged = sum("why" not in row for row in rows)
+    if judged == len(rows):
+        return []
+    return [f"Of {counted(len(rows), 'training')} {counted(judged, 'is', 'are')} judged here."]
 
 
 def _text(cell: Any) -> str:

@@ -13,8 +13,7 @@ from semsim.analysis.roc import WITHIN, scale_differs, scopes_by
 from semsim.base.errors import SettingsError, WeightsError
 from semsim.base.words import counted
 from semsim.learning.advice import FEW_ORIGINALS
-from semsim.learning.orders import control_path
-from semsim.learning.settings import MIXED
+from semsim.learning.settings import MIXED, control_path
 from semsim.learning.shuffles import SHUFFLED, SURE
 from semsim.metrics.base import MetricSpec
 from semsim.metrics.provenance import (

@@ -16,8 +16,7 @@ from semsim.base.jobs.folders import read_json
 from semsim.base.progress import Progress, Report
 from semsim.base.storage.atomic import write_json
 from semsim.base.words import counted
-from semsim.learning.orders import Order
-from semsim.learning.settings import MIXED, TrainSettings
+from semsim.learning.settings import MIXED, Order, TrainSettings
 
 SHUFFLED = "shuffled"  # their name among controls, and of their row among metrics
 SURE = 0.05  # p up to which the votes are said to have taught something

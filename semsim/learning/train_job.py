@@ -19,8 +19,13 @@ from semsim.base.storage.versions import software_versions
 from semsim.learning.diagnostics import EpochRecord
 from semsim.learning.initial import identify, seen_before
 from semsim.learning.mixing import block_alone, block_aucs, judged_shares
-from semsim.learning.orders import STATE_FILE, Order, control_path, require_free
-from semsim.learning.settings import TrainSettings
+from semsim.learning.settings import (
+    STATE_FILE,
+    Order,
+    TrainSettings,
+    control_path,
+    require_free,
+)
 from semsim.learning.train import TrainResult, TrainState, train
 from semsim.learning.triplets import COLUMNS, VOTE_COLUMNS, ImageIndex, is_simulated
 from semsim.metrics.blocks import NAMES

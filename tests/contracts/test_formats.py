@@ -19,7 +19,7 @@ from semsim.comparison import own_scores
 from semsim.distractors.registry import classes_of
 from semsim.importers import import_plan, uploads
 from semsim.importers.import_folder import read_import
-from semsim.learning import ablations_run, card, default_checkpoint, initial, orders, train_job
+from semsim.learning import ablations_run, card, default_checkpoint, initial, settings, train_job
 from semsim.metrics import Resources, find_metric, provenance
 from semsim.metrics.network import load_semsim
 from semsim.papers import copa, pbpfl
@@ -67,8 +67,8 @@ READ = [
     ),
     (
         train_job.FORMAT,
-        orders.STATE_FILE,
-        lambda folder: train_job.read_state(folder / orders.STATE_FILE, None, None),
+        settings.STATE_FILE,
+        lambda folder: train_job.read_state(folder / settings.STATE_FILE, None, None),
     ),
     (own_scores.FORMAT, "scores/own/a.parquet", own_table),
     (provenance.FORMAT, "a.safetensors", WEIGHT_FILE(load_semsim)),

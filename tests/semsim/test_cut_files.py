@@ -23,7 +23,7 @@ from semsim.campaign.store import PieceStore, StoredCell
 from semsim.images import read_pixels
 from semsim.learning import TrainSettings, train_job
 from semsim.learning.initial import START, load_initial, starts
-from semsim.learning.orders import Order
+from semsim.learning.settings import Order
 from semsim.learning.train import train
 from semsim.metrics import Resources
 from semsim.metrics.network import load_semsim

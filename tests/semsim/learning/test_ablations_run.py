@@ -26,15 +26,15 @@ from semsim.learning.ablations_run import (
     StudyJob,
     TrainingJob,
     Workplace,
-    do_study,
+    do_ablation,
+    queue_ablation,
     queue_judged,
-    queue_study,
-    run_study,
+    run_ablation,
     train_and_judge,
 )
 from semsim.learning.baselines import ALL, verdict_of
 from semsim.learning.card import card_markdown, read_card
-from semsim.learning.orders import STATE_FILE, Facts, Order, read_facts
+from semsim.learning.settings import STATE_FILE, Order
 from semsim.learning.splits import HoldOut
 from semsim.learning.train_job import learn
 from semsim.metrics.provenance import original_keys, read_training
@@ -83,7 +83,7 @@ def test_a_judged_training_writes_a_checkpoint_and_its_card(asked, material, pla
 
 
 def test_a_study_that_is_stopped_goes_on_without_doing_anything_twice(material, place, tmp_path):
-    whole = run_study(PLAN, material, place, tmp_path / "whole")
+    whole = run_ablation(PLAN, material, place, tmp_path / "whole")
     done = []
 
     def stop_in_the_second_arm(progress):
@@ -93,10 +93,10 @@ def test_a_study_that_is_stopped_goes_on_without_doing_anything_twice(material, 
 
     folder = tmp_path / "again"
     with pytest.raises(StopRequestedError):
-        run_study(PLAN, material, place, folder, stop_in_the_second_arm)
+        run_ablation(PLAN, material, place, folder, stop_in_the_second_arm)
     first = folder / "arms" / "0.5-seed-0" / ARM_FILE
     kept = first.stat().st_mtime_ns
-    resumed = run_study(PLAN, material, place, folder, done.append)
+    resumed = run_ablation(PLAN, material, place, folder, done.append)
     assert first.stat().st_mtime_ns == kept
     for row in (*whole["rows"], *resumed["rows"]):
         del row["seconds"]
@@ -112,7 +112,7 @@ def test_a_study_that_is_stopped_goes_on_without_doing_anything_twice(material, 
 def test_a_training_that_diverges_stops_no_other_of_its_study(material, place, tmp_path):
     """Its reason stands in text, page and rows, and means say of how many trainings they are."""
     plan = replace(PLAN, values=(3e38, 0.5))
-    found = run_study(plan, material, place, tmp_path)
+    found = run_ablation(plan, material, place, tmp_path)
     first, second = found["rows"]
     assert (first["value"], first["name"]) == (3e38, "3e-38-seed-0")
     assert "The loss became" in first["why"]
@@ -133,7 +133,7 @@ def test_a_training_that_diverges_stops_no_other_of_its_study(material, place, t
 
 def test_a_study_has_a_training_on_shuffled_votes_beside_each_of_its_own(material, place, tmp_path):
     plan = replace(PLAN, values=(0.5,), controls=ALL)
-    found = run_study(plan, material, place, tmp_path)
+    found = run_ablation(plan, material, place, tmp_path)
     assert np.isfinite(summary(found["rows"])["shuffled"]).all()
     assert list(tmp_path.rglob(STATE_FILE)) == []  # each is three times its network
 
@@ -146,7 +146,7 @@ def test_of_a_judged_training_only_the_jobs_own_state_is_left(asked, material, p
 def test_a_log_has_a_line_an_epoch_of_every_arm(material, place, tmp_path, capsys):
     with TerminalBar() as report:
         plan = replace(PLAN, settings=replace(SETTINGS, epochs=2))
-        run_study(plan, material, place, tmp_path / "study", report)
+        run_ablation(plan, material, place, tmp_path / "study", report)
     lines = [line.split("% ")[1] for line in capsys.readouterr().err.splitlines()]
     losses = [line.split(" loss ")[0] for line in lines if " loss " in line]
     arms = ("0.5-seed-0, 1 of 2", "1.0-seed-0, 2 of 2")
@@ -158,16 +158,16 @@ def test_jobs_remember_what_they_were_asked(asked, material, place, tmp_path):
     job = queue_judged(asked, material, place, root)
     assert job.kind == "learn"
     assert job.title == "Train mine on simulated votes"
-    assert jobs.read_order(job, TrainingJob) == TrainingJob(asked=asked, place=place)
-    assert read_facts(job) == Facts(name="mine", study="Toy", simulated=True)
+    order = TrainingJob(asked=asked, place=place, simulated=True)
+    assert jobs.read_order(job, TrainingJob) == order
     with pytest.raises(SettingsError, match="being trained already"):
         queue_judged(asked, material, place, root)
     jobs.request_stop(job)
     people = Material(labels=material.labels.assign(simulated=False))
     assert queue_judged(asked, people, place, root).title == "Train mine"
-    study = queue_study(PLAN, material, place, root)
+    study = queue_ablation(PLAN, material, place, root)
     order = jobs.read_order(study, StudyJob)
-    outcome = do_study(order, study.folder, lambda progress: None)
+    outcome = do_ablation(order, study.folder, lambda progress: None)
     assert [row["value"] for row in outcome["rows"]] == [0.5, 1.0]
     assert outcome["hold_out"]["kind"] == "original"
 
@@ -192,9 +192,9 @@ def test_weights_that_saw_votes_of_the_test_are_no_start(asked, material, place,
         train_and_judge(other, material, place, tmp_path / "second")
     study = replace(PLAN, settings=settings, hold_out=other.hold_out)
     with pytest.raises(DataError, match=words):
-        queue_study(study, material, place, tmp_path / "jobs")
+        queue_ablation(study, material, place, tmp_path / "jobs")
     with pytest.raises(DataError, match=words):
-        run_study(study, material, place, tmp_path / "study")
+        run_ablation(study, material, place, tmp_path / "study")
     # By the same test it can be judged; and what it learns further on, both have learned.
     queue_judged(replace(other, hold_out=asked.hold_out), material, place, tmp_path / "jobs")
     rest = material.labels[~original_keys(material.labels).isin(seen)]
@@ -226,7 +226,7 @@ def test_a_network_that_cannot_be_makes_no_job(asked, material, place, tmp_path,
     with pytest.raises((SettingsError, UnknownNameError), match=told):
         queue_judged(changed, material, place, root)
     with pytest.raises((SettingsError, UnknownNameError), match=told):
-        queue_study(replace(PLAN, settings=settings), material, place, root)
+        queue_ablation(replace(PLAN, settings=settings), material, place, root)
     assert jobs.list_jobs(root) == []
     queue_judged(asked, material, place, root)
     assert torch.equal(drawn, torch.random.get_rng_state())
@@ -247,7 +247,7 @@ def test_what_cannot_be_is_refused_before_a_job_is_made(asked, material, place, 
         queue_judged(asked, undecided, place, root)
     budget = StudyPlan(what="budget", values=(7,), settings=SETTINGS)
     with pytest.raises(DataError, match="A budget of 7 originals is more than the 6"):
-        queue_study(budget, material, place, root)
+        queue_ablation(budget, material, place, root)
     away = replace(asked, hold_out=HoldOut(kind="architecture", value="other"))
     with pytest.raises(DataError, match="Known: net"):
         queue_judged(away, material, place, root)
@@ -270,7 +270,7 @@ def test_a_control_that_diverges_takes_nothing_from_the_training(
     assert "Not compared with the same training on shuffled votes: 5 shuffles failed." in said
     assert read_card(asked.order.checkpoint)["held_out"]["metrics"]
     plan = replace(PLAN, values=(0.5,), controls=ALL)
-    (row,) = run_study(plan, material, place, tmp_path / "study")["rows"]
+    (row,) = run_ablation(plan, material, place, tmp_path / "study")["rows"]
     assert row["held_out"]["absent"]["shuffled"] == why
 
 
@@ -283,7 +283,7 @@ def test_studies_that_cannot_be_judged_together_are_refused_before_a_job_is_made
     mixed = replace(material, labels=labels, votes=material.votes.drop(columns="votes_per_item"))
     for queue in (
         lambda: queue_judged(asked, mixed, place, root),
-        lambda: queue_study(PLAN, mixed, place, root),
+        lambda: queue_ablation(PLAN, mixed, place, root),
     ):
         with pytest.raises(DataError, match=r"cannot be judged together.*got 3, 5"):
             queue()

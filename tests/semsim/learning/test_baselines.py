@@ -26,7 +26,7 @@ from semsim.learning.card import card_markdown, read_card
 from semsim.learning.default_checkpoint import promote
 from semsim.learning.evaluation import evaluate
 from semsim.learning.initial import starts
-from semsim.learning.orders import Order, control_path
+from semsim.learning.settings import Order, control_path
 from semsim.learning.shuffles import SHUFFLED, distribution, part_of, train_shuffles
 from semsim.learning.splits import HoldOut
 from semsim.learning.train import train

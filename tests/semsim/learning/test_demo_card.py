@@ -13,8 +13,7 @@ from semsim.learning.ablations_run import Workplace
 from semsim.learning.baselines import verdict_of
 from semsim.learning.card import card_markdown, card_paths, data_facts, read_card, without_paths
 from semsim.learning.evaluation import agreement_of, evaluate
-from semsim.learning.orders import Order
-from semsim.learning.settings import TrainSettings
+from semsim.learning.settings import Order, TrainSettings
 from semsim.learning.shuffles import train_shuffles
 from semsim.learning.splits import HoldOut, divide
 from semsim.learning.triplets import typed

@@ -31,7 +31,7 @@ from semsim.learning.card import FORMAT, card_paths, read_card
 from semsim.learning.default_checkpoint import promoted
 from semsim.learning.diagnostics import Course
 from semsim.learning.initial import START as START_FORMAT
-from semsim.learning.orders import Order
+from semsim.learning.settings import Order
 from semsim.learning.splits import HoldOut
 from semsim.metrics.provenance import read_training
 from semsim.ui import (

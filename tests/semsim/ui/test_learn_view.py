@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from semsim.base.jobs.folders import JobState
-from semsim.learning.orders import Facts
 from semsim.learning.splits import Counts, HoldOut
 from semsim.learning.triplets import Inventory, JudgedOriginal
 from semsim.ui.learn_view import (
@@ -89,12 +88,8 @@ def end(epoch, **values):
 
 def row(**changes):
     facts = {"name": "mine", "study": "Demo", "simulated": False}
-    return TrainingRow(
-        created="2026-01-31T14:05:59+00:00",
-        facts=Facts(**(facts | {k: v for k, v in changes.items() if k in facts})),
-        state=changes.get("state", JobState.DONE),
-        result=changes.get("result", RESULT),
-    )
+    state = {"created": "2026-01-31T14:05:59+00:00", "state": JobState.DONE, "result": RESULT}
+    return TrainingRow(**{**facts, **state, **changes})
 
 
 def test_counts_and_what_is_missing_are_in_plain_words():
