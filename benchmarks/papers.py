@@ -51,8 +51,8 @@ from semsim.base.cli.terminal import rows_of
 from semsim.base.errors import SettingsError
 from semsim.base.storage.atomic import write_text
 from semsim.base.storage.records import read_record
+from semsim.learning.baselines import SHUFFLED
 from semsim.learning.evaluation import auc_of, semsim_row
-from semsim.learning.shuffles import SHUFFLED
 from semsim.metrics.provenance import START
 from semsim.papers import pbpfl, pbpfl_tables
 from semsim.papers.copa import TABLE_2

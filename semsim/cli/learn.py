@@ -35,6 +35,8 @@ from semsim.learning.ablations import (
     summary,
 )
 from semsim.learning.ablations_run import (
+    OF_MIXED,
+    OF_NETWORKS,
     JudgedOrder,
     Workplace,
     queue_ablation,
@@ -42,16 +44,14 @@ from semsim.learning.ablations_run import (
     read_materials,
 )
 from semsim.learning.advice import expectation, preset_for
-from semsim.learning.baselines import ABSENT, ALL, CHOICES, auc_words, verdict_of
-from semsim.learning.card import NOT_STATED, card_paths, heads, note_of, table_rows
+from semsim.learning.baselines import ABSENT, ALL, CHOICES, SHUFFLED, auc_words, verdict_of
+from semsim.learning.card import NOT_STATED, card_paths, heads, learned_words, note_of, table_rows
 from semsim.learning.default_checkpoint import doubt, promote
 from semsim.learning.evaluation import BASELINES, auc_of, judged_of, scale_notes, scope_of
 from semsim.learning.initial import absolute
 from semsim.learning.pretrain import PretrainSettings, goodness_of_start, pretrain, save_start
 from semsim.learning.settings import Order
-from semsim.learning.shuffles import OF_MIXED, OF_NETWORKS, SHUFFLED
 from semsim.learning.splits import Counts, HoldOut, count, parse_hold_out
-from semsim.learning.told import learned_words
 from semsim.metrics.provenance import START
 from semsim.weights import CHECKPOINTS
 

@@ -21,10 +21,9 @@ from semsim.base.jobs.orders import to_record
 from semsim.base.registry import Registry
 from semsim.base.storage.pieces import key_of
 from semsim.base.words import counted
-from semsim.learning.baselines import CLASSIC, auc_words, check_controls
+from semsim.learning.baselines import CLASSIC, SHUFFLED, auc_words, check_controls
 from semsim.learning.evaluation import auc_of, judged_of, scope_of, semsim_row
 from semsim.learning.settings import MIXED, TrainSettings, checkpoint_path
-from semsim.learning.shuffles import SHUFFLED
 from semsim.learning.splits import KINDS, HoldOut, choices, divide
 from semsim.learning.triplets import learnable, take_stock
 from semsim.metrics.provenance import START

@@ -1,21 +1,29 @@
 """Trainings that are judged by what they have not seen, one or a set of them, as jobs."""
 
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from semsim.base.errors import DataError, JobError, SemsimError, SettingsError
+from semsim.base.errors import (
+    DataError,
+    JobError,
+    SemsimError,
+    SettingsError,
+    TrainingFailedError,
+)
 from semsim.base.jobs import folders as jobs
-from semsim.base.jobs.folders import Job
+from semsim.base.jobs.folders import Job, read_json
 from semsim.base.progress import Progress, Report, silent
+from semsim.base.storage.atomic import write_json
 from semsim.base.storage.records import read_record, write_record
 from semsim.device import pick_device
 from semsim.learning.ablations import NAME, LeaveOut, StudyPlan, Variant, within_budget
-from semsim.learning.baselines import ALL, check_controls
+from semsim.learning.baselines import ALL, SHUFFLED, check_controls
 from semsim.learning.card import NOT_STATED, CardFacts, data_facts, write_card
 from semsim.learning.diagnostics import Course
 from semsim.learning.evaluation import (
@@ -26,8 +34,7 @@ from semsim.learning.evaluation import (
     evaluate,
 )
 from semsim.learning.initial import check_start, check_unseen
-from semsim.learning.settings import STATE_FILE, Order, TrainSettings, require_free
-from semsim.learning.shuffles import SHUFFLED, how_many, part_of, train_shuffles
+from semsim.learning.settings import MIXED, STATE_FILE, Order, TrainSettings, require_free
 from semsim.learning.splits import (
     HoldOut,
     Split,
@@ -43,6 +50,8 @@ from semsim.scores.scoring import read_labels
 
 KIND = "learn"  # of the job of one training
 ARM_FILE, ARM_FORMAT = "arm.json", "semsim-arm/1"
+OF_MIXED, OF_NETWORKS = 20, 5  # shuffles; 20 can show a p below 0.05, 5 cannot
+LONG = 1800  # seconds of shuffles after which no further one begins
 _LABELS_FILE, _VOTES_FILE = "labels.parquet", "votes.parquet"
 _STEPS = 1000  # of one training in the progress of a set of them
 
@@ -133,17 +142,11 @@ def train_and_judge(
     `split`, `held_out` and `in_sample`, see `evaluate`. Raises as `learn` and `divide`.
     """
     split = divide(material.labels, asked.hold_out)
-    check_unseen(asked.order.settings.weights, split.test)
-    judging, checkpoint, votes = place.judging(), asked.order.checkpoint, material.votes
+    checkpoint, votes = asked.order.checkpoint, material.votes
     sides = Sides(train=split.train, test=split.test, votes=votes, controls=asked.controls)
-    outcome, shuffles = _trained(asked.order, sides, judging, folder, report)
-    tell = _after(outcome, report)
-    tell("judging held-out reconstructions")
-    held_out = evaluate(
-        checkpoint, split.test, votes, judging, sample="held-out", shuffles=shuffles
-    )
-    tell("judging what it learned from")
-    in_sample = evaluate(checkpoint, split.train, votes, judging, sample="in-sample")
+    outcome, held_out = _judged(asked.order, sides, place, folder, report)
+    report(Progress(outcome["epochs"], outcome["epochs"], "judging what it learned from"))
+    in_sample = evaluate(checkpoint, split.train, votes, place.judging(), sample="in-sample")
     facts = CardFacts(
         outcome=outcome,
         split=split_record(split),
@@ -157,21 +160,101 @@ def train_and_judge(
     return {**outcome, **judged, "licence": card["licence"]}
 
 
-def _trained(
-    order: Order, sides: "Sides", judging: Judging, folder: Path, report: Report
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return what `learn` does; of controls "all" also `train_shuffles` of the same."""
-    from semsim.learning.train_job import learn  # with torch, and only a job needs it
+def _judged(
+    order: Order, sides: "Sides", place: Workplace, folder: Path, report: Report
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what `learn` does, and what `evaluate` finds on the held-out side.
 
+    Of controls "all" the same is trained on shuffled votes as well, see `train_shuffles`.
+    """
+    from semsim.learning.train import learn  # with torch, and only a job needs it
+
+    check_unseen(order.settings.weights, sides.test)
+    judging, shuffles = place.judging(), []
     n = how_many(order.settings) if sides.controls == ALL else 0
     outcome = learn(order, sides.train, folder, part_of(report, 0, n))
-    if not n:
-        return outcome, []
 
     def judge(checkpoint: Path) -> dict[str, Any]:
         return agreement_of(checkpoint, sides.test, sides.votes, judging)
 
-    return outcome, train_shuffles(order, sides.train, judge, folder / SHUFFLED, report)
+    if n:
+        shuffles = train_shuffles(order, sides.train, judge, folder / SHUFFLED, report)
+    told = Progress(outcome["epochs"], outcome["epochs"], "judging held-out reconstructions")
+    report(told)  # the bar stays full
+    test, votes = sides.test, sides.votes
+    judged = evaluate(order.checkpoint, test, votes, judging, sample="held-out", shuffles=shuffles)
+    return outcome, judged
+
+
+def how_many(settings: TrainSettings) -> int:
+    """Return how many shuffles stand beside a training where they do not take too long."""
+    return OF_MIXED if settings.loss == MIXED else OF_NETWORKS
+
+
+def train_shuffles(
+    order: Order,
+    labels: pd.DataFrame,
+    judge: Callable[[Path], Mapping[str, Any]],
+    folder: Path,
+    report: Report,
+) -> list[dict[str, Any]]:
+    """Train as `order` says on votes dealt out anew, `how_many` times, and judge each.
+
+    Votes are dealt out among the reconstructions of each original; all else is the same, the start
+    too. After half an hour no further one begins. What `folder` has is not done again.
+    judge: the row of a checkpoint, as of `metric_rows`. report: told of all as one bar with the
+    training, see `part_of`.
+    Returns of each rho, tau, AUCs by scope, and seconds; or `why` where its training failed.
+    """
+    found: list[dict[str, Any]] = []
+    n = how_many(order.settings)
+    while len(found) < n and sum(row["seconds"] for row in found) <= LONG:
+        number = len(found) + 1
+        done = folder / f"{number}.json"
+        if not done.exists():
+            place, tell = folder / str(number), part_of(report, number, n)
+            write_json(done, _shuffle(order, number, labels, judge, place, tell))
+            shutil.rmtree(place, ignore_errors=True)
+        found.append(read_json(done))
+    return found
+
+
+def _shuffle(
+    order: Order,
+    number: int,
+    labels: pd.DataFrame,
+    judge: Callable[[Path], Mapping[str, Any]],
+    folder: Path,
+    report: Report,
+) -> dict[str, Any]:
+    from semsim.learning.train import learn  # with torch, and only a job needs it
+
+    began, settings = time.monotonic(), replace(order.settings, shuffle=number)
+    shuffled = replace(order, checkpoints=folder, settings=settings)
+    try:
+        learn(shuffled, labels, folder, report)
+        row = judge(shuffled.checkpoint)
+    except TrainingFailedError as error:
+        return {"why": str(error), "seconds": time.monotonic() - began}
+    aucs = {scope: found["auc"] for scope, found in row["auc"].items()}
+    measured = {"rho": row["rho"], "tau": row["tau"], "auc": aucs}
+    return {**measured, "seconds": time.monotonic() - began}
+
+
+def part_of(report: Report, number: int, n: int) -> Report:
+    """Return what the training (number 0) or one of its `n` shuffles reports to, as one bar.
+
+    The curves of shuffles would mix with the training's, so only their places and words are told.
+    """
+
+    def tell(progress: Progress) -> None:
+        done, total = number * progress.total + progress.done, (1 + n) * progress.total
+        if number == 0:
+            report(replace(progress, done=done, total=total))
+        else:
+            report(Progress(done, total, f"control, shuffle {number} of {n}, {progress.note}"))
+
+    return tell
 
 
 def run_ablation(
@@ -237,21 +320,11 @@ def run_sides(
     done = folder / ARM_FILE
     if done.exists():  # what it is called now counts: the folder may have been moved
         return {**read_record(done, ARM_FORMAT, JobError), **facts}
-    check_unseen(settings.weights, sides.test)
     began = time.monotonic()
     order = Order(name=NAME, checkpoints=folder, settings=settings)
     if not (folder / STATE_FILE).exists():  # a checkpoint without a state or numbers is of no use
         order.checkpoint.unlink(missing_ok=True)
-    judging = place.judging()
-    outcome, shuffles = _trained(order, sides, judging, folder, report)
-    held_out = evaluate(
-        order.checkpoint,
-        sides.test,
-        sides.votes,
-        judging,
-        sample="held-out",
-        shuffles=shuffles,
-    )
+    outcome, held_out = _judged(order, sides, place, folder, report)
     row = {
         **facts,
         **{key: outcome[key] for key in ("n_originals", "n_triplets", "epochs")},
@@ -403,11 +476,6 @@ def read_materials(labels: Sequence[Path], votes: Sequence[Path]) -> Material:
     tables = {str(place): one.votes for place, one in enumerate(found) if one.votes is not None}
     joined = join_votes(tables) if len(tables) == len(found) else None
     return Material(labels=join_labels(named), votes=joined)
-
-
-def _after(outcome: Mapping[str, Any], report: Report) -> Callable[[str], None]:
-    """Tells what comes after the last epoch; the bar stays full."""
-    return lambda note: report(Progress(outcome["epochs"], outcome["epochs"], note))
 
 
 def _part_of(report: Report, number: int, total: int, words: str) -> Report:

@@ -24,7 +24,7 @@ from semsim.learning.ablations import (
     judged_words,
 )
 from semsim.learning.ablations_run import Material, Workplace, run_ablation
-from semsim.learning.baselines import ALL, auc_words, verdict_of
+from semsim.learning.baselines import ALL, SHUFFLED, auc_words, verdict_of
 from semsim.learning.evaluation import (
     auc_of,
     evidence_of,
@@ -34,7 +34,6 @@ from semsim.learning.evaluation import (
     scope_of,
     semsim_row,
 )
-from semsim.learning.shuffles import SHUFFLED
 from semsim.learning.splits import HoldOut, divide
 from semsim.metrics import find_metric
 from semsim.metrics.provenance import CONTROLS

@@ -12,13 +12,19 @@ from semsim.base.jobs.folders import Job, JobState
 from semsim.base.jobs.orders import to_record
 from semsim.base.pages_library import gr
 from semsim.learning import PRESETS, TrainSettings
-from semsim.learning.ablations_run import KIND, JudgedOrder, TrainingJob, name_of
+from semsim.learning.ablations_run import (
+    KIND,
+    OF_MIXED,
+    OF_NETWORKS,
+    JudgedOrder,
+    TrainingJob,
+    name_of,
+)
 from semsim.learning.advice import preset_for
 from semsim.learning.baselines import CHOICES
 from semsim.learning.default_checkpoint import doubt, promote, promoted
 from semsim.learning.diagnostics import course_in
 from semsim.learning.settings import Order
-from semsim.learning.shuffles import OF_MIXED, OF_NETWORKS
 from semsim.learning.splits import KINDS, HoldOut, choices, count, hold_out_text, parse_hold_out
 from semsim.learning.triplets import is_simulated, take_stock
 from semsim.ui import ScienceContext, jobpanel, lab, learn_form, learn_studies, learn_view

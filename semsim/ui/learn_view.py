@@ -12,12 +12,17 @@ from fastapi.responses import FileResponse, Response
 from semsim.base.jobs.folders import JobState
 from semsim.learning import PRESETS
 from semsim.learning.advice import expectation
-from semsim.learning.baselines import verdict_of
-from semsim.learning.card import card_paths, heads, note_of, table_rows
+from semsim.learning.baselines import SHUFFLED, verdict_of
+from semsim.learning.card import (
+    card_paths,
+    heads,
+    learned_words,
+    note_of,
+    table_rows,
+    weights_words,
+)
 from semsim.learning.evaluation import auc_of
-from semsim.learning.shuffles import SHUFFLED
 from semsim.learning.splits import Counts, HoldOut
-from semsim.learning.told import learned_words, weights_words
 from semsim.learning.triplets import Inventory, JudgedOriginal
 from semsim.metrics.provenance import START
 from semsim.ui import ScienceContext

@@ -21,10 +21,10 @@ from semsim.base.errors import DataError, SemsimError, WeightsError
 from semsim.base.storage.records import read_object
 from semsim.campaign.store import PieceStore, StoredCell
 from semsim.images import read_pixels
-from semsim.learning import TrainSettings, train_job
+from semsim.learning import TrainSettings
 from semsim.learning.initial import START, load_initial, starts
 from semsim.learning.settings import Order
-from semsim.learning.train import train
+from semsim.learning.train import read_state, train, write_state
 from semsim.metrics import Resources
 from semsim.metrics.network import load_semsim
 from semsim.metrics.provenance import FORMAT, read_training
@@ -53,8 +53,8 @@ def of_target_training(folder):
 def of_semsim_training(folder):
     path, labels = folder / "state.pt", judged_labels(folder / "toy", originals=6)
     order = Order(name="a", checkpoints=folder, settings=QUICK, study="made")
-    train(labels, QUICK, save=lambda state: train_job.write_state(path, state, order, "a"))
-    return path, lambda: train_job.read_state(path, order, "a")
+    train(labels, QUICK, save=lambda state: write_state(path, state, order, "a"))
+    return path, lambda: read_state(path, order, "a")
 
 
 def of_target(folder):

@@ -36,7 +36,7 @@ from semsim.learning.baselines import ALL, verdict_of
 from semsim.learning.card import card_markdown, read_card
 from semsim.learning.settings import STATE_FILE, Order
 from semsim.learning.splits import HoldOut
-from semsim.learning.train_job import learn
+from semsim.learning.train import learn
 from semsim.metrics.provenance import original_keys, read_training
 from semsim.papers.semsim_results import study_frame
 from semsim.ui.learn_studies import study_html
@@ -262,7 +262,7 @@ def test_a_control_that_diverges_takes_nothing_from_the_training(
             raise TrainingFailedError("The loss became nan in epoch 5.")
         return learn(order, *arguments)
 
-    monkeypatch.setattr("semsim.learning.train_job.learn", diverges)
+    monkeypatch.setattr("semsim.learning.train.learn", diverges)
     outcome = train_and_judge(replace(asked, controls=ALL), material, place, tmp_path)
     why = outcome["held_out"]["absent"]["shuffled"]
     assert why == "5 shuffles failed. The loss became nan in epoch 5"

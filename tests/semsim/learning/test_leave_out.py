@@ -23,7 +23,7 @@ from semsim.papers.semsim_results import learned_text
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    monkeypatch.setattr("semsim.learning.shuffles.OF_NETWORKS", 2)
+    monkeypatch.setattr("semsim.learning.ablations_run.OF_NETWORKS", 2)
     return Workplace(
         checkpoints=tmp_path / "checkpoints",
         scores=tmp_path / "scores",
