@@ -8,7 +8,7 @@ import pytest
 from annotation.errors import StudyError
 from annotation.images import read_pixels
 from semsim.base.errors import DataError, SettingsError
-from semsim.datasets.on_disk import read_middle
+from semsim.datasets.photographs import read_middle
 from semsim.images import read_image
 
 READERS = {
