@@ -24,8 +24,7 @@ from semsim.base.sets.set_format import JURY, JURY_COLUMNS
 from semsim.base.storage.atomic import whole
 from semsim.base.storage.pieces import key_of
 from semsim.campaign.campaign_job import plan_of
-from semsim.campaign.grids import DEMO_GRID
-from semsim.campaign.plan import Plan
+from semsim.campaign.plan import DEMO_GRID, Plan
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.datasets.symbols import GLYPHS
 from semsim.device import pick_device

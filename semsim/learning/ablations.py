@@ -242,7 +242,6 @@ def study_plan(
     settings: TrainSettings,
     hold_out: HoldOut,
     trainings: int,
-    controls: str,
 ) -> StudyPlan:
     """The plan of a study as people ask for it.
 
@@ -256,14 +255,7 @@ def study_plan(
         if given is None
         else read_values(what, given)
     )
-    return StudyPlan(
-        what=what,
-        values=values,
-        seeds=seeds,
-        settings=settings,
-        hold_out=hold_out,
-        controls=controls,
-    )
+    return StudyPlan(what=what, values=values, seeds=seeds, settings=settings, hold_out=hold_out)
 
 
 def usual_values(what: str) -> tuple[str, ...]:

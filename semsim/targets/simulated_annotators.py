@@ -17,7 +17,6 @@ from torch import Tensor
 from semsim.base.progress import Report, silent
 from semsim.base.registry import Plugin, build
 from semsim.datasets.symbols import Symbols
-from semsim.defences.none import NoDefence
 from semsim.targets import TARGETS
 from semsim.targets.chance import target_facts
 from semsim.targets.degrade import coarse, covered, degrade, ghosted, moved, speckled
@@ -105,7 +104,6 @@ def juror_of(
     training = Training(
         architecture=build(TARGETS, juror.architecture.name, juror.architecture.settings),
         data=with_nothing(learned, seed),
-        defence=NoDefence(),
         settings=TrainSettings(
             epochs=epochs * juror.epochs // 10, lr=juror.lr, batch_size=32, seed=seed
         ),

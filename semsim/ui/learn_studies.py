@@ -108,8 +108,8 @@ def start_study(
         settings=replace(PRESETS[preset], device=str(context.device)),
         hold_out=parse_hold_out(held or "original", share),
         trainings=int(seeds),
-        controls=baselines.ALL,
     )
+    plan = replace(plan, controls=baselines.ALL)
     return started(context, "queue_ablation", plan, material)
 
 

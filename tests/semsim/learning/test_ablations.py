@@ -24,7 +24,6 @@ from semsim.learning.ablations import (
 )
 from semsim.learning.splits import HoldOut, divide
 from semsim.learning.triplets import take_stock
-from semsim.metrics.provenance import START
 
 SMALL = PRESETS["small"]
 NONE = pd.DataFrame()  # what a study varies does not hang on its labels
@@ -184,8 +183,8 @@ def test_a_summary_is_the_mean_over_seeds_in_the_order_of_values():
 
 
 def test_seeds_are_those_of_the_settings_and_up(labels):
-    asked = {"hold_out": HoldOut(), "trainings": 2, "controls": START}
     seventh = replace(SMALL, seed=7)
-    found = study_plan("margin", "0.5", labels, settings=seventh, **asked)
+    asked = {"settings": seventh, "hold_out": HoldOut(), "trainings": 2}
+    found = study_plan("margin", "0.5", labels, **asked)
     assert found.seeds == (7, 8)
     assert [one.settings.seed for one in found.variants(NONE)] == [7, 8]

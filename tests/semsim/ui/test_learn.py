@@ -15,8 +15,7 @@ from safetensors.torch import save_file
 
 from semsim.base.errors import DataError
 from semsim.base.jobs import folders as jobs
-from semsim.base.jobs.folders import JobState
-from semsim.base.jobs.owner import owner_now
+from semsim.base.jobs.folders import JobState, owner_now
 from semsim.base.progress import Progress
 from semsim.base.storage.atomic import write_json
 from semsim.base.storage.records import write_record

@@ -21,8 +21,7 @@ from semsim.base.jobs.folders import JobState, run_as_job
 from semsim.base.storage.names import free_name
 from semsim.campaign.campaign_job import CampaignOrder, name_of, plan_of, queue_campaign
 from semsim.campaign.demo import DemoSettings, plans
-from semsim.campaign.grids import DEMO_GRID, FIRST_LOOK
-from semsim.campaign.plan import target_key
+from semsim.campaign.plan import DEMO_GRID, FIRST_LOOK, target_key
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder, read_campaign
