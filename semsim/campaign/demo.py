@@ -38,7 +38,7 @@ from semsim.sets.writer import write_rows
 from semsim.targets.simulated_annotators import (
     JURORS,
     JurySettings,
-    Verdict,
+    TrainedJuror,
     keep_juror,
     kept_jury,
     log_probabilities,
@@ -274,7 +274,7 @@ def write_jury(folders: Iterable[Path], weights: Sequence[Path]) -> None:
             write_rows(table, part)
 
 
-def jury_table(found: ReconstructionSet, jury: dict[str, Verdict]) -> pd.DataFrame:
+def jury_table(found: ReconstructionSet, jury: dict[str, TrainedJuror]) -> pd.DataFrame:
     """Return what each of `jury` sees in every original and reconstruction, as `JURY_COLUMNS`."""
     logs, subjects = [], ("original", "reconstruction")
     for subject in subjects:

@@ -53,7 +53,7 @@ from semsim.learning.evaluation import BASELINES, auc_of, judged_of, scale_notes
 from semsim.learning.initial import absolute
 from semsim.learning.pretrain import PretrainSettings, goodness_of_start, pretrain, save_start
 from semsim.learning.settings import Order
-from semsim.learning.splits import Counts, HoldOut, count, parse_hold_out
+from semsim.learning.splits import HoldOut, SplitCounts, count, parse_hold_out
 from semsim.metrics.provenance import START
 from semsim.weights import CHECKPOINTS
 
@@ -285,7 +285,7 @@ def _name(preset: str) -> str:
     return preset.partition(":")[0].strip()
 
 
-def counts_text(counts: Counts, hold_out: HoldOut, preset: str | None = None) -> str:
+def counts_text(counts: SplitCounts, hold_out: HoldOut, preset: str | None = None) -> str:
     """Return what a split has and lacks, and what to expect of a training with `preset`, in lines.
 
     preset: as `read_settings` takes it; left out, what follows from the counts.
@@ -305,7 +305,7 @@ def counts_text(counts: Counts, hold_out: HoldOut, preset: str | None = None) ->
     return "\n".join(line for line in lines if line)
 
 
-def counts_row(counts: Counts) -> dict[str, Any]:
+def counts_row(counts: SplitCounts) -> dict[str, Any]:
     """The numbers of `counts_text`, and what is lacking."""
     row = {name: value for name, value in vars(counts).items() if name != "training"}
     training = counts.training

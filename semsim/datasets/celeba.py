@@ -9,7 +9,7 @@ from semsim.base.errors import DataError
 from semsim.base.registry import setting
 from semsim.base.table_files import read_plain
 from semsim.datasets.on_disk import fetched
-from semsim.datasets.photographs import Entry, Photographs, balanced_split
+from semsim.datasets.photographs import ImageFile, Photographs, balanced_split
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class CelebA(Photographs):
 
         fetched(self, lambda root: Download(root, target_type="identity", download=True))
 
-    def listed(self, split: str) -> tuple[list[str], list[Entry]]:
+    def listed(self, split: str) -> tuple[list[str], list[ImageFile]]:
         of_person = self._files_of_people()
         people = sorted(person for person in of_person if len(of_person[person]) >= self.min_images)
         people = people[: self.classes]
@@ -73,12 +73,12 @@ class CelebA(Photographs):
             of_person[int(words[1])].append(words[0])
         return of_person
 
-    def _of(self, label: int, person: int, files: list[str], split: str) -> list[Entry]:
+    def _of(self, label: int, person: int, files: list[str], split: str) -> list[ImageFile]:
         files = sorted(files)
         # By the person's own number: other limits give nobody another split.
         chosen = balanced_split(len(files), self.test_per_class, split, (self.seed, person))
         pictures = self.folder / "img_align_celeba"
         return [
-            Entry(path=pictures / files[place], label=label, id=Path(files[place]).stem)
+            ImageFile(path=pictures / files[place], label=label, id=Path(files[place]).stem)
             for place in chosen
         ]

@@ -36,7 +36,7 @@ _FOLDERS = {"160px": "imagenette2-160", "320px": "imagenette2-320", "full": "ima
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class ImageFile:
     """One image file of a data set; `id` is unique within it."""
 
     path: Path
@@ -59,7 +59,7 @@ class Photographs(OnDisk):
     classes: int | None = setting(None, least=1)
     per_class: int | None = setting(None, least=1)
 
-    def listed(self, split: str) -> tuple[Sequence[str], Sequence[Entry]]:
+    def listed(self, split: str) -> tuple[Sequence[str], Sequence[ImageFile]]:
         """Names of the classes, and the files of a split; `DataError` where a list is broken."""
         raise NotImplementedError
 
@@ -118,18 +118,18 @@ class Caltech101(Photographs):
 
         fetched(self, lambda root: Download(root, download=True))
 
-    def listed(self, split: str) -> tuple[list[str], list[Entry]]:
+    def listed(self, split: str) -> tuple[list[str], list[ImageFile]]:
         folders = [path for path in shown(self.folder) if path.is_dir()]
         names = [path.name for path in folders if path.name != _NO_CLASS][: self.classes]
         return names, [
             entry for label, name in enumerate(names) for entry in self._of(label, name, split)
         ]
 
-    def _of(self, label: int, name: str, split: str) -> list[Entry]:
+    def _of(self, label: int, name: str, split: str) -> list[ImageFile]:
         paths = [path for path in shown(self.folder / name) if is_image_file(path)]
         chosen = balanced_split(len(paths), self.test_per_class, split, (self.seed, label))
         return [
-            Entry(path=paths[place], label=label, id=f"{name}-{paths[place].stem}")
+            ImageFile(path=paths[place], label=label, id=f"{name}-{paths[place].stem}")
             for place in chosen
         ]
 
@@ -170,7 +170,7 @@ class Imagenette(Photographs, Checked):
 
         fetched(self, lambda root: Files(root, size=self.source, download=True))
 
-    def listed(self, split: str) -> tuple[list[str], list[Entry]]:
+    def listed(self, split: str) -> tuple[list[str], list[ImageFile]]:
         from torchvision.datasets import Imagenette as Files  # slow to import, seldom needed
 
         theirs = "train" if split == "train" else "val"
@@ -180,7 +180,7 @@ class Imagenette(Photographs, Checked):
             raise DataError(f"{self.folder} is not Imagenette: {error}.") from error
         names = [synonyms[0] for synonyms in files.classes][: self.classes]
         return names, [
-            Entry(path=path, label=label, id=path.stem)
+            ImageFile(path=path, label=label, id=path.stem)
             for label, wnid in enumerate(files.wnids)
             for path in sorted((self.folder / theirs / wnid).iterdir())
             if is_image_file(path)

@@ -10,7 +10,7 @@ import scipy
 
 from semsim.base.errors import DataError
 from semsim.datasets.on_disk import fetched
-from semsim.datasets.photographs import Entry, Photographs
+from semsim.datasets.photographs import ImageFile, Photographs
 
 _ADDRESS = "http://vision.stanford.edu/aditya86/ImageNetDogs/"
 _ARCHIVES = {
@@ -53,14 +53,14 @@ class StanfordDogs(Photographs):
 
         fetched(self, fetch)
 
-    def listed(self, split: str) -> tuple[list[str], list[Entry]]:
+    def listed(self, split: str) -> tuple[list[str], list[ImageFile]]:
         names, labels = self._named(split)
         breeds = {label: _breed(name) for name, label in zip(names, labels, strict=True)}
         if sorted(breeds) != list(range(len(breeds))):
             raise DataError(f"The labels in {self._list(split)} leave numbers out.")
         classes = [breeds[label] for label in range(len(breeds))][: self.classes]
         return classes, [
-            Entry(path=self.folder / "Images" / name, label=label, id=Path(name).stem)
+            ImageFile(path=self.folder / "Images" / name, label=label, id=Path(name).stem)
             for name, label in zip(names, labels, strict=True)
         ]
 

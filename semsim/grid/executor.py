@@ -91,9 +91,9 @@ def compute(
     if client is None:
         _compute_here(pieces, keep, tell, leave)
         return
-    from semsim.grid.dask_executor import Run  # with Dask, which takes a second
+    from semsim.grid.dask_executor import DaskRun  # with Dask, which takes a second
 
-    run = Run(client, keep, leave, threads)
+    run = DaskRun(client, keep, leave, threads)
     try:
         run.begin(pieces)
         tell(run.standing())

@@ -36,7 +36,7 @@ _LEAST = 2  # originals of a budget: one has none beside it that could be kept f
 
 
 @dataclass(frozen=True)
-class Kind:
+class Ablation:
     """One study: title and the paper's figure, what is varied, and the values it takes at first.
 
     setting: the field of `TrainSettings` that is varied; empty for the label budget.
@@ -49,13 +49,15 @@ class Kind:
     values: tuple[Any, ...] = ()
 
 
-STUDIES: Registry[Kind] = Registry(
+STUDIES: Registry[Ablation] = Registry(
     "study",
     {
-        "budget": Kind("Label budget", "7A", "labelled originals"),
-        "backbone": Kind("Network", "7B", "network", "backbone", ("lenet", "resnet18", "resnet50")),
-        "loss": Kind("Loss", "7C", "loss", "loss", ("triplet", "contrastive")),
-        "margin": Kind("Margin", "9", "margin", "margin", (0.1, 0.5, 1.0, 2.0, 5.0)),
+        "budget": Ablation("Label budget", "7A", "labelled originals"),
+        "backbone": Ablation(
+            "Network", "7B", "network", "backbone", ("lenet", "resnet18", "resnet50")
+        ),
+        "loss": Ablation("Loss", "7C", "loss", "loss", ("triplet", "contrastive")),
+        "margin": Ablation("Margin", "9", "margin", "margin", (0.1, 0.5, 1.0, 2.0, 5.0)),
     },
 )
 
@@ -78,7 +80,7 @@ class Variant:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyPlan:
+class AblationPlan:
     """A study: every value with every seed, all judged by what the hold-out keeps for the test.
 
     what: of `STUDIES`. values: what is varied. settings: of every training but for that.
@@ -141,7 +143,7 @@ class StudyPlan:
         return dict(to_record(self))
 
 
-def _check_varied(kind: Kind, settings: TrainSettings, varied: TrainSettings) -> None:
+def _check_varied(kind: Ablation, settings: TrainSettings, varied: TrainSettings) -> None:
     """`SettingsError` where one thing cannot be varied with all else as it is."""
     mixed = MIXED in (settings.loss, varied.loss)
     if mixed and (kind.setting == "margin" or settings.loss != varied.loss):
@@ -242,12 +244,12 @@ def study_plan(
     settings: TrainSettings,
     hold_out: HoldOut,
     trainings: int,
-) -> StudyPlan:
+) -> AblationPlan:
     """The plan of a study as people ask for it.
 
     given: values as `read_values` takes them, None for those of `default_values` on `labels`.
     trainings: of each value, whose seeds are that of the settings and up. Raises as these two and
-    `StudyPlan`.
+    `AblationPlan`.
     """
     seeds = tuple(range(settings.seed, settings.seed + trainings))
     values = (
@@ -255,7 +257,7 @@ def study_plan(
         if given is None
         else read_values(what, given)
     )
-    return StudyPlan(what=what, values=values, seeds=seeds, settings=settings, hold_out=hold_out)
+    return AblationPlan(what=what, values=values, seeds=seeds, settings=settings, hold_out=hold_out)
 
 
 def usual_values(what: str) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from semsim.base.progress import Progress, Report, silent
 from semsim.base.storage.atomic import write_json
 from semsim.base.storage.records import read_record, write_record
 from semsim.device import pick_device
-from semsim.learning.ablations import NAME, LeaveOut, StudyPlan, Variant, within_budget
+from semsim.learning.ablations import NAME, AblationPlan, LeaveOut, Variant, within_budget
 from semsim.learning.baselines import ALL, SHUFFLED, check_controls
 from semsim.learning.card import NOT_STATED, CardFacts, data_facts, write_card
 from semsim.learning.diagnostics import Course
@@ -109,7 +109,7 @@ class TrainingJob:
 class StudyJob:
     """The order of a job that does `run_ablation` with the tables in its folder."""
 
-    plan: StudyPlan
+    plan: AblationPlan
     place: Workplace
 
 
@@ -258,7 +258,7 @@ def part_of(report: Report, number: int, n: int) -> Report:
 
 
 def run_ablation(
-    plan: StudyPlan | LeaveOut,
+    plan: AblationPlan | LeaveOut,
     material: Material,
     place: Workplace,
     folder: Path,
@@ -378,7 +378,7 @@ def queue_judged(asked: JudgedOrder, material: Material, place: Workplace, root:
 
 
 def queue_ablation(
-    plan: StudyPlan | LeaveOut, material: Material, place: Workplace, root: Path
+    plan: AblationPlan | LeaveOut, material: Material, place: Workplace, root: Path
 ) -> Job:
     """The job that will do `run_ablation`; not yet started.
 
@@ -392,7 +392,7 @@ def queue_ablation(
             _check_sides(one.settings, sides_of(one, material))
     job = (
         StudyJob(plan=plan, place=place)
-        if isinstance(plan, StudyPlan)
+        if isinstance(plan, AblationPlan)
         else LeaveOutJob(plan=plan, place=place)
     )
     return _queue(root, plan.KIND, plan.title, job, material)

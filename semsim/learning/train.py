@@ -28,7 +28,7 @@ from semsim.learning.diagnostics import (
     reason_to_stop,
     warnings_about,
 )
-from semsim.learning.epoch import SHUFFLE, SPLIT, Material, run_epoch, stream
+from semsim.learning.epoch import SHUFFLE, SPLIT, EpochMaterial, run_epoch, stream
 from semsim.learning.initial import identify, load_initial, seen_before
 from semsim.learning.mixing import balance, block_alone, block_aucs, judged_shares, run_mixing
 from semsim.learning.settings import (
@@ -177,13 +177,13 @@ def model_settings(settings: TrainSettings) -> ModelSettings:
     )
 
 
-def _gather(labels: pd.DataFrame, settings: TrainSettings) -> Material:
+def _gather(labels: pd.DataFrame, settings: TrainSettings) -> EpochMaterial:
     usable = learnable(take_stock(labels), settings.ordering)
     if settings.shuffle:  # those kept for validation too: they may stop the training
         usable = shuffle_votes(usable, stream(settings, SHUFFLE, settings.shuffle))
     training, held_out = split(usable, settings.validation_fraction, stream(settings, SPLIT))
     index = ImageIndex([*training, *held_out])
-    material = Material(
+    material = EpochMaterial(
         table=load_table(index.paths, settings.input_size),
         index=index,
         training=training,
@@ -197,13 +197,13 @@ def _gather(labels: pd.DataFrame, settings: TrainSettings) -> Material:
     return material
 
 
-def _both_kinds(material: Material) -> bool:
+def _both_kinds(material: EpochMaterial) -> bool:
     recognisable = material.index.judged(material.held_out)[1]
     return bool(recognisable.any()) and not bool(recognisable.all())
 
 
 def _fresh_model(
-    material: Material, settings: TrainSettings, resume: TrainState | None
+    material: EpochMaterial, settings: TrainSettings, resume: TrainState | None
 ) -> SemSimModel:
     of_training = [path for original in material.training for path in original.images]
     numbers = np.unique([material.index.number(path) for path in of_training])
@@ -250,11 +250,13 @@ def _stopped(records: tuple[EpochRecord, ...], settings: TrainSettings) -> str:
     )
 
 
-def _batches(material: Material, settings: TrainSettings) -> int:
+def _batches(material: EpochMaterial, settings: TrainSettings) -> int:
     return -(-len(material.training) * settings.triplets_per_original // settings.batch_size)
 
 
-def _epoch_progress(record: EpochRecord, material: Material, settings: TrainSettings) -> Progress:
+def _epoch_progress(
+    record: EpochRecord, material: EpochMaterial, settings: TrainSettings
+) -> Progress:
     batches = _batches(material, settings)
     note = f"epoch {record.epoch} of {settings.epochs}: loss {record.loss:.3f}"
     if record.validation_accuracy is not None:
@@ -269,7 +271,7 @@ def _epoch_progress(record: EpochRecord, material: Material, settings: TrainSett
     )
 
 
-def _early_end(stopped: str, material: Material, settings: TrainSettings) -> Progress:
+def _early_end(stopped: str, material: EpochMaterial, settings: TrainSettings) -> Progress:
     total = settings.epochs * _batches(material, settings)
     return Progress(done=total, total=total, note=stopped)
 

@@ -17,8 +17,8 @@ from semsim.base.storage.atomic import write_json
 from semsim.base.storage.pieces import key_of
 from semsim.learning.ablations import (
     STUDIES,
+    AblationPlan,
     LeaveOut,
-    StudyPlan,
     default_values,
     failures,
     judged_words,
@@ -225,7 +225,7 @@ class _Judging(NamedTuple):
             raise DataError(f"there are no votes on {panel.judged_by.row}, which judges it.")
         held, semsim = HoldOut(kind="dataset", value=str(judging.iloc[0])), self.scale.semsim
         train = divide(every.labels, held).train
-        plan = StudyPlan(
+        plan = AblationPlan(
             what=panel.what,
             values=panel.values or default_values(panel.what, train, semsim),
             settings=semsim,

@@ -18,7 +18,7 @@ from semsim.defences.base import Defence
 from semsim.defences.dp_sgd import DpSgd
 from semsim.defences.none import NoDefence
 from semsim.device import keep_freed_memory, pick_device
-from semsim.targets.checkpoint import TrainState, images_digest, read_state, write_state
+from semsim.targets.checkpoint import TargetState, images_digest, read_state, write_state
 from semsim.targets.each_image import check_trainable, clipped_sum, poisson_batches
 from semsim.targets.mixed_precision import check_mixed
 from semsim.targets.model import Architecture, TargetModel
@@ -198,7 +198,7 @@ class _Run:
             rng=torch.Generator().manual_seed(settings.seed),
         )
 
-    def snapshot(self, epoch: int) -> TrainState:
+    def snapshot(self, epoch: int) -> TargetState:
         """Return the state for a checkpoint after `epoch`."""
         state = self.optimiser.state
         momentum = {
@@ -206,7 +206,7 @@ class _Run:
             for name, parameter in self.model.named_parameters()
             if state[parameter].get("momentum_buffer") is not None
         }
-        return TrainState(
+        return TargetState(
             epoch=epoch,
             lr=self.optimiser.param_groups[0]["lr"],
             model=self.model.state_dict(),
@@ -214,7 +214,7 @@ class _Run:
             rng=self.rng.get_state(),
         )
 
-    def restore(self, state: TrainState | None) -> None:
+    def restore(self, state: TargetState | None) -> None:
         """Go on from `state`; nothing where there is none."""
         if state is None:
             return

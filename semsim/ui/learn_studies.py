@@ -11,7 +11,7 @@ from semsim.base.pages_library import gr
 from semsim.learning import PRESETS, baselines
 from semsim.learning.ablations import (
     STUDIES,
-    StudyPlan,
+    AblationPlan,
     failures,
     study_plan,
     study_table,
@@ -67,7 +67,7 @@ def section(context: ScienceContext, study: Any, hold_out: Any, share: Any) -> j
             )
         begin = gr.Button("Start the study", elem_id="study-start")
         trouble = gr.HTML(elem_id="study-trouble")
-        ran = jobpanel.Jobs("Study run", "study", context.data / "jobs", StudyPlan.KIND)
+        ran = jobpanel.Jobs("Study run", "study", context.data / "jobs", AblationPlan.KIND)
         plot = gr.HTML(elem_id="study-plot")
         table = gr.HTML(elem_id="study-table")
     what.input(offered_values, what, values, show_progress="hidden", **QUIETLY)

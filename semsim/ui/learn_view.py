@@ -22,7 +22,7 @@ from semsim.learning.card import (
     weights_words,
 )
 from semsim.learning.evaluation import auc_of
-from semsim.learning.splits import Counts, HoldOut
+from semsim.learning.splits import HoldOut, SplitCounts
 from semsim.learning.triplets import Inventory, JudgedOriginal
 from semsim.metrics.provenance import START
 from semsim.ui import ScienceContext
@@ -74,7 +74,7 @@ def stock_html(inventory: Inventory, simulated: bool) -> str:
     return HTML.stock(inventory, rows, simulated)
 
 
-def split_html(counts: Counts, hold_out: HoldOut, preset: str, last: str = "") -> str:
+def split_html(counts: SplitCounts, hold_out: HoldOut, preset: str, last: str = "") -> str:
     """Return what is left to learn from and what it will be judged by, and what both lack.
 
     preset: the one chosen, of whose training is said what to expect. last: what the last training

@@ -43,7 +43,7 @@ QUICK = TrainSettings(backbone="lenet", lr=0.005, epochs=1, batch_size=8, triple
 def of_target_training(folder):
     path = folder / "training.part"
     one, other = {"w": torch.ones(300)}, {"w": torch.ones(300)}
-    state = checkpoint.TrainState(
+    state = checkpoint.TargetState(
         epoch=1, lr=0.1, model=one, momentum=other, rng=torch.get_rng_state()
     )
     checkpoint.write_state(path, state, "a")

@@ -14,7 +14,7 @@ from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations import (
     ALL,
     STUDIES,
-    StudyPlan,
+    AblationPlan,
     default_values,
     plain_names,
     read_values,
@@ -30,7 +30,7 @@ NONE = pd.DataFrame()  # what a study varies does not hang on its labels
 
 
 def plan(what="margin", values=(0.5, 1.0), seeds=(0, 1)):
-    return StudyPlan(what=what, values=values, settings=SMALL, seeds=seeds)
+    return AblationPlan(what=what, values=values, settings=SMALL, seeds=seeds)
 
 
 def test_trainings_differ_in_the_value_and_are_judged_by_the_same_images():
@@ -103,7 +103,7 @@ def test_budgets_at_first_are_those_that_every_seed_can_learn_from(tmp_path):
 @pytest.mark.parametrize("what", ["margin", "loss"])
 def test_what_the_mixed_loss_does_not_have_is_not_varied_with_it(what):
     with pytest.raises(SettingsError, match="has no margin and learns in one epoch"):
-        StudyPlan(
+        AblationPlan(
             what=what,
             values=default_values(what, NONE, PRESETS["mixed"]),
             settings=PRESETS["mixed"],
@@ -115,7 +115,7 @@ def test_what_the_mixed_loss_does_not_have_is_not_varied_with_it(what):
 @pytest.mark.parametrize("what", STUDIES)
 def test_a_plan_is_read_as_it_was_written(what, labels):
     made = plan(what, default_values(what, labels, SMALL))
-    assert from_record(StudyPlan, json.loads(json.dumps(to_record(made)))) == made
+    assert from_record(AblationPlan, json.loads(json.dumps(to_record(made)))) == made
 
 
 @pytest.mark.parametrize(
@@ -154,8 +154,8 @@ def test_unknown_studies_values_and_settings_are_named():
         read_values("budget", "fifty")
     with pytest.raises(SettingsError, match="no setting 'colour'"):
         from_record(TrainSettings, {"colour": 1})
-    with pytest.raises(SettingsError, match="no StudyPlan"):
-        from_record(StudyPlan, {"what": "margin"})
+    with pytest.raises(SettingsError, match="no AblationPlan"):
+        from_record(AblationPlan, {"what": "margin"})
     assert from_record(TrainSettings, {}, by_hand=True) == TrainSettings()
 
 

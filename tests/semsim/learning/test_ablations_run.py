@@ -1,10 +1,13 @@
 """Judged trainings and studies as jobs: interrupted, resumed, written up."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from PIL import Image, ImageOps
 
 from semsim.base.cli.terminal import TerminalBar
 from semsim.base.errors import (
@@ -16,9 +19,9 @@ from semsim.base.errors import (
     WeightsError,
 )
 from semsim.base.jobs import folders as jobs
-from semsim.cli.learn import study_rows, study_text
+from semsim.cli.learn import left_out_rows, left_out_text, study_rows, study_text
 from semsim.learning import TrainSettings
-from semsim.learning.ablations import StudyPlan, summary
+from semsim.learning.ablations import AblationPlan, LeaveOut, summary
 from semsim.learning.ablations_run import (
     ARM_FILE,
     JudgedOrder,
@@ -29,6 +32,7 @@ from semsim.learning.ablations_run import (
     do_ablation,
     queue_ablation,
     queue_judged,
+    read_materials,
     run_ablation,
     train_and_judge,
 )
@@ -38,13 +42,13 @@ from semsim.learning.settings import STATE_FILE, Order
 from semsim.learning.splits import HoldOut
 from semsim.learning.train import learn
 from semsim.metrics.provenance import original_keys, read_training
-from semsim.papers.semsim_results import study_frame
+from semsim.papers.semsim_results import learned_text, study_frame
 from semsim.ui.learn_studies import study_html
 
 SETTINGS = TrainSettings(
     backbone="lenet", lr=0.005, batch_size=8, epochs=1, triplets_per_original=2, device="cpu"
 )
-PLAN = StudyPlan(what="margin", values=(0.5, 1.0), settings=SETTINGS)
+PLAN = AblationPlan(what="margin", values=(0.5, 1.0), settings=SETTINGS)
 
 
 @pytest.fixture
@@ -61,6 +65,38 @@ def place(tmp_path):
 def asked(place):
     order = Order(name="mine", checkpoints=place.checkpoints, settings=SETTINGS, study="Toy")
     return JudgedOrder(order=order, hold_out=HoldOut(), licence="CC0")
+
+
+@pytest.fixture
+def leaving(quick):
+    return LeaveOut(settings=replace(quick, epochs=1))
+
+
+@pytest.fixture
+def two(material, tmp_path):
+    """Two studies as files, labels and votes, of two data sets."""
+    files = []
+    for name, one in (("a", material), ("b", material)):
+        own = Material(
+            labels=one.labels.assign(dataset=name, study=name),
+            votes=one.votes.assign(dataset=name, study=name),
+        )
+        if name == "b":  # what is one picture is one original, so it has pictures of its own
+            own = _mirrored(own, tmp_path / "b")
+        own.labels.to_parquet(tmp_path / f"{name}-labels.parquet")
+        own.votes.to_parquet(tmp_path / f"{name}.parquet")
+        files.append((tmp_path / f"{name}-labels.parquet", tmp_path / f"{name}.parquet"))
+    return files
+
+
+def _mirrored(one: Material, folder) -> Material:
+    folder.mkdir()
+    moved = {}
+    for number, path in enumerate(sorted(set(one.labels["original"]))):
+        moved[path] = str(folder / f"{number}.png")
+        with Image.open(path) as picture:
+            ImageOps.mirror(picture).save(moved[path])
+    return replace(one, labels=one.labels.assign(original=one.labels["original"].map(moved)))
 
 
 def test_a_judged_training_writes_a_checkpoint_and_its_card(asked, material, place, tmp_path):
@@ -204,12 +240,15 @@ def test_weights_that_saw_votes_of_the_test_are_no_start(asked, material, place,
     assert len(learned) > len(seen)
 
 
-def test_weights_that_are_not_there_make_no_job(asked, material, place, tmp_path):
-    settings = replace(SETTINGS, weights=str(tmp_path / "gone.pth"))
+def test_weights_that_are_not_there_make_no_job(asked, material, two, place, leaving, tmp_path):
+    settings, root = replace(SETTINGS, weights=str(tmp_path / "gone.pth")), tmp_path / "jobs"
     changed = replace(asked, order=replace(asked.order, settings=settings))
     with pytest.raises(WeightsError, match=r"gone\.pth"):
-        queue_judged(changed, material, place, tmp_path / "jobs")
-    assert jobs.list_jobs(tmp_path / "jobs") == []
+        queue_judged(changed, material, place, root)
+    both = read_materials([one for one, _ in two], [])
+    with pytest.raises(WeightsError, match=r"gone\.pth"):
+        queue_ablation(replace(leaving, settings=settings), both, place, root)
+    assert jobs.list_jobs(root) == []
 
 
 @pytest.mark.parametrize(
@@ -245,7 +284,7 @@ def test_what_cannot_be_is_refused_before_a_job_is_made(asked, material, place, 
     undecided = Material(labels=material.labels.assign(recognisable=True))
     with pytest.raises(DataError, match="none has both"):
         queue_judged(asked, undecided, place, root)
-    budget = StudyPlan(what="budget", values=(7,), settings=SETTINGS)
+    budget = AblationPlan(what="budget", values=(7,), settings=SETTINGS)
     with pytest.raises(DataError, match="A budget of 7 originals is more than the 6"):
         queue_ablation(budget, material, place, root)
     away = replace(asked, hold_out=HoldOut(kind="architecture", value="other"))
@@ -288,3 +327,106 @@ def test_studies_that_cannot_be_judged_together_are_refused_before_a_job_is_made
         with pytest.raises(DataError, match=r"cannot be judged together.*got 3, 5"):
             queue()
     assert jobs.list_jobs(root) == []
+
+
+def test_every_data_set_is_judged_by_a_semsim_that_never_saw_it(
+    two, place, leaving, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("semsim.learning.ablations_run.OF_NETWORKS", 2)
+    material = read_materials([one for one, _ in two], [votes for _, votes in two])
+    assert set(material.labels["dataset"]) == {"a", "b"}
+    people = material.votes.groupby("dataset")["annotator"].unique()
+    assert not set(people["a"]) & set(people["b"])  # a name in two studies is not one person
+    leaving = replace(leaving, controls=ALL)
+    found = run_ablation(leaving, material, place, tmp_path / "out")
+    assert [row["left_out"] for row in found["rows"]] == ["a", "b"]
+    assert found["simulated"]
+    assert (tmp_path / "out/a/semsim.safetensors").exists()
+    for row in found["rows"]:
+        assert row["n_originals"] == 6  # of the other one's eight; two are for its curves
+        assert row["held_out"]["n_originals"] == 8
+        named = {one["metric"] for one in row["held_out"]["metrics"]}
+        own = "semsim:semsim"
+        assert {"mse", own, f"{own}.start", "shuffled"} <= named
+    kept = (tmp_path / "out/a/arm.json").stat().st_mtime_ns
+    assert run_ablation(leaving, material, place, tmp_path / "out") == found
+    assert (tmp_path / "out/a/arm.json").stat().st_mtime_ns == kept
+
+
+def test_one_that_leaves_nothing_to_learn_from_stops_no_other(two, place, leaving, tmp_path):
+    material = read_materials([one for one, _ in two], ())
+    assert material.votes is None
+    none = material.labels["dataset"].eq("b")
+    labels = material.labels.assign(
+        recognisable=material.labels["recognisable"].mask(none, False).astype("boolean")
+    )
+    found = run_ablation(leaving, Material(labels=labels), place, tmp_path / "out")
+    rows = {row["left_out"]: row for row in found["rows"]}
+    assert "of 8 originals none has both" in rows["a"]["why"].lower()
+    assert "why" not in rows["b"]
+
+
+def test_a_training_that_diverges_stops_no_other_that_leaves_one_out(two, place, leaving, tmp_path):
+    material = read_materials([one for one, _ in two], ())
+    run_ablation(leaving, material, place, tmp_path)
+    shutil.rmtree(tmp_path / "a")
+    wild = replace(leaving, settings=replace(leaving.settings, lr=1e30))
+    found = run_ablation(wild, material, place, tmp_path)  # b is there already
+    first, second = found["rows"]
+    assert first["left_out"] == "a"
+    assert "The loss became" in first["why"]
+    assert "checkpoint" not in first
+    assert (second["left_out"], "why" in second) == ("b", False)
+    text = left_out_text(found)
+    assert f"Without a: {first['why']}" in text
+    assert "Of 2 trainings 1 is judged here." in text
+    assert {"left_out": "a", "why": first["why"]} in left_out_rows(found)
+    learned = learned_text(found["rows"])
+    assert f"a: {first['why']}" in learned
+    assert "Of 2 trainings 1 is judged here." in learned
+
+
+def test_names_that_files_cannot_have_are_not_taken_for_one(two, place, leaving, tmp_path):
+    found = read_materials([one for one, _ in two], ())
+    called = {"a": "数据", "b": "图像"}
+    labels = found.labels.assign(dataset=found.labels["dataset"].map(called))
+    rows = run_ablation(leaving, Material(labels=labels), place, tmp_path)["rows"]
+    assert [row["left_out"] for row in rows] == sorted(called.values())
+    assert len({row["checkpoint"] for row in rows}) == 2
+
+
+def test_one_that_leaves_nothing_to_judge_by_stops_no_other(material, place, leaving, tmp_path):
+    labels = material.labels
+    first = labels["image_id"] == labels["image_id"].iloc[0]
+    rare = labels[first].assign(attack="dlg")  # of one original, which has to be learned from
+    both = Material(labels=pd.concat([labels, rare], ignore_index=True))
+    found = run_ablation(replace(leaving, kind="attack"), both, place, tmp_path)
+    rows = {row["left_out"]: row for row in found["rows"]}
+    assert "leaves nothing to judge by" in rows["dlg"]["why"]
+    assert "of 1 original none has both" not in rows["invgrad"].get("why", "")
+
+
+def test_a_folder_that_was_moved_says_where_its_checkpoints_are_now(two, place, leaving, tmp_path):
+    material = read_materials([one for one, _ in two], ())
+    run_ablation(leaving, material, place, tmp_path / "out")
+    shutil.move(tmp_path / "out", tmp_path / "elsewhere")
+    found = run_ablation(leaving, material, place, tmp_path / "elsewhere")
+    for row in found["rows"]:
+        assert row["checkpoint"] == str(
+            tmp_path / "elsewhere" / row["left_out"] / "semsim.safetensors"
+        )
+
+
+def test_what_cannot_be_is_told(two, place, leaving, tmp_path):
+    (labels, votes), _ = two
+    alone = read_materials([labels], [votes])
+    with pytest.raises(DataError, match="only one dataset"):
+        run_ablation(leaving, alone, place, tmp_path)
+    with pytest.raises(DataError, match="1 tables of labels and 2 of votes"):
+        read_materials([labels], [votes, votes])
+    with pytest.raises(DataError, match=r"No votes at .*gone\.parquet"):
+        read_materials([labels], [votes.with_name("gone.parquet")])
+    with pytest.raises(DataError, match="the same reconstructions"):
+        read_materials([labels, labels], ())
+    with pytest.raises(SettingsError, match="Leave out each dataset"):
+        replace(leaving, kind="original")

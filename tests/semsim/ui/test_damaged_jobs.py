@@ -11,7 +11,7 @@ import pytest
 
 from semsim.base.jobs import folders as jobs
 from semsim.campaign.campaign_job import KIND as CAMPAIGN
-from semsim.learning.ablations import StudyPlan
+from semsim.learning.ablations import AblationPlan
 from semsim.learning.ablations_run import KIND as TRAINING
 from semsim.systems.federated.comparison_job import KIND as FEDERATED
 from semsim.systems.split.split_job import KIND as SPLIT
@@ -21,7 +21,7 @@ from semsim.ui.compare_files import SCORE_JOB, scoring_job
 
 PAGES: list[tuple[ModuleType, str]] = [
     (learn, TRAINING),
-    (learn, StudyPlan.KIND),
+    (learn, AblationPlan.KIND),
     (reconstruct, CAMPAIGN),
     (federated, FEDERATED),
     (split, SPLIT),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from semsim.base.jobs.folders import JobState
-from semsim.learning.splits import Counts, HoldOut
+from semsim.learning.splits import HoldOut, SplitCounts
 from semsim.learning.triplets import Inventory, JudgedOriginal
 from semsim.ui.learn_view import (
     TrainingRow,
@@ -265,7 +265,7 @@ def test_a_judged_result_shows_what_it_has_not_seen_before_what_it_has():
 
 def test_a_split_says_what_is_missing():
     usable = stock(usable=[original("1")])
-    counts = Counts(
+    counts = SplitCounts(
         training=usable,
         n_test_originals=8,
         n_test_models=3,
