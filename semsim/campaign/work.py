@@ -16,11 +16,17 @@ import torch
 from torch import Tensor
 
 from semsim.attacks import ATTACKS, SHARED, run_many
-from semsim.attacks.local_steps import attack_updates
-from semsim.attacks.match_to_originals import assigned
-from semsim.attacks.observe import Leak, assumptions, observe_gradient, observe_round
-from semsim.attacks.sharing import Gradient, Sharing, check_sharing
-from semsim.attacks.together import Found
+from semsim.attacks.descent import Found, attack_updates
+from semsim.attacks.observe import (
+    Gradient,
+    Leak,
+    Sharing,
+    assigned,
+    assumptions,
+    check_sharing,
+    observe_gradient,
+    observe_round,
+)
 from semsim.base.errors import DataError, StopRequestedError, WeightsError
 from semsim.base.progress import Progress, Report, placed, silent
 from semsim.base.registry import Plugin, build

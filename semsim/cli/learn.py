@@ -19,6 +19,7 @@ from semsim.base.cli.terminal import (
 )
 from semsim.base.errors import SettingsError
 from semsim.base.jobs.folders import go_on
+from semsim.base.metric_spec import START
 from semsim.base.registry import build, read_plugin
 from semsim.base.storage.atomic import require_room
 from semsim.base.words import counted, words_of_test
@@ -54,7 +55,6 @@ from semsim.learning.initial import absolute
 from semsim.learning.pretrain import PretrainSettings, goodness_of_start, pretrain, save_start
 from semsim.learning.settings import Order
 from semsim.learning.splits import HoldOut, SplitCounts, count, parse_hold_out
-from semsim.metrics.provenance import START
 from semsim.weights import CHECKPOINTS
 
 app = typer.Typer(no_args_is_help=True, help="Train SemSim, judge it, study it.")

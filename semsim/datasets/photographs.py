@@ -14,6 +14,7 @@ import numpy as np
 from PIL import Image
 
 from semsim.base.errors import DataError
+from semsim.base.picture_files import opened_picture, upright
 from semsim.base.registry import Checked, setting
 from semsim.base.storage.folders import shown
 from semsim.datasets.on_disk import (
@@ -25,7 +26,7 @@ from semsim.datasets.on_disk import (
     first_of_each,
     folder_of,
 )
-from semsim.images import from_uint8, is_image_file, open_picture, upright
+from semsim.images import from_uint8, is_image_file
 from semsim.types import LabelledImages
 
 if TYPE_CHECKING:
@@ -201,9 +202,9 @@ def balanced_split(count: int, test_count: int, split: str, seed: Sequence[int])
 def read_middle(path: Path, size: int) -> Tensor:
     """The largest square in the middle of the image at `path`, (3, size, size) in [0, 1].
 
-    Raises `DataError` as `open_picture` does.
+    Raises `DataError` as `opened_picture` does.
     """
-    with open_picture(path) as file:
+    with opened_picture(path) as file:
         picture = upright(file)
     side = min(picture.size)
     left, top = (picture.width - side) // 2, (picture.height - side) // 2

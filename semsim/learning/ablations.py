@@ -18,6 +18,7 @@ import pandas as pd
 
 from semsim.base.errors import DataError, SettingsError, TrainingFailedError
 from semsim.base.jobs.orders import to_record
+from semsim.base.metric_spec import START
 from semsim.base.registry import Registry
 from semsim.base.storage.pieces import key_of
 from semsim.base.words import counted
@@ -26,7 +27,6 @@ from semsim.learning.evaluation import auc_of, judged_of, scope_of, semsim_row
 from semsim.learning.settings import MIXED, TrainSettings, checkpoint_path
 from semsim.learning.splits import KINDS, HoldOut, choices, divide
 from semsim.learning.triplets import learnable, take_stock
-from semsim.metrics.provenance import START
 
 NAME = "semsim"  # of the checkpoint of each training
 ALL = "all"  # of the label budget: every original there is

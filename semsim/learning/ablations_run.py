@@ -18,6 +18,7 @@ from semsim.base.errors import (
 )
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, read_json
+from semsim.base.metric_spec import START
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.storage.atomic import write_json
 from semsim.base.storage.records import read_record, write_record
@@ -45,7 +46,6 @@ from semsim.learning.splits import (
 )
 from semsim.learning.triplets import is_simulated, learnable, take_stock, typed
 from semsim.metrics import Resources, find_metric
-from semsim.metrics.provenance import START
 from semsim.scores.scoring import read_labels
 
 KIND = "learn"  # of the job of one training

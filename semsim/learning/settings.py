@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from semsim.base.errors import SettingsError
+from semsim.base.metric_spec import control_in
 from semsim.base.registry import check_settings, setting
 from semsim.base.storage.names import checked_name
-from semsim.metrics.provenance import control_in
 
 STATE_FILE = "training.pt"  # in the folder of a training while it is not done
 SCRATCH = "scratch"

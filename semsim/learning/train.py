@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from semsim.base.errors import SettingsError, TrainingFailedError, WeightsError
+from semsim.base.metric_spec import BLOCK, CONTROLS, START
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.storage.atomic import whole, write_bytes
 from semsim.base.storage.records import check_format, guarded
@@ -52,15 +53,7 @@ from semsim.learning.triplets import (
 )
 from semsim.metrics.blocks import NAMES
 from semsim.metrics.network import ModelSettings, SemSimModel, load_semsim, save_semsim
-from semsim.metrics.provenance import (
-    BLOCK,
-    CONTROLS,
-    MOVED,
-    N_PAIRS,
-    START,
-    WEIGHT_OF,
-    Training,
-)
+from semsim.metrics.provenance import MOVED, N_PAIRS, WEIGHT_OF, Training
 from semsim.weights import content_key, sha256_of
 
 # In the job's folder: the network before it saw a vote, the finished one until it is where it

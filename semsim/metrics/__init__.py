@@ -6,19 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from semsim.base.errors import UnknownNameError
+from semsim.base.metric_spec import MetricSpec, Reference
 from semsim.base.registry import Registry, unknown
 from semsim.base.storage.folders import shown
-from semsim.metrics.base import (
-    Judge,
-    Metric,
-    MetricSpec,
-    Pairs,
-    Reference,
-    Resources,
-    Scores,
-    Summary,
-    summarise,
-)
+from semsim.metrics.base import Judge, Metric, Pairs, Resources, Scores, Summary, summarise
 from semsim.metrics.functions import (
     fid,
     kid,

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from semsim.base.errors import WeightsError
+from semsim.base.metric_spec import MetricSpec
 from semsim.base.storage.optional import need
 from semsim.base.storage.records import guarded
-from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches
+from semsim.metrics.base import Judge, Pairs, Resources, Scores, batches
 from semsim.metrics.frechet import Spread, few_images_note, frechet_distance
 from semsim.weights import locate
 

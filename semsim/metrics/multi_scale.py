@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from semsim.base.metric_spec import MetricSpec
 from semsim.base.storage.optional import need
-from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches, check_side
+from semsim.metrics.base import Judge, Pairs, Resources, Scores, batches, check_side
 
 if TYPE_CHECKING:
     import torch

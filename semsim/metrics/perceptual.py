@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from semsim.base.errors import WeightsError
+from semsim.base.metric_spec import MetricSpec
 from semsim.base.registry import Checked
 from semsim.base.storage.optional import need
 from semsim.base.storage.places import files_of
 from semsim.base.storage.records import guarded
-from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores, batches, check_side
+from semsim.metrics.base import Judge, Pairs, Resources, Scores, batches, check_side
 from semsim.weights import locate
 
 if TYPE_CHECKING:

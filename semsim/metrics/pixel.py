@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsim.metrics.base import Judge, MetricSpec, NoFiles, Resources, Scores, checked_pairs
+from semsim.base.metric_spec import MetricSpec
+from semsim.metrics.base import Judge, NoFiles, Resources, Scores, checked_pairs
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from semsim.metrics.base import Judge, Metric, MetricSpec, Resources
+from semsim.base.metric_spec import MetricSpec
+from semsim.metrics.base import Judge, Metric, Resources
 
 SUFFIX = "@attacked"
 

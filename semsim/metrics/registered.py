@@ -16,15 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsim.base.errors import SettingsError
-from semsim.metrics.base import (
-    Judge,
-    MetricSpec,
-    NoFiles,
-    Pairs,
-    Resources,
-    Scores,
-    check_side,
-)
+from semsim.base.metric_spec import MetricSpec
+from semsim.metrics.base import Judge, NoFiles, Pairs, Resources, Scores, check_side
 from semsim.metrics.pixel import decibels, exact_chunks, psnr_scores
 from semsim.metrics.windows import (
     GAUSSIAN,

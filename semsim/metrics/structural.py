@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from semsim.base.metric_spec import MetricSpec
 from semsim.base.registry import Checked
-from semsim.metrics.base import Judge, MetricSpec, NoFiles, Pairs, Resources, Scores, check_side
+from semsim.metrics.base import Judge, NoFiles, Pairs, Resources, Scores, check_side
 from semsim.metrics.pixel import exact_chunks
 from semsim.metrics.windows import GAUSSIAN, UNIFORM, ssim_in_place
 

@@ -13,11 +13,11 @@ import pandas as pd
 
 from semsim.base.alike import partners, written
 from semsim.base.errors import DataError, WeightsError
-from semsim.base.picture_files import Sight, notes_on
+from semsim.base.picture_files import Sight, notes_on, read_picture
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.storage.folders import files_below
 from semsim.base.storage.places import resolved
-from semsim.images import is_image_file, look, why_unread
+from semsim.images import is_image_file, why_unread
 from semsim.metrics import Metric, Pairs, Reference, Resources, summarise
 from semsim.metrics.base import judged, told_parts
 from semsim.scores.scoring import FORMAT, PAIR_COLUMNS, provenance, read_pairs, referenced
@@ -176,7 +176,7 @@ def _images(folder: Path) -> tuple[dict[str, Path], list[str]]:
 def _looked(original: Path, reconstruction: Path) -> tuple[Sight, Sight] | str:
     """Return facts of both images, or what is wrong with them."""
     try:
-        one, two = look(original), look(reconstruction)
+        one, two = read_picture(original)[1], read_picture(reconstruction)[1]
     except DataError as error:
         return str(error)
     if one.size != two.size:

@@ -28,6 +28,7 @@ import pandas as pd
 from semsim.base.columns import LEAKS, SCORE_COLUMNS
 from semsim.base.errors import DataError, PictureError, WeightsError
 from semsim.base.progress import Progress, Report, silent
+from semsim.base.sets.reader import read_set
 from semsim.base.storage.atomic import whole
 from semsim.base.storage.optional import arrow
 from semsim.base.storage.pieces import key_of
@@ -38,7 +39,6 @@ from semsim.device import cores, keep_freed_memory
 from semsim.images import read_images, size_words
 from semsim.metrics import Judge, Metric, Pairs, Reference, Resources, find_metric
 from semsim.metrics.base import PART, judged, settings_of, told_parts
-from semsim.sets.reader import read_set
 from semsim.weights import sha256_of
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from fastapi import APIRouter
 from fastapi.responses import FileResponse, Response
 
 from semsim.base.jobs.folders import JobState
+from semsim.base.metric_spec import START
 from semsim.learning import PRESETS
 from semsim.learning.advice import expectation
 from semsim.learning.baselines import SHUFFLED, verdict_of
@@ -24,7 +25,6 @@ from semsim.learning.card import (
 from semsim.learning.evaluation import auc_of
 from semsim.learning.splits import HoldOut, SplitCounts
 from semsim.learning.triplets import Inventory, JudgedOriginal
-from semsim.metrics.provenance import START
 from semsim.ui import ScienceContext
 from semsim.ui.answers import GoneError, worded
 from semsim.ui.curves import Chart, Curve

@@ -8,6 +8,7 @@ import torch
 from PIL import Image
 
 from semsim.base.errors import SettingsError, StopRequestedError, WeightsError
+from semsim.base.metric_spec import START
 from semsim.base.progress import silent
 from semsim.learning import PRESETS
 from semsim.learning.settings import STATE_FILE, Order, control_path
@@ -15,7 +16,7 @@ from semsim.learning.train import learn
 from semsim.metrics.blocks import NAMES
 from semsim.metrics.learned import learned_by
 from semsim.metrics.network import load_semsim
-from semsim.metrics.provenance import START, WEIGHT_OF, read_training
+from semsim.metrics.provenance import WEIGHT_OF, read_training
 
 
 @pytest.fixture
