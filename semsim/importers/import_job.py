@@ -98,7 +98,7 @@ def queue_look(order: ImportOrder, root: Path) -> Job:
     for one in order.uploads:
         with suppress(uploads.NoUploadError):
             uploads.hold(uploads.find(order.spool, one))
-    return jobs.create(root, kind=LOOK, title=f"Look at {order.name}", order=order.resolved())
+    return jobs.create(root, kind=LOOK, title=f"Look at {order.name}", order=order)
 
 
 def queue_keep(order: ImportOrder, root: Path) -> Job:
@@ -110,7 +110,7 @@ def queue_keep(order: ImportOrder, root: Path) -> Job:
     places = places_of(order.name, order.data)
     if places.taken:
         raise SettingsError(f"There are pictures called {order.name!r} already; take another name.")
-    return jobs.create(root, kind=KEEP, title=f"Keep {order.name}", order=order.resolved())
+    return jobs.create(root, kind=KEEP, title=f"Keep {order.name}", order=order)
 
 
 def order_of(job: Job) -> ImportOrder:

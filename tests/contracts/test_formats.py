@@ -21,7 +21,7 @@ from semsim.campaign.campaign_job import plan_of
 from semsim.comparison import own_scores
 from semsim.distractors.registry import classes_of
 from semsim.importers import import_job, uploads
-from semsim.learning import ablations_run, card, default_checkpoint, initial, orders, train_job
+from semsim.learning import ablations_run, card, default_checkpoint, initial, settings, train
 from semsim.metrics import Resources, find_metric, provenance
 from semsim.metrics.network import load_semsim
 from semsim.papers import copa, pbpfl
@@ -72,9 +72,9 @@ READ = [
         lambda folder: ablations_run.run_sides(None, None, None, folder, facts={}),
     ),
     (
-        train_job.FORMAT,
-        orders.STATE_FILE,
-        lambda folder: train_job.read_state(folder / orders.STATE_FILE, None, None),
+        train.FORMAT,
+        settings.STATE_FILE,
+        lambda folder: train.read_state(folder / settings.STATE_FILE, None, None),
     ),
     (own_scores.FORMAT, "scores/own/a.parquet", own_table),
     (provenance.FORMAT, "a.safetensors", WEIGHT_FILE(load_semsim)),

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from types import MappingProxyType, NoneType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from semsim.base.errors import SettingsError
 
@@ -28,9 +28,20 @@ class Place:
 
     def resolved(self: P) -> P:
         """The same for a process that starts in another folder."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        paths: dict[str, Any] = {k: v.resolve() for k, v in values.items() if isinstance(v, Path)}
-        return replace(self, **paths)
+        return absolute(self)
+
+
+def absolute(value: T) -> T:
+    """The same value with whole paths, also in the dataclasses and tuples it is made of."""
+    made: Any = value
+    if is_dataclass(value) and not isinstance(value, type):
+        own = {field.name: absolute(getattr(value, field.name)) for field in fields(value)}
+        made = replace(value, **own)
+    elif isinstance(value, tuple):
+        made = tuple(map(absolute, value))
+    elif isinstance(value, Path):
+        made = value.resolve()
+    return cast(T, made)
 
 
 def to_record(value: Any) -> Any:
