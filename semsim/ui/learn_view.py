@@ -10,6 +10,8 @@ from fastapi import APIRouter
 from fastapi.responses import FileResponse, Response
 
 from semsim.base.jobs.folders import JobState
+from semsim.lab.curves import Chart, Curve
+from semsim.lab.markup import pieces, rooted
 from semsim.learning import PRESETS
 from semsim.learning.advice import expectation
 from semsim.learning.baselines import verdict_of
@@ -23,12 +25,10 @@ from semsim.learning.triplets import Inventory, JudgedOriginal
 from semsim.metrics.provenance import START
 from semsim.ui import ScienceContext
 from semsim.ui.answers import GoneError, worded
-from semsim.ui.curves import Chart, Curve
 from semsim.ui.jobpanel import when
-from semsim.ui.markup import pieces, rooted
 
 FOLDER = "/studio/train-files"
-HTML = pieces("learn.html")
+HTML = pieces("learn.html", "semsim.ui")
 _FILES = ("Weights", "Card", "Card as JSON")
 _ENDINGS = (".safetensors", ".card.md", ".card.json")
 _SHOWN_IDS = 12  # originals named in a list before the rest is only counted

@@ -1,6 +1,5 @@
 """Data of the page Pictures: the sets there are, their contents, and which may be deleted."""
 
-import hashlib
 import json
 import os
 import re
@@ -20,6 +19,7 @@ from semsim.base.words import counted, words_of_test
 from semsim.distractors.registry import check_classes, classes_of, judge_path, judges
 from semsim.importers.import_folder import Listed, list_imports, list_pictures
 from semsim.importers.import_plan import in_classes
+from semsim.lab.sets import key_of
 from semsim.sets.reader import ReconstructionSet, read_set, set_folders
 from semsim.sets.strip import spread, strip
 from semsim.ui import ScienceContext
@@ -137,11 +137,6 @@ def _shelved(folder: Path, changed: int, built_in: bool) -> Shelved:
         return Shelved(found=read_set(folder), **facts)
     except DataError as error:
         return Shelved(problem=str(error), **facts)
-
-
-def key_of(folder: Path) -> str:
-    """By what a page asks for the set in a folder, given as `set_folders` finds it."""
-    return hashlib.sha256(str(folder).encode()).hexdigest()[:20]
 
 
 def find_shelved(context: ScienceContext, key: str) -> Shelved:

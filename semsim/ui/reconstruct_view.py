@@ -7,21 +7,31 @@ from typing import Any, Literal
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from semsim.base.words import counted
-from semsim.campaign.forecast import Outlook
+from semsim.base.errors import SemsimError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job, JobState
+from semsim.campaign.campaign_job import name_of
 from semsim.campaign.store import PieceStore
-from semsim.device import cores
+from semsim.campaign.watch import read_campaign
 from semsim.grid.previews import STEPS
 from semsim.images import png_of
+from semsim.lab.markup import pieces, rooted
+from semsim.lab.sets import METHOD, chip, made_html
 from semsim.reporting.writing import png_address
 from semsim.sets.no_attack_baseline import Count
 from semsim.sets.recognition import STATISTIC, recognised_words
-from semsim.ui import ScienceContext, lab_page
+from semsim.ui import ScienceContext
 from semsim.ui.answers import KEPT, GoneError, worded
-from semsim.ui.jobpanel import words_for_seconds
-from semsim.ui.lab_sets import METHOD, chip
-from semsim.ui.markup import pieces, rooted
-from semsim.ui.reconstruct_data import CellState, CellView, Pictures, SetView, UnderAttack
+from semsim.ui.reconstruct_data import (
+    CellState,
+    CellView,
+    Pictures,
+    SetView,
+    UnderAttack,
+    kept_plan,
+    set_views,
+    under_attack,
+)
 
 FOLDER = "/studio/reconstruct-files"
 _KEY = re.compile(r"[0-9a-f]{20}")
@@ -34,33 +44,69 @@ _WORDS = {
     CellState.OK: "done",
     CellState.FAILED: "failed",
 }
-_HTML, _LAB = pieces("reconstruct.html"), pieces("lab.html")
+_HTML, _LAB = pieces("reconstruct.html", "semsim.ui"), pieces("lab.html")
 _NO_STEPS = (
     "Here is what an attack makes of a picture, step by step. Targets are trained first; R-GAP and "
     "COPA have a picture at their end only."
 )
 
 
-def outlook_html(view: Outlook, last: str, *, measuring: bool) -> str:
-    """Return what a plan takes before it is started, as HTML; last: see `jobpanel.last_words`."""
-    reused = f" ({view.cells_done} are done already)" if view.cells_done else ""
-    over = "Everything is done; starting it only writes the reconstruction sets."
-    return lab_page.outlook_html(
-        counted(view.targets, "target"),
-        f", {view.to_train} of them to train",
-        f"{counted(view.cells, 'picture')} to attack{reused}",
-        view.disk,
-        over if view.cells == view.cells_done else "",
-        last,
-        time=_time(view, measuring=measuring),
-    )
+def draw(context: ScienceContext, job: Job) -> list[str]:
+    """Pictures now and of late, progress by set, the verdict and, when it is done, the result.
+
+    The result of a finished campaign stays where the pictures that it attacked are gone.
+    """
+    campaign, state = read_campaign(context.data, name_of(job)), jobs.state(job)
+    done, now = state is JobState.DONE, ""
+    result = jobs.result(job) if done else {}
+    made = result_html(result) if done else ""
+    try:
+        views = set_views(context, campaign)
+    except SemsimError as error:
+        if not done:
+            raise
+        return ["", gone_html(error), "", made]
+    if state in jobs.LIVE:
+        now = steps_html(under_attack(context, campaign, views))
+    return [
+        now + strip_html(views),
+        sets_html(views),
+        verdict_html(views, result.get("recognition")),
+        made,
+    ]
 
 
-def _time(view: Outlook, *, measuring: bool) -> str:
-    """Return the time of a plan in words; the cores here share it."""
-    if view.seconds is None:
-        return "being measured on a few steps" if measuring else "not measured"
-    return f"about {words_for_seconds(view.seconds / cores())} on {cores()} cores"
+def _at_hand(
+    context: ScienceContext, job: Job | None
+) -> tuple[list[SetView], Mapping[str, Pictures]]:
+    """The sets of a job's campaign and its pictures; none where `draw` says what is wrong."""
+    if job is None:
+        return [], {}
+    try:
+        campaign = read_campaign(context.data, name_of(job))
+        return set_views(context, campaign), kept_plan(campaign).pictures
+    except SemsimError:
+        return [], {}
+
+
+def offered(context: ScienceContext, job: Job | None) -> tuple[list[str], int]:
+    """The attacks of a job's campaign by their labels, and the pages that its pictures fill."""
+    views, images = _at_hand(context, job)
+    return list(dict.fromkeys(view.planned.attack_label for view in views)), pages(images)
+
+
+def grid_now(
+    context: ScienceContext, job: Job | None, attack: str | None, page: float | None
+) -> str:
+    """Originals beside what one attack gave back, one page of them."""
+    views, images = _at_hand(context, job)
+    views = [view for view in views if view.planned.attack_label == attack]
+    if not views:
+        return ""
+    last = pages(images)
+    place = min(max(1, int(page or 1)), last)
+    where = f'<p class="st-note">Page {place} of {last}</p>' if last > 1 else ""
+    return where + grid_html(views, images, place)
 
 
 def sets_html(views: Sequence[SetView]) -> str:
@@ -145,7 +191,7 @@ def result_html(result: Mapping[str, Any]) -> str:
     crashed = result["n_crashed"]
     broke = f", {crashed} of them broke with an error that is in the set's table" if crashed else ""
     undone = result["undone"]
-    return lab_page.made_html(_HTML.result(result, broke, undone), result["sets"])
+    return made_html(_HTML.result(result, broke, undone), result["sets"])
 
 
 def _count(views: Iterable[SetView]) -> Count:

@@ -15,12 +15,12 @@ from study_factory import fresh_database
 
 from annotation.store import Store
 from annotation.ui import results_view, study_fields
+from semsim.lab import markup
+from semsim.lab.settings_form import plugin_settings
 from semsim.reporting import report
 from semsim.reporting.glossary import glossary
 from semsim.reporting.not_run import NOT_RUN, SECTIONS
-from semsim.ui import markup
 from semsim.ui.pages import PAGES
-from semsim.ui.settings_form import plugin_settings
 
 ROOT = Path(__file__).parents[2]
 FIELDS = [one for step in study_fields.steps() for one in step.fields]
@@ -134,6 +134,6 @@ def test_every_word_that_is_explained_is_in_the_glossary_and_the_glossary_has_no
     used = set().union(
         *explained.values(), *(terms_in(path.read_text("utf-8")) for path in templates)
     )
-    named = {one.term for one in plugin_settings("attacks", "invgrad") if one.term}
+    named = {one.term for one in plugin_settings("semsim.attacks:ATTACKS", "invgrad") if one.term}
     used |= named | set(markup.WORDS) | set(results_view.TERMS.values()) | set(report.TERMS)
     assert used == set(glossary())

@@ -15,16 +15,25 @@ from semsim.learning.ablations_run import STUDY_KIND
 from semsim.learning.orders import KIND as TRAINING
 from semsim.systems.federated.comparison_job import KIND as FEDERATED
 from semsim.systems.split.split_job import KIND as SPLIT
-from semsim.ui import federated, learn, reconstruct, split
+from semsim.ui import learn
 from semsim.ui.compare_data import View, opened
 from semsim.ui.compare_files import SCORE_JOB, scoring_job
+from semsim.ui.lab_page import Declared
 
-PAGES: list[tuple[ModuleType, str]] = [
+RECONSTRUCT, FEDERATED_PAGE, SPLIT_PAGE = (
+    Declared(module)
+    for module in (
+        "semsim.ui.reconstruct",
+        "semsim.systems.federated.page",
+        "semsim.systems.split.page",
+    )
+)
+PAGES: list[tuple[ModuleType | Declared, str]] = [
     (learn, TRAINING),
     (learn, STUDY_KIND),
-    (reconstruct, CAMPAIGN),
-    (federated, FEDERATED),
-    (split, SPLIT),
+    (RECONSTRUCT, CAMPAIGN),
+    (FEDERATED_PAGE, FEDERATED),
+    (SPLIT_PAGE, SPLIT),
 ]
 DONE = {"result.json": "{}"}
 DAMAGES = {
@@ -83,7 +92,7 @@ def test_a_page_opens_beside_a_damaged_job(page, kind, damage, rendered):
     assert "whole one" in shown
 
 
-@pytest.mark.parametrize(("page", "kind"), [(learn, TRAINING), (federated, FEDERATED)])
+@pytest.mark.parametrize(("page", "kind"), [(learn, TRAINING), (FEDERATED_PAGE, FEDERATED)])
 def test_a_page_says_what_cannot_be_read(page, kind, rendered):
     data, loads = rendered(page)
     job = jobs.create(data / "jobs", kind=kind, title="The damaged one")

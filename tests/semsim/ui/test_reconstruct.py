@@ -19,35 +19,33 @@ from semsim.base.errors import DataError, JobError, SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import JobState, run_as_job
 from semsim.base.storage.names import free_name
-from semsim.campaign.campaign_job import CampaignOrder, name_of, plan_of, queue_campaign
+from semsim.campaign.campaign_job import CampaignOrder, plan_of, queue_campaign
 from semsim.campaign.demo import DemoSettings, plans
 from semsim.campaign.grids import DEMO_GRID, FIRST_LOOK
 from semsim.campaign.plan import target_key
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
-from semsim.campaign.watch import RunFolder, read_campaign
+from semsim.campaign.watch import RunFolder
 from semsim.datasets.fetch_job import KIND
 from semsim.grid.previews import STEPS, Sight
 from semsim.images import png_of
+from semsim.lab.markup import study_address
+from semsim.lab.settings_form import Given
 from semsim.reporting.writing import png_address
 from semsim.sets.no_attack_baseline import NOTHING, Count, Shown
 from semsim.sets.reader import read_set
 from semsim.sets.recognition import NOT_YET, STATISTIC
 from semsim.ui import (
-    federated,
     lab,
     lab_page,
-    pages,
     reconstruct,
     reconstruct_data,
     reconstruct_view,
-    split,
 )
-from semsim.ui.markup import study_address
+from semsim.ui.lab_page import Declared
 from semsim.ui.reconstruct import FORM as CAMPAIGN
-from semsim.ui.reconstruct import attacks_of, campaign_of
+from semsim.ui.reconstruct import campaign_of
 from semsim.ui.reconstruct_data import CellState, kept_plan, set_views
-from semsim.ui.settings_form import Given
 
 FORM = {
     "fields": {
@@ -93,7 +91,7 @@ def finished(tmp_path_factory):
 @pytest.fixture
 def page(context):
     with gr.Blocks() as blocks:
-        loads = reconstruct.render(context)
+        loads = Declared("semsim.ui.reconstruct").render(context)
     return blocks, loads
 
 
@@ -170,7 +168,7 @@ def test_a_campaign_under_way_is_not_started_again(context):
 
 def test_a_finished_campaign_is_shown_with_its_pictures(finished):
     context, job = finished
-    strip, sets, verdict, result = reconstruct.draw(context, job)
+    strip, sets, verdict, result = reconstruct_view.draw(context, job)
     assert "6 ok / 0 failed" in result
     assert sets.count("3 of 3 done") == 2
     made = jobs.result(job)["sets"]
@@ -184,12 +182,12 @@ def test_a_finished_campaign_is_shown_with_its_pictures(finished):
     assert address.startswith("/studio/new?set=")
     assert parse_qs(urlsplit(address).query)["set"] == made
     assert address.replace("&", "&amp;") in result
-    assert attacks_of(set_views(context, read_campaign(context.data, name_of(job)))) == ["invgrad"]
-    grid = reconstruct.grid_now(context, job, "invgrad", 1)
+    assert reconstruct_view.offered(context, job) == (["invgrad"], 1)
+    grid = reconstruct_view.grid_now(context, job, "invgrad", 1)
     assert grid.count("data:image/png;base64") == 3  # originals
     assert grid.count(reconstruct_view.FOLDER) == 6
-    assert reconstruct.grid_now(context, job, "invgrad", 99) == grid
-    assert reconstruct.grid_now(context, job, None, 1) == ""
+    assert reconstruct_view.grid_now(context, job, "invgrad", 99) == grid
+    assert reconstruct_view.grid_now(context, job, None, 1) == ""
 
 
 def test_a_finished_campaign_keeps_its_result_where_its_pictures_are_gone(finished, monkeypatch):
@@ -197,14 +195,14 @@ def test_a_finished_campaign_keeps_its_result_where_its_pictures_are_gone(finish
         raise DataError("No pictures at here. Put them back.")
 
     context, job = finished
-    before = reconstruct.draw(context, job)
+    before = reconstruct_view.draw(context, job)
     monkeypatch.setattr("semsim.ui.reconstruct_data.kept_plan", gone)
-    strip, sets, verdict, result = reconstruct.draw(context, job)
+    strip, sets, verdict, result = reconstruct_view.draw(context, job)
     assert (strip, verdict, result) == ("", "", before[-1])
     assert "No pictures at here. Put them back. Its finished sets stay" in sets
     monkeypatch.setattr(jobs, "state", lambda job: JobState.RUNNING)
     with pytest.raises(DataError):
-        reconstruct.draw(context, job)
+        reconstruct_view.draw(context, job)
 
 
 def test_the_verdict_counts_what_is_clearer_than_a_guess(finished):
@@ -240,12 +238,12 @@ def test_the_verdict_counts_what_is_clearer_than_a_guess(finished):
 
 def test_a_picture_that_blew_up_is_flagged(finished):
     context, job = finished
-    assert "blew up" not in reconstruct.grid_now(context, job, "invgrad", 1)
+    assert "blew up" not in reconstruct_view.grid_now(context, job, "invgrad", 1)
     store = PieceStore(context.data)
     key = plan_of(toy_campaign(attacks=("invgrad:steps=3",))).sets[1].cells[2].key
     cell = store.cells.read(key)
     store.cells.write(key, replace(cell, result=replace(cell.result, blown_up=True)))
-    assert reconstruct.grid_now(context, job, "invgrad", 1).count("⚠ blew up") == 1
+    assert reconstruct_view.grid_now(context, job, "invgrad", 1).count("⚠ blew up") == 1
 
 
 def test_what_is_under_way_shows_how_far_it_is(context):
@@ -264,8 +262,8 @@ def test_what_is_under_way_shows_how_far_it_is(context):
     assert one.cells[1].share == 0.4
     assert (one.training, two.training, two.target) == (None, 0.25, "")
     job = queue_campaign(CampaignOrder(campaign=campaign, data=context.data), context.data / "jobs")
-    assert "training, 25%" in reconstruct.draw(context, job)[1]
-    assert "being attacked<br>40%" in reconstruct.grid_now(context, job, "invgrad", 1)
+    assert "training, 25%" in reconstruct_view.draw(context, job)[1]
+    assert "being attacked<br>40%" in reconstruct_view.grid_now(context, job, "invgrad", 1)
     assert "Waiting to start" in str(load_of(context))
 
 
@@ -274,12 +272,12 @@ def test_the_picture_under_attack_is_shown_while_the_job_lives(context):
     (first, _), folder = plan_of(campaign).sets, RunFolder(context.data, campaign.name)
     job = queue_campaign(CampaignOrder(campaign=campaign, data=context.data), context.data / "jobs")
     key = first.cells[1].key
-    assert "step by step" in reconstruct.draw(context, job)[0]  # and no picture yet
+    assert "step by step" in reconstruct_view.draw(context, job)[0]  # and no picture yet
     pngs = [png_of(np.full((4, 4, 3), grey, np.uint8)) for grey in (60, 90)]
     strip = [Sight(place=1, share=(1 + n) / 5, png=png) for n, png in enumerate(pngs)]
     folder.tell({key: 0.6})
     folder.show(key, tuple(strip))
-    shown = reconstruct.draw(context, job)[0]
+    shown = reconstruct_view.draw(context, job)[0]
     pictures = kept_plan(campaign).pictures[campaign.datasets[0]]
     sources = re.findall('src="([^"]*)"', shown)
     assert sources == [png_address(png_of(pictures.pixels[1])), *map(png_address, pngs)]
@@ -291,13 +289,13 @@ def test_the_picture_under_attack_is_shown_while_the_job_lives(context):
     path = folder.path / "seen.json"
     whole = path.read_text()
     path.write_text(whole[:-9])
-    assert "<img" not in reconstruct.draw(context, job)[0]
+    assert "<img" not in reconstruct_view.draw(context, job)[0]
     folder.show("0" * 20, tuple(strip))
-    assert "<img" not in reconstruct.draw(context, job)[0]
+    assert "<img" not in reconstruct_view.draw(context, job)[0]
     path.write_text(whole)
-    assert reconstruct.draw(context, job)[0] == shown
+    assert reconstruct_view.draw(context, job)[0] == shown
     jobs.request_stop(job)
-    assert reconstruct.draw(context, job)[0] == ""
+    assert reconstruct_view.draw(context, job)[0] == ""
 
 
 def load_of(context):
@@ -340,14 +338,6 @@ def test_judges_are_offered_with_how_good_they_are_and_the_campaign_takes_one(co
     assert jobs.read_order(job, CampaignOrder).judge == "J"
 
 
-@pytest.mark.parametrize(("title", "line", "campaign"), CAMPAIGN.offered)
-def test_a_card_fills_the_form_with_its_campaign(title, line, campaign):
-    state = json.loads(CAMPAIGN.state(campaign))
-    chosen = {name: {item: {} for item in items} for name, items in state["lists"].items()}
-    given = json.dumps({"fields": state["fields"] | {"name": campaign.name}, "lists": chosen})
-    assert campaign_of(Given.of(given)) == campaign
-
-
 def test_a_form_cannot_name_code_that_is_run(context):
     given = json.loads(form())
     given["lists"]["architectures"] = {"own:network=os:abort,source=0": {}}
@@ -382,18 +372,6 @@ def test_a_card_says_what_its_last_run_took_here(context, monkeypatch):
     assert (first.why, paper.why) == ("", "Not here.")
 
 
-def test_cards_are_drawn_anew_when_a_page_is_loaded(tmp_path, monkeypatch):
-    context = context_at(tmp_path / "data")
-    app = FastAPI()
-    app.include_router(pages.routers(context)[-1])
-    client = TestClient(app)
-    for page in (reconstruct.page(context), split.page(context), federated.page(context)):
-        cards = page.form.cards_html(context.data)
-        [address] = re.findall(r'data-from="([^"]+)"', cards)
-        assert client.get(address).text == cards
-        assert client.get(address + "x").status_code == 404
-
-
 def test_measuring_a_plan_tells_its_time_and_keeps_it(context):
     context.data.mkdir(exist_ok=True)
     page = reconstruct.page(context)
@@ -402,19 +380,6 @@ def test_measuring_a_plan_tells_its_time_and_keeps_it(context):
     assert trouble == ""
     assert re.search(r"Time: about \d+ s on \d+ cores\. Disk: up to", words)
     assert lab_page.plan_words(page, form()) == words  # nothing is measured twice
-
-
-def test_the_settings_of_a_plug_in_are_served_and_nothing_else_is(context):
-    app = FastAPI()
-    app.include_router(lab.router(context))
-    client = TestClient(app)
-    asked = {"list": "attacks", "item": "invgrad", "preset": "paper"}
-    found = client.get(f"{lab.FOLDER}/settings", params=asked)
-    assert 'data-setting="steps"' in found.text
-    assert 'value="4800"' in found.text
-    for wrong in ({"list": "<b>"}, {"item": "<b>"}, {"item": "cafe"}):
-        assert client.get(f"{lab.FOLDER}/settings", params=asked | wrong).status_code == 404
-    assert "javascript" in client.get(f"{lab.FOLDER}/lab.js").headers["content-type"]
 
 
 def test_a_data_set_is_fetched_by_a_job(context, monkeypatch):

@@ -1,5 +1,6 @@
 """Reconstruction sets on a page of the attack lab: those to come, and those it made."""
 
+import hashlib
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,11 +11,11 @@ from typing import Any
 from semsim.base.errors import DataError
 from semsim.base.jobs.folders import LIVE, JobState
 from semsim.base.sets.set_format import RUN
+from semsim.base.words import counted
+from semsim.lab.markup import pieces, rooted, study_address
 from semsim.reporting.writing import png_address
 from semsim.sets.no_attack_baseline import Count, Shown, judged_set
 from semsim.sets.reader import ReconstructionSet, read_set
-from semsim.ui import pictures_data
-from semsim.ui.markup import pieces, rooted
 
 _LAB = pieces("lab.html")
 WAITING, RUNNING, DONE = ("waiting", "waiting"), ("running", "under way"), ("ok", "done")
@@ -158,8 +159,13 @@ def _pictures(found: ReconstructionSet, words: str) -> list[tuple[str, str]]:
 
 
 def _address(found: ReconstructionSet, row: int, kind: str) -> str:
-    key = pictures_data.key_of(found.folder)
+    key = key_of(found.folder)
     return rooted(f"/studio/pictures/image/{key}/{row}/{kind}.png?v={_stamp(found.folder)}")
+
+
+def key_of(folder: Path) -> str:
+    """By what a page asks for the set in a folder, given as `set_folders` finds it."""
+    return hashlib.sha256(str(folder).encode()).hexdigest()[:20]
 
 
 def _stamp(folder: Path) -> int:
@@ -176,3 +182,9 @@ def _read(folder: Path) -> ReconstructionSet:
 @lru_cache(maxsize=256)
 def _kept(folder: Path, changed: int) -> ReconstructionSet:
     return read_set(folder)
+
+
+def made_html(inside: str, folders: Sequence[str | Path]) -> str:
+    """Return the link to a study of what was made, then `inside`, then the folders of the sets."""
+    sets = counted(len(folders), "reconstruction set")
+    return str(_LAB.made(study_address(folders), inside, sets, folders))
