@@ -197,7 +197,7 @@ def test_one_table_names_the_systems_and_one_command_the_papers():
             users[other].add(room)
         if other == "systems" and room != "papers":
             inside = {one for one in imports(path) if within(one, "semsim.systems")}
-            assert inside == {"semsim.systems", "semsim.systems.SYSTEMS"}, path
+            assert inside <= {"semsim.systems", "semsim.systems.SYSTEMS", "semsim.systems.JOBS"}
     assert users == {"systems": {"cli", "ui", "papers"}, "papers": {"cli"}}
     named = re.compile(r"semsim[./]systems[./]\w")
     elsewhere = [

@@ -11,7 +11,7 @@ from semsim.base.errors import JobError, SettingsError
 from semsim.base.jobs import terminal
 from semsim.base.jobs.folders import Job, read_job
 from semsim.base.jobs.terminal import Kind
-from semsim.systems import SYSTEMS
+from semsim.systems import JOBS
 
 _TRAININGS, _LEARN = "semsim.learning.ablations_run", "semsim.cli.learn"
 _IMPORTS, _SCORES = "semsim.importers.import_job", "semsim.scores.score_job"
@@ -48,7 +48,7 @@ KINDS = {
         exit_code="exit_code",
         writes=("data/runs",),
     ),
-    **{name: kind for system in SYSTEMS.values() for name, kind in system.kinds.items()},
+    **JOBS,
 }
 
 

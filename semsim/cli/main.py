@@ -34,7 +34,10 @@ _HERE = {
     name: Late(f"semsim.cli.{_ELSEWHERE.get(name, name)}", name if name in _ALONE else "app", text)
     for name, text in {**_GROUPS, **_ALONE}.items()
 }
-_SYSTEMS = {name: Late(*one.command) for name, one in SYSTEMS.items()}
+_SYSTEMS = {
+    name: Late(one.module("command"), "app" if one.group else name, one.about)
+    for name, one in SYSTEMS.items()
+}
 COMMANDS = dict(sorted({**_HERE, **_SYSTEMS}.items()))
 
 ABOUT = "What the pages do, from a terminal."

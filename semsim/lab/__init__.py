@@ -1,4 +1,4 @@
-"""The attack lab: what a page of it declares, its form, and HTML that pages share."""
+"""The attack lab: declarations of its pages, their forms, and HTML that pages share."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a page of the attack lab declares; `semsim.ui.lab_page` lays it out.
+"""Declarations of pages of the attack lab; `semsim.ui.lab_page` lays them out.
 
 A page is a module with `page(context)`, which returns a `LabPage` or a `Page`.
 """
@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from semsim.base.errors import SettingsError
 from semsim.base.jobs import folders as jobs
@@ -23,73 +23,52 @@ T = TypeVar("T")  # the order that a form means
 Loads = list[tuple[Callable[..., Any], list[Any]]]  # what a page does when it is loaded
 
 
-class Card(NamedTuple):
-    """One of the cards a page begins with: an order that fills the form.
-
-    facts: what the last run of it took here, or "". state: what it puts into the form, as JSON.
-    why: the reason it cannot be chosen, or "".
-    """
-
-    title: str
-    line: str
-    facts: str
-    state: str
-    why: str
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ItemList:
     """A list of a form.
 
-    field: of the order, which the chosen items fill. choices: in it. title: what it is called. one:
-    whether one item is chosen, not several. plugins: the registry of its items, as
-    "package.module:NAME", where they have settings to show.
+    field: of the order, which the chosen items fill. choices: in it. title: what it is called.
+    plugins: the registry of its items, as "package.module:NAME", where they have settings to show.
+    one: whether one item is chosen, not several.
     """
 
     field: str
     choices: Sequence[Choice]
     title: str
-    one: bool = False
     plugins: str = ""
+    one: bool = False
 
-    def texts(self, order: Any) -> tuple[str, ...]:
-        """Return what an order has of this list."""
-        found = getattr(order, self.field)
-        return (found,) if self.one else tuple(found)
-
-    def chosen(self, texts: Sequence[str]) -> tuple[str, ...]:
-        """Return the items that texts of an order are; settings are an item's or the form's.
+    def chosen(self, order: Any) -> tuple[str, ...]:
+        """Return the items that an order has; settings are an item's or the form's.
 
         Raises `SettingsError` for one that is not offered.
         """
+        texts = [getattr(order, self.field)] if self.one else getattr(order, self.field)
         items = [choice.item for choice in self.choices]
-        found = [text if text in items else text.partition(":")[0] for text in texts]
-        unknown = [item for item in found if item not in items]
-        if unknown:
+        found = tuple(text if text in items else text.partition(":")[0] for text in texts)
+        if unknown := [item for item in found if item not in items]:
             raise SettingsError(f"The form has no {unknown[0]!r} among its {self.field}.")
-        return tuple(found)
+        return found
 
     def read(self, texts: tuple[str, ...]) -> tuple[str, ...] | str:
         """Return what a form's items are in an order; `SettingsError` where one is needed."""
-        if not self.one:
-            return texts
-        if not texts:
+        if self.one and not texts:
             raise SettingsError(f"Choose one of {self.title}.")
-        return texts[0]
+        return texts[0] if self.one else texts
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class NumberField:
     """A field for a whole number that an order has.
 
-    name: of the field of the order. called: where it is wrong, its label without one. text: said
-    below it. id: of the element, or "". seeds: whether it says how many seeds there are.
+    name: of the field of the order. text: said below it. called: where it is wrong, its label
+    without one. id: of the element, or "". seeds: whether it says how many seeds there are.
     """
 
     name: str
     label: str
-    called: str = ""
     text: str = ""
+    called: str = ""
     id: str = ""
     least: int = 1
     seeds: bool = False
@@ -154,7 +133,7 @@ class LabForm(Generic[T]):
 
     def chosen(self, order: T) -> dict[str, tuple[str, ...]]:
         """Return the items of each list that an order has; `SettingsError` for one not offered."""
-        return {name: one.chosen(one.texts(order)) for name, one in self.lists.items()}
+        return {name: one.chosen(order) for name, one in self.lists.items()}
 
     def fields(self, order: T) -> dict[str, str]:
         """Return what an order puts into the fields of the form."""
@@ -174,8 +153,7 @@ class LabForm(Generic[T]):
         """Return a list with the first card's chosen, of data sets those that are not here off."""
         one = self.lists[name]
         off = reasons() if name == "datasets" else {}
-        chosen = one.chosen(one.texts(self.first))
-        return _LAB.choices(name, one.title, one.choices, chosen, off, one.one)
+        return _LAB.choices(name, one.title, one.choices, one.chosen(self.first), off, one.one)
 
     def crossed(
         self, caption: str, across: tuple[str, str], down: tuple[str, str], **more: Any
@@ -191,28 +169,27 @@ class LabForm(Generic[T]):
         named = [_LAB.named(self.name)] if self.named else []
         return joined([*named, *(one.html(one.of(self.first)) for one in self.numbers), *more])
 
-    def cards(self, data: Path, absent: Mapping[str, str]) -> list[Card]:
-        """Return the cards; absent: why data sets cannot be chosen, by name."""
-        return [
-            Card(
-                title=title,
-                line=line,
-                facts=self._took_here(data, order),
-                state=self.state(order),
-                why=next(
-                    (absent[s] for s in self.lists["datasets"].texts(order) if s in absent), ""
-                ),
-            )
+    def cards_html(self, data: Path) -> str:
+        """Return the cards with what the last run of each took on this machine.
+
+        One whose data set is not here says why it cannot be chosen.
+        """
+        off = absent()
+        cards = [
+            {
+                "title": title,
+                "line": line,
+                "facts": self._took_here(data, order),
+                "state": self.state(order),
+                "why": next((off[one] for one in self.chosen(order)["datasets"] if one in off), ""),
+            }
             for title, line, order in self.offered
         ]
+        return str(_LAB.cards(cards, now_at(self.name)))
 
     def _took_here(self, data: Path, order: T) -> str:
         seconds = jobs.last_seconds(data / "jobs", self.kind, self.like(order))
         return "" if seconds is None else f"took {words_for_seconds(seconds)} here"
-
-    def cards_html(self, data: Path) -> str:
-        """Return the cards with what the last run of each took on this machine."""
-        return str(_LAB.cards(self.cards(data, absent()), now_at(self.name)))
 
 
 def now_at(name: str) -> str:
@@ -234,14 +211,6 @@ class Effort:
     disk: int
     time: str = ""
     note: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    """A part below the results of a job. folded: the title it is folded under, "" for none."""
-
-    name: str
-    folded: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,8 +247,9 @@ class LabPage(Generic[T]):
     there is no job. data: the data folder. html: of the form. order_of: what the form means.
     effort: of an order, at once; measured: the same after a few steps, of a page that measures
     them. queued: the job of the form's order, not yet started. draw: of a job, as HTML, the
-    pictures that came last, its progress, the verdict, the result, and each of `parts`. drawn_anew:
-    further parts of the form that are asked for when the page is loaded, by name.
+    pictures that came last, its progress, the verdict, the result, and each of `parts`, which has
+    by name the title that a part is folded under, "" for none. drawn_anew: further parts of the
+    form that are asked for when the page is loaded, by name.
     """
 
     form: LabForm[T]
@@ -295,12 +265,6 @@ class LabPage(Generic[T]):
     queued: Callable[[Given], Job]
     draw: Callable[[Job], list[str]]
     measured: Callable[[T], Effort] | None = None
-    parts: Sequence[Part] = ()
+    parts: Mapping[str, str] = field(default_factory=dict)
     gallery: Gallery | None = None
     drawn_anew: Mapping[str, Callable[[], str]] = field(default_factory=dict)
-
-    def begin(self, given: Given) -> Job:
-        """Start the form's order as a job; raises `SemsimError` where it cannot be."""
-        job = self.queued(given)
-        jobs.start(job)
-        return job

@@ -15,7 +15,7 @@ from semsim.base.pages_library import QUIETLY, gr
 from semsim.base.progress import Progress
 from semsim.base.words import words_for_seconds
 from semsim.lab.markup import alert_html, pieces, rooted
-from semsim.systems import SYSTEMS
+from semsim.systems import JOBS
 
 TICK = 1.0  # seconds between two looks at a live job
 _RESUMABLE = {JobState.STOPPED, JobState.FAILED, JobState.LOST, JobState.QUEUED}
@@ -41,7 +41,7 @@ WATCHED = {
     "score": "compare",
     "weights": "compare",
     "comparison": "compare?tab=files",
-    **{kind: system.name for system in SYSTEMS.values() for kind in system.kinds},
+    **{name: name for name in JOBS},
 }
 _HTML = pieces("job.html", "semsim.ui")
 

@@ -121,7 +121,7 @@ def own_pictures(data: Path) -> list[tuple[str, str, str]]:
 
 def drawn_anew(pages: Iterable[LabPage[Any]]) -> dict[str, Callable[[], str]]:
     """Return by name what draws the parts that forms ask for once they are loaded."""
-    found = {}
+    found: dict[str, Callable[[], str]] = {}
     for page in pages:
         found[page.form.name] = partial(page.form.cards_html, page.data)
         found |= page.drawn_anew

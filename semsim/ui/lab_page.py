@@ -1,5 +1,6 @@
 """The pages of the attack lab, laid out from what their modules declare."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any
@@ -9,7 +10,7 @@ from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
 from semsim.base.pages_library import QUIETLY, gr
 from semsim.lab.markup import alert_html, pieces, rooted
-from semsim.lab.page import FOLDER, Effort, Gallery, LabPage, Loads, Page, Part
+from semsim.lab.page import FOLDER, Effort, Gallery, LabPage, Loads, Page
 from semsim.lab.settings_form import Given
 from semsim.ui import ScienceContext, jobpanel, lab
 from semsim.ui.jobpanel import last_words, unreadable_html
@@ -17,8 +18,7 @@ from semsim.ui.jobpanel import last_words, unreadable_html
 _LAB = pieces("lab.html")
 _READ = "async (answer, ...others) => (await import('{folder}/lab.js')).read('{name}', ...others)"
 _PLAN, _RUN, _LOOK = "plan", "run", "look"
-RUNNING, RESULTS = ("strip", "sets"), ("verdict", "result")  # what is drawn of a job, by tab
-SAME = "run with these settings"  # whose time is told before the next
+_SAME = "run with these settings"  # whose time is told before the next
 _BARE: dict[str, Any] = {"apply_default_css": False, "padding": False}
 
 
@@ -57,10 +57,12 @@ def _tabs(page: LabPage[Any]) -> Loads:
             trouble = gr.HTML(elem_id=f"{name}-trouble")
         with gr.Tab("Running", id=_RUN, render_children=True):
             ran = jobpanel.Jobs(page.called, name, page.data / "jobs", kind)
-            drawn = [_html(name, part) for part in RUNNING]
+            drawn = [_html(name, "strip", lab.reading()), _html(name, "sets")]
         with gr.Tab("Results", id=_LOOK, render_children=True):
-            drawn += [_html(name, part) for part in RESULTS]
-            drawn += [_part(name, part) for part in page.parts]
+            drawn += [_html(name, "verdict", lab.reading()), _html(name, "result")]
+            for part, folded in page.parts.items():
+                with gr.Accordion(folded, open=False) if folded else nullcontext():
+                    drawn.append(_html(name, part))
             shown = {} if page.gallery is None else _gallery(name, page.gallery, ran)
     outputs = ran.follow(lambda job: draw(page, job), drawn, **shown)
 
@@ -77,29 +79,20 @@ def _tabs(page: LabPage[Any]) -> Loads:
         told.then(
             lambda text: measured_words(page, text), answer, said, trigger_mode="multiple", **quiet
         )
-    ran.begin_with(
-        begin,
-        [answer],
-        trouble,
-        lambda text: page.begin(Given.of(text)),
-        js=js,
-        begun=[(tabs, gr.update(selected=_RUN))],
-    )
+
+    def start(text: str) -> Job:
+        job = page.queued(Given.of(text))
+        jobs.start(job)
+        return job
+
+    began = [(tabs, gr.update(selected=_RUN))]
+    ran.begin_with(begin, [answer], trouble, start, js=js, begun=began)
     return [(load, [tabs, *outputs])]
 
 
-def _html(name: str, part: str) -> gr.HTML:
-    """A part of a job, and that it is being read where it comes first on its tab."""
-    first = lab.reading() if part in ("strip", "verdict") else ""
-    return gr.HTML(first, elem_id=f"{name}-{part}", **_BARE)
-
-
-def _part(name: str, part: Part) -> gr.HTML:
-    """A part below the results."""
-    if not part.folded:
-        return gr.HTML(elem_id=f"{name}-{part.name}", **_BARE)
-    with gr.Accordion(part.folded, open=False):
-        return gr.HTML(elem_id=f"{name}-{part.name}", **_BARE)
+def _html(name: str, part: str, value: str = "") -> gr.HTML:
+    """Lay out a part of a job."""
+    return gr.HTML(value, elem_id=f"{name}-{part}", **_BARE)
 
 
 def _gallery(name: str, gallery: Gallery, ran: jobpanel.Jobs) -> dict[str, Any]:
@@ -179,7 +172,7 @@ def measured_words(page: LabPage[Any], text: str) -> list[Any]:
 
 def _effort_html(page: LabPage[Any], order: Any, effort: Effort) -> str:
     """Return an order's effort, and what the last one like it took, as HTML."""
-    last = last_words(page.data / "jobs", page.form.kind, page.form.like(order), SAME)
+    last = last_words(page.data / "jobs", page.form.kind, page.form.like(order), _SAME)
     notes = " ".join(filter(None, (effort.note, last)))
     return str(_LAB.outlook(effort, disk_words(effort.disk), notes))
 

@@ -12,7 +12,7 @@ from semsim.ui import (
     learn,
     learn_view,
     pictures,
-    reconstruct_view,
+    reconstruct_sets,
 )
 from semsim.ui.lab_page import Declared
 
@@ -28,7 +28,7 @@ PAGES = (
 
 def routers(context: ScienceContext) -> tuple[APIRouter, ...]:
     """The plain pages, and the routes of everything the pages let people download or look at."""
-    plain = (pictures, compare, compare_files, learn_view, reconstruct_view)
+    plain = (pictures, compare, compare_files, learn_view, reconstruct_sets)
     declared = [one.page(context) for one in (_RECONSTRUCT, *_SYSTEMS.values())]
     forms = [one for one in declared if isinstance(one, LabPage)]
     return (*(one.router(context) for one in plain), lab.router(context, forms))

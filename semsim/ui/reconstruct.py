@@ -20,19 +20,19 @@ from semsim.lab.page import Effort, Gallery, ItemList, LabForm, LabPage, NumberF
 from semsim.lab.settings_form import Given, settings_of
 from semsim.targets import TARGETS
 from semsim.ui import ScienceContext
-from semsim.ui.reconstruct_view import draw, grid_now, offered
+from semsim.ui.reconstruct_sets import draw, grid_now, offered
 
 _INTRO = (
     "Train classifiers, attack pictures through the gradients they leak ([[gradient "
     "inversion]]), and see what comes back of each."
 )
-_DATA = "semsim.ui.reconstruct_data"
+_SETS = "semsim.ui.reconstruct_sets"
 _LAB = pieces("lab.html")
 _TRAIN = ("epochs", "lr", "batch_size", "until", "momentum", "weight_decay", "loss_scale")
 _FIRST_SEED = NumberField(
-    name="first_seed",
-    label="First seed",
-    text="Each seed is a training of each target, attacked; they count up from this one.",
+    "first_seed",
+    "First seed",
+    "Each seed is a training of each target, attacked; they count up from this one.",
     least=0,
 )
 
@@ -51,35 +51,19 @@ FORM = LabForm(
         ("As in the paper", "14 targets on CIFAR-100; a GPU's work.", PAPER_GRID),
     ),
     lists={
-        "datasets": ItemList(
-            field="datasets",
-            choices=choices.PICTURES,
-            title="Pictures",
-            plugins="semsim.datasets:DATASETS",
-        ),
+        "datasets": ItemList("datasets", choices.PICTURES, "Pictures", "semsim.datasets:DATASETS"),
         "architectures": ItemList(
-            field="architectures",
-            choices=choices.ARCHITECTURES,
-            title="models",
-            plugins="semsim.targets:TARGETS",
+            "architectures", choices.ARCHITECTURES, "models", "semsim.targets:TARGETS"
         ),
-        "strategies": ItemList(field="strategies", choices=choices.STRATEGIES, title="trainings"),
-        "attacks": ItemList(
-            field="attacks",
-            choices=choices.ATTACK_CHOICES,
-            title="Attacks",
-            plugins="semsim.attacks:ATTACKS",
-        ),
+        "strategies": ItemList("strategies", choices.STRATEGIES, "trainings"),
+        "attacks": ItemList("attacks", choices.ATTACK_CHOICES, "Attacks", "semsim.attacks:ATTACKS"),
         "shares": ItemList(
-            field="shares",
-            choices=choices.SHARE_CHOICES,
-            title="What is shared",
-            plugins="semsim.attacks:SHARED",
+            "shares", choices.SHARE_CHOICES, "What is shared", "semsim.attacks:SHARED"
         ),
     },
     numbers=(
-        NumberField(name="images", label="Pictures to attack", called="Pictures", id="rec-images"),
-        NumberField(name="seeds", label="Seeds", seeds=True),
+        NumberField("images", "Pictures to attack", called="Pictures", id="rec-images"),
+        NumberField("seeds", "Seeds", seeds=True),
     ),
     settings={"train": _TRAIN},
     named=True,
@@ -95,12 +79,12 @@ def page(context: ScienceContext) -> LabPage[Campaign]:
         return campaign_of(given, free_name(context.data / "runs", "campaign"))
 
     def effort(campaign: Campaign, measuring: bool = False) -> Effort:
-        found = apart(f"{_DATA}:told", campaign, context.data, measuring)
+        found = apart(f"{_SETS}:told", campaign, context.data, measuring)
         return effort_of(found, measured=measuring)
 
     def queued(given: Given) -> Job:
         place = (context.data, str(context.device), context.checkpoints)
-        job: Job = apart(f"{_DATA}:queued", order_of(given), given.text("judge"), *place)
+        job: Job = apart(f"{_SETS}:queued", order_of(given), given.text("judge"), *place)
         return job
 
     return LabPage(

@@ -12,7 +12,7 @@ from semsim.lab import LabContext, sets
 from semsim.lab.choices import ATTACK_CHOICES, PICTURES, choices_from
 from semsim.lab.curves import Chart, Curve, svg
 from semsim.lab.markup import joined, pieces
-from semsim.lab.page import Effort, ItemList, LabForm, LabPage, Part
+from semsim.lab.page import Effort, ItemList, LabForm, LabPage
 from semsim.lab.settings_form import Given, settings_of
 from semsim.systems.federated import is_table
 from semsim.systems.federated.arms import ARMS, REFERENCE, RESCALED
@@ -119,25 +119,11 @@ FORM = LabForm(
     offered=_CARDS,
     lists={
         "datasets": ItemList(
-            field="data",
-            choices=(*PICTURES, *TABLES),
-            title="Pictures",
-            one=True,
-            plugins="semsim.datasets:DATASETS",
+            "data", (*PICTURES, *TABLES), "Pictures", "semsim.datasets:DATASETS", one=True
         ),
-        "attacks": ItemList(
-            field="attack",
-            choices=ATTACKS,
-            title="Attack",
-            one=True,
-            plugins="semsim.attacks:ATTACKS",
-        ),
-        "networks": ItemList(field="network", choices=NETWORKS, title="Network", one=True),
-        "arms": ItemList(
-            field="arms",
-            choices=sorted(WAYS, key=lambda one: one.item not in ALWAYS),
-            title="ways to look",
-        ),
+        "attacks": ItemList("attack", ATTACKS, "Attack", "semsim.attacks:ATTACKS", one=True),
+        "networks": ItemList("network", NETWORKS, "Network", one=True),
+        "arms": ItemList("arms", sorted(WAYS, key=lambda one: one.item not in ALWAYS), "arms"),
     },
     settings={"": (*_PLAIN, *_MORE)},
     like=like,
@@ -165,7 +151,7 @@ def page(context: LabContext) -> LabPage[FederatedOrder]:
         effort=effort,
         queued=queued,
         draw=draw,
-        parts=(Part(name="grid"), Part(name="training", folded="Training and cost")),
+        parts={"grid": "", "training": "Training and cost"},
     )
 
 

@@ -16,7 +16,7 @@ from semsim.grid.subprocess_worker import apart
 from semsim.lab import LabContext, sets
 from semsim.lab.choices import PICTURES, Choice, choices_from
 from semsim.lab.markup import joined, pieces
-from semsim.lab.page import Effort, ItemList, LabForm, LabPage, NumberField, Part, now_at
+from semsim.lab.page import Effort, ItemList, LabForm, LabPage, NumberField, now_at
 from semsim.lab.settings_form import Given, settings_of
 from semsim.learning.default_checkpoint import promoted
 from semsim.metrics import METRICS, Resources, all_metrics
@@ -102,38 +102,19 @@ FORM = LabForm(
         ("As in the paper", "ResNet-18 and six defences on CIFAR-100; a GPU's work.", _PAPER),
     ),
     lists={
-        "datasets": ItemList(
-            field="dataset",
-            choices=PICTURES,
-            title="Pictures",
-            one=True,
-            plugins="semsim.datasets:DATASETS",
-        ),
+        "datasets": ItemList("dataset", PICTURES, "Pictures", "semsim.datasets:DATASETS", one=True),
         "split-networks": ItemList(
-            field="networks",
-            choices=NETWORKS,
-            title="networks",
-            plugins="semsim.systems.split:SPLIT_NETWORKS",
+            "networks", NETWORKS, "networks", "semsim.systems.split:SPLIT_NETWORKS"
         ),
         "split-defences": ItemList(
-            field="defences",
-            choices=DEFENCES,
-            title="defences",
-            plugins="semsim.systems.split:SPLIT_DEFENCES",
+            "defences", DEFENCES, "defences", "semsim.systems.split:SPLIT_DEFENCES"
         ),
-        "attacks": ItemList(field="attacks", choices=ATTACKS, title="Attacks"),
+        "attacks": ItemList("attacks", ATTACKS, "Attacks"),
     },
     numbers=(
-        NumberField(name="images", label="Pictures judged", text="Of those the client sends."),
-        NumberField(
-            name="defence_seeds",
-            label="Defence seeds",
-            text="Trainings of each defence.",
-            seeds=True,
-        ),
-        NumberField(
-            name="attack_seeds", label="Attack seeds", text="A verdict needs three.", seeds=True
-        ),
+        NumberField("images", "Pictures judged", "Of those the client sends."),
+        NumberField("defence_seeds", "Defence seeds", "Trainings of each defence.", seeds=True),
+        NumberField("attack_seeds", "Attack seeds", "A verdict needs three.", seeds=True),
     ),
     settings={"train": _TRAIN, "shadow": _SHADOW},
     named=True,
@@ -167,7 +148,7 @@ def page(context: LabContext) -> LabPage[SplitPlan]:
         effort=effort,
         queued=queued,
         draw=lambda job: draw(context.data, job),
-        parts=(Part(name="grid"),),
+        parts={"grid": ""},
         drawn_anew={METRICS_NOW: lambda: metrics_html(context.checkpoints)},
     )
 
