@@ -14,7 +14,7 @@ from semsim.distractors.registry import judges
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class FormChoice:
     """One thing to choose. item: how programs call it. usual: for most people, not behind More."""
 
     item: str
@@ -25,10 +25,10 @@ class Choice:
 
 def choices_from(
     usual: Mapping[str, tuple[str, str]], more: Mapping[str, tuple[str, str]]
-) -> tuple[Choice, ...]:
+) -> tuple[FormChoice, ...]:
     """Return choices from their title and line by item: the usual ones, then those behind More."""
     return tuple(
-        Choice(item=item, title=title, line=line, usual=known is usual)
+        FormChoice(item=item, title=title, line=line, usual=known is usual)
         for known in (usual, more)
         for item, (title, line) in known.items()
     )

@@ -1,6 +1,6 @@
 """Declarations of pages of the attack lab; `semsim.ui.lab_page` lays them out.
 
-A page is a module with `page(context)`, which returns a `LabPage` or a `Page`.
+A page is a module with `page(context)`, which returns a `LabPage` or a `FreePage`.
 """
 
 import json
@@ -13,7 +13,7 @@ from semsim.base.errors import SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job
 from semsim.base.words import words_for_seconds
-from semsim.lab.choices import Choice, absent, reasons
+from semsim.lab.choices import FormChoice, absent, reasons
 from semsim.lab.markup import joined, pieces, rooted
 from semsim.lab.settings_form import MOST_SEEDS, Given, changed, settings_of
 
@@ -33,7 +33,7 @@ class ItemList:
     """
 
     field: str
-    choices: Sequence[Choice]
+    choices: Sequence[FormChoice]
     title: str
     plugins: str = ""
     one: bool = False
@@ -214,7 +214,7 @@ class Effort:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gallery:
+class PagedPictures:
     """The pictures of a job, of one attack and one page at a time.
 
     offered: of a job, or of none, its attacks and how many pages they have. draw: the pictures as
@@ -226,7 +226,7 @@ class Gallery:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Page:
+class FreePage:
     """A page that lays out its own parts, between head and foot.
 
     intro: what it is for; a word in [[ ]] is explained. papers: what it is about, by the names of
@@ -243,13 +243,14 @@ class Page:
 class LabPage(Generic[T]):
     """A page that attacks: a form, what an order takes, its job, what comes of it.
 
-    title, intro, papers: as of a `Page`. called: what one run of it is. nothing: what is said where
-    there is no job. data: the data folder. html: of the form. order_of: what the form means.
+    title, intro, papers: as of a `FreePage`. called: what one run of it is. nothing: what is said
+    where there is no job. data: the data folder. html: of the form. order_of: what the form means.
     effort: of an order, at once; measured: the same after a few steps, of a page that measures
     them. queued: the job of the form's order, not yet started. draw: of a job, as HTML, the
     pictures that came last, its progress, the verdict, the result, and each of `parts`, which has
-    by name the title that a part is folded under, "" for none. drawn_anew: further parts of the
-    form that are asked for when the page is loaded, by name.
+    by name the title that a part is folded under, "" for none. paged: its pictures, of a page that
+    shows them by attack. drawn_anew: further parts of the form that are asked for when the page is
+    loaded, by name.
     """
 
     form: LabForm[T]
@@ -266,5 +267,5 @@ class LabPage(Generic[T]):
     draw: Callable[[Job], list[str]]
     measured: Callable[[T], Effort] | None = None
     parts: Mapping[str, str] = field(default_factory=dict)
-    gallery: Gallery | None = None
+    paged: PagedPictures | None = None
     drawn_anew: Mapping[str, Callable[[], str]] = field(default_factory=dict)

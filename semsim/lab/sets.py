@@ -35,7 +35,7 @@ METHOD = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class RunSet:
     """One set of a run. name: in words. folder: where it is, or will be. target: how good what is
     attacked is at its task, "" where that is not known. state: `WAITING`, `RUNNING`,
     `DONE` or `ABSENT`.
@@ -47,13 +47,13 @@ class Step:
     state: tuple[str, str]
 
 
-def in_turn(named: Sequence[tuple[str, Path]], state: JobState) -> list[Step]:
+def in_turn(named: Sequence[tuple[str, Path]], state: JobState) -> list[RunSet]:
     """The sets that a job makes one after another, each with its name and folder."""
     there = [(folder / RUN).is_file() for _, folder in named]
     now = there.index(False) if state in LIVE and False in there else -1
     missing = ABSENT if state is JobState.DONE else WAITING
     return [
-        Step(
+        RunSet(
             name=name,
             folder=folder,
             target=_read(folder).target_words if there[n] else "",
@@ -63,13 +63,13 @@ def in_turn(named: Sequence[tuple[str, Path]], state: JobState) -> list[Step]:
     ]
 
 
-def sets_html(steps: Sequence[Step]) -> str:
+def sets_html(steps: Sequence[RunSet]) -> str:
     """A row for every set of a run, with a square that says how far it is."""
     rows = [(one.name, one.target or "–", one.state[1], None, [one.state]) for one in steps]
     return str(_LAB.sets(_STATES, rows))
 
 
-def strip_html(steps: Sequence[Step]) -> str:
+def strip_html(steps: Sequence[RunSet]) -> str:
     """The pictures that came back last, each beside what was attacked."""
     done = [one for one in steps if one.state is DONE]
     done.sort(key=lambda one: _stamp(one.folder), reverse=True)
@@ -78,7 +78,7 @@ def strip_html(steps: Sequence[Step]) -> str:
     return str(_LAB.pairs(shown)) if shown else ""
 
 
-def verdict_html(said: Sequence[str], steps: Sequence[Step], method: str) -> str:
+def verdict_html(said: Sequence[str], steps: Sequence[RunSet], method: str) -> str:
     """The lead and what follows, how it was judged, and by set what is clearer than a guess."""
     rows = [
         (one.name, one.target, Count.of(shown_in(one.folder)).short)
@@ -95,7 +95,7 @@ def chip(shown: Shown) -> str:
     return BY_SHAPES if shown.by_shapes else ""
 
 
-def line_up_html(steps: Sequence[Step], figures: Sequence[Sequence[str]] = ()) -> str:
+def line_up_html(steps: Sequence[RunSet], figures: Sequence[Sequence[str]] = ()) -> str:
     """The first pictures of the sets below one another, the originals on top.
 
     figures: of each of `steps`, lines beside its pictures; none where they are not known yet.
@@ -122,7 +122,7 @@ def _shown(folder: Path, changed: int) -> tuple[Shown, ...]:
     return judged_set(_read(folder))
 
 
-def _pairs(one: Step) -> list[dict[str, Any]]:
+def _pairs(one: RunSet) -> list[dict[str, Any]]:
     """Return the pairs of a set that the strip shows: those that succeeded."""
     found, shown = _read(one.folder), shown_in(one.folder)
     return [

@@ -10,7 +10,7 @@ from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
 from semsim.base.pages_library import QUIETLY, gr
 from semsim.lab.markup import alert_html, pieces, rooted
-from semsim.lab.page import FOLDER, Effort, Gallery, LabPage, Loads, Page
+from semsim.lab.page import FOLDER, Effort, FreePage, LabPage, Loads, PagedPictures
 from semsim.lab.settings_form import Given
 from semsim.ui import ScienceContext, jobpanel, lab
 from semsim.ui.jobpanel import last_words, unreadable_html
@@ -28,16 +28,16 @@ class Declared:
 
     module: str
 
-    def page(self, context: ScienceContext) -> LabPage[Any] | Page:
+    def page(self, context: ScienceContext) -> LabPage[Any] | FreePage:
         """Return what the module declares."""
-        declared: LabPage[Any] | Page = resolve_name(f"{self.module}:page")(context)
+        declared: LabPage[Any] | FreePage = resolve_name(f"{self.module}:page")(context)
         return declared
 
     def render(self, context: ScienceContext) -> Loads:
         """Lay the page out where the caller stands; returns what it does when it is loaded."""
         page = self.page(context)
         lab.head(page.title, page.intro)
-        loads = page.body() if isinstance(page, Page) else _tabs(page)
+        loads = page.body() if isinstance(page, FreePage) else _tabs(page)
         lab.not_run(*page.papers)
         return loads
 
@@ -63,7 +63,7 @@ def _tabs(page: LabPage[Any]) -> Loads:
             for part, folded in page.parts.items():
                 with gr.Accordion(folded, open=False) if folded else nullcontext():
                     drawn.append(_html(name, part))
-            shown = {} if page.gallery is None else _gallery(name, page.gallery, ran)
+            shown = {} if page.paged is None else _paged(name, page.paged, ran)
     outputs = ran.follow(lambda job: draw(page, job), drawn, **shown)
 
     def load() -> list[Any]:
@@ -95,7 +95,7 @@ def _html(name: str, part: str, value: str = "") -> gr.HTML:
     return gr.HTML(value, elem_id=f"{name}-{part}", **_BARE)
 
 
-def _gallery(name: str, gallery: Gallery, ran: jobpanel.Jobs) -> dict[str, Any]:
+def _paged(name: str, pictures: PagedPictures, ran: jobpanel.Jobs) -> dict[str, Any]:
     """Lay out pictures, with what chooses an attack and a page; returns how they are opened."""
     with gr.Row():
         small: dict[str, Any] = {"min_width": 140, "visible": False}
@@ -106,16 +106,16 @@ def _gallery(name: str, gallery: Gallery, ran: jobpanel.Jobs) -> dict[str, Any]:
     grid = gr.HTML(elem_id=f"{name}-grid", apply_default_css=False)
 
     def opened(found: Job | None) -> list[Any]:
-        attacks, pages = gallery.offered(found)
+        attacks, pages = pictures.offered(found)
         first = attacks[0] if attacks else None
         return [
             gr.Dropdown(choices=attacks, value=first, visible=len(attacks) > 1),
             gr.Number(1, visible=pages > 1),
-            gallery.draw(found, first, 1),
+            pictures.draw(found, first, 1),
         ]
 
     def redraw(job_id: str | None, attack: str | None, number: float | None) -> str:
-        return gallery.draw(jobpanel.find(ran.root, job_id), attack, number)
+        return pictures.draw(jobpanel.find(ran.root, job_id), attack, number)
 
     of_grid = [ran.chosen, attack, number]
     ran.timer.tick(redraw, of_grid, grid, show_progress="hidden", **QUIETLY)

@@ -177,7 +177,7 @@ def picture_file(one: Shelved, row: int, kind: str) -> Path:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class ShownPair:
     """A pair on the page of a set. attacked: whether what was attacked is another picture."""
 
     row: int
@@ -187,13 +187,13 @@ class Shown:
     notes: str
 
 
-def pairs_of(one: Shelved, class_name: str = "") -> list[Shown]:
+def pairs_of(one: Shelved, class_name: str = "") -> list[ShownPair]:
     """The pairs of a set, of one class or of all, in order of class."""
     if one.found is None:
         raise DataError(one.problem)
     pairs = one.pairs
     rows = [
-        Shown(
+        ShownPair(
             row=place,
             image_id=str(row["image_id"]),
             class_name=str(row["class_name"]),

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from semsim.attacks.as_text import with_preset
 from semsim.base.errors import SettingsError
@@ -16,7 +17,7 @@ from semsim.device import cores
 from semsim.grid.subprocess_worker import apart
 from semsim.lab import choices
 from semsim.lab.markup import joined, pieces, said
-from semsim.lab.page import Effort, Gallery, ItemList, LabForm, LabPage, NumberField
+from semsim.lab.page import Effort, ItemList, LabForm, LabPage, NumberField, PagedPictures
 from semsim.lab.settings_form import Given, settings_of
 from semsim.targets import TARGETS
 from semsim.ui import ScienceContext
@@ -95,27 +96,27 @@ def page(context: ScienceContext) -> LabPage[Campaign]:
         called="Campaign",
         nothing="No campaign has been started here yet. Choose a card and press Start.",
         data=context.data,
-        html=form_html(context),
+        html=form_html(context.checkpoints),
         order_of=order_of,
         effort=effort,
         measured=lambda campaign: effort(campaign, measuring=True),
         queued=queued,
         draw=lambda job: draw(context, job),
-        gallery=Gallery(
+        paged=PagedPictures(
             offered=lambda job: offered(context, job),
             draw=lambda job, attack, number: grid_now(context, job, attack, number),
         ),
     )
 
 
-def form_html(context: ScienceContext) -> str:
+def form_html(checkpoints: Path) -> str:
     """The form, filled with the first card's campaign."""
     targets = FORM.crossed(
         said("Each dot is a [[target]]: a classifier that is trained and then attacked"),
         ("architectures", "models"),
         ("strategies", "trainings"),
     )
-    judges = choices.judge_choices(context.checkpoints)
+    judges = choices.judge_choices(checkpoints)
     row = FORM.row(
         _LAB.select("preset", "Steps of the attacks", choices.PRESETS, "fast"),
         _LAB.select("judge", "Word lists", judges, "", "", "judges"),

@@ -20,7 +20,7 @@ from semsim.base.pages_library import QUIETLY, gr
 from semsim.grid.subprocess_worker import apart
 from semsim.lab import LabContext
 from semsim.lab.markup import alert_html, pieces
-from semsim.lab.page import Loads, Page
+from semsim.lab.page import FreePage, Loads
 from semsim.reporting.export import svg
 from semsim.sets.recognition import STATISTIC
 from semsim.systems.audit.advice import TryOut, advice, described, signed, stated, try_outs
@@ -47,9 +47,9 @@ _INTRO = (
 )
 
 
-def page(context: LabContext) -> Page:
+def page(context: LabContext) -> FreePage:
     """Declare the page, which needs nothing from outside."""
-    return Page(title="Audit", intro=_INTRO, papers=("copa",), body=lay_out)
+    return FreePage(title="Audit", intro=_INTRO, papers=("copa",), body=lay_out)
 
 
 def lay_out() -> Loads:

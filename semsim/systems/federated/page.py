@@ -229,7 +229,7 @@ def draw(job: Job) -> list[Any]:
     ]
 
 
-def _verdict_html(leak: Mapping[str, Any], steps: Sequence[sets.Step]) -> str:
+def _verdict_html(leak: Mapping[str, Any], steps: Sequence[sets.RunSet]) -> str:
     """The answer in a sentence, and what is clearer than a guess, party by party."""
     said: Sequence[str] = leak["summary"][:1]
     if "scores" in leak:

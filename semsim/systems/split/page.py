@@ -14,7 +14,7 @@ from semsim.base.storage.names import free_name
 from semsim.base.words import counted
 from semsim.grid.subprocess_worker import apart
 from semsim.lab import LabContext, sets
-from semsim.lab.choices import PICTURES, Choice, choices_from
+from semsim.lab.choices import PICTURES, FormChoice, choices_from
 from semsim.lab.markup import joined, pieces
 from semsim.lab.page import Effort, ItemList, LabForm, LabPage, NumberField, now_at
 from semsim.lab.settings_form import Given, settings_of
@@ -177,7 +177,7 @@ def metrics_html(checkpoints: Path) -> str:
     """List further metrics, those trained here first; the promoted SemSim is chosen."""
     known = all_metrics(Resources(checkpoints=checkpoints))
     names = sorted((name for name in known if name not in _SHOWN), key=lambda n: n in METRICS)
-    choices = [Choice(item=name, title=known[name].spec.title, line="") for name in names]
+    choices = [FormChoice(item=name, title=known[name].spec.title, line="") for name in names]
     mine = promoted(checkpoints)
     chosen = [f"semsim:{mine}"] if mine else []
     return _HTML.metrics(
