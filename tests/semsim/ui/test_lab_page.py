@@ -101,17 +101,19 @@ def test_without_a_job_the_page_says_so_and_has_the_button(address, context):
 
 
 @pytest.mark.parametrize("address", FORMS)
-def test_a_card_says_what_its_last_run_took_here_and_is_drawn_anew(
-    address, context, client, monkeypatch
-):
+def test_a_card_and_the_plan_say_what_the_last_run_took_here(address, context, client, monkeypatch):
+    """The card when the page is loaded again."""
     page = DECLARED[address].page(context)
-    cards = page.form.cards_html(context.data)
+    first, cards = form_of(page.form.state(page.form.first)), page.form.cards_html(context.data)
     assert cards.count("data-card=") == 3
     assert "lab-facts" not in cards
-    job = page.queued(Given.of(form_of(page.form.state(page.form.first))))
+    assert "last run" not in lab_page.plan_words(page, first)
+    job = page.queued(Given.of(first))
     assert jobpanel.newest(context.data / "jobs", page.form.kind) == job.id
     jobs.run_as_job(job.folder, lambda report: {"reused": 0})
     monkeypatch.setattr(jobs, "seconds_taken", lambda job: 725.0)
+    told = "The last run with these settings took 12 min 5 s on this machine."
+    assert told in lab_page.plan_words(page, first)
     then = page.form.cards_html(context.data)
     assert then.count('<span class="lab-facts">took 12 min 5 s here</span>') == 1
     [place] = re.findall(r'data-from="([^"]+)"', cards)

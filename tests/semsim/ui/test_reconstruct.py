@@ -300,7 +300,7 @@ def test_the_picture_under_attack_is_shown_while_the_job_lives(context):
 
 def load_of(context):
     with gr.Blocks():
-        [(load, _)] = reconstruct.render(context)
+        [(load, _)] = Declared("semsim.ui.reconstruct").render(context)
     return load()
 
 
@@ -387,7 +387,7 @@ def test_measuring_a_plan_tells_its_time_and_keeps_it(context):
 
 def test_a_data_set_is_fetched_by_a_job(context, monkeypatch):
     app, begun = FastAPI(), []
-    app.include_router(lab.router(context))
+    app.include_router(lab.router(context, []))
     client = TestClient(app)
     monkeypatch.setattr(jobs, "start", begun.append)
     address = f"{lab.FOLDER}/fetch/cifar100"

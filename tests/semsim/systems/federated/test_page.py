@@ -78,23 +78,15 @@ def text_of(order: FederatedOrder) -> str:
     return json.dumps({"fields": dict(asked.fields), "lists": dict(asked.lists)})
 
 
-def test_what_an_order_makes_is_told_and_what_the_last_like_it_took(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_an_order_makes_is_told(tmp_path: Path) -> None:
     page = federated.page(context_at(tmp_path))
     words = lab_page.plan_words(page, text_of(TINY))
     assert "<strong>2 trainings</strong> of 1 round with 2 clients" in words
     assert "<strong>3 attacks on 2 pictures each</strong>" in words
     assert "Disk: up to" in words
     assert "ime" not in words
-    job = queue_comparison(federated.order_of(given()), tmp_path)
-    jobs.run_as_job(job.folder, lambda report: {})
-    monkeypatch.setattr(jobs, "seconds_taken", lambda job: 5.0)
-    words = lab_page.plan_words(page, text_of(TINY))
-    assert "The last run with these settings took 5 s on this machine." in words
     table = replace(TINY, data="diabetes")
     assert "nothing attacked" in lab_page.plan_words(page, text_of(table))
-    assert "last run" not in lab_page.plan_words(page, text_of(table))
     lonely = replace(TINY, images=1, arms=("client-own-mask",))
     assert "another client beside it" in lab_page.plan_words(page, text_of(lonely))
 
