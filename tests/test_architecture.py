@@ -1,6 +1,7 @@
 """The shape of the code is a test: which way imports point, and where each library may be used."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -31,6 +32,8 @@ ALLOWED = {
     "cryptography": ("semsim/systems/federated/",),
     "matplotlib": ("semsim/datasets/", "semsim/ui/", "semsim/reporting/", "semsim/systems/audit/"),
 }
+# Pages are laid out here and nowhere else.
+PAGES = re.compile(r"\w+/ui/.*|semsim/systems/\w+/page\.py|app\.py")
 # Rooms from low to high, a floor a line. A module imports from its own room and from lower floors;
 # those of the lowest floor of a package import each other as well.
 FLOORS = {
@@ -44,10 +47,11 @@ FLOORS = {
         "scores",
         "campaign importers",
         "learning",
-        "comparison systems",
+        "comparison lab",
+        "api",
+        "systems torchmetrics",
         "papers",
-        "cli ui api",
-        "torchmetrics",
+        "cli ui",
         "__main__",
     ),
     "annotation": (
@@ -128,6 +132,12 @@ def test_libraries_are_used_only_where_they_belong():
     assert elsewhere == []
 
 
+def test_pages_are_laid_out_in_rooms_of_pages_alone():
+    drawing = [one for one in SOURCES if "semsim.base.pages_library" in imports(one)]
+    assert drawing
+    assert [one for one in drawing if not PAGES.fullmatch(one.as_posix())] == []
+
+
 def test_the_base_imports_neither_half_and_no_torch():
     found = {
         module
@@ -178,12 +188,24 @@ def test_arrows_point_down():
     assert up == KNOWN
 
 
-def test_nothing_but_commands_and_pages_imports_systems_and_papers():
-    users: dict[str, set[str]] = {"systems": set(), "papers": set()}
-    for room, other, _ in arrows():
+def test_one_table_names_the_systems_and_one_command_the_papers():
+    """Commands and pages know `SYSTEMS` alone; only papers know what systems compute."""
+    users = {"systems": set(), "papers": set()}
+    for room, other, path in arrows():
         if other in users:
             users[other].add(room)
+        if other == "systems" and room != "papers":
+            inside = {one for one in imports(path) if within(one, "semsim.systems")}
+            assert inside <= {"semsim.systems", "semsim.systems.SYSTEMS", "semsim.systems.JOBS"}
     assert users == {"systems": {"cli", "ui", "papers"}, "papers": {"cli"}}
+    named = re.compile(r"semsim[./]systems[./]\w")
+    elsewhere = [
+        path.as_posix()
+        for path in SOURCES
+        if not path.as_posix().startswith(("semsim/systems/", "semsim/papers/"))
+        if named.search((ROOT / path).read_text(encoding="utf-8"))
+    ]
+    assert elsewhere == []
 
 
 @pytest.mark.parametrize("package", MOST_FILES)

@@ -105,7 +105,7 @@ if __name__ == "__main__":  # what is computed apart imports this file anew
     from semsim.grid.subprocess_worker import apart
     from semsim.base.jobs import folders as jobs
     from semsim.ui import ScienceContext, StudyChoice, learn_studies, pages
-    from semsim.ui.reconstruct_data import kept_plan
+    from semsim.ui.reconstruct_sets import kept_plan
 
     data = Path(sys.argv[1])
     where = {"data_dir": data, "images": data, "checkpoints": data, "device": "cpu"}

@@ -46,6 +46,7 @@ EXTRAS = ("attacks", "grid", "lpips", "fid", "ms-ssim", "torchmetrics", "studio"
 # Rooms and modules that need an extra, and say so when they are imported; all else is the core.
 OF_AN_EXTRA = {
     "semsim.ui": "studio",
+    "semsim.systems.audit.page": "studio",
     "semsim.base.pages_library": "studio",
     "semsim.grid.machines": "grid",
     "semsim.grid.dask_executor": "grid",

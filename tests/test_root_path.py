@@ -20,7 +20,7 @@ from annotation.store import Store
 from annotation.study.create import create_study
 from annotation.web.root_path import ROOT_PATH, Below
 from annotation.web.root_path import rooted as human
-from semsim.ui.markup import rooted as science
+from semsim.lab.markup import rooted as science
 
 PREFIX = "/lab/semsim"
 HOST = "http://lab.example.org"
@@ -195,7 +195,7 @@ def test_the_server_in_front_may_leave_the_path_or_take_it_away(setting, tmp_pat
 
 def test_a_script_asks_for_nothing_outside_the_path():
     """Scripts are files and the same everywhere: they see from their own address where they are."""
-    scripts = [*ROOT.glob("annotation/ui/static/*.js"), *ROOT.glob("semsim/ui/**/*.js")]
+    scripts = [*ROOT.glob("annotation/ui/static/*.js"), *ROOT.glob("semsim/*/html/*.js")]
     assert len(scripts) > 20
     asks = re.compile(rf"""(?:fetch|assign|replace|register|import)\(["'`]/(?:{OWN})""")
     for script in scripts:

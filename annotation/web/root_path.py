@@ -3,7 +3,7 @@
 Whatever leaves the server as an address (in a page, a redirect, a cookie's path, JSON) is made by
 `rooted`; `Below` takes the path away again from what comes in, so that no route knows of it. It is
 one for the whole process, as pages are also put together where no request is at hand, and lies in
-the environment, where `semsim.ui.markup.rooted` finds it as well. Scripts see from their own
+the environment, where `semsim.lab.markup.rooted` finds it as well. Scripts see from their own
 address where they are (`static/root.js`).
 """
 

@@ -19,4 +19,6 @@ try:
 finally:
     inspect.getfile = _find
 
-__all__ = ["gr"]
+__all__ = ["QUIETLY", "gr"]
+# How pages hear of events: at once, and no address for others.
+QUIETLY: dict[str, Any] = {"queue": False, "api_visibility": "private"}

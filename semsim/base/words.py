@@ -38,6 +38,17 @@ def percent(share: float) -> str:
     return text
 
 
+def words_for_seconds(seconds: float) -> str:
+    """A span of time the way people say it, such as "2 min 5 s"."""
+    whole = max(0, round(seconds))
+    hours, minutes, rest = whole // 3600, whole % 3600 // 60, whole % 60
+    if hours >= 48:
+        return f"{round(whole / 86400)} days"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
 def target_words(
     share: float | None,
     chance: float | None,

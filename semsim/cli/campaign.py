@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from semsim.attacks.as_text import with_preset
+from semsim.base.cli.options import changes_of, given, settings_of, taking
 from semsim.base.cli.terminal import (
     DATA,
     CheckpointsOption,
@@ -40,7 +41,6 @@ from semsim.campaign.store import PieceStore
 from semsim.campaign.vertical import VerticalRun, attack_vertical
 from semsim.campaign.watch import campaign_in, campaigns, read_campaign
 from semsim.cli.job import do
-from semsim.cli.options import changes_of, given, settings_of, taking
 from semsim.datasets.on_disk import ROOT
 from semsim.targets.train_settings import read_training
 from semsim.weights import CHECKPOINTS

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
+from semsim.base.cli.options import taking
 from semsim.base.cli.terminal import DATA, STDOUT, Json, TerminalBar, check_folder, say, show
 from semsim.base.columns import LEAKS
 from semsim.base.stats.analysis import AnalysisSettings
-from semsim.cli.options import taking
 from semsim.comparison.compared import Compared, check_report
 from semsim.comparison.frames import HowToCompare, compared_frames, whole_study
 from semsim.comparison.study_tables import imported_tables

@@ -1,52 +1,17 @@
 """`semsim-studio job FOLDER`: carry out or resume any job, and say how it ended."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from importlib import import_module
-from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from semsim.base.cli.terminal import Json, show_told, told_errors
+from semsim.base.cli.terminal import Json, told_errors
 from semsim.base.errors import JobError, SettingsError
-from semsim.base.jobs.folders import Job, read_job, read_order
-from semsim.base.jobs.terminal import carry_out
-from semsim.base.progress import Report
-from semsim.base.storage.atomic import require_room
-
-
-@dataclass(frozen=True)
-class JobKind:
-    """One kind of job, whose parts are imported where such a job is carried out.
-
-    module: has `order`, the dataclass of what was asked, and `work`: (order, folder, report) → what
-    it found. teller: has `told`: that → text; `rows`: that → the rows of its tables, for --json,
-    where it has some; and `exit_code`: of that, or None where it was stopped, where it is not 0.
-    state: the file in its folder that is of no use once there is a result.
-    writes: folders it writes to besides its own: a field of its order, or below one, as data/runs.
-    """
-
-    module: str
-    order: str
-    work: str
-    teller: str
-    told: str
-    rows: str = ""
-    exit_code: str = ""
-    state: str = ""
-    writes: tuple[str, ...] = ()
-
-    def done(self, name: str) -> Any:
-        """Return `order` or `work` itself, by its name."""
-        return getattr(import_module(self.module), name)
-
-    def said(self, name: str) -> Any:
-        """Return `told`, `rows` or `exit_code` itself, by its name."""
-        return getattr(import_module(self.teller), name)
-
+from semsim.base.jobs import terminal
+from semsim.base.jobs.folders import Job, read_job
+from semsim.base.jobs.terminal import JobKind
+from semsim.systems import JOBS
 
 _TRAININGS, _LEARN = "semsim.learning.ablations_run", "semsim.cli.learn"
 _IMPORTS, _SCORES = "semsim.importers.import_job", "semsim.scores.score_job"
@@ -62,16 +27,6 @@ KINDS = {
     ),
     "learn-leave-out": JobKind(
         *(_TRAININGS, "LeaveOutJob", "do_ablation", _LEARN, "left_out_text", "left_out_rows")
-    ),
-    "split": JobKind(
-        *("semsim.systems.split.split_job", "SplitJob", "do_split"),
-        *("semsim.cli.split", "outcome_text", "outcome_rows"),
-        writes=("place.data",),
-    ),
-    "federated": JobKind(
-        *("semsim.systems.federated.comparison_job", "FederatedJob", "do_comparison"),
-        *("semsim.cli.federated", "told", "rows_of"),
-        writes=("out",),
     ),
     "judge": JobKind(
         *("semsim.distractors.judge_job", "JudgeOrder", "do_judge", "semsim.cli.judge", "told"),
@@ -92,6 +47,7 @@ KINDS = {
         exit_code="exit_code",
         writes=("data/runs",),
     ),
+    **JOBS,
 }
 
 
@@ -113,26 +69,5 @@ def job(
 def do(
     asked: Job, change: Callable[[Any], Any] | None = None, as_json: bool = False
 ) -> dict[str, Any] | None:
-    """Do the work of a job of `KINDS` and print what it found; None where it was stopped.
-
-    change: of its order, for this time. as_json: print its rows, of a kind that has some.
-    """
-    kind = KINDS[asked.kind]
-    order: Any = read_order(asked, kind.done(kind.order))
-    if change is not None:
-        order = change(order)
-    outcome = carry_out(asked, partial(_work, kind, order, asked.folder))
-    if outcome is not None:
-        if kind.state:
-            (asked.folder / kind.state).unlink(missing_ok=True)
-        rows = kind.said(kind.rows)(outcome) if as_json else []
-        show_told(rows, kind.said(kind.told)(outcome), as_json)
-    return outcome
-
-
-def _work(kind: JobKind, order: Any, folder: Path, report: Report) -> dict[str, Any]:
-    """Do the work of a job, once all that it writes to is found to have rights and room."""
-    parts = (name.partition("/") for name in kind.writes)
-    require_room(folder, *(Path(attrgetter(name)(order), below) for name, _, below in parts))
-    done: dict[str, Any] = kind.done(kind.work)(order, folder, report)
-    return done
+    """Do the work of a job of `KINDS`, see `semsim.base.jobs.terminal.do`."""
+    return terminal.do(KINDS[asked.kind], asked, change, as_json)

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from semsim.base.cli.options import taking
 from semsim.base.cli.terminal import (
     DATA,
     DeviceOption,
@@ -24,7 +25,6 @@ from semsim.base.registry import build, read_plugin
 from semsim.base.storage.atomic import require_room
 from semsim.base.words import counted, words_of_test
 from semsim.cli.job import do
-from semsim.cli.options import taking
 from semsim.datasets import DATASETS
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations import (

@@ -2,24 +2,18 @@
 
 import semsim
 from semsim.base.cli.commands import Late, command_line
+from semsim.systems import SYSTEMS
 
 _GROUPS = {
     "campaign": "A grid of targets and attacks, on many machines.",
     "datasets": "Data sets: which there are, and how to get them.",
     "demo": "The built-in study.",
-    "federated": (
-        "Federated learning with a masked model, compared in one process or between machines."
-    ),
     "import": "Import data published by others: images, votes, labels, scores.",
     "judge": "Classifiers that were never attacked: lists and metrics need them.",
     "learn": "Train SemSim, judge it, study it.",
     "reproduce": "Compute a paper's tables and figures again.",
-    "split": "Split inference: defences and model inversion.",
 }
 _ALONE = {
-    "audit": (
-        "Print c(M) of a network layer by layer, what it means, and what small changes would do."
-    ),
     "cases": (
         "Draw one reconstruction for each way people and a metric can judge, and what both say."
     ),
@@ -36,10 +30,15 @@ _ALONE = {
 }
 # The module of a command that is not called as the command is.
 _ELSEWHERE = {"import": "imports", "report": "compare", "weights": "score"}
-COMMANDS = {
+_HERE = {
     name: Late(f"semsim.cli.{_ELSEWHERE.get(name, name)}", name if name in _ALONE else "app", text)
-    for name, text in sorted({**_GROUPS, **_ALONE}.items())
+    for name, text in {**_GROUPS, **_ALONE}.items()
 }
+_SYSTEMS = {
+    name: Late(one.module("command"), "app" if one.group else name, one.about)
+    for name, one in SYSTEMS.items()
+}
+COMMANDS = dict(sorted({**_HERE, **_SYSTEMS}.items()))
 
 ABOUT = "What the pages do, from a terminal."
 app = command_line(semsim.__version__, ABOUT, COMMANDS)

@@ -13,10 +13,10 @@ from semsim.base.words import in_markdown
 from semsim.reporting.tables import Table
 
 
-def templates_in(folder: Path) -> jinja2.Environment:
-    """The templates of a folder, which escape what they are given and must be given all of it."""
+def templates_in(*folders: Path) -> jinja2.Environment:
+    """The templates of folders, which escape what they are given and must be given all of it."""
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
+        loader=jinja2.FileSystemLoader(folders),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

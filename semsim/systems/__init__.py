@@ -1,1 +1,63 @@
-"""Systems of sister papers, each from its settings to a set: split, federated, audit."""
+"""Systems of sister papers, each from its settings to its page: audit, split, federated.
+
+Others know of them what `SYSTEMS` says; by it the command line and the side bar show each.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from semsim.base.jobs.terminal import JobKind
+
+
+@dataclass(frozen=True)
+class System:
+    """A system by the names of its modules, which are imported where they are needed.
+
+    name: of its folder, its command, its jobs, and the address of its page. title: of that page.
+    about: its line in the list of commands. job: how its jobs are carried out, of one that has
+    some. group: whether its command is a group of commands, `app`, and not a function of its name.
+    """
+
+    name: str
+    title: str
+    about: str
+    job: JobKind | None = None
+    group: bool = True
+
+    def module(self, part: str) -> str:
+        """Return the dotted name of its `command` or its `page`."""
+        return f"{__name__}.{self.name}.{part}"
+
+
+_AUDIT = System(
+    "audit",
+    "Audit",
+    "Print c(M) of a network layer by layer, what it means, and what small changes would do.",
+    group=False,
+)
+_SPLIT = System(
+    "split",
+    "Split inference",
+    "Split inference: defences and model inversion.",
+    JobKind(
+        *("semsim.systems.split.split_job", "SplitJob", "do_split"),
+        *("semsim.systems.split.command", "outcome_text", "outcome_rows"),
+        writes=("place.data",),
+    ),
+)
+_FEDERATED = System(
+    "federated",
+    "Federated",
+    "Federated learning with a masked model, compared in one process or between machines.",
+    JobKind(
+        *("semsim.systems.federated.comparison_job", "FederatedJob", "do_comparison"),
+        *("semsim.systems.federated.command", "told", "rows_of"),
+        writes=("out",),
+    ),
+)
+# In the order of the side bar.
+SYSTEMS: Mapping[str, System] = {one.name: one for one in (_AUDIT, _SPLIT, _FEDERATED)}
+# The kinds of job that carry out their orders.
+JOBS: Mapping[str, JobKind] = {
+    name: one.job for name, one in SYSTEMS.items() if one.job is not None
+}

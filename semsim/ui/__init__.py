@@ -7,6 +7,8 @@ from typing import Any, Self
 
 import pandas as pd
 
+from semsim.lab import LabContext
+
 
 @dataclass(frozen=True)
 class StudyChoice:
@@ -33,14 +35,12 @@ class StudyChoice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScienceContext:
+class ScienceContext(LabContext):
     """Inputs of the pages from outside: folders, studies, tables and callbacks.
 
-    data: the data folder, with jobs/ and scores/ below it.
     studies: the studies there are, newest first.
     voted: ids of the studies with votes, the one first that a page about votes opens with.
     labels, votes: a study's tables by its id, one row a reconstruction and one row a vote.
-    device: name of the device jobs compute on, such as "auto".
     in_hand: the id of the study that a request is about, "" for none.
     framed: a plain page of the studio, of its title and its HTML.
     built_in: folders of the sets that came with the product.
@@ -48,12 +48,9 @@ class ScienceContext:
     kept: what pages have read, so that plots and downloads show what the page shows.
     """
 
-    data: Path
-    checkpoints: Path
     studies: Callable[[], list[StudyChoice]]
     labels: Callable[[str], pd.DataFrame]
     votes: Callable[[str], pd.DataFrame]
-    device: str
     voted: Callable[[], list[str]] = list
     in_hand: Callable[[Any], str] = lambda request: ""
     framed: Callable[[str, str], str] = lambda title, body: body

@@ -15,6 +15,7 @@ from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
 from semsim.base.storage.versions import product_version
 from semsim.comparison.packed_job import PACK_JOB, PackOrder, pack_files
+from semsim.lab.markup import rooted
 from semsim.reporting import canvas, figures, tables, writing
 from semsim.reporting.export import png, svg
 from semsim.scores.score_job import LABELS_FILE, SCORE_JOB, WEIGHTS_JOB, ScoreOrder, WeightsOrder
@@ -22,7 +23,6 @@ from semsim.scores.scoring import PAIR_COLUMNS
 from semsim.ui import ScienceContext
 from semsim.ui.answers import worded
 from semsim.ui.compare_data import Comparison, View, held
-from semsim.ui.markup import rooted
 from semsim.weights import WeightFile, locate, read_manifest, weight_file
 
 FOLDER = "/studio/compare-files"

@@ -9,15 +9,16 @@ from urllib.parse import urlencode
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
 from semsim.base.stats.verdict import rules_of, title_of
+from semsim.base.words import words_for_seconds
 from semsim.comparison.seen_originals import ALL
+from semsim.lab.markup import pieces, rooted
 from semsim.reporting.writing import png_address
 from semsim.ui import ScienceContext, jobpanel
 from semsim.ui.compare_data import REFERENCES, Comparison, View
 from semsim.ui.compare_files import live_download
-from semsim.ui.markup import pieces, rooted
 from semsim.weights import WeightFile
 
-HTML = pieces("compare.html")
+HTML = pieces("compare.html", "semsim.ui")
 PAGE = "/studio/compare"
 TABS = {
     "answer": "Answer",
@@ -103,7 +104,7 @@ def job_facts(job: Job | None, resumes: str = "") -> dict[str, Any]:
         return {}
     state, progress, seconds = jobs.state(job), jobs.latest(job), jobs.eta_seconds(job)
     live = state in jobs.LIVE
-    left = f"about {jobpanel.words_for_seconds(seconds)} left" if live and seconds else ""
+    left = f"about {words_for_seconds(seconds)} left" if live and seconds else ""
     failed = jobs.error_text(job).split("\n\n", 1)[0] if state is JobState.FAILED else ""
     return {
         **{"id": job.id, "title": job.title, "state": state.value, "live": live, "failed": failed},

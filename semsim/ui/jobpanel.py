@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from semsim.base.errors import JobError, SemsimError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
-from semsim.base.pages_library import gr
+from semsim.base.pages_library import QUIETLY, gr
 from semsim.base.progress import Progress
-from semsim.ui.markup import pieces, rooted
+from semsim.base.words import words_for_seconds
+from semsim.lab.markup import alert_html, pieces, rooted
+from semsim.systems import JOBS
 
-# How pages hear of events: at once, and no address for others.
-QUIETLY: dict[str, Any] = {"queue": False, "api_visibility": "private"}
 TICK = 1.0  # seconds between two looks at a live job
 _RESUMABLE = {JobState.STOPPED, JobState.FAILED, JobState.LOST, JobState.QUEUED}
 _WORDS = {
@@ -38,13 +38,12 @@ WATCHED = {
     "dataset": "reconstruct",
     "learn": "train",
     "learn-study": "train",
-    "split": "split",
-    "federated": "federated",
     "score": "compare",
     "weights": "compare",
     "comparison": "compare?tab=files",
+    **{name: name for name in JOBS},
 }
-_HTML = pieces("job.html")
+_HTML = pieces("job.html", "semsim.ui")
 
 
 def show(job: Job | None) -> list[Any]:
@@ -201,14 +200,6 @@ def find(root: Path, job_id: str | None) -> Job | None:
         return None
 
 
-def alert_html(error: SemsimError) -> str:
-    """Return an error as HTML.
-
-    An event that is not queued has no toast, and would mark every component it draws.
-    """
-    return str(_HTML.trouble(str(error), "alert"))
-
-
 def unreadable_html(job: Job | None, error: Exception) -> str:
     """That what a job has left cannot be shown, and why."""
     where = "" if job is None else f" ({job.folder})"
@@ -288,17 +279,6 @@ def last_words(root: Path, kind: str, asked: Mapping[str, Any], called: str) -> 
     if seconds is None:
         return ""
     return f"The last {called} took {words_for_seconds(seconds)} on this machine."
-
-
-def words_for_seconds(seconds: float) -> str:
-    """A span of time the way people say it, such as "2 min 5 s"."""
-    whole = max(0, round(seconds))
-    hours, minutes, rest = whole // 3600, whole % 3600 // 60, whole % 60
-    if hours >= 48:
-        return f"{round(whole / 86400)} days"
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def share_done(progress: Progress) -> float:

@@ -1,53 +1,38 @@
-"""Parts shared by the four pages of the attack lab: a form of plain HTML, and its routes."""
+"""Parts shared by the pages of the attack lab, and the routes that their forms ask."""
 
-import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
-from markupsafe import Markup
 
-from semsim.base.errors import SemsimError
+from semsim.base.errors import SemsimError, SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.pages_library import gr
 from semsim.base.sets.imports import list_pictures
 from semsim.base.storage.places import files_of
 from semsim.datasets import DATASETS
-from semsim.datasets.fetch_job import KIND, FetchOrder, fetchable, queue_fetch
-from semsim.distractors.model_card import tested
-from semsim.distractors.registry import judges
+from semsim.datasets.fetch_job import KIND, FetchOrder, queue_fetch
+from semsim.lab.choices import absent, judge_choices
+from semsim.lab.markup import pieces, rooted, said
+from semsim.lab.page import FOLDER, ItemList, LabPage
+from semsim.lab.settings_form import plugin_settings
 from semsim.reporting.not_run import NOT_RUN, SECTIONS
-from semsim.ui import ScienceContext, plain_words
-from semsim.ui.answers import worded
-from semsim.ui.markup import pieces, rooted
+from semsim.ui import ScienceContext
+from semsim.ui.answers import GoneError, worded
 from semsim.ui.pictures_data import pictures_words
-from semsim.ui.settings_form import plugin_settings
 
-FOLDER = "/studio/lab-files"
 _OWN = "folder:root="  # begins the item of pictures of one's own
-_SCRIPT = files_of("semsim.ui") / "html/lab.js"
+_SCRIPT = files_of("semsim.lab") / "html/lab.js"
 _HTML = pieces("lab.html")
-_LISTED = (
-    plain_words.PICTURES,
-    plain_words.ARCHITECTURES,
-    plain_words.ATTACK_CHOICES,
-    plain_words.SHARE_CHOICES,
-    plain_words.SPLIT_NETWORK_CHOICES,
-    plain_words.SPLIT_DEFENCE_CHOICES,
-    plain_words.LEAK_ATTACKS,
-)
 
 
 def head(title: str, words: str) -> gr.HTML:
     """The head of a page, and what it is for in a sentence; a word in [[ ]] is explained."""
     value = f"<h1>{title}</h1><p>{said(words)}</p>"
     return gr.HTML(value, elem_classes="lab-head", apply_default_css=False, padding=False)
-
-
-def said(words: str) -> Markup:
-    """A sentence of ours as HTML; a word in [[ ]] is explained."""
-    return Markup(re.sub(r"\[\[(.+?)\]\]", r'<span data-term="\1">\1</span>', words))
 
 
 def words(*terms: str) -> None:
@@ -80,27 +65,10 @@ def bound(elem_id: str, value: str) -> gr.HTML:
     )
 
 
-def absent() -> dict[str, str]:
-    """Return, by name, why data sets cannot be chosen: their files are not on this machine."""
-    return {name: why for name, why in reasons().items() if why}
-
-
-def reasons() -> dict[str, str]:
-    """Return why each data set that has to be fetched cannot be chosen; "" where it can."""
-    return {
-        name: "" if one.present() else f"Not on this machine ({_size(one)})."
-        for name, one in fetchable().items()
-    }
-
-
-def _size(data: Any) -> str:
-    return str(type(data).about).rpartition(", ")[2]
-
-
-def router(context: ScienceContext) -> APIRouter:
-    """The script of the forms, the settings of plug-ins, and the fetching of data sets."""
+def router(context: ScienceContext, pages: Sequence[LabPage[Any]]) -> APIRouter:
+    """The script of the forms and what it asks for: settings, parts as they are now, data sets."""
     routes = APIRouter(prefix=FOLDER)
-    root = context.data / "jobs"
+    root, drawn = context.data / "jobs", drawn_anew(pages)
 
     @routes.get("/lab.js")
     def script() -> Response:
@@ -111,11 +79,19 @@ def router(context: ScienceContext) -> APIRouter:
         known = {"absent": absent(), "judges": judge_choices(context.checkpoints)}
         return JSONResponse({**known, "own": own_pictures(context.data)})
 
+    @routes.get("/drawn/{name}")
+    @worded
+    def drawn_now(name: str) -> Response:
+        if name not in drawn:
+            raise GoneError("No such part.")
+        return HTMLResponse(drawn[name]())
+
     @routes.get("/settings")
     @worded
     def settings(list: str, item: str, preset: str = "") -> Response:
-        found = plugin_settings(list, item, preset)
-        return HTMLResponse(str(_HTML.plugin(list, item, title_of(item), found)))
+        lists = lists_of(pages, list)
+        found = plugin_settings(lists[0].plugins, item, preset)
+        return HTMLResponse(str(_HTML.plugin(list, item, title_of(lists, item), found)))
 
     @routes.get("/fetch/{name}")
     def fetching(name: str) -> Response:
@@ -134,16 +110,6 @@ def router(context: ScienceContext) -> APIRouter:
     return routes
 
 
-def judge_choices(checkpoints: Path) -> list[tuple[str, str]]:
-    """No judge first, then each with what it is of and how good it is on spoilt pictures."""
-    known = {name: facts for name, facts in judges(checkpoints).items() if facts}
-    return [
-        ("", "None: random lists"),
-        *((name, f"{name}: {one['dataset']['name']}, {tested(one['degraded'])}")
-          for name, one in known.items()),
-    ]  # fmt: skip
-
-
 def own_pictures(data: Path) -> list[tuple[str, str, str]]:
     """Pictures that were brought in to be attacked: their item in a form, their name, a line."""
     return [
@@ -153,9 +119,26 @@ def own_pictures(data: Path) -> list[tuple[str, str, str]]:
     ]
 
 
-def title_of(item: str) -> str:
+def drawn_anew(pages: Iterable[LabPage[Any]]) -> dict[str, Callable[[], str]]:
+    """Return by name what draws the parts that forms ask for once they are loaded."""
+    found: dict[str, Callable[[], str]] = {}
+    for page in pages:
+        found[page.form.name] = partial(page.form.cards_html, page.data)
+        found |= page.drawn_anew
+    return found
+
+
+def lists_of(pages: Iterable[LabPage[Any]], name: str) -> list[ItemList]:
+    """Return the lists of this name whose items have settings; `SettingsError` without one."""
+    named = [page.form.lists[name] for page in pages if name in page.form.lists]
+    if found := [one for one in named if one.plugins]:
+        return found
+    raise SettingsError(f"There is no list {name!r}.")
+
+
+def title_of(lists: Iterable[ItemList], item: str) -> str:
     """Return the title by which a form calls a choice."""
-    known = {choice.item: choice.title for choices in _LISTED for choice in choices}
+    known = {choice.item: choice.title for one in lists for choice in one.choices}
     return known.get(item) or (Path(item).name if item.startswith(_OWN) else item)
 
 

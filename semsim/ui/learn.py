@@ -10,7 +10,9 @@ from semsim.base.errors import DataError, SemsimError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
 from semsim.base.jobs.orders import to_record
-from semsim.base.pages_library import gr
+from semsim.base.pages_library import QUIETLY, gr
+from semsim.lab.curves import svg
+from semsim.lab.markup import alert_html, joined, rooted
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations_run import (
     KIND,
@@ -28,11 +30,8 @@ from semsim.learning.settings import Order
 from semsim.learning.splits import KINDS, HoldOut, choices, count, hold_out_text, parse_hold_out
 from semsim.learning.triplets import is_simulated, take_stock
 from semsim.ui import ScienceContext, jobpanel, lab, learn_form, learn_studies, learn_view
-from semsim.ui.curves import svg
-from semsim.ui.jobpanel import QUIETLY, alert_html
 from semsim.ui.learn_chosen import labels_of, material_of, started, studies_behind, study_names
 from semsim.ui.learn_view import TrainingRow
-from semsim.ui.markup import joined, rooted
 
 _PRESET = "small"
 _NEW, _LIST, _ONE = "new", "list", "one"  # tabs

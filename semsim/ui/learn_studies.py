@@ -7,7 +7,9 @@ from typing import Any
 from semsim.base.errors import SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
-from semsim.base.pages_library import gr
+from semsim.base.pages_library import QUIETLY, gr
+from semsim.lab.curves import Chart, Curve, svg
+from semsim.lab.markup import pieces
 from semsim.learning import PRESETS, baselines
 from semsim.learning.ablations import (
     STUDIES,
@@ -22,10 +24,7 @@ from semsim.learning.baselines import auc_words
 from semsim.learning.evaluation import judged_of, scale_notes, scope_of
 from semsim.learning.splits import parse_hold_out
 from semsim.ui import ScienceContext, jobpanel
-from semsim.ui.curves import Chart, Curve, svg
-from semsim.ui.jobpanel import QUIETLY
 from semsim.ui.learn_chosen import material_of, started
-from semsim.ui.markup import pieces
 
 _COLOURS = {
     **{"auc": ("accent", False), "start": ("accent", True), "mse": ("ink", True)},
@@ -144,4 +143,6 @@ def study_html(found: Mapping[str, Any]) -> str:
     heads, rows = study_table(found)
     said = [*scale_notes(found["rows"]), *failures(found["rows"])]
     what = STUDIES[found["what"]]
-    return pieces("learn_studies.html").found(what, heads, rows, found["simulated"], said)
+    return pieces("learn_studies.html", "semsim.ui").found(
+        what, heads, rows, found["simulated"], said
+    )

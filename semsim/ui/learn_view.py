@@ -11,6 +11,8 @@ from fastapi.responses import FileResponse, Response
 
 from semsim.base.jobs.folders import JobState
 from semsim.base.metric_spec import START
+from semsim.lab.curves import Chart, Curve
+from semsim.lab.markup import pieces, rooted
 from semsim.learning import PRESETS
 from semsim.learning.advice import expectation
 from semsim.learning.baselines import SHUFFLED, verdict_of
@@ -27,12 +29,10 @@ from semsim.learning.splits import HoldOut, SplitCounts
 from semsim.learning.triplets import Inventory, JudgedOriginal
 from semsim.ui import ScienceContext
 from semsim.ui.answers import GoneError, worded
-from semsim.ui.curves import Chart, Curve
 from semsim.ui.jobpanel import when
-from semsim.ui.markup import pieces, rooted
 
 FOLDER = "/studio/train-files"
-HTML = pieces("learn.html")
+HTML = pieces("learn.html", "semsim.ui")
 _FILES = ("Weights", "Card", "Card as JSON")
 _ENDINGS = (".safetensors", ".card.md", ".card.json")
 _SHOWN_IDS = 12  # originals named in a list before the rest is only counted

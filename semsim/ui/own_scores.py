@@ -13,15 +13,15 @@ from semsim.base.table_files import ENDINGS, REMARKS, read_texts
 from semsim.base.words import counted
 from semsim.comparison.own_scores import Column, fitted, keep_own, kept_of, read_own, remove_own
 from semsim.importers import uploads
+from semsim.lab.markup import pieces
 from semsim.ui import ScienceContext, StudyChoice
 from semsim.ui.answers import said
-from semsim.ui.markup import pieces
 
 HOME = "/studio/pictures/scores"
 KINDS = (*ENDINGS, ".txt")
 MOST = 20 * 1000**2  # bytes of a table that the server reads while somebody waits
 _KEYS = ("dataset", "attack", "model", "image_id", "class_name")
-_HTML = pieces("own_scores.html")
+_HTML = pieces("own_scores.html", "semsim.ui")
 Text = Annotated[str, Body(embed=True)]
 
 

@@ -1,39 +1,34 @@
 """All pages of the science in the order of the navigation, and the files they offer."""
 
-from functools import partial
-
 from fastapi import APIRouter
 
+from semsim.lab.page import LabPage
+from semsim.systems import SYSTEMS
 from semsim.ui import (
     ScienceContext,
-    audit,
     compare,
     compare_files,
-    federated,
     lab,
-    lab_page,
     learn,
     learn_view,
     pictures,
-    reconstruct,
-    reconstruct_view,
-    split,
+    reconstruct_sets,
 )
+from semsim.ui.lab_page import Declared
 
-# Title, address below /studio, module with `render(context)`.
+_RECONSTRUCT = Declared("semsim.ui.reconstruct")
+_SYSTEMS = {name: Declared(one.module("page")) for name, one in SYSTEMS.items()}
+# Title, address below /studio, what has `render(context)`.
 PAGES = (
-    ("Reconstruct", "reconstruct", reconstruct),
+    ("Reconstruct", "reconstruct", _RECONSTRUCT),
     ("Train SemSim", "train", learn),
-    ("Audit", "audit", audit),
-    ("Split inference", "split", split),
-    ("Federated", "federated", federated),
+    *((one.title, name, _SYSTEMS[name]) for name, one in SYSTEMS.items()),
 )
 
 
 def routers(context: ScienceContext) -> tuple[APIRouter, ...]:
     """The plain pages, and the routes of everything the pages let people download or look at."""
-    found = (pictures, compare, compare_files, lab, learn_view, reconstruct_view)
-    forms = (reconstruct.FORM, split.FORM, federated.FORM)
-    drawn = {form.name: partial(form.cards_html, context.data) for form in forms}
-    drawn[split.METRICS_NOW] = partial(split.metrics_html, context.checkpoints)
-    return (*(one.router(context) for one in found), lab_page.router(drawn))
+    plain = (pictures, compare, compare_files, learn_view, reconstruct_sets)
+    declared = [one.page(context) for one in (_RECONSTRUCT, *_SYSTEMS.values())]
+    forms = [one for one in declared if isinstance(one, LabPage)]
+    return (*(one.router(context) for one in plain), lab.router(context, forms))

@@ -29,9 +29,9 @@ from semsim.importers.import_job import (
     queue_look,
     strip_path,
 )
+from semsim.lab.markup import rooted
 from semsim.ui import ScienceContext, own_scores, pictures_data, pictures_view
 from semsim.ui.answers import KEPT, GoneError, said
-from semsim.ui.markup import rooted
 from semsim.ui.pictures_data import Wanted
 
 HOME = "/studio/pictures"

@@ -1,6 +1,5 @@
 """Data of the page Pictures: the sets there are, their contents, and which may be deleted."""
 
-import hashlib
 import json
 import os
 import re
@@ -21,6 +20,7 @@ from semsim.base.sets.set_format import ATTACKED, MANIFEST, RUN
 from semsim.base.words import counted, words_of_test
 from semsim.distractors.registry import check_classes, classes_of, find_judge, judges
 from semsim.importers.import_plan import in_classes
+from semsim.lab.sets import key_of
 from semsim.sets.strip import spread, strip
 from semsim.ui import ScienceContext
 from semsim.ui.answers import GoneError
@@ -139,11 +139,6 @@ def _shelved(folder: Path, changed: int, built_in: bool) -> Shelved:
         return Shelved(problem=str(error), **facts)
 
 
-def key_of(folder: Path) -> str:
-    """By what a page asks for the set in a folder, given as `set_folders` finds it."""
-    return hashlib.sha256(str(folder).encode()).hexdigest()[:20]
-
-
 def find_shelved(context: ScienceContext, key: str) -> Shelved:
     """The set with this key; `DataError` where it is gone."""
     for one in shelf(context):
@@ -182,7 +177,7 @@ def picture_file(one: Shelved, row: int, kind: str) -> Path:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class ShownPair:
     """A pair on the page of a set. attacked: whether what was attacked is another picture."""
 
     row: int
@@ -192,13 +187,13 @@ class Shown:
     notes: str
 
 
-def pairs_of(one: Shelved, class_name: str = "") -> list[Shown]:
+def pairs_of(one: Shelved, class_name: str = "") -> list[ShownPair]:
     """The pairs of a set, of one class or of all, in order of class."""
     if one.found is None:
         raise DataError(one.problem)
     pairs = one.pairs
     rows = [
-        Shown(
+        ShownPair(
             row=place,
             image_id=str(row["image_id"]),
             class_name=str(row["class_name"]),

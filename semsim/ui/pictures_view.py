@@ -16,10 +16,10 @@ from semsim.importers import uploads
 from semsim.importers.archives import READ, is_broken
 from semsim.importers.import_job import KEEP, ImportOrder, order_of, plan_of, tasks_for
 from semsim.importers.uploads import Upload
+from semsim.lab.markup import pieces, rooted
 from semsim.ui import ScienceContext, pictures_data
 from semsim.ui.answers import GoneError
 from semsim.ui.jobpanel import CUT_OFF, job_html, when
-from semsim.ui.markup import pieces, rooted
 from semsim.ui.pictures_data import Brought, Shelved, Wanted
 
 # What may be sent after what it belongs to: what the place for it is called, asks and says.
@@ -42,7 +42,7 @@ _WAITS = {
     JobState.FAILED: "Could not be read:",
 }  # else it was cut off
 _RESUMES = "Resume begins it again, with the files that are here."
-HTML = pieces("pictures.html")
+HTML = pieces("pictures.html", "semsim.ui")
 _SETS, _PAIRS = 6, 12  # on a page
 
 

@@ -16,12 +16,12 @@ from study_factory import fresh_database
 from annotation.spec import SETTINGS
 from annotation.store import Store
 from annotation.ui import results_view
+from semsim.lab import markup
+from semsim.lab.settings_form import plugin_settings
 from semsim.reporting import report
 from semsim.reporting.glossary import glossary
 from semsim.reporting.not_run import NOT_RUN, SECTIONS
-from semsim.ui import markup
 from semsim.ui.pages import PAGES
-from semsim.ui.settings_form import plugin_settings
 
 ROOT = Path(__file__).parents[2]
 FIELDS = [one for one in SETTINGS.values() if one.at]
@@ -135,6 +135,6 @@ def test_every_word_that_is_explained_is_in_the_glossary_and_the_glossary_has_no
     used = set().union(
         *explained.values(), *(terms_in(path.read_text("utf-8")) for path in templates)
     )
-    named = {one.term for one in plugin_settings("attacks", "invgrad") if one.term}
+    named = {one.term for one in plugin_settings("semsim.attacks:ATTACKS", "invgrad") if one.term}
     used |= named | set(markup.WORDS) | set(results_view.TERMS.values()) | set(report.TERMS)
     assert used == set(glossary())

@@ -25,7 +25,7 @@ from semsim.base.errors import SettingsError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class ForwardStep:
     """One step of `forward`. kind: its type in small letters without underscores.
 
     module: None where it is a function, which then has arguments `given` behind its input.
@@ -42,7 +42,7 @@ class Step:
     scaled: bool
 
 
-def steps_of(model: nn.Module, input_shape: Shape) -> Iterator[Step]:
+def steps_of(model: nn.Module, input_shape: Shape) -> Iterator[ForwardStep]:
     """Each step of `forward` for an input of (C, H, W), which must feed only the next one.
 
     Raises `SettingsError` that names a branch, or says what stops the reading.
@@ -106,14 +106,14 @@ def first_line(error: Exception) -> str:
     return lines[0].rstrip(".")
 
 
-def _step(node: fx.Node, modules: dict[str, nn.Module], before: fx.Node) -> Step:
+def _step(node: fx.Node, modules: dict[str, nn.Module], before: fx.Node) -> ForwardStep:
     if node.op == "call_module":
         module = modules[str(node.target)]
         kind, name = type(module).__name__, str(node.target)
     else:
         module, name = None, node.name
         kind = str(getattr(node.target, "__name__", node.target))
-    return Step(
+    return ForwardStep(
         name=name,
         kind=kind.lower().replace("_", ""),
         module=module,
@@ -274,7 +274,7 @@ def _module(layer: Convolution | Pooling, channels: int) -> nn.Module:
     )
 
 
-def _check_used_once(steps: Sequence[Step]) -> None:
+def _check_used_once(steps: Sequence[ForwardStep]) -> None:
     weighted = [step.name for step in steps if isinstance(step.module, nn.Conv2d | nn.Linear)]
     for name, times in Counter(weighted).items():
         if times > 1:
@@ -284,7 +284,7 @@ def _check_used_once(steps: Sequence[Step]) -> None:
             )
 
 
-def _layer_of(step: Step) -> Layer | None:
+def _layer_of(step: ForwardStep) -> Layer | None:
     """The layer that a step is; None for what c(M) passes over."""
     module = step.module
     if isinstance(module, nn.Conv2d):
@@ -321,7 +321,7 @@ def _layer_of(step: Step) -> Layer | None:
     )
 
 
-def _check_flattened(step: Step) -> None:
+def _check_flattened(step: ForwardStep) -> None:
     if step.outputs not in (step.inputs, (math.prod(step.inputs),)):
         raise SettingsError(
             f"{step.name} ({step.kind}) makes {_size(step.outputs)} of {_size(step.inputs)}. c(M) "
@@ -329,7 +329,7 @@ def _check_flattened(step: Step) -> None:
         )
 
 
-def _check_same_shape(step: Step) -> None:
+def _check_same_shape(step: ForwardStep) -> None:
     if step.outputs != step.inputs:
         raise SettingsError(
             f"{step.name} ({step.kind}) makes {_size(step.outputs)} of {_size(step.inputs)}; c(M) "
@@ -366,7 +366,7 @@ def _padding(name: str, module: nn.Conv2d) -> tuple[int, int]:
     return (down // 2, right // 2)
 
 
-def _pooling(step: Step) -> Pooling:
+def _pooling(step: ForwardStep) -> Pooling:
     if _argument(step, "ceil_mode", 5 if step.kind == "maxpool2d" else 3, False):
         raise SettingsError(f"{step.name} uses ceil_mode, which c(M) does not know.")
     kernel = _argument(step, "kernel_size", 0, None)
@@ -379,7 +379,7 @@ def _pooling(step: Step) -> Pooling:
     )
 
 
-def _argument(step: Step, name: str, place: int, otherwise: Any) -> Any:
+def _argument(step: ForwardStep, name: str, place: int, otherwise: Any) -> Any:
     if step.module is not None:
         return getattr(step.module, name, otherwise)
     return step.named.get(name, step.given[place] if place < len(step.given) else otherwise)
@@ -394,7 +394,7 @@ def _pair(value: Any) -> tuple[int, int]:
     return (down, right)
 
 
-def _notes(steps: Sequence[Step]) -> Iterator[str]:
+def _notes(steps: Sequence[ForwardStep]) -> Iterator[str]:
     bent = [step for step in steps if step.kind in _UNDONE | _REVERSIBLE | _LOSSY]
     lossy = _counted(step for step in bent if not _can_be_undone(step))
     other = _counted(step for step in steps if _is_refused(step) and _can_be_undone(step))
@@ -419,7 +419,7 @@ def _notes(steps: Sequence[Step]) -> Iterator[str]:
         )
 
 
-def _can_be_undone(step: Step) -> bool:
+def _can_be_undone(step: ForwardStep) -> bool:
     """Return whether no two inputs of an activation have the same output."""
     if step.kind in _SLOPES:
         return bool(_argument(step, _SLOPES[step.kind], 0, 1.0) > 0)
@@ -428,7 +428,7 @@ def _can_be_undone(step: Step) -> bool:
     return step.kind not in _LOSSY
 
 
-def _is_refused(step: Step) -> bool:
+def _is_refused(step: ForwardStep) -> bool:
     """Return whether c(M) holds with a step that rgap and copa do not take."""
     module = step.module
     if isinstance(module, nn.Conv2d):
@@ -437,7 +437,7 @@ def _is_refused(step: Step) -> bool:
     return step.kind in _REVERSIBLE | _DROPOUTS
 
 
-def _counted(steps: Iterable[Step]) -> str:
+def _counted(steps: Iterable[ForwardStep]) -> str:
     """The kinds of steps, with how often each comes."""
     kinds = Counter(
         step.kind if step.module is None else type(step.module).__name__ for step in steps

@@ -73,7 +73,7 @@ def test_colours_stand_in_one_file():
     assert {"#f6f6f3", "#0b5c63"} <= named
     own = {"#000000", "#ffffff"}  # behind a picture, by the protocol
     elsewhere = {}
-    for room in ("annotation/ui", "annotation/web", "semsim/ui"):
+    for room in ("annotation/ui", "annotation/web", "semsim/ui", "semsim/lab", "semsim/systems"):
         for path in (ROOT / room).rglob("*"):
             if path.suffix in (".css", ".html", ".py", ".js") and path.name != "tokens.css":
                 text = re.sub(r"&#\w+;", "", path.read_text("utf-8"))

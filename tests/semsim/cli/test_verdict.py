@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from semsim.base.sets.reader import read_set
 from semsim.cli.main import app
-from semsim.ui import lab_sets
+from semsim.lab import sets
 
 RUNNER = CliRunner()
 
@@ -26,7 +26,7 @@ def test_sets_below_a_folder_are_judged_as_the_pages_judge_them(tmp_path):
     rows = json.loads(done.stdout)
     assert [row["folder"] for row in rows] == [str(folder) for folder in folders]
     for row, folder in zip(rows, folders, strict=True):
-        shown = lab_sets.shown_in(folder)
+        shown = sets.shown_in(folder)
         assert (row["pictures"], row["clearer"]) == (2, sum(one.clearer for one in shown))
     told = [(row["nearer"], row["told_apart"], row["comes_back"]) for row in rows]
     assert told == [(0, 0, False), (0, 2, True)]

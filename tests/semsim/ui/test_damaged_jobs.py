@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 from functools import cache
 from shutil import rmtree
-from types import ModuleType
 
 import gradio as gr
 import pytest
@@ -15,16 +14,17 @@ from semsim.learning.ablations import AblationPlan
 from semsim.learning.ablations_run import KIND as TRAINING
 from semsim.systems.federated.comparison_job import KIND as FEDERATED
 from semsim.systems.split.split_job import KIND as SPLIT
-from semsim.ui import federated, learn, reconstruct, split
+from semsim.ui import pages
 from semsim.ui.compare_data import View, opened
 from semsim.ui.compare_files import SCORE_JOB, scoring_job
 
-PAGES: list[tuple[ModuleType, str]] = [
-    (learn, TRAINING),
-    (learn, AblationPlan.KIND),
-    (reconstruct, CAMPAIGN),
-    (federated, FEDERATED),
-    (split, SPLIT),
+PAGE = {address: page for _, address, page in pages.PAGES}
+PAGES = [
+    (PAGE["train"], TRAINING),
+    (PAGE["train"], AblationPlan.KIND),
+    (PAGE["reconstruct"], CAMPAIGN),
+    (PAGE["federated"], FEDERATED),
+    (PAGE["split"], SPLIT),
 ]
 DONE = {"result.json": "{}"}
 DAMAGES = {
@@ -83,7 +83,7 @@ def test_a_page_opens_beside_a_damaged_job(page, kind, damage, rendered):
     assert "whole one" in shown
 
 
-@pytest.mark.parametrize(("page", "kind"), [(learn, TRAINING), (federated, FEDERATED)])
+@pytest.mark.parametrize(("page", "kind"), PAGES[::3])
 def test_a_page_says_what_cannot_be_read(page, kind, rendered):
     data, loads = rendered(page)
     job = jobs.create(data / "jobs", kind=kind, title="The damaged one")

@@ -11,8 +11,10 @@ from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import JobState, owner_now
 from semsim.base.progress import Progress
 from semsim.base.storage.atomic import write_json
+from semsim.base.words import words_for_seconds
+from semsim.lab.markup import alert_html
 from semsim.ui import jobpanel
-from semsim.ui.jobpanel import status_html, words_for_seconds
+from semsim.ui.jobpanel import status_html
 
 
 class Page(HTMLParser):
@@ -178,7 +180,7 @@ def test_an_id_of_a_folder_that_has_gone_is_no_job(job, tmp_path):
 
 def test_errors_reach_the_page_escaped():
     error = JobError("<b>broken</b>")
-    assert "&lt;b&gt;broken&lt;/b&gt;" in jobpanel.alert_html(error)
+    assert "&lt;b&gt;broken&lt;/b&gt;" in alert_html(error)
 
 
 @pytest.mark.parametrize("state", [JobState.STOPPED, JobState.LOST])

@@ -6,11 +6,11 @@ from made_judged import judged_labels, judged_votes
 
 from semsim.base.errors import DataError, SemsimError
 from semsim.base.jobs import folders as jobs
+from semsim.lab.curves import svg
+from semsim.lab.markup import alert_html
 from semsim.learning.ablations import STUDIES, read_values
 from semsim.learning.ablations_run import StudyJob
 from semsim.ui import ScienceContext, StudyChoice, learn_studies
-from semsim.ui.curves import svg
-from semsim.ui.jobpanel import alert_html
 
 
 def judged(auc, mse):

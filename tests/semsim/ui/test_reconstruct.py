@@ -20,33 +20,31 @@ from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import JobState, run_as_job
 from semsim.base.sets.reader import read_set
 from semsim.base.storage.names import free_name
-from semsim.campaign.campaign_job import CampaignOrder, name_of, plan_of, queue_campaign
+from semsim.campaign.campaign_job import CampaignOrder, plan_of, queue_campaign
 from semsim.campaign.demo import DemoSettings, plans
 from semsim.campaign.plan import DEMO_GRID, FIRST_LOOK, target_key
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
-from semsim.campaign.watch import RunFolder, read_campaign
+from semsim.campaign.watch import RunFolder
 from semsim.datasets.fetch_job import KIND
 from semsim.grid.previews import STEPS, Preview
 from semsim.images import png_of
+from semsim.lab import page as lab_declared
+from semsim.lab.markup import study_address
+from semsim.lab.settings_form import Given
 from semsim.reporting.writing import png_address
 from semsim.sets.no_attack_baseline import NOTHING, Count, Shown
 from semsim.sets.recognition import NOT_YET, STATISTIC
 from semsim.ui import (
-    federated,
     lab,
     lab_page,
-    pages,
     reconstruct,
-    reconstruct_data,
-    reconstruct_view,
-    split,
+    reconstruct_sets,
 )
-from semsim.ui.markup import study_address
+from semsim.ui.lab_page import Declared
 from semsim.ui.reconstruct import FORM as CAMPAIGN
-from semsim.ui.reconstruct import attacks_of, campaign_of
-from semsim.ui.reconstruct_data import CellState, kept_plan, set_views
-from semsim.ui.settings_form import Given
+from semsim.ui.reconstruct import campaign_of
+from semsim.ui.reconstruct_sets import CellState, kept_plan, set_views
 
 FORM = {
     "fields": {
@@ -92,7 +90,7 @@ def finished(tmp_path_factory):
 @pytest.fixture
 def page(context):
     with gr.Blocks() as blocks:
-        loads = reconstruct.render(context)
+        loads = Declared("semsim.ui.reconstruct").render(context)
     return blocks, loads
 
 
@@ -155,7 +153,7 @@ def test_what_is_wrong_is_said_on_the_page(context, change, told):
 
 def test_nothing_starts_where_something_is_wrong(context):
     with pytest.raises(SettingsError):
-        reconstruct.page(context).begin(Given.of(form(images="0")))
+        reconstruct.page(context).queued(Given.of(form(images="0")))
     assert not (context.data / "jobs").exists()
 
 
@@ -169,7 +167,7 @@ def test_a_campaign_under_way_is_not_started_again(context):
 
 def test_a_finished_campaign_is_shown_with_its_pictures(finished):
     context, job = finished
-    strip, sets, verdict, result = reconstruct.draw(context, job)
+    strip, sets, verdict, result = reconstruct_sets.draw(context, job)
     assert "6 ok / 0 failed" in result
     assert sets.count("3 of 3 done") == 2
     made = jobs.result(job)["sets"]
@@ -183,12 +181,12 @@ def test_a_finished_campaign_is_shown_with_its_pictures(finished):
     assert address.startswith("/studio/new?set=")
     assert parse_qs(urlsplit(address).query)["set"] == made
     assert address.replace("&", "&amp;") in result
-    assert attacks_of(set_views(context, read_campaign(context.data, name_of(job)))) == ["invgrad"]
-    grid = reconstruct.grid_now(context, job, "invgrad", 1)
+    assert reconstruct_sets.offered(context, job) == (["invgrad"], 1)
+    grid = reconstruct_sets.grid_now(context, job, "invgrad", 1)
     assert grid.count("data:image/png;base64") == 3  # originals
-    assert grid.count(reconstruct_view.FOLDER) == 6
-    assert reconstruct.grid_now(context, job, "invgrad", 99) == grid
-    assert reconstruct.grid_now(context, job, None, 1) == ""
+    assert grid.count(reconstruct_sets.FOLDER) == 6
+    assert reconstruct_sets.grid_now(context, job, "invgrad", 99) == grid
+    assert reconstruct_sets.grid_now(context, job, None, 1) == ""
 
 
 def test_a_finished_campaign_keeps_its_result_where_its_pictures_are_gone(finished, monkeypatch):
@@ -196,14 +194,14 @@ def test_a_finished_campaign_keeps_its_result_where_its_pictures_are_gone(finish
         raise DataError("No pictures at here. Put them back.")
 
     context, job = finished
-    before = reconstruct.draw(context, job)
-    monkeypatch.setattr("semsim.ui.reconstruct_data.kept_plan", gone)
-    strip, sets, verdict, result = reconstruct.draw(context, job)
+    before = reconstruct_sets.draw(context, job)
+    monkeypatch.setattr("semsim.ui.reconstruct_sets.kept_plan", gone)
+    strip, sets, verdict, result = reconstruct_sets.draw(context, job)
     assert (strip, verdict, result) == ("", "", before[-1])
     assert "No pictures at here. Put them back. Its finished sets stay" in sets
     monkeypatch.setattr(jobs, "state", lambda job: JobState.RUNNING)
     with pytest.raises(DataError):
-        reconstruct.draw(context, job)
+        reconstruct_sets.draw(context, job)
 
 
 def test_the_verdict_counts_what_is_clearer_than_a_guess(finished):
@@ -223,28 +221,28 @@ def test_the_verdict_counts_what_is_clearer_than_a_guess(finished):
     bare = replace(plain, cells=tuple(replace(cell, shown=NOTHING) for cell in plain.cells))
     sets = [{"recognised": 1, "grey": 1, "originals": 3, "over": 3}] * 2
     named = {"why": "", "right": None, "sets": dict(enumerate(sets))}
-    words = reconstruct_view.verdict_html([bare, better], named)
+    words = reconstruct_sets.verdict_html([bare, better], named)
     lead = "A reference classifier recognises 2 of 6 pictures (controls: 2 of 6 grey pictures"
     assert f'<p class="st-lead">{lead}, 6 of 6 originals).</p><p>{STATISTIC}' in words
-    assert NOT_YET in reconstruct_view.verdict_html([bare, better], None)
+    assert NOT_YET in reconstruct_sets.verdict_html([bare, better], None)
     assert Count(3, 0, 6).words in words
     assert "nothing can be said of a defence" in words
     assert "on 0 of 3 only" in words
     good = replace(plain, cells=better.cells)
-    assert "nothing can be said" not in reconstruct_view.verdict_html([good, bare], named)
+    assert "nothing can be said" not in reconstruct_sets.verdict_html([good, bare], named)
     waiting = replace(plain, cells=tuple(
         replace(cell, state=CellState.WAITING) for cell in plain.cells))  # fmt: skip
-    assert reconstruct_view.verdict_html([waiting], None) == ""
+    assert reconstruct_sets.verdict_html([waiting], None) == ""
 
 
 def test_a_picture_that_blew_up_is_flagged(finished):
     context, job = finished
-    assert "blew up" not in reconstruct.grid_now(context, job, "invgrad", 1)
+    assert "blew up" not in reconstruct_sets.grid_now(context, job, "invgrad", 1)
     store = PieceStore(context.data)
     key = plan_of(toy_campaign(attacks=("invgrad:steps=3",))).sets[1].cells[2].key
     cell = store.cells.read(key)
     store.cells.write(key, replace(cell, result=replace(cell.result, blown_up=True)))
-    assert reconstruct.grid_now(context, job, "invgrad", 1).count("⚠ blew up") == 1
+    assert reconstruct_sets.grid_now(context, job, "invgrad", 1).count("⚠ blew up") == 1
 
 
 def test_what_is_under_way_shows_how_far_it_is(context):
@@ -263,8 +261,8 @@ def test_what_is_under_way_shows_how_far_it_is(context):
     assert one.cells[1].share == 0.4
     assert (one.training, two.training, two.target) == (None, 0.25, "")
     job = queue_campaign(CampaignOrder(campaign=campaign, data=context.data), context.data / "jobs")
-    assert "training, 25%" in reconstruct.draw(context, job)[1]
-    assert "being attacked<br>40%" in reconstruct.grid_now(context, job, "invgrad", 1)
+    assert "training, 25%" in reconstruct_sets.draw(context, job)[1]
+    assert "being attacked<br>40%" in reconstruct_sets.grid_now(context, job, "invgrad", 1)
     assert "Waiting to start" in str(load_of(context))
 
 
@@ -273,12 +271,12 @@ def test_the_picture_under_attack_is_shown_while_the_job_lives(context):
     (first, _), folder = plan_of(campaign).sets, RunFolder(context.data, campaign.name)
     job = queue_campaign(CampaignOrder(campaign=campaign, data=context.data), context.data / "jobs")
     key = first.cells[1].key
-    assert "step by step" in reconstruct.draw(context, job)[0]  # and no picture yet
+    assert "step by step" in reconstruct_sets.draw(context, job)[0]  # and no picture yet
     pngs = [png_of(np.full((4, 4, 3), grey, np.uint8)) for grey in (60, 90)]
     strip = [Preview(place=1, share=(1 + n) / 5, png=png) for n, png in enumerate(pngs)]
     folder.tell({key: 0.6})
     folder.show(key, tuple(strip))
-    shown = reconstruct.draw(context, job)[0]
+    shown = reconstruct_sets.draw(context, job)[0]
     pictures = kept_plan(campaign).pictures[campaign.datasets[0]]
     sources = re.findall('src="([^"]*)"', shown)
     assert sources == [png_address(png_of(pictures.pixels[1])), *map(png_address, pngs)]
@@ -290,35 +288,35 @@ def test_the_picture_under_attack_is_shown_while_the_job_lives(context):
     path = folder.path / "seen.json"
     whole = path.read_text()
     path.write_text(whole[:-9])
-    assert "<img" not in reconstruct.draw(context, job)[0]
+    assert "<img" not in reconstruct_sets.draw(context, job)[0]
     folder.show("0" * 20, tuple(strip))
-    assert "<img" not in reconstruct.draw(context, job)[0]
+    assert "<img" not in reconstruct_sets.draw(context, job)[0]
     path.write_text(whole)
-    assert reconstruct.draw(context, job)[0] == shown
+    assert reconstruct_sets.draw(context, job)[0] == shown
     jobs.request_stop(job)
-    assert reconstruct.draw(context, job)[0] == ""
+    assert reconstruct_sets.draw(context, job)[0] == ""
 
 
 def load_of(context):
     with gr.Blocks():
-        [(load, _)] = reconstruct.render(context)
+        [(load, _)] = Declared("semsim.ui.reconstruct").render(context)
     return load()
 
 
 def test_pictures_are_served_by_key_and_nothing_else_is(finished):
     context, job = finished
     app = FastAPI()
-    app.include_router(reconstruct_view.router(context))
+    app.include_router(reconstruct_sets.router(context))
     client = TestClient(app)
     key = plan_of(toy_campaign(attacks=("invgrad:steps=3",))).sets[0].cells[0].key
-    picture = client.get(reconstruct_view.address(key, "picture", 1))
+    picture = client.get(reconstruct_sets.address(key, "picture", 1))
     assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
     assert "immutable" in picture.headers["cache-control"]
     found = PieceStore(context.data).cells.read(key).result.picture
     assert picture.content == png_of(found)
     for place in ("0" * 20, "..%2f..%2fstudies", key.upper() + "x"):
-        assert client.get(f"{reconstruct_view.FOLDER}/{place}/picture.png").status_code == 404
-    assert client.get(f"{reconstruct_view.FOLDER}/{key}/facts.png").status_code == 422
+        assert client.get(f"{reconstruct_sets.FOLDER}/{place}/picture.png").status_code == 404
+    assert client.get(f"{reconstruct_sets.FOLDER}/{key}/facts.png").status_code == 422
     assert jobs.state(job).value == "done"
 
 
@@ -333,18 +331,10 @@ def test_judges_are_offered_with_how_good_they_are_and_the_campaign_takes_one(co
     assert "random" in choices[0][1]
     assert choices[1][1] == "J: symbols, 50.0% right (chance is 25.0%)"
     given = Given.of(form(judge="J"))
-    job = reconstruct_data.queued(
+    job = reconstruct_sets.queued(
         campaign_of(given), given.text("judge"), context.data, "cpu", context.checkpoints
     )
     assert jobs.read_order(job, CampaignOrder).judge == "J"
-
-
-@pytest.mark.parametrize(("title", "line", "campaign"), CAMPAIGN.offered)
-def test_a_card_fills_the_form_with_its_campaign(title, line, campaign):
-    state = json.loads(CAMPAIGN.state(campaign))
-    chosen = {name: {item: {} for item in items} for name, items in state["lists"].items()}
-    given = json.dumps({"fields": state["fields"] | {"name": campaign.name}, "lists": chosen})
-    assert campaign_of(Given.of(given)) == campaign
 
 
 def test_a_form_cannot_name_code_that_is_run(context):
@@ -372,25 +362,16 @@ def ran(context, campaign, **order):
     run_as_job(job.folder, lambda report: {"reused": 0})
 
 
-def test_a_card_says_what_its_last_run_took_here(context, monkeypatch):
+def test_a_card_of_which_only_a_part_of_the_machine_ran_or_whose_data_are_absent(
+    context, monkeypatch
+):
     monkeypatch.setattr(jobs, "seconds_taken", lambda job: 47.0)
+    monkeypatch.setattr(lab_declared, "absent", lambda: {"cifar100": "Not here."})
     ran(context, replace(FIRST_LOOK, name="old"))
     ran(context, replace(DEMO_GRID, name="fewer"), workers=1)  # not all of the machine
-    first, demo, paper = CAMPAIGN.cards(context.data, {"cifar100": "Not here."})
-    assert (first.facts, demo.facts, paper.facts) == ("took 47 s here", "", "")
-    assert (first.why, paper.why) == ("", "Not here.")
-
-
-def test_cards_are_drawn_anew_when_a_page_is_loaded(tmp_path, monkeypatch):
-    context = context_at(tmp_path / "data")
-    app = FastAPI()
-    app.include_router(pages.routers(context)[-1])
-    client = TestClient(app)
-    for page in (reconstruct.page(context), split.page(context), federated.page(context)):
-        cards = page.form.cards_html(context.data)
-        [address] = re.findall(r'data-from="([^"]+)"', cards)
-        assert client.get(address).text == cards
-        assert client.get(address + "x").status_code == 404
+    first, demo, paper = CAMPAIGN.cards_html(context.data).split("<button")[1:]
+    assert [one.count("took 47 s here") for one in (first, demo, paper)] == [1, 0, 0]
+    assert [one.count("Not here.") for one in (first, demo, paper)] == [0, 0, 1]
 
 
 def test_measuring_a_plan_tells_its_time_and_keeps_it(context):
@@ -403,22 +384,9 @@ def test_measuring_a_plan_tells_its_time_and_keeps_it(context):
     assert lab_page.plan_words(page, form()) == words  # nothing is measured twice
 
 
-def test_the_settings_of_a_plug_in_are_served_and_nothing_else_is(context):
-    app = FastAPI()
-    app.include_router(lab.router(context))
-    client = TestClient(app)
-    asked = {"list": "attacks", "item": "invgrad", "preset": "paper"}
-    found = client.get(f"{lab.FOLDER}/settings", params=asked)
-    assert 'data-setting="steps"' in found.text
-    assert 'value="4800"' in found.text
-    for wrong in ({"list": "<b>"}, {"item": "<b>"}, {"item": "cafe"}):
-        assert client.get(f"{lab.FOLDER}/settings", params=asked | wrong).status_code == 404
-    assert "javascript" in client.get(f"{lab.FOLDER}/lab.js").headers["content-type"]
-
-
 def test_a_data_set_is_fetched_by_a_job(context, monkeypatch):
     app, begun = FastAPI(), []
-    app.include_router(lab.router(context))
+    app.include_router(lab.router(context, []))
     client = TestClient(app)
     monkeypatch.setattr(jobs, "start", begun.append)
     address = f"{lab.FOLDER}/fetch/cifar100"

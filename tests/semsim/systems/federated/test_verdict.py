@@ -16,9 +16,9 @@ from semsim.base.storage.atomic import write_json
 from semsim.metrics.structural import ssim
 from semsim.sets.no_attack_baseline import Count
 from semsim.systems.federated.arms import REFERENCE, RESCALED
+from semsim.systems.federated.page import figures
 from semsim.systems.federated.summary import leak_row
 from semsim.systems.federated.verdict import ArmPictures, over_seeds, scored, sentence, summary
-from semsim.ui.federated import figures
 
 ORIGINALS = made_images(6, side=16).images
 NOISE = torch.rand(ORIGINALS.shape, generator=torch.Generator().manual_seed(0))

@@ -7,30 +7,14 @@ from typing import Literal
 
 import pytest
 
-from semsim.attacks import ATTACKS, SHARED
 from semsim.base.errors import SettingsError
 from semsim.base.registry import read_plugin, setting
 from semsim.datasets import DATASETS
-from semsim.defences.strategies import NAMED_STRATEGIES
-from semsim.systems.federated.arms import ARMS
-from semsim.systems.split import SPLIT_DEFENCES, SPLIT_NETWORKS
-from semsim.systems.split.plan import ARMS as SPLIT_ARMS
+from semsim.lab.markup import pieces
+from semsim.lab.settings_form import Given, changed, plugin_settings, settings_of
 from semsim.targets import TARGETS
 from semsim.targets.layers import ACTIVATIONS
 from semsim.targets.train_settings import TrainSettings
-from semsim.ui import plain_words
-from semsim.ui.lab import title_of
-from semsim.ui.markup import pieces
-from semsim.ui.settings_form import Given, changed, plugin_settings, settings_of
-
-CHOICES = {
-    "datasets": plain_words.PICTURES,
-    "architectures": plain_words.ARCHITECTURES,
-    "attacks": plain_words.ATTACK_CHOICES,
-    "shares": plain_words.SHARE_CHOICES,
-    "split-networks": plain_words.SPLIT_NETWORK_CHOICES,
-    "split-defences": plain_words.SPLIT_DEFENCE_CHOICES,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +92,8 @@ def test_a_choice_is_text_with_the_settings_that_differ():
 
 
 def test_what_may_be_left_out_is_a_number_that_may_be_empty():
-    fields = {one.name: one for one in plugin_settings("datasets", "cifar100:classes=10")}
+    found = plugin_settings("semsim.datasets:DATASETS", "cifar100:classes=10")
+    fields = {one.name: one for one in found}
     assert (fields["classes"].kind, fields["classes"].value) == ("whole", "10")
     assert (fields["per_class"].value, fields["per_class"].optional) == ("", True)
     assert not fields["root"].optional
@@ -124,13 +109,13 @@ def test_what_may_be_left_out_is_a_number_that_may_be_empty():
 
 def test_activations_are_chosen_from_a_list():
     for item in TARGETS:
-        for one in plugin_settings("architectures", item):
+        for one in plugin_settings("semsim.targets:TARGETS", item):
             if one.name == "activation":
                 assert one.choices == tuple(ACTIVATIONS)
 
 
 def test_torchvision_s_models_are_a_list_and_weights_those_of_the_model():
-    fields = {one.name: one for one in plugin_settings("architectures", "torchvision")}
+    fields = {one.name: one for one in plugin_settings("semsim.targets:TARGETS", "torchvision")}
     model, weights = fields["model"], fields["weights"]
     assert (model.kind, model.value, model.by) == ("choice", "resnet18", "")
     assert {"resnet18", "vgg16", "vit_b_32"} < set(model.choices)
@@ -147,36 +132,11 @@ def test_torchvision_s_models_are_a_list_and_weights_those_of_the_model():
     assert json.loads(offers) == weights.offers
 
 
-def test_no_plug_in_of_the_lab_asks_for_text_but_for_a_folder():
-    assert list(CHOICES) == list(plain_words.LISTS)
-    texts = {
-        one.label
-        for listed, choices in CHOICES.items()
-        for choice in choices
-        for one in plugin_settings(listed, choice.item)
-        if one.kind == "text"
-    }
-    assert texts == {"Folder"}
-
-
 def test_a_folder_of_ones_own_says_what_to_write_and_how_it_lies():
-    fields = {one.name: one for one in plugin_settings("datasets", "folder")}
+    fields = {one.name: one for one in plugin_settings("semsim.datasets:DATASETS", "folder")}
     assert "<class>/<image>" in fields["root"].text
     assert fields["size"].text
     assert fields["test_share"].text
-
-
-@pytest.mark.parametrize("listed", plain_words.LISTS)
-def test_no_setting_is_explained_by_a_name_of_the_program(listed):
-    for item in plain_words.LISTS[listed]:
-        for one in plugin_settings(listed, item):
-            assert not re.search(r"[Aa]s in (\w+\.)?[A-Z][a-z]+[A-Z]|lent_curvature", one.text), one
-
-
-@pytest.mark.parametrize("listed", plain_words.LISTS)
-def test_settings_stand_below_the_title_that_was_chosen(listed):
-    for one in CHOICES[listed]:
-        assert title_of(one.item) == one.title
 
 
 @pytest.mark.parametrize("text", ["", None, "[]", "{}", '{"fields": 1, "lists": {}}'])
@@ -186,39 +146,9 @@ def test_an_answer_of_another_form_is_refused(text):
 
 
 def test_the_settings_of_a_plug_in_begin_with_its_preset_and_its_own():
-    fields = {one.name: one for one in plugin_settings("attacks", "invgrad", "fast")}
+    fields = {one.name: one for one in plugin_settings("semsim.attacks:ATTACKS", "invgrad", "fast")}
     assert (fields["steps"].value, fields["tv"].value) == ("500", "0.02")
     assert fields["restarts"].text.startswith("Independent starts")
-    width = {one.name: one.value for one in plugin_settings("architectures", "cnn4:width=8")}
+    found = plugin_settings("semsim.targets:TARGETS", "cnn4:width=8")
+    width = {one.name: one.value for one in found}
     assert width == {"width": "8", "activation": "relu", "batch_norm": "false"}
-    with pytest.raises(SettingsError, match="no list"):
-        plugin_settings("models", "cnn4")
-
-
-@pytest.mark.parametrize(
-    ("choices", "registry"),
-    [
-        (plain_words.PICTURES, DATASETS),
-        (plain_words.ARCHITECTURES, TARGETS),
-        (plain_words.STRATEGIES, NAMED_STRATEGIES),
-        (plain_words.ATTACK_CHOICES, ATTACKS),
-        (plain_words.SHARE_CHOICES, SHARED),
-        (plain_words.SPLIT_NETWORK_CHOICES, SPLIT_NETWORKS),
-        (plain_words.SPLIT_DEFENCE_CHOICES, SPLIT_DEFENCES),
-        (plain_words.SPLIT_ATTACK_CHOICES, SPLIT_ARMS),
-        (plain_words.ARM_CHOICES, ARMS),
-    ],
-)
-def test_everything_there_is_has_words_and_a_line(choices, registry):
-    assert {one.item.partition(":")[0] for one in choices} == set(registry)
-    assert len({one.item for one in choices}) == len(choices)
-    assert all(one.title and one.line.endswith(".") and len(one.line) < 60 for one in choices)
-    assert any(one.usual for one in choices)
-
-
-@pytest.mark.parametrize("listed", plain_words.LISTS)
-def test_every_item_of_a_list_can_be_read(listed):
-    for one in CHOICES[listed]:
-        plugin = read_plugin(plain_words.LISTS[listed], one.item)
-        names = {field.name for field in plugin_settings(listed, one.item, "fast")}
-        assert set(plugin.settings) <= names

@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 import torch
 from made_federated import TINY
-from made_pages import context_at, form_of
+from made_pages import context_at
 
 from semsim.base.errors import SettingsError
 from semsim.base.jobs import folders as jobs
+from semsim.lab.settings_form import Given, settings_of
 from semsim.sets.no_attack_baseline import Count
 from semsim.sets.recognition import STATISTIC
 from semsim.systems.federated import NETWORKS
+from semsim.systems.federated import page as federated
 from semsim.systems.federated.arms import REFERENCE, RESCALED
 from semsim.systems.federated.attacks import has_linear_start
 from semsim.systems.federated.comparison import carry_out, load
@@ -23,8 +25,7 @@ from semsim.systems.federated.comparison_job import FederatedJob, queue_comparis
 from semsim.systems.federated.networks import drawn_network
 from semsim.systems.federated.settings import FederatedOrder
 from semsim.systems.federated.summary import answer_words
-from semsim.ui import federated, lab_page
-from semsim.ui.settings_form import Given, settings_of
+from semsim.ui import lab_page
 
 
 def given(order: FederatedOrder = TINY, **changes: str) -> Given:
@@ -48,18 +49,6 @@ def test_the_form_means_an_order() -> None:
     assert federated.order_of(given(replace(TINY, arms=()))).arms == ()
 
 
-def test_the_form_opens_with_a_few_arms_and_the_defaults() -> None:
-    html = federated.form_html()
-    chosen = re.findall(r'data-list="([a-z]+)" value="([^"]+)" checked', html)
-    arms = [item for name, item in chosen if name == "arms"]
-    assert tuple(sorted(arms)) == tuple(sorted(federated.FIRST_LOOK.arms))
-    assert ("attacks", FederatedOrder().attack) in chosen
-    assert ("networks", "lenet") in chosen
-    assert html.count("data-fixed") == 2  # what every party is compared with
-    assert ("datasets", FederatedOrder().data) in chosen
-    assert 'name="rounds"' in html
-
-
 def test_an_empty_field_is_named() -> None:
     with pytest.raises(SettingsError, match="Clients is empty"):
         federated.order_of(given(clients=""))
@@ -77,14 +66,6 @@ def test_one_image_each_is_refused_in_the_words_of_the_form(tmp_path: Path) -> N
     assert not (tmp_path / "jobs").exists()
 
 
-@pytest.mark.parametrize(("title", "line", "order"), federated.FORM.offered)
-def test_a_card_fills_the_form_with_its_comparison(
-    title: str, line: str, order: FederatedOrder
-) -> None:
-    state = federated.FORM.state(order)
-    assert federated.order_of(Given.of(form_of(state))) == order
-
-
 def test_the_form_says_which_networks_cannot_be_solved() -> None:
     data = load(TINY.data).data
     for name in NETWORKS:
@@ -97,23 +78,15 @@ def text_of(order: FederatedOrder) -> str:
     return json.dumps({"fields": dict(asked.fields), "lists": dict(asked.lists)})
 
 
-def test_what_an_order_makes_is_told_and_what_the_last_like_it_took(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_an_order_makes_is_told(tmp_path: Path) -> None:
     page = federated.page(context_at(tmp_path))
     words = lab_page.plan_words(page, text_of(TINY))
     assert "<strong>2 trainings</strong> of 1 round with 2 clients" in words
     assert "<strong>3 attacks on 2 pictures each</strong>" in words
     assert "Disk: up to" in words
     assert "ime" not in words
-    job = queue_comparison(federated.order_of(given()), tmp_path)
-    jobs.run_as_job(job.folder, lambda report: {})
-    monkeypatch.setattr(jobs, "seconds_taken", lambda job: 5.0)
-    words = lab_page.plan_words(page, text_of(TINY))
-    assert "The last run with these settings took 5 s on this machine." in words
     table = replace(TINY, data="diabetes")
     assert "nothing attacked" in lab_page.plan_words(page, text_of(table))
-    assert "last run" not in lab_page.plan_words(page, text_of(table))
     lonely = replace(TINY, images=1, arms=("client-own-mask",))
     assert "another client beside it" in lab_page.plan_words(page, text_of(lonely))
 
@@ -121,13 +94,13 @@ def test_what_an_order_makes_is_told_and_what_the_last_like_it_took(
 def test_a_finished_comparison_is_drawn(tmp_path: Path) -> None:
     page = federated.page(context_at(tmp_path))
     job = queue_comparison(TINY, tmp_path)
-    strip, sets, *rest = lab_page.draw(page, job, 2)
+    strip, sets, *rest = lab_page.draw(page, job)
     assert (strip, rest[1:]) == ("", ["", "", ""])
     assert "stands here when this is done" in rest[0]
     assert (sets.count("<td>under way</td>"), sets.count("<td>waiting</td>")) == (1, 2)
     out = jobs.read_order(job, FederatedJob).out
     jobs.run_as_job(job.folder, lambda report: carry_out(TINY, out, report))
-    strip, sets, verdict, result, grid, training = lab_page.draw(page, job, 2)
+    strip, sets, verdict, result, grid, training = lab_page.draw(page, job)
     assert sets.count("<td>done</td>") == 3
     assert "eavesdropper on the uplink alone: no protection" in result
     assert "Make a study of these" in result
@@ -140,14 +113,6 @@ def test_a_finished_comparison_is_drawn(tmp_path: Path) -> None:
     assert strip.count("<img") == 2 * 2 * 3
     assert grid.count("<img") == 2 * (1 + 3)
     assert "SSIM" in grid
-
-
-def test_without_a_job_the_page_says_so_and_has_the_button(tmp_path: Path) -> None:
-    page = federated.page(context_at(tmp_path))
-    strip, _, verdict, *_ = lab_page.draw(page, None, 2)
-    for empty in (strip, verdict):
-        assert "Nothing has been compared" in empty
-        assert 'data-plan="fed"' in empty
 
 
 def score(arm: str, clearer: int, verdict: str, ssim: float = 0.4) -> dict[str, object]:

@@ -4,12 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from semsim.base.errors import SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
-from semsim.base.pages_library import gr
 from semsim.base.words import counted
 from semsim.grid.subprocess_worker import apart
+from semsim.lab import LabContext, sets
+from semsim.lab.choices import ATTACK_CHOICES, PICTURES, choices_from
+from semsim.lab.curves import Chart, Curve, svg
+from semsim.lab.markup import joined, pieces
+from semsim.lab.page import Effort, ItemList, LabForm, LabPage
+from semsim.lab.settings_form import Given, settings_of
 from semsim.systems.federated import is_table
 from semsim.systems.federated.arms import ARMS, REFERENCE, RESCALED
 from semsim.systems.federated.comparison_job import KIND, FederatedJob, kept_training, like
@@ -21,24 +25,61 @@ from semsim.systems.federated.summary import (
     likeness,
     training_words,
 )
-from semsim.ui import ScienceContext, jobpanel, lab_page, lab_sets, plain_words
-from semsim.ui.curves import Chart, Curve, svg
-from semsim.ui.lab_page import LabForm, LabPage, Loads, More
-from semsim.ui.lab_sets import Step
-from semsim.ui.markup import joined, pieces
-from semsim.ui.settings_form import Given, changed, settings_of
 
 _INTRO = (
     "Clients train together without sharing pictures. Does a [[masked model]] (PBPFL, "
     "arXiv:2002.09843) keep the pictures from a server, an eavesdropper, another client?"
 )
-_NOTHING = "Nothing has been compared here yet. Choose a card and press Start."
-_METHOD = f"{lab_sets.METHOD} Each party counts by the way of looking that gets most back."
-_LAB, _HTML = pieces("lab.html"), pieces("federated.html")
-ALWAYS = (REFERENCE, RESCALED)  # with which the others are compared
-_USUAL = tuple(
-    arm for arm in ARMS if arm in {*ALWAYS, *(c.item for c in plain_words.ARM_CHOICES if c.usual)}
+_METHOD = f"{sets.METHOD} Each party counts by the way of looking that gets most back."
+_LAB, _HTML = pieces("lab.html"), pieces("page.html", "semsim.systems.federated")
+
+# As a comparison in federated learning runs them: each party's pictures are few.
+ATTACKS = tuple(
+    replace(one, item="invgrad:steps=300,tv=0.002") if one.item == "invgrad" else one
+    for one in ATTACK_CHOICES
 )
+
+NETWORKS = choices_from(
+    {"lenet": ("LeNet", "Two convolutions."), "mlp-3": ("3 layers", "Also for tables.")},
+    {
+        "lenet-avg": ("LeNet, averaging", "Pools by means."),
+        "mlp-5": ("5 layers", "All linear."),
+        "mlp-7": ("7 layers", "All linear."),
+        "resnet20": ("ResNet-20", "The paper's."),
+        "resnet20-add": ("ResNet-20, added", "Shortcuts added."),
+        "resnet56": ("ResNet-56", "Slow."),
+        "resnet56-add": ("ResNet-56, added", "Slow."),
+    },
+)
+
+TABLES = choices_from(
+    {},
+    {
+        "diabetes": ("Diabetes, a table", "442 people, ten measures; no pictures to attack."),
+        "breast-cancer": ("Breast cancer, a table", "569 samples; no pictures to attack."),
+    },
+)
+
+WAYS = choices_from(
+    {
+        "server-pbpfl": ("The server, masked training", "Sees each client's masked update."),
+        "links-stripped": ("Eavesdropper on both links", "Takes the noise out, then attacks."),
+        "uplink-closed-form": ("Eavesdropper on the uplink", "Solves the first layer; no search."),
+        "client-same-mask": ("Another client, same mask", "Undoes the mask it shares."),
+    },
+    {
+        "server-fedavg": ("The server, plain training", "The yardstick; always run."),
+        "server-fedavg-canonical": ("The server, plain, rescaled", "Its yardstick; always run."),
+        "links-naive": ("Both links, as seen", "Attacks what it sees, noise and all."),
+        "links-canonical": ("Both links, rescaled", "Undoes the scale, not the noise."),
+        "uplink": ("Uplink, as seen", "Attacks the masked update directly."),
+        "client-own-mask": ("Another client, own mask", "Sees only what its own mask shows."),
+        "server-zero-sum": ("The server, masks that cancel", "Masks add up to nothing."),
+    },
+)
+
+ALWAYS = (REFERENCE, RESCALED)  # with which the others are compared
+_USUAL = tuple(arm for arm in ARMS if arm in {*ALWAYS, *(c.item for c in WAYS if c.usual)})
 FIRST_LOOK = FederatedOrder(
     rounds=50,
     lr=0.02,
@@ -54,7 +95,6 @@ _CARDS = (
     ("Each kind of party", "On digits, 50 rounds, five pictures each.", _EACH),
     ("As in the paper", _NOT_PUBLIC, _PAPER),
 )
-_CALLED = {"datasets": "Pictures", "attacks": "Attack", "networks": "Network"}
 _PLAIN = ("clients", "rounds", "images")
 _MORE = (
     *("split", "dirichlet_alpha", "noise_scope", "batch_size", "lr"),
@@ -64,7 +104,7 @@ _MORE = (
 UNSOLVED = tuple(
     (arm, one.item)
     for arm in ARMS
-    for one in plain_words.FEDERATED_NETWORKS
+    for one in NETWORKS
     if ARMS[arm].treatment == "closed-form" and not one.item.startswith("mlp")
 )
 # Colour and dash: schemes that agree lie on each other, so that the upper one is dashed.
@@ -78,29 +118,20 @@ FORM = LabForm(
     kind=KIND,
     offered=_CARDS,
     lists={
-        "datasets": (*plain_words.PICTURES, *plain_words.TABLE_CHOICES),
-        "attacks": plain_words.LEAK_ATTACKS,
-        "networks": plain_words.FEDERATED_NETWORKS,
-        "arms": sorted(plain_words.ARM_CHOICES, key=lambda one: one.item not in ALWAYS),
+        "datasets": ItemList(
+            "data", (*PICTURES, *TABLES), "Pictures", "semsim.datasets:DATASETS", one=True
+        ),
+        "attacks": ItemList("attack", ATTACKS, "Attack", "semsim.attacks:ATTACKS", one=True),
+        "networks": ItemList("network", NETWORKS, "Network", one=True),
+        "arms": ItemList("arms", sorted(WAYS, key=lambda one: one.item not in ALWAYS), "arms"),
     },
-    texts=lambda order: {
-        "datasets": (order.data,),
-        "attacks": (order.attack,),
-        "networks": (order.network,),
-        "arms": order.arms,
-    },
-    fields=lambda order: {one.name: one.value for one in settings_of(order, (*_PLAIN, *_MORE))},
+    settings={"": (*_PLAIN, *_MORE)},
     like=like,
 )
 
 
-def render(context: ScienceContext) -> Loads:
-    """Lay the page out where the caller stands; returns what it does when it is loaded."""
-    return lab_page.render(page(context))
-
-
-def page(context: ScienceContext) -> LabPage[FederatedOrder]:
-    """Declare the page's texts and acts, as `lab_page` takes them."""
+def page(context: LabContext) -> LabPage[FederatedOrder]:
+    """Declare the page: its texts, what its form means, what is drawn of a job."""
 
     def queued(given: Given) -> Job:
         where = "semsim.systems.federated.comparison_job:queue_comparison"
@@ -111,25 +142,17 @@ def page(context: ScienceContext) -> LabPage[FederatedOrder]:
         form=FORM,
         title="Federated",
         intro=_INTRO,
-        called="Comparison",
         papers=("pbpfl",),
+        called="Comparison",
+        nothing="Nothing has been compared here yet. Choose a card and press Start.",
         data=context.data,
         html=form_html(),
         order_of=order_of,
-        told=_outlook_html,
+        effort=effort,
         queued=queued,
         draw=draw,
-        nothing=_NOTHING,
-        more=_pictures,
+        parts={"grid": "", "training": "Training and cost"},
     )
-
-
-def _pictures(ran: jobpanel.Jobs) -> More:
-    parts: dict[str, Any] = {"apply_default_css": False, "padding": False}
-    grid = gr.HTML(elem_id="fed-grid", **parts)
-    with gr.Accordion("Training and cost", open=False):
-        training = gr.HTML(elem_id="fed-training", **parts)
-    return More(drawn=[grid, training])
 
 
 def form_html() -> str:
@@ -143,27 +166,24 @@ def form_html() -> str:
         why="Its first layer is a convolution: there is nothing to solve.",
         one=True,
     )
-    side = (FORM.choices(name, _CALLED[name], True) for name in ("datasets", "attacks"))
     more = _LAB.more(
         ("datasets", "attacks"),
         _LAB.fields(settings_of(FIRST_LOOK, _MORE)),
         "More: masks, how data is split, settings of what is chosen",
     )
+    side = (FORM.choices("datasets"), FORM.choices("attacks"))
     row = joined(_LAB.field(one, one.name) for one in settings_of(FIRST_LOOK, _PLAIN))
     return str(_LAB.plan(attacks, joined(side), row, more, beside=True))
 
 
 def order_of(given: Given) -> FederatedOrder:
-    """The order that the form means; `SettingsError` in its words where it cannot be."""
-    chosen = {name: given.texts(name) for name in _CALLED}
-    if empty := [name for name, texts in chosen.items() if not texts]:
-        raise SettingsError(f"Choose one of {_CALLED[empty[0]]}.")
-    arms = set(given.texts("arms"))
-    # The arms they are compared with come along.
-    wanted = tuple(arm for arm in ARMS if arm in {*arms, *ALWAYS}) if arms else ()
-    data, attack, network = (texts[0] for texts in chosen.values())
-    order = changed(FIRST_LOOK, given.fields)
-    return replace(order, data=data, attack=attack, network=network, arms=wanted)
+    """The order that the form means; `SettingsError` in its words where it cannot be.
+
+    The arms that others are compared with come along.
+    """
+    order = FORM.order(given)
+    wanted = {*order.arms, *ALWAYS} if order.arms else set()
+    return replace(order, arms=tuple(arm for arm in ARMS if arm in wanted))
 
 
 def _attacked(order: FederatedOrder) -> list[str]:
@@ -174,15 +194,15 @@ def _attacked(order: FederatedOrder) -> list[str]:
     return [arm for arm in ARMS if arm in wanted and (arm, order.network) not in UNSOLVED]
 
 
-def _outlook_html(order: FederatedOrder, last: str) -> str:
+def effort(order: FederatedOrder) -> Effort:
+    """Return what an order takes."""
     found = apart("semsim.systems.federated.comparison:outlook", order)
     pictures = f"{counted(found.attacks, 'attack')} on {counted(found.pictures, 'picture')} each"
-    return lab_page.outlook_html(
-        counted(found.trainings, "training"),
-        f" of {counted(order.rounds, 'round')} with {counted(order.clients, 'client')}",
-        pictures if found.attacks else "nothing attacked",
-        found.disk,
-        last,
+    return Effort(
+        made=counted(found.trainings, "training"),
+        more=f" of {counted(order.rounds, 'round')} with {counted(order.clients, 'client')}",
+        attacked=pictures if found.attacks else "nothing attacked",
+        disk=found.disk,
     )
 
 
@@ -192,29 +212,29 @@ def draw(job: Job) -> list[Any]:
     leak = jobs.result(job)["leak"] if state is JobState.DONE else {}
     scores = {score["arm"]: score for score in leak.get("scores", [])}
     arms = _attacked(asked.order)
-    steps = lab_sets.in_turn([(ARMS[arm].title, asked.out / "sets" / arm) for arm in arms], state)
+    steps = sets.in_turn([(ARMS[arm].title, asked.out / "sets" / arm) for arm in arms], state)
     training = kept_training(asked.out)
     verdict = result = ""
     if leak.get("summary"):
         verdict = _verdict_html(leak, steps)
         folders = [one.folder for one in steps]
-        result = lab_page.made_html(_HTML.summary(leak["summary"]), folders)
+        result = sets.made_html(_HTML.summary(leak["summary"]), folders)
     return [
-        lab_sets.strip_html(steps),
-        lab_sets.sets_html(steps) if steps else "",
+        sets.strip_html(steps),
+        sets.sets_html(steps) if steps else "",
         verdict,
         result,
-        lab_sets.line_up_html(steps, [figures(scores.get(arm)) for arm in arms]),
+        sets.line_up_html(steps, [figures(scores.get(arm)) for arm in arms]),
         "" if training is None else training_html(training),
     ]
 
 
-def _verdict_html(leak: Mapping[str, Any], steps: Sequence[Step]) -> str:
+def _verdict_html(leak: Mapping[str, Any], steps: Sequence[sets.RunSet]) -> str:
     """The answer in a sentence, and what is clearer than a guess, party by party."""
     said: Sequence[str] = leak["summary"][:1]
     if "scores" in leak:
         said = answer_words(leak["scores"], leak["recognition"])
-    return lab_sets.verdict_html(said, steps, _METHOD if steps else "")
+    return sets.verdict_html(said, steps, _METHOD if steps else "")
 
 
 def figures(score: Mapping[str, Any] | None) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from semsim.ui.curves import Chart, Curve, svg, ticks
+from semsim.lab.curves import Chart, Curve, svg, ticks
 
 
 class Tags(HTMLParser):

@@ -1,6 +1,6 @@
 """The page Audit: layers in, examples attacked, c(M) out. No code comes from the browser."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from semsim.attacks.security.index import (
@@ -16,15 +16,15 @@ from semsim.attacks.security.index import (
     square,
 )
 from semsim.base.errors import SemsimError, SettingsError
-from semsim.base.pages_library import gr
+from semsim.base.pages_library import QUIETLY, gr
 from semsim.grid.subprocess_worker import apart
+from semsim.lab import LabContext
+from semsim.lab.markup import alert_html, pieces
+from semsim.lab.page import FreePage, Loads
 from semsim.reporting.export import svg
 from semsim.sets.recognition import STATISTIC
 from semsim.systems.audit.advice import TryOut, advice, described, signed, stated, try_outs
 from semsim.systems.audit.figure import leak_figure
-from semsim.ui import ScienceContext, lab
-from semsim.ui.jobpanel import QUIETLY, alert_html
-from semsim.ui.markup import pieces
 
 _FIRST = 1
 _COLUMNS = ("kernel", "channels", "stride", "padding")
@@ -34,7 +34,7 @@ _MOST = 12  # layers, and
 _LARGEST = 512  # any number: a page answers at once
 _WIDTH = 130.0  # mm, of the picture: legible on a phone and not huge on a wide screen
 _DRAWN = ("lead", "example", "verdict", "figure", "layers", "tried")
-_HTML = pieces("audit.html")
+_HTML = pieces("page.html", "semsim.systems.audit")
 UNKNOWN = _HTML.lead("Nothing is known of what can be recognised until an example is attacked.")
 _ATTACKING = _HTML.lead(
     "Attacking four examples with R-GAP and COPA-prior; then a reference classifier names them …"
@@ -47,9 +47,13 @@ _INTRO = (
 )
 
 
-def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]]:
-    """Lay the page out where the caller stands; returns what it does when it is loaded."""
-    lab.head("Audit", _INTRO)
+def page(context: LabContext) -> FreePage:
+    """Declare the page, which needs nothing from outside."""
+    return FreePage(title="Audit", intro=_INTRO, papers=("copa",), body=lay_out)
+
+
+def lay_out() -> Loads:
+    """Lay the parts out where the caller stands; returns what they do when they are loaded."""
     with gr.Row():
         with gr.Column(scale=2, min_width=300):
             variant, size, table, show, trouble = _form()
@@ -57,8 +61,6 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
             lead = _html(_DRAWN[0], UNKNOWN)
             attack = gr.Button("Attack examples", variant="primary", elem_id="audit-attack")
             example, *others = (_html(name) for name in _DRAWN[1:])
-    lab.not_run("copa")
-
     drawn = [trouble, lead, example, *others]
 
     def choose(name: str) -> list[Any]:
@@ -70,7 +72,7 @@ def render(context: ScienceContext) -> list[tuple[Callable[..., Any], list[Any]]
 
     def try_attack(rows: Sequence[Sequence[Any]], *size: Any) -> list[Any]:
         try:
-            where = "semsim.ui.audit_attack:attacked_examples"
+            where = "semsim.systems.audit.examples:attacked_examples"
             return ["", *apart(where, layers_of(rows), shape_of(size))]
         except SemsimError as error:
             return [alert_html(error), UNKNOWN, ""]

@@ -8,13 +8,14 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
+from semsim.base.cli.options import changes_of, given, taking
 from semsim.base.cli.terminal import DATA, DataOption, DeviceOption, Json, say
 from semsim.base.jobs.folders import go_on, read_job
-from semsim.cli.job import do
-from semsim.cli.options import changes_of, given, taking
+from semsim.base.jobs.terminal import do
+from semsim.systems import JOBS
 from semsim.systems.split.cuts import grid, write_cuts
 from semsim.systems.split.plan import PRESETS, SplitPlace, SplitPlan
-from semsim.systems.split.split_job import SplitJob, plan_in, queue_split
+from semsim.systems.split.split_job import KIND, SplitJob, plan_in, queue_split
 from semsim.systems.split.summary import answer_words, cost_text, guess_words, summary_text
 from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.weights import CHECKPOINTS
@@ -122,14 +123,14 @@ def run_command(
 
     asked = SplitJob(plan=planned(), place=place, workers=workers)
     if job is None:
-        do(go_on(queue_split(asked.plan, place, workers)), as_json=as_json)
+        do(JOBS[KIND], go_on(queue_split(asked.plan, place, workers)), as_json=as_json)
         return
 
     def again(kept: SplitJob) -> SplitJob:
         there = replace(kept.place, **given(ctx, place, data="data_dir"))
         return replace(kept, plan=planned(kept.plan), place=there, **given(ctx, asked))
 
-    do(read_job(job), again, as_json)
+    do(JOBS[KIND], read_job(job), again, as_json)
 
 
 @app.command("study")
@@ -156,7 +157,7 @@ def study_command(
         defence_seeds=(0,),
         attack_invalid=True,
     )
-    outcome = do(go_on(queue_split(plan, place, workers)), as_json=as_json)
+    outcome = do(JOBS[KIND], go_on(queue_split(plan, place, workers)), as_json=as_json)
     if outcome is not None:
         for path in write_cuts(outcome, place.data / "split", plan.name):
             say(f"Wrote {path}")

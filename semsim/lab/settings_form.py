@@ -13,14 +13,14 @@ from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import lru_cache
 from inspect import cleandoc
 from itertools import chain
+from pkgutil import resolve_name
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from semsim.attacks.as_text import presets
 from semsim.base.errors import SettingsError
-from semsim.base.registry import choices_of, read_plugin
+from semsim.base.registry import Registered, choices_of, read_plugin
 from semsim.grid.subprocess_worker import apart
-from semsim.ui.plain_words import LISTS
 
 T = TypeVar("T")
 # What fields of many plug-ins are called where they do not say.
@@ -123,25 +123,23 @@ def settings_of(made: Any, names: Iterable[str] = ()) -> tuple[Setting, ...]:
 
 
 @lru_cache(maxsize=256)
-def plugin_settings(listed: str, item: str, preset: str = "") -> tuple[Setting, ...]:
-    """The settings of a plug-in that a list offers as `item`, as "cnn4:width=16".
+def plugin_settings(registry: str, item: str, preset: str = "") -> tuple[Setting, ...]:
+    """The settings of a plug-in of `registry`, "package.module:NAME", as "cnn4:width=16".
 
-    preset: of attacks, where they have it. Raises `SemsimError` for no such list or plug-in.
+    preset: of attacks, where they have it. Raises `SemsimError` for no such plug-in.
     """
-    if listed not in LISTS:
-        raise SettingsError(f"There is no list {listed!r}.")
-    found: tuple[Setting, ...] = apart(f"{__name__}:told", listed, item, preset)
+    found: tuple[Setting, ...] = apart(f"{__name__}:settings_apart", registry, item, preset)
     return found
 
 
-def told(listed: str, item: str, preset: str) -> tuple[Setting, ...]:
+def settings_apart(registry: str, item: str, preset: str) -> tuple[Setting, ...]:
     """Return the settings that `plugin_settings` asks for where plug-ins can be imported."""
-    registry = LISTS[listed]
-    plugin = read_plugin(registry, item)
+    known: Registered = resolve_name(registry)
+    plugin = read_plugin(known, item)
     given = {**presets(plugin.name).get(preset, {}), **plugin.settings}
     return tuple(
         replace(one, value=_spelt(given[one.name])) if one.name in given else one
-        for one in settings_of(registry[plugin.name])
+        for one in settings_of(known[plugin.name])
     )
 
 

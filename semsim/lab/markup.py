@@ -3,12 +3,15 @@
 import os
 import re
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from jinja2 import Environment
 from markupsafe import Markup
 
+from semsim.base.errors import SemsimError
 from semsim.base.storage.places import files_of
 from semsim.base.words import agreeing, counted
 from semsim.reporting.writing import templates_in
@@ -51,14 +54,34 @@ def _explained(called: object) -> str:
     return Markup(' data-term="{}"').format(term) if term else ""
 
 
-_TEMPLATES = templates_in(files_of("semsim.ui") / "html")
-_TEMPLATES.globals |= {"agreeing": agreeing, "counted": counted, "rooted": rooted}
-_TEMPLATES.globals["explained"] = _explained
+_OWN = "semsim.lab"
 
 
-def pieces(template: str) -> Any:
-    """The macros of a template, as functions of a page's values that return HTML."""
-    return _TEMPLATES.get_template(template).module
+@cache
+def _templates(package: str) -> Environment:
+    """Templates in the folder `html` of a package, and those in `html` beside this module."""
+    found = templates_in(*(files_of(one) / "html" for one in (package, _OWN)))
+    found.globals |= {"agreeing": agreeing, "counted": counted, "rooted": rooted}
+    found.globals["explained"] = _explained
+    return found
+
+
+def pieces(template: str, package: str = _OWN) -> Any:
+    """The macros of a template of a package, as functions of a page's values that return HTML."""
+    return _templates(package).get_template(template).module
+
+
+def said(words: str) -> Markup:
+    """A sentence of ours as HTML; a word in [[ ]] is explained."""
+    return Markup(re.sub(r"\[\[(.+?)\]\]", r'<span data-term="\1">\1</span>', words))
+
+
+def alert_html(error: SemsimError) -> str:
+    """Return an error as HTML.
+
+    An event that is not queued has no toast, and would mark every component it draws.
+    """
+    return str(pieces("parts.html").trouble(str(error), "alert"))
 
 
 def joined(parts: Iterable[str]) -> str:

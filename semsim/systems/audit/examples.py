@@ -15,6 +15,7 @@ from semsim.attacks.security.index import Layer, Shape, shapes_of
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.datasets.symbols import Symbols
 from semsim.images import png_of, to_uint8
+from semsim.lab.markup import pieces
 from semsim.metrics import Resources
 from semsim.reporting.writing import png_address
 from semsim.scores.reference import Looked, recognition_in
@@ -23,7 +24,6 @@ from semsim.systems.audit.network import network_of
 from semsim.targets.lenet import start_uniform
 from semsim.targets.model import TargetModel
 from semsim.types import GradientObservation, LabelledImages, Reconstruction
-from semsim.ui.markup import pieces
 
 EXAMPLES = 4
 _MOST = 40_000  # values of any map: more would keep the page waiting
@@ -68,7 +68,8 @@ def attacked_examples(layers: Sequence[Layer], input_shape: Shape) -> tuple[str,
         said = [f"{counts['recognised']} of {counts['over']} recognised"] if counts else []
         rows.append((one.name, _addresses(one.name, pictures), said + one.figures(data)))
     grey = _psnr([(original, torch.full_like(original, 0.5)) for original in data.images])
-    page, shown = pieces("audit.html"), pieces("lab.html").line_up(rows)
+    page = pieces("page.html", "semsim.systems.audit")
+    shown = pieces("lab.html").line_up(rows)
     best = max(found["sets"], key=lambda name: found["sets"][name]["recognised"], default="")
     lead = recognised_words(found, [best], f" from {best}")
     return str(page.lead(lead)), str(page.example(shown, grey))

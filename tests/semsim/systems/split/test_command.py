@@ -5,8 +5,8 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from semsim.base.jobs import folders as jobs
-from semsim.cli.split import app
 from semsim.sets.recognition import STATISTIC
+from semsim.systems.split.command import app
 from semsim.systems.split.cuts import grid
 from semsim.systems.split.plan import SplitPlace
 from semsim.systems.split.split_job import KIND, like, plan_in, plan_of, queue_split

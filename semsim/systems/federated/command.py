@@ -9,6 +9,7 @@ import typer
 from typer import Option
 from typer.core import TyperGroup
 
+from semsim.base.cli.options import settings_of, taking
 from semsim.base.cli.terminal import (
     Json,
     TerminalBar,
@@ -20,7 +21,6 @@ from semsim.base.cli.terminal import (
 )
 from semsim.base.errors import SettingsError
 from semsim.base.storage.atomic import write_json
-from semsim.cli.options import settings_of, taking
 from semsim.systems.federated.arms import ARMS
 from semsim.systems.federated.comparison_job import FederatedJob, do_comparison
 from semsim.systems.federated.own_table import own_table_text

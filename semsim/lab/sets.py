@@ -1,5 +1,6 @@
 """Reconstruction sets on a page of the attack lab: those to come, and those it made."""
 
+import hashlib
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,10 +12,10 @@ from semsim.base.errors import DataError
 from semsim.base.jobs.folders import LIVE, JobState
 from semsim.base.sets.reader import ReconstructionSet, read_set
 from semsim.base.sets.set_format import RUN
+from semsim.base.words import counted
+from semsim.lab.markup import pieces, rooted, study_address
 from semsim.reporting.writing import png_address
 from semsim.sets.no_attack_baseline import Count, Shown, judged_set
-from semsim.ui import pictures_data
-from semsim.ui.markup import pieces, rooted
 
 _LAB = pieces("lab.html")
 WAITING, RUNNING, DONE = ("waiting", "waiting"), ("running", "under way"), ("ok", "done")
@@ -34,7 +35,7 @@ METHOD = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class RunSet:
     """One set of a run. name: in words. folder: where it is, or will be. target: how good what is
     attacked is at its task, "" where that is not known. state: `WAITING`, `RUNNING`,
     `DONE` or `ABSENT`.
@@ -46,13 +47,13 @@ class Step:
     state: tuple[str, str]
 
 
-def in_turn(named: Sequence[tuple[str, Path]], state: JobState) -> list[Step]:
+def in_turn(named: Sequence[tuple[str, Path]], state: JobState) -> list[RunSet]:
     """The sets that a job makes one after another, each with its name and folder."""
     there = [(folder / RUN).is_file() for _, folder in named]
     now = there.index(False) if state in LIVE and False in there else -1
     missing = ABSENT if state is JobState.DONE else WAITING
     return [
-        Step(
+        RunSet(
             name=name,
             folder=folder,
             target=_read(folder).target_words if there[n] else "",
@@ -62,13 +63,13 @@ def in_turn(named: Sequence[tuple[str, Path]], state: JobState) -> list[Step]:
     ]
 
 
-def sets_html(steps: Sequence[Step]) -> str:
+def sets_html(steps: Sequence[RunSet]) -> str:
     """A row for every set of a run, with a square that says how far it is."""
     rows = [(one.name, one.target or "–", one.state[1], None, [one.state]) for one in steps]
     return str(_LAB.sets(_STATES, rows))
 
 
-def strip_html(steps: Sequence[Step]) -> str:
+def strip_html(steps: Sequence[RunSet]) -> str:
     """The pictures that came back last, each beside what was attacked."""
     done = [one for one in steps if one.state is DONE]
     done.sort(key=lambda one: _stamp(one.folder), reverse=True)
@@ -77,7 +78,7 @@ def strip_html(steps: Sequence[Step]) -> str:
     return str(_LAB.pairs(shown)) if shown else ""
 
 
-def verdict_html(said: Sequence[str], steps: Sequence[Step], method: str) -> str:
+def verdict_html(said: Sequence[str], steps: Sequence[RunSet], method: str) -> str:
     """The lead and what follows, how it was judged, and by set what is clearer than a guess."""
     rows = [
         (one.name, one.target, Count.of(shown_in(one.folder)).short)
@@ -94,7 +95,7 @@ def chip(shown: Shown) -> str:
     return BY_SHAPES if shown.by_shapes else ""
 
 
-def line_up_html(steps: Sequence[Step], figures: Sequence[Sequence[str]] = ()) -> str:
+def line_up_html(steps: Sequence[RunSet], figures: Sequence[Sequence[str]] = ()) -> str:
     """The first pictures of the sets below one another, the originals on top.
 
     figures: of each of `steps`, lines beside its pictures; none where they are not known yet.
@@ -121,7 +122,7 @@ def _shown(folder: Path, changed: int) -> tuple[Shown, ...]:
     return judged_set(_read(folder))
 
 
-def _pairs(one: Step) -> list[dict[str, Any]]:
+def _pairs(one: RunSet) -> list[dict[str, Any]]:
     """Return the pairs of a set that the strip shows: those that succeeded."""
     found, shown = _read(one.folder), shown_in(one.folder)
     return [
@@ -158,8 +159,13 @@ def _pictures(found: ReconstructionSet, words: str) -> list[tuple[str, str]]:
 
 
 def _address(found: ReconstructionSet, row: int, kind: str) -> str:
-    key = pictures_data.key_of(found.folder)
+    key = key_of(found.folder)
     return rooted(f"/studio/pictures/image/{key}/{row}/{kind}.png?v={_stamp(found.folder)}")
+
+
+def key_of(folder: Path) -> str:
+    """By what a page asks for the set in a folder, given as `set_folders` finds it."""
+    return hashlib.sha256(str(folder).encode()).hexdigest()[:20]
 
 
 def _stamp(folder: Path) -> int:
@@ -176,3 +182,9 @@ def _read(folder: Path) -> ReconstructionSet:
 @lru_cache(maxsize=256)
 def _kept(folder: Path, changed: int) -> ReconstructionSet:
     return read_set(folder)
+
+
+def made_html(inside: str, folders: Sequence[str | Path]) -> str:
+    """Return the link to a study of what was made, then `inside`, then the folders of the sets."""
+    sets = counted(len(folders), "reconstruction set")
+    return str(_LAB.made(study_address(folders), inside, sets, folders))

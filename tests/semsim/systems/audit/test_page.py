@@ -11,26 +11,19 @@ from semsim.attacks.linear.rgap import RGap
 from semsim.attacks.security.index import CIFAR, CNN3, FullyConnected, security_index, square
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.sets.recognition import STATISTIC
+from semsim.systems.audit import examples
+from semsim.systems.audit import page as audit
 from semsim.systems.audit.advice import advice
-from semsim.ui import ScienceContext, audit, audit_attack
-from semsim.ui.audit import layers_html, layers_of, rows_of, shape_of, verdict_html
-from semsim.ui.audit_attack import EXAMPLES, attacked_examples
+from semsim.systems.audit.examples import EXAMPLES, attacked_examples
+from semsim.systems.audit.page import layers_html, layers_of, rows_of, shape_of, verdict_html
 
 NUMBER = r"\d\.\de[+-]\d\d"
 
 
 @pytest.fixture
-def page(tmp_path):
-    context = ScienceContext(
-        data=tmp_path,
-        checkpoints=tmp_path,
-        studies=list,
-        labels={}.__getitem__,
-        votes={}.__getitem__,
-        device="cpu",
-    )
+def page():
     with gr.Blocks() as blocks:
-        loads = audit.render(context)
+        loads = audit.lay_out()
     handlers = {fn.fn.__name__: fn for fn in blocks.fns.values()}
     return blocks, handlers, loads
 
@@ -140,7 +133,7 @@ def test_a_mistake_is_told_and_clears_what_was_shown(page):
 
 
 def test_examples_are_attacked(page, monkeypatch):
-    monkeypatch.setattr(audit_attack, "EXAMPLES", 2)
+    monkeypatch.setattr(examples, "EXAMPLES", 2)
     _, handlers, _ = page
     trouble, lead, html = handlers["try_attack"].fn(rows_of(CNN3[4]), *CIFAR)
     assert trouble == ""
@@ -172,14 +165,14 @@ class Knows:
 @pytest.mark.parametrize("order", [("half", "all"), ("all", "half")])
 def test_the_lead_is_that_of_the_attack_of_which_most_is_recognised(order, monkeypatch):
     attacks = {"half": Knows(2), "all": Knows(EXAMPLES)}
-    monkeypatch.setattr(audit_attack, "_ATTACKS", {name: attacks[name] for name in order})
+    monkeypatch.setattr(examples, "_ATTACKS", {name: attacks[name] for name in order})
     lead, html = attacked_examples((square(1, 3, 1), FullyConnected(outputs=10)), CIFAR)
     assert f"recognises {EXAMPLES} of {EXAMPLES} pictures from all" in lead
     assert f"2 of {EXAMPLES} recognised" in html
 
 
 def test_a_blow_up_of_an_example_is_told(monkeypatch):
-    monkeypatch.setattr(audit_attack, "_ATTACKS", {"R-GAP": RGap()})
+    monkeypatch.setattr(examples, "_ATTACKS", {"R-GAP": RGap()})
     narrow = (square(3, 4, 3), square(3, 4, 2), square(2, 2, 1), FullyConnected(outputs=10))
     _, html = attacked_examples(narrow, CIFAR)
     assert re.search(r"\d blew up", html)
@@ -192,7 +185,7 @@ def test_an_exact_inversion_is_called_exact():
 
 
 def test_an_attack_that_fails_on_an_example_counts_and_says_why(monkeypatch):
-    monkeypatch.setattr(audit_attack, "_ATTACKS", {"half": Knows(2)})
+    monkeypatch.setattr(examples, "_ATTACKS", {"half": Knows(2)})
     lead, html = attacked_examples((square(1, 3, 1), FullyConnected(outputs=10)), CIFAR)
     assert f"recognises 2 of {EXAMPLES} pictures from half" in lead
     assert html.count('class="rec-empty"') == 2

@@ -4,18 +4,19 @@ from dataclasses import replace
 
 import pytest
 import torch
-from made_pages import context_at, form_of
-from made_splits import SMALL, written
+from made_pages import context_at
+from made_splits import COST, ROW, SMALL, written
 
 from semsim.base.errors import SemsimError
 from semsim.base.jobs import folders as jobs
 from semsim.base.storage.records import write_record
+from semsim.lab.settings_form import Given
 from semsim.learning.default_checkpoint import FORMAT, PROMOTED_FILE
 from semsim.metrics.provenance import FORMAT as NETWORK
+from semsim.systems.split import page as split
 from semsim.systems.split.plan import SplitPlace, check
-from semsim.systems.split.split_job import KIND, plan_of, queue_split
-from semsim.ui import jobpanel, lab_page, split
-from semsim.ui.settings_form import Given
+from semsim.systems.split.split_job import like, plan_of, queue_split
+from semsim.ui import lab_page
 from semsim.weights import write_tensors
 
 FORM = {
@@ -62,32 +63,12 @@ def test_the_form_means_a_plan_that_can_be_carried_out():
     assert split.plan_of(given(name=""), "free").name == "free"
 
 
-def test_the_form_opens_with_the_first_card(tmp_path):
-    html = split.form_html(tmp_path)
-    for name, value in (("train.epochs", 8), ("shadow.epochs", 12), ("images", 24)):
-        assert re.search(rf'name="{name}"[^>]* value="{value}"', html)
-    chosen = re.findall(r'data-list="([a-z-]+)" value="([^"]+)" checked', html)
-    assert sorted(chosen) == [
-        ("attacks", "adaptive-aligned"),
-        ("datasets", "digits"),
-        ("split-defences", "none"),
-        ("split-defences", "single"),
-        ("split-networks", "small:width=16"),
-    ]
-    assert 'value="none" checked data-fixed disabled' in html
-
-
-@pytest.mark.parametrize(("title", "line", "plan"), split.FORM.offered)
-def test_a_card_fills_the_form_with_its_experiment(title, line, plan):
-    assert split.plan_of(Given.of(form_of(split.FORM.state(plan)))) == plan
-
-
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
         ({"images": ""}, "Pictures judged is empty"),
         ({"name": ""}, "name"),
-        ({"lists": {"datasets": {}}}, "Choose the pictures"),
+        ({"lists": {"datasets": {}}}, "Choose one of Pictures"),
         ({"lists": {"attacks": {}}}, "attacks: give at least one"),
         ({"lists": {"split-networks": {"small": {"t": "3", "h": "2"}}}}, "4 units"),
         ({"lists": {"split-defences": {"ensembler": {"selected": "11"}}}}, "selected"),
@@ -118,43 +99,32 @@ def test_a_trained_semsim_is_offered_before_the_built_in_metrics(tmp_path):
     assert "ssim" not in names
 
 
-def test_a_page_without_experiments_says_what_to_do_and_has_the_button(tmp_path):
-    page = split.page(context_at(tmp_path))
-    assert jobpanel.newest(tmp_path, KIND) is None
-    strip, sets, verdict, result, grid = lab_page.draw(page, None, 1)
-    for empty in (strip, verdict):
-        assert "No experiment has been run" in empty
-        assert 'data-plan="split"' in empty
-    assert (sets, result, grid) == ("", "", "")
-
-
 def test_the_newest_experiment_is_shown_and_its_sets_as_they_come(tmp_path):
     place = SplitPlace(data=tmp_path, checkpoints=tmp_path, device="cpu")
     queue_split(replace(SMALL, name="old"), place)
     job = queue_split(replace(SMALL, name="new"), place)
-    assert jobpanel.newest(tmp_path / "jobs", KIND) == job.id
     plan = plan_of(jobs.open_job(tmp_path / "jobs", job.id))
     assert plan.name == "new"
     page = split.page(context_at(tmp_path))
-    strip, sets, *rest = lab_page.draw(page, job, 1)
+    strip, sets, *rest = lab_page.draw(page, job)
     assert strip == ""
     assert rest[1:] == ["", ""]
     assert sets.count("<td>waiting</td>") == 1
     assert sets.count("<td>under way</td>") == 1
     folder = split.planned(plan, tmp_path)[0][2]
     written(folder.parent, folder.name)
-    strip, sets, verdict, _, grid = lab_page.draw(page, job, 1)
+    strip, sets, verdict, _, grid = lab_page.draw(page, job)
     assert strip.count("<img") == 2 * 2
     assert sets.count("<td>done</td>") == 1
     assert verdict == rest[0]
     assert "stands here when this is done" in verdict
     assert grid.count("<img") == 2 * 2
     (job.folder / "stopped.txt").touch()
-    _, _, verdict, *_ = lab_page.draw(page, job, 1)
+    _, _, verdict, *_ = lab_page.draw(page, job)
     assert "not come to its end" in verdict
 
 
-def test_what_a_plan_makes_is_told_and_what_the_last_like_it_took(tmp_path, monkeypatch):
+def test_what_a_plan_makes_is_told(tmp_path):
     page = split.page(context_at(tmp_path))
     tiny = {
         "datasets": {"digits": {"size": "12", "count": "60"}},
@@ -170,26 +140,36 @@ def test_what_a_plan_makes_is_told_and_what_the_last_like_it_took(tmp_path, monk
     assert re.search(r"Disk: up to [\d.]+ MB", words)
     assert "ime" not in words
     assert page.measured is None
-    asked = replace(split.plan_of(Given.of(text)), name="old", metrics=("mse",))
-    place = SplitPlace(data=tmp_path, checkpoints=tmp_path, device="cpu")
-    ran(queue_split(asked, place))
-    monkeypatch.setattr(jobs, "seconds_taken", lambda job: 725.0)
-    words = lab_page.plan_words(page, text)
-    assert "The last run with these settings took 12 min 5 s on this machine." in words
+    plan = split.plan_of(Given.of(text))
+    assert like(replace(plan, name="old", metrics=("mse",))) == like(plan)
     wrong = lab_page.plan_words(page, json.dumps({"fields": FORM["fields"], "lists": {}}))
     assert 'role="alert"' in wrong
 
 
-def test_a_card_says_what_its_last_run_took_here(tmp_path, monkeypatch):
-    assert split.FORM.cards_html(tmp_path).count("data-card=") == 3
-    assert "lab-facts" not in split.FORM.cards_html(tmp_path)
-    place = SplitPlace(data=tmp_path, checkpoints=tmp_path, device="cpu")
-    ran(queue_split(replace(split.FIRST_LOOK, name="old"), place))
-    monkeypatch.setattr(jobs, "seconds_taken", lambda job: 47.0)
-    cards = split.FORM.cards_html(tmp_path)
-    assert cards.count('<span class="lab-facts">took 47 s here</span>') == 1
+def test_scores_are_told_with_their_spread_and_words_are_escaped():
+    html = split.scores_html([{**ROW, "shadow_low": 0.33, "shadow_high": 0.824}])
+    assert "0.500 ± 0.100" in html
+    assert "33–82 %" in html
+    assert "95.0% (-2.0 points)" in html
+    assert "needs the originals" in html
+    assert "<b>" not in html
+    assert "invalid" not in html
 
 
-def ran(job):
-    """End a job at once, as if it had done its work."""
-    jobs.run_as_job(job.folder, lambda report: {"reused": 0})
+def test_an_invalid_system_is_marked_and_explained():
+    bare = {**ROW, "valid": False, "attack": "", "choice": "", "ssim_mean": None, "n": 0}
+    html = split.scores_html([{**bare, "psnr_mean": None, "recognised": None}])
+    assert "not attacked" in html
+    assert "not trained enough" in html
+
+
+def test_costs_are_told():
+    html = split.costs_html([COST])
+    assert "1.00 MFLOP, 1.2 ms" in html
+    assert "4,096 bytes" in html
+
+
+def test_a_chosen_metric_is_a_column_of_its_own():
+    html = split.scores_html([{**ROW, "semsim:mine_mean": 0.75, "semsim:mine_sd": 0.25}])
+    assert "semsim:mine</th>" in html
+    assert "0.750 ± 0.250" in html

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from semsim.attacks.security import check as security_check
 from semsim.base.errors import SettingsError
-from semsim.cli.audit import audit, shape_of
+from semsim.systems.audit.command import audit, shape_of
 
 APP = typer.Typer()
 APP.command()(audit)

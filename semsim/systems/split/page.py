@@ -8,13 +8,16 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.base.errors import SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
-from semsim.base.pages_library import gr
 from semsim.base.storage.names import free_name
 from semsim.base.words import counted
 from semsim.grid.subprocess_worker import apart
+from semsim.lab import LabContext, sets
+from semsim.lab.choices import PICTURES, FormChoice, choices_from
+from semsim.lab.markup import joined, pieces
+from semsim.lab.page import Effort, ItemList, LabForm, LabPage, NumberField, now_at
+from semsim.lab.settings_form import Given, settings_of
 from semsim.learning.default_checkpoint import promoted
 from semsim.metrics import METRICS, Resources, all_metrics
 from semsim.sets.recognition import CLEARER
@@ -22,20 +25,46 @@ from semsim.systems.split.plan import ARMS, PRESETS, RUNS, SplitPlace, SplitPlan
 from semsim.systems.split.split_job import KIND, like
 from semsim.systems.split.split_job import plan_of as plan_of_job
 from semsim.systems.split.summary import answer_words, count_text, scored, shadow_text, spread_text
-from semsim.ui import ScienceContext, jobpanel, lab_page, lab_sets, plain_words
-from semsim.ui.lab_page import LabForm, LabPage, Loads, More
-from semsim.ui.markup import joined, pieces
-from semsim.ui.plain_words import Choice
-from semsim.ui.settings_form import MOST_SEEDS, Given, changed, settings_of
 
 _INTRO = (
     "A client runs a network's first layers and sends their features to a server ([[split "
     "inference]]). Can the server get the pictures back, and what do defences hide?"
 )
-_NOTHING = "No experiment has been run here yet. Choose a card and press Start."
-_OUTLOOK = "semsim.systems.split.outlook"
-_LAB, _HTML = pieces("lab.html"), pieces("split.html")
+_LAB, _HTML = pieces("lab.html"), pieces("page.html", "semsim.systems.split")
 METRICS_NOW = "split-metrics"
+NETWORKS = choices_from(
+    {"small:width=16": ("Small ResNet", "Minutes on a laptop.")},
+    {"resnet18": ("ResNet-18", "The paper's; a GPU's work."), "vgg16": ("VGG-16", "A GPU's work.")},
+)
+
+DEFENCES = choices_from(
+    {
+        "none": ("Nothing", "What every defence is compared with; always run."),
+        "single": ("Fixed noise", "One noise picture is added to what is sent."),
+        "ensembler:bodies=4,selected=2": ("Ensembler", "Many bodies answer, a secret few count."),
+    },
+    {
+        "shredder": ("Fresh noise", "New noise on every picture, without retraining."),
+        "dr-single": ("Dropout", "Parts of the server's answer are dropped in training."),
+        "dr-ensemble:bodies=4": ("Dropout, several bodies", "Ensembler's shape, no secret."),
+        "dr-ensemble:bodies=10": ("Dropout, ten bodies", "The same, as published."),
+        "ensembler:bodies=10,selected=4": ("Ensembler, as published", "Four of ten bodies count."),
+        "random-head": ("Untrained head", "What no training of the head can hide."),
+    },
+)
+
+ATTACKS = choices_from(
+    {
+        "adaptive": ("Adaptive", "Trains a copy of the client's part through all bodies."),
+        "adaptive-aligned": ("Adaptive, aligned", "Also matched to what is sent: stronger."),
+    },
+    {
+        "one-body": ("One body at a time", "Tries each of the server's bodies alone."),
+        "one-body-aligned": ("One body, aligned", "The same, matched to what is sent."),
+        "oracle": ("Knows the secret", "No server can; the most that could leak."),
+        "oracle-aligned": ("Knows the secret, aligned", "The same, matched to what is sent."),
+    },
+)
 _ATTACK_EPOCHS = PRESETS["small"].shadow.epochs  # the form has one number for both of its parts
 FIRST_LOOK = replace(
     PRESETS["small"],
@@ -64,18 +93,6 @@ _PICKS = {
     "attacker's choice": "the body an attacker would choose",
     "mean of N": "mean of the bodies",
 }
-
-
-def _fields(plan: SplitPlan) -> Mapping[str, str]:
-    return {
-        "images": str(plan.images),
-        "defence_seeds": str(len(plan.defence_seeds)),
-        "attack_seeds": str(len(plan.attack_seeds)),
-        **{f"train.{one.name}": one.value for one in settings_of(plan.train, _TRAIN)},
-        **{f"shadow.{one.name}": one.value for one in settings_of(plan.shadow, _SHADOW)},
-    }
-
-
 FORM = LabForm(
     name="split",
     kind=KIND,
@@ -85,29 +102,28 @@ FORM = LabForm(
         ("As in the paper", "ResNet-18 and six defences on CIFAR-100; a GPU's work.", _PAPER),
     ),
     lists={
-        "datasets": plain_words.PICTURES,
-        "split-networks": plain_words.SPLIT_NETWORK_CHOICES,
-        "split-defences": plain_words.SPLIT_DEFENCE_CHOICES,
-        "attacks": plain_words.SPLIT_ATTACK_CHOICES,
+        "datasets": ItemList("dataset", PICTURES, "Pictures", "semsim.datasets:DATASETS", one=True),
+        "split-networks": ItemList(
+            "networks", NETWORKS, "networks", "semsim.systems.split:SPLIT_NETWORKS"
+        ),
+        "split-defences": ItemList(
+            "defences", DEFENCES, "defences", "semsim.systems.split:SPLIT_DEFENCES"
+        ),
+        "attacks": ItemList("attacks", ATTACKS, "Attacks"),
     },
-    texts=lambda plan: {
-        "datasets": (plan.dataset,),
-        "split-networks": plan.networks,
-        "split-defences": plan.defences,
-        "attacks": plan.attacks,
-    },
-    fields=_fields,
+    numbers=(
+        NumberField("images", "Pictures judged", "Of those the client sends."),
+        NumberField("defence_seeds", "Defence seeds", "Trainings of each defence.", seeds=True),
+        NumberField("attack_seeds", "Attack seeds", "A verdict needs three.", seeds=True),
+    ),
+    settings={"train": _TRAIN, "shadow": _SHADOW},
+    named=True,
     like=like,
 )
 
 
-def render(context: ScienceContext) -> Loads:
-    """Lay the page out where the caller stands; returns what it does when it is loaded."""
-    return lab_page.render(page(context))
-
-
-def page(context: ScienceContext) -> LabPage[SplitPlan]:
-    """Declare the page's texts and acts, as `lab_page` takes them."""
+def page(context: LabContext) -> LabPage[SplitPlan]:
+    """Declare the page: its texts, what its form means, what is drawn of a job."""
 
     def order_of(given: Given) -> SplitPlan:
         return plan_of(given, free_name(context.data / "runs", "experiment", RUNS))
@@ -123,21 +139,18 @@ def page(context: ScienceContext) -> LabPage[SplitPlan]:
         form=FORM,
         title="Split inference",
         intro=_INTRO,
-        called="Experiment",
         papers=("ensembler",),
+        called="Experiment",
+        nothing="No experiment has been run here yet. Choose a card and press Start.",
         data=context.data,
         html=form_html(context.checkpoints),
         order_of=order_of,
-        told=_outlook_html,
+        effort=effort,
         queued=queued,
-        draw=lambda job: draw(context, job),
-        nothing=_NOTHING,
-        more=_pictures,
+        draw=lambda job: draw(context.data, job),
+        parts={"grid": ""},
+        drawn_anew={METRICS_NOW: lambda: metrics_html(context.checkpoints)},
     )
-
-
-def _pictures(ran: jobpanel.Jobs) -> More:
-    return More(drawn=[gr.HTML(elem_id="split-grid", apply_default_css=False, padding=False)])
 
 
 def form_html(checkpoints: Path) -> str:
@@ -149,8 +162,7 @@ def form_html(checkpoints: Path) -> str:
         ("split-defences", "defences"),
         fixed=("none",),
     )
-    side = (FORM.choices("datasets", "Pictures", True), FORM.choices("attacks", "Attacks"))
-    row = (_LAB.named(FORM.name), _HTML.numbers(FIRST_LOOK, MOST_SEEDS))
+    side = (FORM.choices("datasets"), FORM.choices("attacks"))
     inside = _HTML.more(
         _LAB.fields(settings_of(FIRST_LOOK.train, _TRAIN), "train."),
         _LAB.fields(settings_of(FIRST_LOOK.shadow, _SHADOW), "shadow."),
@@ -158,19 +170,19 @@ def form_html(checkpoints: Path) -> str:
     )
     lists = ("datasets", "split-networks", "split-defences")
     more = _LAB.more(lists, inside, "More: cuts, epochs, metrics")
-    return str(_LAB.plan(systems, joined(side), joined(row), more, beside=True))
+    return str(_LAB.plan(systems, joined(side), FORM.row(), more, beside=True))
 
 
 def metrics_html(checkpoints: Path) -> str:
     """List further metrics, those trained here first; the promoted SemSim is chosen."""
     known = all_metrics(Resources(checkpoints=checkpoints))
     names = sorted((name for name in known if name not in _SHOWN), key=lambda n: n in METRICS)
-    choices = [Choice(item=name, title=known[name].spec.title, line="") for name in names]
+    choices = [FormChoice(item=name, title=known[name].spec.title, line="") for name in names]
     mine = promoted(checkpoints)
     chosen = [f"semsim:{mine}"] if mine else []
     return _HTML.metrics(
         _LAB.choices("metrics", "Metrics beside SSIM, PSNR and a recogniser", choices, chosen),
-        lab_page.now_at(METRICS_NOW),
+        now_at(METRICS_NOW),
     )
 
 
@@ -180,62 +192,51 @@ def plan_of(given: Given, free: str = "") -> SplitPlan:
     The undefended system is always among the defences: without it nothing can be said of them.
     free: what it is called where the form does not say.
     """
-    datasets = given.texts("datasets")
-    if not datasets:
-        raise SettingsError("Choose the pictures.")
-    shadow = changed(FIRST_LOOK.shadow, given.fields, "shadow.")
+    plan = FORM.order(given, free)
     return replace(
-        FIRST_LOOK,
-        name=given.text("name") or free,
-        dataset=datasets[0],
-        networks=given.texts("split-networks"),
-        defences=tuple(dict.fromkeys(("none", *given.texts("split-defences")))),
-        attacks=given.texts("attacks"),
-        defence_seeds=given.seeds("defence_seeds", "Defence seeds"),
-        attack_seeds=given.seeds("attack_seeds", "Attack seeds"),
-        images=given.whole("images", "Pictures judged"),
-        train=changed(FIRST_LOOK.train, given.fields, "train."),
-        shadow=replace(shadow, decoder_epochs=shadow.epochs),
+        plan,
+        defences=tuple(dict.fromkeys(("none", *plan.defences))),
+        shadow=replace(plan.shadow, decoder_epochs=plan.shadow.epochs),
         metrics=given.texts("metrics"),
     )
 
 
-def _outlook_html(plan: SplitPlan, last: str) -> str:
-    found = apart(f"{_OUTLOOK}:outlook", plan)
-    pictures = counted(found.pictures, "picture")
-    return lab_page.outlook_html(
-        counted(found.systems, "system"),
-        " to train",
-        f"{counted(found.attacks, 'attack')}, each judged on {pictures}",
-        found.disk,
-        last,
+def effort(plan: SplitPlan) -> Effort:
+    """Return what a plan takes."""
+    found = apart("semsim.systems.split.outlook:outlook", plan)
+    return Effort(
+        made=counted(found.systems, "system"),
+        more=" to train",
+        attacked=(
+            f"{counted(found.attacks, 'attack')}, each judged on "
+            f"{counted(found.pictures, 'picture')}"
+        ),
+        disk=found.disk,
     )
 
 
-def draw(context: ScienceContext, job: Job) -> list[Any]:
+def draw(data: Path, job: Job) -> list[Any]:
     """Return HTML of the last pictures, each attack's progress, and, once done, the verdict."""
     state = jobs.state(job)
-    steps = lab_sets.in_turn(
-        [
-            (f"{model} · {attack_words(attack, '')}", folder)
-            for model, attack, folder in planned(plan_of_job(job), context.data)
-        ],
-        state,
-    )
-    begun = [lab_sets.strip_html(steps), lab_sets.sets_html(steps)]
-    over = ["", ""]
+    named = [
+        (f"{model} · {attack_words(attack, '')}", folder)
+        for model, attack, folder in planned(plan_of_job(job), data)
+    ]
+    steps = sets.in_turn(named, state)
+    verdict = result = ""
     if state is JobState.DONE:
-        result = jobs.result(job)
-        verdict = lab_sets.verdict_html(answer_words(result), steps, lab_sets.METHOD)
-        over = [verdict, result_html(result)]
-    return [*begun, *over, lab_sets.line_up_html(steps)]
+        found = jobs.result(job)
+        verdict = sets.verdict_html(answer_words(found), steps, sets.METHOD)
+        result = result_html(found)
+    begun = [sets.strip_html(steps), sets.sets_html(steps)]
+    return [*begun, verdict, result, sets.line_up_html(steps)]
 
 
 @lru_cache(maxsize=8)
 def planned(plan: SplitPlan, data: Path) -> tuple[tuple[str, str, Path], ...]:
     """Every set of a plan: model, attack, folder; the last few are kept, as a page asks often."""
     found: tuple[tuple[str, str, Path], ...] = apart(
-        f"{_OUTLOOK}:planned_sets", plan, Path(data).resolve()
+        "semsim.systems.split.outlook:planned_sets", plan, Path(data).resolve()
     )
     return found
 
@@ -247,7 +248,7 @@ def result_html(result: Mapping[str, Any]) -> str:
         _HTML.baselines(result["baselines"]),
         costs_html(result["costs"]),
     )
-    return lab_page.made_html(inside, result["sets"])
+    return sets.made_html(inside, result["sets"])
 
 
 def scores_html(summary: Sequence[Mapping[str, Any]]) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from semsim.lab.markup import pieces
 from semsim.reporting.notation import number
-from semsim.ui.markup import pieces
 
 _WIDTH, _HEIGHT = 420, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 10, 10, 36  # what is left around the curves
