@@ -42,7 +42,6 @@ FLOORS = {
         "attacks metrics",
         "analysis",
         "reporting distractors",
-        "scores",
         "campaign importers",
         "learning",
         "comparison systems",

@@ -23,9 +23,8 @@ from semsim.device import pick_device
 from semsim.metrics import Judge, Metric, MetricSpec, Pairs, Reference, Resources, is_known
 from semsim.metrics import find_metric as metric_called
 from semsim.metrics.base import Scores, described
-from semsim.metrics.semsim import SemSimDistance, semsim_judge
-from semsim.scores.folder_pairs import folder_scores, match_folders, pair_scores
-from semsim.scores.scoring import (
+from semsim.metrics.folder_pairs import folder_scores, match_folders, pair_scores
+from semsim.metrics.scoring import (
     BOOK_COLUMNS,
     PairSet,
     ScoreBook,
@@ -33,6 +32,7 @@ from semsim.scores.scoring import (
     pair_sets_of_labels,
     score_sets,
 )
+from semsim.metrics.semsim import SemSimDistance, semsim_judge
 from semsim.weights import CHECKPOINTS
 
 Folder = str | Path
@@ -126,7 +126,7 @@ def score(
         of images of the same names: the table has one row a pair and one column a metric of images.
         One reconstruction set, a list of them, or a frame with the columns dataset, attack, model,
         image_id, class_name, original and reconstruction (paths): the table has one row an image
-        and metric, columns `semsim.scores.scoring.BOOK_COLUMNS`.
+        and metric, columns `semsim.metrics.scoring.BOOK_COLUMNS`.
     metrics: names as `score --help` lists them, a `SemSim`, a metric of torchmetrics that takes
         reconstructions and originals; a function of originals and reconstructions, (N, 3, H, W),
         to (N,), with the attributes `name` and `higher_leaks`; or an object with `spec`, `files`

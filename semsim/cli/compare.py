@@ -17,9 +17,9 @@ from semsim.comparison.compared import Compared, check_report
 from semsim.comparison.frames import HowToCompare, compared_frames, whole_study
 from semsim.comparison.study_tables import imported_tables
 from semsim.comparison.table_files import read_table
+from semsim.metrics.scoring import BOOK_COLUMNS
 from semsim.reporting.canvas import DOUBLE, SINGLE
 from semsim.reporting.report import report_html
-from semsim.scores.scoring import BOOK_COLUMNS
 from semsim.weights import CHECKPOINTS
 
 _DEFAULTS = AnalysisSettings()

@@ -49,7 +49,7 @@ class Kind:
 
 
 _TRAININGS, _LEARN = "semsim.learning.ablations_run", "semsim.cli.learn"
-_IMPORTS, _SCORES = "semsim.importers.import_job", "semsim.scores.score_job"
+_IMPORTS, _SCORES = "semsim.importers.import_job", "semsim.metrics.score_job"
 _FETCHES = "semsim.datasets.fetch_job"
 KINDS = {
     "learn": Kind(

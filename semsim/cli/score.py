@@ -27,9 +27,9 @@ from semsim.base.errors import SemsimError, SettingsError, WeightsError
 from semsim.base.storage.places import settle
 from semsim.device import pick_device
 from semsim.metrics import METRICS, Resources, all_metrics, find_metric
-from semsim.scores.folder_pairs import folder_scores, match_folders
-from semsim.scores.score_job import number, summaries, summary_text
-from semsim.scores.scoring import (
+from semsim.metrics.folder_pairs import folder_scores, match_folders
+from semsim.metrics.score_job import number, summaries, summary_text
+from semsim.metrics.scoring import (
     ScoreBook,
     pair_sets_of_folders,
     pair_sets_of_labels,

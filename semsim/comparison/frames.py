@@ -27,7 +27,7 @@ from semsim.importers.import_plan import first_problem
 from semsim.importers.vote_rows import Sieve, counted_votes
 from semsim.metrics import is_known
 from semsim.metrics.learned import UNKNOWN
-from semsim.scores.scoring import WEIGHTS, weights_words
+from semsim.metrics.scoring import WEIGHTS, weights_words
 
 _ZEROS = "If a spreadsheet took leading zeros away (7 for 007), add --match-ids (match_ids=True)."
 
@@ -75,7 +75,7 @@ def compared_frames(
 ) -> Compared:
     """Compare what a study says with scores, and with those that a user keeps for it.
 
-    scores: one row an image and metric, columns `semsim.scores.scoring.BOOK_COLUMNS`, or one row
+    scores: one row an image and metric, columns `semsim.metrics.scoring.BOOK_COLUMNS`, or one row
         an image and one column a metric; None for those that came with the study.
     Raises `SemsimError` where tables do not fit.
     """

@@ -11,7 +11,7 @@ import pandas as pd
 
 from semsim.base.errors import UnknownNameError, WeightsError
 from semsim.metrics import MetricSpec, Resources, find_metric
-from semsim.scores.scoring import WEIGHTS
+from semsim.metrics.scoring import WEIGHTS
 from semsim.weights import sha256_of
 
 Weights = Mapping[str, Mapping[str, str]]  # SHA-256 by file, by metric

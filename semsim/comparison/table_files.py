@@ -9,7 +9,7 @@ from semsim.base.errors import DataError
 from semsim.base.storage.optional import arrow
 from semsim.base.storage.places import resolved
 from semsim.base.table_files import read_frame
-from semsim.scores.scoring import TEXTS
+from semsim.metrics.scoring import TEXTS
 
 MOST_ROWS = 10_000_000  # of a table; so many scores take 1.6 GB
 _FEWER = (

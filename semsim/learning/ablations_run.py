@@ -41,7 +41,7 @@ from semsim.learning.splits import HoldOut, Split, divide, hold_out_text
 from semsim.learning.triplets import is_simulated, learnable, take_stock, typed
 from semsim.metrics import Resources, find_metric
 from semsim.metrics.provenance import START
-from semsim.scores.scoring import read_labels
+from semsim.metrics.scoring import read_labels
 
 STUDY_KIND = "learn-study"
 ARM_FILE, ARM_FORMAT = "arm.json", "semsim-arm/1"

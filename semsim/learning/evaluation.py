@@ -26,7 +26,7 @@ from semsim.learning.shuffles import SHUFFLED, distribution, shuffled_row
 from semsim.learning.triplets import take_stock
 from semsim.metrics import MetricSpec, Resources, find_metric
 from semsim.metrics.provenance import BLOCK, MOVED, read_training
-from semsim.scores.scoring import ScoreBook, pair_sets_of_labels, score_sets
+from semsim.metrics.scoring import ScoreBook, pair_sets_of_labels, score_sets
 
 BASELINES = (
     *("mse", "psnr", "ssim", "lpips-alex", "lpips-squeeze"),

@@ -26,11 +26,11 @@ from semsim.comparison.study_tables import PICTURES, StudyTables, imported_table
 from semsim.importers.import_folder import list_imports
 from semsim.metrics import Metric, MetricSpec, Resources, all_metrics, find_metric
 from semsim.metrics.provenance import original_keys
+from semsim.metrics.scoring import ScoreBook, pair_sets_of_labels, read_scores
 from semsim.reporting.figures import by_agreement
 from semsim.reporting.gallery import voters
 from semsim.reporting.methods import Origin
 from semsim.reporting.notation import number
-from semsim.scores.scoring import ScoreBook, pair_sets_of_labels, read_scores
 from semsim.ui import ScienceContext, StudyChoice
 
 USUAL_REFERENCE = "clean"

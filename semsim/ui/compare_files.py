@@ -15,10 +15,10 @@ from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
 from semsim.base.storage.versions import product_version
 from semsim.comparison.packed_job import PACK_JOB, PackOrder, pack_files
+from semsim.metrics.score_job import LABELS_FILE, SCORE_JOB, WEIGHTS_JOB, ScoreOrder, WeightsOrder
+from semsim.metrics.scoring import PAIR_COLUMNS
 from semsim.reporting import canvas, figures, tables, writing
 from semsim.reporting.export import png, svg
-from semsim.scores.score_job import LABELS_FILE, SCORE_JOB, WEIGHTS_JOB, ScoreOrder, WeightsOrder
-from semsim.scores.scoring import PAIR_COLUMNS
 from semsim.ui import ScienceContext
 from semsim.ui.answers import worded
 from semsim.ui.compare_data import Comparison, View, held

@@ -20,10 +20,9 @@ from semsim.distractors.registry import classes_of
 from semsim.importers import import_plan, uploads
 from semsim.importers.import_folder import read_import
 from semsim.learning import ablations_run, card, default_checkpoint, initial, orders, train_job
-from semsim.metrics import Resources, find_metric, provenance
+from semsim.metrics import Resources, find_metric, provenance, scoring
 from semsim.metrics.network import load_semsim
 from semsim.papers import copa, pbpfl
-from semsim.scores import scoring
 from semsim.sets.reader import read_set
 from semsim.systems.federated import comparison_job
 from semsim.systems.split import split_job, store

@@ -17,8 +17,8 @@ from semsim.cli.main import app
 from semsim.images import read_images
 from semsim.metrics import METRICS
 from semsim.metrics.base import MetricSpec, Scores
+from semsim.metrics.folder_pairs import match_folders
 from semsim.metrics.network import ModelSettings
-from semsim.scores.folder_pairs import match_folders
 from semsim.sets.reader import read_set
 
 SETS = sorted((ROOT / "data" / "demo" / "sets").iterdir())[:2]

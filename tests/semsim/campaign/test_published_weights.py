@@ -15,7 +15,7 @@ from semsim.base.registry import Plugin
 from semsim.campaign.work import attack_images
 from semsim.datasets.folder import Folder
 from semsim.metrics import Resources
-from semsim.scores.scoring import pair_sets_of_folders, score_sets
+from semsim.metrics.scoring import pair_sets_of_folders, score_sets
 from semsim.sets.image import set_images
 from semsim.sets.reader import read_set
 from semsim.sets.writer import write_set

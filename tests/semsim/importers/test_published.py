@@ -8,7 +8,7 @@ from scipy import stats
 from semsim.importers import plan_import
 from semsim.importers.import_folder import carry_out, places_of, read_import
 from semsim.metrics import Resources
-from semsim.scores.scoring import pair_sets_of_folders, score_sets
+from semsim.metrics.scoring import pair_sets_of_folders, score_sets
 from semsim.sets.reader import read_set
 
 # Table 1 of the SemSim paper, CIFAR-100: |ρ| and |τ|.

@@ -9,7 +9,7 @@ from semsim.base.cli.terminal import text_table
 from semsim.base.progress import Report
 from semsim.device import pick_device
 from semsim.metrics import Resources, summarise
-from semsim.scores.scoring import ScoreBook, pair_sets_of_labels, read_labels, score_sets
+from semsim.metrics.scoring import ScoreBook, pair_sets_of_labels, read_labels, score_sets
 from semsim.weights import download
 
 SCORE_JOB, WEIGHTS_JOB = "score", "weights"

@@ -8,7 +8,7 @@ from PIL import Image
 from semsim.base.errors import DataError
 from semsim.images import write_png
 from semsim.metrics import Resources, find_metric
-from semsim.scores.folder_pairs import folder_scores, match_folders
+from semsim.metrics.folder_pairs import folder_scores, match_folders
 
 
 def folders(tmp_path, names=("a", "b", "c"), side=8):

@@ -20,7 +20,7 @@ from semsim.base.storage.places import resolved
 from semsim.images import is_image_file, look, why_unread
 from semsim.metrics import Metric, Pairs, Reference, Resources, summarise
 from semsim.metrics.base import judged, told_parts
-from semsim.scores.scoring import FORMAT, PAIR_COLUMNS, provenance, read_pairs, referenced
+from semsim.metrics.scoring import FORMAT, PAIR_COLUMNS, provenance, read_pairs, referenced
 
 _SHOWN = 20  # problems written out in an error
 

@@ -14,7 +14,7 @@ from semsim.images import read_image, read_images, write_png
 from semsim.metrics import Resources
 from semsim.metrics.base import PART
 from semsim.metrics.pixel import mse
-from semsim.scores.scoring import (
+from semsim.metrics.scoring import (
     content_hash,
     pair_sets_of_folders,
     pair_sets_of_labels,
@@ -182,7 +182,7 @@ def test_what_is_done_is_never_computed_again(labels, resources, tmp_path):
 
 
 def test_stopping_keeps_what_was_done(labels, resources, tmp_path, monkeypatch):
-    monkeypatch.setattr("semsim.scores.scoring.cores", lambda: 1)  # one set after the other
+    monkeypatch.setattr("semsim.metrics.scoring.cores", lambda: 1)  # one set after the other
     sets = pair_sets_of_labels(labels)
 
     def stop(progress):
@@ -198,7 +198,7 @@ def test_stopping_keeps_what_was_done(labels, resources, tmp_path, monkeypatch):
 def test_the_files_of_a_set_are_looked_at_once(labels, resources, tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr(
-        "semsim.scores.scoring.content_hash",
+        "semsim.metrics.scoring.content_hash",
         lambda pairs: seen.append(len(pairs)) or content_hash(pairs),
     )
     sets = pair_sets_of_labels(labels)
@@ -290,8 +290,8 @@ def test_a_network_sees_a_set_in_parts_and_gives_the_same_scores(
             most.append(sum(len(one) for ref in alive if (one := ref()) is not None))
         return images
 
-    monkeypatch.setattr("semsim.scores.scoring.read_images", read)
-    monkeypatch.setattr("semsim.scores.scoring.PART", 2)
+    monkeypatch.setattr("semsim.metrics.scoring.read_images", read)
+    monkeypatch.setattr("semsim.metrics.scoring.PART", 2)
     told = []
     parts = score_sets(sets, names, resources, tmp_path / "parts", told.append)
     assert any(one.note.endswith("image 3 of 5") for one in told)
