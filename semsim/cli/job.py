@@ -85,7 +85,9 @@ KINDS = {
     "comparison": Kind(
         *("semsim.comparison.packed_job", "PackOrder", "do_packed", _SCORES, "fetched")
     ),
-    "score": Kind(_SCORES, "ScoreOrder", "do_score", _SCORES, "told", "rows_of", "exit_code"),
+    "score": Kind(
+        *(_SCORES, "ScoreOrder", "do_score", "semsim.cli.score", "told", "rows_of", "exit_code")
+    ),
     "weights": Kind(_SCORES, "WeightsOrder", "do_fetch", _SCORES, "fetched"),
     "campaign": Kind(
         *("semsim.campaign.campaign_job", "CampaignOrder", "do_campaign"),

@@ -140,10 +140,10 @@ class Summary:
     mean: of the finite values, None where there is none; sd: with n - 1, None below two.
     """
 
-    n: int
-    n_inf: int
     mean: float | None
     sd: float | None
+    n: int
+    n_inf: int
 
 
 Judge = Callable[[Pairs], Scores]
@@ -289,15 +289,6 @@ def judged(judge: Judge, parts: Iterable[Pairs], spec: MetricSpec) -> Scores:
     found = [_checked(judge(part), len(part), spec) for part in parts]
     notes = dict.fromkeys(note for one in found for note in one.notes)
     return Scores(values=np.concatenate([one.values for one in found]), notes=tuple(notes))
-
-
-def told_parts(parts: Iterable[Pairs], tell: Callable[[int], None]) -> Iterator[Pairs]:
-    """The parts; before each is judged, `tell` is called with how many pairs came before it."""
-    done = 0
-    for part in parts:
-        tell(done)
-        yield part
-        done += len(part)
 
 
 def _checked(scores: Scores, n: int, spec: MetricSpec) -> Scores:

@@ -17,8 +17,8 @@ from semsim.cli.main import app
 from semsim.images import read_images
 from semsim.metrics import METRICS
 from semsim.metrics.base import MetricSpec, Scores
-from semsim.metrics.folder_pairs import match_folders
 from semsim.metrics.network import ModelSettings
+from semsim.metrics.scoring import match_folders
 from semsim.sets.reader import read_set
 
 SETS = sorted((ROOT / "data" / "demo" / "sets").iterdir())[:2]
@@ -123,7 +123,7 @@ def test_a_metric_whose_code_was_mended_gets_no_scores_of_before(tmp_path):
     wrong = semsim.score(SETS, asked, kept=tmp_path, report=told.append)
     assert wrong["metric"].drop_duplicates().tolist() == ["psnr", "own", "mse"]
     assert [one.done for one in told] == sorted(one.done for one in told)
-    assert (told[-1].done, {one.total for one in told}) == (6, {6})
+    assert (told[-1].done, {one.total for one in told}) == (72, {72})  # 2 sets of 12 pairs
     assert len(list(tmp_path.iterdir())) == 4  # none of its own
     asked[1] = Own(farther)
     mended = semsim.score(SETS, asked, kept=tmp_path)
