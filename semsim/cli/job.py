@@ -49,7 +49,7 @@ class Kind:
 
 
 _TRAININGS, _LEARN = "semsim.learning.ablations_run", "semsim.cli.learn"
-_IMPORTS, _SCORES = "semsim.importers.import_job", "semsim.metrics.score_job"
+_IMPORTS, _WEIGHTS = "semsim.importers.import_job", "semsim.weights"
 _FETCHES = "semsim.datasets.fetch_job"
 KINDS = {
     "learn": Kind(
@@ -83,12 +83,13 @@ KINDS = {
     "import": Kind(_IMPORTS, "ImportOrder", "do_keep", _IMPORTS, "kept_text"),
     "dataset": Kind(_FETCHES, "FetchOrder", "do_fetch", _FETCHES, "told"),
     "comparison": Kind(
-        *("semsim.comparison.packed_job", "PackOrder", "do_packed", _SCORES, "fetched")
+        *("semsim.comparison.packed_job", "PackOrder", "do_packed", _WEIGHTS, "fetched")
     ),
     "score": Kind(
-        *(_SCORES, "ScoreOrder", "do_score", "semsim.cli.score", "told", "rows_of", "exit_code")
+        *("semsim.metrics.scoring", "ScoreOrder", "do_score"),
+        *("semsim.cli.score", "told", "rows_of", "exit_code"),
     ),
-    "weights": Kind(_SCORES, "WeightsOrder", "do_fetch", _SCORES, "fetched"),
+    "weights": Kind(_WEIGHTS, "WeightsOrder", "do_fetch", _WEIGHTS, "fetched"),
     "campaign": Kind(
         *("semsim.campaign.campaign_job", "CampaignOrder", "do_campaign"),
         *("semsim.cli.campaign", "campaign_summary"),

@@ -41,7 +41,7 @@ from semsim.base.storage.places import resolved
 from semsim.base.storage.records import guarded
 from semsim.base.storage.versions import software_versions
 from semsim.base.table_files import check_columns, read_frame
-from semsim.device import cores, keep_freed_memory
+from semsim.device import cores, keep_freed_memory, pick_device
 from semsim.images import is_image_file, look, read_images, size_words, why_unread
 from semsim.metrics import (
     Metric,
@@ -65,6 +65,7 @@ TEXTS = (
     *("answer", "weights", LEAKS),
 )
 FORMAT = "semsim-scores/2"  # part of every key: raise it where the same images get other values
+SCORE_JOB, LABELS_FILE = "score", "labels.parquet"  # a job's kind, and what is in its folder
 WEIGHTS = "weights"
 FACT_COLUMNS = ("dataset", "attack", "model", "metric", "n", "standard_error", "notes")
 BOOK_COLUMNS = (*SCORE_COLUMNS, WEIGHTS)
@@ -272,6 +273,23 @@ def score_sets(
         if any(one.title for one in sets):
             tell(together.title)
     return kept.book(metrics)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreOrder:
+    """Job: metrics to compute of the labels in its folder. scores: where they are kept."""
+
+    metrics: tuple[str, ...]
+    scores: Path
+    checkpoints: Path
+    device: str = "auto"
+
+
+def do_score(order: ScoreOrder, folder: Path, report: Report) -> dict[str, Any]:
+    """Compute what is missing; say how much that was, why the rest is not there, and the means."""
+    resources = Resources(checkpoints=order.checkpoints, device=pick_device(order.device))
+    pair_sets = pair_sets_of_labels(read_labels(folder / LABELS_FILE))
+    return score_sets(pair_sets, order.metrics, resources, order.scores, report).record()
 
 
 def read_scores(

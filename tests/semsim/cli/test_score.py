@@ -19,7 +19,7 @@ from semsim.cli.score import _names, score, weights
 from semsim.images import write_png
 from semsim.metrics import Resources
 from semsim.metrics.pixel import mse
-from semsim.metrics.score_job import LABELS_FILE, SCORE_JOB, ScoreOrder
+from semsim.metrics.scoring import LABELS_FILE, SCORE_JOB, ScoreOrder
 
 app = typer.Typer()
 app.command("job")(job)
