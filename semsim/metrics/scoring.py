@@ -485,7 +485,7 @@ class _Kept:
         )
 
     def _places(self, metric: Metric) -> list[_Place]:
-        """Where the scores of each set belong; `WeightsError` without the metric's weights."""
+        """Name the place of the scores of each set; `WeightsError` without the metric's weights."""
         metric.files(self.resources)
         if self._folder is None or not _has_key(metric):
             return [f"{metric.spec.name} {place}" for place in range(len(self.sets))]
@@ -550,7 +550,7 @@ class _Together:
         read: Callable[[Reference], Iterable[Pairs]],
         done: int,
     ) -> Iterator[Pairs]:
-        """The parts of a set; before each is judged it is told, unless sets go side by side."""
+        """Yield the parts of a set and report each, unless sets go side by side."""
         n = 0
         for part in read(metric.spec.reference):
             if not one.title:

@@ -26,7 +26,7 @@ def gaps(a, b):
 
 def test_the_first_block_is_the_mean_squared_error():
     a, b = pictures(), pictures(seed=1)
-    torch.testing.assert_close(gaps(a, b)[0].double(), torch.from_numpy(mse(a, b)))
+    torch.testing.assert_close(gaps(a, b)[0].double(), mse(a, b))
 
 
 def test_coarse_pixels_do_not_see_fine_noise_and_structure_does():
