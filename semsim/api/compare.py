@@ -11,8 +11,7 @@ from semsim.base.cli.terminal import DATA
 from semsim.base.errors import DataError
 from semsim.base.progress import Report, silent
 from semsim.comparison.compared import Compared
-from semsim.comparison.frames import HowToCompare, compared_frames, whole_study
-from semsim.comparison.table_files import read_table
+from semsim.comparison.frames import HowToCompare, compared_frames, read_table, whole_study
 from semsim.metrics.base import described
 from semsim.weights import CHECKPOINTS
 

@@ -23,8 +23,7 @@ from semsim.learning.orders import STATE_FILE, Order, control_path, require_free
 from semsim.learning.settings import TrainSettings
 from semsim.learning.train import TrainResult, TrainState, train
 from semsim.learning.triplets import COLUMNS, VOTE_COLUMNS, ImageIndex, is_simulated
-from semsim.metrics.blocks import NAMES
-from semsim.metrics.network import SemSimModel, load_semsim, save_semsim
+from semsim.metrics.network import NAMES, SemSimModel, load_semsim, save_semsim
 from semsim.metrics.provenance import (
     BLOCK,
     CONTROLS,

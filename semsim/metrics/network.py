@@ -15,9 +15,14 @@ from semsim.base.jobs.orders import from_record
 from semsim.base.storage.records import guarded
 from semsim.metrics.backbones import make_backbone
 from semsim.metrics.base import checked_pairs
-from semsim.metrics.blocks import NAMES, mixed, pixel_blocks
 from semsim.metrics.provenance import FORMAT, Training, read_config
 from semsim.weights import write_tensors
+
+# Blocks that a mixed SemSim compares besides its network's features: pixels, two ways.
+NAMES = ("pixels", "coarse pixels", "structure", "coarse structure", "network")
+_COARSE = 4  # pixels a side that become one
+_WINDOW = 7  # pixels a side, of the mean and spread that structure is relative to
+_FLAT = 0.03  # spread below which a window counts as flat, as in SSIM (Wang et al. 2004, C2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +65,7 @@ class SemSimModel(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Features (N, d) of images (N, 3, H, W) in [0, 1]; unit length where settings say so.
 
-        Of a mixed one, the weighted blocks of `semsim.metrics.blocks`, the network's features last.
+        Of a mixed one, the weighted blocks of `NAMES`, the network's features last.
         """
         if self.settings.mixed:
             return mixed(self.blocks(images), self.weights)
@@ -73,6 +78,40 @@ class SemSimModel(nn.Module):
         images = resize(images, (self.settings.input_size,) * 2)
         features = F.normalize(self.body((images - self.mean) / self.std), dim=1)
         return [*pixel_blocks(images), features]
+
+
+def pixel_blocks(images: Tensor) -> list[Tensor]:
+    """Of images (N, C, S, S) in [0, 1] all blocks of `NAMES` but the last, (N, d) each.
+
+    The squared distance of two images is, in "pixels", their mean squared error; in "coarse
+    pixels" that of means of 4×4; in "structure" that of pixels less the mean of the window around
+    them in units of its standard deviation, which is what SSIM's structure term correlates; in
+    "coarse structure" that of an image of half the side.
+    """
+    half = F.avg_pool2d(images, 2) if images.shape[-1] >= 2 * _WINDOW else images
+    side = min(_COARSE, images.shape[-1])
+    parts = (images, F.avg_pool2d(images, side), _structure(images), _structure(half))
+    return [part.flatten(1) / part[0].numel() ** 0.5 for part in parts]
+
+
+def mixed(blocks: list[Tensor], weights: Tensor) -> Tensor:
+    """Features (N, d) whose squared distance is the sum of the blocks', weighted by (B,) ≥ 0."""
+    parts = zip(blocks, weights.sqrt(), strict=True)
+    return torch.cat([block * root for block, root in parts], dim=1)
+
+
+def _structure(images: Tensor) -> Tensor:
+    window = min(_WINDOW, images.shape[-1])
+
+    def smooth(values: Tensor) -> Tensor:
+        sides = (window // 2, (window - 1) // 2)
+        padded = F.pad(values, (*sides, *sides), mode="replicate")
+        return F.avg_pool2d(padded, window, stride=1)
+
+    mean = smooth(images)
+    spread = (smooth(images**2) - mean**2).clamp_min(0)
+    found: Tensor = (images - mean) / (spread + _FLAT**2).sqrt()
+    return found
 
 
 def resize(images: Tensor, size: tuple[int, int]) -> Tensor:

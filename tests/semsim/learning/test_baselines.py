@@ -30,8 +30,7 @@ from semsim.learning.orders import Order, control_path
 from semsim.learning.shuffles import SHUFFLED, distribution, part_of, train_shuffles
 from semsim.learning.splits import HoldOut
 from semsim.learning.train import train
-from semsim.metrics.blocks import NAMES
-from semsim.metrics.network import load_semsim
+from semsim.metrics.network import NAMES, load_semsim
 from semsim.metrics.provenance import BLOCK, START, read_training
 
 

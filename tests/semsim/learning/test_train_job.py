@@ -12,9 +12,8 @@ from semsim.base.progress import silent
 from semsim.learning import PRESETS
 from semsim.learning.orders import Order, control_path
 from semsim.learning.train_job import STATE_FILE, learn
-from semsim.metrics.blocks import NAMES
 from semsim.metrics.learned import learned_by
-from semsim.metrics.network import load_semsim
+from semsim.metrics.network import NAMES, load_semsim
 from semsim.metrics.provenance import START, WEIGHT_OF, read_training
 
 

@@ -3,11 +3,13 @@
 import pytest
 import torch
 
-from semsim.metrics.blocks import NAMES, mixed, pixel_blocks
 from semsim.metrics.network import (
+    NAMES,
     ModelSettings,
     SemSimModel,
     load_semsim,
+    mixed,
+    pixel_blocks,
     save_semsim,
     semsim_distance,
 )
