@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -18,6 +17,7 @@ from semsim.metrics.base import checked_pairs
 from semsim.metrics.provenance import FORMAT, Training, read_config
 from semsim.weights import write_tensors
 
+_BATCH = 256  # images at once
 # Blocks that a mixed SemSim compares besides its network's features: pixels, two ways.
 NAMES = ("pixels", "coarse pixels", "structure", "coarse structure", "network")
 _COARSE = 4  # pixels a side that become one
@@ -126,7 +126,6 @@ def semsim_distance(
     model: SemSimModel,
     originals: Tensor,
     reconstructions: Tensor,
-    batch_size: int = 256,
     of_originals: Callable[[Tensor], Tensor] | None = None,
 ) -> Tensor:
     """‖f(x) − f(x̂)‖₂ of each pair, (N,) on the CPU; smaller means more leakage.
@@ -138,9 +137,8 @@ def semsim_distance(
     float tensors in [0, 1] of these shapes.
     """
     originals, reconstructions = checked_judged(originals, reconstructions)
-    features = partial(semsim_features, model, batch_size=batch_size)
-    first = (of_originals or features)(originals)
-    return torch.linalg.vector_norm(first - features(reconstructions), dim=1)
+    first = of_originals(originals) if of_originals else semsim_features(model, originals)
+    return torch.linalg.vector_norm(first - semsim_features(model, reconstructions), dim=1)
 
 
 def checked_judged(originals: Tensor, reconstructions: Tensor) -> tuple[Tensor, Tensor]:
@@ -152,7 +150,7 @@ def checked_judged(originals: Tensor, reconstructions: Tensor) -> tuple[Tensor, 
     return checked_pairs(originals, reconstructions, dtypes=kinds, sizes_may_differ=True)
 
 
-def semsim_features(model: SemSimModel, images: Tensor, batch_size: int = 256) -> Tensor:
+def semsim_features(model: SemSimModel, images: Tensor) -> Tensor:
     """f(x) of images (N, 3, H, W) in [0, 1], which are not checked: (N, d) on the CPU.
 
     The model is used in eval mode and left as it was.
@@ -161,7 +159,7 @@ def semsim_features(model: SemSimModel, images: Tensor, batch_size: int = 256) -
     model.eval()
     try:
         with torch.inference_mode():
-            found = [_embed(model, batch).cpu() for batch in images.split(batch_size)]
+            found = [_embed(model, batch).cpu() for batch in images.split(_BATCH)]
     finally:
         model.train(was_training)
     return torch.cat(found).clone()

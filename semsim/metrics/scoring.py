@@ -67,7 +67,7 @@ TEXTS = (
 FORMAT = "semsim-scores/2"  # part of every key: raise it where the same images get other values
 SCORE_JOB, LABELS_FILE = "score", "labels.parquet"  # a job's kind, and what is in its folder
 WEIGHTS = "weights"
-FACT_COLUMNS = ("dataset", "attack", "model", "metric", "n", "standard_error", "notes")
+FACT_COLUMNS = ("metric", "n", "standard_error", "notes")
 BOOK_COLUMNS = (*SCORE_COLUMNS, WEIGHTS)
 PAIR_COLUMNS = ("image_id", "class_name", "original", "reconstruction", "attacked")
 _JUDGED = ("image_id", "class_name", "original", "reconstruction")
@@ -115,24 +115,31 @@ class ScoreBook:
 
     scores: columns `BOOK_COLUMNS`; image_id is None in the one row of a metric of sets, weights is
         `<file>:<sha256>` of each weight file, with spaces between, missing where there is none.
-    facts: columns `FACT_COLUMNS`, one row a (set, metric) that has scores.
-    made: what made the scores, by (set title, metric).
+    made: what made the scores, by (set title, metric), of those that have scores.
     unavailable: metrics without their weights, with the reason.
     refused: (set title, metric) that cannot be judged, with the reason.
     missing: (set title, metric) still to be computed.
     """
 
     scores: pd.DataFrame
-    facts: pd.DataFrame
     made: dict[tuple[str, str], dict[str, Any]]
     unavailable: dict[str, str]
     refused: dict[tuple[str, str], str]
     missing: tuple[tuple[str, str], ...]
 
+    @property
+    def facts(self) -> pd.DataFrame:
+        """One row a (set, metric) that has scores, columns `FACT_COLUMNS`."""
+        rows = [
+            (name, one["n"], one["standard_error"], "; ".join(one["notes"]))
+            for (_, name), one in self.made.items()
+        ]
+        return pd.DataFrame(rows, columns=list(FACT_COLUMNS))
+
     def record(self) -> dict[str, Any]:
         """Return, ready for JSON, how much there is, why the rest is not, and `summaries`."""
         return {
-            "computed": len(self.facts),
+            "computed": len(self.made),
             "unavailable": self.unavailable,
             "refused": [
                 {"set": title, "metric": name, "reason": reason}
@@ -452,7 +459,7 @@ class _Kept:
     def book(self, metrics: Sequence[Metric]) -> ScoreBook:
         """All that is there."""
         tables: list[tuple[pd.DataFrame, PairSet, str]] = []
-        facts, missing = [], []
+        missing: list[tuple[str, str]] = []
         made: dict[tuple[str, str], dict[str, Any]] = {}
         unavailable: dict[str, str] = {}
         refused: dict[tuple[str, str], str] = {}
@@ -471,13 +478,9 @@ class _Kept:
                     refused[one.title, name] = str(found.attrs["refused"])
                 else:
                     made[one.title, name] = found.attrs
-                    n, spread, notes = (found.attrs[k] for k in ("n", "standard_error", "notes"))
-                    key = (one.dataset, one.attack, one.model, name)
-                    facts.append((*key, n, spread, "; ".join(notes)))
                     tables.append((found, one, name))
         return ScoreBook(
             scores=_scores(tables),
-            facts=pd.DataFrame(facts, columns=list(FACT_COLUMNS)),
             made=made,
             unavailable=unavailable,
             refused=refused,

@@ -1,6 +1,7 @@
 import functools
 import http.server
 import json
+import sys
 import threading
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 import typer
+from helpers import ROOT
 from made_study import MODELS, make_labels
 from made_weights import CLASSES, make_classifier, put_in_manifest
 from typer.testing import CliRunner
@@ -266,3 +268,32 @@ def test_a_semsim_brings_the_controls_that_lie_beside_it(tmp_path):
     assert _names("semsim:demo", alone) == ["semsim:demo"]
     (tmp_path / "demo.safetensors").write_bytes(b"broken")
     assert _names("semsim:demo", alone) == ["semsim:demo"]
+
+
+@pytest.mark.parametrize("of_sets", [False, True])
+def test_the_way_of_a_score_leads_through_few_files(tmp_path, of_sets):
+    """Files, without `semsim.base`, whose functions run; with metrics of one file."""
+    one = sorted((ROOT / "data/demo/sets").iterdir())[0]
+    pairs = ("--originals", one / "originals", "--reconstructions", one / "reconstructions")
+    words = ("--set", one, "--scores", tmp_path / "kept") if of_sets else pairs
+    words = ("score", *words, "--metrics", "mse,psnr", "--out", tmp_path / "scores.parquet")
+    run("score", "--help")
+    seen = set()
+
+    def called(frame, event, _):
+        place = Path(frame.f_code.co_filename)
+        if event == "call" and place.is_relative_to(ROOT / "semsim"):
+            seen.add(place.relative_to(ROOT / "semsim").as_posix())
+
+    sys.setprofile(called)
+    threading.setprofile(called)
+    try:
+        done = run(*words)
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    assert done.exit_code == 0, done.output
+    path = {name for name in seen if not name.startswith("base/")}
+    shared = {"cli/score.py", "device.py", "images.py"}
+    shared |= {f"metrics/{name}.py" for name in ("__init__", "base", "pixel", "scoring")}
+    assert path == shared | ({"sets/reader.py", "weights.py"} if of_sets else set())
