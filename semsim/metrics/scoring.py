@@ -477,7 +477,7 @@ class _Kept:
                 elif "refused" in found.attrs:
                     refused[one.title, name] = str(found.attrs["refused"])
                 else:
-                    made[one.title, name] = found.attrs
+                    made[one.title, name] = {str(key): value for key, value in found.attrs.items()}
                     tables.append((found, one, name))
         return ScoreBook(
             scores=_scores(tables),

@@ -9,7 +9,7 @@ import torch
 from made_study import MODELS, make_labels
 from made_weights import make_classifier
 
-from semsim.base.errors import DataError, StopRequestedError, UnknownNameError
+from semsim.base.errors import DataError, StopRequestedError
 from semsim.images import read_image, read_images, write_png
 from semsim.metrics import Resources
 from semsim.metrics.base import PART
@@ -374,11 +374,6 @@ def test_an_image_that_is_gone_is_named(labels, resources, tmp_path):
     Path(labels["original"][0]).unlink()
     with pytest.raises(DataError, match=r"No image at .*000\.png"):
         score_sets(sets, ["mse"], resources, tmp_path / "scores")
-
-
-def test_an_unknown_metric_is_refused(labels, resources, tmp_path):
-    with pytest.raises(UnknownNameError):
-        score_sets(pair_sets_of_labels(labels), ["mes"], resources, tmp_path / "scores")
 
 
 def test_the_hash_knows_classes_and_order(labels):
