@@ -154,7 +154,7 @@ class Study:
         return self.targets.get(model, TargetTest())
 
     def target_of(self, name: str) -> TargetTest:
-        """The same of a model by the name that `votes.rates.model_names` gives it."""
+        """The same of a model by the name that `stats.evidence.model_names` gives it."""
         while name and name not in self.targets:
             name = name.rpartition(" · ")[0]
         return self.target(name)

@@ -1,15 +1,13 @@
 """Errors a person can put right: each says what was expected, what came, what to do."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Self
 
 from annotation.tasks.wording import PLAIN
-from semsim.base.errors import UserError
+from semsim.base.errors import SemsimError
 
 
-class AnnotationError(UserError):
-    """Root of all errors raised by `annotation`; its message is shown to people as it is.
+class AnnotationError(SemsimError):
+    """An error of the human study, which annotators may read in words of their study.
 
     said: which text of `tasks.wording` it is, and what that is filled in with, where annotators
     read it: a study may have another text there.
@@ -59,16 +57,3 @@ class NameTakenError(ConflictError):
 
 class UnfitError(AnnotationError):
     """A text, a number or a time that no database can hold."""
-
-
-class StoreError(AnnotationError):
-    """A database, or a store of pictures, that cannot be opened or does not answer."""
-
-
-@contextmanager
-def told_as(kind: type[Exception]) -> Iterator[None]:
-    """Raise our errors as `kind`, for a caller that knows only errors of its own."""
-    try:
-        yield
-    except AnnotationError as error:
-        raise kind(str(error)) from error

@@ -9,9 +9,9 @@ import numpy as np
 from PIL import Image
 
 from annotation.errors import StudyError
-from annotation.kept.remote import Remote
-from semsim.base.picture_files import Sight, read_picture
+from semsim.base.picture_files import read_pixels
 from semsim.base.storage.atomic import settle, whole
+from semsim.base.storage.remote import Remote
 
 Shelf = Path | Remote  # where studies keep their images: a folder, or an address others share
 
@@ -43,17 +43,6 @@ def shelf(address: str, data: Path, *, write: bool = False) -> Shelf:
     return images
 
 
-def read_pixels(path: Path) -> np.ndarray:
-    """The image at `path` as (H, W, 3) uint8; raises as `read_seen`."""
-    return read_seen(path)[0]
-
-
-def read_seen(path: Path) -> tuple[np.ndarray, Sight]:
-    """The image at `path` as (H, W, 3) uint8, and what it is; `StudyError` as `read_picture`."""
-    picture, sight = read_picture(path, StudyError, StudyError)
-    return np.asarray(picture), sight
-
-
 def encode(pixels: np.ndarray) -> bytes:
     """`pixels`, (H, W, 3) uint8, as PNG with nothing in it but the pixels: no name, no EXIF."""
     buffer = io.BytesIO()
@@ -75,7 +64,7 @@ def shuffled(pixels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def strip(paths: Sequence[Path], side: int = 64, gap: int = 4) -> bytes:
     """Some pictures side by side as one PNG, none longer than `side`; nothing is smoothed away.
 
-    Raises `StudyError` for a picture that cannot be read.
+    Raises `PictureError` for a picture that cannot be read.
     """
     pictures = [Image.fromarray(read_pixels(path), "RGB") for path in paths]
     for picture in pictures:

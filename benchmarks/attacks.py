@@ -9,9 +9,9 @@ every round; a ratio is the median over rounds of the ratios within a round, sin
 slow all of a round alike. FOLDER holds one folder of images a class; without it the built-in
 symbols are attacked, which are easier than photographs.
 
-`passes` measures a step of InvGrad with the hand-made passes of `second_order` and without them, as
-a network has it that they do not know; `layouts` one with weights that lie channels last, and one
-compiled by torch, beside the plain one. Only what finds the plain one's slope is timed. `mixed`
+`passes` measures a step of InvGrad with the hand-made passes of `fast_gradients` and without them,
+as a network has it that they do not know; `layouts` one with weights that lie channels last, and
+one compiled by torch, beside the plain one. Only what finds the plain one's slope is timed. `mixed`
 attacks with mixed precision and without, and tells what pictures both find.
 """
 
@@ -35,16 +35,15 @@ from benchmarks.attacks_peers import breaching_attack, has_breaching, plain_loop
 from benchmarks.keeping import Finds, Row, add_option
 from benchmarks.measuring import begin, judge
 from benchmarks.turns import ALIKE, interleaved, of_what, off, seconds
-from semsim.attacks import ATTACKS, Attack, first_order, per_sample, run_many
+from semsim.attacks import ATTACKS, Attack, fast_gradients, run_many
 from semsim.attacks.as_text import read_attack
-from semsim.attacks.first_order import FirstOrder
+from semsim.attacks.descent import first_order
+from semsim.attacks.descent.distance import distance_from
+from semsim.attacks.descent.first_order import Descent, FirstOrder, Objective, descend, slope_of
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.labels import label_of
-from semsim.attacks.matching import GradientDistance
-from semsim.attacks.minimise import Descent, descend
 from semsim.attacks.observe import observe_gradient
 from semsim.attacks.prior import Prior
-from semsim.attacks.slopes import Objective, slope_of
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.base.progress import silent
 from semsim.base.registry import build
@@ -205,7 +204,7 @@ def as_it_is(objective: Objective) -> Objective:
 def passes(images: LabelledImages, rounds: int, device: str, finds: Finds) -> None:
     """Keep the milliseconds a step and image with the hand-made passes and without them."""
     row = finds.table("passes", "network", "images", "with", "without", "")
-    without = patch.object(per_sample, "_plan", lambda *_: None)
+    without = patch.object(fast_gradients, "plan_for", lambda *_: None)
     for name, seen, steps in contests(images, device):
         work = stepper(seen, steps)
 
@@ -294,9 +293,7 @@ def contests(
 
 
 def objective_of(seen: Sequence[GradientObservation], matching: FirstOrder) -> Objective:
-    distance = GradientDistance.of(
-        seen, [label_of(one, "known") for one in seen], matching.distance
-    )
+    distance = distance_from(seen, [label_of(one, "known") for one in seen], matching.distance)
     return first_order._objective(distance, (), matching)
 
 

@@ -19,13 +19,13 @@ from annotation.study.labelling import list_studies
 from benchmarks import coverage
 from benchmarks.claims import Claim
 from benchmarks.measuring import ROOT
-from semsim.analysis.correlation import spearman_rows
+from semsim.base.metric_spec import beside_votes
+from semsim.base.stats.correlation import spearman_rows
 from semsim.base.stats.intervals import wilson
 from semsim.base.storage.places import PROGRAM
 from semsim.defences.accountant import epsilon
 from semsim.learning.evaluation import scope_of
 from semsim.metrics import METRICS, MetricSpec, find_metric
-from semsim.metrics.base import beside_votes
 from semsim.papers.everything import Map, differences, tables
 from semsim.reporting.writing import markdown
 from semsim.targets.chance import CLASSIFIER

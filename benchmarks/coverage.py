@@ -22,16 +22,14 @@ import numpy as np
 import pandas as pd
 import scipy
 
+from annotation.votes.aggregate import Ballots, ballots_of
 from annotation.votes.agreement import Coding, agreement_table, pairs_of
-from annotation.votes.ballots import Ballots, ballots_of
-from annotation.votes.detection import DETECTION_KINDS, detection_table
-from annotation.votes.quality import carry_over_table
-from annotation.votes.rates import rate_table, whole_rate
+from annotation.votes.annotators import carry_over_table
+from annotation.votes.rates import DETECTION_KINDS, detection_table, rate_table, whole_rate
 from benchmarks.claims import Claim, keep, kept
 from benchmarks.measuring import begin, judge
-from semsim.analysis.correlation import weighted_kendall, weighted_spearman
-from semsim.analysis.roc import contest_of, originals_of_kinds, pooled_auc
 from semsim.base.columns import RATED
+from semsim.base.stats.correlation import weighted_kendall, weighted_spearman
 from semsim.base.stats.intervals import (
     error,
     fisher,
@@ -41,6 +39,7 @@ from semsim.base.stats.intervals import (
     student,
     wilson,
 )
+from semsim.base.stats.roc import contest_of, originals_of_kinds, pooled_auc
 
 KINDS = {  # by how much originals differ for people and for the metric, in spreads of the noise
     "nothing": (0.0, 0.0),

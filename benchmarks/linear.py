@@ -26,10 +26,10 @@ from torch import Tensor, nn  # noqa: E402
 
 from benchmarks.keeping import Finds, add_option  # noqa: E402
 from benchmarks.measuring import begin, judge  # noqa: E402
-from semsim.attacks.copa import Copa  # noqa: E402
-from semsim.attacks.copa_prior import CopaPrior  # noqa: E402
+from semsim.attacks.linear.copa import Copa  # noqa: E402
+from semsim.attacks.linear.copa_prior import CopaPrior  # noqa: E402
+from semsim.attacks.linear.rgap import RGap  # noqa: E402
 from semsim.attacks.linear.rows import Try, attempt, cnn3_model  # noqa: E402
-from semsim.attacks.rgap import RGap  # noqa: E402
 from semsim.datasets.symbols import Symbols  # noqa: E402
 from semsim.images import read_images  # noqa: E402
 

@@ -35,11 +35,11 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.measuring import begin
-from semsim.analysis.grouping import named_in
-from semsim.analysis.roc import POOLED
 from semsim.base.cli.terminal import text_table
 from semsim.base.errors import DataError, SettingsError
+from semsim.base.stats.grouping import named_in
 from semsim.base.stats.intervals import half_words, of_means
+from semsim.base.stats.roc import POOLED
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations_run import Material, Sides, Workplace, read_material, run_sides
 from semsim.learning.evaluation import auc_of

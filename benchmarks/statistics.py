@@ -1,9 +1,10 @@
 """What the statistics of a study of the published size cost, and whether its intervals hold.
 
-python -m benchmarks.statistics [--quick] [--only time,models,difference,ceiling,images]
+python -m benchmarks.statistics [--quick] [--only time,models,difference,ceiling,images,swaps]
 """
 
 import argparse
+import itertools
 import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,20 +16,21 @@ import scipy.stats  # noqa: F401  loaded before the clock runs: a studio has it
 
 from benchmarks.keeping import Finds, add_option
 from benchmarks.measuring import begin, judge
-from semsim.analysis.correlation import kendall_rows, spearman_rows
-from semsim.analysis.evidence import gather
-from semsim.analysis.model_intervals import (
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.progress import Progress
+from semsim.base.stats.analysis import AnalysisSettings, analyse
+from semsim.base.stats.correlation import (
     bonett_wright,
     difference_interval,
     difference_p,
+    kendall_rows,
     kendall_score,
+    spearman_rows,
 )
-from semsim.analysis.resampling import FEWEST_BOOTSTRAPPED, varied_interval
-from semsim.analysis.result import AnalysisSettings
-from semsim.analysis.run import analyse
-from semsim.base.progress import Progress
+from semsim.base.stats.evidence import gather
 from semsim.base.stats.intervals import FEWEST
-from semsim.metrics.base import MetricSpec
+from semsim.base.stats.pairwise_accuracy import differences, lead_p, sign_flips, swap_test
+from semsim.base.stats.resampling import FEWEST_BOOTSTRAPPED, varied_interval
 
 MODELS, METRICS, ANNOTATORS = 14, 10, 5  # annotators of an image
 BOOTSTRAPS = 1000
@@ -43,6 +45,12 @@ EQUAL = (
     *((0.9, 0.9, 0.65), (0.9, 0.9, 0.75), (0.9, 0.9, 0.9)),
 )
 UNEQUAL = ((0.9, 0.6, 0.4), (0.9, 0.6, 0.7), (0.9, 0.0, 0.0), (0.6, 0.0, 0.0))
+# Models, originals and what metric B has beside metric A: noise of its own, and a bias by model.
+SWAPPED = tuple(
+    (n, originals, noise, bias)
+    for n, originals in ((6, 40), (14, 100), (14, 600))
+    for noise, bias in ((1.0, 0.0), (2.5, 0.0), (1.0, 0.3))
+)
 _SLACK = 1e-9  # an end may differ from the true value by rounding
 
 
@@ -243,6 +251,57 @@ def of_images(repeats: int) -> Iterator[tuple[object, ...]]:
                 yield n, originals, r, float(np.mean(hits))
 
 
+def of_swaps(repeats: int, finds: Finds) -> None:
+    """Keep how often `swap_test` has p ≤ 0.05 of two metrics, and what all pairs of ten cost.
+
+    Both are noisy copies of one metric, which has a bias by model; where B has neither more noise
+    nor a bias of its own they are equal, and p ≤ 0.05 is an error of type I.
+    """
+    heads = ("models", "originals", "noise of B", "bias of B", "repeats")
+    row = finds.table("swaps", *heads, "originals: p ≤ 0.05", "originals and models: p ≤ 0.05")
+    errors = []
+    for n, originals, noise, bias in SWAPPED:
+        small = np.mean(
+            [
+                _swapped(np.random.default_rng(one), n, originals, noise, bias)
+                for one in range(repeats)
+            ],
+            axis=0,
+        )
+        row(n, originals, noise, bias, repeats, *(f"{one:.3f}" for one in small))
+        errors += [*small] if (noise, bias) == (1.0, 0.0) else []
+    finds.figure("swaps.least-type-i", float(min(errors)))
+    finds.figure("swaps.most-type-i", float(max(errors)))
+    print(f"type I error: {judge(max(errors), most=0.07)}")
+    finds.figure("swaps.cost", _cost_of_swaps(), unit="CPU s", n="14 models, 600 originals")
+
+
+def _swapped(
+    draw: np.random.Generator, n: int, originals: int, noise: float, bias: float
+) -> list[bool]:
+    """Whether p ≤ 0.05 over originals, and over originals and models, in one made study."""
+    model, own = np.linspace(0, 1, n)[:, None], draw.normal(size=(1, originals))
+    leak = model + 0.5 * own + 0.5 * draw.normal(size=(n, originals))
+    people = (leak + 0.3 * draw.normal(size=leak.shape) > 0.5).astype(float)
+    shared = leak + 0.3 * draw.normal(size=(n, 1))
+    a = shared + draw.normal(size=leak.shape)
+    b = shared + noise * draw.normal(size=leak.shape) + bias * draw.normal(size=(n, 1))
+    of_people = lead_p(differences(people), sign_flips(originals, 300, draw))
+    tests = (swap_test(of_people, (a, b), draw, 300, models=one) for one in (False, True))
+    return [one.p <= 0.05 for one in tests]
+
+
+def _cost_of_swaps(n: int = MODELS, originals: int = 600, metrics: int = METRICS) -> float:
+    """CPU seconds of every pair of ten metrics with 1,000 swaps each, and of people's p."""
+    draw = np.random.default_rng(0)
+    people, *scores = draw.normal(size=(1 + metrics, n, originals))
+    start = time.process_time()
+    of_people = lead_p(differences(people), sign_flips(originals, 1000, draw))
+    for pair in itertools.combinations(scores, 2):
+        swap_test(of_people, pair, draw)
+    return time.process_time() - start
+
+
 SIMULATIONS: dict[str, tuple[Callable[[int], Iterator[tuple[object, ...]]], tuple[str, ...]]] = {
     "models": (over_models, ("n", "r", "ρ", "τ", "ρ bootstrap", "τ bootstrap")),
     "difference": (of_differences, ("n", "r A", "r B", "r AB", "coverage", "p ≤ 0.05")),
@@ -315,7 +374,9 @@ def _targets(rows: Rows, heads: tuple[str, ...]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer repeats, under a minute")
-    parser.add_argument("--only", default=",".join(["time", *SIMULATIONS]), help="with commas")
+    parser.add_argument(
+        "--only", default=",".join(["time", *SIMULATIONS, "swaps"]), help="with commas"
+    )
     add_option(parser)
     asked = parser.parse_args()
     begin()
@@ -329,6 +390,8 @@ def main() -> None:
         found = {name: simulate(name, repeats) for name in SIMULATIONS if name in parts}
         if set(found) == set(SIMULATIONS):
             summary(found, finds)
+        if "swaps" in parts:
+            of_swaps(repeats // 8, finds)
 
 
 if __name__ == "__main__":

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
 
-from semsim.base.errors import DataError, PictureError, SettingsError
-from semsim.base.picture_files import Sight, opened_picture, read_picture
-from semsim.base.picture_files import upright as upright
+from semsim.base.errors import DataError
+from semsim.base.picture_files import read_pixels
 from semsim.base.storage.folders import is_hidden
 
 if TYPE_CHECKING:
@@ -28,31 +26,9 @@ _UNREAD_KINDS = {
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".webp", ".tif", ".tiff"}
 
 
-def open_picture(path: Path) -> AbstractContextManager[Image.Image]:
-    """Open an image as `opened_picture` does; errors are `PictureError`s that name the file."""
-    return opened_picture(path, PictureError, SettingsError)
-
-
-def read_pixels(path: Path, size: tuple[int, int] | None = None) -> np.ndarray:
-    """The image at `path` as (H, W, 3) uint8, `upright`; grey becomes RGB.
-
-    size: (H, W) to resize to (bicubic, antialiased), or None to keep the image's own.
-    Raises `DataError` as `read_picture` does.
-    """
-    picture, _ = read_picture(path, PictureError, SettingsError)
-    if size is not None and picture.size != (size[1], size[0]):
-        picture = picture.resize((size[1], size[0]), Image.Resampling.BICUBIC)
-    return np.asarray(picture)
-
-
 def read_image(path: Path, size: tuple[int, int] | None = None) -> Tensor:
     """The image at `path` as (3, H, W) float32 in [0, 1], read as `read_pixels` does."""
     return from_uint8(read_pixels(path, size))
-
-
-def look(path: Path) -> Sight:
-    """Return facts of the image at `path`, opened as `read_pixels` does; raises as that does."""
-    return read_picture(path, PictureError, SettingsError)[1]
 
 
 def why_unread(path: Path) -> str:

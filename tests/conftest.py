@@ -113,3 +113,14 @@ def one_figure(monkeypatch: pytest.MonkeyPatch) -> None:
 
     drawn = bundle.figures
     monkeypatch.setattr(bundle, "figures", lambda analysis: drawn(analysis)[:1])
+
+
+@pytest.fixture
+def unsteady(monkeypatch: pytest.MonkeyPatch) -> type:
+    """The store elsewhere of `made_remote`, empty and well."""
+    from made_remote import Unsteady  # with fsspec
+
+    monkeypatch.setattr(Unsteady, "gone", "")
+    Unsteady.reads.clear()
+    Unsteady.store.clear()
+    return Unsteady

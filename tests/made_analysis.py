@@ -1,21 +1,20 @@
 """An analysis made up for tests of reporting: every column filled by hand, edges included."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from made_votes import said
 
-from semsim.analysis.evidence import Evidence
-from semsim.analysis.result import (
-    AUC_COLUMNS,
-    DISAGREEMENT_COLUMNS,
-    Analysis,
-    AnalysisSettings,
-    Ceiling,
-)
 from semsim.base.columns import TARGET_COLUMNS
-from semsim.metrics.base import MetricSpec
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.agreement import DISAGREEMENT_COLUMNS
+from semsim.base.stats.analysis import Analysis, AnalysisSettings
+from semsim.base.stats.ceiling import Ceiling
+from semsim.base.stats.evidence import Evidence
+from semsim.base.stats.pairwise_accuracy import LEAD_COLUMNS, OF_SETS, ORDER_COLUMNS
+from semsim.base.stats.roc import AUC_COLUMNS
 
 SPECS = (
     MetricSpec(
@@ -61,6 +60,8 @@ def made_analysis(
         ),
         backbones=pd.DataFrame([_backbone(spec) for spec in specs]),
         differences=pd.DataFrame(_differences(specs)),
+        order=pd.DataFrame(_order(specs, n_models, n_images), columns=ORDER_COLUMNS),
+        leads=pd.DataFrame(_leads(specs, n_models, n_images), columns=LEAD_COLUMNS),
         auc=pd.DataFrame(
             [row for spec in specs if spec.per_image for row in _auc(spec)], columns=AUC_COLUMNS
         ),
@@ -99,7 +100,10 @@ def empty_analysis() -> Analysis:
         none=said(np.empty((2, 0))),
         scores={},
     )
-    tables = ("agreement", "backbones", "differences", "auc", "rules", "stability", "disagreement")
+    tables = (
+        *("agreement", "backbones", "differences", "order", "leads", "auc", "rules", "stability"),
+        "disagreement",
+    )
     return replace(
         full,
         evidence=evidence,
@@ -109,6 +113,28 @@ def empty_analysis() -> Analysis:
         matrix=pd.DataFrame(),
         notes=(),
     )
+
+
+def _order(specs, n_models, n_images):
+    """PSNR leads, MSE is behind, `flat:x` orders nothing, and FID judges sets."""
+    for place, spec in enumerate(specs):
+        row = {"metric": spec.name, "title": spec.title, "mark": spec.mark, "band": place + 1}
+        row |= {"n_models": n_models, "n_originals": n_images}
+        if spec.per_image:
+            soft = {"soft_accuracy": 0.9 - 0.2 * place, "hard_accuracy": 0.8 - 0.2 * place}
+            yield row | soft | {"tied_accuracy": 0.7, "epsilon": 0.1, "ties_alone": 0.6}
+        else:
+            yield row | {"band": 0, "undefined": OF_SETS}
+
+
+def _leads(specs, n_models, n_images):
+    for a, b in itertools.combinations(specs, 2):
+        row = {"metric_a": a.name, "title_a": a.title, "metric_b": b.name, "title_b": b.title}
+        row |= {"n_models": n_models, "n_originals": n_images}
+        if a.per_image and b.per_image:
+            yield row | {"difference": 0.2, "p": 0.01, "p_holm": 0.02, "p_models": 0.3}
+        else:
+            yield row | {"undefined": OF_SETS}
 
 
 def _models(n_models, n_images, specs):

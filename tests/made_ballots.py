@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from annotation.votes.ballots import Ballots, ballots_of
+from annotation.votes.aggregate import Ballots, ballots_of
 from semsim.base.columns import VOTE_COLUMNS
 
 CLASSES = ("bear", "cat", "cow", "dog")

@@ -10,8 +10,8 @@ from made_once import code, made_once
 
 from annotation.store import Store
 from annotation.study.builtin import ensure_demo
+from semsim.base.sets.reader import set_folders
 from semsim.base.storage.places import DEMO
-from semsim.sets.reader import set_folders
 
 
 def demo_in(data: Path) -> None:

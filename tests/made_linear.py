@@ -32,15 +32,25 @@ class Net:
         return 3
 
 
-def net(plan, activation=nn.Tanh, *, bias=False, size=(8, 8), seed=0, std=1.0):
-    """A model of float64 with weights uniform in ±0.5, that sees images less 0.5."""
+def target(architecture, classes="abcde", *, size=(16, 16), std=0.25, seed=0):
+    """A network that was never trained, in eval mode; always the same one of a seed."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = TargetModel(
-            Net(plan, activation, bias), list("abcde"), mean=[0.5] * 3, std=[std] * 3, size=size
-        )
+        return TargetModel(
+            architecture, list(classes), mean=[0.5] * 3, std=[std] * 3, size=size
+        ).eval()
+
+
+def net(plan, activation=nn.Tanh, *, bias=False, size=(8, 8), seed=0, std=1.0):
+    """A model of float64 with weights uniform in ±0.5, that sees images less 0.5."""
+    model = target(Net(plan, activation, bias), size=size, std=std, seed=seed)
     start_uniform(model, torch.Generator().manual_seed(seed))
-    return model.double().eval()
+    return model.double()
+
+
+def seeded(count, first=0):
+    """So many generators, each with a seed of its own."""
+    return [torch.Generator().manual_seed(first + place) for place in range(count)]
 
 
 def picture(size=(8, 8), seed=0):
@@ -59,6 +69,7 @@ def leak(model, image, label=1):
     )
 
 
+LEAKING = [(5, 16, 2, 2)] * 2  # two convolutions: a net that leaks
 # By what their equations hide: nothing, the second layer's input, the image.
 CLOSED = [(3, 6, 1, 0), (3, 9, 1, 0)]
 SECOND_OPEN = [(3, 6, 1, 0), (3, 3, 2, 0)]

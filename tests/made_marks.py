@@ -2,7 +2,7 @@
 
 import re
 
-from semsim.metrics.base import VOTERS_KIND
+from semsim.base.metric_spec import VOTERS_KIND
 
 PLAIN = ("Recognised by a classifier", "Fréchet distance (recogniser)")
 _SHOWN = re.compile("|".join(map(re.escape, PLAIN)))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from semsim.analysis.measures import Measure
+from semsim.base.stats.measures import Measure
 from semsim.metrics.frechet import Spread, frechet_distance
 
 

@@ -2,20 +2,21 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pandas as pd
 from made_ballots import random_votes, votes_of
 
 from annotation.domain import Study, StudyStatus
 from annotation.spec import StudySpec, Task
 from annotation.ui import results_data
-from annotation.votes.science import Science
-from semsim.ui.lent import lent
+from semsim.base.sets.imports import FORMAT
+from semsim.base.storage.records import write_record
 
-SCIENCE = Science(**lent(Path("nowhere")))
-results_of = partial(results_data.results_of, science=SCIENCE)
+NO_IMPORTS = Path("nowhere")
+results_of = results_data.results_of
 NASTY = "<img src=x onerror=alert(1)>"
 
 
@@ -61,6 +62,17 @@ def shown_study(**changes) -> Study:
         models=("resnet20-4/none", "convnet8/none"),
     )
     return replace(made, **changes)
+
+
+def write_import(imports: Path, votes: pd.DataFrame) -> Path:
+    """The import "paper", called Paper, with these votes; returns the folder `imports`."""
+    (imports / "paper").mkdir(parents=True)
+    told = {"name": "Paper", "kind": "table", "source": "", "headline": "majority", "unread": []}
+    counts = {"counts": {"votes": len(votes)}, "simulated": False}
+    write_record(imports / "paper/import.json", FORMAT, told | counts)
+    for name in ("votes", "labels"):
+        votes.to_parquet(imports / f"paper/{name}.parquet", index=False)
+    return imports
 
 
 class Page(HTMLParser):

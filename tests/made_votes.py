@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.evidence import gather
-from semsim.analysis.sparse_votes import Said
-from semsim.metrics.base import MetricSpec
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.evidence import gather
+from semsim.base.stats.votes import SparseVotes
 
 PSNR = MetricSpec(name="psnr", title="PSNR", higher_means_more_leakage=True, per_image=True)
 MSE = MetricSpec(name="mse", title="MSE", higher_means_more_leakage=False, per_image=True)
@@ -82,7 +82,7 @@ def said(table):
     table = np.asarray(table, dtype=float)
     image, annotator = np.nonzero(~np.isnan(table))
     values = table[image, annotator]
-    return Said(image=image, annotator=annotator, values=values, shape=table.shape)
+    return SparseVotes(image=image, annotator=annotator, values=values, shape=table.shape)
 
 
 def voted(found, table):

@@ -12,7 +12,7 @@ from helpers import ROOT
 from studio import START_SECONDS, begin
 
 import annotation
-from app import asked
+from annotation.cli.serving import asked
 from semsim.base.storage.places import CHECKPOINTS
 
 
@@ -95,5 +95,5 @@ def test_the_whole_table_of_the_doctor(tmp_path, port):
 
 
 def test_a_folder_of_data_leaves_checkpoints_where_they_are(tmp_path):
-    options = asked("serve", ["--data-dir", str(tmp_path)])
+    options = asked("serve", "", ["--data-dir", str(tmp_path)])
     assert (options.data_dir, options.checkpoints) == (tmp_path, CHECKPOINTS)

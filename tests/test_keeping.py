@@ -15,8 +15,8 @@ from benchmarks import attacks, linear, statistics, suite
 from benchmarks.bench import NAMED, PLAN
 from benchmarks.claims import RESULTS, SHOWN, kept, pages
 from benchmarks.keeping import Finds
-from semsim.attacks.copa import Copa
-from semsim.attacks.copa_prior import CopaPrior
+from semsim.attacks.linear.copa import Copa
+from semsim.attacks.linear.copa_prior import CopaPrior
 from semsim.attacks.prior import Prior
 
 

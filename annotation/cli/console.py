@@ -1,20 +1,14 @@
 """Options of commands on studies: the data folder, the database, the pictures."""
 
-import argparse
-import errno
 import inspect
-import os
-import socket
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-import annotation
 from semsim.base.cli.console import STDOUT as STDOUT
 from semsim.base.cli.console import Json as Json
 from semsim.base.cli.console import failed as failed
@@ -22,7 +16,6 @@ from semsim.base.cli.console import say as say
 from semsim.base.cli.console import show as show
 from semsim.base.cli.console import told_errors as told_errors
 from semsim.base.storage.places import DATA as DATA
-from semsim.base.storage.places import PROGRAM
 
 if TYPE_CHECKING:
     from annotation.domain import Study
@@ -47,63 +40,6 @@ Images = Annotated[
     str,
     typer.Option("--images", envvar=IMAGES, help=f"{SHARED}.  [default: <data-dir>/images]"),
 ]
-
-
-class ServerParser(argparse.ArgumentParser):
-    """The options of `semsim-studio serve` and `doctor` that this half has."""
-
-    def __init__(self, command: str, about: str) -> None:
-        super().__init__(prog=f"{PROGRAM} {command}", description=about)
-        version = f"SemSim Studio {annotation.__version__}"
-        self.add_argument("--version", action="version", version=version)
-        if command == "doctor":
-            self.add_argument("--json", action="store_true", help="print a JSON list, no table")
-        self.add_argument("--host", default="127.0.0.1", help="address to listen on")
-        self.add_argument("--port", type=_port, default=7860, help="port to listen on")
-        self.add_argument("--local", action="store_true", help="no accounts, this machine only")
-        self.add_argument("--data-dir", type=Path, default=DATA, help="where all data lies")
-        self.add_argument(
-            "--database",
-            default=os.environ.get(DATABASE),
-            help=f"SQLAlchemy URL; default: SQLite in the data folder [{DATABASE}]",
-        )
-        self.add_argument(
-            "--images",
-            metavar="ADDRESS",
-            default=os.environ.get(IMAGES, ""),
-            help=f"{SHARED}; default: in the data folder [{IMAGES}]",
-        )
-
-    def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        raise failed(message)
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) < 65536:
-        raise argparse.ArgumentTypeError(f"a port is a number from 1 to 65535; got {text!r}")
-    return int(text)
-
-
-def why_not(host: str, port: int) -> str:
-    """Return the reason why no server can listen there; "" where one can."""
-    try:
-        family, kind, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind) as probe:
-            if os.name == "posix":  # as the server does, lest what was closed a moment ago counts
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(where)
-    except (OSError, OverflowError) as error:
-        taken = getattr(error, "errno", None) == errno.EADDRINUSE
-        told = getattr(error, "strerror", None) or error
-        return f"Port {port} is taken" if taken else f"{host}:{port} cannot be used: {told}"
-    return ""
-
-
-def check_port(host: str, port: int) -> None:
-    """End, saying so, where no server can listen: another does, or there is no such address."""
-    if trouble := why_not(host, port):
-        raise failed(f"{trouble}. Choose another --port or --host.")
 
 
 @contextmanager

@@ -15,9 +15,10 @@ import typer
 import annotation
 from annotation.accounts.access import LOOPBACK
 from annotation.accounts.start import NAME, NO_ACCOUNT, PASSWORD, require_loopback
-from annotation.cli.console import address, pictures, why_not
-from annotation.errors import AnnotationError
+from annotation.cli.console import address, pictures
+from annotation.cli.serving import why_not
 from semsim.base.cli.console import text_table
+from semsim.base.errors import SemsimError
 from semsim.base.storage.places import checkout
 
 OK, NOTE, STOPS = "ok", "note", "stops"
@@ -97,7 +98,7 @@ def _pictures(options: argparse.Namespace) -> Found:
     try:
         images = pictures(options.images, options.data_dir)
         there = answers(images)
-    except AnnotationError as error:
+    except SemsimError as error:
         return Found("pictures", STOPS, str(error), "mend what it says, or give another --images")
     found = f"{images}" if there else f"none yet at {images}"
     return Found("pictures", OK, found, NOTHING if there else "nothing to do: a start makes them")
@@ -108,7 +109,7 @@ def _database(url: str, options: argparse.Namespace) -> Iterator[Found]:
 
     try:
         found = standing(url)
-    except (AnnotationError, OSError) as error:
+    except (SemsimError, OSError) as error:
         yield Found("database", STOPS, str(error), "mend what it says, or give --database")
         return
     if not found.there:
@@ -130,7 +131,7 @@ def _access(url: str, options: argparse.Namespace, *, there: bool) -> Found:
     if options.local:
         try:
             require_loopback(options.host)
-        except AnnotationError as error:
+        except SemsimError as error:
             return Found("access", STOPS, "--local", str(error))
         return Found("access", OK, "everybody on this machine (--local)", NOTHING)
     if there:
@@ -143,7 +144,7 @@ def _access(url: str, options: argparse.Namespace, *, there: bool) -> Found:
         if PASSWORD in os.environ:
             register.tidy(os.environ.get(NAME, "admin"))
             register.protect(os.environ[PASSWORD])
-    except AnnotationError as error:
+    except SemsimError as error:
         return Found(
             "access", STOPS, f"no account, and none from {NAME} and {PASSWORD}", str(error)
         )

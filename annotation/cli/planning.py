@@ -6,7 +6,7 @@ import pandas as pd
 import typer
 
 from annotation.cli.console import Json, show, told_errors, with_options
-from annotation.study.crowd import FIGURES, Crowd, enough, plan
+from annotation.design.crowd import FIGURES, Crowd, enough, plan
 from annotation.texts import counted
 from semsim.base.cli.console import text_table
 

@@ -16,10 +16,10 @@ from sqlalchemy import inspect, make_url
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session
 
-from annotation.errors import StoreError
 from annotation.store import engine as engines
 from annotation.store.migrate import upgrade
 from annotation.store.write_queue import Turns
+from semsim.base.errors import StoreError
 
 P = ParamSpec("P")
 T = TypeVar("T")

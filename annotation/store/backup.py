@@ -21,11 +21,11 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from annotation.errors import StoreError
 from annotation.store import Store
 from annotation.store.engine import connected, sqlite_file
 from annotation.store.events import VOTED
 from annotation.store.tables import EventRow
+from semsim.base.errors import StoreError
 from semsim.base.storage.atomic import whole
 
 log = logging.getLogger(__name__)

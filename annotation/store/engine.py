@@ -17,7 +17,8 @@ from sqlalchemy.engine.interfaces import ExceptionContext
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, OperationalError, StatementError
 from sqlalchemy.orm import Session
 
-from annotation.errors import StoreError, UnfitError
+from annotation.errors import UnfitError
+from semsim.base.errors import StoreError
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -9,8 +9,8 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, inspect, text
 
-from annotation.errors import StoreError
 from annotation.store.engine import writer
+from semsim.base.errors import StoreError
 from semsim.base.storage.places import files_of
 
 SCRIPTS = files_of("annotation.store") / "migrations"

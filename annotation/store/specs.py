@@ -6,10 +6,11 @@ from functools import lru_cache
 
 from sqlalchemy import Text, cast
 
-from annotation.errors import StoreError, StudyError
+from annotation.errors import StudyError
 from annotation.spec import StudySpec
 from annotation.store.engine import RESTORE
 from annotation.store.tables import ProtocolRow, StudyRow
+from semsim.base.errors import StoreError
 
 # As they lie there, for `settings_in`: nothing is taken apart that is known already.
 WRITTEN = cast(StudyRow.spec, Text)

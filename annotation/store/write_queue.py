@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from annotation.errors import StoreError
+from semsim.base.errors import StoreError
 
 LONGEST = 30.0  # seconds that a writer waits for its turn
 MOST_PASSED = 20  # who yields lets no more than so many others by in a row

@@ -11,7 +11,6 @@ from pathlib import Path
 from threading import Thread
 
 from annotation.domain import Study
-from annotation.errors import AnnotationError
 from annotation.images import Shelf
 from annotation.spec import USUAL_TASK, StudySpec, Task
 from annotation.store import Store
@@ -19,6 +18,7 @@ from annotation.study.create import create_study
 from annotation.study.labelling import list_studies, progress
 from annotation.study.simulate import simulate
 from annotation.tasks.wording import USUAL
+from semsim.base.errors import SemsimError
 
 PEOPLE = "Demo: symbols"
 SIMULATED = "Demo: symbols (simulated votes)"
@@ -68,7 +68,7 @@ class DemoInTheMaking:
     def _make(self) -> None:
         try:
             ensure_demo(*self._given)
-        except (AnnotationError, OSError) as error:
+        except (SemsimError, OSError) as error:
             self._problem = str(error)
             log.error(self.note())
 

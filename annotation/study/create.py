@@ -36,7 +36,8 @@ from annotation.tasks import KINDS
 from annotation.tasks.kind import NONE
 from annotation.texts import flaw, flaw_of_class
 from semsim.base.alike import alike, called, partners, written
-from semsim.base.picture_files import Sight, notes_on
+from semsim.base.errors import SemsimError
+from semsim.base.picture_files import Sight, notes_on, read_picture, read_pixels
 from semsim.base.table_files import REMARKS, whole_texts
 from semsim.base.words import first_of
 
@@ -316,7 +317,7 @@ class _Reading:
     def attempt(self, work: Callable[[], T], where: str = "") -> T | None:
         try:
             return work()
-        except StudyError as error:
+        except SemsimError as error:
             self.problems.append(f"{where}{error}")
             return None
 
@@ -334,12 +335,12 @@ class _Reading:
         self.attempt(partial(self._read_pair, folder, image), image.where)
 
     def _read_pair(self, folder: SetFolder, image: SetImage) -> None:
-        left = self.attempt(partial(kept.read_seen, image.original), image.where)
-        right = self.attempt(partial(kept.read_seen, image.reconstruction), image.where)
+        left = self.attempt(partial(read_picture, image.original), image.where)
+        right = self.attempt(partial(read_picture, image.reconstruction), image.where)
         if left is None or right is None:
             return
-        (original, first), (shown, second) = left, right
-        self.sights[f"image {image.image_id} of {folder.model}"] = (first, second)
+        original, shown = np.asarray(left[0]), np.asarray(right[0])
+        self.sights[f"image {image.image_id} of {folder.model}"] = (left[1], right[1])
         _check_size(image.reconstruction, shown, original)
         attacked = self._read_attacked(image, original)
         self._add_original(folder, image, self._hold(original))
@@ -359,7 +360,7 @@ class _Reading:
     def _read_attacked(self, image: SetImage, original: np.ndarray) -> str | None:
         if image.attacked is None:
             return None
-        pixels = kept.read_pixels(image.attacked)
+        pixels = read_pixels(image.attacked)
         _check_size(image.attacked, pixels, original)
         return self._hold(pixels)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -11,9 +12,10 @@ from annotation.errors import NotFoundError
 from annotation.spec import USUAL_TASK, HeadlineRule, StudySpec, Task
 from annotation.tasks import KINDS
 from annotation.votes.aggregate import scale_of
-from annotation.votes.science import Science
+from semsim.base.errors import DataError
+from semsim.base.sets.imports import import_names, imported_votes
 
-PREFIX = "import:"  # of the ids of such studies, as the other half has them
+PREFIX = "import:"  # of the ids of such studies
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,16 +27,19 @@ class Brought:
     state: int
 
 
-def choices(science: Science) -> dict[str, tuple[str, str]]:
-    """Return the name of each import and what it holds, "votes" or "labels", by its study's id."""
-    return {PREFIX + key: one for key, one in science.import_names().items()}
+def choices(imports: Path) -> dict[str, tuple[str, str]]:
+    """Return the name of each import in the folder `imports` and what it holds, by its study's id.
+
+    It holds "votes" or "labels".
+    """
+    return {PREFIX + key: one for key, one in import_names(imports).items()}
 
 
-def find(science: Science, study_id: str) -> Brought:
+def find(imports: Path, study_id: str) -> Brought:
     """The votes of such a study as they are now; raises `NotFoundError`."""
     try:
-        name, votes, state = science.read_import(study_id.removeprefix(PREFIX))
-    except science.trouble as error:
+        name, votes, state = imported_votes(imports, study_id.removeprefix(PREFIX))
+    except DataError as error:
         raise NotFoundError(str(error)) from error
     return Brought(name=name, votes=votes, state=state)
 

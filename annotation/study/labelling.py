@@ -25,14 +25,7 @@ from annotation.domain import (
     TaskItem,
     VoteReceipt,
 )
-from annotation.errors import (
-    AnswerError,
-    NameTakenError,
-    NotFoundError,
-    SignInError,
-    StoreError,
-    StudyError,
-)
+from annotation.errors import AnswerError, NameTakenError, NotFoundError, SignInError, StudyError
 from annotation.images import Shelf, find
 from annotation.store import (
     Store,
@@ -55,6 +48,7 @@ from annotation.store import progress as rows
 from annotation.store.engine import sqlite_file
 from annotation.store.next_items import open_items
 from annotation.texts import flaw
+from semsim.base.errors import StoreError
 
 LONGEST_NAME, LONGEST_STUDY_NAME = 80, 200  # letters
 MOST_ITEMS = MOST_AHEAD  # a browser never needs more at once: 200, and as many answers under way

@@ -8,11 +8,12 @@ import secrets
 from datetime import datetime
 
 from annotation.domain import Annotator, AnnotatorRow
-from annotation.errors import NotFoundError, StoreError
+from annotation.errors import NotFoundError
 from annotation.images import Shelf, here
 from annotation.store import Store, people, phases, reports, writing
 from annotation.study import exports
 from annotation.votes.exclusion import Effect, effect_of_excluding
+from semsim.base.errors import StoreError
 
 pause, resume = writing(people.pause), writing(people.resume)
 exclude, include = writing(people.exclude), writing(people.include)

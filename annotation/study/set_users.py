@@ -7,9 +7,10 @@ import numpy as np
 
 from annotation import images as kept
 from annotation.domain import Study
-from annotation.errors import AnnotationError, StudyError
 from annotation.store import Store, studies
 from annotation.study.sets import SetFolder, read_set
+from semsim.base.errors import SemsimError
+from semsim.base.picture_files import read_pixels
 
 
 def users_of(store: Store, images: kept.Shelf, folder: Path) -> list[str]:
@@ -23,8 +24,8 @@ def users_of(store: Store, images: kept.Shelf, folder: Path) -> list[str]:
         if not found.images:
             return []
         first = found.images[0]
-        pixels = kept.read_pixels(first.reconstruction)
-    except StudyError:
+        pixels = read_pixels(first.reconstruction)
+    except SemsimError:
         return []
     named = (found.dataset, found.model, found.attack, first.image_id)
     asking = store.read(lambda tx: studies.asking_about(tx, *named))
@@ -57,8 +58,8 @@ def _has(images: kept.Shelf, found: SetFolder, image_id: str, digest: str) -> bo
     for one in found.images:
         if one.image_id == image_id:
             try:
-                return _shows(images, digest, kept.read_pixels(one.reconstruction))
-            except StudyError:
+                return _shows(images, digest, read_pixels(one.reconstruction))
+            except SemsimError:
                 return False
     return False
 
@@ -67,6 +68,6 @@ def _shows(images: kept.Shelf, digest: str, pixels: np.ndarray) -> bool:
     """Return whether a picture is just these pixels; one that cannot be had may be."""
     try:
         kept.fetch(images, [digest])
-        return np.array_equal(kept.read_pixels(kept.path_of(images, digest)), pixels)
-    except AnnotationError:
+        return np.array_equal(read_pixels(kept.path_of(images, digest)), pixels)
+    except SemsimError:
         return True

@@ -10,7 +10,11 @@ from annotation.tasks.pair import Pair
 from annotation.tasks.rating import Rating
 from annotation.tasks.recognition import Recognition
 
-_ALL: tuple[type[Kind], ...] = (Recognition, Pair, Rating)
+_ALL: tuple[type[Kind], ...] = (
+    Recognition,
+    Pair,
+    Rating,
+)
 KINDS: Mapping[str, type[Kind]] = MappingProxyType({one.name: one for one in _ALL})
 
 if TYPE_CHECKING:

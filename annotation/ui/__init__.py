@@ -1,31 +1,45 @@
 """The pages of the human study. Each module has `render(context)`, called where the page stands."""
 
+from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from annotation.images import Shelf
 from annotation.store import Store
-from annotation.votes.science import Science
 from annotation.web.frame import in_hand
 from annotation.web.templates import STATIC as STATIC
 from annotation.web.templates import STATIC_URL as STATIC_URL
+from semsim.base.sets.reader import set_choices
+from semsim.base.storage.places import DEMO
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyContext:
     """Context that the pages work on.
 
-    `find_sets` lists the reconstruction sets there are, as (label, folder). `note` is what the page
-    of studies says above them; `science` is what the other half computes and keeps of votes.
+    `find_sets` lists the reconstruction sets there are, as (label, folder). `imports` is the folder
+    of votes that others collected; `note` is what the page of studies says above them.
     """
 
     store: Store
     images: Shelf
     find_sets: Callable[[], list[tuple[str, Path]]]
-    science: Science
+    imports: Path
     note: Callable[[], str] = str
+
+    @classmethod
+    def of(cls, store: Store, options: Namespace, note: Callable[[], str]) -> Self:
+        """The context of a server with these options: `images` and `data_dir`."""
+        return cls(
+            store=store,
+            images=options.images,
+            find_sets=partial(set_choices, [DEMO, options.data_dir / "runs"]),
+            imports=options.data_dir / "imports",
+            note=note,
+        )
 
     @property
     def in_hand(self) -> Callable[[Any], str]:

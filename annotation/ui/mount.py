@@ -4,7 +4,9 @@ import asyncio
 import errno
 import logging
 import warnings
+from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
@@ -18,13 +20,16 @@ from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
 from annotation.accounts.access import Who, account_name, required, user_name
+from annotation.accounts.start import who_may_enter
 from annotation.images import Shelf
 from annotation.store import Store
+from annotation.study import imported, labelling
 from annotation.texts import UNFIT
 from annotation.ui import (
     STATIC,
     STATIC_URL,
     StudyContext,
+    home,
     items_pages,
     new_pages,
     overview_pages,
@@ -36,8 +41,13 @@ from annotation.ui.theme import mount_settings
 from annotation.web import account_api, frame, watching
 from annotation.web.api import invalid, researcher_router, router
 from annotation.web.framed import Framed, trouble
+from annotation.web.guard import Guard
 from annotation.web.root_path import bare, rooted
+from semsim.base.errors import DataError
+from semsim.base.metric_spec import semsims
 from semsim.base.pages_library import gr
+from semsim.base.storage.places import DEMO
+from semsim.base.storage.records import CASES, read_record
 
 log = logging.getLogger(__name__)
 BROKEN = "Something broke in the studio itself. Its log says what it was."
@@ -91,6 +101,37 @@ class Page(NamedTuple):
     address: str
     module: Any
     context: Any
+
+
+def studio(
+    context: StudyContext,
+    options: Namespace,
+    pages: Sequence[Page],
+    *more: APIRouter,
+    running: Callable[[], list[Any]],
+    words: Callable[[], Mapping[str, str]],
+) -> Guard:
+    """The whole product: pages of studies, and what is handed in, as one guarded application.
+
+    Args:
+        context: what the pages of studies work on.
+        options: of the server; `host`, `local` and `checkpoints` are used.
+        pages: drawn by Gradio, below /studio.
+        more: routes of plain pages and of files, for people with an account.
+        running: the jobs at work, as `frame.FrameContext` has them.
+        words: what every term means that a student cannot know.
+    """
+    store = context.store
+    who = who_may_enter(store, options.host, local=options.local)
+    cases = partial(read_record, DEMO / "cases.json", CASES, DataError)
+    lab = home.Lab(cases=cases, semsims=partial(semsims, options.checkpoints), running=running)
+    routes = (home.router(context, lab), *study_routers(context, who), *more)
+    imports = partial(imported.choices, context.imports)
+    app = web_app(
+        store, context.images, *routes, who=who, running=running, imports=imports, words=words
+    )
+    mount(app, "/studio", pages, who)
+    return Guard(app, who, partial(labelling.who, store))
 
 
 def web_app(

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Body, Query, Request, Response
 from fastapi.responses import FileResponse
 
 from annotation.domain import Study
-from annotation.errors import AnnotationError, NotFoundError, StudyError
+from annotation.errors import NotFoundError, StudyError
 from annotation.images import strip
 from annotation.study.create import keep_study
 from annotation.study.labelling import get_study
@@ -27,6 +27,7 @@ from annotation.ui import StudyContext, new_study, study_fields
 from annotation.web.api import routes
 from annotation.web.root_path import rooted
 from annotation.web.templates import page
+from semsim.base.errors import SemsimError
 from semsim.base.words import first_of
 
 THUMBNAILS = 6
@@ -251,7 +252,7 @@ def _key(name: Path | str) -> str:
 def _read(folder: Path) -> SetFolder | None:
     try:
         return new_study.read([folder])[0]
-    except AnnotationError:
+    except SemsimError:
         return None
 
 

@@ -117,7 +117,7 @@ class _People:
     def _found(self, request: Request) -> tuple[Study, list[AnnotatorRow]] | None:
         wanted = request.query_params.get("study", "")
         if wanted.startswith(imported.PREFIX):
-            brought = imported.find(self.context.science, wanted)
+            brought = imported.find(self.context.imports, wanted)
             return imported.study_of(wanted, brought), imported.people_of(brought)
         chosen = self.context.in_hand(request)
         if not chosen:

@@ -4,12 +4,13 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from annotation.errors import AnnotationError, NotFoundError
+from annotation.errors import NotFoundError
 from annotation.study import imported
 from annotation.ui import StudyContext, results_tabs, results_view
 from annotation.ui.results_data import ResultsCache
 from annotation.web.api import routes
 from annotation.web.templates import page
+from semsim.base.errors import SemsimError
 
 PAGE = "/studio/results"
 
@@ -20,18 +21,18 @@ def router(context: StudyContext) -> APIRouter:
     Nothing is computed by itself: results are looked at when the page or a table is asked for, and
     computed only if something has happened in the study since.
     """
-    cache = ResultsCache(context.store, context.science)
+    cache = ResultsCache(context.store, context.imports)
 
     def show(request: Request, tab: str = "share") -> Response:
         tab = tab if tab in results_tabs.TABS else "share"
-        chosen, imports = request.query_params.get("study", ""), imported.choices(context.science)
+        chosen, imports = request.query_params.get("study", ""), imported.choices(context.imports)
         if not chosen.startswith(imported.PREFIX):
             chosen = context.in_hand(request) or next(iter(imports), "")
         if not chosen:
             return _page(study=None, tab=tab)
         try:
             results = cache.get(chosen)
-        except AnnotationError as error:
+        except SemsimError as error:
             return _page(study=None, tab=tab, problem=str(error))
         others = {key: one for key, one in imports.items() if key != chosen}
         lead, body = results_tabs.shown(results, tab)

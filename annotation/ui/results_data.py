@@ -8,26 +8,37 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from annotation.design.list_facts import ListFacts
 from annotation.domain import Study
-from annotation.errors import StoreError
 from annotation.store import Store
 from annotation.study import imported
 from annotation.study.exports import read_collected
 from annotation.study.labelling import events_so_far, get_study
+from annotation.votes.aggregate import ballots_of, summary_table
 from annotation.votes.agreement import Coding, agreement_table, codings_of, pair_table, pairs_of
-from annotation.votes.annotators import annotator_table, with_trials
-from annotation.votes.ballots import ballots_of
-from annotation.votes.detection import DETECTION_KINDS, detection_table
-from annotation.votes.quality import carry_over_table, check_table, none_bias_table, repeat_table
-from annotation.votes.rates import confusion_table, rate_table, whole_rate
+from annotation.votes.annotators import (
+    annotator_table,
+    carry_over_table,
+    check_table,
+    none_bias_table,
+    repeat_table,
+    with_trials,
+)
+from annotation.votes.rates import (
+    DETECTION_KINDS,
+    confusion_table,
+    detection_table,
+    rate_table,
+    whole_rate,
+)
 from annotation.votes.reliability import Reliability, open_questions, reliability
-from annotation.votes.science import Ceiling, Science
-from annotation.votes.summaries import summary_table
+from semsim.base.errors import DataError, StoreError
+from semsim.base.stats.ceiling import Ceiling, ceiling_of_votes
 
 KEPT = 8  # studies whose results stay in memory
 FEW = 5000  # votes wanted: up to so many, computing takes less than starting a process does
@@ -57,10 +68,10 @@ class Results:
     n_votes: counted votes on reconstructions, n_items of them with a vote, n_full with all K.
     rate: share of decided ones that are recognised, with the ends of its interval.
     pairs: pairwise κ of every coding. detection: None but for a pair study. checks, none_bias,
-    repeats and carry_over are the tables of `votes.quality`; annotators has a row for each person
-    with votes or trials. lists: what candidate lists tell, None without any. seen, unseen: pictures
-    that people clearly recognised, and such as they clearly did not (`CLEAR`). became: how many
-    votes have each `VoteStatus`.
+    repeats and carry_over are the tables of `votes.annotators`; annotators has a row for each
+    person with votes or trials. lists: what candidate lists tell, None without any. seen, unseen:
+    pictures that people clearly recognised, and such as they clearly did not (`CLEAR`). became: how
+    many votes have each `VoteStatus`.
     """
 
     study: Study
@@ -102,7 +113,6 @@ class Results:
 def results_of(
     study: Study,
     votes: pd.DataFrame,
-    science: Science,
     lists: ListFacts | None = None,
     pictures: pd.DataFrame | None = None,
 ) -> Results:
@@ -140,7 +150,7 @@ def results_of(
         carry_over=carry_over_table(votes),
         reliability=reliability(ballots, items, kind),
         open_questions=open_questions(items, k),
-        ceiling=science.ceiling(votes),
+        ceiling=_ceiling(votes),
         became={str(one): int(n) for one, n in votes["status"].value_counts().items()},
         lists=lists,
         seen=() if pictures is None else examples(items, pictures, recognised=True),
@@ -153,7 +163,7 @@ def examples(
 ) -> tuple[Example, ...]:
     """At most `EXAMPLES` decided pictures of different originals that are clear, see `CLEAR`.
 
-    items: a `summaries.summary_table`. As far as there are, each is of another class and model.
+    items: an `aggregate.summary_table`. As far as there are, each is of another class and model.
     """
     alike = items[items["recognisable"].notna() & (items["recognisable"] == recognised)]
     share = alike["mean_response"] if recognised else 1 - alike["mean_response"]
@@ -174,17 +184,25 @@ def examples(
     )
 
 
-def read_results(store: Store, study_id: str, science: Science) -> Results:
+def _ceiling(votes: pd.DataFrame) -> Ceiling:
+    """Compute that of people; where it cannot be told from their votes, the reason."""
+    try:
+        return ceiling_of_votes(votes)
+    except DataError as error:
+        return Ceiling(undefined=str(error).rstrip("."))
+
+
+def read_results(store: Store, study_id: str) -> Results:
     """The results as they are now; raises `NotFoundError`."""
     found = read_collected(store, study_id)
-    return results_of(found.study, found.votes, science, found.lists, found.items)
+    return results_of(found.study, found.votes, found.lists, found.items)
 
 
-def _apart(url: str, study_id: str, science: Science) -> Results:
+def _apart(url: str, study_id: str) -> Results:
     """As `read_results`, in a process of its own that imports no more than this needs."""
     done = subprocess.run(
         [sys.executable, "-c", f"from {__name__} import answer; answer()"],
-        input=pickle.dumps((url, study_id, science)),  # others on the machine see arguments
+        input=pickle.dumps((url, study_id)),  # others on the machine see arguments
         capture_output=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
         check=False,
@@ -199,9 +217,9 @@ def answer() -> None:
     """The other end of `_apart`: what it asks for comes in, pickled results go out."""
     if hasattr(os, "nice"):
         os.nice(POLITE)
-    url, study_id, science = pickle.load(sys.stdin.buffer)
+    url, study_id = pickle.load(sys.stdin.buffer)
     with Store(url) as store:
-        pickle.dump(read_results(store, study_id, science), sys.stdout.buffer)
+        pickle.dump(read_results(store, study_id), sys.stdout.buffer)
 
 
 class ResultsCache:
@@ -209,11 +227,11 @@ class ResultsCache:
 
     One computation runs at a time, whoever asks for it. That of a large study has a process of its
     own: Python runs one thread at a time, so in the server's every vote would wait for it. Reading
-    takes one read transaction, which makes no vote wait.
+    takes one read transaction, which makes no vote wait. imports: the folder of imported votes.
     """
 
-    def __init__(self, store: Store, science: Science) -> None:
-        self._store, self._science = store, science
+    def __init__(self, store: Store, imports: Path) -> None:
+        self._store, self._imports = store, imports
         self._lock = threading.Lock()
         self._known: OrderedDict[str, tuple[State, Results]] = OrderedDict()
 
@@ -235,15 +253,15 @@ class ResultsCache:
         # Votes that come after `now` was read may be in it; then the next look is anew.
         study = get_study(self._store, study_id)
         if study.n_items * study.spec.votes_per_item <= FEW:
-            return now, read_results(self._store, study_id, self._science)
-        return now, _apart(self._store.url, study_id, self._science)
+            return now, read_results(self._store, study_id)
+        return now, _apart(self._store.url, study_id)
 
     def _of_import(
         self, study_id: str, seen: State, known: Results | None
     ) -> tuple[State, Results]:
-        found = imported.find(self._science, study_id)
+        found = imported.find(self._imports, study_id)
         now = (found.state, 0)
         if known is not None and seen == now:
             return seen, known
         study = imported.study_of(study_id, found)
-        return now, results_of(study, found.votes, self._science)
+        return now, results_of(study, found.votes)

@@ -8,7 +8,7 @@ from annotation.spec import HeadlineRule
 from annotation.ui.results_data import Results
 from annotation.ui.results_view import DASH, grid, number, percent, section, why
 from annotation.votes.agreement import Coding
-from annotation.votes.quality import EVERYBODY, NO_REPEATS, Check
+from annotation.votes.annotators import EVERYBODY, NO_REPEATS, Check
 from semsim.base.stats.intervals import RULE, too_few
 
 MOST_LISTED = 12

@@ -24,8 +24,8 @@ from annotation.ui.results_view import (
     shown_name,
 )
 from annotation.votes.agreement import Coding
-from annotation.votes.detection import EVERYBODY as ALL_VOTES
-from annotation.votes.quality import EVERYBODY, Check
+from annotation.votes.annotators import EVERYBODY, Check
+from annotation.votes.rates import ALL_VOTES
 from annotation.web.root_path import rooted
 from annotation.web.templates import fill
 from semsim.base.words import first_of

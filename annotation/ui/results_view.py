@@ -10,9 +10,9 @@ from annotation.spec import HeadlineRule
 from annotation.tasks.kind import Scale
 from annotation.texts import agreeing, counted
 from annotation.ui.results_data import Results
+from annotation.votes.aggregate import BOOTSTRAPS
 from annotation.votes.agreement import Coding
 from annotation.votes.annotators import NOT_ANSWERED
-from annotation.votes.ballots import BOOTSTRAPS
 from annotation.votes.rates import likely_confusions
 from annotation.web.templates import fill
 from semsim.base.spreadsheet import escaped, of_table

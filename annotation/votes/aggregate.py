@@ -1,15 +1,39 @@
-"""From votes to labels: each vote is binary, then the majority decides."""
+"""From votes to labels: votes as arrays, what they say of each item, and the verdict."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from annotation.domain import StimulusKind, VoteStatus
 from annotation.tasks.kind import NONE, Scale
 from semsim.base.columns import AS_NAMED, ITEM_COLUMNS, LABEL_COLUMNS, ORIGINAL_ANSWER, RATED
+from semsim.base.stats.intervals import FEWEST, left_out, too_few
+from semsim.base.stats.resampling import draw_originals
+from semsim.base.stats.votes import at_threshold, majority, votes_needed
 
 ORIGINAL = ["dataset", "image_id"]  # columns that name an original
 _BY_CLASS = ("original", "practice", "catch")  # kinds that no name of an original can judge
 DECIMALS = 12  # of means that are ranked: equal ones are equal however they were summed
-_ROUNDING = 1e-9  # of a threshold such as 2.3 times a number of votes
+BOOTSTRAPS = 1000
+NO_VOTES = "there are no votes yet"
+SUMMARY_COLUMNS = (
+    "item",
+    "model",
+    "attack",
+    "image_id",
+    "class_name",
+    "n_votes",
+    "n_recognised",
+    "mean_response",
+    "recognisable",  # the verdict; missing while it is not decided
+    "undecided",
+    "too_few_votes",  # fewer than the study asks for
+    "plurality",  # the answer given most often; missing on a tie
+    "n_plurality",
+    "tie",  # of the answers given most often
+)
 
 
 def scale_of(votes: pd.DataFrame) -> Scale | None:
@@ -37,7 +61,7 @@ def with_original_answers(votes: pd.DataFrame, votes_per_item: int) -> pd.DataFr
     n_votes = asked.groupby(ORIGINAL).size()
     n_same = asked[asked["answer"] != NONE].groupby([*ORIGINAL, "answer"]).size().reset_index()
     all_of = _originals(n_same).map(n_votes).astype(float)
-    most = n_same[n_same[0] >= all_of.clip(lower=votes_per_item) // 2 + 1]
+    most = n_same[n_same[0] >= votes_needed(all_of.to_numpy(), votes_per_item)]
     named = dict(zip(_originals(most), most["answer"], strict=True))
     return votes.assign(**{ORIGINAL_ANSWER: _originals(votes).map(named).astype("str")})
 
@@ -91,30 +115,15 @@ def verdict(votes: pd.DataFrame, item: np.ndarray, counted: pd.DataFrame, k: int
     above the threshold and False where it is below, whatever the votes that are missing of K will
     say; else <NA>.
     """
-    scale, n_votes = scale_of(votes), counted["n_votes"]
+    scale, n_votes = scale_of(votes), counted["n_votes"].to_numpy()
     if scale is None:
-        found = majority(counted["n_recognised"], n_votes, k)
-        return found.mask(counted["mean_response"].isna(), pd.NA)
-    total = np.bincount(item, ratings(votes), len(n_votes))
-    asked = n_votes.clip(lower=k)
-    line = scale.threshold * asked - _ROUNDING
-    found = pd.Series(pd.NA, index=n_votes.index, dtype="boolean")
-    found[total + (asked - n_votes) >= line] = True  # the lowest rating is 1
-    found[total + (asked - n_votes) * scale.levels < line] = False
-    return found
-
-
-def majority(n_recognised: pd.Series, n_votes: pd.Series, votes_per_item: int) -> pd.Series:
-    """Nullable boolean: True or False once floor(K/2) + 1 of K votes agree, else <NA>.
-
-    Three of five decide whatever the others will say; a tie of an even K stays undecided. An item
-    with an extra vote is decided by more than half of its K + 1 votes: 3 to 3 is a tie.
-    """
-    needed = n_votes.clip(lower=votes_per_item) // 2 + 1
-    verdict = pd.Series(pd.NA, index=n_votes.index, dtype="boolean")
-    verdict[n_recognised >= needed] = True
-    verdict[n_votes - n_recognised >= needed] = False
-    return verdict
+        values = majority(counted["n_recognised"].to_numpy(), n_votes, k)
+        values[counted["mean_response"].isna()] = np.nan
+    else:
+        total, asked = np.bincount(item, ratings(votes), len(n_votes)), np.maximum(n_votes, k)
+        ends = (1, scale.levels)
+        values = at_threshold(total, asked - n_votes, scale.threshold * asked, ends)
+    return pd.Series(values, index=counted.index).astype("boolean")
 
 
 def labels(
@@ -139,3 +148,98 @@ def labels(
     voted = table["n_votes"].where(table["n_votes"] > 0, np.nan)
     table["mean_rating"] = np.bincount(place, ratings(counted), len(table)) / voted
     return table[[*LABEL_COLUMNS, "mean_rating"]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ballots:
+    """V counted votes of I items by A annotators about O originals.
+
+    votes: the rows themselves, sorted by item and annotator, so that nothing depends on the order
+        in which they came.
+    item, annotator, original: (V,) int from 0; `annotators` are their names, sorted.
+    weights: (1 + G, O), how often each original counts: once in the first row, which makes the
+        statistic itself, then as `left_out` has it.
+    drawn: (B, O), how often each original was drawn in each of the B bootstrap resamples.
+    """
+
+    votes: pd.DataFrame
+    item: np.ndarray
+    annotator: np.ndarray
+    original: np.ndarray
+    annotators: tuple[str, ...]
+    weights: np.ndarray
+    drawn: np.ndarray
+
+    @property
+    def first(self) -> np.ndarray:
+        """(I,) where each item's first vote is, in the order of items."""
+        return np.unique(self.item, return_index=True)[1]
+
+    def per_original(self, where: np.ndarray, amount: np.ndarray | None = None) -> np.ndarray:
+        """(O,) float: how many elements, or how much of `amount`, fall on each original."""
+        return np.bincount(where, amount, minlength=self.weights.shape[1]).astype(float)
+
+
+def ballots_of(
+    votes: pd.DataFrame,
+    rng: np.random.Generator,
+    *,
+    kinds: Sequence[str] = (StimulusKind.RECONSTRUCTION.value,),
+    bootstraps: int = BOOTSTRAPS,
+) -> Ballots:
+    """The counted votes on items of these kinds, out of a table with `base.columns.VOTE_COLUMNS`.
+
+    Resamples are of `draw_originals`, with all items of an original of all models.
+    """
+    wanted = (votes["status"] == VoteStatus.COUNTED.value) & votes["kind"].isin(list(kinds))
+    kept = votes[wanted].sort_values(["item", "annotator"], ignore_index=True)
+    annotator, names = pd.factorize(kept["annotator"], sort=True)
+    original = kept.groupby(ORIGINAL).ngroup().to_numpy()  # by data set first
+    sizes = kept.drop_duplicates(ORIGINAL).groupby("dataset").size()
+    n = int(sizes.sum())
+    drawn = draw_originals(np.repeat(np.arange(len(sizes)), sizes), bootstraps, rng)
+    return Ballots(
+        votes=kept,
+        item=pd.factorize(kept["item"])[0],
+        annotator=annotator,
+        original=original,
+        annotators=tuple(map(str, names)),
+        weights=left_out(n),
+        drawn=np.ascontiguousarray(drawn) if n >= FEWEST else np.ones((0, n)),
+    )
+
+
+def few(n_originals: np.ndarray) -> np.ndarray:
+    """(N,) why a number of so many originals has no interval, "" where it has one."""
+    return np.array([too_few(int(n)) or "" for n in n_originals], dtype=str)
+
+
+def summary_table(ballots: Ballots, votes_per_item: int) -> pd.DataFrame:
+    """One row an item with votes, with the columns `SUMMARY_COLUMNS`.
+
+    Nothing is decided by chance: a tie has no plurality, and an item of which no majority of the
+    `votes_per_item` agrees yet, or ever will, is undecided.
+    """
+    first = ballots.votes.iloc[ballots.first].reset_index(drop=True)
+    table = first[["item", "model", "attack", "image_id", "class_name"]].copy()
+    table = table.join(counts(ballots.votes, ballots.item, len(table)))
+    table["recognisable"] = verdict(ballots.votes, ballots.item, table, votes_per_item)
+    table["undecided"] = table["recognisable"].isna()
+    table["too_few_votes"] = table["n_votes"] < votes_per_item
+    table["plurality"], table["n_plurality"], table["tie"] = _plurality(ballots)
+    return table[list(SUMMARY_COLUMNS)]
+
+
+def _plurality(ballots: Ballots) -> tuple[pd.Series, np.ndarray, np.ndarray]:
+    """The answer given most often to each item, how often, and whether another was as often."""
+    answer, names = pd.factorize(ballots.votes["answer"], sort=True)
+    cell, n = np.unique(ballots.item * len(names) + answer, return_counts=True)
+    item, answer = np.divmod(cell, max(len(names), 1))
+    most = np.zeros(len(ballots.first), dtype=int)
+    np.maximum.at(most, item, n)
+    top = n == most[item]
+    tie = np.bincount(item[top], minlength=len(most)) > 1
+    label = np.zeros(len(most), dtype=int)
+    label[item[top]] = answer[top]
+    said = pd.Series(np.asarray(names, dtype=object)[label], dtype="str")
+    return said.mask(pd.Series(tie)), most, tie

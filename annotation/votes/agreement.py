@@ -10,9 +10,9 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from annotation.tasks.kind import NONE, Kind
-from annotation.votes.aggregate import ratings, scale_of
-from annotation.votes.ballots import NO_VOTES, Ballots, ratio
+from annotation.votes.aggregate import NO_VOTES, Ballots, ratings, scale_of
 from semsim.base.stats.intervals import Ends, error, fisher, pairs_ends, student, why_none
+from semsim.base.stats.votes import ratio
 
 AGREEMENT_COLUMNS = ("coding", "statistic", "n_items", "value", "low", "high", "reason")
 PAIR_COLUMNS = ("coding", "first", "second", "n_items", "value", "low", "high", "reason")

@@ -7,8 +7,7 @@ import pandas as pd
 
 from annotation.tasks.kind import Kind
 from annotation.texts import counted
-from annotation.votes.aggregate import goes_by_names
-from annotation.votes.ballots import NO_VOTES, Ballots
+from annotation.votes.aggregate import NO_VOTES, Ballots, goes_by_names
 from semsim.base.columns import ORIGINAL_ANSWER
 from semsim.base.stats.dawid_skene import dawid_skene
 
@@ -86,7 +85,7 @@ class Reliability:
 
 
 def reliability(ballots: Ballots, items: pd.DataFrame, kind: Kind) -> Reliability:
-    """Both models of the votes; `items` is the `summaries.summary_table` of the same ballots.
+    """Both models of the votes; `items` is the `aggregate.summary_table` of the same ballots.
 
     The full model is left out where it has more than `MOST_CELLS` to fit, and the reasons say so.
     """
@@ -155,7 +154,7 @@ def _surest(model: Model) -> np.ndarray:
 
 
 def open_questions(items: pd.DataFrame, votes_per_item: int) -> dict[str, int]:
-    """Count the items that are not settled, by reason; `items` is a `summaries.summary_table`.
+    """Count the items that are not settled, by reason; `items` is a `aggregate.summary_table`.
 
     Unnamed: what people call its original decides, and no majority calls it anything. Too few:
     fewer votes than asked for and no majority yet. Split: all votes are there and as many recognise

@@ -33,7 +33,6 @@ from annotation.accounts import register as accounts
 from annotation.accounts.access import ACCOUNT_COOKIE
 from annotation.accounts.attempts import CLOCK, Attempts, Clock, TooManyError, place_of
 from annotation.errors import (
-    AnnotationError,
     ConflictError,
     NotAllowedError,
     NotFoundError,
@@ -46,6 +45,7 @@ from annotation.web.framing import keep
 from annotation.web.guard import LOGIN, is_same_origin, why_foreign
 from annotation.web.root_path import rooted
 from annotation.web.templates import page
+from semsim.base.errors import SemsimError
 
 HOME = "/studio/"
 NO_COOKIES = (
@@ -59,7 +59,12 @@ KNOWN_FREE = 50  # wrong passwords of an account from such an address before the
 # Where one may be sent after signing in: pages behind it, on this server.
 log = logging.getLogger(__name__)
 _OWN = re.compile(r"/(studio|admin|account)([/?][\w/?=&%.+,:@~-]*)?", re.ASCII)
-_STATUS = {SignInError: 403, NotAllowedError: 403, NotFoundError: 404, ConflictError: 409}
+_STATUS: dict[type[SemsimError], int] = {
+    SignInError: 403,
+    NotAllowedError: 403,
+    NotFoundError: 404,
+    ConflictError: 409,
+}
 
 Text = Annotated[str, Form(), AfterValidator(fit)]
 
@@ -98,7 +103,7 @@ class _Route(APIRoute):
         async def handle_errors(request: Request) -> Response:
             try:
                 return await handle(request)
-            except AnnotationError as error:
+            except SemsimError as error:
                 return page("message.html", 503, title="That did not work", text=str(error))
 
         return handle_errors
@@ -232,7 +237,7 @@ class _Accounts:
     def _changed(self, me: Account, change: Callable[[], Any]) -> Response:
         try:
             change()
-        except AnnotationError as error:
+        except SemsimError as error:
             return self._admin_page(me, error)
         return RedirectResponse(rooted("/admin"), 303)
 
@@ -241,14 +246,14 @@ class _Accounts:
     ) -> Response:
         try:
             link = f"{request.base_url}invite/{make()}"
-        except AnnotationError as error:
+        except SemsimError as error:
             return self._admin_page(me, error)
         what = "somebody choose a new password" if role is None else f"somebody in as {role}"
         told = f"This link lets {what}."
         return page("link.html", link=link, told=told, days=INVITATION.days)
 
     def _admin_page(
-        self, me: Account, error: AnnotationError | None = None, asked: str = ""
+        self, me: Account, error: SemsimError | None = None, asked: str = ""
     ) -> Response:
         return page(
             "admin.html",

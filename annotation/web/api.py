@@ -45,6 +45,7 @@ from annotation.web.guard import ANNOTATOR_COOKIE, SIGN_OUT, SIGNED_OUT, is_same
 from annotation.web.page_api import BEGIN, DONE, LABEL, Pages, link_of
 from annotation.web.root_path import rooted
 from annotation.web.templates import STATIC
+from semsim.base.errors import PictureError, SemsimError, SettingsError, StoreError
 
 # What the browser is told about somebody who gets no items, whatever the study does.
 _STOPPED = {
@@ -62,7 +63,9 @@ STATUS_OF = {
     errors.TooQuickError: 422,
     errors.StudyError: 422,
     errors.UnfitError: 422,
-    errors.StoreError: 503,
+    PictureError: 422,
+    SettingsError: 422,
+    StoreError: 503,
 }
 MOST_DISPLAYED = 20  # things said of what a picture looked like
 # Handing items out is most of the work, and answers go first. At a time so many who have nothing to
@@ -134,9 +137,10 @@ class Route(APIRoute):
         async def handle_errors(request: Request) -> Response:
             try:
                 return await handle(request)
-            except errors.AnnotationError as error:
+            except SemsimError as error:
                 look = {"look_again": True} if isinstance(error, errors.TooQuickError) else {}
-                name, values = error.said  # which the page has in the words of its study
+                # Which the page has in the words of its study.
+                name, values = error.said if isinstance(error, errors.AnnotationError) else ("", {})
                 told = {"text": name, "values": values} if name else {}
                 return _problem(STATUS_OF.get(type(error), 400), str(error), **look, **told)
             except RequestValidationError as error:

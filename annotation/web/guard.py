@@ -15,12 +15,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from annotation.account_domain import Role
 from annotation.accounts.access import ACCOUNT_COOKIE, LOOPBACK, Who
 from annotation.domain import Annotator
-from annotation.errors import AnnotationError
 from annotation.texts import is_fit, sendable
 from annotation.web import framing, this_process
 from annotation.web.framed import trouble
 from annotation.web.root_path import bare, rooted
 from annotation.web.templates import page
+from semsim.base.errors import SemsimError
 
 ANNOTATOR_COOKIE = "semsim_session"
 SIGNED_OUT = "/signed-out"
@@ -123,7 +123,7 @@ class Guard:
                 scope, send = {**scope, "method": "GET"}, _without_body(send)
             try:
                 answer = await self._refusal(scope) or self._app
-            except AnnotationError as error:  # of who knows whose a session is
+            except SemsimError as error:  # of who knows whose a session is
                 answer = _unwell(scope, error)
             await answer(scope, receive, _with_headers(send, _headers_for(bare(scope))))
 
@@ -183,7 +183,7 @@ def _looks(scope: Scope) -> bool:
     return "text/html" in Headers(scope=scope).get("accept", "")
 
 
-def _unwell(scope: Scope, error: AnnotationError) -> Response:
+def _unwell(scope: Scope, error: SemsimError) -> Response:
     if _looks(scope):
         return trouble(bare(scope), 503, str(error))
     return _problem(503, str(error))

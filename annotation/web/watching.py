@@ -18,12 +18,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from annotation.account_domain import Role
 from annotation.accounts.access import ACCOUNT_COOKIE, Who
-from annotation.errors import AnnotationError
 from annotation.images import Shelf, answers, here
 from annotation.store import Store
 from annotation.store.standing import counts, is_current
 from annotation.web.connections import DOOR
 from annotation.web.root_path import bare
+from semsim.base.errors import SemsimError
 from semsim.base.storage.atomic import free_bytes
 
 TOKEN = "SEMSIM_METRICS_TOKEN"  # the environment variable; on a command line all could read it
@@ -91,7 +91,7 @@ def router(
             return JSONResponse({"error": NOT_FOR_YOU}, 403)
         try:
             lines = [*_of_store(store), *_of_jobs(len(running())), *_of_latency(latency)]
-        except AnnotationError as error:
+        except SemsimError as error:
             return PlainTextResponse(str(error), 503)
         return Response("\n".join([*lines, ""]), headers={"Content-Type": TEXT})
 
@@ -104,13 +104,13 @@ def _problems(store: Store, images: Shelf) -> Iterator[tuple[str, str]]:
     try:
         if not is_current(store):
             yield "migrations", "the tables are of another version than this program"
-    except AnnotationError:
+    except SemsimError:
         yield "database", "does not answer"
         yield "migrations", "not known"
     try:
         if not answers(images):
             yield "pictures", "the studio keeps none there any more"
-    except AnnotationError:
+    except SemsimError:
         yield "pictures", "do not answer"
     try:
         free = free_bytes(here(images).parent)

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from semsim.attacks.as_text import read_attack
+from semsim.attacks.fast_gradients import parameter_gradients
 from semsim.attacks.observe import attacked
-from semsim.attacks.per_sample import parameter_gradients
 from semsim.base.errors import AttackFailedError, DataError
 from semsim.base.progress import Report, silent
 from semsim.base.registry import unknown

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from semsim.analysis.result import AnalysisSettings
-from semsim.analysis.run import DEFAULTS
 from semsim.base.cli.terminal import DATA
 from semsim.base.errors import DataError
 from semsim.base.progress import Report, silent
+from semsim.base.stats.analysis import DEFAULTS, AnalysisSettings
 from semsim.comparison.compared import Compared
 from semsim.comparison.frames import HowToCompare, compared_frames, read_table, whole_study
 from semsim.metrics.base import described
@@ -44,7 +43,7 @@ def compare(
         column a metric, then with a column model.
     labels: one row a reconstruction, as a study exports them: where the pictures are, for report
         and figures, and given labels as human:<name>. None for votes alone.
-    headline: human score that models are ranked by, of `semsim.analysis.human.RULES`; left out,
+    headline: human score that models are ranked by, of `semsim.base.stats.verdict.RULES`; left out,
         the one the study's protocol fixed, else the majority. higher_leaks, lower_leaks: metrics
         of your own, by which of their values leak more. settings: numbers of resamples and their
         seed. unseen_by: name of a SemSim, and only originals that it has not learned from count;

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from semsim.base.errors import SettingsError, WeightsError
 from semsim.base.jobs.orders import to_record
+from semsim.base.metric_spec import semsims
 from semsim.base.storage.places import BROUGHT, CHECKPOINTS
 from semsim.base.storage.records import guarded, read_record, write_record
 from semsim.learning.card import FORMAT as CARD_FORMAT
@@ -24,7 +25,7 @@ from semsim.metrics.network import (
     load_semsim,
     save_semsim,
 )
-from semsim.metrics.provenance import Training, read_config, read_training, semsims
+from semsim.metrics.provenance import Training, read_config, read_training
 from semsim.metrics.recogniser import check_name
 from semsim.weights import read_facts, write_tensors
 

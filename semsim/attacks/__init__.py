@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import torch
 
     from semsim.attacks.cafe import Cafe
-    from semsim.attacks.sharing import Sharing
-    from semsim.attacks.together import Found
+    from semsim.attacks.descent import Found
+    from semsim.attacks.observe import Sharing
 
 
 class Attack(Protocol):
@@ -44,9 +44,9 @@ ATTACKS: Registry[type[Attack]] = Registry(
         "idlg": "semsim.attacks.dlg:IDLG",
         "gradattack": "semsim.attacks.gradattack:GradAttack",
         "prior": "semsim.attacks.prior:Prior",
-        "rgap": "semsim.attacks.rgap:RGap",
-        "copa": "semsim.attacks.copa:Copa",
-        "copa-prior": "semsim.attacks.copa_prior:CopaPrior",
+        "rgap": "semsim.attacks.linear.rgap:RGap",
+        "copa": "semsim.attacks.linear.copa:Copa",
+        "copa-prior": "semsim.attacks.linear.copa_prior:CopaPrior",
     },
 )
 
@@ -59,9 +59,9 @@ VERTICAL_ATTACKS: Registry[type[Cafe]] = Registry(
 SHARED: Registry[type[Sharing]] = Registry(
     "way of sharing",
     {
-        "gradient": "semsim.attacks.sharing:Gradient",
-        "batch-gradient": "semsim.attacks.sharing:BatchGradient",
-        "update": "semsim.attacks.sharing:Update",
+        "gradient": "semsim.attacks.observe:Gradient",
+        "batch-gradient": "semsim.attacks.observe:BatchGradient",
+        "update": "semsim.attacks.observe:Update",
     },
 )
 
@@ -78,8 +78,7 @@ def run_many(
     seen: observations of one model object. rngs: one generator an observation.
     All images are attacked at once where the attack can, else one after the other.
     """
-    from semsim.attacks.minimise import in_turn  # with torch, which a list of attacks needs not
-    from semsim.attacks.together import Together
+    from semsim.attacks.descent import Together, in_turn  # with torch: a list needs none
 
     if not seen:
         return []

@@ -39,7 +39,7 @@ def read_shared(text: str) -> Plugin:
 
 def check_shared(shared: Plugin, attack: Plugin) -> None:
     """`SettingsError` where the attack cannot work on what is shared."""
-    from semsim.attacks.sharing import check_sharing  # with torch
+    from semsim.attacks.observe import check_sharing  # with torch
 
     check_sharing(
         build(SHARED, shared.name, shared.settings), build(ATTACKS, attack.name, attack.settings)

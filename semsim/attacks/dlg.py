@@ -13,10 +13,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from semsim.attacks.labels import Label, chances_of_grey, label_of
-from semsim.attacks.matching import GradientDistance
-from semsim.attacks.minimise import minimise_by_lbfgs
-from semsim.attacks.together import (
+from semsim.attacks.descent import (
     Found,
     Rngs,
     Seen,
@@ -24,6 +21,9 @@ from semsim.attacks.together import (
     best_of_starts,
     reconstructions,
 )
+from semsim.attacks.descent.distance import distance_from
+from semsim.attacks.descent.lbfgs import minimise_by_lbfgs
+from semsim.attacks.labels import Label, chances_of_grey, label_of
 from semsim.base.progress import Report
 from semsim.base.registry import setting
 from semsim.types import GradientObservation
@@ -63,7 +63,7 @@ class DLG(Together):
         self, seen: Seen, labels: Sequence[int], rngs: Rngs, report: Report
     ) -> list[Found]:
         mean, std = seen[0].model.mean, seen[0].model.std
-        distance = GradientDistance.of(seen, labels, "l2")
+        distance = distance_from(seen, labels, "l2")
         size = math.prod(seen[0].shape)
         drawn = [
             torch.cat([torch.randn(n, generator=rng) for n in (size, self._unknown_of_labels(one))])

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from semsim.attacks.batch_norm import BatchNorm
-from semsim.attacks.first_order import FirstOrder, Start, Statistics
+from semsim.attacks.descent.distance import Kind
+from semsim.attacks.descent.first_order import FirstOrder, Start, Statistics
 from semsim.attacks.labels import Label
-from semsim.attacks.matching import Distance
 from semsim.base.registry import setting
 
 
@@ -20,7 +20,7 @@ class GradAttack(FirstOrder):
     """Match gradients by Adam under total variation and batch norm statistics.
 
     steps, lr: as for InvGrad. signed: Adam takes the sign of the gradient, as the authors' code
-    does. distance: "cosine", "cosine-per-layer" or "l2", see `matching.distance_of_each`. tv,
+    does. distance: "cosine", "cosine-per-layer" or "l2", see `distance.distance_of_each`. tv,
     statistics_weight: weights of the priors. statistics: what the image's batch norm statistics are
     drawn to: "none"; "running", the model's own, which every attacker has; or "leaked", the private
     image's, without which in the observation the attack fails. label: "known", or "inferred" from
@@ -54,7 +54,7 @@ class GradAttack(FirstOrder):
 
     steps: int = setting(10_000, least=1)
     lr: float = setting(0.1, above=0)
-    distance: Distance = "cosine"
+    distance: Kind = "cosine"
     signed: bool = True
     tv: float = setting(0.1, least=0)
     statistics: Statistics = "none"

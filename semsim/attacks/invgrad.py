@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from semsim.attacks.batch_norm import BatchNorm
-from semsim.attacks.first_order import FirstOrder, Start
+from semsim.attacks.descent import Updates
+from semsim.attacks.descent.first_order import FirstOrder, Start
 from semsim.attacks.labels import Label
-from semsim.attacks.local_steps import Updates
 from semsim.base.registry import setting
 
 

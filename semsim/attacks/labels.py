@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from semsim.attacks.batch_norm import batch_norm_mode
-from semsim.attacks.per_sample import parameter_gradients
+from semsim.attacks.fast_gradients import parameter_gradients
 from semsim.base.errors import AttackFailedError
 from semsim.types import GradientObservation, UpdateObservation
 
@@ -46,6 +46,19 @@ def label_of(seen: GradientObservation, label: Label) -> int:
             "gradient."
         )
     return seen.label
+
+
+def labels_of(seen: UpdateObservation, label: Label) -> tuple[int, ...]:
+    """The class indices that an attack works with, as its setting says; see `label_of`."""
+    if label == "inferred":
+        last = seen.mean_gradient()[last_layer(seen)]
+        return infer_labels(last, seen.pictures, chances_of_grey(seen) if seen.pictures > 1 else 0)
+    if seen.labels is None:
+        raise AttackFailedError(
+            'The labels are not known to this attacker; set label="inferred" to count them in the '
+            "update."
+        )
+    return seen.labels
 
 
 @torch.no_grad()

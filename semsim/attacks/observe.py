@@ -1,25 +1,146 @@
-"""One round of federated learning as an eavesdropping server sees it."""
+"""What a client of federated learning shares, as an eavesdropping server sees it.
+
+A client shares a gradient, or an update. What is observed is all that an attack gets; the pictures
+that it is of are kept beside it for the record, and pairs of reconstructions and originals are a
+measurement, no part of an attack.
+"""
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+import scipy
 import torch
 from torch import Tensor
 
 from semsim.attacks import ATTACKS, run_many
 from semsim.attacks.batch_norm import BatchNorm, batch_norm_mode, statistics_of
-from semsim.attacks.per_sample import gradient_of_each, parameter_gradients
-from semsim.attacks.sharing import BatchGradient, Update
-from semsim.attacks.together import Found
+from semsim.attacks.descent import Found
+from semsim.attacks.fast_gradients import gradient_of_each, parameter_gradients
+from semsim.base.errors import SettingsError
 from semsim.base.progress import Report, silent
-from semsim.base.registry import Plugin, build
+from semsim.base.registry import Checked, Plugin, build, check_settings, setting
 from semsim.defences import DEFENCES
 from semsim.defences.base import Augmented, Defence, of_one
-from semsim.types import AttackedModel, GradientObservation, UpdateObservation
+from semsim.types import AttackedModel, GradientObservation, LocalSteps, UpdateObservation
 
 SeenT = TypeVar("SeenT", GradientObservation, UpdateObservation)
+BY = "least sum of pixel MSE (scipy.optimize.linear_sum_assignment)"  # as records say it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gradient:
+    """The gradient of one picture, as in the papers on attacks.
+
+    Batch norm works as the attack's own setting assumes.
+    """
+
+    @property
+    def pictures(self) -> int:
+        """Number of pictures of one client; they are attacked as one."""
+        return 1
+
+    @property
+    def local(self) -> LocalSteps | None:
+        """Local steps of the client on them; None where it is one gradient of one picture."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchGradient(Checked):
+    """The mean gradient of a batch of pictures, with batch norm as a client that trains has it.
+
+    batch: pictures of one client. batch_norm: "train" normalises by the statistics of the batch,
+    "eval" by the running ones.
+    """
+
+    batch: int = setting(8, least=1)
+    batch_norm: BatchNorm = "train"
+
+    @property
+    def pictures(self) -> int:
+        """As `Gradient.pictures`."""
+        return self.batch
+
+    @property
+    def local(self) -> LocalSteps:
+        """One step of length 1, so that the update is the gradient, turned round."""
+        return LocalSteps(
+            steps=1, batch=self.batch, lr=1.0, momentum=0.0, batch_norm=self.batch_norm
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Update:
+    """The change of the weights after some steps of SGD (McMahan et al. 2017, arXiv:1602.05629).
+
+    steps: of training, each on the next batch of the client's pictures, from the first again after
+    the last. batch: pictures a step. held: pictures that the client has, a multiple of `batch`, all
+    of which some step takes; 0 for one batch. lr, momentum: of `torch.optim.SGD`; the server that
+    sent the weights knows them.
+    batch_norm: "train" normalises by the statistics of the batch, as training does, "eval" by the
+    running ones, which stay with the client.
+    """
+
+    steps: int = setting(5, least=1)
+    batch: int = setting(8, least=1)
+    held: int = setting(0, least=0)
+    lr: float = setting(0.01, above=0)
+    momentum: float = setting(0.0, least=0, below=1)
+    batch_norm: BatchNorm = "train"
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if self.held % self.batch:
+            raise SettingsError(f"held is a multiple of batch={self.batch}; got {self.held}.")
+        reached = self.steps * self.batch
+        if reached < self.held:
+            raise SettingsError(
+                f"{self.steps} steps take {reached} of {self.held} pictures, and an update tells "
+                "nothing of the others; take more steps, or a smaller held."
+            )
+
+    @property
+    def pictures(self) -> int:
+        """As `Gradient.pictures`."""
+        return self.held or self.batch
+
+    @property
+    def local(self) -> LocalSteps:
+        """As `Gradient.local`."""
+        return LocalSteps(
+            steps=self.steps,
+            batch=self.batch,
+            lr=self.lr,
+            momentum=self.momentum,
+            batch_norm=self.batch_norm,
+        )
+
+
+Sharing = Gradient | BatchGradient | Update
+
+
+def check_sharing(sharing: Sharing, attack: Any) -> None:
+    """`SettingsError` where `attack`, with its settings, cannot work on what is shared."""
+    if sharing.local is None:
+        return
+    name = type(attack).__name__
+    if not hasattr(attack, "updates"):
+        raise SettingsError(
+            f"{name} works on the gradient of one picture alone. What a client shares of several "
+            "pictures or steps is attacked by invgrad and prior."
+        )
+    if attack.batch_norm != "eval":
+        raise SettingsError(
+            "How batch norm works is said with what is shared, as batch_norm=train there; leave it "
+            f"out of {name}'s settings."
+        )
+    if getattr(attack, "max_shift", 0):
+        raise SettingsError(
+            f"{name} looks for a shift of one picture alone; with several pictures or steps, take "
+            "max_shift=0."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,3 +301,17 @@ def attacked(
     ]
     seen = [leak.observation for leak in leaks]
     return list(zip(leaks, run_many(tool, seen, rngs=rngs, report=report), strict=True))
+
+
+def assigned(found: Tensor, originals: Tensor) -> list[int]:
+    """For each original the place of its reconstruction; each is taken once.
+
+    An attack finds all pictures of a client at once and in no order. The researcher knows the
+    originals and takes the pairs that lie nearest together, as papers on batches do.
+    found, originals: (P, C, H, W) in [0, 1]. Where fewer are found, those originals that are best
+    left without one have -1. Minimises the sum of mean squared errors (Kuhn 1955).
+    """
+    a, b = originals.flatten(1).double(), found.flatten(1).double()
+    apart = torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist").square()
+    taken = dict(zip(*scipy.optimize.linear_sum_assignment(apart.numpy()), strict=True))
+    return [int(taken.get(own, -1)) for own in range(len(originals))]

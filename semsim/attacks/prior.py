@@ -17,23 +17,24 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from semsim.attacks.batch_norm import BatchNorm
-from semsim.attacks.image_basis import ImageBasis, image_basis
-from semsim.attacks.labels import Label
-from semsim.attacks.local_steps import Updates, distance_from
-from semsim.attacks.lockstep import Evaluate
-from semsim.attacks.matching import Apart, total_variation_of_each
-from semsim.attacks.minimise import Descended, Descent, descend, one_of, walk_together
-from semsim.attacks.slopes import slope_of
-from semsim.attacks.together import (
+from semsim.attacks.descent import (
+    Descended,
     Found,
     Leaked,
     Rngs,
     Together,
+    Updates,
     best,
     best_of_starts,
     first_of,
+    one_of,
     reconstructions,
 )
+from semsim.attacks.descent.distance import Distance, distance_from, total_variation_of_each
+from semsim.attacks.descent.first_order import Descent, descend, slope_of
+from semsim.attacks.descent.lbfgs import Evaluate, walk_together
+from semsim.attacks.image_basis import ImageBasis, image_basis
+from semsim.attacks.labels import Label
 from semsim.base.progress import Progress, Report, placed
 from semsim.base.registry import setting
 from semsim.types import AttackedModel, Reconstruction, UpdateObservation
@@ -272,7 +273,7 @@ class _Problem:
     STILL for nothing.
     """
 
-    distance: Apart
+    distance: Distance
     basis: ImageBasis
     moves: tuple[Move, ...]
     kinked: bool
@@ -303,14 +304,16 @@ def _solve_by_adam(
     """Adam on all images at once.
 
     start: (N, C, H, W) coefficients. tv: weight of the total variation of the image, in [0, 1].
-    keep: of `minimise.descend`.
+    keep: of `descend`.
     """
 
     def objective(coefficients: Tensor) -> Tensor:
         images = problem.images(coefficients)
         if keep is not None:
             images = _on_the_edge(images)
-        variation = problem.distance.pooled(total_variation_of_each(images))
+        variation = total_variation_of_each(images)
+        if problem.distance.joint:
+            variation = variation.mean().expand(len(variation))
         return problem.distance(images) + tv * variation
 
     return descend(
@@ -339,7 +342,8 @@ def _solve_by_lbfgs(problem: _Problem, start: Tensor, *, steps: int, report: Rep
     start: (N, C, H, W) coefficients. steps: iterations at most of an image, or of those that share
     a distance, of 1 to 1.25 evaluations each.
     """
-    groups = problem.distance.groups()
+    every = list(range(len(start)))
+    groups = [every] if problem.distance.joint else [[place] for place in every]
 
     def objective_of(walks: Sequence[int]) -> Callable[[Tensor], Tensor]:
         places = [place for walk in walks for place in groups[walk]]

@@ -3,12 +3,8 @@
 import sys
 
 
-class UserError(Exception):
-    """Say what was expected, what came and what to do; people read the message as it is."""
-
-
-class SemsimError(UserError):
-    """Root of all errors raised by `semsim`; its message is shown to people as it is."""
+class SemsimError(Exception):
+    """Root of all errors: what was expected, what came, what to do, shown to people as it is."""
 
 
 class UnknownNameError(SemsimError, KeyError):
@@ -36,6 +32,10 @@ class WeightsError(SemsimError):
 
 class CheckpointError(SettingsError, WeightsError):
     """A checkpoint that another training left: no word of the training that finds it."""
+
+
+class StoreError(SemsimError):
+    """A database, or a store of pictures, that cannot be opened or does not answer."""
 
 
 class AttackFailedError(SemsimError):

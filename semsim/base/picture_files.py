@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from semsim.base.errors import UserError
+from semsim.base.errors import PictureError, SemsimError, SettingsError
 from semsim.base.storage.records import require_file
 from semsim.base.words import first_of
 
@@ -24,68 +24,63 @@ _MODES = {"1", "L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK"
 
 
 @contextmanager
-def opened_picture(
-    path: Path, broken: type[UserError], setting: type[UserError]
-) -> Iterator[Image.Image]:
+def opened_picture(path: Path) -> Iterator[Image.Image]:
     """Yield the picture at `path` as PIL opens it: its header is read, its pixels are not yet.
 
-    Args:
-        path: a file.
-        broken: the error for a file that is missing, no picture, of other than 8 bits a channel,
-            or so large by its header that it could fill the memory. It also stands for what goes
-            wrong with the pixels within the block.
-        setting: the error for a value of `LIMIT` that is no number above 0.
+    Raises:
+        PictureError: the file is missing, no picture, of other than 8 bits a channel, or so large
+            by its header that it could fill the memory; also what goes wrong with the pixels
+            within the block.
+        SettingsError: the value of `LIMIT` is no number above 0.
     """
-    require_file(path, broken, "is not a readable image: {}.")
+    require_file(path, PictureError, "is not a readable image: {}.")
     try:
         with Image.open(path, formats=FORMATS) as file:
-            _check_size(path, *file.size, broken, setting)
+            _check_size(path, *file.size)
             deep = re.search(r"\b[A-Z]+;16[BLN]", str(file.tile))  # of which PIL keeps 8 bits
             kind = deep[0] if deep else file.mode
             if deep or kind not in _MODES:
-                raise broken(
+                raise PictureError(
                     f"{path} has pixels of kind {kind}; expected 8 bits a channel. Save it so."
                 )
             yield file
     except FileNotFoundError:
-        raise broken(f"No image at {path}.") from None
+        raise PictureError(f"No image at {path}.") from None
     except Image.DecompressionBombError as error:  # comes before the size is known
-        raise broken(f"{path} is too large to be read: {error}") from error
-    except UserError:
+        raise PictureError(f"{path} is too large to be read: {error}") from error
+    except SemsimError:
         raise
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
-        raise broken(f"{path} is not a readable image: {error}") from error
+        raise PictureError(f"{path} is not a readable image: {error}") from error
 
 
-def _check_size(
-    path: Path, width: int, height: int, broken: type[UserError], setting: type[UserError]
-) -> None:
-    megapixels, most = width * height / 1e6, _most_megapixels(setting)
+def _check_size(path: Path, width: int, height: int) -> None:
+    megapixels, most = width * height / 1e6, _most_megapixels()
     if megapixels > most:
-        raise broken(
+        raise PictureError(
             f"{path} is too large: {width}×{height} is {megapixels:.10g} megapixels; at most "
             f"{most:.10g} are read. Make it smaller, or set {LIMIT} higher."
         )
 
 
-def _most_megapixels(setting: type[UserError]) -> float:
+def _most_megapixels() -> float:
     text = os.environ.get(LIMIT, str(USUAL_LIMIT))
     try:
         most = float(text)
     except ValueError:
         most = 0.0
     if not most > 0:
-        raise setting(f"{LIMIT} must be a number of megapixels above 0; got {text!r}.")
+        raise SettingsError(f"{LIMIT} must be a number of megapixels above 0; got {text!r}.")
     return most
 
 
-def opaque(path: Path, file: Image.Image, broken: type[UserError]) -> None:
-    """Raise `broken` if the open picture is partly transparent.
+def _check_opaque(path: Path, file: Image.Image) -> None:
+    """Raise `PictureError` if the open picture is partly transparent.
 
     A viewer does not show what such a pixel holds; often it is black.
     """
     if file.has_transparency_data and np.asarray(file.convert("RGBA"))[..., 3].min() < 255:
-        raise broken(f"{path} is partly transparent; save it without that.")
+        raise PictureError(f"{path} is partly transparent; save it without that.")
 
 
 class Sight(NamedTuple):
@@ -100,16 +95,26 @@ class Sight(NamedTuple):
     frames: bool
 
 
-def read_picture(
-    path: Path, broken: type[UserError], setting: type[UserError]
-) -> tuple[Image.Image, Sight]:
+def read_pixels(path: Path, size: tuple[int, int] | None = None) -> np.ndarray:
+    """The image at `path` as (H, W, 3) uint8, `upright`; grey becomes RGB.
+
+    size: (H, W) to resize to (bicubic, antialiased), or None to keep the image's own.
+    Raises as `read_picture` does.
+    """
+    picture, _ = read_picture(path)
+    if size is not None and picture.size != (size[1], size[0]):
+        picture = picture.resize((size[1], size[0]), Image.Resampling.BICUBIC)
+    return np.asarray(picture)
+
+
+def read_picture(path: Path) -> tuple[Image.Image, Sight]:
     """Return the picture at `path`, in RGB and turned as its camera says, and what it is.
 
-    Raises as `opened_picture`, and `broken` for one that is partly transparent.
+    Raises as `opened_picture`, and `PictureError` for one that is partly transparent.
     """
     turn = 1
-    with opened_picture(path, broken, setting) as file:
-        opaque(path, file, broken)
+    with opened_picture(path) as file:
+        _check_opaque(path, file)
         frames = bool(getattr(file, "is_animated", False))
         with suppress(Exception):  # of a camera's notes that nobody can read
             turn = int(file.getexif().get(_ORIENTATION, 1))

@@ -27,7 +27,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype, is_string_dtype, union_categoricals
 
 from semsim.base.alike import alike, firsts, written
-from semsim.base.errors import UserError
+from semsim.base.errors import SemsimError
 from semsim.base.spreadsheet import restored
 from semsim.base.storage.records import guarded, require_file
 from semsim.base.words import counted
@@ -126,7 +126,7 @@ class TextTable:
     cells: pd.DataFrame
     unread: tuple[Unread, ...] = ()
     remarks: Remarks = ()
-    wrong: type[UserError] = field(default=UserError, repr=False)
+    wrong: type[SemsimError] = field(default=SemsimError, repr=False)
 
     def columns(self, *names: str) -> pd.DataFrame:
         """Return those columns; the error names the absent ones and those there are."""
@@ -135,7 +135,7 @@ class TextTable:
 
 
 def check_columns(
-    table: pd.DataFrame, columns: Iterable[str], called: str, wrong: type[UserError]
+    table: pd.DataFrame, columns: Iterable[str], called: str, wrong: type[SemsimError]
 ) -> None:
     """Raise `wrong`, which says what the table is `called` and has, where a column is absent."""
     absent = [name for name in columns if name not in table]
@@ -205,7 +205,7 @@ def _encoding(path: Path) -> tuple[str, Remarks]:
     return "utf-8-sig", ()
 
 
-def read_plain(path: Path, wrong: type[UserError]) -> str:
+def read_plain(path: Path, wrong: type[SemsimError]) -> str:
     """Return a small text, in any encoding that a table may have; log what is taken for granted.
 
     Raises `wrong` for a file that cannot be read or holds no text.
@@ -221,7 +221,7 @@ def read_plain(path: Path, wrong: type[UserError]) -> str:
 
 
 @contextmanager
-def _reading(path: Path, wrong: type[UserError]) -> Iterator[None]:
+def _reading(path: Path, wrong: type[SemsimError]) -> Iterator[None]:
     """Raise `wrong` for whatever reading the table at `path` within the block trips on."""
     require_file(path, wrong, "is not a readable table: {}.")
     with guarded(path, wrong, f"is not a readable table ({{}}). {_SAVE}"):
@@ -229,11 +229,11 @@ def _reading(path: Path, wrong: type[UserError]) -> Iterator[None]:
             yield
         except FileNotFoundError:
             raise wrong(f"{path} is not a readable table: it is missing.") from None
-        except UserError as error:
+        except SemsimError as error:
             raise wrong(str(error)) from error
 
 
-def read_texts(content: Path | str, wrong: type[UserError], name: str = "The text") -> TextTable:
+def read_texts(content: Path | str, wrong: type[SemsimError], name: str = "The text") -> TextTable:
     """Return the table in a file, or in a text that was pasted and is called `name`.
 
     An empty cell is missing. Raises `wrong` for a file that is no table by its name, cannot be
@@ -256,7 +256,7 @@ def read_texts(content: Path | str, wrong: type[UserError], name: str = "The tex
     return replace(table, wrong=wrong)
 
 
-def whole_texts(content: Path | str, wrong: type[UserError], name: str = "The text") -> TextTable:
+def whole_texts(content: Path | str, wrong: type[SemsimError], name: str = "The text") -> TextTable:
     """Return what `read_texts` does; a row of another length than the header is an error, too."""
     table = read_texts(content, wrong, name)
     if table.unread:
@@ -321,7 +321,7 @@ def _of_rows(
 
 def _check_header(path: Path, names: Sequence[str]) -> None:
     if len(set(names)) < len(names) or "" in names:
-        raise UserError(f"{path}: columns need a name each; the header is {', '.join(names)!r}.")
+        raise SemsimError(f"{path}: columns need a name each; the header is {', '.join(names)!r}.")
 
 
 def _cell(text: str, commas: bool) -> str | None:
@@ -332,7 +332,7 @@ def _cell(text: str, commas: bool) -> str | None:
 def _check_size(path: Path, n: int, most: int, what: str, advice: str = _FEWER) -> None:
     """Refuse more than `most` of `what`. advice: why, and what to do instead."""
     if n > most:
-        raise UserError(f"{path} has more than {most:,} {what}. {advice}")
+        raise SemsimError(f"{path} has more than {most:,} {what}. {advice}")
 
 
 def _from_parquet(path: Path) -> TextTable:
@@ -399,7 +399,7 @@ def same_words(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
 
 def read_frame(
     path: Path,
-    wrong: type[UserError],
+    wrong: type[SemsimError],
     *,
     texts: Names = (),
     columns: Names | None = None,
@@ -469,7 +469,7 @@ def _csv_frame(
 def _tidy(path: Path, table: pd.DataFrame, texts: Names) -> pd.DataFrame:
     """Rows with a cell at least; texts without blanks around and the apostrophes of `escaped`."""
     if not isinstance(table.index, pd.RangeIndex):  # pandas makes what is too much an index
-        raise UserError(
+        raise SemsimError(
             f"{path}: a row has more cells than the header; quote cells with separators."
         )
     table = table.rename(columns=lambda name: written(str(name)))

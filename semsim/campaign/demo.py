@@ -18,8 +18,10 @@ import torch
 
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.jobs.orders import to_record
+from semsim.base.picture_files import read_pixels
 from semsim.base.progress import Report, silent
 from semsim.base.registry import check_settings, plain, setting
+from semsim.base.sets.reader import ReconstructionSet, read_set
 from semsim.base.sets.set_format import JURY, JURY_COLUMNS
 from semsim.base.storage.atomic import whole
 from semsim.base.storage.pieces import key_of
@@ -33,8 +35,7 @@ from semsim.distractors.apply import apply_judge
 from semsim.distractors.judge_job import USUAL, JudgeOrder, do_judge
 from semsim.distractors.registry import judge_path
 from semsim.grid.executor import Piece, make_files
-from semsim.images import from_uint8, read_pixels
-from semsim.sets.reader import ReconstructionSet, read_set
+from semsim.images import from_uint8
 from semsim.sets.writer import write_rows
 from semsim.targets.simulated_annotators import (
     JURORS,

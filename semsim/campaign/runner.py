@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsim.attacks import ATTACKS, SHARED
-from semsim.attacks.match_to_originals import BY
+from semsim.attacks.observe import BY
 from semsim.base.errors import DataError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import all_settings, named
+from semsim.base.sets.reader import read_set
 from semsim.base.storage.versions import software_versions
 from semsim.base.words import counted
 from semsim.campaign import work
@@ -31,7 +32,6 @@ from semsim.grid.executor import Piece, Standing, compute
 from semsim.grid.previews import Strip
 from semsim.images import to_uint8
 from semsim.sets.image import set_image
-from semsim.sets.reader import read_set
 from semsim.sets.writer import write_set
 from semsim.targets import NETWORKS
 from semsim.targets.chance import target_facts

@@ -20,11 +20,11 @@ import torch
 
 from semsim.attacks import VERTICAL_ATTACKS
 from semsim.attacks.as_text import read_vertical
-from semsim.attacks.cafe import Cafe
-from semsim.attacks.vertical import Quartered, QuarteredNet, drawn_batches, observe_vertical
+from semsim.attacks.cafe import Cafe, Quartered, QuarteredNet, drawn_batches, observe_vertical
 from semsim.base.errors import AttackFailedError, DataError, SettingsError
 from semsim.base.progress import Report, silent
 from semsim.base.registry import Plugin, build, named, read_plugin, setting
+from semsim.base.sets.reader import read_set
 from semsim.base.storage.names import checked_name
 from semsim.base.storage.optional import arrow
 from semsim.base.storage.versions import software_versions
@@ -35,7 +35,6 @@ from semsim.defences.base import Defence
 from semsim.defences.strategies import read_strategy, strategy_label
 from semsim.grid.executor import Piece, spread
 from semsim.sets.image import AttackResult, SetImage, result_of, set_images
-from semsim.sets.reader import read_set
 from semsim.sets.writer import write_set
 from semsim.targets.chance import facts_of_test
 from semsim.targets.train import Training, accuracy, carry_out

@@ -15,11 +15,16 @@ import numpy as np
 import torch
 
 from semsim.attacks import ATTACKS, SHARED
-from semsim.attacks.local_steps import attack_updates
-from semsim.attacks.match_to_originals import assigned
-from semsim.attacks.observe import Leak, attacked, observe_round
-from semsim.attacks.sharing import Gradient, Sharing, check_sharing
-from semsim.attacks.together import Found
+from semsim.attacks.descent import Found, attack_updates
+from semsim.attacks.observe import (
+    Gradient,
+    Leak,
+    Sharing,
+    assigned,
+    attacked,
+    check_sharing,
+    observe_round,
+)
 from semsim.base.errors import DataError, StopRequestedError, WeightsError
 from semsim.base.progress import Progress, Report, placed, silent
 from semsim.base.registry import Plugin, build

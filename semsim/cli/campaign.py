@@ -24,6 +24,7 @@ from semsim.base.cli.terminal import (
 from semsim.base.errors import SemsimError, SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import go_on, read_job
+from semsim.base.sets.reader import read_set
 from semsim.base.words import counted
 from semsim.campaign.campaign_job import (
     CampaignOrder,
@@ -41,7 +42,6 @@ from semsim.campaign.watch import campaign_in, campaigns, read_campaign
 from semsim.cli.job import do
 from semsim.cli.options import changes_of, given, settings_of, taking
 from semsim.datasets.on_disk import ROOT
-from semsim.sets.reader import read_set
 from semsim.targets.train_settings import read_training
 from semsim.weights import CHECKPOINTS
 

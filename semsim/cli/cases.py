@@ -6,12 +6,12 @@ from typing import Annotated, Any
 import typer
 
 from semsim.base.cli.terminal import say
+from semsim.base.metric_spec import control_in
 from semsim.base.registry import unknown
 from semsim.base.storage.records import CASES, write_record
 from semsim.cli.compare import Request, judge, requested
 from semsim.cli.options import taking
 from semsim.metrics import MetricSpec
-from semsim.metrics.provenance import control_in
 from semsim.reporting.canvas import DOUBLE, SINGLE, Drawn
 from semsim.reporting.cases import case_figure
 from semsim.reporting.export import check_picture, write_picture

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from semsim.analysis.result import AnalysisSettings
 from semsim.base.cli.terminal import DATA, STDOUT, Json, TerminalBar, check_folder, say, show
 from semsim.base.columns import LEAKS
+from semsim.base.stats.analysis import AnalysisSettings
 from semsim.cli.options import taking
 from semsim.comparison.compared import Compared, check_report
 from semsim.comparison.frames import HowToCompare, compared_frames, read_table, whole_study

@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from semsim.base.cli.terminal import DATA, TerminalBar, told_errors
+from semsim.base.sets.reader import read_set
 from semsim.base.storage.folders import shown
 from semsim.base.storage.places import DEMO
 from semsim.campaign.demo import DemoSettings, build_demo, train_jury, write_jury
 from semsim.cli.options import settings_of, taking
-from semsim.sets.reader import read_set
 from semsim.targets.simulated_annotators import JurySettings
 
 app = typer.Typer(no_args_is_help=True, help="The built-in study.")

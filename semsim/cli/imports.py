@@ -23,12 +23,13 @@ from semsim.base.cli.terminal import (
     told_errors,
 )
 from semsim.base.errors import SettingsError
+from semsim.base.sets.imports import Places, places_of
 from semsim.base.table_files import REMARKS
 from semsim.comparison.own_scores import keep_own, read_own
 from semsim.distractors.registry import check_classes, classes_of, find_judge
 from semsim.importers import AUTO, IMPORTERS, Recognise, plan_import
 from semsim.importers.image_sets import slug
-from semsim.importers.import_folder import Places, carry_out, places_of
+from semsim.importers.import_folder import carry_out
 from semsim.importers.import_plan import Importer, ImportPlan
 from semsim.importers.table import score_columns
 from semsim.importers.uploads import folder_of

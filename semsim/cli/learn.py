@@ -19,6 +19,7 @@ from semsim.base.cli.terminal import (
 )
 from semsim.base.errors import SettingsError
 from semsim.base.jobs.folders import go_on
+from semsim.base.metric_spec import START
 from semsim.base.registry import build, read_plugin
 from semsim.base.storage.atomic import require_room
 from semsim.base.words import counted, words_of_test
@@ -44,7 +45,6 @@ from semsim.learning.pretrain import PretrainSettings, goodness_of_start, pretra
 from semsim.learning.shuffles import OF_MIXED, OF_NETWORKS, SHUFFLED
 from semsim.learning.splits import Counts, HoldOut, count, parse_hold_out
 from semsim.learning.told import learned_words
-from semsim.metrics.provenance import START
 from semsim.weights import CHECKPOINTS
 
 app = typer.Typer(no_args_is_help=True, help="Train SemSim, judge it, study it.")

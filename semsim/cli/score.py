@@ -196,8 +196,8 @@ def _with_controls(name: str, resources: Resources) -> list[str]:
     """A metric and, of a SemSim, its own start and its best single block, if kept."""
     if not name.startswith("semsim:"):
         return [name]
+    from semsim.base.metric_spec import checkpoint_of  # with what trains
     from semsim.learning.baselines import controls_of
-    from semsim.metrics.provenance import checkpoint_of  # with what trains
 
     checkpoint = checkpoint_of(name)
     path = resources.checkpoints / f"{checkpoint}.safetensors"

@@ -7,8 +7,8 @@ import typer
 
 from semsim.base.cli.terminal import Json, show, text_table, told_errors
 from semsim.base.errors import DataError
+from semsim.base.sets.reader import read_set, set_folders
 from semsim.sets.no_attack_baseline import GUESS, Count, judged_set
-from semsim.sets.reader import read_set, set_folders
 from semsim.sets.recognition import CLEARER
 
 _HEAD = ["set", CLEARER, "nearer", "told apart", "most are clearer"]

@@ -7,11 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.analysis.evidence import gather
-from semsim.analysis.result import Analysis, AnalysisSettings
-from semsim.analysis.run import analyse
 from semsim.base.errors import DataError, SettingsError, WeightsError
+from semsim.base.metric_spec import checkpoint_of
 from semsim.base.progress import Report, silent
+from semsim.base.stats.analysis import Analysis, AnalysisSettings, analyse
+from semsim.base.stats.evidence import gather
 from semsim.base.storage.versions import software_versions
 from semsim.base.words import counted
 from semsim.comparison.metric_facts import Weights, foreign_remarks, refused_judges, unknown_judges
@@ -30,7 +30,7 @@ from semsim.comparison.study_tables import StudyTables
 from semsim.learning.baselines import control_remarks
 from semsim.metrics import MetricSpec
 from semsim.metrics.learned import Seen, learned_by
-from semsim.metrics.provenance import Training, checkpoint_of, original_keys, read_training
+from semsim.metrics.provenance import Training, original_keys, read_training
 from semsim.reporting.agreement_text import agreement_text
 from semsim.reporting.bundle import write_bundle
 from semsim.reporting.canvas import DOUBLE, Drawn
@@ -146,7 +146,7 @@ class Compared:
 
     @property
     def agreement(self) -> pd.DataFrame:
-        """One row a metric, columns `semsim.analysis.result.AGREEMENT_COLUMNS`."""
+        """One row a metric, columns `semsim.base.stats.analysis.AGREEMENT_COLUMNS`."""
         return self.analysis.agreement
 
     def figures(self) -> tuple[Drawn, ...]:

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from semsim.analysis.evidence import as_words, in_words_of, keyed, words_in
-from semsim.analysis.result import AnalysisSettings
-from semsim.analysis.run import DEFAULTS
 from semsim.base.columns import IMAGE_KEY, MODEL_KEY
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.progress import Report, silent
+from semsim.base.stats.analysis import DEFAULTS, AnalysisSettings
+from semsim.base.stats.evidence import as_words, in_words_of, keyed, words_in
 from semsim.base.storage.optional import arrow
 from semsim.base.storage.places import resolved
 from semsim.base.table_files import check_columns, read_frame

@@ -18,10 +18,10 @@ from pathlib import Path
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from semsim.analysis.evidence import in_words_of, words_in
-from semsim.analysis.result import check_metric_name
 from semsim.base.columns import IMAGE_KEY, LEAKS, MODEL_KEY, SCORE_COLUMNS
 from semsim.base.errors import DataError, SettingsError
+from semsim.base.stats.agreement import check_metric_name
+from semsim.base.stats.evidence import in_words_of, words_in
 from semsim.base.storage.atomic import whole
 from semsim.base.storage.optional import arrow
 from semsim.base.storage.pieces import key_of

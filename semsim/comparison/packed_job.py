@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.analysis.result import AnalysisSettings
 from semsim.base.errors import DataError
 from semsim.base.jobs.folders import read_json
 from semsim.base.progress import Progress, Report
+from semsim.base.stats.analysis import AnalysisSettings
 from semsim.base.storage.records import guarded
 from semsim.comparison.compared import Scored, compared
 from semsim.comparison.metric_facts import specs_of

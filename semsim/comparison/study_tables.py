@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from semsim.analysis.evidence import stated
-from semsim.importers.import_folder import read_import
+from semsim.base.sets.imports import read_import
+from semsim.base.stats.evidence import stated
 
 PICTURES = ("original", "reconstruction")  # columns of labels; `attacked` may be absent
 

@@ -15,12 +15,13 @@ import numpy as np
 from PIL import Image
 
 from semsim.base.errors import DataError
+from semsim.base.picture_files import opened_picture, upright
 from semsim.base.registry import check_settings
 from semsim.base.storage.atomic import whole_folder
 from semsim.base.storage.folders import SPLITS
 from semsim.base.storage.pieces import key_of
 from semsim.base.storage.places import DATA
-from semsim.images import from_uint8, is_image_file, open_picture, upright
+from semsim.images import from_uint8, is_image_file
 from semsim.types import LabelledImages
 
 if TYPE_CHECKING:
@@ -199,9 +200,9 @@ def assemble(
 def read_middle(path: Path, size: int) -> Tensor:
     """The largest square in the middle of the image at `path`, (3, size, size) in [0, 1].
 
-    Raises `DataError` as `open_picture` does.
+    Raises `DataError` as `opened_picture` does.
     """
-    with open_picture(path) as file:
+    with opened_picture(path) as file:
         picture = upright(file)
     side = min(picture.size)
     left, top = (picture.width - side) // 2, (picture.height - side) // 2

@@ -10,6 +10,7 @@ import pandas as pd
 from torch import Tensor
 
 from semsim.base.progress import Progress, Report, silent
+from semsim.base.sets.reader import ReconstructionSet, read_set
 from semsim.base.sets.set_format import PREDICTIONS, RUN
 from semsim.base.storage.atomic import whole_folders
 from semsim.base.storage.records import RECONSTRUCTION_SET, write_record
@@ -17,7 +18,6 @@ from semsim.device import pick_device
 from semsim.distractors.registry import check_classes
 from semsim.images import read_image
 from semsim.metrics.classifier import load_classifier, predictions
-from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.sets.writer import write_rows
 from semsim.weights import sha256_of
 

@@ -21,11 +21,11 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.analysis.evidence import NONE_ANSWER
 from semsim.base.alike import alike
 from semsim.base.errors import DataError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import setting
+from semsim.base.stats.evidence import NONE_ANSWER
 from semsim.base.table_files import ENDINGS, in_text, read_plain, read_texts
 from semsim.importers.class_names import CLASS_LIST, class_name, read_class_names
 from semsim.importers.file_names import Tree, below, hidden_note, id_and_label

@@ -6,8 +6,6 @@ import uuid
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.evidence import GIVEN, Evidence, gather
-from semsim.analysis.human import recognised_by, rules_of, verdict
 from semsim.base.columns import (
     IMAGE_KEY,
     LABEL_COLUMNS,
@@ -18,6 +16,8 @@ from semsim.base.columns import (
     VOTE_COLUMNS,
 )
 from semsim.base.errors import SettingsError
+from semsim.base.stats.evidence import GIVEN, Evidence, gather
+from semsim.base.stats.verdict import recognised_by, rules_of, verdict
 from semsim.base.words import counted
 from semsim.importers.import_plan import Findings, HumanTables
 from semsim.importers.vote_rows import DIFFERENT, SAME, Sieve, is_counted

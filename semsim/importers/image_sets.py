@@ -11,11 +11,10 @@ from typing import Any
 
 from semsim.base.alike import alike, written
 from semsim.base.errors import DataError
-from semsim.base.picture_files import Sight, notes_on
+from semsim.base.picture_files import Sight, notes_on, read_picture
 from semsim.base.progress import Progress, Report
 from semsim.base.storage.versions import software_versions
 from semsim.datasets.folder import class_names
-from semsim.images import look
 from semsim.importers.class_names import all_classes
 from semsim.importers.import_plan import (
     FOLDERS,
@@ -123,7 +122,7 @@ def looked_at(paths: Iterable[Path], report: Report) -> tuple[dict[Path, Sight],
     broken: dict[Path, str] = {}
     for done, path in enumerate(files, start=1):
         try:
-            sights[path] = look(path)
+            sights[path] = read_picture(path)[1]
         except DataError as error:
             broken[path] = str(error)
         if done % EVERY == 0 or done == len(files):

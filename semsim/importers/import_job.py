@@ -15,12 +15,13 @@ from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job
 from semsim.base.jobs.orders import Place
 from semsim.base.progress import Report
+from semsim.base.sets.imports import places_of
 from semsim.base.storage.atomic import write_bytes
 from semsim.base.storage.names import checked_name
 from semsim.distractors.registry import check_classes, classes_of, find_judge
 from semsim.importers import AUTO, plan_import, uploads
 from semsim.importers.class_names import UNKNOWN
-from semsim.importers.import_folder import carry_out, kept_already, places_of
+from semsim.importers.import_folder import carry_out, kept_already
 from semsim.importers.import_plan import FoundPictures, FoundSet, ImportPlan, Pair, Unread
 from semsim.sets.strip import SHOWN, spread, strip
 

@@ -12,7 +12,6 @@ from semsim.base.progress import Report
 from semsim.base.table_files import Unread as Unread
 from semsim.base.words import counted
 
-FORMAT = "semsim-import/1"
 _SHOWN = 5  # classes named of a set
 Size = tuple[int, int]  # (H, W)
 Key = tuple[str, str]  # attack and model

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from semsim.analysis.evidence import GIVEN, NONE_ANSWER
-from semsim.analysis.result import check_metric_name
 from semsim.base.alike import alike
 from semsim.base.columns import (
     IMAGE_KEY,
@@ -26,6 +24,8 @@ from semsim.base.columns import (
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import setting
+from semsim.base.stats.agreement import check_metric_name
+from semsim.base.stats.evidence import GIVEN, NONE_ANSWER
 from semsim.base.table_files import TextTable, in_text, read_texts, same_words, truth
 from semsim.base.words import counted
 from semsim.importers.class_names import CLASS_LIST, read_class_names

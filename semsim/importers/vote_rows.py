@@ -6,10 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.analysis.evidence import NONE_ANSWER, again_note
 from semsim.base.alike import firsts, partners
 from semsim.base.columns import IMAGE_KEY, MODEL_KEY, ORIGINAL_ANSWER
 from semsim.base.errors import DataError
+from semsim.base.stats.evidence import NONE_ANSWER, again_note
 from semsim.base.table_files import in_text, same_words, truth
 from semsim.datasets.folder import class_names
 from semsim.importers.import_plan import Unread, first_problem

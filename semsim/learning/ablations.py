@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.base.errors import DataError, SettingsError
+from semsim.base.metric_spec import START
 from semsim.base.registry import Registry
 from semsim.base.storage.pieces import key_of
 from semsim.learning.baselines import CLASSIC, auc_words, check_controls
@@ -21,7 +22,6 @@ from semsim.learning.settings import MIXED, TrainSettings
 from semsim.learning.shuffles import SHUFFLED
 from semsim.learning.splits import HoldOut, divide
 from semsim.learning.triplets import learnable, take_stock
-from semsim.metrics.provenance import START
 
 ALL = "all"  # of the label budget: every original there is
 _NOT_PLAIN = re.compile(r"[^0-9A-Za-z.]")

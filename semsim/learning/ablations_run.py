@@ -12,6 +12,7 @@ from semsim.base.errors import JobError, TrainingFailedError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job
 from semsim.base.jobs.orders import to_record
+from semsim.base.metric_spec import START
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.storage.records import read_record, write_record
 from semsim.device import pick_device
@@ -40,7 +41,6 @@ from semsim.learning.shuffles import SHUFFLED, how_many, part_of, train_shuffles
 from semsim.learning.splits import HoldOut, Split, divide, hold_out_text
 from semsim.learning.triplets import is_simulated, learnable, take_stock, typed
 from semsim.metrics import Resources, find_metric
-from semsim.metrics.provenance import START
 from semsim.metrics.scoring import read_labels
 
 STUDY_KIND = "learn-study"

@@ -7,24 +7,16 @@ from typing import Any
 
 import pandas as pd
 
-from semsim.analysis.auc_differences import auc_differences
-from semsim.analysis.result import Analysis
-from semsim.analysis.roc import WITHIN, scale_differs, scopes_by
 from semsim.base.errors import SettingsError, WeightsError
+from semsim.base.metric_spec import BLOCK, CONTROLS, START, MetricSpec
+from semsim.base.stats.analysis import Analysis
+from semsim.base.stats.roc import WITHIN, auc_differences, scale_differs, scopes_by
 from semsim.base.words import counted
 from semsim.learning.advice import FEW_ORIGINALS
 from semsim.learning.orders import control_path
 from semsim.learning.settings import MIXED
 from semsim.learning.shuffles import SHUFFLED, SURE
-from semsim.metrics.base import MetricSpec
-from semsim.metrics.provenance import (
-    BLOCK,
-    CONTROLS,
-    START,
-    WEIGHT_OF,
-    Training,
-    read_training,
-)
+from semsim.metrics.provenance import WEIGHT_OF, Training, read_training
 from semsim.reporting.notation import interval, reason
 from semsim.weights import sha256_of
 
@@ -219,7 +211,7 @@ def control_remarks(own: MetricSpec, analysis: Analysis, checkpoint: Path) -> li
     names = {f"{base}.{control}{behind}": control for control in CONTROLS}
     scored = [spec for spec in analysis.specs if spec.name in names]
     scope = scopes_by(scale_differs(analysis.auc))[0]
-    table = auc_differences(own, scored, analysis.evidence, analysis.settings, scope)
+    table = auc_differences(own, scored, analysis.evidence, analysis.settings.headline, scope)
     rows = {row["control"]: row for row in difference_rows(table, names)}
     absent = controls_of(checkpoint)[1]
     said = []

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from semsim.analysis.roc import scale_note, scopes_by
 from semsim.base.columns import TARGET_COLUMNS
 from semsim.base.errors import WeightsError
+from semsim.base.stats.roc import scale_note, scopes_by
 from semsim.base.storage.atomic import write_text
 from semsim.base.storage.places import files_of
 from semsim.base.storage.records import read_record, write_record

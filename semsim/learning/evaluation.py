@@ -9,23 +9,22 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.auc_differences import auc_differences
-from semsim.analysis.evidence import GIVEN, Evidence, gather
-from semsim.analysis.grouping import layout_of
-from semsim.analysis.human import human_score
-from semsim.analysis.result import Analysis, AnalysisSettings
-from semsim.analysis.roc import auc_table, scale_differs, scale_note, scopes_by
-from semsim.analysis.run import analyse
 from semsim.base.columns import AS_NAMED, IMAGE_KEY, ORIGINAL_ANSWER, SCORE_COLUMNS
 from semsim.base.errors import DataError
+from semsim.base.metric_spec import BLOCK
 from semsim.base.progress import Progress, Report, silent
+from semsim.base.stats.analysis import Analysis, AnalysisSettings, analyse
+from semsim.base.stats.evidence import GIVEN, Evidence, gather
+from semsim.base.stats.grouping import layout_of
+from semsim.base.stats.roc import auc_differences, auc_table, scale_differs, scale_note, scopes_by
+from semsim.base.stats.verdict import human_score
 from semsim.base.table_files import check_columns
 from semsim.base.words import counted
 from semsim.learning.baselines import ABSENT, NO_AUC, block_of, controls_of, difference_rows
 from semsim.learning.shuffles import SHUFFLED, distribution, shuffled_row
 from semsim.learning.triplets import take_stock
 from semsim.metrics import MetricSpec, Resources, find_metric
-from semsim.metrics.provenance import BLOCK, MOVED, read_training
+from semsim.metrics.provenance import MOVED, read_training
 from semsim.metrics.scoring import ScoreBook, pair_sets_of_labels, score_sets
 
 BASELINES = (
@@ -95,7 +94,7 @@ def evaluate(
     scored = [spec for spec in analysis.specs if spec.name != own.name]
     differing = scale_differs(analysis.auc)
     scope = scopes_by(differing)[0]
-    against = auc_differences(own, scored, evidence, settings, scope)
+    against = auc_differences(own, scored, evidence, settings.headline, scope)
     rows, training = metric_rows(analysis), read_training(checkpoint)
     shuffled = distribution(shuffles, rows[0]["auc"][scope]["auc"], scope)
     if shuffled is not None:

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsim.base.errors import DataError, WeightsError
+from semsim.base.metric_spec import control_in
 from semsim.base.storage.folders import shown
 from semsim.base.storage.records import guarded
 from semsim.base.words import counted
 from semsim.learning.settings import IMAGENET, SCRATCH
 from semsim.metrics.learned import Learned, learned_by
-from semsim.metrics.provenance import FORMAT, control_in, read_training
+from semsim.metrics.provenance import FORMAT, read_training
 from semsim.weights import holds, read_facts, sha256_of
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import Any
 from semsim.base.errors import DataError, SettingsError, TrainingFailedError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job
+from semsim.base.metric_spec import START
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.words import counted
 from semsim.learning.ablations import plain_names
@@ -30,7 +31,6 @@ from semsim.learning.initial import check_start
 from semsim.learning.settings import TrainSettings
 from semsim.learning.splits import KINDS, HoldOut, choices, divide, join_labels, join_votes
 from semsim.learning.triplets import is_simulated
-from semsim.metrics.provenance import START
 
 KIND = "learn-leave-out"
 

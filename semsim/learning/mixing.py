@@ -8,7 +8,7 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
-from semsim.analysis.roc import POOLED, WITHIN
+from semsim.base.stats.roc import POOLED, WITHIN
 from semsim.learning.batches import load_table, take
 from semsim.learning.diagnostics import EpochRecord, auc, triplet_distances
 from semsim.learning.epoch import Material, embed, validate

@@ -6,9 +6,9 @@ from pathlib import Path
 from semsim.base.errors import JobError, SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job
+from semsim.base.metric_spec import control_in
 from semsim.base.storage.names import checked_name
 from semsim.learning.settings import TrainSettings
-from semsim.metrics.provenance import control_in
 
 KIND = "learn"
 FACTS_FILE = "training.json"

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.roc import POOLED
 from semsim.base.errors import TrainingFailedError
 from semsim.base.jobs.folders import read_json
 from semsim.base.progress import Progress, Report
+from semsim.base.stats.roc import POOLED
 from semsim.base.storage.atomic import write_json
 from semsim.base.words import counted
 from semsim.learning.orders import Order

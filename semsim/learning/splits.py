@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from semsim.analysis.grouping import named_in
 from semsim.base.errors import DataError, SettingsError
+from semsim.base.stats.grouping import named_in
 from semsim.base.table_files import check_columns
 from semsim.base.words import counted
 from semsim.learning.triplets import Inventory, take_stock

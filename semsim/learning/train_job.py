@@ -12,6 +12,7 @@ import pandas as pd
 import torch
 
 from semsim.base.errors import SettingsError, WeightsError
+from semsim.base.metric_spec import BLOCK, CONTROLS, START
 from semsim.base.progress import Report
 from semsim.base.storage.atomic import whole, write_bytes
 from semsim.base.storage.records import check_format, guarded
@@ -24,15 +25,7 @@ from semsim.learning.settings import TrainSettings
 from semsim.learning.train import TrainResult, TrainState, train
 from semsim.learning.triplets import COLUMNS, VOTE_COLUMNS, ImageIndex, is_simulated
 from semsim.metrics.network import NAMES, SemSimModel, load_semsim, save_semsim
-from semsim.metrics.provenance import (
-    BLOCK,
-    CONTROLS,
-    MOVED,
-    N_PAIRS,
-    START,
-    WEIGHT_OF,
-    Training,
-)
+from semsim.metrics.provenance import MOVED, N_PAIRS, WEIGHT_OF, Training
 from semsim.weights import content_key, sha256_of
 
 # In the job's folder: the network before it saw a vote, the finished one until it is where it

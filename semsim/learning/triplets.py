@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.human import votes_needed
 from semsim.base.errors import DataError
+from semsim.base.picture_files import read_pixels
+from semsim.base.stats.votes import votes_needed
 from semsim.base.words import counted
-from semsim.images import read_pixels
 from semsim.weights import content_key, sha256_of
 
 COLUMNS = ("dataset", "image_id", "original", "reconstruction", "recognisable")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from semsim.base.errors import UnknownNameError
+from semsim.base.metric_spec import MetricSpec, Reference
 from semsim.base.registry import Registry, unknown
 from semsim.base.storage.folders import shown
 from semsim.metrics.base import (
@@ -13,9 +14,7 @@ from semsim.metrics.base import (
     AgainstAttacked,
     Judge,
     Metric,
-    MetricSpec,
     Pairs,
-    Reference,
     Resources,
     Scores,
     Summary,

@@ -6,11 +6,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from semsim.base.errors import DataError
+from semsim.base.metric_spec import MetricSpec
 from semsim.base.storage.places import DEMO
 from semsim.device import in_float64
 from semsim.weights import CHECKPOINTS
@@ -20,53 +21,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 T = TypeVar("T")
-Reference = Literal["clean", "attacked"]
 SUFFIX = "@attacked"  # of the name of a metric whose reference is the attacked image
 ROUNDING = 1e-3  # by which values may leave [0, 1]; they are clamped
 PART = 256  # pairs in memory at once; a multiple of every batch, so that parts change no number
-VOTERS_KIND = "same kind as the simulated voters"  # the mark of a metric that is
-
-
-@dataclass(frozen=True, kw_only=True)
-class MetricSpec:
-    """The facts of a metric.
-
-    higher_means_more_leakage: whether a larger value means that the reconstruction shows more.
-    per_image: one value a pair; otherwise one value a set.
-    reference: what a reconstruction is compared with: the clean original, or the image that was
-        really attacked, which training may have shifted or mirrored.
-    weights: names in `checkpoints/manifest.json` of the files it cannot do without.
-    libraries: distributions that compute it, besides those every result depends on.
-    smallest_side: of an image it can judge, in pixels.
-    yes_or_no: each value is 0 or 1, so that the mean over images is a rate.
-    classifier: one of the product's own classifiers computes it, as those are that simulate voters.
-    mark: why it leads nothing where it stands, "" of most; see `marked`.
-    """
-
-    name: str
-    title: str
-    unit: str = ""
-    higher_means_more_leakage: bool
-    per_image: bool
-    reference: Reference = "clean"
-    weights: tuple[str, ...] = ()
-    libraries: tuple[str, ...] = ()
-    smallest_side: int = 1
-    yes_or_no: bool = False
-    classifier: bool = False
-    mark: str = ""
-
-    def marked(self, why: str) -> MetricSpec:
-        """Return it with the mark `why`, which its title says; itself for "" or if it has one."""
-        if not why or self.mark:
-            return self
-        return replace(self, mark=why, title=f"{self.title} [{why}]")
-
-
-def beside_votes(specs: Iterable[MetricSpec], simulated: bool) -> tuple[MetricSpec, ...]:
-    """Return `specs`, marked where votes are simulated and a metric is of the voters' kind."""
-    why = VOTERS_KIND if simulated else ""
-    return tuple(spec.marked(why) if spec.classifier else spec for spec in specs)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,19 +12,11 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from semsim.base.errors import WeightsError
+from semsim.base.metric_spec import MetricSpec
 from semsim.base.stats.intervals import FEWEST
 from semsim.base.storage.optional import need
 from semsim.base.storage.records import guarded
-from semsim.metrics.base import (
-    Judge,
-    Metric,
-    MetricSpec,
-    Pairs,
-    Resources,
-    Scores,
-    as_exact,
-    batches,
-)
+from semsim.metrics.base import Judge, Metric, Pairs, Resources, Scores, as_exact, batches
 from semsim.metrics.frechet import Spread, check_clouds, few_images_note, frechet_distance
 from semsim.weights import CHECKPOINTS, locate
 

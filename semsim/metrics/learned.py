@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 
 from semsim.base.errors import DataError
-from semsim.images import read_pixels
+from semsim.base.picture_files import read_pixels
 from semsim.metrics.provenance import Training, original_keys
 from semsim.weights import sha256_of
 

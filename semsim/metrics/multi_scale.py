@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from semsim.base.metric_spec import MetricSpec
 from semsim.base.storage.optional import need
 from semsim.metrics.base import (
     Judge,
-    MetricSpec,
     OfImages,
     Resources,
     Scores,

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from semsim.base.errors import WeightsError
+from semsim.base.metric_spec import MetricSpec
 from semsim.base.registry import Checked
 from semsim.base.storage.optional import need
 from semsim.base.storage.places import files_of
 from semsim.base.storage.records import guarded
 from semsim.metrics.base import (
     Judge,
-    MetricSpec,
     Pairs,
     Resources,
     Scores,

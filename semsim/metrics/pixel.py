@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from semsim.metrics.base import MetricSpec, OfImages, checked_pairs, with_gradient
+from semsim.base.metric_spec import MetricSpec
+from semsim.metrics.base import OfImages, checked_pairs, with_gradient
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -9,15 +9,10 @@ import pandas as pd
 
 from semsim.base.errors import WeightsError
 from semsim.base.jobs.orders import from_record
-from semsim.base.storage.folders import shown
 from semsim.base.storage.records import guarded
 from semsim.weights import read_facts
 
 FORMAT = "semsim-network/1"
-# Networks that are kept beside a SemSim to judge it by, as <name>.<control>, and what each is.
-START, BLOCK = "start", "block"
-CONTROLS = {START: "before any vote", BLOCK: "its best single block"}
-
 # Of the `results` of a mixed SemSim: what a block counts, where 1 is before any vote, and on how
 # many pairs of an original and a reconstruction that was fitted. MOVED: of any, see `learn`.
 WEIGHT_OF, N_PAIRS, MOVED = "weight of ", "n_pairs", "moved"
@@ -52,38 +47,9 @@ class Training:
     start: str = ""
 
 
-def semsims(checkpoints: Path) -> list[str]:
-    """Names of the SemSims in the folder `checkpoints`, their controls left out."""
-    names = [path.stem for path in shown(checkpoints, "*.safetensors")]
-    return [name for name in names if not control_in(name)]
-
-
 def original_keys(table: pd.DataFrame) -> pd.Series:
     """One string a row: which original it is of, by its data set and image id."""
     return table["dataset"].astype(str) + "/" + table["image_id"].astype(str)
-
-
-def control_in(name: str) -> str:
-    """Of `CONTROLS`, the one that the name of a checkpoint stands for; "" for a SemSim itself."""
-    last = name.rpartition(".")[2]
-    return last if last in CONTROLS and last != name else ""
-
-
-def checkpoint_of(metric: str) -> str:
-    """The SemSim whose checkpoint a metric is of, by the metric's name; "" for another."""
-    checkpoint = _learned(metric)
-    return "" if control_in(checkpoint) else checkpoint
-
-
-def is_control(metric: str) -> bool:
-    """Return whether a metric, by its name, is a control of a SemSim: its start, and so on."""
-    return bool(control_in(_learned(metric)))
-
-
-def _learned(metric: str) -> str:
-    """The checkpoint in a metric's name, a control's too; "" for a metric without one."""
-    family, _, checkpoint = metric.partition("@")[0].partition(":")
-    return checkpoint if family == "semsim" else ""
 
 
 def read_training(path: Path) -> Training:

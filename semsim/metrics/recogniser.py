@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsim.base.errors import SettingsError, WeightsError
-from semsim.metrics.base import Judge, MetricSpec, Resources, Scores
+from semsim.base.metric_spec import MetricSpec
+from semsim.metrics.base import Judge, Resources, Scores
 from semsim.metrics.inception import FrechetJudge, remembered
 
 if TYPE_CHECKING:

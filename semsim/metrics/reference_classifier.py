@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from semsim.base.errors import WeightsError
+from semsim.base.sets.reader import read_set
 from semsim.base.words import first_of
 from semsim.defences.none import NoDefence
 from semsim.images import read_images
 from semsim.metrics import Pairs, Resources, all_metrics
 from semsim.metrics.classifier import Classifier, load_classifier, recognised
-from semsim.sets.reader import read_set
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.train import accuracy, train_target
 from semsim.targets.train_settings import TrainSettings

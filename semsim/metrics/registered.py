@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsim.base.errors import SettingsError
-from semsim.metrics.base import MetricSpec, OfImages, check_side, with_gradient
+from semsim.base.metric_spec import MetricSpec
+from semsim.metrics.base import OfImages, check_side, with_gradient
 from semsim.metrics.pixel import decibels, exact_chunks, infinite_note, smooth_psnr
 from semsim.metrics.structural import (
     GAUSSIAN,

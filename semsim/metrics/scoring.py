@@ -31,8 +31,9 @@ import pandas as pd
 from semsim.base.alike import partners, written
 from semsim.base.columns import LEAKS, SCORE_COLUMNS
 from semsim.base.errors import DataError, PictureError, WeightsError
-from semsim.base.picture_files import Sight, notes_on
+from semsim.base.picture_files import Sight, notes_on, read_picture
 from semsim.base.progress import Progress, Report, silent
+from semsim.base.sets.reader import read_set
 from semsim.base.storage.atomic import whole
 from semsim.base.storage.folders import files_below
 from semsim.base.storage.optional import arrow
@@ -42,7 +43,7 @@ from semsim.base.storage.records import guarded
 from semsim.base.storage.versions import software_versions
 from semsim.base.table_files import check_columns, read_frame
 from semsim.device import cores, keep_freed_memory, pick_device
-from semsim.images import is_image_file, look, read_images, size_words, why_unread
+from semsim.images import is_image_file, read_images, size_words, why_unread
 from semsim.metrics import (
     Metric,
     Pairs,
@@ -53,7 +54,6 @@ from semsim.metrics import (
     summarise,
 )
 from semsim.metrics.base import PART, judged, settings_of
-from semsim.sets.reader import read_set
 from semsim.weights import sha256_of
 
 if TYPE_CHECKING:
@@ -692,7 +692,7 @@ def _images(folder: Path) -> tuple[dict[str, Path], list[str]]:
 def _looked(original: Path, reconstruction: Path) -> tuple[Sight, Sight] | str:
     """Return facts of both images, or what is wrong with them."""
     try:
-        one, two = look(original), look(reconstruction)
+        one, two = read_picture(original)[1], read_picture(reconstruction)[1]
     except DataError as error:
         return str(error)
     if one.size != two.size:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsim.base.errors import WeightsError
-from semsim.metrics.base import Judge, MetricSpec, Pairs, Resources, Scores
+from semsim.base.metric_spec import CONTROLS, MetricSpec, control_in, semsims
+from semsim.metrics.base import Judge, Pairs, Resources, Scores
 from semsim.metrics.inception import remembered
-from semsim.metrics.provenance import CONTROLS, control_in, semsims
 from semsim.metrics.recogniser import check_name
 
 if TYPE_CHECKING:

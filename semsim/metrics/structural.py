@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from semsim.base.metric_spec import MetricSpec
 from semsim.base.registry import Checked
-from semsim.metrics.base import MetricSpec, OfImages, check_side, with_gradient
+from semsim.metrics.base import OfImages, check_side, with_gradient
 from semsim.metrics.pixel import exact_chunks
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.picture_ranks import picture_agreement
 from semsim.base.cli.terminal import rows_of, text_table
 from semsim.base.registry import read_plugin
+from semsim.base.sets.reader import ReconstructionSet
+from semsim.base.stats.roc import picture_agreement
 from semsim.base.words import counted
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.plan import Campaign, Plan
@@ -45,7 +46,6 @@ from semsim.reporting import writing
 from semsim.reporting.notation import NONE, interval, number, reason
 from semsim.reporting.tables import Table
 from semsim.sets.no_attack_baseline import Count, judged_set
-from semsim.sets.reader import ReconstructionSet
 from semsim.targets.train_settings import TrainSettings
 
 ENOUGH = 0.9  # of the originals: fewer, and simulated people are too blunt to stand for anybody
@@ -371,7 +371,7 @@ def _within(
         own = judged.of([one.model for one in found[row.name]])
         if own.labels.empty:
             continue
-        table = picture_agreement(own.evidence(), own.specs, RANKED)
+        table = picture_agreement(own.evidence(), own.specs, RANKED.headline)
         parts.append(table.assign(row=row.name, row_title=row.title))
     return pd.concat(parts, ignore_index=True).assign(simulated=True)
 

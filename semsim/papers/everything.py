@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.correlation import weighted_spearman
-from semsim.analysis.resampling import interval as holding
 from semsim.base.cli.terminal import rows_of, say
 from semsim.base.registry import read_plugin
+from semsim.base.sets.reader import ReconstructionSet
+from semsim.base.stats.correlation import weighted_spearman
 from semsim.base.stats.intervals import FEWEST
+from semsim.base.stats.resampling import interval as holding
 from semsim.base.words import counted
 from semsim.datasets import DATASETS
 from semsim.metrics import MetricSpec
@@ -43,7 +44,6 @@ from semsim.reporting.export import write_picture
 from semsim.reporting.leak_map import leak_map
 from semsim.reporting.notation import interval, number
 from semsim.reporting.tables import Cells, Table, table_of
-from semsim.sets.reader import ReconstructionSet
 
 OK, FAILED, UNFIT = "ok", "failed", "cannot be"  # the status of a cell; "ok" has pictures
 DRAWS = 2000  # of attacks and targets

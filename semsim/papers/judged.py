@@ -13,9 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.evidence import Evidence
-from semsim.analysis.result import AnalysisSettings
-from semsim.analysis.run import analyse
 from semsim.base.cli.terminal import (
     DATA,
     CheckpointsOption,
@@ -30,12 +27,15 @@ from semsim.base.cli.terminal import (
     told_errors,
 )
 from semsim.base.errors import DataError
+from semsim.base.metric_spec import beside_votes
+from semsim.base.sets.reader import ReconstructionSet, read_set
+from semsim.base.stats.analysis import AnalysisSettings, analyse
+from semsim.base.stats.evidence import Evidence
 from semsim.base.words import listed
 from semsim.campaign.plan import Plan
 from semsim.device import pick_device
 from semsim.learning.evaluation import evidence_of
 from semsim.metrics import MetricSpec, Resources, find_metric
-from semsim.metrics.base import beside_votes
 from semsim.metrics.scoring import pair_sets_of_labels, score_sets
 from semsim.papers.plans import (
     CAMPAIGN_STEPS,
@@ -51,7 +51,6 @@ from semsim.reporting import writing
 from semsim.reporting.canvas import SIMULATED
 from semsim.reporting.notation import interval, number, reason
 from semsim.reporting.tables import Cells, Table, table_of
-from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.weights import CHECKPOINTS
 
 # Of single pictures, LPIPS by one of its networks; Fréchet distances need more of them in a set.

@@ -33,6 +33,7 @@ from semsim.base.cli.terminal import (
 from semsim.base.errors import SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.progress import Report, silent
+from semsim.base.sets.reader import read_set
 from semsim.base.storage.atomic import write_json
 from semsim.base.storage.pieces import key_of
 from semsim.base.storage.records import read_record, write_record
@@ -50,7 +51,6 @@ from semsim.papers.pbpfl_tables import (
     traffic_text,
 )
 from semsim.papers.plans import MadeOption, PlanOption, Work, attack_steps, show_plan
-from semsim.sets.reader import read_set
 from semsim.systems.federated.arms import ARMS, REFERENCE
 from semsim.systems.federated.comparison import Loaded, largest_difference, load
 from semsim.systems.federated.data import Examples, FederatedData, digest_of

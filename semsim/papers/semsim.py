@@ -29,6 +29,7 @@ from semsim.base.cli.terminal import (
 )
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.registry import read_plugin
+from semsim.base.sets.reader import read_set
 from semsim.base.storage.atomic import write_text
 from semsim.base.storage.places import PROGRAM
 from semsim.campaign.campaign_job import load, plan_of
@@ -51,7 +52,6 @@ from semsim.papers.semsim_scales import (
     works_of,
 )
 from semsim.papers.simulated_votes import Voters, simulated_people, simulated_votes
-from semsim.sets.reader import read_set
 from semsim.weights import CHECKPOINTS
 
 SIMULATED = "simulated"

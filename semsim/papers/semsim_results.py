@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from semsim.analysis.result import Analysis
-from semsim.analysis.run import analyse
 from semsim.base.cli.terminal import rows_of, text_table
 from semsim.base.errors import DataError
+from semsim.base.metric_spec import CONTROLS
 from semsim.base.progress import Report, silent
+from semsim.base.stats.analysis import Analysis, analyse
 from semsim.base.storage.atomic import write_json
 from semsim.base.storage.pieces import key_of
 from semsim.learning.ablations import STUDIES, StudyPlan, default_values, failures
@@ -31,7 +31,6 @@ from semsim.learning.leave_out import LeaveOut, judged_words, leave_each_out
 from semsim.learning.shuffles import SHUFFLED
 from semsim.learning.splits import HoldOut, divide
 from semsim.metrics import find_metric
-from semsim.metrics.provenance import CONTROLS
 from semsim.metrics.scoring import pair_sets_of_labels, score_sets
 from semsim.papers.semsim_paper import METRICS, PRINTED, SAID
 from semsim.papers.semsim_scales import Part, Scale

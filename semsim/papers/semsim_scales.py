@@ -106,7 +106,7 @@ def in_mixed_precision(scale: Scale) -> Scale:
     """The same with bfloat16 in trainings and in the attacks that can have it, under other names.
 
     Each checks what that changes: see `semsim.targets.mixed_precision` and
-    `semsim.attacks.first_order`.
+    `semsim.attacks.descent.first_order`.
     """
     return replace(scale, parts=tuple(_mixed(part) for part in scale.parts))
 

@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 import torch
 
-from semsim.analysis.evidence import NONE_ANSWER
 from semsim.base.cli.terminal import TerminalBar
 from semsim.base.columns import IMAGE_KEY
 from semsim.base.errors import DataError
 from semsim.base.progress import Report, silent
 from semsim.base.registry import Plugin, build, plain
+from semsim.base.stats.evidence import NONE_ANSWER
 from semsim.base.storage.pieces import key_of
 from semsim.campaign.campaign_job import load
 from semsim.datasets import DATASETS

@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from semsim.analysis.agreement import best_first
-from semsim.analysis.result import Analysis
 from semsim.base.cli.terminal import text_table
+from semsim.base.stats.agreement import best_first
+from semsim.base.stats.analysis import Analysis
 from semsim.reporting.methods import Origin, warnings
 from semsim.reporting.notation import (
     NONE,

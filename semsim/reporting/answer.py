@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from semsim.analysis.result import Analysis
+from semsim.base.metric_spec import checkpoint_of, is_control
+from semsim.base.stats.analysis import Analysis
 from semsim.base.words import counted, first_of, listed
 from semsim.metrics import MetricSpec
-from semsim.metrics.provenance import checkpoint_of, is_control
 from semsim.reporting.gallery import voters
-from semsim.reporting.notation import interval, number, reason
+from semsim.reporting.notation import interval, number, p_value, reason
 
 DECIDED = 0.05  # p after Holm below which a lead counts as decided
 _NAMED = 3  # metrics named one by one; of more the rest is counted
@@ -47,7 +47,7 @@ def answer_of(analysis: Analysis) -> Answer:
         return Answer(lead=(_nothing(analysis),), beside=tuple(beside))
     top = table[table["rho"] == table["rho"].max()]
     said = _agrees_best(top, len(table), analysis)
-    lead = (*said, *_lead_over(top, table, analysis), *_next(top, table))
+    lead = (*said, *_lead_over(top, table, analysis), *_next(top, table), *_on_these(analysis))
     return Answer(lead=lead, beside=tuple(beside), best=str(top["metric"].iloc[0]))
 
 
@@ -152,6 +152,41 @@ def _next(top: pd.DataFrame, table: pd.DataFrame) -> list[Said]:
         models = counted(int(row["n"]), "model")
         return [(f" Next comes {row['title']} (ρ {rho}, of {models}).", False)]
     return [(f" Next comes {row['title']}, {behind} behind (ρ {rho}).", False)]
+
+
+def _on_these(analysis: Analysis) -> list[Said]:
+    """Return the sentence on these models and originals, and whether it would hold on others."""
+    order = analysis.of_candidates(analysis.order).dropna(subset=["soft_accuracy"])
+    if len(order) < 2:
+        return []
+    first, rest = order[order["band"] == 1], order[order["band"] > 1]
+    best, originals = order.iloc[0], counted(int(order["n_originals"].iloc[0]), "original")
+    models = counted(int(best["n_models"]), "model")
+    begin = (f" On these {models} and {originals}, ", False)
+    if len(first) > 1:
+        ends = [number(first["soft_accuracy"].iloc[place], 2) for place in (0, -1)]
+        between = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+        tail = f" order them alike well (soft pairwise accuracy {between})."
+        return [begin, *_listed(first["title"]), (tail, False)]
+    p, others = _p_of_the_next(analysis, str(best["metric"]), str(rest["metric"].iloc[0]))
+    accuracy = f"soft pairwise accuracy {number(best['soft_accuracy'], 2)}, next "
+    accuracy += number(rest["soft_accuracy"].iloc[0], 2)
+    sure = others < DECIDED
+    told = "so it would on others" if sure else f"whether it would on others, {models} cannot tell"
+    tail = f" orders them best ({accuracy}; p {_equals(p)}); {told} (p {_equals(others)})."
+    return [begin, (str(best["title"]), True), (tail, False)]
+
+
+def _p_of_the_next(analysis: Analysis, best: str, following: str) -> tuple[float, float]:
+    """p after Holm of the lead of `best` over the next metric, and p over models, too."""
+    ours = analysis.leads[["metric_a", "metric_b"]].isin([best, following]).all(axis=1)
+    row = analysis.leads[ours].iloc[0]
+    return float(row["p_holm"]), float(row["p_models"])
+
+
+def _equals(p: float) -> str:
+    text = p_value(p)
+    return text if text.startswith("<") else f"= {text}"
 
 
 def _p_of_leads(best: Sequence[str], differences: pd.DataFrame) -> dict[str, float]:

@@ -10,9 +10,9 @@ import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from semsim.analysis.result import Analysis
 from semsim.base.errors import DataError
 from semsim.base.progress import Progress, Report, silent
+from semsim.base.stats.analysis import Analysis
 from semsim.base.storage.atomic import write_text
 from semsim.reporting import canvas, writing
 from semsim.reporting.canvas import Drawn

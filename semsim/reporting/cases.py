@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from semsim.analysis.human import recognised_by, vote_counts
-from semsim.analysis.result import Analysis
 from semsim.base.errors import DataError
-from semsim.images import read_pixels
-from semsim.metrics.base import MetricSpec
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.picture_files import read_pixels
+from semsim.base.stats.analysis import Analysis
+from semsim.base.stats.verdict import recognised_by, vote_counts
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn
 from semsim.reporting.gallery import Entry, four_cases, voters, way_words

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.agreement import best_first
-from semsim.analysis.human import response_by
-from semsim.analysis.result import Analysis
 from semsim.base.errors import UnknownNameError
+from semsim.base.metric_spec import MetricSpec
 from semsim.base.registry import unknown
+from semsim.base.stats.agreement import best_first
+from semsim.base.stats.analysis import Analysis
+from semsim.base.stats.verdict import response_by
 from semsim.base.words import counted
-from semsim.metrics.base import MetricSpec
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn, marked_as_simulated
 from semsim.reporting.interval_figures import auc, forest, rules

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from semsim.analysis.evidence import model_key
-from semsim.analysis.result import Analysis
 from semsim.base.columns import AT_CHANCE, MODEL_KEY
-from semsim.metrics.base import MetricSpec
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.analysis import Analysis
+from semsim.base.stats.evidence import model_key
 from semsim.reporting.notation import target_text
 
 # What people and a metric say of a reconstruction.

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.agreement import best_first
-from semsim.analysis.human import title_of
-from semsim.analysis.result import Analysis, Ceiling
-from semsim.analysis.roc import scale_differs, scale_note
+from semsim.base.stats.agreement import best_first
+from semsim.base.stats.analysis import Analysis
+from semsim.base.stats.ceiling import Ceiling
 from semsim.base.stats.intervals import RULE
+from semsim.base.stats.roc import scale_differs, scale_note
+from semsim.base.stats.verdict import title_of
 from semsim.base.words import counted
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Bars, Drawn

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from semsim.metrics.base import MetricSpec
+from semsim.base.metric_spec import MetricSpec
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn
 from semsim.reporting.notation import number

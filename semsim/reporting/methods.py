@@ -9,15 +9,16 @@ from importlib.metadata import version
 
 import pandas as pd
 
-from semsim.analysis.agreement import EXACT_UP_TO
-from semsim.analysis.human import rules_of_votes, title_of
-from semsim.analysis.resampling import FEWEST_BOOTSTRAPPED
-from semsim.analysis.result import Analysis
 from semsim.base.errors import UnknownNameError
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.agreement import EXACT_UP_TO
+from semsim.base.stats.analysis import Analysis
 from semsim.base.stats.intervals import FEWEST, RULE
+from semsim.base.stats.resampling import FEWEST_BOOTSTRAPPED
+from semsim.base.stats.verdict import rules_of_votes, title_of
 from semsim.base.words import counted
 from semsim.metrics import find_metric
-from semsim.metrics.base import MetricSpec, settings_of
+from semsim.metrics.base import settings_of
 from semsim.reporting.tables import Table
 from semsim.reporting.writing import TEMPLATES
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.evidence import model_key
-from semsim.analysis.result import Analysis
 from semsim.base.columns import MODEL_KEY
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.analysis import Analysis
+from semsim.base.stats.evidence import model_key
 from semsim.base.stats.intervals import RULE
 from semsim.base.words import counted
-from semsim.metrics.base import MetricSpec
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Bars, Drawn
 from semsim.reporting.notation import interval, number, rank_text, reason

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.human import response_by, verdict
-from semsim.analysis.result import Analysis
 from semsim.base.errors import DataError
-from semsim.images import read_pixels
-from semsim.metrics.base import MetricSpec
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.picture_files import read_pixels
+from semsim.base.stats.analysis import Analysis
+from semsim.base.stats.verdict import response_by, verdict
 from semsim.reporting import canvas
 from semsim.reporting.canvas import Drawn
 from semsim.reporting.gallery import voters

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.evidence import Ratings
-from semsim.analysis.result import Analysis
 from semsim.base.errors import DataError
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.picture_files import opened_picture, upright
+from semsim.base.stats.analysis import Analysis
+from semsim.base.stats.evidence import Ratings
 from semsim.base.storage.places import files_of
-from semsim.images import open_picture, png_of, upright
-from semsim.metrics.base import MetricSpec
+from semsim.images import png_of
 from semsim.reporting import methods
 from semsim.reporting.answer import answer_of
 from semsim.reporting.export import svg
@@ -30,7 +31,10 @@ from semsim.reporting.writing import TEMPLATES, html
 
 _GALLERY = 3  # entries each way
 _DRAWN = ("forest", "auc", "matrix")
-_SHOWN = ("agreement", "differences", "auc", "rules", "backbones", "models", "ceiling")
+_SHOWN = (
+    *("agreement", "order", "leads", "differences", "auc", "rules", "backbones", "models"),
+    "ceiling",
+)
 # Terms of the report that a student cannot know.
 TERMS = (
     *("recognised", "human ceiling", "rho", "tau", "AUC", "held out", "target", "at chance"),
@@ -193,7 +197,7 @@ def _embedded(path: str | None) -> tuple[str, str]:
 
 def _small_png(path: Path) -> bytes:
     """The picture as PNG, at most `_LARGEST` pixels a side; a small PNG is left as it is."""
-    with open_picture(path) as picture:
+    with opened_picture(path) as picture:
         if picture.format == "PNG" and max(picture.size) <= _LARGEST:
             return path.read_bytes()
         return png_of(np.asarray(upright(picture)), _LARGEST)

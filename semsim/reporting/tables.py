@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.human import title_of
-from semsim.analysis.result import Analysis
-from semsim.analysis.roc import scale_differs, scale_note
 from semsim.base.registry import unknown
+from semsim.base.stats.analysis import Analysis
 from semsim.base.stats.intervals import RULE
+from semsim.base.stats.pairwise_accuracy import LEVEL
+from semsim.base.stats.roc import scale_differs, scale_note
+from semsim.base.stats.verdict import title_of
 from semsim.reporting.canvas import SIMULATED
 from semsim.reporting.model_figures import heading
 from semsim.reporting.notation import (
@@ -330,13 +331,13 @@ def _differences(analysis: Analysis) -> Table:
                 row["difference"], row["low"], row["high"], row["interval_undefined"]
             )
         ),
-        "p": lambda row: NONE if pd.isna(row["p"]) else p_value(row["p"]),
-        "p after Holm": lambda row: NONE if pd.isna(row["p_holm"]) else p_value(row["p_holm"]),
+        "p": lambda row: _p_or_none(row["p"]),
+        "p after Holm": lambda row: _p_or_none(row["p_holm"]),
     }
     return table_of(
         *(analysis.differences, cells),
         name="differences",
-        title="Is one metric better than another?",
+        title="Would one metric rank other models better than another?",
         caption=(
             "Difference of the signed ρ of two metrics over the same models, with its 95 % "
             "interval over models (Zou, of Bonett and Wright's). p: two-sided, of both metrics "
@@ -344,6 +345,64 @@ def _differences(analysis: Analysis) -> Table:
             "p after Holm accounts for the number of pairs."
         ),
     )
+
+
+def _order(analysis: Analysis) -> Table:
+    cells: Cells = {
+        "Metric": lambda row: str(row["title"]),
+        "Band": lambda row: str(row["band"] or NONE),
+        "Soft pairwise accuracy": lambda row: (
+            undefined_text(row["undefined"]) or number(row["soft_accuracy"])
+        ),
+        "Pairwise accuracy": lambda row: number(row["hard_accuracy"]),
+        "Within originals, ties calibrated": lambda row: number(row["tied_accuracy"]),
+        "All called equal": lambda row: number(row["ties_alone"]),
+        "Models": lambda row: str(row["n_models"]),
+        "Originals": lambda row: str(row["n_originals"]),
+    }
+    return table_of(
+        *(analysis.order, cells),
+        name="order",
+        title="Which metric orders these models as people do?",
+        caption=(
+            "Soft pairwise accuracy: 1 less the mean distance, over pairs of models, between "
+            "people's and the metric's p that the first leads (random signs over originals; "
+            "Thompson et al. 2024); 0.5 is a metric that is never sure, beside people who always "
+            "are. Pairwise accuracy: pairs of means in the same order. Within originals: pairs of "
+            "pictures of one original, ties of the metric calibrated (Deutsch et al. 2023), beside "
+            "what calling all equal gives. Metrics share a band unless its best beats them "
+            f"(p after Holm below {LEVEL:g})."
+        ),
+    )
+
+
+def _leads(analysis: Analysis) -> Table:
+    cells: Cells = {
+        "Metric A": lambda row: str(row["title_a"]),
+        "Metric B": lambda row: str(row["title_b"]),
+        "Originals": lambda row: str(row["n_originals"]),
+        "Accuracy of A − of B": lambda row: (
+            undefined_text(row["undefined"]) or number(row["difference"])
+        ),
+        "p": lambda row: _p_or_none(row["p"]),
+        "p after Holm": lambda row: _p_or_none(row["p_holm"]),
+        "p over models, too": lambda row: _p_or_none(row["p_models"]),
+    }
+    return table_of(
+        *(analysis.leads, cells),
+        name="leads",
+        title="Does one metric order these models better than another?",
+        caption=(
+            "Difference of soft pairwise accuracy. p: two-sided, by swapping the standardised "
+            "scores of both at random, original by original: it is about these models, on other "
+            "originals. p over models, too: swapped model by model as well, for pairs with the "
+            "best metric (Deutsch et al. 2021)."
+        ),
+    )
+
+
+def _p_or_none(p: float) -> str:
+    return NONE if pd.isna(p) else p_value(p)
 
 
 def _backbones(analysis: Analysis) -> Table:
@@ -476,6 +535,8 @@ _TABLES: dict[str, Callable[[Analysis], Table]] = {
     "table1": lambda analysis: _table1([analysis]),
     "models": _models,
     "auc": _auc,
+    "order": _order,
+    "leads": _leads,
     "differences": _differences,
     "ceiling": _ceiling,
     "rules": _rules,

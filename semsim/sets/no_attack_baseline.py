@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.ndimage import gaussian_gradient_magnitude
 
-from semsim.images import read_pixels
-from semsim.sets.reader import ReconstructionSet
+from semsim.base.picture_files import read_pixels
+from semsim.base.sets.reader import ReconstructionSet
 
 CLEARLY = 0.9  # of the control's error: by luck noise gets a few per cent nearer
 GUESS = "a guess (a plain picture, or the mean of the others)"

@@ -7,7 +7,7 @@ from pathlib import Path
 from PIL import Image
 
 from semsim.base.errors import DataError
-from semsim.images import open_picture, upright
+from semsim.base.picture_files import opened_picture, upright
 
 SHOWN = 6  # pairs of a strip
 _LARGEST = 96  # pixels of a side
@@ -45,7 +45,7 @@ def _read(path: Path | None) -> Image.Image | None:
     if path is None:
         return None
     try:
-        with open_picture(path) as file:
+        with opened_picture(path) as file:
             picture = upright(file)
     except DataError:
         return None

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
+from semsim.base.picture_files import opened_picture
 from semsim.base.sets.set_format import ATTACKED, COLUMNS, MANIFEST, RUN
 from semsim.base.storage.atomic import whole_folder
 from semsim.base.storage.optional import arrow
 from semsim.base.storage.records import RECONSTRUCTION_SET, write_record
-from semsim.images import open_picture, read_image, write_png
+from semsim.images import read_image, write_png
 from semsim.sets.image import Picture, SetImage
 
 
@@ -80,5 +81,5 @@ def _save(picture: Picture | None, folder: Path, kind: str, image_id: str) -> st
 
 def picture_format(path: Path) -> str:
     """The format of an image file by its content, such as "PNG"; `DataError` where it is none."""
-    with open_picture(path) as file:
+    with opened_picture(path) as file:
         return str(file.format)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 
@@ -19,6 +19,11 @@ class StudyChoice:
     name: str
     simulated: bool
     headline: str = "majority"
+
+    @classmethod
+    def of(cls, study: Any) -> Self:
+        """The choice of a `study`, which has an id, a name and its `spec`."""
+        return cls(study.id, study.name, study.spec.simulated, study.spec.headline.value)
 
     @property
     def label(self) -> str:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from semsim.attacks.copa_prior import CopaPrior
-from semsim.attacks.per_sample import parameter_gradients
-from semsim.attacks.rgap import RGap
+from semsim.attacks.fast_gradients import parameter_gradients
+from semsim.attacks.linear.copa_prior import CopaPrior
+from semsim.attacks.linear.rgap import RGap
 from semsim.attacks.security.index import Layer, Shape, shapes_of
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.datasets.symbols import Symbols

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.evidence import model_key
-from semsim.analysis.human import recognised_by, response_by, verdict
-from semsim.analysis.result import Analysis, AnalysisSettings
 from semsim.base.columns import MODEL_KEY
 from semsim.base.errors import DataError
+from semsim.base.sets.imports import list_imports
+from semsim.base.stats.analysis import Analysis, AnalysisSettings
+from semsim.base.stats.evidence import model_key
+from semsim.base.stats.verdict import recognised_by, response_by, verdict
 from semsim.base.storage.folders import shown
 from semsim.base.words import counted
 from semsim.comparison.compared import Scored, compared
@@ -22,7 +23,6 @@ from semsim.comparison.metric_facts import directions_in, refused_judges, spec_o
 from semsim.comparison.own_scores import joined
 from semsim.comparison.seen_originals import uncounted
 from semsim.comparison.study_tables import PICTURES, StudyTables, imported_tables
-from semsim.importers.import_folder import list_imports
 from semsim.metrics import Metric, MetricSpec, Resources, all_metrics, find_metric
 from semsim.metrics.provenance import original_keys
 from semsim.metrics.scoring import ScoreBook, pair_sets_of_labels, read_scores

@@ -1,16 +1,18 @@
 """The tab "How solid" of Compare: what the answer depends on, one question at a time."""
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.human import title_of
-from semsim.analysis.result import Analysis
-from semsim.analysis.roc import WITHIN, scale_differs, scale_note, scopes_by
 from semsim.base.errors import SemsimError
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.analysis import Analysis
+from semsim.base.stats.pairwise_accuracy import LEVEL
+from semsim.base.stats.roc import WITHIN, scale_differs, scale_note, scopes_by
+from semsim.base.stats.verdict import title_of
 from semsim.base.words import counted, listed
 from semsim.reporting import tables
 from semsim.reporting.notation import interval, number, p_value, reason
@@ -131,30 +133,62 @@ def _behind(analysis: Analysis) -> frozenset[str]:
 
 
 def _differences(context: ScienceContext, comparison: Comparison, asked: Asked) -> str:
-    """The chosen metric against each other one."""
+    """The chosen metric against each other one: on these models, and on models of their kind."""
     analysis, spec = comparison.analysis, comparison.spec(asked.metric)
     if spec is None:
         return HTML.note("No metric has scores yet.")
-    table = analysis.differences
-    own = table[(table["metric_a"] == spec.name) | (table["metric_b"] == spec.name)]
-    rows = []
-    for _, row in own.iterrows():
-        first = row["metric_a"] == spec.name
-        sign = 1 if first else -1
+    return _on_these(analysis, spec) + _on_others(analysis, spec)
+
+
+def _against(table: pd.DataFrame, spec: MetricSpec) -> Iterator[tuple[pd.Series, str, int]]:
+    """Yield the rows of pairs with `spec`, the other metric's title, and 1, or -1 if it is b."""
+    for _, row in table.iterrows():
+        if spec.name in (row["metric_a"], row["metric_b"]):
+            first = row["metric_a"] == spec.name
+            yield row, str(row["title_b" if first else "title_a"]), 1 if first else -1
+
+
+def _p(value: float) -> str:
+    return "–" if pd.isna(value) else p_value(value)
+
+
+def _on_these(analysis: Analysis, spec: MetricSpec) -> str:
+    own = list(_against(analysis.leads, spec))
+    rows = [
+        [
+            title,
+            reason(row["undefined"]) or number(sign * row["difference"], 2),
+            *(_p(row[name]) for name in ("p", "p_holm", "p_models")),
+        ]
+        for row, title, sign in own
+    ]
+    sure = sum(row["p_holm"] < LEVEL for row, *_ in own)
+    others = counted(len(own), "other metric")
+    said = (
+        f"On these models {spec.title} differs from {sure} of {others} in how it orders pairs of "
+        "them (swaps of scores, original by original; p after Holm below 0.05)."
+    )
+    heads = ["difference of soft pairwise accuracy", "p", "p after Holm", "p over models, too"]
+    return HTML.numbers(said, [f"{spec.title} against", *heads], rows)
+
+
+def _on_others(analysis: Analysis, spec: MetricSpec) -> str:
+    own, rows = list(_against(analysis.differences, spec)), []
+    for row, title, sign in own:
         ends = sorted([sign * row["low"], sign * row["high"]])
         why = reason(row["undefined"]) or reason(row["interval_undefined"])
         rows.append(
             [
-                str(row["title_b" if first else "title_a"]),
-                number(sign * row["difference"], 2),
-                why or interval(ends[0], ends[1]),
-                "–" if pd.isna(row["p"]) else p_value(row["p"]),
-                "–" if pd.isna(row["p_holm"]) else p_value(row["p_holm"]),
+                *(title, number(sign * row["difference"], 2), why or interval(ends[0], ends[1])),
+                *(_p(row["p"]), _p(row["p_holm"])),
             ]
         )
-    sure = int((own["p_holm"] < 0.05).sum())
+    sure = sum(row["p_holm"] < LEVEL for row, *_ in own)
     others = counted(len(own), "other metric")
-    said = f"{spec.title} differs from {sure} of {others} (p after Holm below 0.05)."
+    said = (
+        f"On other models of this kind {spec.title} differs from {sure} of {others} (ρ over "
+        "models; p after Holm below 0.05)."
+    )
     heads = [f"{spec.title} against", "difference of ρ", "95 %", "p", "p after Holm"]
     return HTML.numbers(said, heads, rows)
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from semsim.analysis.agreement import best_first
-from semsim.analysis.evidence import model_key
+from semsim.base.metric_spec import is_control
+from semsim.base.stats.agreement import best_first
+from semsim.base.stats.evidence import model_key
 from semsim.base.words import counted
 from semsim.comparison.seen_originals import ALL
 from semsim.metrics import MetricSpec
-from semsim.metrics.provenance import is_control
 from semsim.reporting import figures, tables
 from semsim.reporting.answer import answer_of, remarks_of
 from semsim.reporting.gallery import METRIC_ONLY, PEOPLE_ONLY, Entry, entries, judged_by_both

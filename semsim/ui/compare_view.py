@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from semsim.analysis.human import rules_of, title_of
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
+from semsim.base.stats.verdict import rules_of, title_of
 from semsim.comparison.seen_originals import ALL
 from semsim.reporting.writing import png_address
 from semsim.ui import ScienceContext, jobpanel

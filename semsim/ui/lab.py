@@ -11,12 +11,12 @@ from markupsafe import Markup
 from semsim.base.errors import SemsimError
 from semsim.base.jobs import folders as jobs
 from semsim.base.pages_library import gr
+from semsim.base.sets.imports import list_pictures
 from semsim.base.storage.places import files_of
 from semsim.datasets import DATASETS
 from semsim.datasets.fetch_job import KIND, FetchOrder, fetchable, queue_fetch
 from semsim.distractors.model_card import tested
 from semsim.distractors.registry import judges
-from semsim.importers.import_folder import list_pictures
 from semsim.reporting.not_run import NOT_RUN, SECTIONS
 from semsim.ui import ScienceContext, plain_words
 from semsim.ui.answers import worded

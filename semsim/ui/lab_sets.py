@@ -9,10 +9,10 @@ from typing import Any
 
 from semsim.base.errors import DataError
 from semsim.base.jobs.folders import LIVE, JobState
+from semsim.base.sets.reader import ReconstructionSet, read_set
 from semsim.base.sets.set_format import RUN
 from semsim.reporting.writing import png_address
 from semsim.sets.no_attack_baseline import Count, Shown, judged_set
-from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.ui import pictures_data
 from semsim.ui.markup import pieces, rooted
 

@@ -10,6 +10,7 @@ from fastapi import APIRouter
 from fastapi.responses import FileResponse, Response
 
 from semsim.base.jobs.folders import JobState
+from semsim.base.metric_spec import START
 from semsim.learning import PRESETS
 from semsim.learning.advice import expectation
 from semsim.learning.baselines import verdict_of
@@ -20,7 +21,6 @@ from semsim.learning.shuffles import SHUFFLED
 from semsim.learning.splits import Counts, HoldOut
 from semsim.learning.told import learned_words, weights_words
 from semsim.learning.triplets import Inventory, JudgedOriginal
-from semsim.metrics.provenance import START
 from semsim.ui import ScienceContext
 from semsim.ui.answers import GoneError, worded
 from semsim.ui.curves import Chart, Curve

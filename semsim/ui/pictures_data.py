@@ -15,12 +15,12 @@ import pandas as pd
 
 from semsim.base.errors import DataError, WeightsError
 from semsim.base.jobs import folders as jobs
+from semsim.base.sets.imports import Listed, list_imports, list_pictures
+from semsim.base.sets.reader import ReconstructionSet, read_set, set_folders
 from semsim.base.sets.set_format import ATTACKED, MANIFEST, RUN
 from semsim.base.words import counted, words_of_test
 from semsim.distractors.registry import check_classes, classes_of, judge_path, judges
-from semsim.importers.import_folder import Listed, list_imports, list_pictures
 from semsim.importers.import_plan import in_classes
-from semsim.sets.reader import ReconstructionSet, read_set, set_folders
 from semsim.sets.strip import spread, strip
 from semsim.ui import ScienceContext
 from semsim.ui.answers import GoneError

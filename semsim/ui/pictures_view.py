@@ -10,11 +10,11 @@ from markupsafe import Markup
 from semsim.base.errors import DataError, SemsimError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job, JobState
+from semsim.base.sets.imports import places_of
 from semsim.base.words import agreeing, counted
 from semsim.importers import uploads
 from semsim.importers.archives import READ, is_broken
 from semsim.importers.class_names import UNKNOWN
-from semsim.importers.import_folder import places_of
 from semsim.importers.import_job import KEEP, ImportOrder, order_of, plan_of, tasks_for
 from semsim.importers.uploads import Upload
 from semsim.ui import ScienceContext, pictures_data

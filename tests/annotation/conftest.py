@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from made_remote import Unsteady
 from study_factory import fresh_database, small_study
 
 from annotation.domain import Study
@@ -23,15 +22,6 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture
 def images(tmp_path: Path) -> Path:
     return tmp_path / "images"
-
-
-@pytest.fixture
-def unsteady(monkeypatch: pytest.MonkeyPatch) -> type[Unsteady]:
-    """The store elsewhere of `made_remote`, empty and well."""
-    monkeypatch.setattr(Unsteady, "gone", "")
-    Unsteady.reads.clear()
-    Unsteady.store.clear()
-    return Unsteady
 
 
 @pytest.fixture

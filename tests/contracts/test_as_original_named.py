@@ -23,13 +23,11 @@ from annotation.study.exports import read_study
 from annotation.study.labelling import join, next_items, vote
 from annotation.study.participants import preview_exclusion
 from annotation.tasks.kind import NONE
-from annotation.votes.ballots import ballots_of
+from annotation.votes.aggregate import ballots_of, summary_table
 from annotation.votes.rates import rate_table
-from annotation.votes.summaries import summary_table
-from semsim.analysis.evidence import gather
-from semsim.analysis.human import human_score, rules_of
-from semsim.analysis.result import AnalysisSettings
-from semsim.analysis.run import analyse
+from semsim.base.stats.analysis import AnalysisSettings, analyse
+from semsim.base.stats.evidence import gather
+from semsim.base.stats.verdict import human_score, rules_of
 from semsim.importers.table import Table
 from semsim.learning.triplets import take_stock
 from semsim.metrics import find_metric

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 import torch
 from made_linear import net
+from made_linear import target as made_target
 
 from semsim.attacks import ATTACKS, VERTICAL_ATTACKS, run_many
 from semsim.attacks.as_text import presets, read_attack
+from semsim.attacks.descent import Together
+from semsim.attacks.fast_gradients import parameter_gradients
 from semsim.attacks.observe import assumptions, observe_gradient
-from semsim.attacks.per_sample import parameter_gradients
-from semsim.attacks.together import Together
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.base.registry import build
 from semsim.defences.none import NoDefence
 from semsim.images import to_uint8
 from semsim.targets.convnet import SmallCNN
-from semsim.targets.model import TargetModel
 from semsim.types import Reconstruction
 
 FEW = {"steps": 2, "inner": 10}  # of settings that say how much work is done
@@ -34,15 +34,7 @@ def quick(name, **settings):
 
 def pooled():
     """A net with pooling and batch norm."""
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        return TargetModel(
-            SmallCNN(width=4, activation="tanh"),
-            ["a", "b", "c"],
-            mean=[0.5] * 3,
-            std=[0.25] * 3,
-            size=(12, 12),
-        ).eval()
+    return made_target(SmallCNN(width=4, activation="tanh"), "abc", size=(12, 12))
 
 
 def chain():

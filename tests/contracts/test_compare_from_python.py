@@ -14,7 +14,7 @@ from annotation.store import Store
 from annotation.study import exports
 from annotation.study.create import create_study
 from annotation.study.simulate import simulate
-from semsim.analysis.result import AnalysisSettings
+from semsim.base.stats.analysis import AnalysisSettings
 from semsim.cli.main import app
 from semsim.metrics import Resources
 from semsim.metrics.scoring import pair_sets_of_labels, score_sets

@@ -10,20 +10,20 @@ import torch
 
 from annotation.study.sets import read_set as read_set_for_people
 from semsim.api import pretrained as pretrained_module
-from semsim.base.errors import DataError, UserError
+from semsim.base.errors import DataError, SemsimError
 from semsim.base.jobs import folders
+from semsim.base.sets.imports import read_import
+from semsim.base.sets.reader import read_set
 from semsim.base.storage.records import CASES, RECONSTRUCTION_SET, read_record, write_record
 from semsim.campaign import forecast, plan, watch
 from semsim.campaign.campaign_job import plan_of
 from semsim.comparison import own_scores
 from semsim.distractors.registry import classes_of
 from semsim.importers import import_plan, uploads
-from semsim.importers.import_folder import read_import
 from semsim.learning import ablations_run, card, default_checkpoint, initial, orders, train_job
 from semsim.metrics import Resources, find_metric, provenance, scoring
 from semsim.metrics.network import load_semsim
 from semsim.papers import copa, pbpfl
-from semsim.sets.reader import read_set
 from semsim.systems.federated import comparison_job
 from semsim.systems.split import split_job, store
 from semsim.targets import chance, checkpoint
@@ -126,7 +126,7 @@ def test_another_number_is_refused_in_one_sentence(tmp_path, form, file, read):
     other = f"{form.rpartition('/')[0]}/99"
     write_as(tmp_path / file, other)
     sentence = f"{file} has format {other!r}; expected {form!r}. Make it again with this version."
-    with pytest.raises(UserError, match=re.escape(sentence)):
+    with pytest.raises(SemsimError, match=re.escape(sentence)):
         read(tmp_path)
 
 

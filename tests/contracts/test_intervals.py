@@ -14,25 +14,17 @@ from made_leaks import made_images
 from made_tables import made_tables
 
 from annotation.tasks.pair import Pair
+from annotation.votes.aggregate import ballots_of
 from annotation.votes.agreement import Coding, agreement_table, pair_table, pairs_of
-from annotation.votes.ballots import ballots_of
-from annotation.votes.detection import DETECTION_KINDS, detection_table
-from annotation.votes.quality import (
-    carry_over_table,
-    check_table,
-    none_bias_table,
-    repeat_table,
-)
-from annotation.votes.rates import rate_table, whole_rate
+from annotation.votes.annotators import carry_over_table, check_table, none_bias_table, repeat_table
+from annotation.votes.rates import DETECTION_KINDS, detection_table, rate_table, whole_rate
 from benchmarks.coverage import rated_votes, votes_table
-from semsim.analysis.auc_differences import auc_differences
-from semsim.analysis.evidence import gather
-from semsim.analysis.picture_ranks import picture_agreement
-from semsim.analysis.result import AnalysisSettings
-from semsim.analysis.run import analyse
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.analysis import AnalysisSettings, analyse
+from semsim.base.stats.evidence import gather
 from semsim.base.stats.intervals import FEWEST, too_few
+from semsim.base.stats.roc import auc_differences, picture_agreement
 from semsim.learning.evaluation import human_auc
-from semsim.metrics.base import MetricSpec
 from semsim.metrics.inception import kernel_distance
 from semsim.papers.ensembler_sentences import sentence_verdicts
 from semsim.systems.federated.arms import REFERENCE
@@ -47,11 +39,11 @@ SOURCES = {
     ("semsim/base/stats/intervals.py", "stdtrit"): "the rule",
     ("semsim/base/stats/intervals.py", "ndtri"): "the rule",
     ("semsim/base/stats/intervals.py", "gammaincinv"): "the rule",
-    ("annotation/votes/detection.py", "ndtri"): "d′ is a difference of quantiles",
+    ("annotation/votes/rates.py", "ndtri"): "d′ is a difference of quantiles",
     ("annotation/votes/rates.py", "percentile"): "a range of ranks, from six originals on",
-    ("semsim/analysis/resampling.py", "percentile"): "a range of resamples",
+    ("semsim/base/stats/resampling.py", "percentile"): "a range of resamples",
     ("semsim/reporting/figures.py", "percentile"): "a box of the data themselves",
-    ("annotation/study/crowd.py", "quantile"): "a range of simulated studies",
+    ("annotation/design/crowd.py", "quantile"): "a range of simulated studies",
 }
 MADE_OF = {
     *("ppf", "isf", "stdtrit", "ndtri", "gammaincinv", "sem", "confidence_interval"),
@@ -60,11 +52,12 @@ MADE_OF = {
 }
 # Modules that make intervals by the rule, each held below by what it prints.
 MAKERS = {
-    *("annotation.votes.agreement", "annotation.votes.detection", "annotation.votes.quality"),
-    *("annotation.votes.rates", "annotation.votes.ballots", "annotation.ui.results_quality"),
-    *("semsim.analysis.agreement", "semsim.analysis.auc_differences", "semsim.analysis.ceiling"),
-    *("semsim.analysis.differences", "semsim.analysis.model_intervals", "semsim.analysis.roc"),
-    *("semsim.analysis.measures", "semsim.analysis.model_tables", "semsim.analysis.picture_ranks"),
+    *("annotation.votes.agreement", "annotation.votes.rates", "annotation.votes.annotators"),
+    *("annotation.votes.rates", "annotation.votes.aggregate", "annotation.ui.results_quality"),
+    *(
+        f"semsim.base.stats.{name}"
+        for name in ("agreement", "ceiling", "correlation", "measures", "roc")
+    ),
     *(
         "semsim.systems.federated.verdict",
         "semsim.systems.federated.summary",
@@ -171,8 +164,8 @@ def of_metrics(models: int, originals: int) -> Iterator[tuple[str, pd.DataFrame]
     yield "models", found.models
     yield "AUC", found.auc
     yield "stability", found.stability
-    yield "pictures", picture_agreement(evidence, specs, settings)
-    yield "differences of AUC", auc_differences(specs[0], specs[1:], evidence, settings)
+    yield "pictures", picture_agreement(evidence, specs, settings.headline)
+    yield "differences of AUC", auc_differences(specs[0], specs[1:], evidence, settings.headline)
     yield "one annotator's AUC", pd.DataFrame(human_auc(evidence).values())
 
 

@@ -17,12 +17,11 @@ from annotation.spec import Task
 from annotation.store import Store
 from annotation.study.exports import read_study
 from annotation.study.labelling import join, next_items, vote
-from annotation.votes.ballots import ballots_of
+from annotation.votes.aggregate import ballots_of, summary_table
 from annotation.votes.rates import rate_table
-from annotation.votes.summaries import summary_table
-from semsim.analysis.evidence import gather
-from semsim.analysis.human import human_score
 from semsim.base.columns import SCORE_COLUMNS
+from semsim.base.stats.evidence import gather
+from semsim.base.stats.verdict import human_score
 from semsim.importers.table import Table
 from semsim.learning.triplets import Inventory, take_stock
 

@@ -11,13 +11,13 @@ from made_marks import PLAIN, marked, unmarked
 from made_votes import FID, MSE, PSNR, evidence
 
 from benchmarks.cheap_claims import cells_of_the_map
-from semsim.analysis.auc_differences import auc_differences
-from semsim.analysis.run import analyse
+from semsim.base.metric_spec import VOTERS_KIND, beside_votes
+from semsim.base.stats.analysis import analyse
+from semsim.base.stats.roc import auc_differences
 from semsim.comparison.compared import Compared
 from semsim.learning.baselines import difference_rows
 from semsim.learning.evaluation import metric_rows
 from semsim.metrics import METRICS, find_metric
-from semsim.metrics.base import VOTERS_KIND, beside_votes
 from semsim.papers import everything
 from semsim.papers.everything import Map, differences
 from semsim.reporting.answer import answer_of
@@ -61,7 +61,7 @@ def test_what_a_classifier_computes_is_known():
 def test_every_table_and_sentence_of_a_comparison_says_it(simulated):
     found = analysis(simulated)
     origin = Origin()
-    apart = auc_differences(MSE, found.specs, found.evidence, found.settings)
+    apart = auc_differences(MSE, found.specs, found.evidence, found.settings.headline)
     text = "\n".join(
         [
             *(markdown(one) for one in tables(found)),

@@ -14,9 +14,8 @@ from made_campaign import one_thread_cluster, toy_campaign
 from made_weights import MADE, make_checkpoints
 
 from semsim.attacks import ATTACKS, run_many
-from semsim.attacks.minimise import Descent, descend
+from semsim.attacks.descent.first_order import Descent, descend, slope_of
 from semsim.attacks.observe import observe_gradient
-from semsim.attacks.slopes import slope_of
 from semsim.base.errors import SettingsError
 from semsim.base.progress import silent
 from semsim.base.registry import build

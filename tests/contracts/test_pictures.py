@@ -1,18 +1,15 @@
-"""Both halves read pictures; neither decodes one that would fill the memory."""
+"""No reader of pictures decodes one that would fill the memory."""
 
 import struct
 import zlib
 
 import pytest
 
-from annotation.errors import StudyError
-from annotation.images import read_pixels
 from semsim.base.errors import DataError, SettingsError
 from semsim.datasets.on_disk import read_middle
 from semsim.images import read_image
 
 READERS = {
-    "annotation": (read_pixels, StudyError, StudyError),
     "semsim": (read_image, DataError, SettingsError),
     "data sets": (lambda path: read_middle(path, 8), DataError, SettingsError),
 }

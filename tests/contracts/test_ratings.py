@@ -22,11 +22,10 @@ from annotation.study.exports import read_study
 from annotation.study.labelling import join, next_items, vote
 from annotation.study.simulate import simulate
 from annotation.ui import results_quality, results_tabs, results_view
-from semsim.analysis.evidence import gather
-from semsim.analysis.human import human_score, rules_of, verdict
-from semsim.analysis.result import AnalysisSettings
-from semsim.analysis.run import analyse
 from semsim.base.columns import SCORE_COLUMNS
+from semsim.base.stats.analysis import AnalysisSettings, analyse
+from semsim.base.stats.evidence import gather
+from semsim.base.stats.verdict import human_score, rules_of, verdict
 from semsim.importers.table import Table
 from semsim.metrics import find_metric
 from semsim.reporting.methods import Origin

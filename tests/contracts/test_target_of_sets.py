@@ -11,10 +11,10 @@ from made_leaks import made_data, made_images
 from study_factory import write_set as write_human_set
 
 from annotation.study import sets as human_sets
+from semsim.base.sets.reader import read_set
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.vertical import VerticalRun, attack_vertical
-from semsim.sets.reader import read_set
 from semsim.systems.federated.leak import LeakStudy, write_arm
 from semsim.systems.federated.settings import FederatedOrder
 from semsim.systems.split.plan import SplitPlace, SplitPlan

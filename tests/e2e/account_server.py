@@ -17,7 +17,7 @@ class AccountServer(Server):
 def main(data: Path, port: int) -> None:
     """Serve the studies in `data` to people with an account there."""
     import uvicorn
-    from made_results import SCIENCE
+    from made_results import NO_IMPORTS
 
     from annotation.accounts.start import who_may_enter
     from annotation.store import Store
@@ -28,7 +28,7 @@ def main(data: Path, port: int) -> None:
 
     store, images = Store(f"sqlite:///{data / 'studies.db'}"), data / "images"
     who = who_may_enter(store, "0.0.0.0", local=False)
-    context = StudyContext(store=store, images=images, find_sets=lambda: [], science=SCIENCE)
+    context = StudyContext(store=store, images=images, find_sets=lambda: [], imports=NO_IMPORTS)
     app = web_app(store, images, *study_routers(context, who), who=who)
     guarded = Guard(app, who, partial(find_annotator, store))
     uvicorn.run(guarded, host="127.0.0.1", port=port, log_level="warning")

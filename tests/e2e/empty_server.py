@@ -19,11 +19,13 @@ def main(data: Path, port: int) -> None:
     from studio import compose
 
     import app
-    from annotation.store import Store
+    from semsim.base.storage import places
     from semsim.base.storage.records import CASES, write_record
 
-    app.DEMO = data / "demo"
+    app.DEMO = places.DEMO = data / "demo"  # before a page is imported
     write_record(app.DEMO / "cases.json", CASES, {"cases": []})
+    from annotation.store import Store
+
     served = compose(Store(f"sqlite:///{data / 'studies.db'}"), data)
     uvicorn.run(served, host="127.0.0.1", port=port, log_level="warning")
 

@@ -17,7 +17,7 @@ class LabelServer(Server):
 def main(data: Path, port: int) -> None:
     """Serve the studies in `data`; reconstruction sets are the folders below `data/sets`."""
     import uvicorn
-    from made_results import SCIENCE
+    from made_results import NO_IMPORTS
 
     from annotation.store import Store
     from annotation.study.labelling import who as find_annotator
@@ -30,7 +30,7 @@ def main(data: Path, port: int) -> None:
         return [(path.parent.name, path.parent) for path in sorted(data.glob("sets/*/run.json"))]
 
     store, images = Store(f"sqlite:///{data / 'studies.db'}"), data / "images"
-    context = StudyContext(store=store, images=images, find_sets=sets, science=SCIENCE)
+    context = StudyContext(store=store, images=images, find_sets=sets, imports=NO_IMPORTS)
     lab = home.Lab(cases=lambda: {"cases": []}, semsims=list, running=list)
     start = home.router(context, lab)
     app = web_app(store, images, start, *study_routers(context), who=None, words=glossary)

@@ -8,8 +8,9 @@ from made_pictures import blocky
 from playwright.sync_api import Page, Route, expect
 from studio import Server
 
+from semsim.base.sets.imports import places_of
 from semsim.importers import AUTO, plan_import
-from semsim.importers.import_folder import carry_out, places_of
+from semsim.importers.import_folder import carry_out
 
 pytestmark = pytest.mark.e2e
 PAGE = "reconstruct"

@@ -15,9 +15,9 @@ from studio import Server
 from study_factory import SURE, fresh_database, write_set
 from typer.testing import CliRunner
 
-from annotation.cli.console import ServerParser
 from annotation.cli.doctor import checks
 from annotation.cli.main import app
+from annotation.cli.serving import ServerParser
 from annotation.web import proxies
 
 PLACE = "s3://pictures/studies"

@@ -7,12 +7,11 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 from statsmodels.stats.multitest import multipletests
 
-from semsim.analysis.agreement import permutation_p
-from semsim.analysis.correlation import kendall_rows, spearman_rows
-from semsim.analysis.differences import holm
-from semsim.analysis.grouping import layout_of
-from semsim.analysis.resampling import interval, resample
-from semsim.analysis.roc import auc_table, contest_of, weighted_auc
+from semsim.base.stats.agreement import holm, permutation_p
+from semsim.base.stats.correlation import kendall_rows, spearman_rows
+from semsim.base.stats.grouping import layout_of
+from semsim.base.stats.resampling import interval, resample
+from semsim.base.stats.roc import auc_table, contest_of, weighted_auc
 
 ONE = layout_of(evidence(n_models=14, n_originals=4).images)
 

@@ -3,50 +3,34 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from made_linear import Net, leak, seeded
+from made_linear import target as made_target
 from torch import nn
 
 from semsim.attacks import run_many
+from semsim.attacks.descent.distance import distance_of_each
 from semsim.attacks.dlg import DLG, IDLG
+from semsim.attacks.fast_gradients import gradient_of_each
 from semsim.attacks.gradattack import GradAttack
 from semsim.attacks.invgrad import InvGrad
-from semsim.attacks.matching import distance_of_each
-from semsim.attacks.per_sample import gradient_of_each, parameter_gradients
-from semsim.targets.model import TargetModel
+from semsim.targets.lenet import start_uniform
 from semsim.targets.resnet import ResNet20x4
-from semsim.types import GradientObservation
 
 SIZE = 12
 
 
-class LeNet:
-    def build(self, channels, size):
-        layers = []
-        for inputs, stride in ((channels, 2), (6, 2), (6, 1)):
-            layers += [nn.Conv2d(inputs, 6, 5, stride, 2), nn.Sigmoid()]
-        return nn.Sequential(*layers, nn.Flatten()), 6 * (size[0] // 4) * (size[1] // 4)
-
-
-class CNN4:
-    def build(self, channels, size):
-        layers = []
-        for inputs, stride in ((channels, 2), (5, 1), (5, 2), (5, 1)):
-            layers += [nn.Conv2d(inputs, 5, 3, stride, 1), nn.ReLU()]
-        return nn.Sequential(*layers, nn.Flatten()), 5 * (size[0] // 4) * (size[1] // 4)
-
-
-NETS = {"lenet": LeNet(), "cnn4": CNN4(), "resnet20": ResNet20x4(width=2)}
+NETS = {
+    "lenet": Net([(5, 6, 2, 2), (5, 6, 2, 2), (5, 6, 1, 2)], nn.Sigmoid, bias=True),
+    "cnn4": Net([(3, 5, 2, 1), (3, 5, 1, 1)] * 2, nn.ReLU, bias=True),
+    "resnet20": ResNet20x4(width=2),
+}
 
 
 def target(name):
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = TargetModel(
-            NETS[name], ["a", "b", "c"], mean=[0.5] * 3, std=[0.25] * 3, size=(SIZE, SIZE)
-        )
-        if name == "lenet":
-            for parameter in model.parameters():
-                nn.init.uniform_(parameter, -0.5, 0.5)  # as in the DLG paper
-    return model.eval().double()
+    model = made_target(NETS[name], "abc", size=(SIZE, SIZE))
+    if name == "lenet":  # as in the DLG paper
+        start_uniform(model, torch.Generator().manual_seed(0))
+    return model.double()
 
 
 def image_of(seed):
@@ -55,13 +39,11 @@ def image_of(seed):
 
 
 def seen_of(model, seed):
-    label = seed % 3
-    gradients = parameter_gradients(model, image_of(seed), torch.tensor([label]))
-    return GradientObservation(model=model, gradients=gradients, shape=(3, SIZE, SIZE), label=label)
+    return leak(model, image_of(seed)[0], seed % 3)
 
 
 def rng_of(seed):
-    return torch.Generator().manual_seed(seed)
+    return seeded(1, seed)[0]
 
 
 def gradient_with_graph(model, x, label):

@@ -9,14 +9,14 @@ from made_linear import CLOSED, FIRST_OPEN, SECOND_OPEN, leak, net, picture
 from oracles.dense_linear import dense_recursion, matrices
 from torch import nn
 
-from semsim.attacks.copa import _linearised, has_pull_back
-from semsim.attacks.copa_prior import WholeProblem
 from semsim.attacks.image_basis import image_basis
 from semsim.attacks.linear.chain import chain_of
+from semsim.attacks.linear.copa import _linearised, has_pull_back
+from semsim.attacks.linear.copa_prior import WholeProblem
 from semsim.attacks.linear.equations import Equations
 from semsim.attacks.linear.least_squares import by_autograd, cgls
 from semsim.attacks.linear.recursion import known_end, minimum_norm
-from semsim.attacks.rgap import RGap
+from semsim.attacks.linear.rgap import RGap
 
 ODD = [(3, 4, 2, 1), (2, 5, 1, 0)]  # leaves part of both layers open
 

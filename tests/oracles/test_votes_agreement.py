@@ -13,8 +13,7 @@ from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 from annotation.tasks.recognition import Recognition
 from annotation.votes.agreement import Coding, agreement_table, codes, pair_table, pairs_of
 from annotation.votes.annotators import annotator_table, mean_responses
-from annotation.votes.detection import detection_table
-from annotation.votes.rates import rate_table
+from annotation.votes.rates import detection_table, rate_table
 from annotation.votes.reliability import model_of
 from semsim.base.stats.intervals import pairs_ends, share_ends
 

@@ -18,9 +18,10 @@ from safetensors.torch import load_file, save_file
 
 import semsim
 from semsim.base.errors import DataError, SemsimError, WeightsError
+from semsim.base.picture_files import read_pixels
+from semsim.base.sets.reader import read_set
 from semsim.base.storage.records import read_object
 from semsim.campaign.store import PieceStore, StoredCell
-from semsim.images import read_pixels
 from semsim.learning import TrainSettings, train_job
 from semsim.learning.initial import START, load_initial, starts
 from semsim.learning.orders import Order
@@ -30,7 +31,6 @@ from semsim.metrics.network import load_semsim
 from semsim.metrics.provenance import FORMAT, read_training
 from semsim.metrics.semsim import SemSimDistance
 from semsim.sets.image import AttackResult
-from semsim.sets.reader import read_set
 from semsim.systems.split.training import read_tensors, write_tensors
 from semsim.targets import checkpoint
 from semsim.targets.model import CLASSIFIER, load_target

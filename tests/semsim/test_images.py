@@ -1,3 +1,4 @@
+import os
 import struct
 import zlib
 
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from semsim.base.errors import DataError
+from semsim.base.picture_files import read_pixels
 from semsim.datasets.on_disk import read_middle
 from semsim.images import is_image_file, read_image, read_images, to_uint8, write_png
 
@@ -56,17 +58,35 @@ def test_png_has_no_metadata(tmp_path):
 
 
 def test_missing_broken_and_unequal_images_are_named(tmp_path):
-    with pytest.raises(DataError, match=r"none\.png"):
+    with pytest.raises(DataError, match=r"No image at .*none\.png"):
         read_image(tmp_path / "none.png")
     (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nrest is missing")
-    with pytest.raises(DataError, match=r"broken\.png"):
-        read_image(tmp_path / "broken.png")
+    write_png(torch.rand(3, 6, 6), tmp_path / "short.png")
+    (tmp_path / "short.png").write_bytes((tmp_path / "short.png").read_bytes()[:-60])
+    for name in ("broken", "short"):
+        with pytest.raises(DataError, match=rf"{name}\.png is not a readable image"):
+            read_image(tmp_path / f"{name}.png")
     write_png(torch.zeros(3, 4, 4), tmp_path / "small.png")
     write_png(torch.zeros(3, 8, 4), tmp_path / "large.png")
     with pytest.raises(DataError, match=r"large\.png is 4×8 but .*small\.png is 4×4"):
         read_images([tmp_path / "small.png", tmp_path / "large.png"])
     with pytest.raises(DataError, match="No images"):
         read_images([])
+
+
+def test_a_colour_of_grey_that_stands_for_nothing_is_refused(tmp_path):
+    grey = Image.new("L", (4, 4), 7)
+    grey.save(tmp_path / "grey.png")
+    assert (read_pixels(tmp_path / "grey.png") == 7).all()
+    grey.save(tmp_path / "hole.png", transparency=7)
+    with pytest.raises(DataError, match=r"hole\.png is partly transparent"):
+        read_pixels(tmp_path / "hole.png")
+
+
+def test_a_pipe_with_the_name_of_a_picture_keeps_nobody_waiting(tmp_path):
+    os.mkfifo(tmp_path / "a.png")
+    with pytest.raises(DataError, match="it is no file"):
+        read_pixels(tmp_path / "a.png")
 
 
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from semsim.attacks.minimise import look_at
+from semsim.attacks.descent import look_at
 from semsim.base.progress import Progress, Report
 
 Parts = tuple[Tensor, ...]
@@ -122,7 +122,7 @@ def gauss_newton(
     """The place near `start`, of its shapes, where ‖function‖² is low; steps are halved until so.
 
     Nocedal and Wright 2006, §10.3, with an inexact inner solution that also keeps it smooth.
-    shown: of `minimise.descend`, for the first part.
+    shown: of `descent.first_order.descend`, for the first part.
     """
     place = start
     here = linearise(place)

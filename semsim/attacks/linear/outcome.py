@@ -9,10 +9,10 @@ import skimage
 import torch
 from torch import Tensor
 
+from semsim.attacks.descent.distance import scaled_distance_of_each
+from semsim.attacks.fast_gradients import parameter_gradients
 from semsim.attacks.linear.chain import chain_of
 from semsim.attacks.linear.recursion import last_slope
-from semsim.attacks.matching import scaled_distance_of_each
-from semsim.attacks.per_sample import parameter_gradients
 from semsim.base.errors import AttackFailedError
 from semsim.base.progress import Report, silent
 from semsim.base.registry import Checked

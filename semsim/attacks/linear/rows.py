@@ -8,11 +8,11 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from semsim.attacks.copa import Copa
-from semsim.attacks.copa_prior import CopaPrior
+from semsim.attacks.fast_gradients import parameter_gradients
+from semsim.attacks.linear.copa import Copa
+from semsim.attacks.linear.copa_prior import CopaPrior
 from semsim.attacks.linear.outcome import Inversion, denoised, gradient_distance
-from semsim.attacks.per_sample import parameter_gradients
-from semsim.attacks.rgap import RGap
+from semsim.attacks.linear.rgap import RGap
 from semsim.base.errors import AttackFailedError
 from semsim.base.progress import Progress, Report, silent
 from semsim.targets.cnn3 import CNN3

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from semsim.base.errors import UserError
+from semsim.base.errors import SemsimError
 from semsim.base.storage.atomic import finite
 
 ERROR = 2
@@ -42,7 +42,7 @@ def told_errors() -> Iterator[None]:
     """Print what goes wrong inside after "Error:", and exit with `ERROR`."""
     try:
         yield
-    except (UserError, OSError) as error:
+    except (SemsimError, OSError) as error:
         log.info("Where the error below comes from", exc_info=error)
         raise failed(error) from error
 

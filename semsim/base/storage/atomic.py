@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from semsim.base.errors import UserError
+from semsim.base.errors import SemsimError
 
 _LEFT = re.compile(r"\.(?P<name>.+)\.\d+\.\d+\.(?P<what>part|old)")
 _AT_ONCE = 16  # files that are settled at the same time
@@ -108,7 +108,7 @@ def free_bytes(path: Path) -> int:
 
 
 def require_room(*folders: Path) -> None:
-    """Raise `UserError` unless each folder is there or can be made, and can be written.
+    """Raise `SemsimError` unless each folder is there or can be made, and can be written.
 
     For before long work, whose result is lost where it cannot be kept.
     """
@@ -120,7 +120,7 @@ def require_room(*folders: Path) -> None:
             if free_bytes(folder) < LEAST_ROOM:
                 raise OSError(f"less than {LEAST_ROOM // 2**20} MiB are free")
         except OSError as error:
-            raise UserError(
+            raise SemsimError(
                 f"{folder} cannot be written ({error.strerror or error}). Nothing was begun: make "
                 "room there, give this user the right to write there, or name another folder."
             ) from error

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from semsim.base.errors import UserError
+from semsim.base.errors import SemsimError
 from semsim.base.storage.atomic import write_json
 
 # The formats of what more than one part of the product knows.
@@ -30,14 +30,14 @@ def write_record(path: Path, form: str, content: Mapping[str, Any], *, sort: boo
     write_json(path, as_record(form, content), sort=sort)
 
 
-def read_record(path: Path, form: str, raises: type[UserError]) -> dict[str, Any]:
+def read_record(path: Path, form: str, raises: type[SemsimError]) -> dict[str, Any]:
     """Return what `write_record` was given; `raises` as of `read_object` and `check_format`."""
     record = read_object(path, raises)
     check_format(record.pop("format", None), form, path, raises)
     return record
 
 
-def read_object(path: Path, raises: type[UserError]) -> dict[str, Any]:
+def read_object(path: Path, raises: type[SemsimError]) -> dict[str, Any]:
     """The object in a JSON file; `raises` where it is missing, broken or something else."""
     if not path.exists():
         raise raises(f"There is no {path.name} in {path.parent}.")
@@ -50,7 +50,7 @@ def read_object(path: Path, raises: type[UserError]) -> dict[str, Any]:
 
 @contextmanager
 def guarded(
-    path: Path | str, raises: type[UserError], told: str = "cannot be read: {}."
+    path: Path | str, raises: type[SemsimError], told: str = "cannot be read: {}."
 ) -> Iterator[None]:
     """Raise `raises` for whatever reading the file at `path` within the block trips on.
 
@@ -69,13 +69,13 @@ def guarded(
         raise raises(f"{path} {told.replace('{}', why)}") from error
 
 
-def require_file(path: Path | str, raises: type[UserError], told: str) -> None:
+def require_file(path: Path | str, raises: type[SemsimError], told: str) -> None:
     """Raise `raises`, as `guarded` does, for what is no file, such as a pipe."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise raises(f"{path} {told.replace('{}', 'it is no file')}")
 
 
-def check_format(found: object, form: str, where: object, raises: type[UserError]) -> None:
+def check_format(found: object, form: str, where: object, raises: type[SemsimError]) -> None:
     """Raise `raises` unless `found`, the format of what lies at `where`, is `form`."""
     if found != form:
         told = repr(found)

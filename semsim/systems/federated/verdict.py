@@ -10,12 +10,12 @@ import pandas as pd
 from torch import Tensor
 
 from semsim.base.errors import DataError
+from semsim.base.sets.reader import read_set
 from semsim.base.stats.intervals import of_means
 from semsim.images import read_image, read_images, to_uint8
 from semsim.metrics.pixel import psnr
 from semsim.metrics.structural import ssim
 from semsim.sets.no_attack_baseline import Count, judged
-from semsim.sets.reader import read_set
 from semsim.systems.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED, yardstick
 from semsim.systems.federated.summary import NEAR, count_of, decibels, gap_words, strength
 

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from semsim.base.sets.reader import read_set
 from semsim.images import read_images
 from semsim.reporting.canvas import Drawn
 from semsim.reporting.export import write_both
 from semsim.reporting.picture_grids import Cut, cut_figure
-from semsim.sets.reader import read_set
 from semsim.systems.split.plan import ARMS, make_network
 
 _SIDE = 2  # pictures a side of what is shown of a set

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from semsim.base.sets.reader import ReconstructionSet, read_set
 from semsim.images import read_images
 from semsim.reporting.canvas import Drawn
 from semsim.reporting.picture_grids import Row, defence_figure
-from semsim.sets.reader import ReconstructionSet, read_set
 from semsim.systems.split.summary import choices
 
 _SHOWN = 8  # images of a system under an attack

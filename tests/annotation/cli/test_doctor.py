@@ -11,7 +11,8 @@ from made_remote import PLACE
 
 from annotation.accounts.start import NAME, PASSWORD
 from annotation.cli import doctor
-from annotation.cli.console import IMAGES, ServerParser
+from annotation.cli.console import IMAGES
+from annotation.cli.serving import ServerParser
 from annotation.store import Store
 from annotation.web import proxies
 

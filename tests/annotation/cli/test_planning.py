@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from annotation.cli.main import app
-from annotation.study.crowd import COLUMNS, FIGURES
+from annotation.design.crowd import COLUMNS, FIGURES
 
 SMALL = ("plan", "crowd", "--items", "300", "--each", "40", "--runs", "2")
 

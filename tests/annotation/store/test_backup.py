@@ -14,7 +14,6 @@ import pytest
 from helpers import until
 from study_factory import answer_to, fresh_database, joined
 
-from annotation.errors import StoreError
 from annotation.spec import Task
 from annotation.store import Store, backup
 from annotation.store.backup import (
@@ -29,6 +28,7 @@ from annotation.store.backup import (
 from annotation.study.exports import export_labels, export_votes
 from annotation.study.labelling import next_items, vote
 from annotation.study.participant_flow import spec_of
+from semsim.base.errors import StoreError
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NAME = "studies-20260101T120000000000Z.db"

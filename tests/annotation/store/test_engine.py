@@ -16,12 +16,13 @@ from sqlalchemy import Text, make_url, select, text, type_coerce, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from study_factory import DATABASES, fresh_database
 
-from annotation.errors import StoreError, UnfitError
+from annotation.errors import UnfitError
 from annotation.store import Store
 from annotation.store import engine as engines
 from annotation.store.engine import ATTEMPTS, open_engine, run
 from annotation.store.tables import SessionRow, StudyRow, VoteRow
 from annotation.study.labelling import get_study, list_studies
+from semsim.base.errors import StoreError
 
 
 @pytest.mark.parametrize(

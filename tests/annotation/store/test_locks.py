@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import text
 from study_factory import DATABASES, fresh_database
 
-from annotation.errors import StoreError
 from annotation.store import Store, engine
+from semsim.base.errors import StoreError
 
 
 @pytest.fixture(params=DATABASES)

@@ -11,11 +11,11 @@ from sqlalchemy import CheckConstraint, inspect, text
 from sqlalchemy.exc import DBAPIError
 from study_factory import DATABASES, empty_database
 
-from annotation.errors import StoreError
 from annotation.store import Store
 from annotation.store.engine import open_engine, writer
 from annotation.store.migrate import SCRIPTS
 from annotation.store.tables import EventRow, Table
+from semsim.base.errors import StoreError
 
 
 @pytest.fixture(params=DATABASES)

@@ -8,9 +8,9 @@ from helpers import until
 from sqlalchemy import event, text
 from study_factory import answer_to
 
-from annotation.errors import StoreError
 from annotation.store import write_queue
 from annotation.study.labelling import next_items, vote
+from semsim.base.errors import StoreError
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -13,7 +13,6 @@ from study_factory import CLASSES, START, SURE, picture, save_png, write_run, wr
 
 from annotation.domain import StudyStatus
 from annotation.errors import StudyError
-from annotation.images import read_pixels
 from annotation.spec import StudySpec, Task
 from annotation.store import studies
 from annotation.store.tables import CandidateListRow, EventRow, SlotRow, StimulusRow
@@ -21,6 +20,7 @@ from annotation.study.create import COLUMNS, create_study, examine
 from annotation.study.exports import export_labels, facts_of_lists, read_study
 from annotation.study.labelling import join, next_items
 from annotation.study.protocols import protocol_versions
+from semsim.base.picture_files import read_pixels
 
 SPEC = StudySpec(name="symbols", task=Task.RECOGNITION, votes_per_item=3, list_size=4)
 

@@ -1,11 +1,8 @@
 """Votes of others as a study: what their table says becomes its protocol."""
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
 from made_ballots import random_votes, table, vote
-from made_results import SCIENCE
+from made_results import write_import
 
 from annotation.domain import StudyStatus
 from annotation.errors import NotFoundError
@@ -73,16 +70,11 @@ def test_names_of_originals_and_nothing_at_all():
     assert imported.study_of("i", brought(votes.head(0))).n_items == 0
 
 
-def test_imports_are_found_by_their_id_and_trouble_is_ours():
-    def read(key):
-        if key != "paper":
-            raise SCIENCE.trouble("There is none.")
-        return "Paper", random_votes(), np.int64(1)
-
-    science = replace(SCIENCE, import_names=lambda: {"paper": ("Paper", "votes")}, read_import=read)
-    assert imported.choices(science) == {"import:paper": ("Paper", "votes")}
-    assert imported.find(science, "import:paper").name == "Paper"
-    with pytest.raises(NotFoundError, match="There is none"):
-        imported.find(science, "import:other")
+def test_imports_are_found_by_their_id_and_trouble_is_ours(tmp_path):
+    imports = write_import(tmp_path, random_votes())
+    assert imported.choices(imports) == {"import:paper": ("Paper", "votes")}
+    assert imported.find(imports, "import:paper").name == "Paper"
+    with pytest.raises(NotFoundError, match="There is no import 'other'"):
+        imported.find(imports, "import:other")
     with pytest.raises(NotFoundError):
-        imported.find(SCIENCE, "import:paper")  # whose folder is nowhere
+        imported.find(tmp_path / "nowhere", "import:paper")

@@ -7,7 +7,7 @@ import pytest
 from study_factory import answer_to, questions_for
 
 from annotation.domain import AnnotatorStatus, Answer, Step
-from annotation.errors import ConflictError, NotFoundError, StoreError
+from annotation.errors import ConflictError, NotFoundError
 from annotation.store import Store
 from annotation.store.tables import EventRow, VoteRow
 from annotation.study import participants as people
@@ -15,6 +15,7 @@ from annotation.study.exports import export_labels, export_votes
 from annotation.study.labelling import join, next_items, progress, vote
 from annotation.study.participant_flow import advance
 from annotation.tasks.kind import NONE
+from semsim.base.errors import StoreError
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

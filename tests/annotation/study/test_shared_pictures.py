@@ -12,13 +12,14 @@ from study_factory import SURE, write_set
 
 from annotation.errors import StudyError
 from annotation.formats import export
-from annotation.images import read_pixels, shelf
+from annotation.images import shelf
 from annotation.spec import StudySpec, Task
 from annotation.store.tables import StudyRow
 from annotation.study.create import create_study
 from annotation.study.exports import export_labels, read_study
 from annotation.study.set_users import users_of
 from annotation.ui.mount import web_app
+from semsim.base.picture_files import read_pixels
 
 
 @pytest.fixture

@@ -10,12 +10,13 @@ from sqlalchemy import func, select, text
 from sqlalchemy.exc import DatabaseError
 from study_factory import DATABASES, answer_all, joined
 
-from annotation.errors import NotFoundError, StoreError, StudyError
+from annotation.errors import NotFoundError, StudyError
 from annotation.store import Store, studies
 from annotation.store.tables import EventRow, StudyRow, Table
 from annotation.study import labelling, protocols
 from annotation.study.exports import export_votes
 from annotation.study.labelling import get_study, join, list_studies, study_by_token, who
+from semsim.base.errors import StoreError
 
 both = pytest.mark.parametrize("store", DATABASES, indirect=True)
 

@@ -7,8 +7,8 @@ import pytest
 from annotation.domain import Answer
 from annotation.errors import AnswerError, StudyError
 from annotation.spec import HeadlineRule, StudySpec, Task
+from annotation.store.voting import check_answer
 from annotation.tasks.rating import Rating
-from annotation.votes.answers import check_answer
 
 
 def spec(**settings):

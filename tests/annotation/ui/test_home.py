@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from fastapi.testclient import TestClient
-from made_results import SCIENCE
+from made_results import NO_IMPORTS
 from PIL import Image
 from study_factory import answer_all, joined
 
@@ -37,7 +37,7 @@ def visit(store, tmp_path):
             store=store,
             images=tmp_path / "images",
             find_sets=lambda: [(name, tmp_path) for name in sets],
-            science=SCIENCE,
+            imports=NO_IMPORTS,
             note=lambda: "A word of the server.",
         )
         lab = home.Lab(

@@ -10,7 +10,7 @@ from shutil import copytree
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from made_results import SCIENCE
+from made_results import NO_IMPORTS
 from PIL import Image
 from study_factory import GOOD, GUESSING, SURE, write_run, write_set
 
@@ -33,7 +33,7 @@ def context(store, images, tmp_path):
     (tmp_path / "sets" / "broken").mkdir()
     sets["broken"] = tmp_path / "sets" / "broken"
     return StudyContext(
-        store=store, images=images, find_sets=lambda: list(sets.items()), science=SCIENCE
+        store=store, images=images, find_sets=lambda: list(sets.items()), imports=NO_IMPORTS
     )
 
 

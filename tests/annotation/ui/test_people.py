@@ -1,7 +1,6 @@
 """The People page over HTTP: the list, somebody in it, and what can be done to them."""
 
 import re
-import uuid
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -9,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from made_ballots import random_votes
-from made_results import SCIENCE, Page
+from made_results import Page, write_import
 from study_factory import START, answer_all, answer_to, joined
 
 from annotation.domain import VoteStatus
@@ -197,14 +196,9 @@ def test_erasing_takes_the_name_once_more(client, store, study):
     assert labelling.progress(store, study.id).coverage[1] == 8
 
 
-def test_imported_annotators_are_marked_and_nothing_can_be_done_to_them(context):
-    votes = random_votes()
-    science = replace(
-        SCIENCE,
-        import_names=lambda: {"paper": ("Paper", "votes")},
-        read_import=lambda key: ("Paper", votes, uuid.uuid4().int % 10**18),
-    )
-    page = reader(replace(context, science=science)).get(PAGE, params={"study": "import:paper"})
+def test_imported_annotators_are_marked_and_nothing_can_be_done_to_them(context, tmp_path):
+    imports = write_import(tmp_path / "imports", random_votes())
+    page = reader(replace(context, imports=imports)).get(PAGE, params={"study": "import:paper"})
     assert page.text.count('data-kind="imported"') == 5
     assert "5 annotators, 300 votes, 5 done." in page.text
     assert "<form" not in page.text

@@ -4,12 +4,11 @@ import uuid
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import pandas as pd
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from made_ballots import random_votes
-from made_results import SCIENCE, Page
+from made_results import Page, write_import
 from study_factory import answer_all, joined, let_answer
 
 from annotation.domain import Answer
@@ -104,20 +103,9 @@ def test_what_goes_wrong_is_said_on_the_page(context, study, monkeypatch):
 
 
 @pytest.fixture
-def with_import(context):
+def with_import(context, tmp_path):
     votes = random_votes().assign(study="Paper")
-    science = replace(
-        SCIENCE,
-        import_names=lambda: {"paper": ("Paper", "votes")},
-        read_import=lambda key: read(key, votes),
-    )
-    return replace(context, science=science)
-
-
-def read(key: str, votes: pd.DataFrame) -> tuple[str, pd.DataFrame, int]:
-    if key != "paper":
-        raise SCIENCE.trouble(f"There is no import {key!r}.")
-    return "Paper", votes, 1
+    return replace(context, imports=write_import(tmp_path / "imports", votes))
 
 
 def test_imported_votes_get_what_collected_ones_do(with_import):

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pandas as pd
 import pytest
-from made_results import SCIENCE
+from made_results import NO_IMPORTS
 from study_factory import write_set
 
 from annotation.domain import Answer, StudyStatus
-from annotation.errors import NotFoundError, StoreError
+from annotation.errors import NotFoundError
 from annotation.spec import StudySpec, Task
 from annotation.store.tables import EventRow
 from annotation.study.create import create_study
@@ -26,6 +26,7 @@ from annotation.study.labelling import (
 from annotation.tasks.kind import NONE
 from annotation.ui import results_data
 from annotation.ui.results_data import ResultsCache, results_of
+from semsim.base.errors import StoreError
 
 
 def answer_all(store, study, name, say, most=None):
@@ -43,7 +44,7 @@ def test_results_of_a_recognition_study(store, make_study, images):
     study = make_study(votes_per_item=2)
     answer_all(store, study, "Anna", lambda number, item: item.candidates[0])
     answer_all(store, study, "Ben", lambda number, item: NONE, most=3)
-    results = ResultsCache(store, SCIENCE).get(study.id)
+    results = ResultsCache(store, NO_IMPORTS).get(study.id)
     assert (results.n_votes, results.n_items, results.n_full, results.n_people) == (11, 8, 3, 2)
     assert sorted(results.rates["model"]) == ["convnet8", "resnet20-4"]
     assert results.agreement["coding"].unique().tolist() == ["answer", "recognised", "none"]
@@ -60,7 +61,7 @@ def test_results_of_a_recognition_study(store, make_study, images):
 def test_results_of_a_pair_study_take_decoys_for_detection_only(store, make_study):
     study = make_study(task=Task.PAIR, decoy_rate=0.5, votes_per_item=1)
     answer_all(store, study, "Anna", lambda number, item: "same")
-    results = ResultsCache(store, SCIENCE).get(study.id)
+    results = ResultsCache(store, NO_IMPORTS).get(study.id)
     assert (results.n_votes, results.n_items) == (8, 8)
     assert (results.rates["rate"] == 1).all()
     assert results.detection["n_decoys"].iloc[0] == 4
@@ -71,7 +72,7 @@ def test_results_of_a_pair_study_take_decoys_for_detection_only(store, make_stud
 @pytest.mark.parametrize("task", list(Task))
 def test_a_study_without_votes_has_empty_results(store, make_study, task):
     study = make_study(task=task)
-    results = results_of(study, export_votes(store, study.id), SCIENCE)
+    results = results_of(study, export_votes(store, study.id))
     assert (results.n_votes, results.n_items, results.n_people) == (0, 0, 0)
     assert len(results.rates) == len(results.annotators) == 0
     assert results.agreement["reason"].str.contains("no votes").all()
@@ -84,7 +85,7 @@ def test_nothing_is_computed_twice_until_something_happens(store, make_study, mo
     monkeypatch.setattr(
         results_data, "results_of", lambda *given: computed.append(1) or compute(*given)
     )
-    cache = ResultsCache(store, SCIENCE)
+    cache = ResultsCache(store, NO_IMPORTS)
     annotator, receipts = answer_all(store, study, "Anna", lambda *_: NONE, most=2)
     assert cache.get(study.id).n_votes == 2
     assert cache.get(study.id) is cache.get(study.id)
@@ -98,31 +99,31 @@ def test_a_large_study_is_computed_in_another_process_and_the_same(store, make_s
     study = make_study(votes_per_item=2)
     answer_all(store, study, "Anna", lambda number, item: item.candidates[0])
     answer_all(store, study, "Ben", lambda number, item: NONE, most=3)
-    here = results_data.read_results(store, study.id, SCIENCE)
+    here = results_data.read_results(store, study.id)
 
     def refuse(*given):
         raise AssertionError("computed in this process")
 
     monkeypatch.setattr(results_data, "FEW", 0)
     monkeypatch.setattr(results_data, "results_of", refuse)
-    there = ResultsCache(store, SCIENCE).get(study.id)
+    there = ResultsCache(store, NO_IMPORTS).get(study.id)
     assert pickle.dumps(there.study) == pickle.dumps(here.study)
     for name, found in vars(here).items():
         if isinstance(found, pd.DataFrame):
             pd.testing.assert_frame_equal(getattr(there, name), found)
     assert (there.n_votes, there.n_people) == (11, 2)
     with pytest.raises(NotFoundError):
-        ResultsCache(store, SCIENCE).get("nowhere")
+        ResultsCache(store, NO_IMPORTS).get("nowhere")
 
 
 def test_what_goes_wrong_in_another_process_is_said(store):
     with pytest.raises(StoreError, match="There is no study 'nowhere'"):
-        results_data._apart(store.url, "nowhere", SCIENCE)
+        results_data._apart(store.url, "nowhere")
 
 
 def test_the_status_shown_is_the_one_there_is(store, make_study):
     study = make_study()
-    cache = ResultsCache(store, SCIENCE)
+    cache = ResultsCache(store, NO_IMPORTS)
     cache.get(study.id)
     set_status(store, study.id, StudyStatus.CLOSED)
     assert cache.get(study.id).study.status is StudyStatus.CLOSED
@@ -135,7 +136,7 @@ def test_only_a_few_studies_stay_in_memory(store, tmp_path, images, monkeypatch)
         create_study(store, StudySpec(name=name, task=Task.PAIR), [folder], images)
         for name in ("first", "second")
     )
-    cache = ResultsCache(store, SCIENCE)
+    cache = ResultsCache(store, NO_IMPORTS)
     known = cache.get(first.id)
     assert cache.get(first.id) is known
     cache.get(second.id)
@@ -144,7 +145,7 @@ def test_only_a_few_studies_stay_in_memory(store, tmp_path, images, monkeypatch)
 
 def test_an_unknown_study_is_refused(store):
     with pytest.raises(NotFoundError):
-        ResultsCache(store, SCIENCE).get("nowhere")
+        ResultsCache(store, NO_IMPORTS).get("nowhere")
 
 
 def test_what_has_happened_grows_with_its_own_study_only(store, make_study):
@@ -157,7 +158,7 @@ def test_what_has_happened_grows_with_its_own_study_only(store, make_study):
 
 
 def test_what_comes_late_under_a_lower_number_is_seen(store, make_study):
-    study, cache = make_study(), ResultsCache(store, SCIENCE)
+    study, cache = make_study(), ResultsCache(store, NO_IMPORTS)
     note = {"study_id": study.id, "kind": "noted", "at": datetime.now(UTC), "data": {}}
     for number in (1002, 1001):
         before = cache.get(study.id)

@@ -9,7 +9,7 @@ from made_results import NASTY, Page, results_of, study
 
 from annotation.spec import Task
 from annotation.ui import results_quality, results_tabs, results_view
-from annotation.votes.quality import SAME_ANSWER
+from annotation.votes.annotators import SAME_ANSWER
 
 
 def trial(kind, annotator, answer, expected=None, item="x/1", **more):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.votes.aggregate import labels, majority
+from annotation.votes.aggregate import labels
 from semsim.base.columns import ITEM_COLUMNS, LABEL_COLUMNS
 
 
@@ -28,21 +28,6 @@ def items(names):
 
 def votes(rows):
     return pd.DataFrame(rows, columns=["item", "status", "recognised"])
-
-
-@pytest.mark.parametrize(
-    ("yes", "no", "k", "verdict"),
-    [
-        (3, 2, 5, True), (2, 3, 5, False), (3, 0, 5, True), (0, 3, 5, False), (2, 2, 5, None),
-        (0, 0, 5, None), (2, 2, 4, None), (3, 1, 4, True), (1, 3, 4, False), (1, 0, 1, True),
-        (0, 1, 1, False), (1, 1, 2, None), (2, 0, 2, True), (1, 0, 2, None),
-        (3, 3, 5, None), (4, 2, 5, True), (2, 4, 5, False), (2, 2, 3, None),
-    ],
-)  # fmt: skip
-def test_majority(yes, no, k, verdict):
-    got = majority(pd.Series([yes]), pd.Series([yes + no]), k)
-    assert got.dtype == "boolean"
-    assert (None if got.isna()[0] else bool(got[0])) == verdict
 
 
 @given(st.lists(st.lists(st.booleans(), max_size=5), min_size=1, max_size=6), st.just(5))

@@ -11,11 +11,13 @@ from annotation.votes.agreement import Coding, pairs_of
 from annotation.votes.annotators import (
     ANNOTATOR_COLUMNS,
     NOT_ANSWERED,
+    SAME_ANSWER,
     TRIAL_COLUMNS,
     annotator_table,
+    check_table,
+    repeat_table,
     with_trials,
 )
-from annotation.votes.quality import SAME_ANSWER, check_table, repeat_table
 
 
 def people(votes, task=Task.RECOGNITION):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from made_ballots import ballots, random_votes, table, vote
 
-from annotation.votes.ballots import few, ratio
+from annotation.votes.aggregate import few
 from semsim.base.stats.intervals import too_few
+from semsim.base.stats.votes import ratio
 
 
 def test_only_counted_votes_on_the_kinds_asked_for_are_in():

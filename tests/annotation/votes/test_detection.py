@@ -8,7 +8,7 @@ from made_ballots import ballots, table, vote
 from scipy import stats
 from scipy.stats import norm
 
-from annotation.votes.detection import DETECTION_COLUMNS, DETECTION_KINDS, detection_table
+from annotation.votes.rates import DETECTION_COLUMNS, DETECTION_KINDS, detection_table
 
 
 def pairs(hits, misses, alarms, rejections, *, person="p", model="m", **more):

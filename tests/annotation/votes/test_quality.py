@@ -8,7 +8,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from annotation.tasks.pair import Pair
 from annotation.tasks.recognition import Recognition
-from annotation.votes.quality import (
+from annotation.votes.annotators import (
     CARRY_OVER_COLUMNS,
     CHECK_COLUMNS,
     EVERYBODY,

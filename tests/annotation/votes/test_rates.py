@@ -12,15 +12,15 @@ from annotation.spec import Task
 from annotation.tasks import KINDS
 from annotation.tasks.pair import Pair
 from annotation.tasks.recognition import Recognition
-from annotation.votes.ballots import ballots_of
+from annotation.votes.aggregate import ballots_of
 from annotation.votes.rates import (
     RATE_COLUMNS,
     confusion_table,
     likely_confusions,
-    model_names,
     rank_rows,
     rate_table,
 )
+from semsim.base.stats.evidence import model_names
 from semsim.base.stats.intervals import too_few
 
 

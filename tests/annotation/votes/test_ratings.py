@@ -13,13 +13,11 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
 from annotation.tasks.rating import Rating
-from annotation.votes.aggregate import labels
+from annotation.votes.aggregate import labels, summary_table
 from annotation.votes.agreement import Coding, agreement_table, codings_of, pair_table, pairs_of
-from annotation.votes.annotators import annotator_table
-from annotation.votes.quality import check_table, repeat_table
+from annotation.votes.annotators import annotator_table, check_table, repeat_table
 from annotation.votes.rates import confusion_table, rate_table
 from annotation.votes.reliability import reliability
-from annotation.votes.summaries import summary_table
 from semsim.base.columns import ITEM_COLUMNS, RATED
 
 ALPHA, KAPPA = "Krippendorff's ordinal α", "mean weighted κ"

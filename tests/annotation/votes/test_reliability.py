@@ -7,6 +7,7 @@ from made_ballots import ballots, random_votes, table, vote, votes_of
 from annotation.spec import Task
 from annotation.tasks import KINDS
 from annotation.votes import reliability as module
+from annotation.votes.aggregate import summary_table
 from annotation.votes.reliability import (
     DISAGREEMENT_COLUMNS,
     RELIABILITY_COLUMNS,
@@ -14,7 +15,6 @@ from annotation.votes.reliability import (
     open_questions,
     reliability,
 )
-from annotation.votes.summaries import summary_table
 
 BOTH = pytest.mark.parametrize("even", [True, False], ids=["one coin", "full"])
 

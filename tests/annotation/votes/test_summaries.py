@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_ballots import ballots, votes_of
 
-from annotation.votes.summaries import SUMMARY_COLUMNS, summary_table
+from annotation.votes.aggregate import SUMMARY_COLUMNS, summary_table
 
 
 def summaries(answers, k=5):

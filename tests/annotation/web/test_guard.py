@@ -13,10 +13,10 @@ from starlette.testclient import TestClient
 from annotation.account_domain import Account, Role
 from annotation.accounts.access import ACCOUNT_COOKIE
 from annotation.domain import Annotator, AnnotatorStatus, Step
-from annotation.errors import StoreError
 from annotation.web.framing import FRAMED_BY
 from annotation.web.guard import ANNOTATOR_COOKIE, SMALL_BODY, STUDIO_BODY, Guard, is_same_origin
 from annotation.web.this_process import HEADER, name
+from semsim.base.errors import StoreError
 
 PAGE = {"accept": "text/html,*/*"}
 

@@ -15,7 +15,7 @@ from study_factory import questions_for
 
 from annotation.accounts.attempts import Clock
 from annotation.domain import Step, StudyStatus
-from annotation.errors import StoreError, StudyError
+from annotation.errors import StudyError
 from annotation.store.tables import AnnotatorRow, EventRow, PersonalLinkRow
 from annotation.study import labelling as studies
 from annotation.study.exports import export_votes
@@ -23,6 +23,7 @@ from annotation.study.participant_flow import completion_code_of
 from annotation.study.participants import erase, exclude, let_in, new_link, pause
 from annotation.web.api import router
 from annotation.web.guard import Guard
+from semsim.base.errors import StoreError
 
 PID = {"PROLIFIC_PID": "5f1e", "STUDY_ID": "60aa", "SESSION_ID": "61bb"}
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

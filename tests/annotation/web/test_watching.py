@@ -13,11 +13,11 @@ from study_factory import START, answer_all, joined
 from annotation.account_domain import Role
 from annotation.accounts.access import ACCOUNT_COOKIE, lookup
 from annotation.domain import VoteStatus
-from annotation.errors import StoreError
 from annotation.study.labelling import next_items
 from annotation.ui.mount import web_app
 from annotation.web import watching
 from annotation.web.watching import LEAST_FREE, TOKEN, Latency
+from semsim.base.errors import StoreError
 
 # A line of the text format: a comment, or a name with labels and a number.
 LINE = re.compile(r'# (HELP|TYPE) \w+ .+|\w+({\w+="[^"]*"(,\w+="[^"]*")*})? [\d.]+')

@@ -6,8 +6,9 @@ import torch
 from made_tables import made_tables
 
 import semsim
-from semsim.analysis.result import AGREEMENT_COLUMNS, AnalysisSettings
 from semsim.base.errors import DataError, SettingsError, UnknownNameError
+from semsim.base.stats.agreement import AGREEMENT_COLUMNS
+from semsim.base.stats.analysis import AnalysisSettings
 
 FEW = AnalysisSettings(bootstraps=20, permutations=99)
 KEYS = ["model", "image_id"]

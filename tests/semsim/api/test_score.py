@@ -13,13 +13,14 @@ from typer.testing import CliRunner
 
 import semsim
 from semsim.base.errors import DataError, UnknownNameError, WeightsError
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.sets.reader import read_set
 from semsim.cli.main import app
 from semsim.images import read_images
 from semsim.metrics import METRICS
-from semsim.metrics.base import MetricSpec, Scores
+from semsim.metrics.base import Scores
 from semsim.metrics.network import ModelSettings
 from semsim.metrics.scoring import match_folders
-from semsim.sets.reader import read_set
 
 SETS = sorted((ROOT / "data" / "demo" / "sets").iterdir())[:2]
 FOLDERS = (SETS[0] / "originals", SETS[0] / "reconstructions")

@@ -5,19 +5,18 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.nn.functional as F
+from made_linear import seeded, target
 
-from semsim.attacks.first_order import RoughSlope
+from semsim import metrics
+from semsim.attacks.descent.first_order import RoughSlope, slope_of
 from semsim.attacks.gradattack import GradAttack
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.observe import observe_gradient
-from semsim.attacks.slopes import slope_of
 from semsim.base.errors import SettingsError
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
-from semsim.metrics import functions
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.lenet import CNN4
-from semsim.targets.model import TargetModel
 
 DATA = Symbols(train_per_class=1, test_per_class=1)("test").pick([0, 1])
 
@@ -33,14 +32,7 @@ def normed():
 
 
 def seen_by(architecture):
-    torch.manual_seed(0)
-    model = TargetModel(
-        architecture,
-        DATA.classes,
-        mean=[0.5] * 3,
-        std=[0.25] * 3,
-        size=(32, 32),
-    ).eval()
+    model = target(architecture, DATA.classes, size=(32, 32))
     rng = torch.Generator().manual_seed(0)
     pairs = zip(DATA.images, DATA.labels.tolist(), strict=True)
     return [
@@ -50,9 +42,8 @@ def seen_by(architecture):
 
 
 def psnr(attack, seen) -> torch.Tensor:
-    rngs = [torch.Generator().manual_seed(n) for n in range(len(seen))]
-    found = torch.stack([one.image for one in attack.many(seen, rngs=rngs)])
-    return functions.psnr(found, DATA.images)
+    found = torch.stack([one.image for one in attack.many(seen, rngs=seeded(len(seen)))])
+    return metrics.psnr(found, DATA.images)
 
 
 @pytest.mark.parametrize("attack", [InvGrad, GradAttack])
@@ -61,7 +52,7 @@ def test_pictures_are_as_good_as_in_float32(attack, seen):
     exact = psnr(attack(**how), seen)
     rough = psnr(attack(**how, mixed_precision=True), seen)
     assert not torch.equal(exact, rough)  # it was really computed otherwise
-    grey = functions.psnr(torch.full_like(DATA.images, 0.5), DATA.images)
+    grey = metrics.psnr(torch.full_like(DATA.images, 0.5), DATA.images)
     assert (exact > grey + 1).all()  # they show something, so that there is something to lose
     assert (exact - rough).abs().max() < 0.5  # dB
 

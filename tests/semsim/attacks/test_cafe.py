@@ -4,8 +4,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from semsim.attacks.cafe import Cafe, gradients_behind_joint, inputs_of_joint
-from semsim.attacks.vertical import QuarteredNet, drawn_batches, observe_vertical
+from semsim.attacks.cafe import (
+    Cafe,
+    QuarteredNet,
+    drawn_batches,
+    gradients_behind_joint,
+    inputs_of_joint,
+    observe_vertical,
+)
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.datasets.symbols import Symbols
 

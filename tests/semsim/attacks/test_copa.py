@@ -5,12 +5,12 @@ import torch
 from made_linear import CLOSED, FIRST_OPEN, SECOND_OPEN, leak, net, picture
 from torch import nn
 
-from semsim.attacks.copa import Copa, folds, has_pull_back, through_activation
 from semsim.attacks.linear.chain import chain_of
+from semsim.attacks.linear.copa import Copa, folds, has_pull_back, through_activation
 from semsim.attacks.linear.least_squares import Search
 from semsim.attacks.linear.recursion import invert
+from semsim.attacks.linear.rgap import RGap
 from semsim.attacks.linear.rows import attempt, cnn3_model
-from semsim.attacks.rgap import RGap
 from semsim.base.progress import silent
 from semsim.datasets.symbols import Symbols
 

@@ -6,8 +6,8 @@ import torch
 from made_linear import CLOSED, FIRST_OPEN, SECOND_OPEN, leak, net, picture
 from torch import nn
 
-from semsim.attacks.copa_prior import CopaPrior
-from semsim.attacks.rgap import RGap
+from semsim.attacks.linear.copa_prior import CopaPrior
+from semsim.attacks.linear.rgap import RGap
 from semsim.base.errors import SettingsError
 from semsim.datasets.symbols import Symbols
 

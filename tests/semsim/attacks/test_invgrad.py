@@ -1,6 +1,6 @@
 import pytest
 import torch
-from torch import nn
+from made_linear import net, seeded, target
 
 from semsim.attacks.invgrad import InvGrad
 from semsim.attacks.observe import observe_gradient
@@ -8,33 +8,13 @@ from semsim.base.errors import AttackFailedError
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
 from semsim.targets.lenet import CNN4
-from semsim.targets.model import TargetModel
-
-
-class Wide:
-    """One smooth convolution and a linear layer: a net that leaks."""
-
-    def build(self, channels, size):
-        return nn.Sequential(
-            nn.Conv2d(channels, 12, 5, 2, 2),
-            nn.Tanh(),
-            nn.Conv2d(12, 12, 5, 2, 2),
-            nn.Tanh(),
-            nn.Flatten(),
-        ), 12 * (size[0] // 4) * (size[1] // 4)
 
 
 @pytest.fixture(scope="module")
 def leak_and_image():
     image = Symbols(test_per_class=1, size=16)("test").images[4]
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        target = TargetModel(
-            Wide(), ["a", "b", "c", "d"], mean=[0.5] * 3, std=[0.3] * 3, size=(16, 16)
-        )
-        for parameter in target.body.parameters():
-            nn.init.uniform_(parameter, -0.5, 0.5)  # as in the DLG paper
-    leak = observe_gradient(target.eval(), image, 2, NoDefence(), torch.Generator())
+    model = net([(5, 12, 2, 2)] * 2, bias=True, size=(16, 16), std=0.3).float()
+    leak = observe_gradient(model, image, 2, NoDefence(), torch.Generator())
     return leak.observation, image
 
 
@@ -71,17 +51,13 @@ def test_unknown_label_is_refused(leak_and_image):
 
 def test_the_fast_preset_smooths_as_much_as_a_net_with_kinks_asks_for():
     images = Symbols(test_per_class=1)("test").images[[2, 9]]
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        names = [str(number) for number in range(100)]
-        relu = CNN4(activation="relu")
-        target = TargetModel(relu, names, mean=[0.5] * 3, std=[0.25] * 3, size=(32, 32)).eval()
+    model = target(CNN4(activation="relu"), map(str, range(100)), size=(32, 32))
     none, rng = NoDefence(), torch.Generator()
-    leaks = [observe_gradient(target, one, 2, none, rng).observation for one in images]
+    leaks = [observe_gradient(model, one, 2, none, rng).observation for one in images]
 
     def mean_psnr(**changes):
         attack = InvGrad(**{**InvGrad.presets["fast"], "steps": 80, **changes})
-        found = attack.many(leaks, rngs=[torch.Generator().manual_seed(i) for i in range(2)])
+        found = attack.many(leaks, rngs=seeded(2))
         rebuilt = torch.stack([one.image for one in found])
         return -10 * (rebuilt - images).square().mean((1, 2, 3)).log10().mean().item()
 

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import nn
 
+from semsim.attacks.fast_gradients import parameter_gradients
 from semsim.attacks.labels import infer_label, infer_labels, label_of
-from semsim.attacks.per_sample import parameter_gradients
 from semsim.base.errors import AttackFailedError
 from semsim.types import GradientObservation
 

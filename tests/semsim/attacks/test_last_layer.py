@@ -10,7 +10,7 @@ from torch import nn
 from semsim.attacks.linear.chain import chain_of
 from semsim.attacks.linear.outcome import label_of_seen
 from semsim.attacks.linear.recursion import last_slope
-from semsim.attacks.rgap import RGap
+from semsim.attacks.linear.rgap import RGap
 from semsim.base.errors import AttackFailedError
 
 

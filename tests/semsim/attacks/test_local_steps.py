@@ -6,26 +6,20 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.nn.functional as F
+from made_linear import seeded, target
 
+from semsim.attacks.descent import attack_updates
+from semsim.attacks.descent.distance import GradientDistance, distance_from, simulated_update
 from semsim.attacks.dlg import DLG
 from semsim.attacks.invgrad import InvGrad
-from semsim.attacks.local_steps import (
-    attack_updates,
-    distance_from,
-    labels_of,
-    simulated_update,
-)
-from semsim.attacks.match_to_originals import assigned
-from semsim.attacks.matching import GradientDistance
-from semsim.attacks.observe import observe_gradient, observe_round
+from semsim.attacks.labels import labels_of
+from semsim.attacks.observe import BatchGradient, Update, assigned, observe_gradient, observe_round
 from semsim.attacks.prior import Prior
-from semsim.attacks.sharing import BatchGradient, Update
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.defences import make
 from semsim.defences.none import NoDefence
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.lenet import CNN4
-from semsim.targets.model import TargetModel
 from semsim.types import Reconstruction
 
 PLAIN = CNN4(width=8, activation="silu")
@@ -33,22 +27,9 @@ NORMED = SmallCNN(width=4, activation="silu")  # with batch norm
 LABELS = torch.tensor([0, 3, 3, 1])
 
 
-def target(architecture=PLAIN):
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = TargetModel(
-            architecture, list("abcde"), mean=[0.5] * 3, std=[0.2] * 3, size=(16, 16)
-        )
-    return model.eval()
-
-
 def pictures(count=4, seed=0):
     rough = torch.rand(count, 3, 4, 4, generator=torch.Generator().manual_seed(seed))
     return F.interpolate(rough, size=16, mode="bilinear").clamp(0, 1)
-
-
-def seeded(count, first=0):
-    return [torch.Generator().manual_seed(first + n) for n in range(count)]
 
 
 def round_of(model, sharing, defence="none"):
@@ -79,7 +60,7 @@ def trained_for_real(model, sharing):
 def test_what_is_shared_and_what_is_simulated_are_a_real_run_of_sgd(
     architecture, batch_norm, momentum, batch, held
 ):
-    model = target(architecture).double()
+    model = target(architecture, std=0.2).double()
     sharing = Update(
         steps=5, batch=batch, held=held, lr=0.1, momentum=momentum, batch_norm=batch_norm
     )
@@ -95,7 +76,7 @@ def test_what_is_shared_and_what_is_simulated_are_a_real_run_of_sgd(
 
 
 def test_in_single_precision_they_agree_to_a_millionth():
-    model, sharing = target(), Update(steps=5, batch=4, lr=0.1, momentum=0.9)
+    model, sharing = target(PLAIN, std=0.2), Update(steps=5, batch=4, lr=0.1, momentum=0.9)
     simulated = simulated_update(model, pictures(), LABELS, sharing.local)
     for one, true in zip(simulated, trained_for_real(model, sharing), strict=True):
         torch.testing.assert_close(one, true, atol=1e-6, rtol=0)
@@ -111,7 +92,7 @@ def test_in_single_precision_they_agree_to_a_millionth():
     ids=["invgrad", "prior-smooth", "prior-kinked"],
 )
 def test_one_step_on_one_picture_is_the_plain_attack(attack):
-    model, image = target().double(), pictures(1)[0].double()
+    model, image = target(PLAIN, std=0.2).double(), pictures(1)[0].double()
     plain = observe_gradient(model, image, 0, NoDefence(), torch.Generator()).observation
     stepped = round_of(model, Update(steps=1, batch=1, momentum=0.9)).observation
     for updates in ("simulated", "one-gradient"):
@@ -124,7 +105,7 @@ def test_one_step_on_one_picture_is_the_plain_attack(attack):
 
 
 def test_a_defence_acts_at_each_step_and_once_on_a_batch():
-    model = target()
+    model = target(PLAIN, std=0.2)
     clean = round_of(model, BatchGradient(batch=2)).observation.update
     noisy = round_of(model, BatchGradient(batch=2), "gradient-noise:std=0.5").observation.update
     apart = torch.cat([(a - b).flatten() for a, b in zip(clean, noisy, strict=True)])
@@ -138,7 +119,7 @@ def test_a_defence_acts_at_each_step_and_once_on_a_batch():
 
 
 def test_dp_sgd_clips_each_picture_of_a_batch():
-    model = target()
+    model = target(PLAIN, std=0.2)
     shared = round_of(model, BatchGradient(batch=4), "dp-sgd:clip=0.01,noise=0").observation
     total = torch.cat([one.flatten() for one in shared.update]).norm()
     assert 0 < float(total) <= 0.01 + 1e-6
@@ -155,7 +136,7 @@ def test_dp_sgd_clips_each_picture_of_a_batch():
 
 
 def test_the_distance_is_nought_at_the_truth_alone_and_has_the_true_slope():
-    model = target().double()
+    model = target(PLAIN, std=0.2).double()
     seen = round_of(model, Update(steps=3, batch=2, lr=0.1, momentum=0.5)).observation
     distance = distance_from(seen, seen.labels, "scaled")
     truth = pictures(2).double()
@@ -172,7 +153,7 @@ def test_the_distance_is_nought_at_the_truth_alone_and_has_the_true_slope():
 
 
 def test_batch_norm_in_training_mode_mixes_a_batch():
-    model = target(NORMED).double()
+    model = target(NORMED, std=0.2).double()
     seen = round_of(model, BatchGradient(batch=4, batch_norm="train")).observation
     truth = pictures().double()
     assert distance_from(seen, seen.labels, "cosine")(truth)[0] < 1e-12
@@ -182,7 +163,7 @@ def test_batch_norm_in_training_mode_mixes_a_batch():
         assert apart[0] > 1e-3
     alone = GradientDistance(
         model=model,
-        gradients=tuple(-one[None] for one in seen.update),
+        leaked=tuple(-one[None] for one in seen.update),
         labels=LABELS[:1],
         kind="cosine",
         batch_norm="train",
@@ -192,7 +173,7 @@ def test_batch_norm_in_training_mode_mixes_a_batch():
 
 @pytest.mark.parametrize("bias", [True, False])
 def test_labels_are_counted_in_an_update(bias):
-    model = target()
+    model = target(PLAIN, std=0.2)
     if not bias:
         model.head = torch.nn.Linear(model.head.in_features, 5, bias=False)
     seen = round_of(model, Update(steps=3, batch=4, lr=0.01, momentum=0.9)).observation
@@ -208,7 +189,7 @@ def test_labels_are_counted_in_an_update(bias):
 
 def test_who_goes_the_steps_gets_closer_than_who_takes_them_for_one_gradient():
     """A step size at which the steps' gradients differ: five of 0.5 on one untrained network."""
-    model, truth = target(), pictures(2)
+    model, truth = target(PLAIN, std=0.2), pictures(2)
     seen = round_of(model, Update(steps=5, batch=2, lr=0.5)).observation
     errors = {}
     for updates in ("simulated", "one-gradient"):
@@ -221,7 +202,7 @@ def test_who_goes_the_steps_gets_closer_than_who_takes_them_for_one_gradient():
 
 
 def test_a_client_that_fails_stops_no_other():
-    model = target()
+    model = target(PLAIN, std=0.2)
     good = round_of(model, Update(steps=2, batch=2)).observation
     bad = replace(good, update=tuple(one * float("nan") for one in good.update))
     looks = []
@@ -239,14 +220,14 @@ def test_a_client_that_fails_stops_no_other():
 
 
 def test_restarts_are_of_a_client_not_of_a_picture():
-    seen = round_of(target(), BatchGradient(batch=2)).observation
+    seen = round_of(target(PLAIN, std=0.2), BatchGradient(batch=2)).observation
     found = attack_updates(InvGrad(steps=20, restarts=3), [seen], rngs=seeded(2))
     both = distance_from(seen, seen.labels, "cosine")(torch.stack([f.image for f in found]))
     assert both.tolist() == [one.residual for one in found]
 
 
 def test_an_attack_that_takes_one_gradient_is_refused():
-    seen = round_of(target(), BatchGradient(batch=2)).observation
+    seen = round_of(target(PLAIN, std=0.2), BatchGradient(batch=2)).observation
     with pytest.raises(SettingsError, match="gradient of one picture alone"):
         attack_updates(DLG(), [seen], rngs=seeded(2))
 
@@ -254,7 +235,7 @@ def test_an_attack_that_takes_one_gradient_is_refused():
 @pytest.mark.parametrize("sharing", [BatchGradient(batch=4), Update(steps=2, batch=4)])
 def test_pictures_of_one_class_do_not_stay_alike_where_they_begin_as_grey(sharing):
     """The second and third are of one class."""
-    seen = round_of(target(), sharing).observation
+    seen = round_of(target(PLAIN, std=0.2), sharing).observation
     found = attack_updates(InvGrad(steps=60, start="grey"), [seen], rngs=seeded(4))
     images = torch.stack([one.image for one in found])
     assert (images[1] - images[2]).abs().mean() > 0.005
@@ -263,7 +244,7 @@ def test_pictures_of_one_class_do_not_stay_alike_where_they_begin_as_grey(sharin
 def test_restarts_from_grey_are_independent_and_the_first_is_as_it_was():
     image, label = pictures(1)[0], int(LABELS[0])
     rng = torch.Generator().manual_seed(0)
-    seen = observe_gradient(target(), image, label, NoDefence(), rng).observation
+    seen = observe_gradient(target(PLAIN, std=0.2), image, label, NoDefence(), rng).observation
     told: list[list[float]] = []
     for restarts in (1, 3):
         values = []
@@ -279,7 +260,7 @@ def test_restarts_from_grey_are_independent_and_the_first_is_as_it_was():
 @pytest.mark.parametrize("kind", ["scaled", "cosine", "l2"])
 def test_a_grey_batch_does_not_stand_beside_what_batch_norm_made_of_its_rounding(kind):
     sharing = BatchGradient(batch=4, batch_norm="train")
-    seen = round_of(target(NORMED), sharing).observation
+    seen = round_of(target(NORMED, std=0.2), sharing).observation
     distance = distance_from(seen, LABELS.tolist(), kind)
     noise = torch.rand(4, 3, 16, 16, generator=torch.Generator().manual_seed(5))
     _, grey = distance.beside_grey(noise)

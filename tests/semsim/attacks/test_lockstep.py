@@ -7,7 +7,7 @@ import pytest
 import torch
 from helpers import limit
 
-from semsim.attacks.lockstep import in_lockstep
+from semsim.attacks.descent.lbfgs import in_lockstep
 
 
 def halved(places):

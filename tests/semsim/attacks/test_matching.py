@@ -1,19 +1,20 @@
 import pytest
 import torch
+from made_linear import target
 from torch import nn
 
-from semsim.attacks import first_order
-from semsim.attacks.gradattack import GradAttack
-from semsim.attacks.matching import (
+from semsim.attacks.descent import first_order
+from semsim.attacks.descent.distance import (
     batch_norm_distance,
     distance_of_each,
+    scaled_distance_of_each,
     total_variation_of_each,
 )
+from semsim.attacks.fast_gradients import parameter_gradients
+from semsim.attacks.gradattack import GradAttack
 from semsim.attacks.observe import observe_gradient
-from semsim.attacks.per_sample import parameter_gradients
 from semsim.defences.none import NoDefence
 from semsim.targets.lenet import CNN4
-from semsim.targets.model import TargetModel
 from semsim.types import BatchNormStatistics
 
 FOUND = (torch.tensor([[[3.0, 0.0]], [[1.0, 1.0]]]), torch.tensor([[4.0], [0.0]]))
@@ -79,6 +80,24 @@ def test_cosine_ignores_scale():
     assert distance_of_each(scaled, FOUND, "cosine").tolist() == pytest.approx([0, 0], abs=1e-6)
 
 
+def test_scaled_distance_is_0_at_the_truth_1_at_nothing_and_lifts_small_tensors():
+    target = [torch.tensor([[3.0, 4.0]]), torch.tensor([[0.05]])]
+    assert scaled_distance_of_each(target, target).item() == 0
+    nothing = [torch.zeros_like(one) for one in target]
+    assert scaled_distance_of_each(nothing, target).item() == pytest.approx(1)
+    small_wrong = [target[0], torch.zeros(1, 1)]
+    by_hand = 0.05**1.5 / (5**1.5 + 0.05**1.5)
+    assert scaled_distance_of_each(small_wrong, target).item() == pytest.approx(by_hand, rel=1e-5)
+    assert by_hand > 0.05**2 / (5**2 + 0.05**2)
+
+
+def test_scaled_distance_bears_a_tensor_that_vanished():
+    target = [torch.ones(1, 3), torch.zeros(1, 2)]
+    found = [torch.ones(1, 3).requires_grad_(), torch.zeros(1, 2).requires_grad_()]
+    scaled_distance_of_each(found, target).sum().backward()
+    assert all(torch.isfinite(one.grad).all() for one in found)
+
+
 def test_total_variation_against_a_slow_loop():
     images = torch.rand(2, 2, 4, 5, generator=torch.Generator().manual_seed(0))
     for image, found in zip(images, total_variation_of_each(images).tolist(), strict=True):
@@ -140,11 +159,7 @@ def test_batch_norm_distance_adds_the_lengths_of_all_layers():
 
 def test_statistics_of_a_network_without_batch_norm_add_nothing(monkeypatch):
     """Not even zeros, which would have to be made on the network's device."""
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = TargetModel(
-            CNN4(width=4), ["a", "b"], mean=[0.5] * 3, std=[0.25] * 3, size=(32, 32)
-        ).eval()
+    model = target(CNN4(width=4), size=(32, 32))
     image = torch.rand(3, 32, 32, generator=torch.Generator().manual_seed(0))
     seen = observe_gradient(model, image, 1, NoDefence(), torch.Generator()).observation
 

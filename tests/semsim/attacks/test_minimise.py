@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from semsim.attacks import ATTACKS, VERTICAL_ATTACKS
-from semsim.attacks.minimise import Descent, descend, minimise_by_lbfgs, one_of
-from semsim.attacks.slopes import slope_of
-from semsim.attacks.together import reconstructions
+from semsim.attacks.descent import one_of, reconstructions
+from semsim.attacks.descent.first_order import Descent, descend, slope_of
+from semsim.attacks.descent.lbfgs import minimise_by_lbfgs
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.base.progress import Progress, silent
 from semsim.base.registry import build

@@ -3,52 +3,26 @@ from dataclasses import replace
 
 import pytest
 import torch
+from made_linear import LEAKING, Net, leak, target
 from made_weights import trained_target
 from torch import nn
 
 from semsim.attacks.image_basis import cosine_waves, image_basis, opponent_colours
-from semsim.attacks.matching import scaled_distance_of_each
 from semsim.attacks.prior import Prior, has_kinks
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.datasets.symbols import Symbols
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.lenet import CNN4, LeNet
-from semsim.targets.model import TargetModel
-from semsim.types import GradientObservation
 
 SIZE = (16, 16)
 
 
-class Small:
-    """Two convolutions and a linear layer, with an activation of choice: a net that leaks."""
-
-    def __init__(self, activation):
-        self.activation = activation
-
-    def build(self, channels, size):
-        return nn.Sequential(
-            nn.Conv2d(channels, 16, 5, 2, 2),
-            self.activation(),
-            nn.Conv2d(16, 16, 5, 2, 2),
-            self.activation(),
-            nn.Flatten(),
-        ), 16 * (size[0] // 4) * (size[1] // 4)
-
-
-def model_of(architecture, size=SIZE):
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = TargetModel(
-            architecture, list("abcdefgh"), mean=[0.5] * 3, std=[0.3] * 3, size=size
-        )
-    return model.eval()
+def model_of(architecture):
+    return target(architecture, "abcdefgh", size=SIZE, std=0.3)
 
 
 def seen_of(model, image, label=2):
-    loss = nn.functional.cross_entropy(model(image[None]), torch.tensor([label]))
-    gradients = torch.autograd.grad(loss, tuple(model.parameters()))
-    shape = tuple(image.shape)
-    return GradientObservation(model=model, gradients=gradients, shape=shape, label=label)
+    return leak(model, image, label)
 
 
 def rng(seed=0):
@@ -66,12 +40,12 @@ def images():
 
 @pytest.fixture(scope="module")
 def smooth():
-    return model_of(Small(nn.Tanh))
+    return model_of(Net(LEAKING, nn.Tanh, bias=True))
 
 
 @pytest.fixture(scope="module")
 def kinked():
-    return model_of(Small(nn.ReLU))
+    return model_of(Net(LEAKING, nn.ReLU, bias=True))
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 32])
@@ -144,24 +118,6 @@ def test_kinks_are_found_in_modules_and_in_functions(smooth, kinked):
             return nn.functional.leaky_relu(images).flatten(1)
 
     assert has_kinks(Inline(), (3, *SIZE))
-
-
-def test_scaled_distance_is_0_at_the_truth_1_at_nothing_and_lifts_small_tensors():
-    target = [torch.tensor([[3.0, 4.0]]), torch.tensor([[0.05]])]
-    assert scaled_distance_of_each(target, target).item() == 0
-    nothing = [torch.zeros_like(one) for one in target]
-    assert scaled_distance_of_each(nothing, target).item() == pytest.approx(1)
-    small_wrong = [target[0], torch.zeros(1, 1)]
-    by_hand = 0.05**1.5 / (5**1.5 + 0.05**1.5)
-    assert scaled_distance_of_each(small_wrong, target).item() == pytest.approx(by_hand, rel=1e-5)
-    assert by_hand > 0.05**2 / (5**2 + 0.05**2)
-
-
-def test_scaled_distance_bears_a_tensor_that_vanished():
-    target = [torch.ones(1, 3), torch.zeros(1, 2)]
-    found = [torch.ones(1, 3).requires_grad_(), torch.zeros(1, 2).requires_grad_()]
-    scaled_distance_of_each(found, target).sum().backward()
-    assert all(torch.isfinite(one.grad).all() for one in found)
 
 
 def test_recovers_images_from_a_smooth_net_beyond_what_eyes_can_tell(smooth, images):

@@ -5,8 +5,8 @@ import torch
 from made_linear import CLOSED, FIRST_OPEN, SECOND_OPEN, leak, net, picture
 from torch import nn
 
+from semsim.attacks.linear.rgap import RGap
 from semsim.attacks.linear.rows import attempt, cnn3_model
-from semsim.attacks.rgap import RGap
 
 
 def error(found, image):

@@ -2,13 +2,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import nn
+from made_linear import LEAKING, Net, leak, target
 
 from semsim.attacks.prior import STILL, Move, Prior, estimate_move, moved
 from semsim.datasets.symbols import Symbols
 from semsim.defences.crop_flip import CropFlip
-from semsim.targets.model import TargetModel
-from semsim.types import GradientObservation
 
 SIZE = 16
 PICTURE = 0.3 + 0.7 * torch.rand(3, SIZE, SIZE, generator=torch.Generator().manual_seed(0))
@@ -16,33 +14,9 @@ PICTURE = 0.3 + 0.7 * torch.rand(3, SIZE, SIZE, generator=torch.Generator().manu
 shifts = st.integers(-5, 5)
 
 
-class Wide:
-    """Two smooth convolutions and a linear layer: a net that leaks."""
-
-    def build(self, channels, size):
-        return nn.Sequential(
-            nn.Conv2d(channels, 16, 5, 2, 2),
-            nn.Tanh(),
-            nn.Conv2d(16, 16, 5, 2, 2),
-            nn.Tanh(),
-            nn.Flatten(),
-        ), 16 * (size[0] // 4) * (size[1] // 4)
-
-
 @pytest.fixture(scope="module")
 def model():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        target = TargetModel(
-            Wide(), list("abcdefgh"), mean=[0.5] * 3, std=[0.3] * 3, size=(SIZE, SIZE)
-        )
-    return target.eval()
-
-
-def seen_of(model, image):
-    loss = nn.functional.cross_entropy(model(image[None]), torch.tensor([1]))
-    gradients = torch.autograd.grad(loss, tuple(model.parameters()))
-    return GradientObservation(model=model, gradients=gradients, shape=tuple(image.shape), label=1)
+    return target(Net(LEAKING, bias=True), "abcdefgh", size=(SIZE, SIZE), std=0.3)
 
 
 @given(right=shifts, down=shifts)
@@ -100,7 +74,7 @@ def test_the_attack_finds_the_move_and_returns_the_image_moved_back(model):
     move = Move(right=-2, down=3)
     told = []
     found = Prior(steps=40, max_shift=4)(
-        seen_of(model, moved(clean, move)),
+        leak(model, moved(clean, move)),
         rng=torch.Generator().manual_seed(0),
         report=told.append,
     )
@@ -118,7 +92,7 @@ def test_an_image_that_was_not_moved_is_told_so(model):
     image = 0.25 + 0.75 * Symbols(test_per_class=1, size=SIZE)("test").images[4]
     told = []
     found = Prior(steps=20, max_shift=4)(
-        seen_of(model, image), rng=torch.Generator().manual_seed(0), report=told.append
+        leak(model, image), rng=torch.Generator().manual_seed(0), report=told.append
     )
     assert found.shift == (0, 0)
     assert told[-1].done == told[-1].total

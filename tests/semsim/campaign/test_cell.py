@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from semsim.attacks.observe import observe_round
-from semsim.attacks.sharing import BatchGradient
+from semsim.attacks.observe import BatchGradient, observe_round
 from semsim.base.errors import AttackFailedError, DataError, SettingsError
 from semsim.base.registry import Plugin
 from semsim.campaign.plan import TargetPlan

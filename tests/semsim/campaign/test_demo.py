@@ -13,6 +13,7 @@ from made_campaign import one_thread_cluster
 
 from semsim.base.errors import SettingsError
 from semsim.base.registry import build
+from semsim.base.sets.reader import read_set
 from semsim.base.sets.set_format import JURY_COLUMNS
 from semsim.campaign.demo import LONGER, STAGES, DemoSettings, build_demo, plans
 from semsim.datasets.faces import FaceOrNot
@@ -20,7 +21,6 @@ from semsim.datasets.symbols import Symbols
 from semsim.defences import DEFENCES, STRATEGIES, make
 from semsim.grid.machines import connect
 from semsim.images import read_image, to_uint8
-from semsim.sets.reader import read_set
 from semsim.targets.chance import facts_of_test
 from semsim.targets.model import load_target
 from semsim.targets.simulated_annotators import JURORS

@@ -5,9 +5,9 @@ from pathlib import Path
 from distributed import Client
 from made_campaign import one_thread_cluster, toy_campaign
 
+from semsim.base.sets.reader import read_set
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.runner import HowToRun, run_plan
-from semsim.sets.reader import read_set
 
 ATTACKS = ("rgap:steps=200", "copa:steps=2,inner=50", "copa-prior:steps=1,inner=10")
 

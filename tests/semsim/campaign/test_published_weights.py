@@ -12,12 +12,12 @@ import torch.nn.functional as F
 from torch import nn
 
 from semsim.base.registry import Plugin
+from semsim.base.sets.reader import read_set
 from semsim.campaign.work import attack_images
 from semsim.datasets.folder import Folder
 from semsim.metrics import Resources
 from semsim.metrics.scoring import pair_sets_of_folders, score_sets
 from semsim.sets.image import set_images
-from semsim.sets.reader import read_set
 from semsim.sets.writer import write_set
 from semsim.targets.model import TargetModel
 from semsim.targets.train import accuracy

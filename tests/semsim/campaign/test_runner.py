@@ -13,6 +13,7 @@ from helpers import until
 from made_campaign import one_thread_cluster, results_in, toy_campaign
 
 from semsim.base.errors import JobError, SettingsError, StopRequestedError
+from semsim.base.sets.reader import read_set
 from semsim.campaign import work
 from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.forecast import Estimate
@@ -22,7 +23,6 @@ from semsim.campaign.watch import RunFolder
 from semsim.grid.machines import connect
 from semsim.grid.previews import STEPS, Sight
 from semsim.images import png_of
-from semsim.sets.reader import read_set
 from semsim.targets.train_settings import TrainSettings
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -4,13 +4,13 @@ from made_pictures import blocky
 from typer.testing import CliRunner
 
 from semsim.attacks.as_text import read_attack
-from semsim.attacks.vertical import QuarteredNet
+from semsim.attacks.cafe import QuarteredNet
 from semsim.base.errors import SettingsError
+from semsim.base.sets.reader import read_set
 from semsim.campaign import vertical
 from semsim.campaign.vertical import VerticalRun, attack_vertical, vertical_sets
 from semsim.cli.main import app
 from semsim.images import read_images
-from semsim.sets.reader import read_set
 
 SYMBOLS = "symbols:size=16,test_per_class=1"
 

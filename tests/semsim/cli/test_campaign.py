@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from semsim.base.jobs import folders as jobs
 from semsim.base.progress import silent
+from semsim.base.sets.reader import read_set
 from semsim.base.storage.records import write_record
 from semsim.campaign.campaign_job import CampaignOrder, queue_campaign
 from semsim.campaign.forecast import Outlook
@@ -20,7 +21,6 @@ from semsim.cli.campaign import campaign_summary, changed, exit_code, outlook_te
 from semsim.cli.main import app
 from semsim.distractors.judge_job import JudgeOrder, do_judge
 from semsim.images import write_png
-from semsim.sets.reader import read_set
 from semsim.targets.train_settings import TrainSettings
 
 TINY = ["--name", "tiny", "--dataset", SYMBOLS, "--architecture", "cnn-small:width=4"]

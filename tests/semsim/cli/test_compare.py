@@ -10,12 +10,13 @@ from typer.testing import CliRunner
 
 from semsim.base.columns import SCORE_COLUMNS
 from semsim.base.errors import DataError, SettingsError
+from semsim.base.sets.imports import places_of
 from semsim.cli.compare import compare, report
 from semsim.cli.imports import app as imports
 from semsim.comparison.frames import read_table
 from semsim.comparison.metric_facts import specs_of
 from semsim.importers import plan_import
-from semsim.importers.import_folder import carry_out, places_of
+from semsim.importers.import_folder import carry_out
 
 RELEASED = Path(__file__).resolve().parents[4] / "shared" / "data" / "semsim_cifar100_labels.csv"
 FEW = ("--bootstraps", 20, "--permutations", 99)

@@ -6,10 +6,10 @@ import torch
 from made_weights import make_classifier
 from typer.testing import CliRunner
 
+from semsim.base.sets.imports import list_imports, read_import
 from semsim.cli.imports import app
 from semsim.images import write_png
 from semsim.importers import IMPORTERS
-from semsim.importers.import_folder import list_imports, read_import
 
 VOTES = "model,image_id,class_name,annotator,answer\nm,1,cat,A,cat\nm,2,cat,A,none\n"
 

@@ -12,8 +12,8 @@ from made_campaign import SYMBOLS
 from made_network import write_network
 from typer.testing import CliRunner
 
+from semsim.base.sets.reader import read_set
 from semsim.cli.main import app
-from semsim.sets.reader import read_set
 from semsim.targets.chance import CLASSIFIER
 from semsim.weights import read_facts
 

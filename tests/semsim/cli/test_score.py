@@ -287,4 +287,4 @@ def test_the_way_of_a_score_leads_through_few_files(tmp_path, of_sets):
     path = {name for name in seen if not name.startswith("base/")}
     shared = {"cli/score.py", "device.py", "images.py"}
     shared |= {f"metrics/{name}.py" for name in ("__init__", "base", "pixel", "scoring")}
-    assert path == shared | ({"sets/reader.py", "weights.py"} if of_sets else set())
+    assert path == shared | ({"weights.py"} if of_sets else set())

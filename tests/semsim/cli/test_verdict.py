@@ -8,8 +8,8 @@ from made_splits import written
 from PIL import Image
 from typer.testing import CliRunner
 
+from semsim.base.sets.reader import read_set
 from semsim.cli.main import app
-from semsim.sets.reader import read_set
 from semsim.ui import lab_sets
 
 RUNNER = CliRunner()

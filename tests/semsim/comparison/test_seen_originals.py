@@ -8,9 +8,9 @@ import pytest
 from made_weights import make_semsim
 
 import semsim
-from semsim.analysis.result import AnalysisSettings
 from semsim.base.errors import DataError
 from semsim.base.registry import read_plugin
+from semsim.base.stats.analysis import AnalysisSettings
 from semsim.campaign.campaign_job import load
 from semsim.comparison import seen_originals
 from semsim.comparison.seen_originals import ALL

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from semsim.base.errors import DataError, SettingsError, WeightsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.progress import silent
+from semsim.base.sets.reader import read_set
 from semsim.cli.main import app
 from semsim.datasets.symbols import GLYPHS, Symbols
 from semsim.distractors.apply import apply_judge
@@ -21,7 +22,6 @@ from semsim.images import to_uint8
 from semsim.metrics import Resources
 from semsim.metrics.recogniser import find_classifier
 from semsim.sets.image import SetImage
-from semsim.sets.reader import read_set
 from semsim.sets.writer import write_set
 from semsim.targets.degrade import as_attacks_leave_them
 from semsim.targets.train_settings import TrainSettings

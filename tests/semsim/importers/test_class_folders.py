@@ -7,11 +7,12 @@ import pytest
 from PIL import Image
 
 from semsim.base.errors import DataError
+from semsim.base.sets.imports import list_pictures, places_of
 from semsim.base.storage.folders import SPLITS
 from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder
 from semsim.importers import AUTO, plan_import
-from semsim.importers.import_folder import carry_out, list_pictures, places_of
+from semsim.importers.import_folder import carry_out
 
 KIND = "class-folders"
 

@@ -6,16 +6,16 @@ import pytest
 
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.progress import Progress
-from semsim.importers import plan_import
-from semsim.importers.import_folder import (
-    carry_out,
+from semsim.base.sets.imports import (
     import_names,
     imported_votes,
     list_imports,
     places_of,
     read_import,
 )
-from semsim.sets.reader import read_set
+from semsim.base.sets.reader import read_set
+from semsim.importers import plan_import
+from semsim.importers.import_folder import carry_out
 
 
 def everything_below(folder):

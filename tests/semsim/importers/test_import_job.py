@@ -12,6 +12,7 @@ from PIL import Image
 from semsim.base.errors import DataError, SettingsError, WeightsError
 from semsim.base.jobs.folders import read_job, read_order
 from semsim.base.progress import silent
+from semsim.base.sets.reader import read_set
 from semsim.cli.job import KINDS
 from semsim.importers import import_job, uploads
 from semsim.importers.import_job import (
@@ -21,7 +22,6 @@ from semsim.importers.import_job import (
     queue_keep,
     tasks_for,
 )
-from semsim.sets.reader import read_set
 
 
 @pytest.fixture

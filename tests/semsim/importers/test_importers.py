@@ -10,8 +10,9 @@ from annotation.store import Store
 from annotation.study.create import create_study
 from annotation.study.sets import read_set as read_for_study
 from semsim.base.errors import DataError, SemsimError, SettingsError, UnknownNameError
+from semsim.base.sets.imports import places_of, read_import
 from semsim.importers import IMPORTERS, plan_import
-from semsim.importers.import_folder import carry_out, places_of, read_import
+from semsim.importers.import_folder import carry_out
 from semsim.learning.triplets import take_stock
 from semsim.metrics.scoring import pair_sets_of_folders
 

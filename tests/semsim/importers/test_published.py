@@ -5,11 +5,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from semsim.base.sets.imports import places_of, read_import
+from semsim.base.sets.reader import read_set
 from semsim.importers import plan_import
-from semsim.importers.import_folder import carry_out, places_of, read_import
+from semsim.importers.import_folder import carry_out
 from semsim.metrics import Resources
 from semsim.metrics.scoring import pair_sets_of_folders, score_sets
-from semsim.sets.reader import read_set
 
 # Table 1 of the SemSim paper, CIFAR-100: |ρ| and |τ|.
 PRINTED = {"psnr": (0.6703, 0.4725), "mse": (0.6176, 0.4286)}

@@ -16,10 +16,11 @@ from typer.testing import CliRunner
 
 from semsim.base.errors import DataError
 from semsim.base.progress import silent
+from semsim.base.sets.imports import places_of
+from semsim.base.sets.reader import read_set
 from semsim.cli.imports import app
 from semsim.importers import AUTO, IMPORTERS, archives, import_plan, plan_import
-from semsim.importers.import_folder import carry_out, places_of
-from semsim.sets.reader import read_set
+from semsim.importers.import_folder import carry_out
 
 
 def zipped(folder, path, wrap="drop"):

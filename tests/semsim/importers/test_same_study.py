@@ -23,9 +23,9 @@ from annotation.study import imported
 from annotation.study.create import create_study
 from annotation.study.exports import read_study
 from annotation.study.labelling import next_items, undo, vote
+from annotation.votes.aggregate import ballots_of
 from annotation.votes.agreement import agreement_table, codings_of, pairs_of
-from annotation.votes.ballots import ballots_of
-from annotation.votes.quality import check_table
+from annotation.votes.annotators import check_table
 from semsim.importers.table import Table
 
 LABELS = ("Cat", "Cat", "cow", "star", "sun", "sun")

@@ -4,8 +4,9 @@ import pytest
 from PIL import Image
 
 from semsim.base.errors import DataError
+from semsim.base.sets.imports import places_of
 from semsim.importers import plan_import
-from semsim.importers.import_folder import carry_out, places_of
+from semsim.importers.import_folder import carry_out
 from semsim.importers.variant_folders import VariantFolders
 
 

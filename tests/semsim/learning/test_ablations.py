@@ -10,6 +10,7 @@ from learning_toy import toy_labels
 
 from semsim.base.errors import DataError, SettingsError, UnknownNameError
 from semsim.base.jobs.orders import from_record, to_record
+from semsim.base.metric_spec import START
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations import (
     ALL,
@@ -25,7 +26,6 @@ from semsim.learning.ablations import (
 )
 from semsim.learning.splits import HoldOut, divide
 from semsim.learning.triplets import take_stock
-from semsim.metrics.provenance import START
 
 SMALL = PRESETS["small"]
 

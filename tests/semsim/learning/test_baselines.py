@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 import torch
 
-from semsim.analysis.roc import POOLED, WITHIN
 from semsim.base.cli.terminal import TerminalBar
 from semsim.base.errors import SettingsError, StopRequestedError
+from semsim.base.metric_spec import BLOCK, START
 from semsim.base.progress import Progress, silent
 from semsim.base.stats.intervals import too_few
+from semsim.base.stats.roc import POOLED, WITHIN
 from semsim.learning import PRESETS
 from semsim.learning.ablations_run import JudgedOrder, Workplace, train_and_judge
 from semsim.learning.baselines import (
@@ -31,7 +32,7 @@ from semsim.learning.shuffles import SHUFFLED, distribution, part_of, train_shuf
 from semsim.learning.splits import HoldOut
 from semsim.learning.train import train
 from semsim.metrics.network import NAMES, load_semsim
-from semsim.metrics.provenance import BLOCK, START, read_training
+from semsim.metrics.provenance import read_training
 
 
 def place_in(folder):

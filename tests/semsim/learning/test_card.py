@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from huggingface_hub import ModelCard
 
-from semsim.analysis.roc import SCOPES
+from semsim.base.stats.roc import SCOPES
 from semsim.learning.card import (
     card_markdown,
     card_paths,

@@ -7,12 +7,13 @@ import pytest
 import torch
 
 from semsim.base.errors import SettingsError, WeightsError
+from semsim.base.metric_spec import START
 from semsim.base.stats.intervals import too_few
 from semsim.learning.baselines import difference_rows
 from semsim.learning.card import FORMAT
 from semsim.learning.default_checkpoint import BUILT_IN, PROMOTED_FILE, doubt, promote, promoted
 from semsim.metrics.network import ModelSettings, SemSimModel, save_semsim
-from semsim.metrics.provenance import START, Training
+from semsim.metrics.provenance import Training
 
 CHOSEN = '{"format": "semsim-chosen/1", "semsim": "NAME"}'
 

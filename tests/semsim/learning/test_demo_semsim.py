@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from semsim.base.metric_spec import CONTROLS, START
+from semsim.base.sets.reader import read_set
 from semsim.learning.baselines import controls_of, surely
 from semsim.learning.card import read_card
-from semsim.metrics.provenance import CONTROLS, START, read_training
-from semsim.sets.reader import read_set
+from semsim.metrics.provenance import read_training
 from semsim.weights import CHECKPOINTS, sha256_of
 
 ROOT = Path(__file__).resolve().parents[3]

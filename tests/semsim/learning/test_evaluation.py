@@ -9,9 +9,9 @@ import torch
 from made_study import make_labels, make_votes
 from scipy.stats import spearmanr
 
-from semsim.analysis.result import AnalysisSettings
-from semsim.analysis.roc import POOLED, WITHIN
 from semsim.base.errors import DataError
+from semsim.base.stats.analysis import AnalysisSettings
+from semsim.base.stats.roc import POOLED, WITHIN
 from semsim.images import read_image
 from semsim.learning import TrainSettings, evaluation
 from semsim.learning.evaluation import (

@@ -8,8 +8,8 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
-from semsim.analysis.roc import WITHIN
 from semsim.base.errors import SettingsError
+from semsim.base.stats.roc import WITHIN
 from semsim.learning import PRESETS
 from semsim.learning.batches import load_table
 from semsim.learning.epoch import embed

@@ -8,13 +8,14 @@ import torch
 from PIL import Image
 
 from semsim.base.errors import SettingsError, StopRequestedError, WeightsError
+from semsim.base.metric_spec import START
 from semsim.base.progress import silent
 from semsim.learning import PRESETS
 from semsim.learning.orders import Order, control_path
 from semsim.learning.train_job import STATE_FILE, learn
 from semsim.metrics.learned import learned_by
 from semsim.metrics.network import NAMES, load_semsim
-from semsim.metrics.provenance import START, WEIGHT_OF, read_training
+from semsim.metrics.provenance import WEIGHT_OF, read_training
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@ import pytest
 import torch
 
 from semsim.base.errors import DataError
-from semsim.metrics.base import MetricSpec, Pairs, batches, check_side, checked_pairs, summarise
+from semsim.base.metric_spec import MetricSpec
+from semsim.metrics.base import Pairs, batches, check_side, checked_pairs, summarise
 
 GOOD = torch.full((2, 3, 8, 8), 0.5)
 

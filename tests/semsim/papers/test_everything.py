@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from semsim.attacks import ATTACKS
 from semsim.base.errors import SettingsError
+from semsim.base.sets.reader import read_set
 from semsim.cli.reproduce import app
 from semsim.defences import DEFENCES
 from semsim.defences.strategies import NAMED_STRATEGIES
@@ -22,7 +23,6 @@ from semsim.images import read_image
 from semsim.papers import everything_plan as planned
 from semsim.papers.everything_plan import Key, scale_of, strategies, work_out
 from semsim.papers.simulated_votes import write_controls
-from semsim.sets.reader import read_set
 from semsim.types import LabelledImages
 
 

@@ -25,6 +25,7 @@ from annotation.study.labelling import next_items, vote
 from benchmarks.papers import read_semsim
 from semsim.attacks.as_text import read_attack
 from semsim.base.errors import DataError, SettingsError
+from semsim.base.sets.reader import read_set
 from semsim.base.storage.places import PROGRAM
 from semsim.cli.reproduce import app
 from semsim.datasets.digits import Digits
@@ -41,7 +42,6 @@ from semsim.papers.semsim_scales import (
     scale_of,
     works_of,
 )
-from semsim.sets.reader import read_set
 from semsim.targets.train_settings import TrainSettings as TargetTraining
 from semsim.targets.train_settings import read_training
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from made_analysis import empty_analysis, made_analysis
 
-from semsim.analysis.result import Ceiling
-from semsim.metrics.base import MetricSpec
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.ceiling import Ceiling
 from semsim.reporting.answer import answer_of, remarks_of
 
 TITLES = {"a": "Alpha", "b": "Beta", "c": "Gamma", "d": "Delta", "e": "Epsilon", "f": "Zeta"}
@@ -34,7 +34,7 @@ def analysis(rhos, p=None, low=0.2, **changes):
         full,
         agreement=pd.DataFrame(rows).assign(mark="", rho_bw_high=0.99, undefined=None),
         differences=pd.DataFrame(pairs, columns=["metric_a", "metric_b", "difference", "p_holm"]),
-        **changes,
+        **{"order": full.order[:0], **changes},
     )
 
 
@@ -158,3 +158,38 @@ def test_what_has_a_mark_is_named_with_it_and_leads_nothing():
     alone = answer_of(replace(found, agreement=table.iloc[:1]))
     assert alone.text == "No metric can be judged by these votes."
     assert "Not in the lead: SemSim (x) [trained on 4 of these 6]." in alone.beside
+
+
+def ordered(soft, p_holm, p_models=0.4):
+    """The tables on these models: soft accuracy and band by metric, p of the first two."""
+    rows = [
+        {"metric": name, "title": TITLES[name], "soft_accuracy": one, "band": band}
+        for name, (one, band) in soft.items()
+    ]
+    order = pd.DataFrame(rows).assign(n_models=14, n_originals=600)
+    pair = {"metric_a": "b", "metric_b": "a", "p_holm": p_holm, "p_models": p_models}
+    return {"order": order, "leads": pd.DataFrame([pair])}
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        (
+            ordered({"a": (0.81, 1), "b": (0.7, 2)}, 0.002),
+            "Alpha orders them best (soft pairwise accuracy 0.81, next 0.70; p = 0.002); whether "
+            "it would on others, 14 models cannot tell (p = 0.400).",
+        ),
+        (
+            ordered({"a": (0.81, 1), "b": (0.7, 2)}, 0.0001, 0.01),
+            "Alpha orders them best (soft pairwise accuracy 0.81, next 0.70; p < 0.001); so it "
+            "would on others (p = 0.010).",
+        ),
+        (
+            ordered({"a": (0.81, 1), "b": (0.80, 1)}, 0.9),
+            "Alpha and Beta order them alike well (soft pairwise accuracy 0.81 to 0.80).",
+        ),
+    ],
+)
+def test_these_models_and_others_are_two_questions(tables, said):
+    text = answer_of(analysis({"a": 0.95, "b": 0.91}, {"b": 0.4}, **tables)).text
+    assert text.endswith(f" On these 14 models and 600 originals, {said}")

@@ -14,11 +14,11 @@ import torch
 from PIL import Image
 
 from semsim import SemSim
+from semsim.base.sets.reader import read_set
 from semsim.images import read_image
 from semsim.metrics.learned import learned_by
 from semsim.metrics.provenance import read_training
 from semsim.reporting.notation import number
-from semsim.sets.reader import read_set
 from semsim.weights import CHECKPOINTS
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from made_analysis import SPECS, TESTED, made_analysis, with_targets
 
-from semsim.analysis.evidence import Ratings
+from semsim.base.stats.evidence import Ratings
 from semsim.reporting.gallery import (
     BOTH,
     METRIC_ONLY,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from made_analysis import WHY
 
-from semsim.analysis.result import Ceiling
+from semsim.base.stats.ceiling import Ceiling
 from semsim.base.stats.intervals import too_few
 from semsim.reporting import canvas
 from semsim.reporting.interval_figures import auc, forest, rules

@@ -4,7 +4,8 @@ import numpy as np
 from made_analysis import made_analysis
 from made_votes import table_of
 
-from semsim.analysis.result import AnalysisSettings, Ceiling
+from semsim.base.stats.analysis import AnalysisSettings
+from semsim.base.stats.ceiling import Ceiling
 from semsim.metrics import MetricSpec
 from semsim.reporting.methods import SIMULATED, Origin, facts, metric_table, sections, warnings
 

@@ -14,9 +14,8 @@ from made_study import make_labels
 from made_tables import made_tables
 from PIL import Image
 
-from semsim.analysis.evidence import gather
-from semsim.analysis.result import AnalysisSettings
-from semsim.analysis.run import analyse
+from semsim.base.stats.analysis import AnalysisSettings, analyse
+from semsim.base.stats.evidence import gather
 from semsim.metrics import METRICS
 from semsim.reporting.answer import answer_of
 from semsim.reporting.figures import figure

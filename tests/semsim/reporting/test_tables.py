@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from made_analysis import SPECS, TESTED, WHY, made_analysis, with_targets
 
-from semsim.analysis.result import Ceiling
 from semsim.base.errors import UnknownNameError
+from semsim.base.stats.ceiling import Ceiling
 from semsim.reporting.tables import TABLE_ONE_COLUMNS, ranks, table, table1, table_one, tables
 
 

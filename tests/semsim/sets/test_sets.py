@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 from semsim.base.errors import DataError
+from semsim.base.sets.reader import read_set, set_choices
 from semsim.base.sets.set_format import COLUMNS, PREDICTIONS
 from semsim.sets.image import SetImage
-from semsim.sets.reader import read_set, set_choices
 from semsim.sets.writer import write_rows, write_set
 
 

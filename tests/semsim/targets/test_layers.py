@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from semsim.attacks.per_sample import parameter_gradients
+from semsim.attacks.fast_gradients import parameter_gradients
 from semsim.targets.layers import HardSigmoid, overwrites_what_is_read, twice_differentiable
 from semsim.targets.model import TargetModel
 from semsim.targets.pretrained import Torchvision

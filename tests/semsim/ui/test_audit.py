@@ -7,7 +7,7 @@ from html import unescape
 import gradio as gr
 import pytest
 
-from semsim.attacks.rgap import RGap
+from semsim.attacks.linear.rgap import RGap
 from semsim.attacks.security.index import CIFAR, CNN3, FullyConnected, security_index, square
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.sets.recognition import STATISTIC

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from made_analysis import made_analysis
 
-from semsim.analysis.agreement import leave_one_out
+from semsim.base.stats.agreement import leave_one_out
 from semsim.ui.compare_solid import _images, same_best, without_one
 
 TITLES = {"a": "A", "b": "B", "semsim:x": "SemSim (x)", "semsim:x.start": "its start"}

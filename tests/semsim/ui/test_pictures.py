@@ -19,11 +19,11 @@ from study_factory import write_set
 from semsim.base.errors import SemsimError
 from semsim.base.jobs import folders as jobs
 from semsim.base.registry import build, read_plugin
+from semsim.base.sets.reader import read_set
 from semsim.cli import job as job_command
 from semsim.datasets import DATASETS
 from semsim.importers import uploads
 from semsim.importers.import_job import ImportOrder
-from semsim.sets.reader import read_set
 from semsim.ui import ScienceContext, lab, pictures, pictures_data
 
 HOME = "/studio/pictures"

@@ -18,6 +18,7 @@ from made_weights import make_classifier
 from semsim.base.errors import DataError, JobError, SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import JobState, run_as_job
+from semsim.base.sets.reader import read_set
 from semsim.base.storage.names import free_name
 from semsim.campaign.campaign_job import CampaignOrder, name_of, plan_of, queue_campaign
 from semsim.campaign.demo import DemoSettings, plans
@@ -31,7 +32,6 @@ from semsim.grid.previews import STEPS, Sight
 from semsim.images import png_of
 from semsim.reporting.writing import png_address
 from semsim.sets.no_attack_baseline import NOTHING, Count, Shown
-from semsim.sets.reader import read_set
 from semsim.sets.recognition import NOT_YET, STATISTIC
 from semsim.ui import (
     federated,

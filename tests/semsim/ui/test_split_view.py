@@ -5,9 +5,9 @@ import pytest
 from made_splits import COST, GUESSES, ROW, row, written
 
 from semsim.base.jobs.folders import JobState
+from semsim.base.sets.reader import read_set
 from semsim.base.sets.set_format import RUN
 from semsim.sets.no_attack_baseline import NOTHING, Count, Shown
-from semsim.sets.reader import read_set
 from semsim.sets.recognition import STATISTIC
 from semsim.systems.split.summary import answer_words, verdict_words
 from semsim.ui import lab_sets, pictures_data, split

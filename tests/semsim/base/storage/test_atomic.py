@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from semsim.base.errors import UserError
+from semsim.base.errors import SemsimError
 from semsim.base.storage.atomic import (
     require_room,
     sweep,
@@ -196,5 +196,5 @@ def test_a_folder_that_cannot_be_written_is_named_before_work_begins(tmp_path):
     require_room(tmp_path / "new/below")
     assert list((tmp_path / "new/below").iterdir()) == []
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match=r"file/below cannot be written .*name another folder"):
+    with pytest.raises(SemsimError, match=r"file/below cannot be written .*name another folder"):
         require_room(tmp_path, tmp_path / "file/below")

@@ -2,11 +2,11 @@ import re
 
 import pytest
 
-from semsim.base.errors import UserError
+from semsim.base.errors import SemsimError
 from semsim.base.storage.records import read_object, read_record, write_record
 
 
-class OurError(UserError):
+class OurError(SemsimError):
     """What a room of the product raises."""
 
 

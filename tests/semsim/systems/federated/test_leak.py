@@ -8,7 +8,7 @@ from made_leaks import made_data, made_images
 
 from semsim.attacks.invgrad import InvGrad
 from semsim.base.errors import AttackFailedError, DataError
-from semsim.sets.reader import read_set
+from semsim.base.sets.reader import read_set
 from semsim.systems.federated import pbpfl
 from semsim.systems.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED
 from semsim.systems.federated.leak import LeakStudy, arms_for, one_model_each, treated, write_arm

@@ -3,7 +3,7 @@ import torch
 import torch.nn.functional as F
 from made_federated import made_data
 
-from semsim.attacks.per_sample import gradient_of_each
+from semsim.attacks.fast_gradients import gradient_of_each
 from semsim.base.errors import SettingsError, UnknownNameError
 from semsim.layer_graph import LayerGraph, count_parameters
 from semsim.systems.federated import NETWORKS

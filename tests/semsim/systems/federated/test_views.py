@@ -5,7 +5,7 @@ import torch
 from made_federated import made_data
 
 from semsim.attacks import ATTACKS
-from semsim.attacks.per_sample import gradient_of_each
+from semsim.attacks.fast_gradients import gradient_of_each
 from semsim.base.errors import DataError, SettingsError
 from semsim.systems.federated.data import of_table
 from semsim.systems.federated.pbpfl_settings import Pbpfl

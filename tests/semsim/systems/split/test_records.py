@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from semsim.sets.reader import read_set
+from semsim.base.sets.reader import read_set
 from semsim.systems.split.experiment import Leak
 from semsim.systems.split.store import write_split_set
 from semsim.types import LabelledImages

@@ -8,9 +8,9 @@ from made_campaign import one_thread_cluster
 from semsim.base.errors import JobError, StopRequestedError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import JobState
+from semsim.base.sets.reader import read_set
 from semsim.images import read_images
 from semsim.metrics.pixel import psnr
-from semsim.sets.reader import read_set
 from semsim.systems.split.plan import SplitPlace, SplitPlan
 from semsim.systems.split.run import run_split
 from semsim.systems.split.split_job import SplitJob, plan_of, queue_split

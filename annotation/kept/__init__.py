@@ -1,1 +1,0 @@
-"""Files and folders that are whole or not there; every room may come in."""

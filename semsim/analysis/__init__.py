@@ -1,1 +1,0 @@
-"""Statistics: how well metrics agree with people. Tables and arrays in, tables out."""

@@ -1,0 +1,133 @@
+"""People and metrics as what ranks models: one value a model, its error and its bootstrap."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from semsim.base.columns import MODEL_KEY
+from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.evidence import Evidence
+from semsim.base.stats.grouping import Layout, model_means
+from semsim.base.stats.intervals import error
+from semsim.base.stats.resampling import Resamples
+
+PEOPLE = "people"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """Measure that gives each of M models a value.
+
+    sign: 1 where a larger value means more leakage, -1 where it means less.
+    means: (M,), as the measure has them; NaN where a model has none.
+    resampled: (B, M), the same under the cluster bootstrap over originals.
+    n_inf: (M,) int, infinite values kept out of each mean.
+    errors, units: (M,) the error of each mean, and of how many originals it is; NaN and 0 for a
+        metric of sets.
+    of_images: False for a metric of sets, whose value a resample of images cannot change.
+    is_share: means are shares, of values in [0, 1]. mark: as of its `MetricSpec`.
+    """
+
+    name: str
+    title: str
+    sign: float
+    means: np.ndarray
+    resampled: np.ndarray
+    n_inf: np.ndarray
+    errors: np.ndarray
+    units: np.ndarray
+    of_images: bool = True
+    is_share: bool = False
+    mark: str = ""
+
+    @property
+    def oriented(self) -> np.ndarray:
+        """(M,): more means more leakage."""
+        return self.sign * self.means
+
+    @property
+    def oriented_resampled(self) -> np.ndarray:
+        """(B, M): more means more leakage."""
+        return self.sign * self.resampled
+
+
+def people_measure(human: np.ndarray, layout: Layout, resamples: Resamples) -> Measure:
+    """A human score, (R,), as a measure.
+
+    A resample draws originals with the scores their images have: the annotators stay the same, and
+    what Dawid-Skene thinks of them is not estimated again.
+    """
+    means, resampled, errors, units = _means(human, layout, resamples)
+    return Measure(
+        name=PEOPLE,
+        title="People",
+        sign=1.0,
+        means=means,
+        resampled=resampled,
+        n_inf=np.zeros(layout.n_models, dtype=int),
+        errors=errors,
+        units=units,
+        is_share=True,
+    )
+
+
+def metric_measure(
+    spec: MetricSpec,
+    evidence: Evidence,
+    human: np.ndarray,
+    layout: Layout,
+    resamples: Resamples,
+) -> Measure:
+    """A metric as a measure, over the images on which people have decided.
+
+    human: (R,), NaN where they have not: both sides then speak of the same images.
+    """
+    if spec.per_image:
+        values = np.where(np.isnan(human), np.nan, evidence.scores[spec.name])
+        n_inf = layout.counts(np.isinf(values))
+        means, resampled, errors, units = _means(values, layout, resamples)
+    else:
+        means = set_values(spec.name, evidence, layout)
+        resampled = np.broadcast_to(means, (resamples.n, layout.n_models))
+        n_inf = np.isinf(means).astype(int)
+        errors, units = np.full(len(means), np.nan), np.zeros(len(means), dtype=int)
+    return Measure(
+        name=spec.name,
+        title=spec.title,
+        sign=spec.sign,
+        means=means,
+        resampled=resampled,
+        n_inf=n_inf,
+        errors=errors,
+        units=units,
+        of_images=spec.per_image,
+        is_share=spec.yes_or_no,
+        mark=spec.mark,
+    )
+
+
+def set_values(name: str, evidence: Evidence, layout: Layout) -> np.ndarray:
+    """(M,): the value of a metric of sets for each model, NaN where it has none."""
+    table = evidence.set_scores[name]
+    return layout.models[MODEL_KEY].merge(table, on=MODEL_KEY, how="left")["value"].to_numpy()
+
+
+def both_have(measures: Sequence[Measure]) -> np.ndarray:
+    """Return the rows of models that have a value under each of `measures`, (n,) int, in order.
+
+    The order is that of the values themselves, so that what is drawn at random does not depend
+    on what models are called.
+    """
+    values = np.stack([measure.oriented for measure in measures])
+    rows = np.flatnonzero(~np.isnan(values).any(axis=0))
+    return rows[np.lexsort(values[::-1, rows])]
+
+
+def _means(
+    values: np.ndarray, layout: Layout, resamples: Resamples
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Means, resampled, errors and units of `Measure`."""
+    means, units = model_means(layout, values, layout.left_out), layout.units(np.isfinite(values))
+    resampled = model_means(layout, values, resamples.originals)
+    return means[0], resampled, error(means, units), units

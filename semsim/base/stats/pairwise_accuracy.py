@@ -1,0 +1,462 @@
+"""Pairwise accuracy: does a metric order every two models as people do, on these originals?
+
+Scores are (M, O): of M models on O originals, more meaning more leakage, NaN where there is none.
+Every two models are compared on the originals that both have.
+"""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr
+
+from semsim.base.metric_spec import MetricSpec, is_control
+from semsim.base.stats.agreement import holm
+from semsim.base.stats.evidence import Evidence
+from semsim.base.stats.grouping import Layout
+from semsim.base.stats.resampling import Resamples
+
+LEVEL = 0.05  # p below which a metric is behind another
+MOST = 1000  # originals, or groups of them, whose signs are flipped and scores swapped
+# One row a metric. `band` is its rank, shared by those that the best of a band does not beat; 0 of
+# those that lead nothing. `ties_alone` is the tied accuracy of calling all models equal.
+ORDER_COLUMNS = (
+    *("metric", "title", "mark", "band", "soft_accuracy", "hard_accuracy", "tied_accuracy"),
+    *("epsilon", "ties_alone", "n_models", "n_originals", "undefined"),
+)
+# One row a pair of metrics. `difference` is soft accuracy of a minus that of b, `p` is over
+# originals, `p_holm` is p after Holm. `p_models`, of pairs with the best metric alone, is over
+# models, too.
+LEAD_COLUMNS = (
+    *("metric_a", "title_a", "metric_b", "title_b", "n_models", "n_originals", "difference"),
+    *("p", "p_holm", "p_models", "undefined"),
+)
+OF_SETS = "it judges whole sets, no single picture"
+NO_PAIR = "people and it have no original in common that two models share"
+_ZERO = 1e-12  # sums that are added in another order differ by less
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwapTest:
+    """Comparison of two metrics by their soft pairwise accuracy.
+
+    Attributes:
+        difference: Accuracy of the first less that of the second; NaN where either has none.
+        p: Share of random swaps after which they differ at least as much, both ways; NaN likewise.
+    """
+
+    difference: float
+    p: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TiedAccuracy:
+    """Accuracy within originals, where people often see two models as equal.
+
+    Attributes:
+        accuracy: Mean over originals of the share of pairs that people and metric order alike or
+            both call equal; NaN without an original that has a pair.
+        epsilon: Difference up to which the metric's scores count as equal: the one that gives the
+            highest accuracy on these very scores, so that a finer scale costs no metric a point.
+    """
+
+    accuracy: float
+    epsilon: float
+
+
+def differences(scores: np.ndarray) -> np.ndarray:
+    """Subtract the scores of every two models.
+
+    Args:
+        scores: (M, O).
+
+    Returns:
+        (P, O), the pairs in the order of `numpy.triu_indices(M, 1)`; NaN where either has none.
+    """
+    first, second = np.triu_indices(len(scores), 1)
+    return scores[first] - scores[second]
+
+
+def sign_flips(n: int, draws: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw vectors of signs for n originals, or list all where they are no more than `draws`.
+
+    Returns:
+        (B, n) float64, 1 or -1; of more than `MOST` originals, (B, MOST), one sign a group.
+    """
+    n = min(n, MOST)
+    if n < 63 and 2**n <= draws:
+        return 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
+    return np.where(rng.random((draws, n)) < 0.5, -1.0, 1.0)
+
+
+def lead_p(pairs: np.ndarray, flips: np.ndarray) -> np.ndarray:
+    """Test whether the first model of each pair is ahead, by flipping signs of differences.
+
+    Args:
+        pairs: (P, O), as from `differences`.
+        flips: (B, min(O, MOST)), as from `sign_flips`.
+
+    Returns:
+        (P,): the share of flips whose sum is at least the one seen; NaN without an original that
+            both have. Equal sums count half: so p of a lead and p of the opposite lead add to 1,
+            and the order of the models does not matter.
+    """
+    known = _in_groups(np.nan_to_num(pairs), flips.shape[1])
+    gap = flips @ known.T - known.sum(axis=1)
+    p = np.mean(gap > _ZERO, axis=0) + np.mean(np.abs(gap) <= _ZERO, axis=0) / 2
+    return np.where(np.isnan(pairs).all(axis=1), np.nan, p)
+
+
+def soft_accuracy(people: np.ndarray, metric: np.ndarray) -> float:
+    """Return soft pairwise accuracy: 1 less the mean distance of p over pairs of models.
+
+    Thompson, Mathur, Deutsch and Khayrallah 2024, arXiv:2409.09598.
+
+    Args:
+        people: (P,) p of `lead_p` from people's scores.
+        metric: (P,) p from the metric's scores.
+
+    Returns:
+        In [0, 1], 0.5 for a metric that is sure of nothing beside people who are sure of all; NaN
+            without a pair that both have.
+    """
+    return _mean(1 - np.abs(people - metric))
+
+
+def hard_accuracy(people: np.ndarray, metric: np.ndarray) -> float:
+    """Return the share of pairs of models whose means people and metric order alike.
+
+    Args:
+        people: (M, O).
+        metric: (M, O).
+
+    Returns:
+        In [0, 1]; two means that are equal for both are ordered alike. NaN without a pair.
+    """
+    ours, theirs = _together(differences(people), differences(metric))
+    alike = np.sign(_rounded(ours.sum(axis=1))) == np.sign(_rounded(theirs.sum(axis=1)))
+    known = _either(differences(people), differences(metric)).any(axis=1)
+    return _mean(alike[known].astype(float))
+
+
+def tied_accuracy(people: np.ndarray, metric: np.ndarray) -> TiedAccuracy:
+    """Return pairwise accuracy within single originals, with the metric's ties calibrated.
+
+    Deutsch, Foster and Freitag 2023, arXiv:2305.14324: acc_eq and tie calibration, grouped by
+    item.
+
+    Args:
+        people: (M, O).
+        metric: (M, O).
+    """
+    first, second = differences(people), differences(metric)
+    known = _either(first, second)
+    if not known.any():
+        return TiedAccuracy(accuracy=float("nan"), epsilon=float("nan"))
+    of_original = known.sum(axis=0)
+    weight = (known / np.maximum(of_original, 1))[known] / np.count_nonzero(of_original)
+    ours, theirs = np.sign(_rounded(first[known])), _rounded(second[known])
+    order = np.argsort(np.abs(theirs), kind="stable")
+    size, ours, theirs, weight = (x[order] for x in (np.abs(theirs), ours, theirs, weight))
+    equal = np.cumsum(weight * (ours == 0))  # right where all up to here are ties
+    apart = weight * ((ours != 0) & (ours == np.sign(theirs)))
+    right = equal + apart.sum() - np.cumsum(apart)
+    last = np.append(size[1:] > size[:-1], True)  # equal sizes are ties together
+    if size[0] > 0:  # no tie at all is a choice, too
+        right, size, last = (
+            np.append(a, b) for a, b in ((apart.sum(), right), (0.0, size), (True, last))
+        )
+    best = int(np.argmax(np.where(last, right, -1.0)))
+    return TiedAccuracy(accuracy=float(right[best]), epsilon=float(size[best]))
+
+
+def swap_test(
+    people: np.ndarray,
+    metrics: tuple[np.ndarray, np.ndarray],
+    rng: np.random.Generator,
+    draws: int = 1000,
+    *,
+    models: bool = False,
+) -> SwapTest:
+    """Test whether two metrics have the same soft pairwise accuracy.
+
+    The standardised scores of both are swapped at random, original by original (PERM-INPUTS of
+    Deutsch, Dror and Roth 2021, arXiv:2104.00054): so the test is about these models, on other
+    originals. In the draws, p of a lead is the normal approximation of `lead_p`.
+
+    Args:
+        people: (P,) p of `lead_p` from people's scores.
+        metrics: Two times (M, O).
+        rng: Source of the swaps.
+        draws: Swaps.
+        models: Swap model by model, too (PERM-BOTH): the test is about other models as well.
+    """
+    both = standardised(metrics[0]), standardised(metrics[1])
+    swaps = (rng.random((draws, min(both[0].shape[1], MOST))) < 0.5).astype(float)
+    sides = _Sides.of(both, swaps, mixed=models)
+    seen = _soft_of_each(people, sides.seen())
+    swapped = (
+        sides.with_both_swapped(rng.random((draws, len(both[0]))) < 0.5)
+        if models
+        else sides.with_originals_swapped()
+    )
+    drawn = _soft_of_each(people, swapped)
+    difference = float(seen[0, 0] - seen[1, 0])
+    if np.isnan(difference):
+        return SwapTest(difference=difference, p=difference)
+    reached = np.abs(drawn[0] - drawn[1]) >= abs(difference) - _ZERO
+    return SwapTest(difference=difference, p=float((1 + reached.sum()) / (1 + draws)))
+
+
+def standardised(scores: np.ndarray) -> np.ndarray:
+    """Return scores, (M, O), with mean 0 and variance 1 over all there are; zeros if all equal."""
+    spread = np.nanstd(scores)
+    return (scores - np.nanmean(scores)) / (spread if spread > _ZERO else 1.0)
+
+
+def bands(accuracy: np.ndarray, p: np.ndarray, level: float = LEVEL) -> np.ndarray:
+    """Rank metrics so that those which the best of a band does not beat share its rank.
+
+    Args:
+        accuracy: (K,).
+        p: (K, K) of each two; NaN counts as not beaten.
+        level: Below it a metric is beaten, and begins the next band.
+
+    Returns:
+        (K,) int, such as 1, 2, 2, 4, 4; 0 where the accuracy is NaN.
+    """
+    found = np.zeros(len(accuracy), dtype=int)
+    best = None
+    order = [k for k in np.argsort(-accuracy, kind="stable") if not np.isnan(accuracy[k])]
+    for place, metric in enumerate(order, start=1):
+        if best is None or p[best, metric] < level:
+            best = metric
+            found[metric] = place
+        else:
+            found[metric] = found[best]
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sides:
+    """Sums over originals of the differences of pairs, whichever metric scores each model.
+
+    Attributes:
+        totals: By (metric of the first model, of the second), 0 or 1 each: (2, P), the sums of
+            differences and of their squares over all originals.
+        chosen: By the same: (2, B, P), the sums over the originals that each draw swaps.
+    """
+
+    totals: Mapping[tuple[int, int], np.ndarray]
+    chosen: Mapping[tuple[int, int], np.ndarray]
+
+    @classmethod
+    def of(cls, metrics: tuple[np.ndarray, np.ndarray], swaps: np.ndarray, mixed: bool) -> Self:
+        """Add up what draws choose from.
+
+        Args:
+            metrics: Two times (M, O).
+            swaps: (B, G), 1 where a draw swaps an original, or a group of them.
+            mixed: Whether two models may be scored by different metrics.
+        """
+        first, second = np.triu_indices(len(metrics[0]), 1)
+        known = _either(*map(differences, metrics))
+        totals, chosen = {}, {}
+        for x, y in itertools.product((0, 1), repeat=2):
+            if mixed or x == y:
+                moved = np.where(known, metrics[x][first] - metrics[y][second], 0.0)
+                moved = _in_groups(moved, swaps.shape[1])
+                powers = np.stack([moved, moved**2])
+                totals[x, y] = powers.sum(axis=-1)
+                chosen[x, y] = swaps @ np.swapaxes(powers, 1, 2)
+        return cls(totals=totals, chosen=chosen)
+
+    def seen(self) -> np.ndarray:
+        """Return (2, 2, 1, P): of both metrics as they are, sums and sums of squares."""
+        return np.stack([self.totals[k, k][:, None] for k in (0, 1)])
+
+    def with_originals_swapped(self) -> np.ndarray:
+        """Return (2, 2, B, P), likewise, with the originals of each draw swapped."""
+        return np.stack([self._swapped(k, k) for k in (0, 1)])
+
+    def with_both_swapped(self, models: np.ndarray) -> np.ndarray:
+        """Return the same with models swapped, too; models: (B, M) bool."""
+        first, second = np.triu_indices(models.shape[1], 1)
+        sides = []
+        for side in (0, 1):
+            x, y = models[:, first] ^ bool(side), models[:, second] ^ bool(side)
+            found = np.empty((2, *x.shape))
+            for one in itertools.product((0, 1), repeat=2):
+                here = (x == one[0]) & (y == one[1])
+                found[:, here] = self._swapped(*one)[:, here]
+            sides.append(found)
+        return np.stack(sides)
+
+    def _swapped(self, x: int, y: int) -> np.ndarray:
+        """Return (2, B, P) of models scored by x and y, but on swapped originals by the others."""
+        return self.totals[x, y][:, None] - self.chosen[x, y] + self.chosen[1 - x, 1 - y]
+
+
+def _soft_of_each(people: np.ndarray, sums: np.ndarray) -> np.ndarray:
+    """(2, B): `soft_accuracy` of both metrics in each draw, from (2, 2, B, P) sums."""
+    total, squares = sums[:, 0], np.sqrt(sums[:, 1])
+    ahead = np.divide(total, squares, out=np.zeros_like(total), where=squares > _ZERO)
+    distance = np.abs(people - ndtr(-ahead))
+    known = ~np.isnan(people)
+    if not known.any():
+        return np.full(distance.shape[:2], np.nan)
+    return 1 - distance[..., known].mean(axis=-1)
+
+
+def _in_groups(pairs: np.ndarray, n: int) -> np.ndarray:
+    """(P, n): the sums of (P, O) over n groups of originals, dealt at random."""
+    if pairs.shape[1] == n:
+        return pairs
+    dealt = np.random.default_rng(0).permutation(pairs.shape[1])
+    return np.add.reduceat(
+        pairs[:, dealt], np.linspace(0, len(dealt), n, endpoint=False, dtype=int), axis=1
+    )
+
+
+def _either(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return where both have a number."""
+    return ~(np.isnan(first) | np.isnan(second))
+
+
+def _together(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return both with 0 where either has no number."""
+    known = _either(first, second)
+    return np.where(known, first, 0.0), np.where(known, second, 0.0)
+
+
+def _rounded(values: np.ndarray) -> np.ndarray:
+    return np.where(np.abs(values) <= _ZERO, 0.0, values)
+
+
+def _mean(values: np.ndarray) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def ordering_tables(
+    specs: Sequence[MetricSpec],
+    evidence: Evidence,
+    human: np.ndarray,
+    layout: Layout,
+    resamples: Resamples,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Compare how metrics order the models of a study, on its originals.
+
+    Args:
+        specs: Metrics, in the order of the tables.
+        evidence: Scores of the metrics.
+        human: (R,) scores of people, NaN where they have not decided; a metric counts on the
+            images on which they have.
+        layout: Model and original of each image.
+        resamples: How many flips and swaps, and their source.
+
+    Returns:
+        A row a metric, columns `ORDER_COLUMNS`, the best first; a row a pair, `LEAD_COLUMNS`.
+    """
+    people = layout.table(human)
+    values = {
+        spec.name: spec.sign
+        * layout.table(np.where(np.isnan(human), np.nan, evidence.scores[spec.name]))
+        for spec in specs
+        if spec.per_image
+    }
+    flips = sign_flips(layout.n_originals, resamples.n, resamples.flips())
+    rows = [_order_row(spec, people, values.get(spec.name), flips) for spec in specs]
+    order = pd.DataFrame(rows).reindex(columns=list(ORDER_COLUMNS))
+    leading = order["mark"].eq("") & ~order["metric"].map(is_control).astype(bool)
+    order["band"] = 0
+    pairs = list(itertools.combinations(specs, 2))
+    found = [_lead_row(pair, people, values, flips, resamples) for pair in pairs]
+    leads = pd.DataFrame(found).reindex(columns=list(LEAD_COLUMNS))
+    leads["p_holm"] = holm(leads["p"].to_numpy(dtype=float))
+    own = order[leading]
+    if len(own):
+        p = leads.pivot(index="metric_a", columns="metric_b", values="p_holm")
+        p = p.reindex(index=own["metric"], columns=own["metric"]).to_numpy(dtype=float)
+        both = np.where(np.isnan(p), p.T, p)
+        order.loc[leading, "band"] = bands(own["soft_accuracy"].to_numpy(dtype=float), both)
+        best = _best_first(own).iloc[0]["metric"]
+        of_best = leads["metric_a"].eq(best) | leads["metric_b"].eq(best)
+        of_best &= leads["p"].notna()
+        leads.loc[of_best, "p_models"] = [
+            _lead_p_of_models((people, values[a], values[b]), flips, resamples)
+            for a, b in leads.loc[of_best, ["metric_a", "metric_b"]].itertuples(index=False)
+        ]
+    return _best_first(order), leads
+
+
+def _best_first(order: pd.DataFrame) -> pd.DataFrame:
+    marked, soft = order["mark"].ne("").to_numpy(), order["soft_accuracy"].to_numpy(dtype=float)
+    return order.iloc[np.lexsort((-soft, marked))].reset_index(drop=True)
+
+
+def _order_row(
+    spec: MetricSpec, people: np.ndarray, metric: np.ndarray | None, flips: np.ndarray
+) -> dict[str, Any]:
+    row: dict[str, Any] = {"metric": spec.name, "title": spec.title, "mark": spec.mark}
+    if metric is None:
+        return {**row, "undefined": OF_SETS, "n_models": 0, "n_originals": 0}
+    n_models, n_originals = _in_common(people, metric)
+    row |= {"n_models": n_models, "n_originals": n_originals}
+    if not n_originals:
+        return {**row, "undefined": NO_PAIR}
+    tied = tied_accuracy(people, metric)
+    alone = tied_accuracy(people, np.where(np.isnan(metric), np.nan, 0.0))
+    p = (lead_p(differences(one), flips) for one in (people, metric))
+    return {
+        **row,
+        "soft_accuracy": soft_accuracy(*p),
+        "hard_accuracy": hard_accuracy(people, metric),
+        "tied_accuracy": tied.accuracy,
+        "epsilon": tied.epsilon,
+        "ties_alone": alone.accuracy,
+    }
+
+
+def _lead_row(
+    pair: tuple[MetricSpec, MetricSpec],
+    people: np.ndarray,
+    values: Mapping[str, np.ndarray],
+    flips: np.ndarray,
+    resamples: Resamples,
+) -> dict[str, Any]:
+    first, second = pair
+    row: dict[str, Any] = {
+        **{"metric_a": first.name, "title_a": first.title},
+        **{"metric_b": second.name, "title_b": second.title, "n_models": 0, "n_originals": 0},
+    }
+    if first.name not in values or second.name not in values:
+        return {**row, "undefined": OF_SETS}
+    a, b = values[first.name], values[second.name]
+    row["n_models"], row["n_originals"] = _in_common(people, a, b)
+    if not row["n_originals"]:
+        return {**row, "undefined": NO_PAIR}
+    of_people = lead_p(differences(people), flips)
+    found = swap_test(of_people, (a, b), resamples.swaps(), resamples.n)
+    return {**row, "difference": found.difference, "p": found.p}
+
+
+def _lead_p_of_models(
+    scores: tuple[np.ndarray, np.ndarray, np.ndarray], flips: np.ndarray, resamples: Resamples
+) -> float:
+    """p of the lead over models and originals; the order of the models is that of their means."""
+    people, a, b = scores
+    order = np.lexsort([np.nan_to_num(one).sum(axis=1) for one in (b, a, people)])
+    of_people = lead_p(differences(people[order]), flips)
+    both = a[order], b[order]
+    return swap_test(of_people, both, resamples.swaps(), resamples.n, models=True).p
+
+
+def _in_common(*scores: np.ndarray) -> tuple[int, int]:
+    """How many models and originals are in a pair of models on one original that all score."""
+    known = ~np.isnan(np.stack(scores)).any(axis=0)
+    paired = known & (known.sum(axis=0) > 1)
+    return int(paired.any(axis=1).sum()), int(paired.any(axis=0).sum())
