@@ -26,7 +26,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # before gradio is i
 
 def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str) -> "Guard":
     """The whole product as one ASGI application. note: what the page Studies says at its top."""
-    from annotation.study import exports, labelling, set_users  # these take seconds
+    from annotation.study import exports, labelling, sets  # these take seconds
     from annotation.ui import StudyContext, mount
     from annotation.web.frame import framed
     from semsim.reporting.glossary import glossary
@@ -41,7 +41,7 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
         voted=partial(labelling.voted, store),
         labels=partial(exports.export_labels, store, images=study.images),
         votes=partial(exports.export_votes, store),
-        used_by=partial(set_users.users_of, store, study.images),
+        used_by=partial(sets.users_of, store, study.images),
         in_hand=study.in_hand,
         framed=framed,
         built_in=(DEMO,),

@@ -1,4 +1,4 @@
-"""The nouns of a human study, as frozen values. Names of identifiers: all are opaque strings.
+"""The nouns of a human study, as frozen values, and of who runs it. Identifiers are opaque strings.
 
 A *study* asks one question (its task) about *items*. An item is one reconstruction shown to
 people, alone (recognition) or with an original (pair, rating). An item that needs K votes has K
@@ -17,6 +17,11 @@ from annotation.tasks import KINDS
 from annotation.tasks.kind import Kind
 from semsim.base.words import words_of_test
 
+LONGEST_NAME = 80
+SHORTEST_PASSWORD = 12
+IDLE = timedelta(days=30)  # a session nobody uses for so long is over
+LONGEST_SESSION = timedelta(days=90)
+INVITATION = timedelta(days=7)
 SESSION_LASTS = timedelta(days=30)  # a study may take weeks; people should not sign in daily
 
 
@@ -323,3 +328,55 @@ class StudyProgress:
     def votes_done(self) -> int:
         """Counted votes so far."""
         return sum(votes * items for votes, items in enumerate(self.coverage)) + self.extra_done
+
+
+# ------------------------------------------------------------------ accounts: who runs studies here
+
+
+class Role(StrEnum):
+    """Role of an account; an administrator may do all that a researcher may."""
+
+    ADMINISTRATOR = "administrator"
+    RESEARCHER = "researcher"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """User who runs studies; annotators have no account. `disabled` is since when, None if not."""
+
+    id: str
+    name: str
+    role: Role
+    created: datetime
+    disabled: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Secret:
+    """A password as it is kept: scrypt's salt and result, both hexadecimal."""
+
+    salt: str
+    hash: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """A browser that has just signed in; `token` is told this once and kept only as a hash."""
+
+    token: str
+    account: Account
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invitation:
+    """A link to be used once: to make an account, or to give `account` a new password.
+
+    `id` is the SHA-256 of the link's token, so that knowing it opens nothing.
+    """
+
+    id: str
+    role: Role
+    invited_by: str
+    created: datetime
+    expires: datetime
+    account: Account | None

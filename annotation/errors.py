@@ -55,5 +55,9 @@ class NameTakenError(ConflictError):
     """A name that another annotator of the study has, who comes back by a link of their own."""
 
 
+class AccountError(AnnotationError):
+    """A name, a password or a start of the server that cannot be accepted as it is."""
+
+
 class UnfitError(AnnotationError):
     """A text, a number or a time that no database can hold."""

@@ -1,16 +1,19 @@
 """Settings that a researcher decides before a study starts, of which its protocol is made.
 
-A setting is stated once, as a field of `StudySpec`; form, file, command line and amendments go by
-its type, its default and what it says `About` itself. Fields stand in the order of the form.
+A setting is stated once, as a field of `StudySpec`; form, file, command line and sentences go by
+`SETTINGS`, which has its type, its default and what it says `About` itself. Fields stand in the
+order of the form.
 """
 
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from functools import partial
-from typing import Any, Self
+from types import NoneType
+from typing import Any, Self, get_args, get_origin, get_type_hints
 
 from annotation.errors import StudyError
 from annotation.tasks import KINDS
@@ -401,8 +404,9 @@ class StudySpec:
     )
 
     def __post_init__(self) -> None:
-        for name, kind in _KINDS.items():
-            object.__setattr__(self, name, kind(getattr(self, name)))
+        for name, one in SETTINGS.items():
+            if issubclass(one.of, StrEnum):
+                object.__setattr__(self, name, one.of(getattr(self, name)))
         if self.headline is HeadlineRule.MAJORITY:  # which stands for the usual one
             object.__setattr__(self, "headline", headlines(self.task)[0])
         problems = [message for wrong, message in self._checks() if wrong]
@@ -447,12 +451,11 @@ class StudySpec:
         yield from ((True, flaw) for flaw in flaws_of_names(self.class_names))
 
     def _checks_of_numbers(self) -> Iterator[tuple[bool, str]]:
-        for one in fields(self):
-            value, must = getattr(self, one.name), one.metadata["must"]
-            least, most, _ = one.metadata["limits"]
-            if must and value is not None:
+        for one in SETTINGS.values():
+            value, (least, most, _) = getattr(self, one.name), one.limits
+            if one.must and value is not None:
                 within = least <= value <= (math.inf if most is None else most)
-                yield not within, f"{must}; got {value}."
+                yield not within, f"{one.must}; got {value}."
         lease = self.lease_seconds
         yield lease < 1, f"The lease must be at least 1 second; got {lease}."
         yield (
@@ -472,10 +475,9 @@ class StudySpec:
         )
 
     def _checks_of_task(self) -> Iterator[tuple[bool, str]]:
-        usual = {one.name: one.default for one in fields(self)}
         for name, kind in KINDS.items():
-            for setting, message in kind.only.items() if name != self.task else ():
-                yield bool(message) and getattr(self, setting) != usual[setting], message
+            for only, message in kind.only.items() if name != self.task else ():
+                yield bool(message) and getattr(self, only) != SETTINGS[only].usual, message
         yield (
             self.headline not in headlines(self.task),
             f"The human score {self.headline.value} is none of the task {self.task}.",
@@ -493,8 +495,115 @@ class StudySpec:
         yield from ((True, flaw) for flaw in self.kind.flaws())
 
 
-_KINDS = {
-    one.name: one.type
-    for one in fields(StudySpec)
-    if isinstance(one.type, type) and issubclass(one.type, StrEnum)
-}
+@dataclass(frozen=True, kw_only=True)
+class Setting(About):
+    """A setting with its name and its type, as texts give it: a form, a file, a command line.
+
+    of: its type, `Mapping` for texts by name. usual: its default, `MISSING` where it must be given.
+    empty: whether it may be None, which an empty text stands for.
+    """
+
+    name: str
+    of: Any
+    usual: Any
+    empty: bool
+
+    def read(self, text: str) -> Any:
+        """The value that `text` stands for; raises `StudyError`."""
+        if self.of is Mapping:
+            return self._named_texts(text)
+        if self.empty and not text:
+            return None
+        if self.of is bool:
+            if text.casefold() in (*_TRUE, *_FALSE):
+                return text.casefold() in _TRUE
+            raise StudyError(f"{self.name} is yes or no; got {text!r}.")
+        try:
+            return self.of(text)
+        except ValueError:
+            named = issubclass(self.of, StrEnum)
+            wanted = f"one of {', '.join(self.of)}" if named else _NUMBERS[self.of]
+            raise StudyError(f"{self.name} must be {wanted}; got {text!r}.") from None
+
+    def _named_texts(self, text: str) -> dict[str, str]:
+        wanted = f"{self.name} must be a JSON object"
+        try:
+            found = json.loads(text or "{}")
+        except ValueError as error:
+            raise StudyError(f"{wanted}; got {text[:80]!r} ({error}).") from None
+        if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+            raise StudyError(f"{wanted} of texts; got {text[:80]!r}.")
+        return found
+
+    @property
+    def task(self) -> str:
+        """Task in which alone it means something, "" for any."""
+        return next((name for name, kind in KINDS.items() if self.name in kind.only), "")
+
+    @property
+    def options(self) -> tuple[tuple[str, str], ...]:
+        """(label, value) of the few values that it may have; empty where there are many."""
+        named = issubclass(self.of, Choice)
+        return self.choices or (tuple((one.label, one.value) for one in self.of) if named else ())
+
+    @property
+    def widget(self) -> str:
+        """Part of a form: choice, switch, number, text, long, named (texts by name) or secret."""
+        if self.options:
+            return "choice"
+        widgets = {Mapping: "named", str: self.kind or "text", bool: "switch"}
+        return widgets.get(self.of, "number")
+
+    @property
+    def bounds(self) -> tuple[float, float | None, float]:
+        """Least, most and step of a number on a form, where 0 stands for no limit."""
+        least, most, step = self.limits
+        return (0 if self.empty else least, most, step)
+
+    @property
+    def begins(self) -> str:
+        """Text with which a form begins."""
+        return as_text(self.usual if self.start is None else self.start)
+
+    @property
+    def usual_words(self) -> str:
+        """Its default, as a person reads it; "" where that is an empty text."""
+        text, named = as_text(self.usual), {value: label for label, value in self.options}
+        if self.widget == "number" and not text:
+            return "no limit"
+        return named.get(text, text).split(":")[0]
+
+
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+_NUMBERS = {int: "a whole number", float: "a number"}
+
+
+def as_text(value: Any) -> str:
+    """A setting's value as `Setting.read` reads it; "" for one that must be given."""
+    if isinstance(value, Mapping):
+        return json.dumps(value, ensure_ascii=False) if value else ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None or value is MISSING else str(value)
+
+
+def value_of(name: str, text: str) -> Any:
+    """The value of the setting `name` that `text` stands for; raises `StudyError`."""
+    known = [one for one in SETTINGS if one != "name"]
+    if name not in known:
+        raise StudyError(f"A study has no setting {name!r}. It has: {', '.join(known)}.")
+    return SETTINGS[name].read(text)
+
+
+def _settings() -> Iterator[Setting]:
+    hints = get_type_hints(StudySpec)
+    for one in fields(StudySpec):
+        kinds = get_args(hints[one.name])
+        named = get_origin(hints[one.name]) is Mapping
+        of = Mapping if named else kinds[0] if kinds else hints[one.name]
+        usual = one.default if one.default_factory is MISSING else one.default_factory()
+        empty = NoneType in kinds
+        yield Setting(name=one.name, of=of, usual=usual, empty=empty, **one.metadata)
+
+
+SETTINGS: Mapping[str, Setting] = {one.name: one for one in _settings()}

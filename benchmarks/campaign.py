@@ -29,8 +29,7 @@ import torch
 from benchmarks.measuring import begin, judge, peak
 from semsim.campaign import work
 from semsim.campaign.campaign_job import plan_of
-from semsim.campaign.grids import DEMO_GRID
-from semsim.campaign.plan import Plan
+from semsim.campaign.plan import DEMO_GRID, Plan
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.grid.machines import Client, connect
 from semsim.targets.train_settings import TrainSettings

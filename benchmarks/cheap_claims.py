@@ -23,7 +23,7 @@ from semsim.base.metric_spec import beside_votes
 from semsim.base.stats.correlation import spearman_rows
 from semsim.base.stats.intervals import wilson
 from semsim.base.storage.places import PROGRAM
-from semsim.defences.accountant import epsilon
+from semsim.defences.dp_sgd import epsilon
 from semsim.learning.evaluation import scope_of
 from semsim.metrics import METRICS, MetricSpec, find_metric
 from semsim.papers.everything import Map, differences, tables
@@ -247,7 +247,7 @@ MAKERS: Mapping[str, tuple[str, Callable[[], dict[str, Claim]]]] = {
     "published": (f"{PROGRAM} compare data/imports/paper --headline RULE", published),
     "coverage": (coverage.COMMAND, coverage.table),
     "map": (f"{PROGRAM} reproduce everything", map_),
-    "epsilon": ("semsim.defences.accountant.epsilon(noise, rate=1, steps=1, delta=1e-5)", epsilons),
+    "epsilon": ("semsim.defences.dp_sgd.epsilon(noise, rate=1, steps=1, delta=1e-5)", epsilons),
 }
 
 

@@ -187,10 +187,10 @@ def contest(title: str, rounds: Sequence[dict[str, Outcome]]) -> str:
 def judged(title: str, labels: pd.DataFrame, settings: TrainSettings, folder: Path) -> str:
     """What a training reaches on originals it has not seen, beside its controls: table, verdict."""
     split = divide(labels, HoldOut(kind="original"))
-    sides = Sides(train=split.train, test=split.test)
+    sides = Sides(train=split.train, test=split.test, controls=ALL)
     device = settings.device
     place = Workplace(checkpoints=folder, scores=folder / "scores", device=device, metrics=CLASSIC)
-    found = run_sides(settings, sides, place, folder, facts={}, controls=ALL)["held_out"]
+    found = run_sides(settings, sides, place, folder, {})["held_out"]
     verdict = verdict_of(found).sentences
     counts = f"{found['n_originals']} originals held out, {settings.epochs} epochs"
     return "\n".join([f"{title}: {counts}", text_table(heads(found), table_rows(found)), *verdict])

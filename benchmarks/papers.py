@@ -52,8 +52,8 @@ from semsim.base.errors import SettingsError
 from semsim.base.metric_spec import START
 from semsim.base.storage.atomic import write_text
 from semsim.base.storage.records import read_record
+from semsim.learning.baselines import SHUFFLED
 from semsim.learning.evaluation import auc_of, semsim_row
-from semsim.learning.shuffles import SHUFFLED
 from semsim.papers import pbpfl, pbpfl_tables
 from semsim.papers.copa import TABLE_2
 from semsim.papers.deployed import _cell, _percent, _promise, _target

@@ -163,7 +163,7 @@ def _choosing_run(
     sides = Sides(train=split.train, test=split.test, votes=question.material.votes)
     facts = {"candidate": one.name, "architecture": architecture, "seed": seed}
     folder = question.out / "choosing" / one.name / f"{architecture}-{seed}"
-    return run_sides(one.settings(seed), sides, question.place, folder, facts=facts)
+    return run_sides(one.settings(seed), sides, question.place, folder, facts)
 
 
 def opened(question: Question, chosen: Candidate) -> list[dict[str, Any]]:
@@ -175,16 +175,7 @@ def opened(question: Question, chosen: Candidate) -> list[dict[str, Any]]:
             sides = opened_sides(labels, architecture, seed, question.material.votes)
             facts = {"candidate": chosen.name, "architecture": architecture, "seed": seed}
             folder = question.out / "opened" / chosen.name / f"{architecture}-{seed}"
-            rows.append(
-                run_sides(
-                    chosen.settings(seed),
-                    sides,
-                    question.place,
-                    folder,
-                    facts=facts,
-                    controls="all",
-                )
-            )
+            rows.append(run_sides(chosen.settings(seed), sides, question.place, folder, facts))
     return rows
 
 
@@ -197,7 +188,8 @@ def opened_sides(
     tested = np.random.default_rng(seed).permutation(closed)[: max(1, len(closed) // 2)]
     in_test = np.isin(original, tested)
     left_out = np.array([own == architecture for own, _ in named_in(labels)])
-    return Sides(train=labels[~in_test & ~left_out], test=labels[in_test & left_out], votes=votes)
+    train, test = labels[~in_test & ~left_out], labels[in_test & left_out]
+    return Sides(train=train, test=test, votes=votes, controls="all")
 
 
 def table(rows: Sequence[Mapping[str, Any]], recogniser: str) -> str:

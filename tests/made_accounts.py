@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from annotation.account_domain import Account, Role, Secret, Session
+from annotation.domain import Account, Role, Secret, Session
 from annotation.store import Store, accounts
 
 SECRET = Secret(salt="00" * 16, hash="11" * 64)  # of no password anybody knows

@@ -20,7 +20,7 @@ from semsim.learning.ablations_run import (
     do_training,
     queue_judged,
 )
-from semsim.learning.orders import Order
+from semsim.learning.settings import Order
 from semsim.learning.splits import HoldOut
 
 QUICK = TrainSettings(backbone="lenet", lr=0.005, epochs=2, batch_size=8, triplets_per_original=2)

@@ -44,12 +44,12 @@ def run(words: list[str] | str, names: dict[str, object]) -> tuple[int, str]:
 
 def do_less() -> None:
     """Let what is not imported yet draw the first figures alone, and train one control."""
-    from semsim.learning import shuffles
+    from semsim.learning import ablations_run
     from semsim.reporting import figures
 
     drawn = figures.figures
     figures.figures = lambda analysis: drawn(analysis)[:4]
-    shuffles.OF_NETWORKS = 1
+    ablations_run.OF_NETWORKS = 1
 
 
 if __name__ == "__main__":

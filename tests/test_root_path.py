@@ -13,8 +13,8 @@ from studio import addresses, compose
 from study_factory import SURE, fresh_database, let_answer, write_set
 
 import semsim.base.jobs.folders
-from annotation.account_domain import Role
 from annotation.accounts.access import ACCOUNT_COOKIE
+from annotation.domain import Role
 from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.study.create import create_study

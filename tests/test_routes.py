@@ -16,8 +16,8 @@ from made_accounts import made_account, made_session
 from studio import addresses, compose
 from study_factory import SURE, arrived, fresh_database, write_set
 
-from annotation.account_domain import Role
 from annotation.accounts.access import ACCOUNT_COOKIE
+from annotation.domain import Role
 from annotation.store import Store
 from annotation.study.builtin import ensure_demo
 from annotation.study.labelling import list_studies

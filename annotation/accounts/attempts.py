@@ -17,7 +17,7 @@ import anyio
 from anyio import to_thread
 
 from annotation.errors import AnnotationError, SignInError
-from annotation.store import Store, password_tries
+from annotation.store import Store, passwords
 
 FREE = 5  # tries before the first wait
 SECONDS = 600.0  # a failure is forgotten after so long
@@ -72,12 +72,12 @@ class Attempts:
         """
         now, name = self._clock.now(), self._name(key)
         return self._store.write(
-            lambda tx: password_tries.begin(tx, name, now, self.seconds, self._wait)
+            lambda tx: passwords.begin_try(tx, name, now, self.seconds, self._wait)
         )
 
     def forgive(self, key: str) -> None:
         """Forget the tries of `key`: the last one was right."""
-        self._store.write(lambda tx: password_tries.forget(tx, self._name(key)))
+        self._store.write(lambda tx: passwords.forget_tries(tx, self._name(key)))
 
     def _name(self, key: str) -> str:
         return f"{self._kind}\n{key}"

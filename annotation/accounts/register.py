@@ -10,16 +10,8 @@ from datetime import datetime, timedelta
 from functools import wraps
 from typing import Any, TypeVar
 
-from annotation.account_domain import (
-    LONGEST_NAME,
-    SHORTEST_PASSWORD,
-    Account,
-    AccountError,
-    Role,
-    Secret,
-    Session,
-)
-from annotation.errors import ConflictError, NotFoundError, SignInError
+from annotation.domain import LONGEST_NAME, SHORTEST_PASSWORD, Account, Role, Secret, Session
+from annotation.errors import AccountError, ConflictError, NotFoundError, SignInError
 from annotation.store import Store, accounts, passwords, reading, writing
 
 T = TypeVar("T")

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from annotation.account_domain import Role
 from annotation.accounts import register as accounts
-from annotation.accounts.start import PASSWORD, new_password
+from annotation.accounts.access import PASSWORD, new_password
 from annotation.cli.console import DATA, Database, DataDir, Json, opened, show
+from annotation.domain import Role
 
 app = typer.Typer(
     name="accounts",

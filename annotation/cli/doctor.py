@@ -13,8 +13,7 @@ from typing import NamedTuple
 import typer
 
 import annotation
-from annotation.accounts.access import LOOPBACK
-from annotation.accounts.start import NAME, NO_ACCOUNT, PASSWORD, require_loopback
+from annotation.accounts.access import LOOPBACK, NAME, NO_ACCOUNT, PASSWORD, require_loopback
 from annotation.cli.console import address, pictures
 from annotation.cli.serving import why_not
 from semsim.base.cli.console import text_table
@@ -105,7 +104,7 @@ def _pictures(options: argparse.Namespace) -> Found:
 
 
 def _database(url: str, options: argparse.Namespace) -> Iterator[Found]:
-    from annotation.store.standing import standing
+    from annotation.store.migrate import standing
 
     try:
         found = standing(url)

@@ -1,5 +1,6 @@
 """semsim-studio study list, create, export and so on: what is done to a whole study."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,8 +28,8 @@ from annotation.cli.console import (
 from annotation.errors import AnnotationError, StudyError
 from annotation.formats import FORMATS, What
 from annotation.formats.card import one_line
-from annotation.spec import USUAL_TASK, StudySpec, Task
-from annotation.study import exports, labelling, protocols, setting_texts
+from annotation.spec import SETTINGS, USUAL_TASK, StudySpec, Task, value_of
+from annotation.study import exports, labelling, protocols
 from annotation.study import simulate as simulation
 from annotation.study.create import examine, keep_study
 from annotation.study.study_file import StudyFile, paths_of, read_text, texts_listed
@@ -90,7 +91,7 @@ def create(
             "--manifest", help="A .csv, .jsonl or .parquet, a row a reconstruction. Repeatable."
         ),
     ] = None,
-    task: Annotated[Task, typer.Option(help=setting_texts.HELP["task"])] = USUAL_TASK,
+    task: Annotated[Task, typer.Option(help=SETTINGS["task"].text)] = USUAL_TASK,
     setting: Annotated[
         list[str] | None, typer.Option("--setting", help="NAME=VALUE, listed above. Repeatable.")
     ] = None,
@@ -110,7 +111,7 @@ def create(
     with told_errors():
         flags = {"task": task, **flags}
         given = {one: flags[one] for one in flags if _is_given(context, one)} if source else flags
-        given |= setting_texts.parse(setting or ()) | ({"name": name} if name else {})
+        given |= parse(setting or ()) | ({"name": name} if name else {})
         file = read_text(read_plain(source, StudyError)) if source else StudyFile(settings={})
         where = source.parent if source else Path()
         found = examine(
@@ -142,8 +143,31 @@ def create(
     show([{**facts, "notes": said}], "\n".join([told, *said]), as_json)
 
 
-create.__doc__ = f"{CREATE}\n\nSettings:\n\n{setting_texts.table()}"
+def _table() -> str:
+    """All settings with their defaults, one a line."""
+    lines = []
+    for one in list(SETTINGS.values())[1:]:
+        told = isinstance(one.usual, (bool, int, float, str)) and one.usual != ""
+        lines.append(f"{one.name}: {one.text}{f' (default {one.usual})' if told else ''}")
+    return "\n\n".join(lines)
+
+
+create.__doc__ = f"{CREATE}\n\nSettings:\n\n{_table()}"
 with_options(create, StudySpec, FLAGS, before="setting")
+
+
+def parse(pairs: Iterable[str]) -> dict[str, Any]:
+    """Settings given as NAME=VALUE; an empty value is None where a setting may be that.
+
+    Raises `StudyError` for what is no pair, a name there is not, or a value of another type.
+    """
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise StudyError(f"A setting is given as NAME=VALUE; got {pair!r}.")
+        found[name.strip()] = value_of(name.strip(), text.strip())
+    return found
 
 
 def _is_given(context: typer.Context, name: str) -> bool:
@@ -168,9 +192,7 @@ def amend(
 ) -> None:
     """Change settings of a study: a new version of its protocol, stamped on the votes to come."""
     with opened(database, data_dir) as store:
-        found = protocols.amend(
-            store, find_study(store, name).id, setting_texts.parse(setting), why
-        )
+        found = protocols.amend(store, find_study(store, name).id, parse(setting), why)
         typer.echo(f"{found.name}: protocol version {found.version}, {found.protocol}")
 
 

@@ -1,6 +1,13 @@
-"""The facts of a study in words, for the README that lies beside what was exported."""
+"""Files that lie beside an exported table: the facts of a study in words, and the images."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
 
 from annotation.domain import Study
+from annotation.errors import NotFoundError
 from annotation.formats.study_data import StudyData
 from semsim.base.words import in_markdown
 
@@ -60,3 +67,28 @@ def _annotators(study: Study) -> str:
         "people, under the names they chose or the ids a recruiting service gave them: put others "
         "in their place before you publish this folder"
     )
+
+
+FOLDER = "images"
+
+
+def with_images(table: pd.DataFrame, columns: Sequence[str], folder: Path) -> pd.DataFrame:
+    """`table` with the images of `columns` copied into `folder`/images, and paths from `folder` on.
+
+    Files keep their names, the SHA-256 of their content, so each is there once. Raises
+    `NotFoundError` for an image that is gone.
+    """
+    paths = pd.unique(pd.concat([table[name].dropna() for name in columns], ignore_index=True))
+    (folder / FOLDER).mkdir()
+    for path in map(Path, paths):
+        copy_image(path, folder / FOLDER / path.name)
+    below = {path: f"{FOLDER}/{Path(path).name}" for path in paths}
+    return table.assign(**{name: table[name].map(below).astype("str") for name in columns})
+
+
+def copy_image(source: Path, target: Path) -> None:
+    """Copy one image as it is; raises `NotFoundError` where it is gone."""
+    try:
+        shutil.copyfile(source, target)
+    except FileNotFoundError:
+        raise NotFoundError(f"The image file {source.name} is gone from {source.parent}.") from None

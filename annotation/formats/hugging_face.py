@@ -15,8 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from annotation.formats.card import card
-from annotation.formats.pictures import with_images
+from annotation.formats.card import card, with_images
 from annotation.formats.plain import records, write_jsonl
 from annotation.formats.study_data import UNKNOWN, StudyData
 from annotation.texts import counted

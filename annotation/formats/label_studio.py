@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.domain import StimulusKind
-from annotation.formats.card import card
-from annotation.formats.pictures import with_images
+from annotation.formats.card import card, with_images
 from annotation.formats.plain import records
 from annotation.formats.study_data import StudyData
 from annotation.texts import counted

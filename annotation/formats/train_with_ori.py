@@ -19,8 +19,7 @@ from pathlib import Path
 import pandas as pd
 
 from annotation.errors import StudyError
-from annotation.formats.card import card
-from annotation.formats.pictures import copy_image
+from annotation.formats.card import card, copy_image
 from annotation.formats.plain import write_csv
 from annotation.formats.study_data import StudyData
 from annotation.texts import counted
@@ -40,6 +39,7 @@ counted from 0. `ids.csv` says which image has which id, and whether the votes a
 def write_train_with_ori(data: StudyData, folder: Path) -> str:
     """Write the decided reconstructions; raises `StudyError` where there is none."""
     decided, undecided = data.decided, len(data.labels) - len(data.decided)
+    decided = decided.assign(class_name=decided["class_name"].replace("", "unknown"))
     if decided.empty:
         raise StudyError(
             f"None of {undecided} reconstructions has a majority, so there is nothing to sort into "

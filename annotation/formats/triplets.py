@@ -9,8 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from annotation.errors import StudyError
-from annotation.formats.card import card
-from annotation.formats.pictures import with_images
+from annotation.formats.card import card, with_images
 from annotation.formats.plain import write_csv, write_parquet
 from annotation.formats.study_data import StudyData
 from annotation.texts import counted

@@ -18,7 +18,6 @@ from sqlalchemy.orm import Session
 
 from annotation.store import engine as engines
 from annotation.store.migrate import upgrade
-from annotation.store.write_queue import Turns
 from semsim.base.errors import StoreError
 
 P = ParamSpec("P")
@@ -46,7 +45,7 @@ class Store:
         self._reader = engines.reader(self._engine)
         self._writer = engines.writer(self._engine)
         # PostgreSQL lets many write at a time, and keeps an order among those who wait.
-        self._turns = Turns() if self._engine.dialect.name == "sqlite" else None
+        self._turns = engines.Turns() if self._engine.dialect.name == "sqlite" else None
         if self._turns is not None:
             Path(str(make_url(url).database)).parent.mkdir(parents=True, exist_ok=True)
         try:

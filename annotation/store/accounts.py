@@ -1,6 +1,5 @@
 """Inside one transaction: accounts, their sessions, and the links that invite people."""
 
-import hashlib
 import secrets
 import uuid
 from datetime import datetime
@@ -9,7 +8,7 @@ from sqlalchemy import ColumnElement, Select, delete, or_, select, update
 from sqlalchemy.orm import Session as Transaction
 from sqlalchemy.orm import aliased
 
-from annotation.account_domain import (
+from annotation.domain import (
     IDLE,
     INVITATION,
     LONGEST_SESSION,
@@ -20,6 +19,7 @@ from annotation.account_domain import (
     Session,
 )
 from annotation.errors import ConflictError, NotAllowedError, NotFoundError, SignInError
+from annotation.store.passwords import digest
 from annotation.store.tables import AccountRow, AccountSessionRow, InvitationRow
 
 
@@ -293,11 +293,6 @@ def _locked(tx: Transaction, account_id: str) -> AccountRow:
     if row is None:
         raise NotFoundError(f"There is no account {account_id!r}.")
     return row
-
-
-def digest(token: str) -> str:
-    """Return the SHA-256 of a token in hexadecimal, which is kept in its place."""
-    return hashlib.sha256(token.encode()).hexdigest()
 
 
 def _secret(row: AccountRow) -> Secret:

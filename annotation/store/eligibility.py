@@ -27,7 +27,7 @@ from annotation.design.exposure import Candidate, Limits, Seen, cells_in_order
 from annotation.domain import Annotator, SlotState, TrialKind, VoteStatus
 from annotation.errors import NotFoundError
 from annotation.spec import StudySpec
-from annotation.store.specs import settings_of
+from annotation.store.studies import settings_of
 from annotation.store.tables import (
     AnnotatorRow,
     EventRow,

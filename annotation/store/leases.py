@@ -28,7 +28,7 @@ from annotation.store.slots import (
     lock_room,
     task_items,
 )
-from annotation.store.specs import WRITTEN, settings_in
+from annotation.store.studies import WRITTEN, settings_in
 from annotation.store.tables import AnnotatorRow, SlotRow, StudyRow, VoteRow
 
 # Made once, as making a statement takes longer than carrying it out.

@@ -1,5 +1,6 @@
-"""Give a database the tables of this version, each time it is opened."""
+"""Give a database the tables of this version, each time it is opened; tell which it has."""
 
+from dataclasses import dataclass
 from functools import cache
 
 from alembic import command
@@ -8,8 +9,10 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy.exc import DatabaseError
+from sqlalchemy.orm import Session
 
-from annotation.store.engine import writer
+from annotation.store.engine import open_engine, sqlite_file, unusable, writer
 from semsim.base.errors import StoreError
 from semsim.base.storage.places import files_of
 
@@ -66,3 +69,39 @@ def _config(connection: Connection | None = None) -> Config:
 def newest() -> str | None:
     """The version of this program's tables; every file of the migrations is read for it."""
     return ScriptDirectory.from_config(_config()).get_current_head()
+
+
+def is_current(tx: Session) -> bool:
+    """Tell whether the tables are those of this program."""
+    return version_of(tx.connection()) == newest()
+
+
+@dataclass(frozen=True)
+class Standing:
+    """State of a database.
+
+    address: without its password. there: whether it has tables. version, newest: of its tables,
+    and of this program's.
+    """
+
+    address: str
+    there: bool
+    version: str | None
+    newest: str | None
+
+
+def standing(url: str) -> Standing:
+    """Return the state of the database at `url`; raises `StoreError` if it cannot be used."""
+    engine, file = open_engine(url), sqlite_file(url)
+    if file is not None and not file.is_file():
+        return Standing(str(file), False, None, newest())
+    try:
+        with engine.connect() as connection:
+            require_known_version(connection)
+            version = version_of(connection)
+    except DatabaseError as error:
+        raise unusable(engine, error) from error
+    finally:
+        engine.dispose()
+    where = str(file or engine.url.render_as_string(hide_password=True))
+    return Standing(where, version is not None, version, newest())

@@ -5,7 +5,6 @@ annotator keeps their slots as leases that have run out. Another annotator takes
 other; as long as none does, the vote can count again.
 """
 
-import hashlib
 import secrets
 import uuid
 from collections.abc import Mapping, Sequence
@@ -29,13 +28,21 @@ from annotation.domain import (
 )
 from annotation.errors import ConflictError, NotFoundError, SignInError
 from annotation.spec import StudySpec
-from annotation.store import tie_breaks
 from annotation.store.eligibility import NO_STUDY
 from annotation.store.engine import author, batches
 from annotation.store.events import CHECKED, VOTED, note
-from annotation.store.slots import MOMENT, PERSON, SEEN, lock_slots, set_slot, take, touched
-from annotation.store.specs import WRITTEN, settings_in
-from annotation.store.studies import DELETED
+from annotation.store.passwords import digest
+from annotation.store.slots import (
+    MOMENT,
+    PERSON,
+    SEEN,
+    lock_slots,
+    set_slot,
+    settle_tie_breaks_of,
+    take,
+    touched,
+)
+from annotation.store.studies import DELETED, WRITTEN, settings_in
 from annotation.store.tables import (
     AnnotatorRow,
     EventRow,
@@ -188,7 +195,7 @@ def open_session(tx: Session, annotator: Annotator, now: datetime) -> SignedIn:
     """A new session; its token is told once and kept only as a hash."""
     token = secrets.token_urlsafe(32)
     tx.connection().execute(_ENDED, {"since": now - SESSION_LASTS})
-    row = {"token_sha256": _hash(token), "annotator_id": annotator.id, "created": now}
+    row = {"token_sha256": digest(token), "annotator_id": annotator.id, "created": now}
     tx.connection().execute(_OPEN, row)
     return SignedIn(session_token=token, annotator=annotator)
 
@@ -215,7 +222,7 @@ def owner_here(tx: Session, token: str, now: datetime) -> Annotator | None:
 
 
 def _binds(token: str) -> dict[str, Any]:
-    return {"token": _hash(token), "since": datetime.now(UTC) - SESSION_LASTS}
+    return {"token": digest(token), "since": datetime.now(UTC) - SESSION_LASTS}
 
 
 def value_of(row: Row[Any] | AnnotatorRow) -> Annotator:
@@ -226,7 +233,7 @@ def value_of(row: Row[Any] | AnnotatorRow) -> Annotator:
 
 def close_session(tx: Session, token: str) -> None:
     """Forget a session."""
-    tx.execute(delete(SessionRow).where(SessionRow.token_sha256 == _hash(token)))
+    tx.execute(delete(SessionRow).where(SessionRow.token_sha256 == digest(token)))
 
 
 def new_link(tx: Session, annotator: Annotator, now: datetime, made_by: str | None = None) -> str:
@@ -241,7 +248,7 @@ def new_link(tx: Session, annotator: Annotator, now: datetime, made_by: str | No
     order = (PersonalLinkRow.created.desc(), PersonalLinkRow.token_sha256)
     kept = tx.scalars(latest.order_by(*order).limit(MOST_LINKS - 1)).all()
     tx.execute(delete(PersonalLinkRow).where(mine, PersonalLinkRow.token_sha256.not_in(kept)))
-    row = {"token_sha256": _hash(secret), "annotator_id": annotator.id, "created": now}
+    row = {"token_sha256": digest(secret), "annotator_id": annotator.id, "created": now}
     tx.add(PersonalLinkRow(**row, made_by=made_by))
     return secret
 
@@ -260,7 +267,7 @@ def note_use(tx: Session, secret: str, now: datetime) -> Annotator:
     The holder of a link that a researcher made is unknown: from its use on, the votes of its
     annotator are left out until `include`. Returns that annotator.
     """
-    link = tx.get_one(PersonalLinkRow, _hash(secret))
+    link = tx.get_one(PersonalLinkRow, digest(secret))
     link.created = now
     person = tx.get_one(AnnotatorRow, link.annotator_id)
     if link.made_by is not None and person.link_by is None:
@@ -271,13 +278,13 @@ def note_use(tx: Session, secret: str, now: datetime) -> Annotator:
 
 def link_owner(tx: Session, secret: str) -> Annotator | None:
     """Return the annotator of a personal link, None if it is of none (any more)."""
-    link = tx.get(PersonalLinkRow, _hash(secret))
+    link = tx.get(PersonalLinkRow, digest(secret))
     return None if link is None else value_of(tx.get_one(AnnotatorRow, link.annotator_id))
 
 
 def is_of_researcher(tx: Session, secret: str) -> bool:
     """Tell whether a researcher made a personal link; False where there is no such link."""
-    link = tx.get(PersonalLinkRow, _hash(secret))
+    link = tx.get(PersonalLinkRow, digest(secret))
     return link is not None and link.made_by is not None
 
 
@@ -437,7 +444,7 @@ def _discount(tx: Session, person: AnnotatorRow, now: datetime) -> list[str]:
     counted = _votes(person, VoteStatus.COUNTED)
     votes = tx.scalars(select(VoteRow.id).where(*counted).order_by(VoteRow.id)).all()
     tx.execute(update(VoteRow).where(*counted).values(status=VoteStatus.EXCLUDED))
-    tie_breaks.settle_votes(tx, person.study_id, votes, now)
+    settle_tie_breaks_of(tx, person.study_id, votes, now)
     return list(votes)
 
 
@@ -459,7 +466,7 @@ def _recount(tx: Session, person: AnnotatorRow, now: datetime) -> dict[str, list
                 vote.status, vote.slot_id = VoteStatus.COUNTED, slot.id
             became[VoteStatus(vote.status)].append(vote.id)
     tx.flush()
-    tie_breaks.settle_votes(tx, person.study_id, became[VoteStatus.COUNTED], now)
+    settle_tie_breaks_of(tx, person.study_id, became[VoteStatus.COUNTED], now)
     return {status.value: votes for status, votes in became.items()}
 
 
@@ -480,7 +487,3 @@ def _refill_own(tx: Session, person: AnnotatorRow) -> list[str]:
 
 def _votes(person: AnnotatorRow, status: VoteStatus) -> tuple[ColumnElement[bool], ...]:
     return VoteRow.annotator_id == person.id, VoteRow.status == status
-
-
-def _hash(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()

@@ -25,7 +25,7 @@ from annotation.spec import StudySpec
 from annotation.store.events import CHECKED, note
 from annotation.store.people import by_name, locked, value_of
 from annotation.store.slots import require_active, touch
-from annotation.store.specs import settings_of
+from annotation.store.studies import settings_of
 from annotation.store.tables import AnnotatorRow, EventRow, StimulusRow, StudyRow, TrialRow
 
 MOVED = "step"

@@ -27,8 +27,8 @@ from annotation.store.eligibility import HELD, Asker, asker_with, study_row
 from annotation.store.leases import AT_WORK
 from annotation.store.next_items import NOT_THEIRS, WITH_FREE_SLOT, left_for
 from annotation.store.reports import median_rt_ms
-from annotation.store.schedules import MIXED
 from annotation.store.tables import TrialRow, VoteRow
+from annotation.store.trials import MIXED
 
 _GIVEN = (
     VoteRow.annotator_id == bindparam("me"),

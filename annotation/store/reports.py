@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -376,3 +376,18 @@ def simulated_answers(tx: Session, study_id: str) -> dict[str, dict[str, str]]:
         .order_by(StimulusRow.model, SourceRow.image_id)
     )
     return {item: answers for item, answers in rows if answers is not None}
+
+
+class Counts(NamedTuple):
+    """votes: how many, by every status there is. claims: pictures handed out and unanswered."""
+
+    votes: dict[str, int]
+    claims: int
+
+
+def counts(tx: Session) -> Counts:
+    """Count what there is in all studies together."""
+    votes = select(VoteRow.status, func.count()).group_by(VoteRow.status)
+    claims = select(func.count()).where(SlotRow.state == SlotState.LEASED)
+    found = {str(one): n for one, n in tx.execute(votes)}
+    return Counts({one.value: found.get(one, 0) for one in VoteStatus}, tx.scalar(claims) or 0)

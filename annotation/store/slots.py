@@ -1,4 +1,4 @@
-"""Inside one transaction: slots as they are held, answered and given back; `claims` hands them out.
+"""Inside one transaction: slots as they are held, answered and given back; `leases` hands them out.
 
 Lock order, the same everywhere so that transactions do not wait in a circle: the annotator's own
 row, then the stimuli in the order of their ids, then slots. Slots of one item are taken in the
@@ -18,12 +18,16 @@ from typing import Any
 from sqlalchemy import (
     BindParameter,
     ColumnElement,
+    Integer,
     Row,
     Text,
     and_,
     bindparam,
     cast,
+    delete,
     exists,
+    func,
+    insert,
     or_,
     select,
     update,
@@ -31,15 +35,24 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from annotation.design.assignment import LEFT_OUT, Slot, slot_for
-from annotation.domain import Annotator, AnnotatorStatus, SlotState, Step, TaskItem
+from annotation.design.assignment import LEFT_OUT, Slot, slot_for, wants_another
+from annotation.domain import Annotator, AnnotatorStatus, SlotState, Step, TaskItem, VoteStatus
 from annotation.errors import NotAllowedError, NotFoundError
 from annotation.spec import StudySpec
 from annotation.store.eligibility import LEASE_LOST, study_row
+from annotation.store.engine import batches
 from annotation.store.events import note
 from annotation.store.next_items import FREE, LEASED
-from annotation.store.specs import settings_of
-from annotation.store.tables import CandidateListRow, EventRow, SlotRow, StimulusRow, Table
+from annotation.store.studies import settings_of
+from annotation.store.tables import (
+    CandidateListRow,
+    EventRow,
+    SlotRow,
+    StimulusRow,
+    StudyRow,
+    Table,
+    VoteRow,
+)
 
 # Statements on tables cost half of what those on mapped classes do.
 SLOT, PERSON = Table.metadata.tables["slot"], Table.metadata.tables["annotator"]
@@ -136,7 +149,7 @@ _BEGUN = {
 # reservations are written anew only once this part of them has passed.
 EXTENDED_AFTER = 1 / 20
 # By how much more than a lease one may end after now: servers have clocks of their own, and a
-# writer waits for its turn (`turns.LONGEST`).
+# writer waits for its turn (`engine.LONGEST`).
 CLOCKS_DIFFER = timedelta(seconds=60)
 # A lease is over once its end has passed, so that of a released one lies just before now.
 MOMENT = timedelta(microseconds=1)
@@ -365,3 +378,67 @@ def release(
         )
         .values(lease_until=now - MOMENT)
     )
+
+
+# ------------------------------------------------------------------ one vote more where K are split
+
+
+def settle_tie_breaks(tx: Session, study_id: str, items: Sequence[str], now: datetime) -> None:
+    """Give each of `items`, whose stimuli the caller has locked, the extra slot it needs or none.
+
+    A split item gets a slot K in the transaction that splits it. When that is no longer so (a vote
+    was taken back, an annotator excluded) and the slot has not been given, it is withdrawn. One
+    that has been given stays, and the vote in it counts. Nothing in a study without extra votes.
+    """
+    study = tx.get_one(StudyRow, study_id)
+    if not settings_of(study).extra_vote:
+        return
+    for batch in batches(list(dict.fromkeys(items))):
+        _settle(tx, study, batch, now)
+
+
+def settle_tie_breaks_of(tx: Session, study_id: str, votes: Sequence[str], now: datetime) -> None:
+    """`settle_tie_breaks` of the items of these votes."""
+    for batch in batches(votes):
+        of = select(VoteRow.stimulus_id).where(VoteRow.id.in_(batch))
+        settle_tie_breaks(tx, study_id, tx.scalars(of).all(), now)
+
+
+def _settle(tx: Session, study: StudyRow, items: Sequence[str], now: datetime) -> None:
+    k = study.votes_per_item
+    votes = _counted(tx, items)
+    extra = select(SlotRow.stimulus_id, SlotRow.state).where(
+        SlotRow.stimulus_id.in_(items), SlotRow.k == k
+    )
+    there = dict(tx.execute(extra).all())
+    split = {item for item in items if wants_another(*votes.get(item, (0, 0)), k)}
+    free = {item for item, state in there.items() if state == SlotState.FREE}
+    opened, withdrawn = sorted(split - set(there)), sorted(free - split)
+    if opened:
+        _open(tx, opened, k)
+    if withdrawn:
+        tx.execute(delete(SlotRow).where(SlotRow.stimulus_id.in_(withdrawn), SlotRow.k == k))
+    for item in (*opened, *withdrawn):
+        note(tx, study.id, "extra_vote", now, item=item, wanted=item in split)
+
+
+def _counted(tx: Session, items: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Count for each item the counted votes that recognised it, and all counted votes."""
+    rows = tx.execute(
+        select(VoteRow.stimulus_id, func.sum(cast(VoteRow.recognised, Integer)), func.count())
+        .where(VoteRow.stimulus_id.in_(items), VoteRow.status == VoteStatus.COUNTED)
+        .group_by(VoteRow.stimulus_id)
+    )
+    return {item: (int(recognised), n) for item, recognised, n in rows}
+
+
+def _open(tx: Session, items: Sequence[str], k: int) -> None:
+    first = tx.execute(
+        select(
+            SlotRow.study_id, SlotRow.stimulus_id, SlotRow.source_id, SlotRow.salt, SlotRow.cell
+        ).where(SlotRow.stimulus_id.in_(items), SlotRow.k == 0)
+    )
+    slots: list[dict[str, Any]] = [
+        {**row, "k": k, "begun": 1, "state": SlotState.FREE, "tab": ""} for row in first.mappings()
+    ]
+    tx.execute(insert(SlotRow), slots)

@@ -1,4 +1,4 @@
-"""Inside one transaction: studies and the items they consist of."""
+"""Inside one transaction: studies, their settings, and the items they consist of."""
 
 import hashlib
 import json
@@ -8,9 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import func, insert, literal, select, text
+from sqlalchemy import Table as SqlTable
+from sqlalchemy import Text, cast, delete, func, insert, literal, or_, select, text
 from sqlalchemy.orm import Session
 
 from annotation.design import jury
@@ -27,9 +29,8 @@ from annotation.domain import (
 from annotation.errors import ConflictError, NotFoundError, StudyError
 from annotation.spec import StudySpec, Task
 from annotation.store import passwords
-from annotation.store.engine import author, batches
+from annotation.store.engine import RESTORE, author, batches
 from annotation.store.events import note
-from annotation.store.specs import settings_of
 from annotation.store.tables import (
     CandidateListRow,
     ProtocolRow,
@@ -38,7 +39,38 @@ from annotation.store.tables import (
     StimulusRow,
     StudyRow,
     Table,
+    VoteRow,
 )
+from semsim.base.errors import StoreError
+
+# As they lie there, for `settings_in`: nothing is taken apart that is known already.
+WRITTEN = cast(StudyRow.spec, Text)
+_STORED = {one.name for one in fields(StudySpec)} - {"password"}  # which is kept as a hash
+
+
+def settings_of(row: StudyRow | ProtocolRow) -> StudySpec:
+    """Return the settings in `row`; raises `StoreError` for a damaged row."""
+    study = row.id if isinstance(row, StudyRow) else row.study_id
+    return settings_in(json.dumps(row.spec), study)
+
+
+def settings_in(written: str, study: str) -> StudySpec:
+    """The settings that `WRITTEN` gives of a study; raises `StoreError` as `settings_of` does."""
+    try:
+        return _made_of(written)
+    except (StudyError, AttributeError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"The settings of the study {study} in the database cannot be read: {error}. {RESTORE}"
+        ) from error
+
+
+@lru_cache(maxsize=256)  # every vote asks, and checking them takes longer than finding them
+def _made_of(values: str) -> StudySpec:
+    found = json.loads(values)
+    if other := sorted(_STORED ^ set(found)):
+        raise StudyError(f"they lack, or should not have, {', '.join(other)}")
+    return StudySpec(**found)
+
 
 DELETED = "deleted"  # status of a row that is all that is left of a study
 # Items that a rate is of, which are chosen when a study is made.
@@ -411,3 +443,48 @@ def _value(row: StudyRow) -> Study:
         targets={model: TargetTest(**test) for model, test in row.targets.items()},
         judges=tuple(row.judges),
     )
+
+
+def delete_study(tx: Session, study_id: str, now: datetime) -> int:
+    """Delete everything of a study; returns how many votes it had. Raises `NotFoundError`.
+
+    What stays is its row, which says that it is deleted, and one event, which says who did it,
+    when, and how many votes went. The study cannot be found any more.
+    """
+    row = _row(tx, study_id, with_for_update=True)
+    votes = tx.scalar(select(func.count()).where(VoteRow.study_id == study_id)) or 0
+    before: dict[str, Any] = {"name": row.name, "votes": votes, "protocol": row.protocol}
+    row.status = DELETED
+    tx.flush()  # only the events of a deleted study may go
+    belongs: dict[str, Any] = {
+        StudyRow.__tablename__: select(StudyRow.id).where(StudyRow.id == study_id)
+    }
+    tables = [one for one in Table.metadata.sorted_tables if one.name != StudyRow.__tablename__]
+    for table in tables:
+        found = _belonging(table, belongs)
+        if found is not None:
+            belongs[table.name] = found
+    for table in reversed(tables):
+        if table.name in belongs:
+            key = next(iter(table.primary_key.columns))
+            tx.execute(delete(table).where(key.in_(belongs[table.name])))
+    row.name, row.spec = "", {}
+    row.models, row.targets, row.judges, row.cells = [], {}, [], []
+    row.password_salt = row.password_hash = None
+    note(tx, study_id, "study_deleted", now, **before)
+    return votes
+
+
+def _belonging(table: SqlTable, belongs: dict[str, Any]) -> Any:
+    """Select the keys of a table's rows that belong to the study; None where none can."""
+    if "study_id" in table.columns:
+        of: list[Any] = [table.columns["study_id"].in_(belongs[StudyRow.__tablename__])]
+    else:
+        of = [
+            key.parent.in_(belongs[key.column.table.name])
+            for key in table.foreign_keys
+            if key.column.table.name in belongs
+        ]
+    if not of:
+        return None
+    return select(next(iter(table.primary_key.columns))).where(or_(*of))

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from sqlalchemy import Row, Select, bindparam, func, insert, literal, or_, select, union_all, update
@@ -42,11 +43,11 @@ from annotation.store.eligibility import (
 )
 from annotation.store.leases import Claimer
 from annotation.store.next_items import LEASED
-from annotation.store.schedules import MIXED, schedules_of
 from annotation.store.slots import MY_LEASES, SHOWN, SLOT, classes_in, touch
-from annotation.store.specs import settings_of
+from annotation.store.studies import settings_of
 from annotation.store.tables import (
     AnnotatorRow,
+    ProtocolRow,
     SlotRow,
     SourceRow,
     StimulusRow,
@@ -57,6 +58,8 @@ from annotation.store.tables import (
 )
 
 OPEN, DONE = "open", "done"
+# In this order where several are due at the same place.
+MIXED = (TrialKind.CATCH, TrialKind.GOLD, TrialKind.REPEAT)
 _REPEATABLE = (StimulusKind.RECONSTRUCTION, StimulusKind.DECOY)
 # Made once, as making a statement takes longer than most take.
 _TRIAL = Table.metadata.tables["trial"]
@@ -425,3 +428,39 @@ def _stimuli_of(tx: Session, study_id: str, kind: StimulusKind) -> list[str]:
     )
     ordered = sorted(rows, key=lambda row: (-1 if row[1] is None else row[1], *row[2:]))
     return [row[0] for row in ordered]
+
+
+# ------------------------------------------------------------------ when they are shown
+
+
+def schedules_of(
+    tx: Session, annotator: Annotator, spec: StudySpec, version: int
+) -> Mapping[TrialKind, Schedule]:
+    """The schedule of each of `MIXED` for `annotator`; `spec` are the settings of that version."""
+    versions = [(spec, 0)] if version == 1 else _versions(tx, annotator)
+    return {kind: quality.schedule(kind, annotator.seat, versions) for kind in MIXED}
+
+
+def _versions(tx: Session, annotator: Annotator) -> Sequence[tuple[StudySpec, int]]:
+    """The settings that brought other trials, each with how many votes that count came before."""
+    query = select(ProtocolRow).where(ProtocolRow.study_id == annotator.study_id)
+    rows = tx.scalars(query.order_by(ProtocolRow.version)).all()
+    known = [(settings_of(row), row.at) for row in rows]
+    others = [
+        (spec, _votes_before(tx, annotator, at))
+        for (before, _), (spec, at) in pairwise(known)
+        if any(quality.rhythm(spec, kind) != quality.rhythm(before, kind) for kind in MIXED)
+    ]
+    return [(known[0][0], 0), *others]
+
+
+def _votes_before(tx: Session, annotator: Annotator, moment: datetime) -> int:
+    # Of items, as one that was answered again later has been given before all the same; none that
+    # became surplus, as trials are due by votes that count.
+    query = select(func.count(VoteRow.stimulus_id.distinct())).where(
+        VoteRow.annotator_id == annotator.id,
+        VoteRow.trial_id.is_(None),
+        VoteRow.status != VoteStatus.SURPLUS,
+        VoteRow.server_ts < moment,
+    )
+    return tx.scalar(query) or 0

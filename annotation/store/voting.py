@@ -31,7 +31,7 @@ from annotation.errors import (
     TooQuickError,
 )
 from annotation.spec import StudySpec
-from annotation.store import catch_trials, tie_breaks, trials
+from annotation.store import catch_trials, trials
 from annotation.store.events import UNDONE, VOTED, log
 from annotation.store.slots import (
     answered,
@@ -39,12 +39,13 @@ from annotation.store.slots import (
     lock_slots,
     require_active,
     set_slot,
+    settle_tie_breaks,
     slots_of,
     take,
     task_items,
     touch,
 )
-from annotation.store.specs import WRITTEN, settings_in, settings_of
+from annotation.store.studies import WRITTEN, settings_in, settings_of
 from annotation.store.tables import (
     CandidateListRow,
     EventRow,
@@ -113,7 +114,7 @@ def record(tx: Session, annotator: Annotator, answer: Answer, now: datetime) -> 
     shown = _Shown(spec=spec, version=version, true_class=true_class)
     vote = _add_vote(tx, annotator, answer, shown, now, **given)
     if spec.extra_vote:
-        tie_breaks.settle(tx, annotator.study_id, [answer.item], now)
+        settle_tie_breaks(tx, annotator.study_id, [answer.item], now)
     return _receipt(tx, vote, annotator)
 
 
@@ -291,7 +292,7 @@ def _supersede(tx: Session, vote: VoteRow, until: datetime, now: datetime) -> No
         mine = SlotRow.id == vote.slot_id, SlotRow.annotator_id == vote.annotator_id
         tx.execute(update(SlotRow).where(*mine).values(lease_until=until, tab=vote.tab))
     log(tx, UNDONE, vote, now, status_before=was)
-    tie_breaks.settle(tx, vote.study_id, [vote.stimulus_id], now)
+    settle_tie_breaks(tx, vote.study_id, [vote.stimulus_id], now)
 
 
 def _answered_since(tx: Session, vote: VoteRow) -> bool:

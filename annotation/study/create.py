@@ -34,7 +34,7 @@ from annotation.study.protocols import problems_of
 from annotation.study.sets import SetFolder, SetImage, place_below, read_set
 from annotation.tasks import KINDS
 from annotation.tasks.kind import NONE
-from annotation.texts import flaw, flaw_of_class
+from annotation.texts import counted, flaw, flaw_of_class
 from semsim.base.alike import alike, called, partners, written
 from semsim.base.errors import SemsimError
 from semsim.base.picture_files import Sight, notes_on, read_picture, read_pixels
@@ -169,6 +169,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 MOST_PROBLEMS_SHOWN = 30
+NOTHING_TO_SHOW = "The sets hold no reconstruction whose attack succeeded."
 GOLD = ("model", "image_id", "answer")  # columns
 
 
@@ -270,7 +271,7 @@ def examine(
     known, remarks = (reading.attempt(partial(read_gold, gold)) if gold else None) or ([], ())
     reading.notes += remarks
     if not reading.reconstructions and not reading.problems:
-        reading.problems.append("The sets hold no reconstruction whose attack succeeded.")
+        reading.problems.append(NOTHING_TO_SHOW)
     sound = not reading.problems
     plan = reading.attempt(partial(_plan, spec, folders, reading, known)) if sound else None
     reading.notes += _notes_on_lists(plan) if plan else ()
@@ -343,15 +344,29 @@ class _Reading:
         self.sights[f"image {image.image_id} of {folder.model}"] = (left[1], right[1])
         _check_size(image.reconstruction, shown, original)
         attacked = self._read_attacked(image, original)
-        self._add_original(folder, image, self._hold(original))
+        held = self._hold(original), self._hold(shown)
+        error = kept.mean_squared_error(original, shown)
+        self.add(folder, image, *held, error, attacked)
+
+    def add(
+        self,
+        folder: SetFolder,
+        image: SetImage,
+        original: str = "",
+        shown: str = "",
+        error: float = 0.0,
+        attacked: str | None = None,
+    ) -> None:
+        """Take an original and its reconstruction, by their SHA-256; "" where they are not read."""
+        self._add_original(folder, image, original)
         self.reconstructions.append(
             Reconstruction(
                 image_id=image.image_id,
                 class_name=image.class_name,
                 model=folder.model,
                 attack=folder.attack,
-                sha256=self._hold(shown),
-                error=kept.mean_squared_error(original, shown),
+                sha256=shown,
+                error=error,
                 attacked_sha256=attacked,
                 jury=folder.jury.get(("reconstruction", image.image_id), ()),
             )
@@ -389,6 +404,8 @@ class _Reading:
             jury=folder.jury.get(("original", image.image_id), ()),
         )
         known = self.originals.setdefault(image.image_id, new)
+        if known is new:
+            return
         self.originals[image.image_id] = replace(
             known, logs=known.logs or new.logs, jury=known.jury or new.jury
         )
@@ -428,6 +445,21 @@ def _plan(
     return replace(plan, targets=targets, judges=tuple(judges))
 
 
+def outline(spec: StudySpec, folders: Sequence[SetFolder]) -> StudyPlan:
+    """The plan over sets as far as it can be told without opening a picture; raises `StudyError`.
+
+    Items have no content of their own, and none is there that never counts.
+    """
+    reading = _Reading()
+    for folder in folders:
+        for image in folder.images:
+            reading.add(folder, image)
+    if not reading.reconstructions:
+        raise StudyError(NOTHING_TO_SHOW)
+    bare = replace(spec, practice=0, catch_rate=0.0, gold_rate=0.0)
+    return replace(_plan(bare, folders, reading, ()), spec=spec)
+
+
 def _meant(
     gold: Sequence[Gold], spec: StudySpec, folders: Sequence[SetFolder], reading: _Reading
 ) -> list[Gold]:
@@ -454,7 +486,7 @@ def _counts(
     counts = {
         "target models": len(folders),
         "originals": len(reading.originals),
-        "classes": len({original.class_name for original in reading.originals.values()}),
+        "classes": len({original.class_name for original in reading.originals.values()} - {""}),
         "reconstructions": len(reading.reconstructions),
         "failed attacks left out": sum(folder.n_failed for folder in folders),
         "problems": len(reading.problems),
@@ -486,7 +518,7 @@ def problems_between(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]
 def _problems_within(folder: SetFolder) -> list[str]:
     counts = Counter(image.image_id for image in folder.images)
     twice = [f"{folder.folder} has {n} rows for image {i!r}." for i, n in counts.items() if n > 1]
-    unknown = sorted({image.class_name for image in folder.images} - set(folder.classes))
+    unknown = sorted({image.class_name for image in folder.images} - {*folder.classes, ""})
     unlisted = [
         f"{folder.folder} has images of class {name!r}, which its run.json does not list."
         for name in unknown
@@ -497,7 +529,9 @@ def _problems_within(folder: SetFolder) -> list[str]:
 def _unusable_names(folder: SetFolder) -> Iterator[str]:
     for image in folder.images:
         where = image.where or f"{folder.folder}/manifest.parquet, image {image.image_id!r}: "
-        found = {"image_id": flaw(image.image_id), "class_name": flaw_of_class(image.class_name)}
+        found = {"image_id": flaw(image.image_id)}
+        if image.class_name:  # else it is not known
+            found["class_name"] = flaw_of_class(image.class_name)
         yield from (f"{where}{what} {wrong}" for what, wrong in found.items() if wrong)
     for number, name in enumerate(folder.classes, start=1):
         if wrong := flaw_of_class(name):
@@ -521,6 +555,7 @@ def _problems_of_task(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str
         for folder in folders
         for problem in (
             *spec.kind.problems(folder.classes),
+            *_without_class(spec, folder),
             *_unnamed(spec, folder.classes),
             *_alike(spec, folder.classes),
         )
@@ -549,6 +584,14 @@ def _without_jury(spec: StudySpec, folders: Sequence[SetFolder]) -> list[str]:
                 "jury` writes into sets of the built-in symbols."
             )
     return problems
+
+
+def _without_class(spec: StudySpec, folder: SetFolder) -> list[str]:
+    lacking = sum(not image.class_name for image in folder.images)
+    if not (lacking and folder.classes and spec.kind.lists):
+        return []
+    pictures = counted(lacking, "picture")
+    return [f"has {pictures} without a class. Import it with their classes, or take another task."]
 
 
 def _unnamed(spec: StudySpec, classes: Sequence[str]) -> list[str]:

@@ -35,7 +35,6 @@ from annotation.store import (
     passwords,
     people,
     reading,
-    removal,
     reports,
     slots,
     studies,
@@ -114,7 +113,7 @@ def delete(store: Store, study_id: str, typed: str, backups: Path) -> Path | Non
     now, made, file = datetime.now(UTC), None, sqlite_file(store.url)
     if file is not None:
         made = backup.back_up(Path(file), backups / f"before-deleting-{study.id}-{now:{STAMP}}.db")
-    store.write(lambda tx: removal.delete_study(tx, study_id, now))
+    store.write(lambda tx: studies.delete_study(tx, study_id, now))
     try:
         store.scrub()
     except StoreError as error:

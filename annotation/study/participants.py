@@ -17,17 +17,12 @@ from semsim.base.errors import StoreError
 
 pause, resume = writing(people.pause), writing(people.resume)
 exclude, include = writing(people.exclude), writing(people.include)
-let_in = writing(phases.let_in)
+let_in, new_link = writing(phases.let_in), writing(people.new_link_of)
 
 
 def list_people(store: Store, study_id: str) -> list[AnnotatorRow]:
     """Return all annotators of a study, in the order they joined; raises `NotFoundError`."""
     return store.read(lambda tx: reports.study_progress(tx, study_id)).annotators
-
-
-def new_link(store: Store, study_id: str, name: str, now: datetime) -> str:
-    """Return the secret of a new personal link, for one who lost theirs; raises `NotFoundError`."""
-    return store.write(lambda tx: people.new_link_of(tx, study_id, name, now))
 
 
 def erase(store: Store, study_id: str, name: str, now: datetime, *, keep_votes: bool) -> Annotator:

@@ -6,21 +6,21 @@ vote says under which version its item was shown.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from annotation.domain import Study
 from annotation.errors import StudyError
-from annotation.spec import LEAST_LEASE, HeadlineRule, StudySpec
+from annotation.spec import LEAST_LEASE, SETTINGS, HeadlineRule, StudySpec
 from annotation.store import Store, reading, studies
 from semsim.base.alike import alike
 
 _SHORT_LEASE = (
     f"Seconds of a reservation: at least {LEAST_LEASE}, as a page renews it every 30; got {{}}."
 )
-AMENDABLE = frozenset(one.name for one in fields(StudySpec) if one.metadata["amendable"])
+AMENDABLE = frozenset(name for name, one in SETTINGS.items() if one.amendable)
 MOST = 2**31 - 1  # what a database counts to
 _NO_FURTHER_VOTE = (
     "A further vote goes to items that are split on the true class, while the human score "
@@ -67,10 +67,10 @@ def problems_of(spec: StudySpec) -> list[str]:
 
 
 def _too_large(spec: StudySpec) -> Iterator[str]:
-    for one in fields(StudySpec):
-        value = getattr(spec, one.name)
+    for name, one in SETTINGS.items():
+        value = getattr(spec, name)
         if isinstance(value, int) and abs(value) > MOST:
-            yield f"{one.metadata['label']}: at most {MOST:,}; got {value:,}."
+            yield f"{one.label}: at most {MOST:,}; got {value:,}."
 
 
 def _alike(spec: StudySpec) -> Iterator[str]:

@@ -4,9 +4,10 @@ A file is YAML, a mapping of names. `sets` and `manifests` are paths, from the f
 on. What the page of a new study sends is the same mapping.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,15 +15,12 @@ from typing import Any, ClassVar
 import yaml
 
 from annotation.errors import StudyError
-from annotation.spec import USUAL_TASK, StudySpec
-from annotation.study.setting_texts import as_text, value_of
+from annotation.spec import SETTINGS, StudySpec, as_text, value_of
 from annotation.tasks.wording import USUAL
 from annotation.texts import is_fit
 
 _HEAD = "# A study. Make it with: semsim-studio study create --file FILE\n"
-_USUAL = vars(StudySpec(name="-", task=USUAL_TASK))
 _SECRET = "password"  # never written to a file
-_OWN = ("sets", "manifests", "people", "wage", "gold")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,21 +78,15 @@ def read_text(text: str) -> StudyFile:
 
 def of_mapping(content: Mapping[Any, Any]) -> StudyFile:
     """The study that names and values describe; raises `StudyError` with every problem."""
-    settings, problems = {}, []
-    for name, value in content.items():
-        if name in _OWN:
-            continue
+    settings, own, problems = {}, {}, []
+    for name in (*(one for one in content if one not in _OWN), *_OWN):
         try:
-            settings[name] = _setting(name, value)
+            if name not in _OWN:
+                settings[name] = _setting(name, content[name])
+            elif content.get(name) is not None:
+                own[name] = _own(name, content[name])
         except StudyError as error:
             problems.append(str(error))
-    own = {}
-    for name in _OWN:
-        if content.get(name) is not None:
-            try:
-                own[name] = _own(name, content[name])
-            except (TypeError, ValueError, OverflowError):
-                problems.append(f"{name} must be {_WANTED[name]}; got {content[name]!r}.")
     if problems:
         raise StudyError("\n".join(problems))
     return StudyFile(settings=settings, **own)
@@ -104,9 +96,9 @@ def _setting(name: Any, value: Any) -> Any:
     if isinstance(value, str) and not is_fit(value):
         raise StudyError(f"{name} has control characters in it; leave them out.")
     if isinstance(value, dict | list):
-        if name not in _USUAL:
+        if name not in SETTINGS:
             value_of(str(name), "")  # which says that there is no such setting
-        if isinstance(_USUAL[name], str | int | float | None):
+        if SETTINGS[name].of is not Mapping:
             raise StudyError(f"{name} is one value; got {value!r}.")
         return value
     # A title may be a number, and a number come as text.
@@ -115,28 +107,41 @@ def _setting(name: Any, value: Any) -> Any:
     return value_of(str(name), as_text(value))
 
 
-_WANTED = {
-    "sets": "a list of folders",
-    "manifests": "a list of files",
-    "people": "a whole number",
-    "wage": "a number",
-    "gold": "the text of a table",
-}
-
-
 def _own(name: str, value: Any) -> Any:
-    if name in ("sets", "manifests"):
-        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-            raise ValueError
-        return tuple(value)
-    if name == "gold":
-        if not isinstance(value, str):
-            raise ValueError
-        return value
-    number = float(value) if name == "wage" else int(value)
+    read, wanted = _OWN[name]
+    try:
+        return read(value)
+    except (TypeError, ValueError, OverflowError):
+        raise StudyError(f"{name} must be {wanted}; got {value!r}.") from None
+
+
+def _paths(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise TypeError
+    return tuple(value)
+
+
+def _table(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _amount(value: Any, kind: type[float] = float) -> float:
+    number = kind(value)
     if isinstance(value, bool) or not 0 <= number < 1e9:
         raise ValueError
     return number
+
+
+# What a file holds beside the settings: how it is read, and what it should be.
+_OWN: Mapping[str, tuple[Callable[[Any], Any], str]] = {
+    "sets": (_paths, "a list of folders"),
+    "manifests": (_paths, "a list of files"),
+    "people": (partial(_amount, kind=int), "a whole number"),
+    "wage": (_amount, "a number"),
+    "gold": (_table, "the text of a table"),
+}
 
 
 class _Dumper(yaml.SafeDumper):
@@ -157,23 +162,21 @@ def written(file: StudyFile) -> str:
     settings = {
         name: value.value if isinstance(value, Enum) else value
         for name, value in file.settings.items()
-        if name != _SECRET and (value != _USUAL[name] or name in ("name", "task"))
+        if name != _SECRET and value != SETTINGS[name].usual
     }
-    own = {name: getattr(file, name) for name in _OWN}
-    rest = {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in own.items()
-        if value not in (None, (), "")
-    }
-    content = {**settings, **rest}
-    text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
-    return _HEAD + text
+    own = {name: value for name in _OWN if (value := getattr(file, name)) not in (None, (), "")}
+    rest = {name: list(one) if isinstance(one, tuple) else one for name, one in own.items()}
+    return _HEAD + _as_yaml({**settings, **rest})
 
 
 def texts_listed() -> str:
     """All usual texts as a study's file would have its own, to be translated."""
-    content = {"texts": dict(USUAL)}
-    return str(yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100))
+    return _as_yaml({"texts": dict(USUAL)})
+
+
+def _as_yaml(content: Mapping[str, Any]) -> str:
+    how: dict[str, Any] = {"sort_keys": False, "allow_unicode": True, "width": 100}
+    return str(yaml.dump(content, Dumper=_Dumper, **how))
 
 
 def paths_of(names: Sequence[str], folder: Path) -> list[Path]:

@@ -127,4 +127,9 @@ class Recognition(Kind):
                 f"has only the class {classes[0]!r}; there is nothing to choose from. Import it "
                 "with a list of classes, or choose another task."
             )
+        if not classes:
+            problems.append(
+                "names no classes, so there is nothing to choose from. Import it with a list or a "
+                "table of classes, or choose another task."
+            )
         return problems

@@ -229,7 +229,7 @@ def _choices(data: StudyData, table: pd.DataFrame) -> dict[str, list[str]]:
     people = data.votes["annotator"].dropna().unique()
     return {
         "model": sorted(one for one in table["model"].unique() if one),
-        "class_name": sorted(table["class_name"].unique()),
+        "class_name": sorted(one for one in table["class_name"].unique() if one),
         "verdict": [one for one in VERDICTS if one in set(table["verdict"])],
         "kind": sorted(table["kind"].unique()),
         "by": sorted(people),

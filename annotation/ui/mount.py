@@ -19,8 +19,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
-from annotation.accounts.access import Who, account_name, required, user_name
-from annotation.accounts.start import who_may_enter
+from annotation.accounts.access import Who, account_name, required, user_name, who_may_enter
 from annotation.images import Shelf
 from annotation.store import Store
 from annotation.study import imported, labelling
@@ -40,9 +39,9 @@ from annotation.ui import (
 from annotation.ui.theme import mount_settings
 from annotation.web import account_api, frame, watching
 from annotation.web.api import invalid, researcher_router, router
-from annotation.web.framed import Framed, trouble
 from annotation.web.guard import Guard
 from annotation.web.root_path import bare, rooted
+from annotation.web.templates import trouble
 from semsim.base.errors import DataError
 from semsim.base.metric_spec import semsims
 from semsim.base.pages_library import gr
@@ -152,7 +151,7 @@ def web_app(
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     _answer_errors(app)
     latency = watching.Latency()
-    app.add_middleware(Framed)
+    app.add_middleware(frame.Framed)
     # With a CORS rule in front, Gradio's own stands down; its would let any site read answers.
     app.add_middleware(CORSMiddleware, allow_origins=[])
     app.add_middleware(GZipMiddleware, minimum_size=SMALLEST_PACKED, compresslevel=5)

@@ -14,16 +14,15 @@ from fastapi.responses import FileResponse
 from annotation.domain import Study
 from annotation.errors import NotFoundError, StudyError
 from annotation.images import strip
+from annotation.spec import SETTINGS, as_text
 from annotation.study.create import keep_study
 from annotation.study.labelling import get_study
-from annotation.study.set_users import sets_of
-from annotation.study.sets import SetFolder
-from annotation.study.setting_texts import as_text
+from annotation.study.sets import SetFolder, sets_of
 from annotation.study.study_file import StudyFile, of_mapping, read_text, written
 from annotation.tasks import KINDS
 from annotation.tasks.wording import LONGEST_TEXT, PLAIN, USUAL
 from annotation.texts import counted
-from annotation.ui import StudyContext, new_study, study_fields
+from annotation.ui import StudyContext, new_study
 from annotation.web.api import routes
 from annotation.web.root_path import rooted
 from annotation.web.templates import page
@@ -81,13 +80,13 @@ class _New:
         return page(
             "new.html",
             cards=self._cards(first=start.get("sets", ())),
-            steps=study_fields.steps(),
+            steps=new_study.steps(),
             kinds=KINDS,
             longest=LONGEST_TEXT,
             data=_in_script(
                 {
                     "start": start,
-                    "scores": study_fields.scores_of(),
+                    "scores": new_study.scores_of(),
                     "texts": _usual_texts(),
                     "questions": {name: PLAIN(f"{name}.question") for name in KINDS},
                 }
@@ -216,7 +215,7 @@ def _as_json(draft: StudyFile, known: new_study.Known) -> dict[str, Any]:
         next((name for name, one in known.items() if one == folder), str(folder))
         for folder in new_study.chosen(draft, known)
     ]
-    usual = {one.name: one.usual for step in study_fields.steps() for one in step.fields}
+    usual = {name: one.usual for name, one in SETTINGS.items() if one.at}
     given = {name: value for name, value in draft.settings.items() if name != "password"}
     simple = {name: as_text(value) for name, value in {**usual, **given}.items()}
     own = {"sets": names, "people": draft.people, "wage": draft.wage, "gold": draft.gold}

@@ -5,7 +5,7 @@ A draft is the mapping of `study.study_file`, as the page sends it; sets go by t
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,27 +18,31 @@ from annotation.design.feasibility import (
     load_before,
 )
 from annotation.design.list_facts import RANDOM_LISTS, list_facts
-from annotation.design.quality import expected, set_aside
+from annotation.design.quality import expected
 from annotation.design.study_plan import (
-    Original,
     PlannedItem,
-    Reconstruction,
     StudyPlan,
     list_key,
-    plan_study,
 )
 from annotation.domain import StimulusKind
 from annotation.errors import StudyError
-from annotation.spec import Distractors, StudySpec
+from annotation.spec import (
+    SETTINGS,
+    USUAL_TASK,
+    Distractors,
+    Setting,
+    StudySpec,
+    as_text,
+    headlines,
+)
 from annotation.store import Store
-from annotation.study.create import Examination, examine, listed, problems_between
+from annotation.study.create import Examination, examine, listed, outline, problems_between
 from annotation.study.labelling import usual_rt_ms
 from annotation.study.protocols import problems_of
 from annotation.study.sets import SetFolder, read_set
-from annotation.study.setting_texts import as_text
 from annotation.study.study_file import StudyFile
+from annotation.tasks import KINDS
 from annotation.texts import counted
-from annotation.ui.study_fields import problems_by_step, without_others
 from annotation.ui.study_view import duration
 from annotation.web import label_page
 
@@ -50,7 +54,65 @@ TOP_LISTS = (
 BETWEEN = 0.4  # seconds that an answer takes beyond looking, as the labelling page has it
 MOST_DRAWN = 4000  # originals whose lists are drawn while somebody fills the form in
 SHOWN = 12  # items of a preview
+STEPS = ("pictures", "question", "people", "review")
 Known = Mapping[str, Path]  # the sets there are, by name
+
+
+def steps() -> dict[str, dict[str, list[Setting]]]:
+    """Every setting that a page can make, by step and title of its group, "" for the first one."""
+    found: dict[str, dict[str, list[Setting]]] = {step: {"": []} for step in STEPS}
+    for one in SETTINGS.values():
+        if one.at:
+            step, title = one.at
+            found[step].setdefault(title, []).append(one)
+    return found
+
+
+def scores_of() -> dict[str, list[str]]:
+    """The human scores that a study may have, by task."""
+    return {name: [rule.value for rule in headlines(name)] for name in KINDS}
+
+
+def without_others(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """`settings` without those that mean nothing in their task; where 0 means no limit, without."""
+    task = settings.get("task", USUAL_TASK)
+    meant = {name: value for name, value in settings.items() if SETTINGS[name].task in ("", task)}
+    limitless = {name for name, one in SETTINGS.items() if one.empty and one.of is int}
+    return {
+        name: None if name in limitless and value == 0 else value for name, value in meant.items()
+    }
+
+
+def problems_by_step(settings: Mapping[str, Any], error: StudyError) -> dict[str, list[str]]:
+    """Each problem of `error`, which `settings` raise, under the step it goes away with.
+
+    A step is asked by taking all of its settings as they usually are.
+    """
+    found: dict[str, list[str]] = {}
+    left = str(error).splitlines()
+    for step in reversed(STEPS):
+        kept = {name: value for name, value in settings.items() if not _is_of(step, name)}
+        still = _problems({"name": "-", **kept})
+        gone = [line for line in left if line not in still]
+        if gone:
+            found[step] = gone
+        left = [line for line in left if line in still]
+    if left:
+        found.setdefault("question", []).extend(left)
+    return found
+
+
+def _is_of(step: str, name: str) -> bool:
+    at = SETTINGS[name].at
+    return at is not None and at[0] == step
+
+
+def _problems(settings: Mapping[str, Any]) -> list[str]:
+    try:
+        StudySpec(**settings)
+    except StudyError as error:
+        return str(error).splitlines()
+    return []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,44 +197,10 @@ def look(store: Store, draft: StudyFile, known: Known) -> Look:
         problems |= {step: lines for step, lines in parts.items() if lines}
         return Look(problems=problems, said=_of_sets(folders), folders=folders)
     try:
-        plan = _plan(spec, folders)
+        plan = outline(spec, folders)
     except StudyError as error:
         return Look(problems={"pictures": str(error).splitlines()}, said={}, folders=folders)
     return _told(store, draft, plan, folders)
-
-
-def _plan(spec: StudySpec, folders: Sequence[SetFolder]) -> StudyPlan:
-    """Return the plan of a draft; opens no picture, so items have no content of their own."""
-    logs = {name: log for one in folders for name, log in one.predicted_originals.items()}
-    classes = {image.image_id: image.class_name for one in folders for image in one.images}
-    originals = [
-        Original(image_id=one, class_name=name, sha256="", logs=logs.get(one))
-        for one, name in classes.items()
-    ]
-    aside = set(set_aside(spec, originals))
-    shown = [
-        Reconstruction(
-            image_id=image.image_id,
-            class_name=image.class_name,
-            model=one.model,
-            attack=one.attack,
-            sha256="",
-            error=0.0,
-        )
-        for one in folders
-        for image in one.images
-        if image.image_id not in aside
-    ]
-    if not shown:
-        raise StudyError("The sets hold no reconstruction whose attack succeeded.")
-    return plan_study(
-        spec,
-        dataset=folders[0].dataset,
-        classes=folders[0].classes,
-        originals=originals,
-        reconstructions=shown,
-        n_failed=sum(one.n_failed for one in folders),
-    )
 
 
 def _told(store: Store, draft: StudyFile, plan: StudyPlan, folders: Sequence[SetFolder]) -> Look:
@@ -320,8 +348,8 @@ def unusual(spec: StudySpec) -> list[tuple[str, str, str]]:
     """The settings that are not as usual: label, value, what is usual; never the password."""
     usual = StudySpec(name=spec.name, task=spec.task)
     return [
-        (one.metadata["label"], _words(getattr(spec, one.name)), _words(getattr(usual, one.name)))
-        for one in fields(StudySpec)
+        (one.label, _words(getattr(spec, one.name)), _words(getattr(usual, one.name)))
+        for one in SETTINGS.values()
         if one.name not in ("name", "task", "password", "title")
         and getattr(spec, one.name) != getattr(usual, one.name)
     ]

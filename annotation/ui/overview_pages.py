@@ -11,16 +11,15 @@ from fastapi.responses import HTMLResponse
 from annotation.domain import Study, StudyProgress, StudyStatus
 from annotation.errors import StudyError
 from annotation.images import here
+from annotation.spec import SETTINGS, Setting, value_of
 from annotation.store import Store
-from annotation.study import labelling, protocols, setting_texts
+from annotation.study import labelling, protocols
 from annotation.study.exports import facts_of_lists
-from annotation.study.protocols import AMENDABLE
 from annotation.study.study_file import written
 from annotation.tasks.wording import USUAL
 from annotation.texts import counted
 from annotation.ui import StudyContext, study_view
 from annotation.ui.new_pages import file_of
-from annotation.ui.study_fields import Field, steps
 from annotation.web.api import routes
 from annotation.web.downloads import file_name
 from annotation.web.templates import fill, page
@@ -104,7 +103,7 @@ class _Overview:
         name, value = str(asked.get("setting", "")), str(asked.get("value", "")).strip()
         if not name:
             raise StudyError("Choose the setting that changes.")
-        changes = {name: setting_texts.value_of(name, value)}
+        changes = {name: value_of(name, value)}
         why = str(asked.get("why", ""))
         made = protocols.amend(self._store(request), study, changes, why)
         return {"version": made.version}
@@ -158,13 +157,9 @@ def coverage(progress: StudyProgress) -> list[tuple[str, int, int]]:
     ]
 
 
-def _amendable(study: Study) -> list[Field]:
-    """The settings that may change, as fields that begin with what they are now."""
+def _amendable(study: Study) -> list[Setting]:
+    """The settings that may change, which begin with what they are now."""
     if study.status is StudyStatus.CLOSED:
         return []
-    return [
-        replace(one, start=setting_texts.as_text(getattr(study.spec, one.name)))
-        for step in steps()
-        for one in step.fields
-        if one.name in AMENDABLE
-    ]
+    found = (one for one in SETTINGS.values() if one.amendable and one.at)
+    return [replace(one, start=getattr(study.spec, one.name)) for one in found]

@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Any
 
 from annotation.domain import AnnotatorRow, ProtocolVersion, Study, StudyStatus
-from annotation.study.setting_texts import as_text
+from annotation.spec import as_text
 from annotation.texts import agreeing, counted
 from annotation.web.downloads import DOWNLOADS
-from annotation.web.framing import framers
+from annotation.web.guard import framers
 from annotation.web.root_path import rooted
 from annotation.web.templates import fill
 

@@ -19,30 +19,29 @@ from fastapi.routing import APIRoute
 from pydantic import AfterValidator
 from starlette.concurrency import run_in_threadpool
 
-from annotation.account_domain import (
+from annotation.accounts import register as accounts
+from annotation.accounts.access import ACCOUNT_COOKIE
+from annotation.accounts.attempts import CLOCK, Attempts, Clock, TooManyError, place_of
+from annotation.domain import (
     INVITATION,
     LONGEST_SESSION,
     SHORTEST_PASSWORD,
     Account,
-    AccountError,
     Invitation,
     Role,
     Session,
 )
-from annotation.accounts import register as accounts
-from annotation.accounts.access import ACCOUNT_COOKIE
-from annotation.accounts.attempts import CLOCK, Attempts, Clock, TooManyError, place_of
 from annotation.errors import (
+    AccountError,
     ConflictError,
     NotAllowedError,
     NotFoundError,
     SignInError,
 )
-from annotation.store import Store, password_tries
+from annotation.store import Store, passwords
 from annotation.texts import fit
 from annotation.web.api import routes
-from annotation.web.framing import keep
-from annotation.web.guard import LOGIN, is_same_origin, why_foreign
+from annotation.web.guard import LOGIN, is_same_origin, keep, why_foreign
 from annotation.web.root_path import rooted
 from annotation.web.templates import page
 from semsim.base.errors import SemsimError
@@ -319,13 +318,13 @@ class _Tries:
     def is_known(self, name: str, address: str) -> bool:
         """Return whether a user has signed in to that account from that address."""
         key, now = _key(name, address), self._clock.now()
-        return self._store.read(lambda tx: password_tries.is_known_address(tx, key, now))
+        return self._store.read(lambda tx: passwords.is_known_address(tx, key, now))
 
     def remember(self, name: str, address: str) -> None:
         """Remember that a user has signed in to that account from that address."""
         key, now = _key(name, address), self._clock.now()
         self._store.write(
-            lambda tx: password_tries.remember_address(tx, key, now, ADDRESS_KNOWN_SECONDS)
+            lambda tx: passwords.remember_address(tx, key, now, ADDRESS_KNOWN_SECONDS)
         )
 
 

@@ -40,8 +40,14 @@ from annotation.study import participant_flow as phases
 from annotation.study.labelling import MOST_ITEMS
 from annotation.texts import LONGEST_ANSWER, fit, fit_json, sendable
 from annotation.web import downloads, label_page
-from annotation.web.framing import framable
-from annotation.web.guard import ANNOTATOR_COOKIE, SIGN_OUT, SIGNED_OUT, is_same_origin, why_foreign
+from annotation.web.guard import (
+    ANNOTATOR_COOKIE,
+    SIGN_OUT,
+    SIGNED_OUT,
+    framable,
+    is_same_origin,
+    why_foreign,
+)
 from annotation.web.page_api import BEGIN, DONE, LABEL, Pages, link_of
 from annotation.web.root_path import rooted
 from annotation.web.templates import STATIC

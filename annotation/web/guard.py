@@ -1,25 +1,28 @@
 """In front of everything: who may reach which part of the server, and with what headers.
 
+Also which sites may show a page inside one of theirs, and cookies that arrive there.
+
 Plain ASGI and not `@app.middleware`, which would hold back Gradio's event streams.
 """
 
+import os
+import secrets
 from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from functools import cache
 from urllib.parse import quote, unquote_plus, urlencode, urlsplit
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from annotation.account_domain import Role
 from annotation.accounts.access import ACCOUNT_COOKIE, LOOPBACK, Who
-from annotation.domain import Annotator
+from annotation.domain import Annotator, Role
 from annotation.texts import is_fit, sendable
-from annotation.web import framing, this_process
-from annotation.web.framed import trouble
 from annotation.web.root_path import bare, rooted
-from annotation.web.templates import page
+from annotation.web.templates import page, trouble
 from semsim.base.errors import SemsimError
 
 ANNOTATOR_COOKIE = "semsim_session"
@@ -44,6 +47,18 @@ SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 SMALL_BODY = 64 * 1024  # bytes; more than any route outside the studio needs
 STUDIO_BODY = 1024 * 1024  # bytes; the longest form of the studio, several times over
 
+# What a page of Gradio was last drawn with, such as the choices of a list, is known to the process
+# that drew it alone. Such a page says with its events which process that is, and another one
+# refuses them in words.
+PROCESS = "X-Studio-Process"
+OTHER_PROCESS = (
+    "The studio was started again after it drew this page, and does not take what you do here. "
+    "Reload the page. If this comes back without a restart, a web server in front spreads what one "
+    "browser asks over several processes: see “Stickiness” in deploy/nginx.conf."
+)
+FRAMED_BY = "SEMSIM_FRAMED_BY"  # sites that may frame every page of this server
+ANCESTORS = "frame-ancestors"
+CSP = "Content-Security-Policy"
 LABEL_FILE = "worker.js"  # all there is below the labelling page
 # Gradio serves these in the studio whether a page needs them or not: fetching any address, handing
 # the access token to scripts, taking files, proxying, monitoring. No page here needs them.
@@ -91,7 +106,7 @@ SIGN_IN_ELSEWHERE = (
 # The labelling page is ours alone.
 LABEL_POLICY = POLICY.replace(" 'unsafe-inline' 'unsafe-eval'", "").replace(" blob:", "")
 HEADERS = {
-    "Content-Security-Policy": POLICY,
+    CSP: POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",  # links to studies are secrets
     "Cross-Origin-Resource-Policy": "same-origin",  # no other site shows what annotators see
@@ -251,8 +266,14 @@ def _slash(scope: Scope, parts: list[str]) -> Response | None:
 
 
 def _other_process(headers: Headers) -> Response | None:
-    drawn_by = headers.get(this_process.HEADER, this_process.name())
-    return None if drawn_by == this_process.name() else _problem(409, this_process.OTHER)
+    drawn_by = headers.get(PROCESS, process_name())
+    return None if drawn_by == process_name() else _problem(409, OTHER_PROCESS)
+
+
+@cache
+def process_name() -> str:
+    """A name of this process that tells nothing about it, among several servers."""
+    return secrets.token_hex(8)
 
 
 def _body_refusal(headers: Headers, most: int) -> Response | None:
@@ -274,9 +295,9 @@ def _problem(status: int, message: str) -> Response:
 def _headers_for(path: str) -> dict[str, str]:
     if path == FRAMED:  # the page of a new study shows it beside its form
         own = POLICY.replace("frame-ancestors 'none'", "frame-ancestors 'self'")
-        return {**HEADERS, "Content-Security-Policy": own}
+        return {**HEADERS, CSP: own}
     if path.split("/")[1:2] == ["label"]:
-        return {**HEADERS, "Content-Security-Policy": LABEL_POLICY}
+        return {**HEADERS, CSP: LABEL_POLICY}
     if path.startswith("/studio/assets/"):  # Gradio's 60 files of a page: other content, other name
         return {**HEADERS, "Cache-Control": "private, max-age=31536000, immutable"}
     # Asked anew each time (and mostly answered "not modified"), so that after an update no browser
@@ -288,9 +309,9 @@ def _with_headers(send: Send, headers: Mapping[str, str]) -> Send:
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             found = MutableHeaders(scope=message)
-            own = found.get(framing.POLICY, "")
+            own = found.get(CSP, "")
             found.update(headers)
-            found[framing.POLICY] = framing.ancestors(headers[framing.POLICY], own)
+            found[CSP] = ancestors(headers[CSP], own)
             page = found.get("content-type", "").startswith("text/html")
             if page or message["status"] > 399:  # nobody goes back to it once signed out, or mended
                 found["Cache-Control"] = "no-store"
@@ -304,3 +325,62 @@ def _without_body(send: Send) -> Send:
         await send({**message, "body": b""} if "body" in message else message)
 
     return send_without_body
+
+
+# ------------------------------------------------------------------ inside a page of another site
+
+
+def framers(own: str) -> str:
+    """Return the sites that may frame every page of the server, and those of `own`."""
+    return f"{os.environ.get(FRAMED_BY, '')} {own}".strip()
+
+
+def stranger(request: Request, own: str) -> str:
+    """Return the site whose page has this one in a frame and may not; "" where none is known."""
+    sent = request.headers
+    if sent.get("sec-fetch-dest") != "iframe" or sent.get("sec-fetch-site") != "cross-site":
+        return ""
+    site = "/".join(sent.get("referer", "").split("/")[:3])
+    return "" if any(fnmatchcase(site, one) for one in framers(own).split()) else site
+
+
+def ancestors(policy: str, own: str) -> str:
+    """Return `policy` with the sites that may frame the server, and those that `own` names."""
+    sites = framers(own.removeprefix(ANCESTORS).strip())
+    if not sites:
+        return policy
+    return policy.replace(f"{ANCESTORS} 'none'", ANCESTORS) + f" {sites}"  # which stands last
+
+
+def framable(response: Response, sites: str) -> Response:
+    """Let `sites` frame the page; the guard completes the policy."""
+    if sites:
+        response.headers[CSP] = f"{ANCESTORS} {sites}"
+    return response
+
+
+def keep(
+    response: Response,
+    request: Request,
+    name: str,
+    value: str,
+    seconds: int,
+    *,
+    path: str = "/",
+    sites: str = "",
+) -> None:
+    """Set a cookie for so many seconds; in a frame of `sites` it arrives over https alone."""
+    safe = request.url.scheme == "https"
+    inside = safe and bool(os.environ.get(FRAMED_BY) or sites)
+    response.set_cookie(
+        name,
+        value,
+        max_age=seconds,
+        path=rooted(path),
+        httponly=True,
+        samesite="none" if inside else "lax",
+        secure=safe,
+    )
+    if inside:  # which Starlette writes from Python 3.14 on
+        header, written = response.raw_headers[-1]
+        response.raw_headers[-1] = (header, written + b"; Partitioned")

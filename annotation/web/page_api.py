@@ -34,8 +34,7 @@ from annotation.study import labelling as study
 from annotation.study import participant_flow as phases
 from annotation.tasks.wording import PLAIN
 from annotation.texts import UNFIT, is_fit
-from annotation.web.framing import framable, framers, keep, stranger
-from annotation.web.guard import ANNOTATOR_COOKIE, SIGNED_OUT
+from annotation.web.guard import ANNOTATOR_COOKIE, SIGNED_OUT, framable, framers, keep, stranger
 from annotation.web.root_path import rooted
 from annotation.web.templates import page
 

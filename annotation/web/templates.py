@@ -42,3 +42,13 @@ def fill(template: str, **values: Any) -> str:
 def page(template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """The same as a response."""
     return HTMLResponse(fill(template, **values), status)
+
+
+def trouble(path: str, status: int, text: str, *, again: bool = True) -> HTMLResponse:
+    """A page that says what went wrong with `path`; with the studio around it where it is one.
+
+    again: whether to offer the same address once more.
+    """
+    if path.split("/")[1:2] == ["studio"]:
+        return page("trouble.html", status, text=text, again=again)
+    return page("message.html", status, title="That did not work", text=text)

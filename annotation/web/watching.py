@@ -16,11 +16,10 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from annotation.account_domain import Role
 from annotation.accounts.access import ACCOUNT_COOKIE, Who
+from annotation.domain import Role
 from annotation.images import Shelf, answers, here
-from annotation.store import Store
-from annotation.store.standing import counts, is_current
+from annotation.store import Store, migrate, reports
 from annotation.web.connections import DOOR
 from annotation.web.root_path import bare
 from semsim.base.errors import SemsimError
@@ -102,7 +101,7 @@ def router(
 
 def _problems(store: Store, images: Shelf) -> Iterator[tuple[str, str]]:
     try:
-        if not is_current(store):
+        if not store.read(migrate.is_current):
             yield "migrations", "the tables are of another version than this program"
     except SemsimError:
         yield "database", "does not answer"
@@ -137,7 +136,7 @@ def _may_watch(request: Request, who: Who | None) -> bool:
 
 
 def _of_store(store: Store) -> Iterator[str]:
-    votes, claims = counts(store)
+    votes, claims = store.read(reports.counts)
     yield from _head("semsim_votes", "gauge", "Votes in the database, by status.")
     yield from (f'semsim_votes{{status="{one}"}} {n}' for one, n in sorted(votes.items()))
     yield from _head("semsim_claims", "gauge", "Pictures handed out and not answered yet.")

@@ -1,4 +1,4 @@
-"""What a client of federated learning shares, as an eavesdropping server sees it.
+"""The data that a client of federated learning shares, as an eavesdropping server sees them.
 
 A client shares a gradient, or an update. What is observed is all that an attack gets; the pictures
 that it is of are kept beside it for the record, and pairs of reconstructions and originals are a

@@ -13,10 +13,9 @@ from semsim.base.jobs.orders import Place, to_record
 from semsim.base.progress import Report
 from semsim.base.registry import Plugin, build, read_plugin
 from semsim.base.storage.optional import need
-from semsim.base.storage.records import as_record
 from semsim.campaign.forecast import known_estimate
 from semsim.campaign.plan import Campaign, Plan, check, make_plan
-from semsim.campaign.watch import CAMPAIGN, FORMAT, RunFolder, campaign_in
+from semsim.campaign.watch import RunFolder
 from semsim.datasets import DATASETS
 from semsim.distractors.registry import check_classes, classes_of, find_judge
 from semsim.types import LabelledImages
@@ -72,26 +71,24 @@ def queue_campaign(order: CampaignOrder, root: Path) -> Job:
     if order.judge:
         find_judge(order.judge, order.checkpoints)
     RunFolder(order.data, name).claim(order.campaign)
-    if any(name_of(job) == name for job in jobs.live_jobs(root, KIND)):
+    if jobs.live_jobs(root, KIND, _called(name)):
         raise JobError(f"{name!r} is under way already.")
-    return jobs.create(
-        root,
-        kind=KIND,
-        title=f"Campaign {name}",
-        order=order.resolved(),
-        files={CAMPAIGN: as_record(FORMAT, to_record(order.campaign))},  # for --file
-    )
+    return jobs.create(root, kind=KIND, title=f"Campaign {name}", order=order)
 
 
 def jobs_of(root: Path, name: str) -> list[Job]:
     """The jobs of the campaign called `name`, newest first."""
-    return [job for job in jobs.list_jobs(root, KIND) if name_of(job) == name]
+    return jobs.list_jobs(root, KIND, _called(name))
+
+
+def _called(name: str) -> Mapping[str, Any]:
+    return {"campaign": {"name": name}}
 
 
 def name_of(job: Job) -> str:
     """The campaign a job carries out; "" where its folder does not say."""
     try:
-        return campaign_in(job.folder / CAMPAIGN).name
+        return jobs.read_order(job, CampaignOrder).campaign.name
     except SemsimError:
         return ""
 

@@ -26,8 +26,7 @@ from semsim.base.sets.set_format import JURY, JURY_COLUMNS
 from semsim.base.storage.atomic import whole
 from semsim.base.storage.pieces import key_of
 from semsim.campaign.campaign_job import plan_of
-from semsim.campaign.grids import DEMO_GRID
-from semsim.campaign.plan import Plan
+from semsim.campaign.plan import DEMO_GRID, Plan
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.datasets.symbols import GLYPHS
 from semsim.device import pick_device
@@ -40,7 +39,7 @@ from semsim.sets.writer import write_rows
 from semsim.targets.simulated_annotators import (
     JURORS,
     JurySettings,
-    Verdict,
+    TrainedJuror,
     keep_juror,
     kept_jury,
     log_probabilities,
@@ -276,7 +275,7 @@ def write_jury(folders: Iterable[Path], weights: Sequence[Path]) -> None:
             write_rows(table, part)
 
 
-def jury_table(found: ReconstructionSet, jury: dict[str, Verdict]) -> pd.DataFrame:
+def jury_table(found: ReconstructionSet, jury: dict[str, TrainedJuror]) -> pd.DataFrame:
     """Return what each of `jury` sees in every original and reconstruction, as `JURY_COLUMNS`."""
     logs, subjects = [], ("original", "reconstruction")
     for subject in subjects:

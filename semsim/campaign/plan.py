@@ -32,7 +32,7 @@ from semsim.base.storage.names import checked_name
 from semsim.base.words import counted
 from semsim.datasets import DATASETS
 from semsim.datasets.on_disk import ROOT, content_of
-from semsim.defences import DEFENCES
+from semsim.defences import DEFENCES, STRATEGIES
 from semsim.defences.as_text import parse, split_parts
 from semsim.defences.strategies import read_strategy, strategy_label
 from semsim.images import to_uint8
@@ -455,3 +455,35 @@ def file_name(label: str) -> str:
     plain_name = re.sub(r"[^0-9A-Za-z.+_-]+", "-", label.replace("/", "__")).strip("-")
     changed = plain_name != label.replace("/", "__")
     return f"{plain_name}-{key_of(label)[:6]}" if changed else plain_name
+
+
+# Campaigns that a user can begin with: a first look, the demo's grid, and the papers'.
+FIRST_LOOK = Campaign(
+    name="first-look",
+    datasets=("symbols",),
+    architectures=("cnn4:activation=silu",),
+    strategies=("none", "noise"),
+    attacks=("prior:fast",),
+    images=6,
+    train=TrainSettings(epochs=48, batch_size=32, lr=0.01, until=0.3),
+)
+# As the built-in study on symbols, where three strategies have longer trainings: `campaign.demo`.
+DEMO_GRID = Campaign(
+    name="demo",
+    datasets=("symbols",),
+    architectures=("cnn4:activation=silu", "cnn4:activation=relu"),
+    strategies=tuple(STRATEGIES["paper"]),
+    attacks=("invgrad:fast", "prior:fast"),
+    images=12,
+    train=TrainSettings(epochs=48, batch_size=32, lr=0.01, until=0.65),
+)
+# Table 3 of the SemSim paper on its first data set: 14 targets, 600 images each.
+PAPER_GRID = Campaign(
+    name="paper",
+    datasets=("cifar100",),
+    architectures=("resnet20-4", "convnet8"),
+    strategies=tuple(STRATEGIES["paper"]),
+    attacks=("invgrad:paper",),
+    images=600,
+    train=TrainSettings(epochs=200),
+)

@@ -30,7 +30,7 @@ _LARGEST = 64 * 1024  # bytes of one picture: noise of `sights.SIDE` pixels a si
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class WatchedImage:
     """An image that is being attacked. key: of its cell. steps: share done, and a PNG file, each.
 
     Shares are 0 to 1, growing; `sights.STEPS` of them at most.
@@ -79,14 +79,14 @@ class RunFolder:
         (self.path / _LIVE).unlink(missing_ok=True)
         self.hide()
 
-    def seen(self) -> Seen | None:
+    def seen(self) -> WatchedImage | None:
         """Return what `show` wrote last; None where nothing is seen, or the file lacks it."""
         with contextlib.suppress(JobError), guarded(self.path / _SEEN, JobError):
             found = read_json(self.path / _SEEN)
             steps = [(float(share), _png(text)) for share, text in found["steps"]]
             shares = [share for share, _ in steps]
             if 0 < len(steps) <= STEPS and all(0 <= share <= 1 for share in shares):
-                return Seen(key=str(found["key"]), steps=tuple(steps))
+                return WatchedImage(key=str(found["key"]), steps=tuple(steps))
         return None
 
     def shares(self) -> dict[str, float]:

@@ -33,7 +33,7 @@ from semsim.datasets import DATASETS
 from semsim.datasets.on_disk import content_of
 from semsim.defences import DEFENCES
 from semsim.device import pick_device
-from semsim.grid.failures import of_the_machine
+from semsim.grid.executor import of_the_machine
 from semsim.images import to_uint8
 from semsim.sets.image import AttackResult, result_of
 from semsim.targets import NETWORKS
@@ -48,7 +48,7 @@ from semsim.types import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trained:
+class TrainedTarget:
     """A trained target: a weight file's content, and what it cost.
 
     course: the share of test images right after each epoch, where one ends the training; without
@@ -91,7 +91,7 @@ def train(
     content: str | None = None,
     *,
     report: Report = silent,
-) -> Trained | Untrainable:
+) -> TrainedTarget | Untrainable:
     """Train the target of `plan` on the device called `device`.
 
     checkpoint: where an interrupted training goes on, used where this machine has its folder.
@@ -119,7 +119,7 @@ def train(
         save_target(model, path, name=plan.architecture.name, facts=facts)
         written = path.read_bytes()
     seconds = time.monotonic() - began
-    return Trained(content=written, course=tuple(course), seconds=seconds, device=str(place))
+    return TrainedTarget(content=written, course=tuple(course), seconds=seconds, device=str(place))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ could be done. With --dry-run the same, and nothing is written.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import Field, fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,14 +23,15 @@ from semsim.base.cli.terminal import (
     told_errors,
 )
 from semsim.base.errors import SettingsError
+from semsim.base.progress import Report
 from semsim.base.sets.imports import Places, places_of
 from semsim.base.table_files import REMARKS
 from semsim.comparison.own_scores import keep_own, read_own
 from semsim.distractors.registry import check_classes, classes_of, find_judge
 from semsim.importers import AUTO, IMPORTERS, Recognise, plan_import
-from semsim.importers.image_sets import slug
 from semsim.importers.import_folder import carry_out
-from semsim.importers.import_plan import Importer, ImportPlan
+from semsim.importers.import_job import ImportOrder, do_keep
+from semsim.importers.import_plan import Importer, ImportPlan, slug
 from semsim.importers.table import score_columns
 from semsim.importers.uploads import folder_of
 from semsim.weights import CHECKPOINTS
@@ -80,6 +81,17 @@ def _carried_out(plan: ImportPlan, places: Places, judge: Path | None) -> None:
         sets = [places.sets / found.folder for found in plan.found.sets]
         judged = apply_judge(judge, sets, report=bar)
     say("\n".join(one.said for one in judged))
+
+
+def keep(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
+    """Carry out the job that keeps an import, and let the judge that was asked for read it."""
+    return do_keep(order, folder, report, _judged)
+
+
+def _judged(order: ImportOrder, sets: Sequence[Path], report: Report) -> None:
+    from semsim.distractors.apply import judge_new  # torch, which takes seconds
+
+    judge_new(find_judge(order.judge, order.checkpoints), sets, report=report)
 
 
 def _judge_of(name: str, checkpoints: Path, plan: ImportPlan) -> Path | None:

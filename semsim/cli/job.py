@@ -19,7 +19,7 @@ from semsim.base.storage.atomic import require_room
 
 
 @dataclass(frozen=True)
-class Kind:
+class JobKind:
     """One kind of job, whose parts are imported where such a job is carried out.
 
     module: has `order`, the dataclass of what was asked, and `work`: (order, folder, report) → what
@@ -52,45 +52,44 @@ _TRAININGS, _LEARN = "semsim.learning.ablations_run", "semsim.cli.learn"
 _IMPORTS, _WEIGHTS = "semsim.importers.import_job", "semsim.weights"
 _FETCHES = "semsim.datasets.fetch_job"
 KINDS = {
-    "learn": Kind(
+    "learn": JobKind(
         *(_TRAININGS, "TrainingJob", "do_training", _LEARN, "judged_text", "judged_rows"),
         state="training.pt",
         writes=("place.checkpoints",),
     ),
-    "learn-study": Kind(
-        _TRAININGS, "StudyJob", "do_study", _LEARN, "study_text", rows="study_rows"
+    "learn-study": JobKind(
+        _TRAININGS, "StudyJob", "do_ablation", _LEARN, "study_text", rows="study_rows"
     ),
-    "learn-leave-out": Kind(
-        *("semsim.learning.leave_out", "LeaveOutJob", "do_leave_out"),
-        *(_LEARN, "left_out_text", "left_out_rows"),
+    "learn-leave-out": JobKind(
+        *(_TRAININGS, "LeaveOutJob", "do_ablation", _LEARN, "left_out_text", "left_out_rows")
     ),
-    "split": Kind(
+    "split": JobKind(
         *("semsim.systems.split.split_job", "SplitJob", "do_split"),
         *("semsim.cli.split", "outcome_text", "outcome_rows"),
         writes=("place.data",),
     ),
-    "federated": Kind(
+    "federated": JobKind(
         *("semsim.systems.federated.comparison_job", "FederatedJob", "do_comparison"),
         *("semsim.cli.federated", "told", "rows_of"),
         writes=("out",),
     ),
-    "judge": Kind(
+    "judge": JobKind(
         *("semsim.distractors.judge_job", "JudgeOrder", "do_judge", "semsim.cli.judge", "told"),
         state="training.pt",
         writes=("checkpoints/judges",),
     ),
-    "look": Kind(_IMPORTS, "ImportOrder", "do_look", _IMPORTS, "look_text"),
-    "import": Kind(_IMPORTS, "ImportOrder", "do_keep", _IMPORTS, "kept_text"),
-    "dataset": Kind(_FETCHES, "FetchOrder", "do_fetch", _FETCHES, "told"),
-    "comparison": Kind(
+    "look": JobKind(_IMPORTS, "ImportOrder", "do_look", _IMPORTS, "look_text"),
+    "import": JobKind("semsim.cli.imports", "ImportOrder", "keep", _IMPORTS, "kept_text"),
+    "dataset": JobKind(_FETCHES, "FetchOrder", "do_fetch", _FETCHES, "told"),
+    "comparison": JobKind(
         *("semsim.comparison.packed_job", "PackOrder", "do_packed", _WEIGHTS, "fetched")
     ),
-    "score": Kind(
+    "score": JobKind(
         *("semsim.metrics.scoring", "ScoreOrder", "do_score"),
         *("semsim.cli.score", "told", "rows_of", "exit_code"),
     ),
-    "weights": Kind(_WEIGHTS, "WeightsOrder", "do_fetch", _WEIGHTS, "fetched"),
-    "campaign": Kind(
+    "weights": JobKind(_WEIGHTS, "WeightsOrder", "do_fetch", _WEIGHTS, "fetched"),
+    "campaign": JobKind(
         *("semsim.campaign.campaign_job", "CampaignOrder", "do_campaign"),
         *("semsim.cli.campaign", "campaign_summary"),
         exit_code="exit_code",
@@ -134,7 +133,7 @@ def do(
     return outcome
 
 
-def _work(kind: Kind, order: Any, folder: Path, report: Report) -> dict[str, Any]:
+def _work(kind: JobKind, order: Any, folder: Path, report: Report) -> dict[str, Any]:
     """Do the work of a job, once all that it writes to is found to have rights and room."""
     parts = (name.partition("/") for name in kind.writes)
     require_room(folder, *(Path(attrgetter(name)(order), below) for name, _, below in parts))

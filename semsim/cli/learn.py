@@ -24,27 +24,37 @@ from semsim.base.registry import build, read_plugin
 from semsim.base.storage.atomic import require_room
 from semsim.base.words import counted, words_of_test
 from semsim.cli.job import do
+from semsim.cli.options import taking
 from semsim.datasets import DATASETS
 from semsim.learning import PRESETS, TrainSettings
-from semsim.learning.ablations import STUDIES, failures, study_plan, study_table, summary
+from semsim.learning.ablations import (
+    STUDIES,
+    LeaveOut,
+    failures,
+    judged_words,
+    study_plan,
+    study_table,
+    summary,
+)
 from semsim.learning.ablations_run import (
+    OF_MIXED,
+    OF_NETWORKS,
     JudgedOrder,
+    Material,
     Workplace,
+    queue_ablation,
     queue_judged,
-    queue_study,
+    read_materials,
 )
 from semsim.learning.advice import expectation, preset_for
-from semsim.learning.baselines import ABSENT, ALL, CHOICES, auc_words, verdict_of
-from semsim.learning.card import NOT_STATED, card_paths, heads, note_of, table_rows
+from semsim.learning.baselines import ABSENT, ALL, CHOICES, SHUFFLED, auc_words, verdict_of
+from semsim.learning.card import NOT_STATED, card_paths, heads, learned_words, note_of, table_rows
 from semsim.learning.default_checkpoint import doubt, promote
 from semsim.learning.evaluation import BASELINES, auc_of, judged_of, scale_notes, scope_of
 from semsim.learning.initial import absolute
-from semsim.learning.leave_out import LeaveOut, judged_words, queue_leave_out, read_materials
-from semsim.learning.orders import Order
 from semsim.learning.pretrain import PretrainSettings, goodness_of_start, pretrain, save_start
-from semsim.learning.shuffles import OF_MIXED, OF_NETWORKS, SHUFFLED
-from semsim.learning.splits import Counts, HoldOut, count, parse_hold_out
-from semsim.learning.told import learned_words
+from semsim.learning.settings import Order
+from semsim.learning.splits import HoldOut, SplitCounts, count, parse_hold_out
 from semsim.weights import CHECKPOINTS
 
 app = typer.Typer(no_args_is_help=True, help="Train SemSim, judge it, study it.")
@@ -69,23 +79,50 @@ _HoldOut = Annotated[
     str, typer.Option(help="original, or what is left out: architecture=convnet8 and the like.")
 ]
 _Share = Annotated[float, typer.Option(help="Share of the originals in the test.")]
-_Split = Annotated[int, typer.Option(help="Seed of the choice of test originals.")]
 _Preset = Annotated[str, typer.Option(help="Settings, as small or small:epochs=5,backbone=lenet.")]
 _Checkpoints = Annotated[Path, typer.Option(help="Folder of checkpoints and weights.")]
-_Data = Annotated[Path, typer.Option(help="Folder in which jobs and scores are kept.")]
-_Metrics = Annotated[str, typer.Option(help="Other metrics, with commas between.")]
 _METRICS = ",".join(BASELINES)
 _FAILED = ("value", "seed", "why")  # of a training of a study
 
 
-@app.command("run")
-def run_command(
-    labels: _Labels,
-    name: Annotated[str, typer.Option(help="Name of the checkpoint to make.")],
-    votes: _Votes = None,
+def _material(labels: _Labels, votes: _Votes = None) -> Material:
+    return read_materials(labels, votes or ())
+
+
+def _place(
+    metrics: Annotated[str, typer.Option(help="Other metrics, with commas between.")] = _METRICS,
+    checkpoints: _Checkpoints = CHECKPOINTS,
+    data_dir: Annotated[
+        Path, typer.Option(help="Folder in which jobs and scores are kept.")
+    ] = DATA,
+    device: DeviceOption = "auto",
+) -> Workplace:
+    return Workplace(
+        checkpoints=checkpoints.resolve(),
+        scores=(data_dir / "scores").resolve(),
+        device=device,
+        metrics=tuple(name.strip() for name in metrics.split(",") if name.strip()),
+    )
+
+
+def _judged_by(
     hold_out: _HoldOut = "original",
     share: _Share = 0.25,
-    split_seed: _Split = 0,
+    split_seed: Annotated[int, typer.Option(help="Seed of the choice of test originals.")] = 0,
+) -> HoldOut:
+    return parse_hold_out(hold_out, share, split_seed)
+
+
+def _jobs(place: Workplace) -> Path:
+    return place.scores.parent / "jobs"
+
+
+@app.command("run")
+@taking(material=_material, kept=_judged_by, place=_place)
+def run_command(
+    material: Material,
+    name: Annotated[str, typer.Option(help="Name of the checkpoint to make.")],
+    kept: HoldOut,
     preset: Annotated[
         str | None,
         typer.Option(
@@ -96,33 +133,27 @@ def run_command(
     study: Annotated[str, typer.Option(help="Whose votes they are, for people to read.")] = "",
     licence: Annotated[str, typer.Option(help="What the card says of the licence.")] = NOT_STATED,
     controls: _Controls = ALL,
-    metrics: _Metrics = _METRICS,
-    checkpoints: _Checkpoints = CHECKPOINTS,
-    data_dir: _Data = DATA,
-    device: DeviceOption = "auto",
+    *,
+    place: Workplace,
     as_json: Json = False,
 ) -> None:
     """Train on one side of a split, judge by the other, write checkpoint and model card."""
-    with told_errors():
-        kept = parse_hold_out(hold_out, share, split_seed)
-        material = read_materials(labels, votes or ())
-        counts = count(material.labels, kept)
-        wanted = preset or preset_for(counts)
-        settings = replace(read_settings(wanted), device=device)
-        order = Order(name=name, checkpoints=checkpoints.resolve(), settings=settings, study=study)
-        asked = JudgedOrder(order=order, hold_out=kept, licence=licence, controls=controls)
-        place = _place(checkpoints, data_dir, metrics, device)
-        say(f"{counts_text(counts, kept, wanted)}\nPreset: {wanted}.")
-        if controls == START:
-            say(f"Control on shuffled votes: {ABSENT[SHUFFLED]}; see --controls.")
-        do(go_on(queue_judged(asked, material, place, data_dir / "jobs")), as_json=as_json)
+    counts = count(material.labels, kept)
+    wanted = preset or preset_for(counts)
+    settings = replace(read_settings(wanted), device=place.device)
+    order = Order(name=name, checkpoints=place.checkpoints, settings=settings, study=study)
+    asked = JudgedOrder(order=order, hold_out=kept, licence=licence, controls=controls)
+    say(f"{counts_text(counts, kept, wanted)}\nPreset: {wanted}.")
+    if controls == START:
+        say(f"Control on shuffled votes: {ABSENT[SHUFFLED]}; see --controls.")
+    do(go_on(queue_judged(asked, material, place, _jobs(place))), as_json=as_json)
 
 
 @app.command("study")
+@taking(material=_material, place=_place)
 def study_command(
     what: Annotated[str, typer.Argument(help=f"One of {', '.join(STUDIES)}.")],
-    labels: _Labels,
-    votes: _Votes = None,
+    material: Material,
     values: Annotated[
         str | None, typer.Option(help="What is tried, with commas; left out, the usual values.")
     ] = None,
@@ -131,35 +162,30 @@ def study_command(
     share: _Share = 0.25,
     preset: _Preset = "small",
     controls: _Controls = ALL,
-    metrics: _Metrics = _METRICS,
-    checkpoints: _Checkpoints = CHECKPOINTS,
-    data_dir: _Data = DATA,
-    device: DeviceOption = "auto",
+    *,
+    place: Workplace,
     as_json: Json = False,
 ) -> None:
     """Vary one thing and judge each training: label budget, network, loss or margin."""
-    with told_errors():
-        material = read_materials(labels, votes or ())
-        plan = study_plan(
-            what,
-            values,
-            material.labels,
-            settings=replace(read_settings(preset), device=device),
-            hold_out=parse_hold_out(hold_out, share),
-            trainings=seeds,
-            controls=controls,
-        )
-        place = _place(checkpoints, data_dir, metrics, device)
-        do(go_on(queue_study(plan, material, place, data_dir / "jobs")), as_json=as_json)
+    plan = study_plan(
+        what,
+        values,
+        material.labels,
+        settings=replace(read_settings(preset), device=place.device),
+        hold_out=parse_hold_out(hold_out, share),
+        trainings=seeds,
+    )
+    plan = replace(plan, controls=controls)
+    do(go_on(queue_ablation(plan, material, place, _jobs(place))), as_json=as_json)
 
 
 @app.command("leave-out")
+@taking(material=_material, place=_place)
 def leave_out_command(
-    labels: _Labels,
+    material: Material,
     kind: Annotated[
         str, typer.Argument(help="dataset, architecture, strategy or attack.")
     ] = "dataset",
-    votes: _Votes = None,
     share: _Share = 0.25,
     seed: Annotated[
         int | None,
@@ -167,22 +193,16 @@ def leave_out_command(
     ] = None,
     preset: _Preset = "small",
     controls: _Controls = ALL,
-    metrics: _Metrics = _METRICS,
-    checkpoints: _Checkpoints = CHECKPOINTS,
-    data_dir: _Data = DATA,
-    device: DeviceOption = "auto",
+    *,
+    place: Workplace,
     as_json: Json = False,
 ) -> None:
     """Leave out each data set in turn, learn from the others, judge by it: the paper's Table 1."""
-    with told_errors():
-        settings = replace(read_settings(preset), device=device)
-        if seed is not None:
-            settings = replace(settings, seed=seed)
-        plan = LeaveOut(kind=kind, fraction=share, seed=settings.seed, controls=controls)
-        place = _place(checkpoints, data_dir, metrics, device)
-        material = read_materials(labels, votes or ())
-        job = queue_leave_out(plan, settings, material, place, data_dir / "jobs")
-        do(go_on(job), as_json=as_json)
+    settings = replace(read_settings(preset), device=place.device)
+    if seed is not None:
+        settings = replace(settings, seed=seed)
+    plan = LeaveOut(settings=settings, kind=kind, fraction=share, controls=controls)
+    do(go_on(queue_ablation(plan, material, place, _jobs(place))), as_json=as_json)
 
 
 @app.command("pretrain")
@@ -225,18 +245,11 @@ def pretrain_command(
 
 
 @app.command("counts")
-def counts_command(
-    labels: _Labels,
-    hold_out: _HoldOut = "original",
-    share: _Share = 0.25,
-    split_seed: _Split = 0,
-    as_json: Json = False,
-) -> None:
+@taking(kept=_judged_by)
+def counts_command(labels: _Labels, kept: HoldOut, as_json: Json = False) -> None:
     """Print what a training and its test would have, and what they lack; train nothing."""
-    with told_errors():
-        asked = parse_hold_out(hold_out, share, split_seed)
-        counts = count(read_materials(labels, ()).labels, asked)
-        show_told([counts_row(counts)], counts_text(counts, asked), as_json)
+    counts = count(read_materials(labels, ()).labels, kept)
+    show_told([counts_row(counts)], counts_text(counts, kept), as_json)
 
 
 @app.command("promote")
@@ -272,7 +285,7 @@ def _name(preset: str) -> str:
     return preset.partition(":")[0].strip()
 
 
-def counts_text(counts: Counts, hold_out: HoldOut, preset: str | None = None) -> str:
+def counts_text(counts: SplitCounts, hold_out: HoldOut, preset: str | None = None) -> str:
     """Return what a split has and lacks, and what to expect of a training with `preset`, in lines.
 
     preset: as `read_settings` takes it; left out, what follows from the counts.
@@ -292,7 +305,7 @@ def counts_text(counts: Counts, hold_out: HoldOut, preset: str | None = None) ->
     return "\n".join(line for line in lines if line)
 
 
-def counts_row(counts: Counts) -> dict[str, Any]:
+def counts_row(counts: SplitCounts) -> dict[str, Any]:
     """The numbers of `counts_text`, and what is lacking."""
     row = {name: value for name, value in vars(counts).items() if name != "training"}
     training = counts.training
@@ -386,13 +399,3 @@ def left_out_rows(outcome: dict[str, Any]) -> list[dict[str, Any]]:
             auc = auc_of(judged, one["metric"], scope)
             found.append({"left_out": row["left_out"], **facts, "auc": auc})
     return found
-
-
-def _place(checkpoints: Path, data: Path, metrics: str, device: str) -> Workplace:
-    names = tuple(name.strip() for name in metrics.split(",") if name.strip())
-    return Workplace(
-        checkpoints=checkpoints.resolve(),
-        scores=(data / "scores").resolve(),
-        device=device,
-        metrics=names,
-    )

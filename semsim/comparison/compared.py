@@ -146,7 +146,7 @@ class Compared:
 
     @property
     def agreement(self) -> pd.DataFrame:
-        """One row a metric, columns `semsim.base.stats.analysis.AGREEMENT_COLUMNS`."""
+        """One row a metric, columns `semsim.base.stats.agreement.AGREEMENT_COLUMNS`."""
         return self.analysis.agreement
 
     def figures(self) -> tuple[Drawn, ...]:

@@ -10,7 +10,7 @@ from semsim.base.errors import DataError, WeightsError
 from semsim.base.metric_spec import checkpoint_of
 from semsim.base.stats.analysis import Analysis
 from semsim.base.words import agreeing, counted
-from semsim.learning.orders import checkpoint_path
+from semsim.learning.settings import checkpoint_path
 from semsim.metrics import MetricSpec
 from semsim.metrics.learned import Seen, learned_by
 from semsim.metrics.provenance import original_keys, read_training

@@ -8,20 +8,12 @@ from typing import ClassVar
 from semsim.base.errors import DataError
 from semsim.base.registry import setting
 from semsim.base.table_files import read_plain
-from semsim.datasets.on_disk import (
-    ROOT,
-    Entry,
-    OnDisk,
-    assemble,
-    balanced_split,
-    check_ready,
-    fetched,
-)
-from semsim.types import LabelledImages
+from semsim.datasets.on_disk import fetched
+from semsim.datasets.photographs import ImageFile, Photographs, balanced_split
 
 
 @dataclass(frozen=True, kw_only=True)
-class CelebA(OnDisk):
+class CelebA(Photographs):
     """Faces of well-known people (Liu et al. 2015), the middle square of the aligned images.
 
     A class is an identity with at least `min_images` images, in the order of their numbers. The
@@ -34,15 +26,13 @@ class CelebA(OnDisk):
         none takes all. Files of other images are not opened.
     """
 
+    name: ClassVar[str] = "celeba"
     task: ClassVar[str] = "pair"
     about: ClassVar[str] = "10,177 people, 202,599 images at 178×218, 1.4 GB"
     home: ClassVar[str] = "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html"
     place: ClassVar[str] = "celeba"
 
-    root: str = ROOT
-    size: int = setting(64, least=1)
     classes: int | None = setting(476, least=1)
-    per_class: int | None = setting(None, least=1)
     min_images: int = setting(30, least=1)
     test_per_class: int = setting(5, least=1)
     seed: int = setting(0, least=0)
@@ -55,21 +45,18 @@ class CelebA(OnDisk):
 
         fetched(self, lambda root: Download(root, target_type="identity", download=True))
 
-    def __call__(self, split: str) -> LabelledImages:
-        """The split "train" or "test"; `DataError` where the files are missing or too few."""
-        check_ready(self, "celeba", split)
+    def listed(self, split: str) -> tuple[list[str], list[ImageFile]]:
         of_person = self._files_of_people()
         people = sorted(person for person in of_person if len(of_person[person]) >= self.min_images)
         people = people[: self.classes]
         if not people:
             raise DataError(f"Nobody in {self._identities} has {self.min_images} images.")
-        entries = [
+        names = [f"person_{person:05d}" for person in people]
+        return names, [
             entry
             for label, person in enumerate(people)
             for entry in self._of(label, person, of_person[person], split)
         ]
-        names = [f"person_{person:05d}" for person in people]
-        return assemble("celeba", names, entries, size=self.size, per_class=self.per_class)
 
     @property
     def _identities(self) -> Path:
@@ -86,12 +73,12 @@ class CelebA(OnDisk):
             of_person[int(words[1])].append(words[0])
         return of_person
 
-    def _of(self, label: int, person: int, files: list[str], split: str) -> list[Entry]:
+    def _of(self, label: int, person: int, files: list[str], split: str) -> list[ImageFile]:
         files = sorted(files)
         # By the person's own number: other limits give nobody another split.
         chosen = balanced_split(len(files), self.test_per_class, split, (self.seed, person))
         pictures = self.folder / "img_align_celeba"
         return [
-            Entry(path=pictures / files[place], label=label, id=Path(files[place]).stem)
+            ImageFile(path=pictures / files[place], label=label, id=Path(files[place]).stem)
             for place in chosen
         ]

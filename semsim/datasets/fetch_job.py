@@ -7,6 +7,7 @@ from typing import Any
 from semsim.base.errors import SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job
+from semsim.base.jobs.orders import to_record
 from semsim.base.progress import Progress, Report
 from semsim.base.registry import build
 from semsim.datasets import DATASETS, OnDisk
@@ -34,10 +35,12 @@ def queue_fetch(order: FetchOrder, root: Path) -> Job:
     Raises `SettingsError` for a data set that needs no files from elsewhere.
     """
     _made(order)
-    live = [job for job in jobs.live_jobs(root, KIND) if jobs.read_order(job, FetchOrder) == order]
-    if live:
-        return live[0]
-    return jobs.create(root, kind=KIND, title=f"Fetching {order.name}", order=order)
+    live = jobs.live_jobs(root, KIND, to_record(order))
+    return (
+        live[0]
+        if live
+        else jobs.create(root, kind=KIND, title=f"Fetching {order.name}", order=order)
+    )
 
 
 def do_fetch(order: FetchOrder, folder: Path, report: Report) -> dict[str, Any]:

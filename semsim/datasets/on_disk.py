@@ -1,31 +1,17 @@
-"""Data sets of other people: where they lie, which images are wanted, how to get them.
-
-Each opens only the files it was asked for, so that a few images of a large set cost little.
-"""
-
-from __future__ import annotations
+"""Data sets of other people: where they lie, which images are wanted, how to get them."""
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
-
-import numpy as np
-from PIL import Image
+from typing import ClassVar, Protocol, runtime_checkable
 
 from semsim.base.errors import DataError
-from semsim.base.picture_files import opened_picture, upright
 from semsim.base.registry import check_settings
 from semsim.base.storage.atomic import whole_folder
 from semsim.base.storage.folders import SPLITS
 from semsim.base.storage.pieces import key_of
 from semsim.base.storage.places import DATA
-from semsim.images import from_uint8, is_image_file
-from semsim.types import LabelledImages
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from semsim.images import is_image_file
 
 ROOT = "data/datasets"  # in a record: of the data folder, wherever that is
 _ASIDE = "fetched"  # where it is unpacked within the folder that is not yet in its place
@@ -58,15 +44,6 @@ class OnDisk(Protocol):
     def download(self) -> None:
         """Fetch them below `root`, checksums verified; `DataError` where that fails."""
         ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """One image file of a data set; `id` is unique within it."""
-
-    path: Path
-    label: int
-    id: str
 
 
 def present(dataset: object) -> bool:
@@ -154,58 +131,3 @@ def first_of_each(labels: Sequence[int], classes: int, per_class: int | None) ->
             taken[label] += 1
             places.append(place)
     return places
-
-
-def balanced_split(count: int, test_count: int, split: str, seed: Sequence[int]) -> list[int]:
-    """Return the places of a split's images among `count` of a class, in their order.
-
-    The class is shuffled by `seed`; the first `test_count` are its test images, but at least one
-    image stays for training.
-    """
-    order = np.random.default_rng(list(seed)).permutation(count)
-    tests = min(test_count, count - 1)
-    return sorted((order[:tests] if split == "test" else order[tests:]).tolist())
-
-
-def assemble(
-    dataset: str,
-    classes: Sequence[str],
-    entries: Sequence[Entry],
-    *,
-    size: int,
-    per_class: int | None,
-) -> LabelledImages:
-    """The first `per_class` entries of each of `classes`, read; only these files are opened.
-
-    size: of the square, in pixels, to which the middle of each image is scaled.
-    """
-    import torch  # a list of data sets needs none
-
-    places = first_of_each([entry.label for entry in entries], len(classes), per_class)
-    wanted = [entries[place] for place in places]
-    if not wanted:
-        raise DataError(f"The data set {dataset!r} has no images for this split.")
-    images = torch.empty(len(wanted), 3, size, size)
-    for place, entry in enumerate(wanted):
-        images[place] = read_middle(entry.path, size)
-    return LabelledImages(
-        dataset=dataset,
-        classes=tuple(classes),
-        ids=tuple(f"{dataset}-{entry.id}" for entry in wanted),
-        images=images,
-        labels=torch.tensor([entry.label for entry in wanted]),
-    )
-
-
-def read_middle(path: Path, size: int) -> Tensor:
-    """The largest square in the middle of the image at `path`, (3, size, size) in [0, 1].
-
-    Raises `DataError` as `opened_picture` does.
-    """
-    with opened_picture(path) as file:
-        picture = upright(file)
-    side = min(picture.size)
-    left, top = (picture.width - side) // 2, (picture.height - side) // 2
-    middle = picture.crop((left, top, left + side, top + side))
-    small = middle.resize((size, size), Image.Resampling.BICUBIC)
-    return from_uint8(np.asarray(small))

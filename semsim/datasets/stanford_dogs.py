@@ -9,9 +9,8 @@ import numpy as np
 import scipy
 
 from semsim.base.errors import DataError
-from semsim.base.registry import setting
-from semsim.datasets.on_disk import ROOT, Entry, OnDisk, assemble, check_ready, fetched
-from semsim.types import LabelledImages
+from semsim.datasets.on_disk import fetched
+from semsim.datasets.photographs import ImageFile, Photographs
 
 _ADDRESS = "http://vision.stanford.edu/aditya86/ImageNetDogs/"
 _ARCHIVES = {
@@ -23,7 +22,7 @@ _BROKEN = (OSError, ValueError, LookupError, TypeError, RuntimeError, zlib.error
 
 
 @dataclass(frozen=True, kw_only=True)
-class StanfordDogs(OnDisk):
+class StanfordDogs(Photographs):
     """120 breeds, 100 training images of each (Khosla et al. 2011), the middle of each image.
 
     The splits are the authors', in the order of their lists.
@@ -34,15 +33,11 @@ class StanfordDogs(OnDisk):
         takes all. Files of other images are not opened.
     """
 
+    name: ClassVar[str] = "stanford-dogs"
     task: ClassVar[str] = "pair"
     about: ClassVar[str] = "120 breeds, 20,580 images of all sizes, 794 MB"
     home: ClassVar[str] = _ADDRESS
     place: ClassVar[str] = "stanford-dogs"
-
-    root: str = ROOT
-    size: int = setting(64, least=1)
-    classes: int | None = setting(None, least=1)
-    per_class: int | None = setting(None, least=1)
 
     def present(self) -> bool:
         lists = [self.folder / f"{split}_list.mat" for split in ("train", "test")]
@@ -58,24 +53,21 @@ class StanfordDogs(OnDisk):
 
         fetched(self, fetch)
 
-    def __call__(self, split: str) -> LabelledImages:
-        """The split "train" or "test"; `DataError` where the files are missing or broken."""
-        check_ready(self, "stanford-dogs", split)
-        names, labels = self._listed(split)
+    def listed(self, split: str) -> tuple[list[str], list[ImageFile]]:
+        names, labels = self._named(split)
         breeds = {label: _breed(name) for name, label in zip(names, labels, strict=True)}
         if sorted(breeds) != list(range(len(breeds))):
             raise DataError(f"The labels in {self._list(split)} leave numbers out.")
-        entries = [
-            Entry(path=self.folder / "Images" / name, label=label, id=Path(name).stem)
+        classes = [breeds[label] for label in range(len(breeds))][: self.classes]
+        return classes, [
+            ImageFile(path=self.folder / "Images" / name, label=label, id=Path(name).stem)
             for name, label in zip(names, labels, strict=True)
         ]
-        classes = [breeds[label] for label in range(len(breeds))][: self.classes]
-        return assemble("stanford-dogs", classes, entries, size=self.size, per_class=self.per_class)
 
     def _list(self, split: str) -> Path:
         return self.folder / f"{split}_list.mat"
 
-    def _listed(self, split: str) -> tuple[list[str], list[int]]:
+    def _named(self, split: str) -> tuple[list[str], list[int]]:
         """Paths below `Images`, and labels from 0."""
         path = self._list(split)
         try:

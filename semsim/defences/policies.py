@@ -183,7 +183,7 @@ USUAL_MAGNITUDES = _first_magnitudes()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class PolicyStep:
     """One operation of a policy; magnitude without its sign, None where it has none."""
 
     operation: str
@@ -202,7 +202,7 @@ class _Policies(Defence):
     def __post_init__(self) -> None:
         self.groups()
 
-    def groups(self) -> tuple[tuple[Step, ...], ...]:
+    def groups(self) -> tuple[tuple[PolicyStep, ...], ...]:
         """The groups of operations; `SettingsError` or `UnknownNameError` for a wrong one."""
         raise NotImplementedError
 
@@ -221,9 +221,9 @@ class Ats(_Policies):
 
     policies: str = "3-1-7"
 
-    def groups(self) -> tuple[tuple[Step, ...], ...]:
+    def groups(self) -> tuple[tuple[PolicyStep, ...], ...]:
         return tuple(
-            tuple(Step.of_policy(_index(part, self.policies)) for part in group.split("-"))
+            tuple(PolicyStep.of_policy(_index(part, self.policies)) for part in group.split("-"))
             for group in self.policies.split("+")
         )
 
@@ -244,13 +244,15 @@ class Operations(_Policies):
 
     steps: str = "translateX,invert,translateY"
 
-    def groups(self) -> tuple[tuple[Step, ...], ...]:
+    def groups(self) -> tuple[tuple[PolicyStep, ...], ...]:
         return tuple(
             tuple(_named_step(part) for part in group.split(",")) for group in self.steps.split("+")
         )
 
 
-def transform(images: Tensor, groups: Sequence[Sequence[Step]], rng: torch.Generator) -> Augmented:
+def transform(
+    images: Tensor, groups: Sequence[Sequence[PolicyStep]], rng: torch.Generator
+) -> Augmented:
     """Draw a group for each image and apply its steps, directions drawn anew for each.
 
     images: (N, 3, H, W) in [0, 1]. The shift in the result is the sum of the translations.
@@ -277,7 +279,7 @@ def transform(images: Tensor, groups: Sequence[Sequence[Step]], rng: torch.Gener
     )
 
 
-def _applied(images: Tensor, step: Step, sign: int) -> Tensor:
+def _applied(images: Tensor, step: PolicyStep, sign: int) -> Tensor:
     operation = OPERATIONS[step.operation]
     if step.magnitude is None:
         return operation.apply(images, 0.0)
@@ -286,14 +288,14 @@ def _applied(images: Tensor, step: Step, sign: int) -> Tensor:
     return operation.apply(images, _signed(step, sign))
 
 
-def _shift_of(step: Step, sign: int, images: Tensor) -> Tensor:
+def _shift_of(step: PolicyStep, sign: int, images: Tensor) -> Tensor:
     shift = OPERATIONS[step.operation].shift
     size = (images.shape[-2], images.shape[-1])
     pixels = (0, 0) if shift is None else shift(_signed(step, sign), size)
     return torch.tensor(pixels)[:, None]
 
 
-def _signed(step: Step, sign: int) -> float:
+def _signed(step: PolicyStep, sign: int) -> float:
     magnitude = step.magnitude or 0.0
     return magnitude * sign if OPERATIONS[step.operation].signed else magnitude
 
@@ -308,14 +310,14 @@ def _index(text: str, policies: str) -> int:
     return int(part)
 
 
-def _named_step(text: str) -> Step:
+def _named_step(text: str) -> PolicyStep:
     name, _, given = (part.strip() for part in text.partition("="))
     operation = OPERATIONS[name]
     if operation.neutral is None:
         if given:
             raise SettingsError(f"The operation {name!r} has no magnitude; got {given!r}.")
-        return Step(operation=name, magnitude=None)
-    return Step(
+        return PolicyStep(operation=name, magnitude=None)
+    return PolicyStep(
         operation=name, magnitude=_magnitude(name, given) if given else USUAL_MAGNITUDES[name]
     )
 

@@ -17,7 +17,6 @@ from semsim.base.registry import build, named, read_plugin
 from semsim.base.storage.names import checked_name
 from semsim.base.storage.versions import software_versions
 from semsim.datasets import DATASETS
-from semsim.defences.none import NoDefence
 from semsim.distractors.model_card import write_card
 from semsim.distractors.registry import BUILT_IN, judge_path
 from semsim.targets import TARGETS
@@ -60,7 +59,7 @@ def queue_judge(order: JudgeOrder, root: Path) -> Job:
     if path.exists() or order.name == BUILT_IN:
         raise SettingsError(f"There is a judge called {order.name!r} already; take another name.")
     title = f"Train the judge {order.name}"
-    return jobs.create(root, kind=KIND, title=title, order=order.resolved())
+    return jobs.create(root, kind=KIND, title=title, order=order)
 
 
 def seed_of(order: JudgeOrder) -> int:
@@ -83,7 +82,6 @@ def do_judge(order: JudgeOrder, folder: Path, report: Report) -> dict[str, Any]:
     training = Training(
         architecture=build(TARGETS, architecture.name, architecture.settings),
         data=data,
-        defence=NoDefence(),
         settings=train,
         device=order.device,
         degrade=as_attacks_leave_them,

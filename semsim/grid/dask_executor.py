@@ -18,7 +18,7 @@ from semsim.base.progress import Progress
 from semsim.device import keep_freed_memory
 from semsim.grid.executor import Keep, Leave, Piece, Standing, answer_of, content_of, share_of
 from semsim.grid.machines import check_machines, parcel, workers_within_reach
-from semsim.grid.previews import Camera, Sight, Strip, longer
+from semsim.grid.previews import Camera, Preview, Strip, longer
 
 try:
     from distributed import Client, Event, Future, get_worker
@@ -31,7 +31,7 @@ _TELL = 0.5  # seconds between two words of one worker
 _FORGOTTEN = "The Dask scheduler forgot this run (was it restarted?). Resume goes on."
 
 
-class Run:
+class DaskRun:
     """State of a run: what is open, and what came in."""
 
     def __init__(self, client: Client, keep: Keep, leave: Leave, threads: int) -> None:
@@ -106,7 +106,7 @@ class Run:
                 self._shares[said["piece"]] = said["share"]
                 if said["sight"] is not None:
                     before = self._strips.get(said["piece"], ())
-                    self._strips[said["piece"]] = longer(before, Sight(**said["sight"]))
+                    self._strips[said["piece"]] = longer(before, Preview(**said["sight"]))
             return
         if said["done"] not in self.open:
             return  # whatever Dask computed twice is kept once

@@ -5,6 +5,7 @@ only what was being computed. Dask gives the work of a worker that dies to anoth
 decides a result.
 """
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -90,9 +91,9 @@ def compute(
     if client is None:
         _compute_here(pieces, keep, tell, leave)
         return
-    from semsim.grid.dask_executor import Run  # with Dask, which takes a second
+    from semsim.grid.dask_executor import DaskRun  # with Dask, which takes a second
 
-    run = Run(client, keep, leave, threads)
+    run = DaskRun(client, keep, leave, threads)
     try:
         run.begin(pieces)
         tell(run.standing())
@@ -193,3 +194,37 @@ def answer_of(
 def share_of(progress: Progress) -> float:
     """Return the share of a piece that is done, 0 to 1."""
     return min(1.0, progress.done / max(1, progress.total))
+
+
+# Names rather than classes, whose libraries need not be there.
+_OF_THE_MACHINE = {
+    *("ImportError", "MemoryError", "OSError"),
+    *("PickleError", "UnpicklingError", "PicklingError"),
+    *("OutOfMemoryError", "AcceleratorError", "SafetensorError", "BadZipFile"),
+    *("KilledWorker", "CommClosedError", "FutureCancelledError", "CancelledError"),
+    *("DataError", "PictureError", "WeightsError", "CheckpointError"),
+    *("JobError", "UnknownNameError"),
+}
+# How torch words what it raises as a plain RuntimeError.
+_WORDS = re.compile(
+    r"out of memory|can't allocate memory|not enough memory|CUDA error|cuDNN error|CUBLAS_STATUS"
+    r"|CUDNN_STATUS|NVIDIA driver|No space left",
+    re.IGNORECASE,
+)
+
+
+def of_the_machine(error: BaseException) -> bool:
+    """Return whether `error`, raised by some work, or its cause is the machine's.
+
+    A failure of the work itself is a result: it comes out the same everywhere, so it is kept. One
+    of a machine (memory, disk, a missing package or data set, a worker that died) says nothing of
+    the work, so it is never kept.
+    """
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if _is_known(names, str(error)):
+        return True
+    return error.__cause__ is not None and of_the_machine(error.__cause__)
+
+
+def _is_known(names: set[str], message: str) -> bool:
+    return bool(names & _OF_THE_MACHINE) or bool(_WORDS.search(message))

@@ -10,7 +10,7 @@ SIDE = 64  # pixels of the longer side at most
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sight:
+class Preview:
     """Preview of an image when `share` of the work on it was done, 0 to 1.
 
     place: which of those the piece was given. png: a PNG file, `SIDE` pixels a side at most.
@@ -21,7 +21,7 @@ class Sight:
     png: bytes
 
 
-Strip = tuple[Sight, ...]
+Strip = tuple[Preview, ...]
 
 
 class Camera:
@@ -30,7 +30,7 @@ class Camera:
     def __init__(self) -> None:
         self._last = (-1, -1)
 
-    def __call__(self, progress: Progress) -> Sight | None:
+    def __call__(self, progress: Progress) -> Preview | None:
         """The picture, None where there is none to take."""
         look = progress.look
         if look is None:
@@ -43,10 +43,10 @@ class Camera:
             png = png_of(look.picture(), SIDE)
         except Exception:  # noqa: BLE001  work must not end because it could not be shown
             return None
-        return Sight(place=look.place, share=look.share, png=png)
+        return Preview(place=look.place, share=look.share, png=png)
 
 
-def longer(strip: Strip, sight: Sight) -> Strip:
+def longer(strip: Strip, sight: Preview) -> Strip:
     """`strip` with `sight` at its end; only that where it shows another image, or an earlier step.
 
     The latter is where the work was begun again, by another worker for one.

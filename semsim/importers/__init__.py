@@ -2,8 +2,8 @@
 and pictures that are still to be attacked.
 
 An importer reads a source and reports what it found and what it leaves out (`plan_import`); nothing
-is written before `carry_out`. To add one: one file, one line here. Where the user names no importer
-for a source, all are tried.
+is written before `carry_out`. To add one: a class of the form of `Importer`, and one line here.
+Where the user names no importer for a source, all are tried.
 """
 
 from collections.abc import Mapping
@@ -19,12 +19,15 @@ from semsim.base.storage.places import resolved
 from semsim.images import is_image_file
 from semsim.importers.annotator_files import AnnotatorFiles
 from semsim.importers.archives import Unpacked, check_folder, inner, is_archive, unpack
-from semsim.importers.class_folders import ClassFolders
 from semsim.importers.import_plan import Findings, Importer, ImportPlan, Unread, first_problem
-from semsim.importers.model_folders import ModelFolders
+from semsim.importers.layouts import (
+    RELEASED,
+    ClassFolders,
+    ModelFolders,
+    TrainWithOri,
+    VariantFolders,
+)
 from semsim.importers.table import Table
-from semsim.importers.train_with_ori import RELEASED, TrainWithOri
-from semsim.importers.variant_folders import VariantFolders
 
 IMPORTERS: Registry[Importer] = Registry(
     "importer",
@@ -138,7 +141,7 @@ def _recognised(
     best, *others = sorted(tried, key=_rank)
     refusals |= {one.kind: f"reads it too, {_behind(one, best)}" for one in others}
     found = _told(_told(best.found, held), clean_held)
-    both = held if clean_held is None else (held, clean_held)
+    both = tuple(one for one in (held, clean_held) if one is not None)
     return replace(best, found=found, refusals=refusals, held=both)
 
 

@@ -29,10 +29,9 @@ from semsim.base.errors import DataError
 from semsim.base.progress import Progress, Report
 from semsim.base.storage.atomic import free_bytes
 from semsim.base.storage.folders import files_below, is_hidden, shown
-from semsim.base.table_files import ENDINGS
+from semsim.base.table_files import ENDINGS, Unread
 from semsim.base.words import counted
 from semsim.images import SUFFIXES, is_image_file
-from semsim.importers.import_plan import Unread
 
 MOST_PICTURES = 20_000
 MOST_BYTES = 4 * 1000**3  # of all files as they lie on the disk
@@ -65,11 +64,12 @@ _BROKEN = (
 class Unpacked:
     """A folder below `room` with what was unpacked, deleted when nothing refers to this any more.
 
-    unread: entries that were not unpacked. Whoever unpacks has a lock beside the folder, which the
-    system lets go of where the process is killed.
+    archive: its file. unread: entries that were not unpacked. Whoever unpacks has a lock beside the
+    folder, which the system lets go of where the process is killed.
     """
 
-    def __init__(self, room: Path) -> None:
+    def __init__(self, archive: Path, room: Path) -> None:
+        self.archive = archive
         room.mkdir(parents=True, exist_ok=True)
         sweep(room)
         self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=room))
@@ -163,7 +163,7 @@ def unpack(archive: Path, report: Report, room: Path | None = None) -> Unpacked:
         with _tar_entries(archive) if tar else _zip_entries(archive) as every:
             entries, unread = _wanted(every, archive)
             _check_sizes(entries, archive, room)
-            found, left = Unpacked(room), MOST_BYTES
+            found, left = Unpacked(archive, room), MOST_BYTES
             for done, one in enumerate(entries, start=1):
                 left -= _unpack(one, found.folder, left)
                 report(Progress(done, len(entries), "unpacking"))

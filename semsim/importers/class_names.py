@@ -10,7 +10,6 @@ from semsim.base.table_files import ENDINGS, in_text, read_plain, read_texts
 from semsim.datasets.folder import class_names
 from semsim.images import SUFFIXES
 
-UNKNOWN = "unknown"
 CLASS_LIST = "Text file of class names, one a line, from class 0 on."  # of the setting `classes`
 
 
@@ -40,8 +39,11 @@ def class_name(label: int, names: tuple[str, ...]) -> str | None:
 
 
 def all_classes(names: tuple[str, ...], seen: Iterable[str]) -> tuple[str, ...]:
-    """The classes of the data set: the list where there is one, else those seen, in order."""
-    return names or tuple(sorted(set(seen), key=lambda name: (len(name), name)))
+    """The classes of the data set: the list where there is one, else those seen, in order.
+
+    seen: the class of each picture, "" where none is known, which is no class.
+    """
+    return names or tuple(sorted({*seen} - {""}, key=lambda name: (len(name), name)))
 
 
 def read_class_table(path: Path) -> dict[str, str]:

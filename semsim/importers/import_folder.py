@@ -1,8 +1,10 @@
 """Writes an import: everything lies in a temporary folder before anything gets its name."""
 
+import hashlib
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,16 +12,16 @@ from typing import Any
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.sets.imports import FORMAT, PATHS, RECORD, Places, read_import_record
-from semsim.base.sets.reader import read_set
 from semsim.base.storage.atomic import whole_folders
 from semsim.base.storage.optional import arrow
 from semsim.base.storage.records import write_record
 from semsim.base.storage.versions import software_versions
-from semsim.importers.image_sets import EVERY, copy_set, source_digest
-from semsim.importers.import_plan import FoundPictures, HumanTables, ImportPlan
+from semsim.importers.import_plan import EVERY, FoundPictures, FoundSet, HumanTables, ImportPlan
+from semsim.sets.image import SetImage
+from semsim.sets.writer import picture_format, write_set
 from semsim.weights import sha256_of
 
-_SAME = ("name", "kind", "source", "sha256", "counts", "unread", "sets")  # of one source
+_SAME = ("name", "kind", "source", "settings", "stamp")  # of one plan of one source
 
 
 def carry_out(plan: ImportPlan, places: Places, report: Report = silent) -> tuple[Path, ...]:
@@ -42,24 +44,19 @@ def carry_out(plan: ImportPlan, places: Places, report: Report = silent) -> tupl
 
 
 def kept_already(plan: ImportPlan, places: Places) -> tuple[Path, ...]:
-    """The folders that `carry_out` would make, where all hold just what `plan` found; else none.
+    """The folders that `carry_out` would make, where all were made of `plan`; else none.
 
-    Votes or pictures still to be attacked that came as a folder count as others: nothing says what
-    they were.
+    Nothing is known again without the plan's stamp.
     """
     finals = _folders(plan, places)
     try:
         records = [read_import_record(folder, (RECORD,)) for folder in finals]
-        sets = [read_set(places.sets / one.folder) for one in plan.found.sets]
     except DataError:
         return ()
     wanted = json.loads(json.dumps(_record_of(plan)))
-    digests = [(one.run.get("import") or {}).get("source_sha256") for one in sets]
-    if digests != [source_digest(one) for one in plan.found.sets] or not all(
-        one.get(key) == wanted.get(key) for one in records for key in _SAME
-    ):
-        return ()
-    return finals if sets or "sha256" in wanted else ()
+    same = all(one.get(key) == wanted.get(key) for one in records for key in _SAME)
+    there = all((places.sets / one.folder).is_dir() for one in plan.found.sets)
+    return finals if plan.stamp and same and there else ()
 
 
 def _folders(plan: ImportPlan, places: Places) -> tuple[Path, ...]:
@@ -82,6 +79,55 @@ def _write(plan: ImportPlan, places: Places, staged: Mapping[Path, Path], report
         report(Progress(total, total, "writing tables"))
     if plan.found.pictures is not None:
         _copy(plan.found.pictures, staged[places.pictures.resolve()], report)
+
+
+def copy_set(found: FoundSet, folder: Path, name: str, record: Mapping[str, Any]) -> None:
+    """Write `found` as a reconstruction set called `name`; its images become PNG, unchanged.
+
+    record: where the set comes from. Raises `DataError` for an image that has gone since.
+    """
+    kinds = Counter(_format(path) for pair in found.pairs for path in pair.files.values())
+    others = ", ".join(sorted({*kinds} - {"PNG"}))
+    changed = f"{others} decoded as RGB and stored as PNG; what it had lost stays lost"
+    run = {
+        "name": name,
+        "model": found.model,
+        "dataset": {"name": found.dataset, "classes": found.classes, "size": found.size},
+        "attack": {"name": found.attack},
+        "status": "ok",
+        "import": {
+            **record,
+            "source_formats": dict(sorted(kinds.items())),
+            "conversion": changed if others else "none: PNG files copied byte for byte",
+            "source_sha256": source_digest(found),
+        },
+        "versions": software_versions(),
+    }
+    numbers = {name: number for number, name in enumerate(found.classes)}
+    same = ("image_id", "class_name", "original", "reconstruction", "attacked", "error")
+    images = (
+        SetImage(
+            class_id=numbers.get(pair.class_name), **{name: getattr(pair, name) for name in same}
+        )
+        for pair in found.pairs
+    )
+    write_set(folder, run, images)
+
+
+def source_digest(found: FoundSet) -> str:
+    """The sha256 of a line "<kind>/<image_id> <sha256>" a file of `found`, in hex."""
+    digest = hashlib.sha256()
+    for pair in found.pairs:
+        for kind, path in pair.files.items():
+            digest.update(f"{kind}/{pair.image_id} {sha256_of(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def _format(path: Path) -> str:
+    try:
+        return picture_format(path)
+    except DataError as error:
+        raise DataError(f"{path} could be read before and now cannot: {error}") from error
 
 
 def _copy(found: FoundPictures, folder: Path, report: Report) -> None:
@@ -120,6 +166,7 @@ def _record_of(plan: ImportPlan) -> dict[str, Any]:
         "notes": list(plan.found.notes),
         "sets": [found.folder for found in plan.found.sets],
         "versions": software_versions(),
+        **({"stamp": plan.stamp} if plan.stamp else {}),
     }
 
 

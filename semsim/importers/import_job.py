@@ -1,34 +1,56 @@
 """A drop on the page Pictures as two jobs: a look at it, and, when the user asks, its import.
 
-Both are the same reading of the same file, so what is kept is what was shown. A look leaves the
-plan as its result and, for each set, a strip of a few pairs beside it.
+What is kept is what was shown: a look leaves the plan itself, all that is told of it, and a strip
+of a few pairs for each set. Keeping carries that plan out. Only where it does not hold any more, as
+the files are others by then, they are read anew, and the result says why.
+
+<job>/plan/plan.json       all that a plan says, the archives its files are from, and its tables
+<job>/plan/votes.parquet   and the others of its tables
+<job>/strip-<n>.png        a few pairs of each set
 """
 
-from collections.abc import Mapping
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from semsim.base.errors import DataError, SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job
-from semsim.base.jobs.orders import Place
+from semsim.base.jobs.orders import Place, from_record, to_record
 from semsim.base.progress import Report
 from semsim.base.sets.imports import places_of
-from semsim.base.storage.atomic import write_bytes
+from semsim.base.storage.atomic import whole_folder, write_bytes
+from semsim.base.storage.folders import files_below
 from semsim.base.storage.names import checked_name
-from semsim.distractors.registry import check_classes, classes_of, find_judge
+from semsim.base.storage.records import read_record, write_record
 from semsim.importers import AUTO, plan_import, uploads
-from semsim.importers.class_names import UNKNOWN
+from semsim.importers.archives import unpack
 from semsim.importers.import_folder import carry_out, kept_already
-from semsim.importers.import_plan import FoundPictures, FoundSet, ImportPlan, Pair, Unread
+from semsim.importers.import_plan import (
+    FoundPictures,
+    FoundSet,
+    HumanTables,
+    ImportPlan,
+    Pair,
+    Unread,
+)
 from semsim.sets.strip import SHOWN, spread, strip
+from semsim.weights import sha256_of
 
 LOOK, KEEP = "look", "import"  # kinds of jobs
+PLAN_FORMAT = "semsim-import-plan/1"
+_FILE = "plan.json"
+_FRAMES = ("votes", "labels", "scores")
 _MOST_REASONS, _MOST_EACH = 40, 8  # told of what is left out
 _PLAN = {"name", "kind", "source", "counts", "sets", "pictures", "human", "notes", "lost"}
-_PLAN |= {"left_out", "reasons", "refusals"}
+_PLAN |= {"left_out", "reasons", "refusals", "sha256"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +61,7 @@ class ImportOrder(Place):
     names, where the source does not say them.
     uploads: ids of those that hold the source, which are not needed once it is kept.
     judge: reads the pictures once they are kept; "" for none. task: what people will be asked.
+    look, plan: the folder of the look that was kept, and the sha256 of the plan that it left.
     """
 
     source: Path
@@ -51,6 +74,8 @@ class ImportOrder(Place):
     judge: str = ""
     task: str = ""
     uploads: tuple[str, ...] = ()
+    look: Path | None = None
+    plan: str = ""
 
     @property
     def spool(self) -> Path:
@@ -65,29 +90,27 @@ class ImportOrder(Place):
         return {name: value for name, value in given.items() if value}
 
 
+Judge = Callable[[ImportOrder, Sequence[Path], Report], object]  # reads the sets in folders
+
+
 def queue_look(order: ImportOrder, root: Path) -> Job:
     """The job that looks at a source; not yet started."""
     for one in order.uploads:
         with suppress(uploads.NoUploadError):
             uploads.hold(uploads.find(order.spool, one))
-    return jobs.create(root, kind=LOOK, title=f"Look at {order.name}", order=order.resolved())
+    return jobs.create(root, kind=LOOK, title=f"Look at {order.name}", order=order)
 
 
-def queue_keep(order: ImportOrder, classes: tuple[tuple[str, ...], ...], root: Path) -> Job:
-    """The job that keeps it; not yet started. classes: of each set that was found.
+def queue_keep(order: ImportOrder, root: Path) -> Job:
+    """The job that keeps it; not yet started.
 
-    Raises `SettingsError` for a name that cannot be or is taken, `DataError` where the judge does
-    not know just these classes.
+    Raises `SettingsError` for a name that cannot be or is taken.
     """
     checked_name(order.name, "an import")
     places = places_of(order.name, order.data)
     if places.taken:
         raise SettingsError(f"There are pictures called {order.name!r} already; take another name.")
-    if order.judge:
-        judge = find_judge(order.judge, order.checkpoints)
-        for own in classes:
-            check_classes(classes_of(judge), order.judge, own, "What was found")
-    return jobs.create(root, kind=KEEP, title=f"Keep {order.name}", order=order.resolved())
+    return jobs.create(root, kind=KEEP, title=f"Keep {order.name}", order=order)
 
 
 def order_of(job: Job) -> ImportOrder:
@@ -96,7 +119,7 @@ def order_of(job: Job) -> ImportOrder:
 
 
 def do_look(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
-    """The plan as `told`, with a strip of each set in `folder`; nothing is kept."""
+    """The plan as `told`, with itself and a strip of each set in `folder`; nothing is kept."""
     plan = _planned(order, report)
     for place, found in enumerate(plan.found.sets):
         pairs = [(pair.original, pair.reconstruction) for pair in _shown(found)]
@@ -104,11 +127,86 @@ def do_look(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
     if plan.found.pictures is not None:
         shown = _shown_pictures(plan.found.pictures)
         write_bytes(strip_path(folder, 0), strip([*zip(shown[::2], shown[1::2], strict=False)]))
-    return told(plan)
+    return {**told(plan), "sha256": write_plan(plan, folder / "plan")}
 
 
 def _planned(order: ImportOrder, report: Report) -> ImportPlan:
-    return plan_import(AUTO, order.source, order.name, order.settings, report, order.spool)
+    stamp = _stamp(order)  # before anything is read
+    plan = plan_import(AUTO, order.source, order.name, order.settings, report, order.spool)
+    return replace(plan, stamp=stamp)
+
+
+def _stamp(order: ImportOrder) -> str:
+    return stamp_of(one for one in (order.source, order.originals, order.classes) if one)
+
+
+def _plan_to_keep(order: ImportOrder, report: Report) -> tuple[ImportPlan, str]:
+    """The plan that was shown, under the names it is to have; or one made anew, and why."""
+    if order.look is None:
+        return _planned(order, report), ""
+    try:
+        plan = read_plan(order.look / "plan", order.plan, _stamp(order), report, order.spool)
+        return plan.renamed(order.name, order.dataset, order.attack), ""
+    except DataError as error:
+        return _planned(order, report), str(error)
+
+
+def stamp_of(sources: Iterable[Path]) -> str:
+    """Return the state of all files of `sources`: the sha256 of name, size and time, in hex."""
+    digest = hashlib.sha256()
+    for source in sources:
+        files = files_below(source).paths if source.is_dir() else [source]
+        for path in filter(Path.exists, files):
+            about = path.stat()
+            digest.update(os.fsencode(path.relative_to(source)))
+            digest.update(f"\0{about.st_size}\0{about.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+def write_plan(plan: ImportPlan, folder: Path) -> str:
+    """Write `plan` into `folder`, in the place of whatever that was; returns its sha256, in hex."""
+    tables = plan.found.tables
+    bare = replace(plan, held=(), found=replace(plan.found, tables=None))
+    with whole_folder(folder) as part:
+        if tables is not None:
+            for name in _FRAMES:
+                if (frame := getattr(tables, name)) is not None:
+                    frame.to_parquet(part / f"{name}.parquet", index=False)
+        record = {
+            "plan": to_record(bare),
+            "unpacked": [(str(one.archive), str(one.folder)) for one in plan.held],
+            "tables": tables and {"headline": tables.headline, "simulated": tables.simulated},
+            "sha256": {path.name: sha256_of(path) for path in sorted(part.iterdir())},
+        }
+        write_record(part / _FILE, PLAN_FORMAT, record)
+    return sha256_of(folder / _FILE)
+
+
+def read_plan(folder: Path, sha256: str, stamp: str, report: Report, room: Path) -> ImportPlan:
+    """The plan in `folder` of this sha256 and stamp; its archives are unpacked in `room` again.
+
+    Raises `DataError` where it is another or not there any more, or its files have changed.
+    """
+    path = folder / _FILE
+    if not path.is_file() or sha256_of(path) != sha256:
+        raise DataError("The plan that was shown is not there any more.")
+    record = read_record(path, PLAN_FORMAT, DataError)
+    if record["plan"]["stamp"] != stamp:
+        raise DataError("Its files have changed since they were looked at.")
+    for name, digest in record["sha256"].items():
+        if not (folder / name).is_file() or sha256_of(folder / name) != digest:
+            raise DataError(f"The plan that was shown has lost its {name}.")
+    held = tuple(unpack(Path(archive), report, room) for archive, _ in record["unpacked"])
+    text = json.dumps(record["plan"])
+    for (_, before), now in zip(record["unpacked"], held, strict=True):
+        text = text.replace(json.dumps(before)[1:-1], json.dumps(str(now.folder))[1:-1])
+    plan = from_record(ImportPlan, json.loads(text))
+    if record["tables"] is not None:
+        facts: dict[str, Any] = {**record["tables"], "scores": None}
+        facts |= {Path(one).stem: pd.read_parquet(folder / one) for one in record["sha256"]}
+        tables = HumanTables(**facts)
+        plan = replace(plan, found=replace(plan.found, tables=tables))
+    return replace(plan, held=held)
 
 
 def strip_path(folder: Path, place: int) -> Path:
@@ -119,19 +217,17 @@ def strip_path(folder: Path, place: int) -> Path:
     return folder / f"strip-{place}.png"
 
 
-def do_keep(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
-    """Write the import, let the judge read it, and say what was made.
+def do_keep(order: ImportOrder, folder: Path, report: Report, judged: Judge) -> dict[str, Any]:
+    """Write the import, let `judged` read its sets where a judge was asked for, say what was made.
 
     What was written before the job was cut off stays, and the judge goes on.
     """
-    plan = _planned(order, report)
+    plan, anew = _plan_to_keep(order, report)
     places = places_of(order.name, order.data)
     made = kept_already(plan, places) or carry_out(plan, places, report)
     sets = [places.sets / found.folder for found in plan.found.sets]
     if order.judge and sets:
-        from semsim.distractors.apply import judge_new  # torch, which takes seconds
-
-        judge_new(find_judge(order.judge, order.checkpoints), sets, report=report)
+        judged(order, sets, report)
     for one in order.uploads:
         with suppress(uploads.NoUploadError):
             uploads.remove(order.spool, one)
@@ -141,12 +237,14 @@ def do_keep(order: ImportOrder, folder: Path, report: Report) -> dict[str, Any]:
         "sets": len(sets),
         "votes": plan.found.counts.get("votes", 0),
         "task": order.task,
+        "anew": anew,
     }
 
 
 def kept_text(outcome: Mapping[str, Any]) -> str:
     """Return the terminal output for a kept import."""
-    return "\n".join(outcome["folders"])
+    anew = [f"Looked at anew: {outcome['anew']}"] if outcome["anew"] else []
+    return "\n".join([*anew, *outcome["folders"]])
 
 
 def look_text(outcome: Mapping[str, Any]) -> str:
@@ -197,7 +295,7 @@ def _set_told(found: FoundSet) -> dict[str, Any]:
         "pairs": len(whole),
         "lacking": len(found.pairs) - len(whole),
         "attacked": sum(pair.attacked is not None for pair in whole),
-        "unnamed": sum(pair.class_name == UNKNOWN for pair in whole),
+        "unnamed": sum(not pair.class_name for pair in whole),
         "classes": list(found.classes),
         "shown": [pair.class_name for pair in _shown(found)],
     }
@@ -238,7 +336,7 @@ def tasks_for(plan: Mapping[str, Any]) -> dict[str, str]:
 
     plan: as `told` makes it.
     """
-    classes = {name for one in plan["sets"] for name in one["classes"]} - {UNKNOWN}
+    classes = {name for one in plan["sets"] for name in one["classes"]}
     unnamed = sum(one["unnamed"] for one in plan["sets"])
     few = "" if len(classes) > 1 else "it takes the classes of the pictures, two at least"
     some = f"{unnamed} pictures have no class" if unnamed else ""

@@ -1,18 +1,30 @@
-"""Findings of an importer in a source: what can be imported, and what was left out and why."""
+"""Findings of an importer in a source: what can be imported, and what was left out and why.
 
+Pairs of files become reconstruction sets: every image is looked at before any is copied.
+"""
+
+import re
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import Field, asdict, dataclass, field
+from dataclasses import Field, asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import pandas as pd
 
+from semsim.base.alike import alike, written
 from semsim.base.errors import DataError
-from semsim.base.progress import Report
+from semsim.base.picture_files import Sight, notes_on, read_picture
+from semsim.base.progress import Progress, Report
 from semsim.base.table_files import Unread as Unread
 from semsim.base.words import counted
+from semsim.datasets.folder import class_names
+from semsim.importers.class_names import all_classes
 
+EVERY = 100  # images between two reports
 _SHOWN = 5  # classes named of a set
+_LONGEST = 200  # bytes of a folder's name; disks have room for 255
 Size = tuple[int, int]  # (H, W)
 Key = tuple[str, str]  # attack and model
 # What each folder of a set holds.
@@ -41,7 +53,10 @@ def first_problem(reasons: Iterable[object]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """One image of one model. Without a reconstruction, `error` says why there is none."""
+    """One image of one model. Without a reconstruction, `error` says why there is none.
+
+    class_name: "" where nothing says the class.
+    """
 
     attack: str
     model: str
@@ -78,6 +93,13 @@ class FoundSet:
     classes: tuple[str, ...]
     size: Size
     pairs: tuple[Pair, ...]
+
+    def renamed(self, usual: str | None, names: Mapping[str, str]) -> "FoundSet":
+        """The same with other `names` of the data set and, where it is `usual`, of the attack."""
+        dataset = names.get("dataset", self.dataset)
+        attack = names.get("attack", self.attack) if self.attack == usual else self.attack
+        pairs = tuple(replace(pair, attack=attack) for pair in self.pairs)
+        return replace(self, dataset=dataset, attack=attack, pairs=pairs)
 
     @property
     def whole(self) -> int:
@@ -163,8 +185,9 @@ class Importer(Protocol):
 class ImportPlan:
     """Everything an import is going to write, and where it comes from.
 
-    refusals: by importer, why it was not taken, where all were tried. held: what must not go before
-    the plan is carried out, such as the folder an archive was unpacked in.
+    refusals: by importer, why it was not taken, where all were tried. held: the archives that were
+    unpacked, which must not go before the plan is carried out. stamp: the state of its files, as
+    `semsim.importers.import_job.stamp_of` has it; "" where it was not taken.
     """
 
     name: str
@@ -173,7 +196,28 @@ class ImportPlan:
     settings: Mapping[str, Any] = field(default_factory=dict)
     found: Findings
     refusals: Mapping[str, str] = field(default_factory=dict)
-    held: object = None
+    held: tuple[Any, ...] = ()
+    stamp: str = ""
+
+    def renamed(self, name: str, dataset: str, attack: str) -> "ImportPlan":
+        """The same plan under other names of the import, the data set and the attack.
+
+        dataset, attack: "" for those that it has; the attack is that which no folder says. Raises
+        `DataError` where a name is part of what was found, as in the votes of a table: then the
+        source must be read anew.
+        """
+        asked = {"dataset": dataset, "attack": attack}
+        new = {key: to for key, to in asked.items() if to and key in self.settings}
+        new = {key: to for key, to in new.items() if to != self.settings[key]}
+        models = [one.model == self.name for one in self.found.sets]
+        lost = [one.where.endswith(f" of {self.name}") for one in self.found.unread]
+        called = name != self.name and any(models + lost)
+        of_one = "attack" in new and "attacks" in self.found.counts
+        if called or of_one or ((new or name != self.name) and self.found.tables is not None):
+            raise DataError("It is called otherwise now, and its names are part of what was found.")
+        sets = tuple(one.renamed(self.settings.get("attack"), new) for one in self.found.sets)
+        found = replace(self.found, sets=sets)
+        return replace(self, name=name, settings={**self.settings, **new}, found=found)
 
     @property
     def complete(self) -> bool:
@@ -210,3 +254,184 @@ class ImportPlan:
                 *(f"Not taken: {kind}: {why}" for kind, why in self.refusals.items()),
             ]
         )
+
+
+def find_sets(
+    pairs: Sequence[Pair], *, dataset: str, classes: tuple[str, ...], report: Report
+) -> Findings:
+    """One set an attack and model, in order of name, with every pair that has been asked for.
+
+    classes: the list of them, where there is one. A set has one size; two may differ. A pair that
+    cannot be judged stays in its set without a reconstruction: an image is missing, broken, of more
+    than 8 bits a channel or partly transparent, of another size than its original, or than the set,
+    whose size is the commonest. A model of which no pair is left is no set, but among the lost.
+    Raises `DataError` where no pair is left at all.
+    """
+    listed = all_classes(classes, (pair.class_name for pair in pairs))
+    names = class_names([*listed, *(pair.class_name for pair in pairs)])
+    pairs = [replace(pair, class_name=names[pair.class_name]) for pair in pairs]
+    sights, broken = looked_at((path for pair in pairs for path in pair.files.values()), report)
+    usual = _usual(pairs, sights)
+    checked = [_checked(pair, sights, broken, usual.get(pair.key)) for pair in pairs]
+    unread = tuple(Unread(_called(pair), pair.error) for pair in checked if pair.error)
+    groups: dict[Key, list[Pair]] = {}
+    for pair in sorted(checked, key=lambda pair: pair.image_id):
+        groups.setdefault(pair.key, []).append(pair)
+    kept = sorted(key for key, own in groups.items() if not all(pair.error for pair in own))
+    if not kept:
+        raise DataError(
+            "No image has both an original and a reconstruction that can be used."
+            + first_problem(unread)
+        )
+    several = len({pair.attack for pair in pairs}) > 1
+    folders = _folder_names(kept, several)
+    sets = tuple(
+        FoundSet(
+            folder=folders[key],
+            model=key[1],
+            dataset=dataset,
+            attack=key[0],
+            classes=tuple(dict.fromkeys(names[one] for one in listed)),
+            size=usual[key],
+            pairs=tuple(groups[key]),
+        )
+        for key in kept
+    )
+    return Findings(
+        sets=sets,
+        counts=({"attacks": len({one.attack for one in sets})} if several else {}) | _counts(sets),
+        unread=unread,
+        notes=tuple(_notes(checked, sights)),
+        lost=_lost(checked, kept),
+    )
+
+
+def _called(pair: Pair) -> str:
+    return f"image {pair.image_id} of {pair.model}"
+
+
+def _notes(pairs: Iterable[Pair], sights: Mapping[Path, Sight]) -> list[str]:
+    """`notes_on` the pairs that can be used."""
+    seen: dict[str, list[Sight]] = {}
+    for pair in (pair for pair in pairs if not pair.error):
+        seen.setdefault(_called(pair), []).extend(sights[path] for path in pair.files.values())
+    return notes_on(seen)
+
+
+def _lost(checked: Sequence[Pair], kept: Sequence[Key]) -> tuple[str, ...]:
+    """Each model that is no set, with why its first pair is none."""
+    first = {pair.key: pair.error.rstrip(".") for pair in reversed(checked) if pair.key not in kept}
+    said = (f"Nothing of {key[1]} can be used: {first[key]}." for key in sorted(first))
+    return tuple(dict.fromkeys(said))
+
+
+def _usual(pairs: Sequence[Pair], sights: Mapping[Path, Sight]) -> dict[Key, Size]:
+    """By attack and model, the size of most of its pairs whose images are of one size."""
+    found: dict[Key, Counter[Size]] = {}
+    for pair in pairs:
+        seen = [sights.get(path) for path in pair.files.values()]
+        sizes = {one.size for one in seen if one is not None}
+        if None not in seen and len(sizes) == 1 and not _lacking(pair):
+            found.setdefault(pair.key, Counter()).update(sizes)
+    return {key: counts.most_common(1)[0][0] for key, counts in found.items()}
+
+
+def looked_at(paths: Iterable[Path], report: Report) -> tuple[dict[Path, Sight], dict[Path, str]]:
+    """Return facts of every picture, each opened once, and why the others cannot be used."""
+    files = dict.fromkeys(paths)
+    sights: dict[Path, Sight] = {}
+    broken: dict[Path, str] = {}
+    for done, path in enumerate(files, start=1):
+        try:
+            sights[path] = read_picture(path)[1]
+        except DataError as error:
+            broken[path] = str(error)
+        if done % EVERY == 0 or done == len(files):
+            report(Progress(done, len(files), "looking at images"))
+    return sights, broken
+
+
+def _checked(
+    pair: Pair, sights: Mapping[Path, Sight], broken: Mapping[Path, str], usual: Size | None
+) -> Pair:
+    """The pair as it is where it can be judged, else without what cannot be used, and why.
+
+    usual: the size of its model's pictures; None where no pair has one.
+    """
+    wrong = "; ".join(broken[path] for path in pair.files.values() if path in broken)
+    known = {kind: sights[path].size for kind, path in pair.files.items() if path in sights}
+    error = pair.error or _lacking(pair) or wrong or _of_another_size(known, usual)
+    if not error:
+        return pair
+    original = pair.original if known.get("originals") == usual else None
+    return replace(pair, error=error, original=original, reconstruction=None, attacked=None)
+
+
+def _lacking(pair: Pair) -> str:
+    if pair.reconstruction is None:
+        return "no reconstruction in the source"
+    return "no original in the source" if pair.original is None else ""
+
+
+def _of_another_size(found: Mapping[str, Size], usual: Size | None) -> str:
+    """Return the fault in the sizes of a pair's images, "" for none; like faults in like words."""
+    if len(set(found.values())) > 1:
+        sizes = ", ".join(f"{FOLDERS[kind]} {sides(size)}" for kind, size in found.items())
+        return f"its pictures are of different sizes: {sizes}"
+    if usual is not None and found["originals"] != usual:
+        return f"it is {sides(found['originals'])}; a set has one size, here {sides(usual)}"
+    return ""
+
+
+def _folder_names(keys: Iterable[Key], several: bool) -> dict[Key, str]:
+    """A folder's name for each attack and model; `DataError` where two would share one.
+
+    several: whether there are several attacks, which the names then say too.
+    """
+    names = {key: "__".join(map(slug, key if several else key[1:])) for key in keys}
+    taken: dict[str, Key] = {}
+    for key, name in names.items():
+        other = taken.setdefault(alike(name), key)  # some file systems ignore case
+        if other != key:
+            raise DataError(f"Models {other[1]!r} and {key[1]!r} would share a folder; rename one.")
+    return names
+
+
+def slug(text: str) -> str:
+    """`text` as the name of a folder: letters of any script, digits and _ + - . only, else _."""
+    kept = "".join(
+        one if one.isalnum() or one in "_+.-" or unicodedata.category(one)[0] == "M" else " "
+        for one in written(text)
+    )
+    name = re.sub(" +", "_", kept).lstrip(".").encode()[:_LONGEST]
+    return name.decode(errors="ignore") or "_"
+
+
+def labelled_paths(sets: Sequence[FoundSet]) -> list[dict[str, str | None]]:
+    """One row a reconstruction that is there, with its paths below the folder of all sets."""
+    return [
+        {
+            "dataset": found.dataset,
+            "attack": found.attack,
+            "model": found.model,
+            "image_id": pair.image_id,
+            "class_name": pair.class_name,
+            **{
+                name: f"{found.folder}/{kind}/{pair.image_id}.png" if kind in pair.files else None
+                for kind, name in FOLDERS.items()
+            },
+        }
+        for found in sets
+        for pair in found.pairs
+        if not pair.error
+    ]
+
+
+def _counts(sets: Sequence[FoundSet]) -> dict[str, int]:
+    pairs = [pair for found in sets for pair in found.pairs]
+    return {
+        "models": len({one.model for one in sets}),
+        "originals": len({pair.image_id for pair in pairs if not pair.error}),
+        "reconstructions": sum(one.whole for one in sets),
+        "failed or missing": sum(bool(pair.error) for pair in pairs),
+    }

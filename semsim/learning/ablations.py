@@ -1,28 +1,34 @@
-"""The studies of the SemSim paper: what a training depends on, with all else left as it is.
+"""Sets of trainings that differ in one thing or in what they are judged by, each with its table.
 
-Sun et al. 2023, Fig. 7A (how many originals are labelled), 7B (network), 7C (loss), 9 (margin).
+A study varies one thing with all else left as it is: Sun et al. 2023, Fig. 7A (how many originals
+are labelled), 7B (network), 7C (loss), 9 (margin). Leaving out takes each data set, architecture,
+strategy or attack in turn; of data sets that is the paper's Table 1: SemSim learns from all but one
+and is judged by that one.
 """
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from semsim.base.errors import DataError, SettingsError
+from semsim.base.errors import DataError, SettingsError, TrainingFailedError
+from semsim.base.jobs.orders import to_record
 from semsim.base.metric_spec import START
 from semsim.base.registry import Registry
 from semsim.base.storage.pieces import key_of
-from semsim.learning.baselines import CLASSIC, auc_words, check_controls
+from semsim.base.words import counted
+from semsim.learning.baselines import CLASSIC, SHUFFLED, auc_words, check_controls
 from semsim.learning.evaluation import auc_of, judged_of, scope_of, semsim_row
-from semsim.learning.settings import MIXED, TrainSettings
-from semsim.learning.shuffles import SHUFFLED
-from semsim.learning.splits import HoldOut, divide
+from semsim.learning.settings import MIXED, TrainSettings, checkpoint_path
+from semsim.learning.splits import KINDS, HoldOut, choices, divide
 from semsim.learning.triplets import learnable, take_stock
 
+NAME = "semsim"  # of the checkpoint of each training
 ALL = "all"  # of the label budget: every original there is
 _NOT_PLAIN = re.compile(r"[^0-9A-Za-z.]")
 _BUDGETS = (50, 100, 200, 300, 400, 500)
@@ -30,7 +36,7 @@ _LEAST = 2  # originals of a budget: one has none beside it that could be kept f
 
 
 @dataclass(frozen=True)
-class Kind:
+class Ablation:
     """One study: title and the paper's figure, what is varied, and the values it takes at first.
 
     setting: the field of `TrainSettings` that is varied; empty for the label budget.
@@ -43,19 +49,38 @@ class Kind:
     values: tuple[Any, ...] = ()
 
 
-STUDIES: Registry[Kind] = Registry(
+STUDIES: Registry[Ablation] = Registry(
     "study",
     {
-        "budget": Kind("Label budget", "7A", "labelled originals"),
-        "backbone": Kind("Network", "7B", "network", "backbone", ("lenet", "resnet18", "resnet50")),
-        "loss": Kind("Loss", "7C", "loss", "loss", ("triplet", "contrastive")),
-        "margin": Kind("Margin", "9", "margin", "margin", (0.1, 0.5, 1.0, 2.0, 5.0)),
+        "budget": Ablation("Label budget", "7A", "labelled originals"),
+        "backbone": Ablation(
+            "Network", "7B", "network", "backbone", ("lenet", "resnet18", "resnet50")
+        ),
+        "loss": Ablation("Loss", "7C", "loss", "loss", ("triplet", "contrastive")),
+        "margin": Ablation("Margin", "9", "margin", "margin", (0.1, 0.5, 1.0, 2.0, 5.0)),
     },
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyPlan:
+class Variant:
+    """One training of a set of them.
+
+    facts: what its row says of it. folder: where its checkpoint and its numbers go. words: what its
+    reports begin with. budget: how many originals it may learn from; None for all.
+    """
+
+    facts: Mapping[str, Any]
+    folder: Path
+    words: str
+    settings: TrainSettings
+    hold_out: HoldOut
+    budget: int | None = None
+    controls: str = START
+
+
+@dataclass(frozen=True, kw_only=True)
+class AblationPlan:
     """A study: every value with every seed, all judged by what the hold-out keeps for the test.
 
     what: of `STUDIES`. values: what is varied. settings: of every training but for that.
@@ -64,6 +89,9 @@ class StudyPlan:
     `SettingsError` for no value, no seed or one twice, and for a loss or margin that cannot be
     varied with all else as it is.
     """
+
+    KIND: ClassVar[str] = "learn-study"  # of its job
+    ONE_FAILS: ClassVar[tuple[type[Exception], ...]] = (TrainingFailedError,)
 
     what: str
     values: tuple[Any, ...]
@@ -85,8 +113,37 @@ class StudyPlan:
             elif value != ALL and not (isinstance(value, int) and value >= 1):
                 raise SettingsError(f"A budget is a number of originals or all; got {value!r}.")
 
+    @property
+    def title(self) -> str:
+        """Title of its job."""
+        return f"Study of SemSim: {STUDIES[self.what].title.lower()}"
 
-def _check_varied(kind: Kind, settings: TrainSettings, varied: TrainSettings) -> None:
+    def variants(self, labels: pd.DataFrame, folder: Path = Path()) -> tuple[Variant, ...]:
+        """Every training, seed by seed, below `folder`, whatever the labels."""
+        del labels
+        setting, names = STUDIES[self.what].setting, plain_names(self.values)
+        every = [(seed, value) for seed in self.seeds for value in self.values]
+        found = []
+        for number, (seed, value) in enumerate(every, 1):
+            name, varied = f"{names[value]}-seed-{seed}", {setting: value} if setting else {}
+            one = Variant(
+                facts={"name": name, "value": value, "seed": seed},
+                folder=folder / "arms" / name,
+                words=f"{name}, {number} of {len(every)}, ",
+                settings=replace(self.settings, seed=seed, **varied),
+                hold_out=replace(self.hold_out, seed=seed),
+                budget=None if setting or value == ALL else int(value),
+                controls=self.controls,
+            )
+            found.append(one)
+        return tuple(found)
+
+    def record(self) -> dict[str, Any]:
+        """Return what stands beside the rows of its table."""
+        return dict(to_record(self))
+
+
+def _check_varied(kind: Ablation, settings: TrainSettings, varied: TrainSettings) -> None:
     """`SettingsError` where one thing cannot be varied with all else as it is."""
     mixed = MIXED in (settings.loss, varied.loss)
     if mixed and (kind.setting == "margin" or settings.loss != varied.loss):
@@ -97,35 +154,62 @@ def _check_varied(kind: Kind, settings: TrainSettings, varied: TrainSettings) ->
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arm:
-    """One training of a study. budget: how many originals it may learn from; None for all."""
+class LeaveOut:
+    """Values left out in turn: `kind` of `semsim.learning.splits.KINDS`, but "original".
 
-    name: str
-    value: Any
-    seed: int
+    settings: of every training; their seed is also that of the originals in the test. fraction: of
+    those, where it counts. controls: of `semsim.learning.baselines.CHOICES`.
+    """
+
+    KIND: ClassVar[str] = "learn-leave-out"  # of its job
+    # Where one leaves nothing to learn from or to judge by, the others go on.
+    ONE_FAILS: ClassVar[tuple[type[Exception], ...]] = (TrainingFailedError, DataError)
+
     settings: TrainSettings
-    hold_out: HoldOut
-    budget: int | None = None
+    kind: str = "dataset"
+    fraction: float = 0.25
     controls: str = START
 
+    def __post_init__(self) -> None:
+        check_controls(self.controls)
+        if self.kind not in KINDS[1:]:
+            raise SettingsError(f"Leave out each {', '.join(KINDS[1:])}; got {self.kind!r}.")
 
-def arms(plan: StudyPlan) -> tuple[Arm, ...]:
-    """Every training of the study, seed by seed."""
-    setting = STUDIES[plan.what].setting
-    names = plain_names(plan.values)
-    return tuple(
-        Arm(
-            name=f"{names[value]}-seed-{seed}",
-            value=value,
-            seed=seed,
-            settings=replace(plan.settings, seed=seed, **({setting: value} if setting else {})),
-            hold_out=replace(plan.hold_out, seed=seed),
-            budget=None if setting or value == ALL else int(value),
-            controls=plan.controls,
+    @property
+    def title(self) -> str:
+        """Title of its job."""
+        return f"Leave out each {self.kind}"
+
+    def variants(self, labels: pd.DataFrame, folder: Path = Path()) -> tuple[Variant, ...]:
+        """A training for each value in `labels`, below `folder`.
+
+        Raises `DataError` where there are fewer than two values.
+        """
+        values, seed = choices(labels, self.kind), self.settings.seed
+        if not values:
+            raise DataError(
+                f"There is only one {self.kind} in these labels, so none can be left out. Give the "
+                "labels of further studies."
+            )
+        places = {value: folder / name for value, name in plain_names(values).items()}
+        return tuple(
+            Variant(
+                facts={
+                    "left_out": value,
+                    "checkpoint": str(checkpoint_path(place, NAME).resolve()),
+                },
+                folder=place,
+                words=f"without {value}: ",
+                settings=self.settings,
+                hold_out=HoldOut(kind=self.kind, value=value, fraction=self.fraction, seed=seed),
+                controls=self.controls,
+            )
+            for value, place in places.items()
         )
-        for seed in plan.seeds
-        for value in plan.values
-    )
+
+    def record(self) -> dict[str, Any]:
+        """Return what stands beside the rows of its table."""
+        return {"kind": self.kind}
 
 
 def default_values(
@@ -160,13 +244,12 @@ def study_plan(
     settings: TrainSettings,
     hold_out: HoldOut,
     trainings: int,
-    controls: str,
-) -> StudyPlan:
+) -> AblationPlan:
     """The plan of a study as people ask for it.
 
     given: values as `read_values` takes them, None for those of `default_values` on `labels`.
     trainings: of each value, whose seeds are that of the settings and up. Raises as these two and
-    `StudyPlan`.
+    `AblationPlan`.
     """
     seeds = tuple(range(settings.seed, settings.seed + trainings))
     values = (
@@ -174,14 +257,7 @@ def study_plan(
         if given is None
         else read_values(what, given)
     )
-    return StudyPlan(
-        what=what,
-        values=values,
-        seeds=seeds,
-        settings=settings,
-        hold_out=hold_out,
-        controls=controls,
-    )
+    return AblationPlan(what=what, values=values, seeds=seeds, settings=settings, hold_out=hold_out)
 
 
 def usual_values(what: str) -> tuple[str, ...]:
@@ -203,12 +279,12 @@ def read_values(what: str, text: str) -> tuple[Any, ...]:
 
 
 def within_budget(
-    labels: pd.DataFrame, budget: int | None, seed: int, settings: TrainSettings
+    labels: pd.DataFrame, budget: int | None, settings: TrainSettings
 ) -> pd.DataFrame:
     """The rows of `budget` originals that `settings` can learn from.
 
-    They are drawn so that a larger budget holds a smaller one of the same seed. None leaves
-    `labels` whole. Raises `DataError` where there are fewer such originals.
+    They are drawn by the seed of the settings, so that a larger budget holds a smaller one. None
+    leaves `labels` whole. Raises `DataError` where there are fewer such originals.
     """
     if budget is None:
         return labels
@@ -218,7 +294,7 @@ def within_budget(
             f"A budget of {budget} originals is more than the {len(usable)} that can be learned "
             "from; choose a smaller one, or all."
         )
-    order = np.random.default_rng(seed).permutation(len(usable))
+    order = np.random.default_rng(settings.seed).permutation(len(usable))
     chosen = pd.MultiIndex.from_tuples([usable[i] for i in order[:budget]])
     return labels[
         pd.MultiIndex.from_frame(labels[["dataset", "image_id"]].astype(str)).isin(chosen)
@@ -231,8 +307,8 @@ def summary(rows: Sequence[Mapping[str, Any]], scope: str = "") -> pd.DataFrame:
     seeds: how many trainings that is of. failed: how many more there are, which have no numbers.
     start: the same network before it saw a vote. shuffled: the mean over shuffles of the votes.
 
-    rows: as `run_arm` returns them. scope: of AUC, "" for the one that all go by. NaN where nothing
-    is defined.
+    rows: as `run_ablation` has them. scope: of AUC, "" for the one that all go by. NaN where
+    nothing is defined.
     """
     scope = scope or scope_of(*judged_of(rows))
     table = pd.DataFrame([_facts(row, scope) for row in rows])
@@ -248,7 +324,7 @@ def summary(rows: Sequence[Mapping[str, Any]], scope: str = "") -> pd.DataFrame:
 def study_table(outcome: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     """The heads and lines of a `summary` as people read it: a line a value, "–" for no number.
 
-    outcome: as `run_study` returns it.
+    outcome: as `run_ablation` returns it.
     """
     table, auc = summary(outcome["rows"]), auc_words(scope_of(*judged_of(outcome["rows"])))
     table["seeds"] = [
@@ -266,8 +342,16 @@ def study_table(outcome: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]
 
 
 def failures(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for each training that failed, with its reason; rows: as `run_study` has them."""
+    """A line for each training that failed, with its reason; rows: as `run_ablation` has them."""
     return [f"{row['name']} is in no number: {row['why']}" for row in rows if "why" in row]
+
+
+def judged_words(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Of how many trainings the numbers are, in a line where that is not all of them."""
+    judged = sum("why" not in row for row in rows)
+    if judged == len(rows):
+        return []
+    return [f"Of {counted(len(rows), 'training')} {counted(judged, 'is', 'are')} judged here."]
 
 
 def _text(cell: Any) -> str:

@@ -1,30 +1,30 @@
-"""Trainings that are judged by what they have not seen, and studies of them, as jobs."""
+"""Trainings that are judged by what they have not seen, one or a set of them, as jobs."""
 
+import shutil
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from semsim.base.errors import JobError, TrainingFailedError
+from semsim.base.errors import (
+    DataError,
+    JobError,
+    SemsimError,
+    SettingsError,
+    TrainingFailedError,
+)
 from semsim.base.jobs import folders as jobs
-from semsim.base.jobs.folders import Job
-from semsim.base.jobs.orders import to_record
+from semsim.base.jobs.folders import Job, read_json
 from semsim.base.metric_spec import START
 from semsim.base.progress import Progress, Report, silent
+from semsim.base.storage.atomic import write_json
 from semsim.base.storage.records import read_record, write_record
 from semsim.device import pick_device
-from semsim.learning import orders
-from semsim.learning.ablations import (
-    STUDIES,
-    Arm,
-    StudyPlan,
-    arms,
-    within_budget,
-)
-from semsim.learning.baselines import ALL, check_controls
+from semsim.learning.ablations import NAME, AblationPlan, LeaveOut, Variant, within_budget
+from semsim.learning.baselines import ALL, SHUFFLED, check_controls
 from semsim.learning.card import NOT_STATED, CardFacts, data_facts, write_card
 from semsim.learning.diagnostics import Course
 from semsim.learning.evaluation import (
@@ -35,18 +35,25 @@ from semsim.learning.evaluation import (
     evaluate,
 )
 from semsim.learning.initial import check_start, check_unseen
-from semsim.learning.orders import STATE_FILE, Facts, Order, require_free
-from semsim.learning.settings import TrainSettings
-from semsim.learning.shuffles import SHUFFLED, how_many, part_of, train_shuffles
-from semsim.learning.splits import HoldOut, Split, divide, hold_out_text
+from semsim.learning.settings import MIXED, STATE_FILE, Order, TrainSettings, require_free
+from semsim.learning.splits import (
+    HoldOut,
+    Split,
+    divide,
+    hold_out_text,
+    join_labels,
+    join_votes,
+)
 from semsim.learning.triplets import is_simulated, learnable, take_stock, typed
 from semsim.metrics import Resources, find_metric
 from semsim.metrics.scoring import read_labels
 
-STUDY_KIND = "learn-study"
+KIND = "learn"  # of the job of one training
 ARM_FILE, ARM_FORMAT = "arm.json", "semsim-arm/1"
+OF_MIXED, OF_NETWORKS = 20, 5  # shuffles; 20 can show a p below 0.05, 5 cannot
+LONG = 1800  # seconds of shuffles after which no further one begins
 _LABELS_FILE, _VOTES_FILE = "labels.parquet", "votes.parquet"
-_STEPS = 1000  # of one arm in the progress of a study
+_STEPS = 1000  # of one training in the progress of a set of them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,17 +95,29 @@ class JudgedOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingJob:
-    """The order of a job that does `train_and_judge` with the tables in its folder."""
+    """The order of a job that does `train_and_judge` with the tables in its folder.
+
+    simulated: whether any of their votes are, for the list of trainings.
+    """
 
     asked: JudgedOrder
     place: Workplace
+    simulated: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyJob:
-    """The order of a job that does `run_study` with the tables in its folder."""
+    """The order of a job that does `run_ablation` with the tables in its folder."""
 
-    plan: StudyPlan
+    plan: AblationPlan
+    place: Workplace
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaveOutJob:
+    """As `StudyJob`, of what is left out in turn."""
+
+    plan: LeaveOut
     place: Workplace
 
 
@@ -123,17 +142,11 @@ def train_and_judge(
     `split`, `held_out` and `in_sample`, see `evaluate`. Raises as `learn` and `divide`.
     """
     split = divide(material.labels, asked.hold_out)
-    check_unseen(asked.order.settings.weights, split.test)
-    judging, checkpoint, votes = place.judging(), asked.order.checkpoint, material.votes
-    sides = Sides(train=split.train, test=split.test, votes=votes)
-    outcome, shuffles = _trained(asked.order, sides, judging, folder, asked.controls, report)
-    tell = _after(outcome, report)
-    tell("judging held-out reconstructions")
-    held_out = evaluate(
-        checkpoint, split.test, votes, judging, sample="held-out", shuffles=shuffles
-    )
-    tell("judging what it learned from")
-    in_sample = evaluate(checkpoint, split.train, votes, judging, sample="in-sample")
+    checkpoint, votes = asked.order.checkpoint, material.votes
+    sides = Sides(train=split.train, test=split.test, votes=votes, controls=asked.controls)
+    outcome, held_out = _judged(asked.order, sides, place, folder, report)
+    report(Progress(outcome["epochs"], outcome["epochs"], "judging what it learned from"))
+    in_sample = evaluate(checkpoint, split.train, votes, place.judging(), sample="in-sample")
     facts = CardFacts(
         outcome=outcome,
         split=split_record(split),
@@ -147,70 +160,148 @@ def train_and_judge(
     return {**outcome, **judged, "licence": card["licence"]}
 
 
-def _trained(
-    order: Order, sides: "Sides", judging: Judging, folder: Path, controls: str, report: Report
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return what `learn` does; of controls "all" also `train_shuffles` of the same."""
-    from semsim.learning.train_job import learn  # with torch, and only a job needs it
+def _judged(
+    order: Order, sides: "Sides", place: Workplace, folder: Path, report: Report
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what `learn` does, and what `evaluate` finds on the held-out side.
 
-    n = how_many(order.settings) if controls == ALL else 0
+    Of controls "all" the same is trained on shuffled votes as well, see `train_shuffles`.
+    """
+    from semsim.learning.train import learn  # with torch, and only a job needs it
+
+    check_unseen(order.settings.weights, sides.test)
+    judging, shuffles = place.judging(), []
+    n = how_many(order.settings) if sides.controls == ALL else 0
     outcome = learn(order, sides.train, folder, part_of(report, 0, n))
-    if not n:
-        return outcome, []
 
     def judge(checkpoint: Path) -> dict[str, Any]:
         return agreement_of(checkpoint, sides.test, sides.votes, judging)
 
-    return outcome, train_shuffles(order, sides.train, judge, folder / SHUFFLED, report)
+    if n:
+        shuffles = train_shuffles(order, sides.train, judge, folder / SHUFFLED, report)
+    told = Progress(outcome["epochs"], outcome["epochs"], "judging held-out reconstructions")
+    report(told)  # the bar stays full
+    test, votes = sides.test, sides.votes
+    judged = evaluate(order.checkpoint, test, votes, judging, sample="held-out", shuffles=shuffles)
+    return outcome, judged
 
 
-def run_study(
-    plan: StudyPlan,
+def how_many(settings: TrainSettings) -> int:
+    """Return how many shuffles stand beside a training where they do not take too long."""
+    return OF_MIXED if settings.loss == MIXED else OF_NETWORKS
+
+
+def train_shuffles(
+    order: Order,
+    labels: pd.DataFrame,
+    judge: Callable[[Path], Mapping[str, Any]],
+    folder: Path,
+    report: Report,
+) -> list[dict[str, Any]]:
+    """Train as `order` says on votes dealt out anew, `how_many` times, and judge each.
+
+    Votes are dealt out among the reconstructions of each original; all else is the same, the start
+    too. After half an hour no further one begins. What `folder` has is not done again.
+    judge: the row of a checkpoint, as of `metric_rows`. report: told of all as one bar with the
+    training, see `part_of`.
+    Returns of each rho, tau, AUCs by scope, and seconds; or `why` where its training failed.
+    """
+    found: list[dict[str, Any]] = []
+    n = how_many(order.settings)
+    while len(found) < n and sum(row["seconds"] for row in found) <= LONG:
+        number = len(found) + 1
+        done = folder / f"{number}.json"
+        if not done.exists():
+            place, tell = folder / str(number), part_of(report, number, n)
+            write_json(done, _shuffle(order, number, labels, judge, place, tell))
+            shutil.rmtree(place, ignore_errors=True)
+        found.append(read_json(done))
+    return found
+
+
+def _shuffle(
+    order: Order,
+    number: int,
+    labels: pd.DataFrame,
+    judge: Callable[[Path], Mapping[str, Any]],
+    folder: Path,
+    report: Report,
+) -> dict[str, Any]:
+    from semsim.learning.train import learn  # with torch, and only a job needs it
+
+    began, settings = time.monotonic(), replace(order.settings, shuffle=number)
+    shuffled = replace(order, checkpoints=folder, settings=settings)
+    try:
+        learn(shuffled, labels, folder, report)
+        row = judge(shuffled.checkpoint)
+    except TrainingFailedError as error:
+        return {"why": str(error), "seconds": time.monotonic() - began}
+    aucs = {scope: found["auc"] for scope, found in row["auc"].items()}
+    measured = {"rho": row["rho"], "tau": row["tau"], "auc": aucs}
+    return {**measured, "seconds": time.monotonic() - began}
+
+
+def part_of(report: Report, number: int, n: int) -> Report:
+    """Return what the training (number 0) or one of its `n` shuffles reports to, as one bar.
+
+    The curves of shuffles would mix with the training's, so only their places and words are told.
+    """
+
+    def tell(progress: Progress) -> None:
+        done, total = number * progress.total + progress.done, (1 + n) * progress.total
+        if number == 0:
+            report(replace(progress, done=done, total=total))
+        else:
+            report(Progress(done, total, f"control, shuffle {number} of {n}, {progress.note}"))
+
+    return tell
+
+
+def run_ablation(
+    plan: AblationPlan | LeaveOut,
     material: Material,
     place: Workplace,
     folder: Path,
     report: Report = silent,
 ) -> dict[str, Any]:
-    """Train and judge every arm; one that was finished before is not done again.
+    """Train and judge every variant of `plan`; one that was finished before is not done again.
 
-    folder: each arm has a folder of its own in it, with its checkpoint and its numbers.
-    Returns the plan and one row an arm, see `run_arm`; one whose training fails stops no other.
+    Args:
+        plan: The trainings.
+        material: Labels to divide, and the votes behind them.
+        place: Where weights and scores are, and what each is compared with.
+        folder: Each variant has a folder of its own in it, with its checkpoint and its numbers.
+        report: Told of all as one bar.
+
+    Returns:
+        The plan's `record`, simulated, and `rows`, one a variant: its facts with n_originals,
+        n_triplets, epochs, seconds, warnings and held_out, see `run_sides`; where the training
+        fails, its facts with `why`, and the others go on.
     """
-    every = arms(plan)
-    rows = []
-    for number, arm in enumerate(every):
-        tell = _part_of(report, number, len(every), f"{arm.name}, {number + 1} of {len(every)}")
-        rows.append(run_arm(arm, material, place, folder / "arms" / arm.name, tell))
+    every, rows = plan.variants(material.labels, folder), []
+    for number, one in enumerate(every):
+        tell = _part_of(report, number, len(every), one.words)
+        try:
+            sides = sides_of(one, material)
+            rows.append(run_sides(one.settings, sides, place, one.folder, one.facts, tell))
+        except plan.ONE_FAILS as error:
+            facts = {name: fact for name, fact in one.facts.items() if name != "checkpoint"}
+            rows.append({**facts, "why": str(error)})
     report(Progress(_STEPS * len(every), _STEPS * len(every), "done"))
-    simulated = is_simulated(material.labels)
-    return {**to_record(plan), "simulated": simulated, "rows": rows}
-
-
-def run_arm(
-    arm: Arm, material: Material, place: Workplace, folder: Path, report: Report = silent
-) -> dict[str, Any]:
-    """Train one arm and judge it by its held-out images.
-
-    Returns name, value, seed, n_originals, n_triplets, epochs, seconds, warnings and held_out;
-    where the training fails, name, value, seed and `why`.
-    """
-    sides = sides_of(arm, material)
-    facts = {"name": arm.name, "value": arm.value, "seed": arm.seed}
-    try:
-        return run_sides(
-            arm.settings, sides, place, folder, facts=facts, controls=arm.controls, report=report
-        )
-    except TrainingFailedError as error:
-        return {**facts, "why": str(error)}
+    return {**plan.record(), "simulated": is_simulated(material.labels), "rows": rows}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sides:
-    """Labels to learn from and labels to judge by, see `divide`, and the votes behind them."""
+    """Labels to learn from and labels to judge by, see `divide`, and the votes behind them.
+
+    controls: of `semsim.learning.baselines.CHOICES`, what it is judged beside.
+    """
 
     train: pd.DataFrame
     test: pd.DataFrame
     votes: pd.DataFrame | None = None
+    controls: str = START
 
 
 def run_sides(
@@ -218,34 +309,22 @@ def run_sides(
     sides: Sides,
     place: Workplace,
     folder: Path,
-    *,
     facts: Mapping[str, Any],
-    controls: str = START,
     report: Report = silent,
 ) -> dict[str, Any]:
     """Train on one side and judge by the other, once: what `folder` has is not done again.
 
-    controls: of `semsim.learning.baselines.CHOICES`. Returns `facts`, which go into the file as
-    well, with n_originals, n_triplets, epochs, warnings, seconds and held_out.
+    Returns `facts`, which go into the file as well, with n_originals, n_triplets, epochs, warnings,
+    seconds and held_out.
     """
     done = folder / ARM_FILE
     if done.exists():  # what it is called now counts: the folder may have been moved
         return {**read_record(done, ARM_FORMAT, JobError), **facts}
-    check_unseen(settings.weights, sides.test)
     began = time.monotonic()
-    order = Order(name="semsim", checkpoints=folder, settings=settings)
+    order = Order(name=NAME, checkpoints=folder, settings=settings)
     if not (folder / STATE_FILE).exists():  # a checkpoint without a state or numbers is of no use
         order.checkpoint.unlink(missing_ok=True)
-    judging = place.judging()
-    outcome, shuffles = _trained(order, sides, judging, folder, controls, report)
-    held_out = evaluate(
-        order.checkpoint,
-        sides.test,
-        sides.votes,
-        judging,
-        sample="held-out",
-        shuffles=shuffles,
-    )
+    outcome, held_out = _judged(order, sides, place, folder, report)
     row = {
         **facts,
         **{key: outcome[key] for key in ("n_originals", "n_triplets", "epochs")},
@@ -257,11 +336,11 @@ def run_sides(
     return row
 
 
-def sides_of(arm: Arm, material: Material) -> Sides:
-    """Return the labels that the arm learns from and is judged by."""
-    split = divide(material.labels, arm.hold_out)
-    learned = within_budget(split.train, arm.budget, arm.seed, arm.settings)
-    return Sides(train=learned, test=split.test, votes=material.votes)
+def sides_of(one: Variant, material: Material) -> Sides:
+    """Return the labels that a training of a set learns from and is judged by."""
+    split = divide(material.labels, one.hold_out)
+    learned = within_budget(split.train, one.budget, one.settings)
+    return Sides(train=learned, test=split.test, votes=material.votes, controls=one.controls)
 
 
 def split_record(split: Split) -> dict[str, Any]:
@@ -283,48 +362,71 @@ def split_record(split: Split) -> dict[str, Any]:
 def queue_judged(asked: JudgedOrder, material: Material, place: Workplace, root: Path) -> Job:
     """The job that will do `train_and_judge`; not yet started.
 
-    The tables are kept in its folder, so that votes which come later change nothing.
     Raises `SettingsError` where the name is taken by a checkpoint or by a training under way,
     `DataError` where the labels allow no triplet or no split, or the weights to start from have
     seen votes of the test, and as `check_start`.
     """
     order = asked.order
-    place.judging()
     require_free(order.checkpoint)
-    orders.refuse_taken(order.name, root)
-    check_start(order.settings)
+    if jobs.live_jobs(root, KIND, {"asked": {"order": {"name": order.name}}}):
+        raise SettingsError(f"{order.name!r} is being trained already; choose another name.")
     split = divide(material.labels, asked.hold_out)
-    check_unseen(order.settings.weights, split.test)
-    for side in (split.test, split.train):
-        check_judgeable(side, material.votes)
-    learnable(take_stock(split.train), order.settings.ordering)
-    facts = Facts(name=order.name, study=order.study, simulated=is_simulated(material.labels))
-    return jobs.create(
-        root,
-        kind=orders.KIND,
-        title=f"Train {order.name}" + (" on simulated votes" if facts.simulated else ""),
-        order=TrainingJob(asked=asked, place=resolved(place)),
-        files={**tables_of(material), orders.FACTS_FILE: asdict(facts)},
-    )
+    _check_sides(order.settings, Sides(train=split.train, test=split.test, votes=material.votes))
+    check_judgeable(split.train, material.votes)
+    job = TrainingJob(asked=asked, place=place, simulated=is_simulated(material.labels))
+    return _queue(root, KIND, f"Train {order.name}", job, material)
 
 
-def queue_study(plan: StudyPlan, material: Material, place: Workplace, root: Path) -> Job:
-    """The job that will do `run_study`; not yet started.
+def queue_ablation(
+    plan: AblationPlan | LeaveOut, material: Material, place: Workplace, root: Path
+) -> Job:
+    """The job that will do `run_ablation`; not yet started.
 
-    Raises `DataError` where an arm has nothing to learn from or less than its budget, or starts
-    from weights that have seen votes of its test, and as `check_start`.
+    Raises `DataError` as the plan's `variants`, and of a study also where a training has nothing to
+    learn from or less than its budget, or starts from weights that have seen votes of its test; and
+    as `check_start`.
     """
-    for arm in arms(plan):
-        check_start(arm.settings)
-        sides = sides_of(arm, material)
-        check_unseen(arm.settings.weights, sides.test)
-        check_judgeable(sides.test, sides.votes)
-        learnable(take_stock(sides.train), arm.settings.ordering)
-    place.judging()
-    title = f"Study of SemSim: {STUDIES[plan.what].title.lower()}"
+    for one in plan.variants(material.labels):
+        check_start(one.settings)
+        if DataError not in plan.ONE_FAILS:
+            _check_sides(one.settings, sides_of(one, material))
+    job = (
+        StudyJob(plan=plan, place=place)
+        if isinstance(plan, AblationPlan)
+        else LeaveOutJob(plan=plan, place=place)
+    )
+    return _queue(root, plan.KIND, plan.title, job, material)
+
+
+def _check_sides(settings: TrainSettings, sides: Sides) -> None:
+    check_start(settings)
+    check_unseen(settings.weights, sides.test)
+    check_judgeable(sides.test, sides.votes)
+    learnable(take_stock(sides.train), settings.ordering)
+
+
+def _queue(
+    root: Path,
+    kind: str,
+    title: str,
+    order: TrainingJob | StudyJob | LeaveOutJob,
+    material: Material,
+) -> Job:
+    """The tables are kept in the job's folder, so that votes which come later change nothing."""
+    order.place.judging()
     title += " on simulated votes" if is_simulated(material.labels) else ""
-    order = StudyJob(plan=plan, place=resolved(place))
-    return jobs.create(root, kind=STUDY_KIND, title=title, order=order, files=tables_of(material))
+    tables = {_LABELS_FILE: material.labels}
+    if material.votes is not None:
+        tables[_VOTES_FILE] = material.votes
+    return jobs.create(root, kind=kind, title=title, order=order, files=tables)
+
+
+def name_of(job: Job) -> str:
+    """The name of the SemSim that a job trains; "" where its order does not say."""
+    try:
+        return jobs.read_order(job, TrainingJob).asked.order.name
+    except SemsimError:
+        return ""
 
 
 def do_training(order: TrainingJob, folder: Path, report: Report) -> dict[str, Any]:
@@ -336,9 +438,9 @@ def do_training(order: TrainingJob, folder: Path, report: Report) -> dict[str, A
         told.write()
 
 
-def do_study(order: StudyJob, folder: Path, report: Report) -> dict[str, Any]:
-    """Carry out the study's job in `folder`."""
-    return run_study(order.plan, material_in(folder), order.place, folder, report)
+def do_ablation(order: StudyJob | LeaveOutJob, folder: Path, report: Report) -> dict[str, Any]:
+    """Do what the job of a set of trainings in `folder` was asked."""
+    return run_ablation(order.plan, material_in(folder), order.place, folder, report)
 
 
 def read_material(labels: Path, votes: Path | None) -> Material:
@@ -352,28 +454,36 @@ def material_in(folder: Path) -> Material:
     return read_material(folder / _LABELS_FILE, folder / _VOTES_FILE)
 
 
-def tables_of(material: Material) -> dict[str, pd.DataFrame]:
-    """The files by which a job's folder keeps its tables."""
-    tables = {_LABELS_FILE: material.labels}
-    return tables if material.votes is None else {**tables, _VOTES_FILE: material.votes}
+def read_materials(labels: Sequence[Path], votes: Sequence[Path]) -> Material:
+    """The labels of several studies as one table, and their votes.
+
+    votes: none, or one file for each of `labels`, in their order. Raises `DataError` for another
+    number, for tables that cannot be read and for studies that judge the same reconstruction.
+    """
+    if votes and len(votes) != len(labels):
+        raise DataError(
+            f"{len(labels)} tables of labels and {len(votes)} of votes: give the votes of every "
+            "study, in the order of the labels, or of none."
+        )
+    beside: list[Path | None] = [*votes] if votes else [None] * len(labels)
+    found = [read_material(one, other) for one, other in zip(labels, beside, strict=True)]
+    absent = [path for path in votes if not path.is_file()]
+    if absent:
+        raise DataError(f"No votes at {absent[0]}. Export them from a study, or give none.")
+    if len(found) == 1:
+        return found[0]
+    named = [(str(path), one.labels) for path, one in zip(labels, found, strict=True)]
+    tables = {str(place): one.votes for place, one in enumerate(found) if one.votes is not None}
+    joined = join_votes(tables) if len(tables) == len(found) else None
+    return Material(labels=join_labels(named), votes=joined)
 
 
-def resolved(place: Workplace) -> Workplace:
-    """The same place from wherever the job is carried out."""
-    return replace(place, checkpoints=place.checkpoints.resolve(), scores=place.scores.resolve())
-
-
-def _after(outcome: Mapping[str, Any], report: Report) -> Callable[[str], None]:
-    """Tells what comes after the last epoch; the bar stays full."""
-    return lambda note: report(Progress(outcome["epochs"], outcome["epochs"], note))
-
-
-def _part_of(report: Report, number: int, total: int, name: str) -> Report:
-    """A report for one arm, as a part of the study's. Curves of arms would mix, so none is kept."""
+def _part_of(report: Report, number: int, total: int, words: str) -> Report:
+    """A report for one training, as a part of the set's; its curves would mix with the others'."""
 
     def tell(progress: Progress) -> None:
         share = progress.done / progress.total if progress.total else 0.0
         done = _STEPS * number + round(_STEPS * min(1.0, share))
-        report(Progress(done, _STEPS * total, f"{name}, {progress.note}"))
+        report(Progress(done, _STEPS * total, f"{words}{progress.note}"))
 
     return tell

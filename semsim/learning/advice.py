@@ -4,7 +4,7 @@ many originals."""
 from semsim.base.stats.intervals import FEWEST
 from semsim.base.words import counted
 from semsim.learning.settings import MIXED
-from semsim.learning.splits import Counts
+from semsim.learning.splits import SplitCounts
 
 # The smallest label budget of Sun et al. 2023, Fig. 7A. Below it, 4 originals were tried
 # (`benchmarks.question`, 210 triplets): by triplets and pooled LeNet stayed behind pixels from
@@ -38,12 +38,12 @@ def default_preset(n_originals: int, n_triplets: int) -> str:
     return "mixed" if few else "pooled"
 
 
-def preset_for(counts: Counts) -> str:
+def preset_for(counts: SplitCounts) -> str:
     """`default_preset` of what a split leaves to learn from."""
     return default_preset(len(counts.training.usable), counts.training.n_triplets)
 
 
-def expectation(counts: Counts, preset: str, loss: str) -> str:
+def expectation(counts: SplitCounts, preset: str, loss: str) -> str:
     """In one sentence, what to expect of a training with `preset` and of its test.
 
     loss: of its settings, which may be other than the preset's own. Empty where there is nothing

@@ -1,25 +1,27 @@
 """A SemSim's controls, which it must beat: its start, its best block, shuffled votes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from semsim.base.errors import SettingsError, WeightsError
 from semsim.base.metric_spec import BLOCK, CONTROLS, START, MetricSpec
 from semsim.base.stats.analysis import Analysis
-from semsim.base.stats.roc import WITHIN, auc_differences, scale_differs, scopes_by
+from semsim.base.stats.roc import POOLED, WITHIN, auc_differences, scale_differs, scopes_by
 from semsim.base.words import counted
 from semsim.learning.advice import FEW_ORIGINALS
-from semsim.learning.orders import control_path
-from semsim.learning.settings import MIXED
-from semsim.learning.shuffles import SHUFFLED, SURE
+from semsim.learning.settings import MIXED, control_path
 from semsim.metrics.provenance import WEIGHT_OF, Training, read_training
 from semsim.reporting.notation import interval, reason
 from semsim.weights import sha256_of
 
+SHUFFLED = "shuffled"  # their name among controls, and of their row among metrics
+SURE = 0.05  # p up to which the votes are said to have taught something
+_TIE = 1e-9
 ALL = "all"
 CHOICES = (ALL, START)
 CLASSIC = ("mse", "psnr", "ssim")
@@ -180,6 +182,61 @@ def _of_control(control: str, row: Mapping[str, Any]) -> str:
     if surely(row):
         return f"It {beaten(row, WHAT[control])}."
     return f"It does not beat {WHAT[control]}: {beaten(row, 'it')}. {_TAKEAWAY[control]}"
+
+
+def distribution(
+    rows: Sequence[Mapping[str, Any]], own: float | None, scope: str = POOLED
+) -> dict[str, Any] | None:
+    """Return what shuffles reach beside `own`, the training's AUC; ready for JSON.
+
+    rows: of `train_shuffles`. scope: of AUC, see `scopes_by`. p: of a permutation test, (1 + those
+    that reach `own`) / (1 + all). None where none of them, or the training, has an AUC.
+    """
+    judged = [row for row in rows if "why" not in row]
+    aucs = [row["auc"][scope] for row in judged]
+    if own is None or not aucs or None in aucs:
+        return None
+    reach = sum(auc >= own - _TIE for auc in aucs)
+    return {
+        **{"n": len(aucs), "failed": len(rows) - len(aucs), "reach": reach},
+        "p": (1 + reach) / (1 + len(aucs)),
+        **{"mean": float(np.mean(aucs)), "low": min(aucs), "high": max(aucs)},
+        "each": [{key: row[key] for key in ("rho", "tau", "auc")} for row in judged],
+    }
+
+
+def shuffled_row(found: Mapping[str, Any], like: Mapping[str, Any]) -> dict[str, Any]:
+    """A `distribution` as a row among `metric_rows`: means, and lowest and highest as the ends.
+
+    like: the row of the training itself.
+    """
+    each = found["each"]
+    numbers = {key: _spread([row[key] for row in each]) for key in ("rho", "tau")}
+    return {
+        "metric": SHUFFLED,
+        "title": f"{counted(len(each), 'shuffle')} of the votes: mean [lowest, highest]",
+        **{"n_models": like["n_models"], "undefined": like["undefined"]},
+        **{key: ends[0] for key, ends in numbers.items()},
+        **{f"{key}_low": ends[1] for key, ends in numbers.items()},
+        **{f"{key}_high": ends[2] for key, ends in numbers.items()},
+        "auc": {
+            scope: {
+                **own,
+                **dict(zip(("auc", "low", "high"), _spread(_of(each, scope)), strict=True)),
+            }
+            for scope, own in like["auc"].items()
+        },
+    }
+
+
+def _of(each: Sequence[Mapping[str, Any]], scope: str) -> list[float | None]:
+    return [row["auc"].get(scope) for row in each]
+
+
+def _spread(values: Sequence[float | None]) -> tuple[float | None, float | None, float | None]:
+    """Mean, lowest and highest of those that are known."""
+    known = [value for value in values if value is not None]
+    return (float(np.mean(known)), min(known), max(known)) if known else (None, None, None)
 
 
 def difference_rows(table: pd.DataFrame, controls: Mapping[str, str]) -> list[dict[str, Any]]:

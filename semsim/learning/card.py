@@ -15,8 +15,8 @@ from semsim.base.storage.places import files_of
 from semsim.base.storage.records import read_record, write_record
 from semsim.base.words import all_in_markdown, counted, in_markdown
 from semsim.learning.baselines import WHAT, verdict_of
-from semsim.learning.settings import acting
-from semsim.learning.told import learned_words, weights_words
+from semsim.learning.settings import IMAGENET, MIXED, SCRATCH, acting
+from semsim.metrics.provenance import N_PAIRS, WEIGHT_OF
 from semsim.reporting.notation import target_text
 from semsim.weights import sha256_of
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 FORMAT = "semsim-card/1"
 NOT_STATED = "not stated"
 _TEMPLATE = files_of("semsim.learning") / "card.md.jinja"
+_NETWORKS = {SCRATCH: "an untrained {} of seed {}", IMAGENET: "{} with the weights of ImageNet"}
+_FROM_FILE = "{} with weights of a file"
 _HUB_METRICS = ("spearmanr", "kendalltau", "roc_auc", "roc_auc", "roc_auc")  # of `heads`
 _HUB_LICENCES = (
     *("apache-2.0", "mit", "bsd-3-clause", "gpl-3.0", "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0"),
@@ -214,3 +216,51 @@ def _interval(value: float | None, low: float | None, high: float | None) -> str
     if value is None:
         return "–"
     return f"{value:.2f}" if low is None or high is None else f"{value:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def learned_words(made: Mapping[str, Any], results: Mapping[str, float]) -> str:
+    """From how much a SemSim learned, and how.
+
+    made: settings, n_originals, n_triplets and epochs, as a card and an outcome of `learn` have
+    them. results: of its training.
+    """
+    of = counted(made["n_originals"], "original")
+    if made["settings"]["loss"] != MIXED:
+        epochs = counted(made["epochs"], "epoch")
+        return f"Learned from {counted(made['n_triplets'], 'triplet')} of {of} in {epochs}"
+    pairs = f"pair{'s' * (results[N_PAIRS] != 1)} of an original and a reconstruction"
+    return (
+        f"Fitted {len(weights_of(results))} weights on {results[N_PAIRS]:.0f} {pairs}, of {of}, by "
+        f"logistic regression; its network, {_network(made['settings'])}, stays as it is"
+    )
+
+
+def weights_of(results: Mapping[str, float]) -> dict[str, float]:
+    """Return each block's weight in a mixed SemSim by name, 1 being that before any vote."""
+    return {
+        name.removeprefix(WEIGHT_OF): value
+        for name, value in results.items()
+        if name.startswith(WEIGHT_OF)
+    }
+
+
+def weights_words(results: Mapping[str, float]) -> str:
+    """Of what the mean squared distance of a mixed SemSim is made; "" of another.
+
+    Blocks count alike before any vote, so that their shares are those of what they count.
+    """
+    found = weights_of(results)
+    total = sum(found.values())
+    if not total:
+        return ""
+    shares = ", ".join(
+        f"{name} {value / total:.0%} (weight {value:.2f})" for name, value in found.items()
+    )
+    alike = f"before any vote each was {1 / len(found):.0%} (weight 1)"
+    return f"Its mean squared distance is made of {shares}; {alike}"
+
+
+def _network(settings: Mapping[str, Any]) -> str:
+    words = _NETWORKS.get(settings["weights"], _FROM_FILE)
+    named = {"lenet": "LeNet"}.get(settings["backbone"], settings["backbone"])
+    return words.format(named, settings["seed"])

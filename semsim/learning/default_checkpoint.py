@@ -6,7 +6,7 @@ from semsim.base.errors import SettingsError, WeightsError
 from semsim.base.storage.records import read_record, write_record
 from semsim.learning.baselines import verdict_of
 from semsim.learning.card import read_card
-from semsim.learning.orders import checkpoint_path
+from semsim.learning.settings import checkpoint_path
 from semsim.metrics.provenance import read_training
 
 PROMOTED_FILE, FORMAT = "workspace-semsim.json", "semsim-chosen/1"

@@ -151,7 +151,7 @@ SPLIT, _TRIPLETS, _AUGMENTATION, _IDENTITY, _NETWORK, SHUFFLE = range(6)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Material:
+class EpochMaterial:
     """Material of a training: images by number, and the originals on either side."""
 
     table: Tensor
@@ -193,7 +193,7 @@ def stream(settings: TrainSettings, use: int, epoch: int = 0) -> np.random.Gener
 def run_epoch(
     model: SemSimModel,
     optimizer: torch.optim.Optimizer,
-    material: Material,
+    material: EpochMaterial,
     settings: TrainSettings,
     report: Report,
     epoch: int,
@@ -241,7 +241,7 @@ def _freeze_averages(model: SemSimModel) -> None:
             module.eval()
 
 
-def _draw(model: SemSimModel, material: Material, settings: TrainSettings, epoch: int) -> Draw:
+def _draw(model: SemSimModel, material: EpochMaterial, settings: TrainSettings, epoch: int) -> Draw:
     features = None
     if settings.mining == "semi-hard":
         paths = dict.fromkeys(path for o in material.training for path in o.images)
@@ -314,7 +314,7 @@ def _step(
     )
 
 
-def validate(model: SemSimModel, material: Material) -> dict[str, float | None]:
+def validate(model: SemSimModel, material: EpochMaterial) -> dict[str, float | None]:
     """Measure the held-out originals; values by name in `EpochRecord`, empty without any."""
     triplets = material.index.every(material.held_out)
     pairs, recognisable = material.index.judged(material.held_out)

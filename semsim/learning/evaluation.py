@@ -12,7 +12,6 @@ import pandas as pd
 from semsim.base.columns import AS_NAMED, IMAGE_KEY, ORIGINAL_ANSWER, SCORE_COLUMNS
 from semsim.base.errors import DataError
 from semsim.base.metric_spec import BLOCK
-from semsim.base.progress import Progress, Report, silent
 from semsim.base.stats.analysis import Analysis, AnalysisSettings, analyse
 from semsim.base.stats.evidence import GIVEN, Evidence, gather
 from semsim.base.stats.grouping import layout_of
@@ -20,8 +19,16 @@ from semsim.base.stats.roc import auc_differences, auc_table, scale_differs, sca
 from semsim.base.stats.verdict import human_score
 from semsim.base.table_files import check_columns
 from semsim.base.words import counted
-from semsim.learning.baselines import ABSENT, NO_AUC, block_of, controls_of, difference_rows
-from semsim.learning.shuffles import SHUFFLED, distribution, shuffled_row
+from semsim.learning.baselines import (
+    ABSENT,
+    NO_AUC,
+    SHUFFLED,
+    block_of,
+    controls_of,
+    difference_rows,
+    distribution,
+    shuffled_row,
+)
 from semsim.learning.triplets import take_stock
 from semsim.metrics import MetricSpec, Resources, find_metric
 from semsim.metrics.provenance import MOVED, read_training
@@ -59,7 +66,6 @@ def evaluate(
     *,
     sample: Sample,
     shuffles: Sequence[Mapping[str, Any]] = (),
-    report: Report = silent,
 ) -> dict[str, Any]:
     """Judge the SemSim at `checkpoint`, its controls and the other metrics by `labels`.
 
@@ -80,11 +86,8 @@ def evaluate(
     controls = {f"semsim:{path.stem}": control for control, path in found.items()}
     elsewhere = replace(judging.resources, checkpoints=checkpoint.parent)
     sets = pair_sets_of_labels(labels)
-    report(Progress(0, 3, "SemSim of each image"))
     mine = score_sets(sets, [own.name, *controls], elsewhere, judging.scores)
-    report(Progress(1, 3, "other metrics of each image"))
     theirs = score_sets(sets, judging.metrics, judging.resources, judging.scores)
-    report(Progress(2, 3, "agreement with people"))
     others = [find_metric(name).spec for name in (*controls, *judging.metrics)]
     scores = pd.concat([book.scores for book in (mine, theirs) if not book.scores.empty])
     told = None if votes is None else _as_counted(votes)
@@ -101,7 +104,6 @@ def evaluate(
         rows.insert(1 + len(controls), shuffled_row(shuffled, rows[0]))
     elif sample == "held-out":
         lacking |= {SHUFFLED: _why_no_shuffles(shuffles)}
-    report(Progress(3, 3, "judged"))
     return {
         "sample": sample,
         "simulated": evidence.simulated,

@@ -11,7 +11,7 @@ from torch import Tensor
 from semsim.base.stats.roc import POOLED, WITHIN
 from semsim.learning.batches import load_table, take
 from semsim.learning.diagnostics import EpochRecord, auc, triplet_distances
-from semsim.learning.epoch import Material, embed, validate
+from semsim.learning.epoch import EpochMaterial, embed, validate
 from semsim.learning.settings import TrainSettings
 from semsim.learning.triplets import ImageIndex, JudgedOriginal
 from semsim.metrics.network import NAMES, SemSimModel
@@ -22,7 +22,7 @@ _BATCH = 256  # images whose blocks are held at once
 _PRIOR = 0.3
 
 
-def run_mixing(model: SemSimModel, material: Material, settings: TrainSettings) -> EpochRecord:
+def run_mixing(model: SemSimModel, material: EpochMaterial, settings: TrainSettings) -> EpochRecord:
     """Fit the weights of a mixed SemSim; the one epoch of its training."""
     pairs, shares = judged_shares(material.index, material.training, settings.ordering)
     loss = fit(model, material.table, pairs, shares)

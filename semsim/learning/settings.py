@@ -1,13 +1,17 @@
-"""Settings of a training of SemSim."""
+"""Settings of a training of SemSim, and the files that it leaves."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from semsim.base.errors import SettingsError
+from semsim.base.metric_spec import control_in
 from semsim.base.registry import check_settings, setting
+from semsim.base.storage.names import checked_name
 
+STATE_FILE = "training.pt"  # in the folder of a training while it is not done
 SCRATCH = "scratch"
 IMAGENET = "imagenet"
 MIXED = "mixed"
@@ -145,6 +149,47 @@ class TrainSettings:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         del values["device"]
         return {**values, "lr_drops": list(self.lr_drops)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """Order of a training, with the place of its outcome.
+
+    name: the checkpoint's, without suffix. checkpoints: the folder it goes to.
+    study: whose votes it learns from, for people to read.
+    """
+
+    name: str
+    checkpoints: Path
+    settings: TrainSettings
+    study: str = ""
+
+    @property
+    def checkpoint(self) -> Path:
+        """Path of the finished weights."""
+        return checkpoint_path(self.checkpoints, self.name)
+
+
+def checkpoint_path(checkpoints: Path, name: str) -> Path:
+    """The file of the checkpoint called `name`; `SettingsError` where that cannot be a name."""
+    checked = checked_name(name, "a checkpoint")
+    if control_in(checked):
+        raise SettingsError(
+            f"{name!r} is the name of a control, not of a SemSim; leave out .{control_in(checked)}."
+        )
+    return Path(checkpoints) / f"{checked}.safetensors"
+
+
+def control_path(checkpoint: Path, control: str) -> Path:
+    """Return the path of a checkpoint's control of `CONTROLS`: beside the checkpoint."""
+    return checkpoint.with_name(f"{checkpoint.stem}.{control}{checkpoint.suffix}")
+
+
+def require_free(path: Path) -> Path:
+    """`path`; `SettingsError` where there is a checkpoint already."""
+    if path.exists():
+        raise SettingsError(f"There is a checkpoint {path} already; choose another name.")
+    return path
 
 
 def acting(settings: Mapping[str, Any]) -> dict[str, Any]:

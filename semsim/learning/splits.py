@@ -75,7 +75,7 @@ class Split:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counts:
+class SplitCounts:
     """Counts of a split before anything starts, and, in words, what it lacks.
 
     recognisable, unrecognisable: test reconstructions on which a majority agrees.
@@ -152,14 +152,14 @@ def choices(labels: pd.DataFrame, kind: str) -> list[str]:
     return values if len(values) > 1 else []
 
 
-def count(labels: pd.DataFrame, hold_out: HoldOut) -> Counts:
+def count(labels: pd.DataFrame, hold_out: HoldOut) -> SplitCounts:
     """Return the counts of a training and its test; `DataError` as `divide`."""
     split = divide(labels, hold_out)
     verdict = split.test["recognisable"].astype("boolean")
     yes, no = int(verdict.fillna(False).sum()), int((~verdict.fillna(True)).sum())
     training = take_stock(split.train)
     models = len(split.test[["dataset", "attack", "model"]].drop_duplicates())
-    return Counts(
+    return SplitCounts(
         training=training,
         n_test_originals=split.n_test_originals,
         n_test_models=models,

@@ -69,7 +69,7 @@ def recognised(classifier: Classifier, pairs: Pairs) -> np.ndarray:
 
     Returns (N,) float64. Raises `DataError` where classes are unknown, to us or to it.
     """
-    if pairs.class_names is None:
+    if pairs.class_names is None or "" in pairs.class_names:
         raise DataError(
             "The recogniser needs to know what each image shows. Give a reconstruction set, or "
             "folders laid out as <class>/<image>."

@@ -37,8 +37,7 @@ from semsim.campaign.plan import choose_images
 from semsim.campaign.vertical import vertical_sets
 from semsim.datasets import DATASETS
 from semsim.device import cores
-from semsim.learning.ablations_run import Material, Workplace
-from semsim.learning.leave_out import read_materials
+from semsim.learning.ablations_run import Material, Workplace, read_materials
 from semsim.papers.plans import CAMPAIGN_STEPS, PlanOption, carried_out, show_plan
 from semsim.papers.semsim_paper import LIST_SIZE, VOTES_PER_IMAGE
 from semsim.papers.semsim_results import OURS, results

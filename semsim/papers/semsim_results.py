@@ -15,9 +15,16 @@ from semsim.base.progress import Report, silent
 from semsim.base.stats.analysis import Analysis, analyse
 from semsim.base.storage.atomic import write_json
 from semsim.base.storage.pieces import key_of
-from semsim.learning.ablations import STUDIES, StudyPlan, default_values, failures
-from semsim.learning.ablations_run import Material, Workplace, run_study
-from semsim.learning.baselines import ALL, auc_words, verdict_of
+from semsim.learning.ablations import (
+    STUDIES,
+    AblationPlan,
+    LeaveOut,
+    default_values,
+    failures,
+    judged_words,
+)
+from semsim.learning.ablations_run import Material, Workplace, run_ablation
+from semsim.learning.baselines import ALL, SHUFFLED, auc_words, verdict_of
 from semsim.learning.evaluation import (
     auc_of,
     evidence_of,
@@ -27,8 +34,6 @@ from semsim.learning.evaluation import (
     scope_of,
     semsim_row,
 )
-from semsim.learning.leave_out import LeaveOut, judged_words, leave_each_out
-from semsim.learning.shuffles import SHUFFLED
 from semsim.learning.splits import HoldOut, divide
 from semsim.metrics import find_metric
 from semsim.metrics.scoring import pair_sets_of_labels, score_sets
@@ -194,12 +199,11 @@ class _Judging(NamedTuple):
         return _joined([self.studies[part.name] for part in self.scale.of_table(1)])
 
     def learned(self) -> list[dict[str, Any]]:
-        """The SemSims that have not seen a data set, a row each, as `leave_each_out` has them."""
-        plan, folder = LeaveOut(controls=ALL), self.folder / "leave-out"
+        """The SemSims that have not seen a data set, a row each, as `run_ablation` has them."""
+        plan = LeaveOut(settings=self.scale.semsim, controls=ALL)
+        folder = self.folder / "leave-out"
         try:
-            found = leave_each_out(
-                plan, self.scale.semsim, self.every, self.place, folder, self.report
-            )
+            found = run_ablation(plan, self.every, self.place, folder, self.report)
         except DataError:
             return []  # a single data set leaves none to learn from, and the tables say so
         return list(found["rows"])
@@ -220,7 +224,7 @@ class _Judging(NamedTuple):
             raise DataError(f"there are no votes on {panel.judged_by.row}, which judges it.")
         held, semsim = HoldOut(kind="dataset", value=str(judging.iloc[0])), self.scale.semsim
         train = divide(every.labels, held).train
-        plan = StudyPlan(
+        plan = AblationPlan(
             what=panel.what,
             values=panel.values or default_values(panel.what, train, semsim),
             settings=semsim,
@@ -228,7 +232,7 @@ class _Judging(NamedTuple):
             controls=ALL,
         )
         folder = self.folder / f"figure{panel.figure}"
-        found = run_study(plan, every, self.place, folder, self.report)
+        found = run_ablation(plan, every, self.place, folder, self.report)
         failed = failures(found["rows"])
         if len(failed) == len(found["rows"]):
             raise DataError(" ".join(failed))
@@ -375,7 +379,7 @@ def table_text(number: int, table: pd.DataFrame) -> str:
 def learned_text(rows: Sequence[Mapping[str, Any]]) -> str:
     """Every SemSim of Table 1 beside its controls, by the data set that it has not seen.
 
-    rows: of `leave_each_out`; of those with `why` the reason stands there.
+    rows: of `run_ablation`; of those with `why` the reason stands there.
     """
     lines: list[list[str]] = []
     said: list[str] = []
@@ -449,7 +453,7 @@ def picture_rows(analysis: Analysis) -> list[dict[str, Any]]:
 def study_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Tabulate a study, a row a value: |ρ| and |τ| of SemSim, |τ| of the others, its AUC.
 
-    rows: of `run_study`; means over the seeds that were trained, NaN where nothing is defined.
+    rows: of `run_ablation`; means over the seeds that were trained, NaN where nothing is defined.
     """
     found: list[dict[str, Any]] = []
     scope = scope_of(*judged_of(rows))

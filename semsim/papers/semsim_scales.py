@@ -12,8 +12,7 @@ from semsim.attacks import VERTICAL_ATTACKS
 from semsim.attacks.as_text import read_vertical
 from semsim.base.cli.terminal import text_table
 from semsim.base.registry import build
-from semsim.campaign.grids import DEMO_GRID
-from semsim.campaign.plan import Campaign
+from semsim.campaign.plan import DEMO_GRID, Campaign
 from semsim.campaign.vertical import VerticalRun, vertical_folder, vertical_memory
 from semsim.learning import PRESETS, TrainSettings
 from semsim.papers.plans import Work, campaign_works, of_preset, plans_here

@@ -34,7 +34,7 @@ from semsim.sets.image import AttackResult, set_images
 from semsim.sets.writer import write_set
 from semsim.targets.simulated_annotators import (
     JURORS,
-    Verdict,
+    TrainedJuror,
     certainty,
     juror_of,
     keep_juror,
@@ -206,7 +206,7 @@ def _train(place: int, dataset: Plugin, epochs: int, path: Path, report: Report)
     keep_juror(place, juror_of(place, learned, held, epochs, place, report=report), path)
 
 
-def _votes_on(one: PairSet, task: str, jurors: dict[str, Verdict]) -> pd.DataFrame:
+def _votes_on(one: PairSet, task: str, jurors: dict[str, TrainedJuror]) -> pd.DataFrame:
     pictures = read_images([Path(path) for path in one.pairs["reconstruction"]])
     parts = []
     for name, juror in jurors.items():

@@ -104,7 +104,7 @@ class SetImage:
     """
 
     image_id: str
-    class_id: int
+    class_id: int | None
     class_name: str
     original: Picture | None
     reconstruction: Picture | None

@@ -13,8 +13,8 @@ Activation = Literal["relu", "leaky-relu", "silu", "softplus", "tanh", "sigmoid"
 _NAMED = {
     "resnet20-4": "semsim.targets.resnet:ResNet20x4",
     "convnet8": "semsim.targets.convnet:ConvNet8",
-    "resnet50": "semsim.targets.bottleneck:ResNet50",
-    "resnet152": "semsim.targets.bottleneck:ResNet152",
+    "resnet50": "semsim.targets.resnet:ResNet50",
+    "resnet152": "semsim.targets.resnet:ResNet152",
     "densenet40": "semsim.targets.densenet:DenseNet40",
     "lenet": "semsim.targets.lenet:LeNet",
     "cnn3": "semsim.targets.cnn3:CNN3",

@@ -18,7 +18,7 @@ FORMAT = "semsim-target-training/1"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainState:
+class TargetState:
     """State from which a training goes on after `epoch` as if it had never stopped.
 
     model: its state dict. momentum: SGD's buffers by the name of their parameter. rng: the state
@@ -32,7 +32,7 @@ class TrainState:
     rng: Tensor
 
 
-def write_state(path: Path, state: TrainState, training: str) -> None:
+def write_state(path: Path, state: TargetState, training: str) -> None:
     """Keep `state` at `path`, whole or not at all; `training` tells trainings apart."""
     tensors = {
         "rng": state.rng,
@@ -43,7 +43,7 @@ def write_state(path: Path, state: TrainState, training: str) -> None:
     write_tensors(path, tensors, FORMAT, facts)
 
 
-def read_state(path: Path, training: str) -> TrainState | None:
+def read_state(path: Path, training: str) -> TargetState | None:
     """Return the state that `write_state` kept, or None where there is none.
 
     Raises `WeightsError` where the file is broken, `CheckpointError` where another training,
@@ -59,7 +59,7 @@ def read_state(path: Path, training: str) -> TrainState | None:
                 "own, or remove it."
             )
         tensors = load_file(path)
-        return TrainState(
+        return TargetState(
             epoch=int(facts["epoch"]),
             lr=float(facts["lr"]),
             model=_below(tensors, "model/"),

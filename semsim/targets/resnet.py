@@ -1,11 +1,20 @@
-"""ResNet20-4 for small images, as the SemSim and ATS papers attack it."""
+"""ResNets: ResNet20-4 for small images, as the SemSim and ATS papers attack it, and deep ones.
+
+ResNet50 and ResNet152 have a stem for small images or the original one.
+"""
 
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 
+from semsim.base.registry import Checked
 from semsim.targets import Activation
 from semsim.targets.layers import activation_layer
+
+Stem = Literal["auto", "small", "large"]
+LARGEST_SMALL = 64  # pixels; the original stem and pool would leave 2×2 of such an image's 64×64
+_EXPANSION = 4
 
 
 class BasicBlock(nn.Module):
@@ -58,3 +67,90 @@ class ResNet20x4:
                 inputs = outputs
         layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
         return nn.Sequential(*layers), inputs
+
+
+class _Bottleneck(nn.Module):
+    """1×1, 3×3 and 1×1 convolutions and a shortcut (He et al. 2016, Fig. 5 right).
+
+    The stride is that of the 3×3 convolution, as in torchvision.
+    """
+
+    def __init__(self, inputs: int, width: int, stride: int, activation: str) -> None:
+        super().__init__()
+        outputs = width * _EXPANSION
+        self.conv1 = nn.Conv2d(inputs, width, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, stride, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.conv3 = nn.Conv2d(width, outputs, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(outputs)
+        self.activation = activation_layer(activation)
+        self.shortcut: nn.Module = nn.Identity()
+        if stride != 1 or inputs != outputs:
+            self.shortcut = nn.Sequential(
+                nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)
+            )
+
+    def forward(self, x: Tensor) -> Tensor:
+        inner = self.activation(self.bn1(self.conv1(x)))
+        inner = self.activation(self.bn2(self.conv2(inner)))
+        return self.activation(self.bn3(self.conv3(inner)) + self.shortcut(x))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResNet50(Checked):
+    """Stages of 3, 4, 6 and 3 bottleneck blocks (He et al. 2016, arXiv:1512.03385, Table 1).
+
+    width: inner channels of the first stage, doubled at each of the others.
+    stem: "large" is the original 7×7 of stride 2 and a max pool, "small" one 3×3 of stride 1;
+        "auto" takes "small" where the shorter side has at most 64 pixels. The SemSim authors'
+        code uses the small one at 112 pixels too.
+    """
+
+    blocks: ClassVar[tuple[int, ...]] = (3, 4, 6, 3)
+
+    width: int = 64
+    activation: Activation = "relu"
+    stem: Stem = "auto"
+
+    def build(self, channels: int, size: tuple[int, int]) -> tuple[nn.Module, int]:
+        """The extractor up to the global average pool, and its 32 × `width` features."""
+        small = self.stem == "small" or (self.stem == "auto" and min(size) <= LARGEST_SMALL)
+        return _residual(self.blocks, channels, self.width, self.activation, small=small)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResNet152(ResNet50):
+    """Stages of 3, 8, 36 and 3 bottleneck blocks; settings as for `ResNet50`."""
+
+    blocks: ClassVar[tuple[int, ...]] = (3, 8, 36, 3)
+
+
+def _residual(
+    blocks: tuple[int, ...], channels: int, width: int, activation: str, *, small: bool
+) -> tuple[nn.Module, int]:
+    stem: list[nn.Module] = [
+        nn.Conv2d(channels, width, 3, 1, 1, bias=False)
+        if small
+        else nn.Conv2d(channels, width, 7, 2, 3, bias=False),
+        nn.BatchNorm2d(width),
+        activation_layer(activation),
+    ]
+    layers = stem if small else [*stem, nn.MaxPool2d(3, 2, 1)]
+    inputs = width
+    for stage, count in enumerate(blocks):
+        inner = width * 2**stage
+        for block in range(count):
+            stride = 2 if stage > 0 and block == 0 else 1
+            layers.append(_Bottleneck(inputs, inner, stride, activation))
+            inputs = inner * _EXPANSION
+    body = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    _start(body)
+    return body, inputs
+
+
+def _start(body: nn.Module) -> None:
+    """He et al.'s start, as torchvision has it; without it 152 layers hardly train."""
+    for module in body.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")

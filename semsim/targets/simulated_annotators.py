@@ -17,7 +17,6 @@ from torch import Tensor
 from semsim.base.progress import Report, silent
 from semsim.base.registry import Plugin, build
 from semsim.datasets.symbols import Symbols
-from semsim.defences.none import NoDefence
 from semsim.targets import TARGETS
 from semsim.targets.chance import target_facts
 from semsim.targets.degrade import coarse, covered, degrade, ghosted, moved, speckled
@@ -71,14 +70,14 @@ class JurySettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class TrainedJuror:
     """A trained juror. threshold: the certainty from which it names what it sees."""
 
     model: TargetModel
     threshold: float
 
 
-def train_juror(place: int, settings: JurySettings, report: Report = silent) -> Verdict:
+def train_juror(place: int, settings: JurySettings, report: Report = silent) -> TrainedJuror:
     """Juror number `place`, trained and with the threshold of `best_threshold`."""
     seed = 7_000 + 10 * settings.seed + place
     drawn = Symbols(
@@ -95,7 +94,7 @@ def juror_of(
     seed: int,
     *,
     report: Report = silent,
-) -> Verdict:
+) -> TrainedJuror:
     """Juror number `place` of any data set. epochs: in tenths of those that it takes.
 
     held_out: pictures that it does not learn, by which its threshold is set.
@@ -105,7 +104,6 @@ def juror_of(
     training = Training(
         architecture=build(TARGETS, juror.architecture.name, juror.architecture.settings),
         data=with_nothing(learned, seed),
-        defence=NoDefence(),
         settings=TrainSettings(
             epochs=epochs * juror.epochs // 10, lr=juror.lr, batch_size=32, seed=seed
         ),
@@ -116,20 +114,20 @@ def juror_of(
     tested = with_nothing(held_out, seed + 1)
     pictures = bad(tested.images, torch.Generator().manual_seed(seed))
     logs = log_probabilities(model, pictures)
-    return Verdict(model=model, threshold=best_threshold(logs, tested.labels.numpy(), seed))
+    return TrainedJuror(model=model, threshold=best_threshold(logs, tested.labels.numpy(), seed))
 
 
-def keep_juror(place: int, found: Verdict, path: Path) -> None:
+def keep_juror(place: int, found: TrainedJuror, path: Path) -> None:
     """Write juror number `place` to a weight file, for `kept_jury`."""
     facts = {"juror": JURORS[place].name, "threshold": found.threshold}
     save_target(found.model, path, name=JURORS[place].architecture.name, facts=facts)
 
 
-def kept_jury(paths: Iterable[Path]) -> dict[str, Verdict]:
+def kept_jury(paths: Iterable[Path]) -> dict[str, TrainedJuror]:
     """The jurors in weight files that `keep_juror` wrote, by name; `WeightsError` for others."""
     found = {path: target_facts(path) for path in paths}
     return {
-        str(facts["juror"]): Verdict(
+        str(facts["juror"]): TrainedJuror(
             model=load_target(path), threshold=float(str(facts["threshold"]))
         )
         for path, facts in found.items()

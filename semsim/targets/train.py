@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -16,8 +16,9 @@ from semsim.base.registry import plain
 from semsim.base.storage.pieces import key_of
 from semsim.defences.base import Defence
 from semsim.defences.dp_sgd import DpSgd
+from semsim.defences.none import NoDefence
 from semsim.device import keep_freed_memory, pick_device
-from semsim.targets.checkpoint import TrainState, images_digest, read_state, write_state
+from semsim.targets.checkpoint import TargetState, images_digest, read_state, write_state
 from semsim.targets.each_image import check_trainable, clipped_sum, poisson_batches
 from semsim.targets.mixed_precision import check_mixed
 from semsim.targets.model import Architecture, TargetModel
@@ -44,8 +45,8 @@ class Training:
 
     architecture: Architecture
     data: LabelledImages
-    defence: Defence
     settings: TrainSettings
+    defence: Defence = field(default_factory=NoDefence)
     device: str = "auto"
     degrade: Degrade | None = None
     test: LabelledImages | None = None
@@ -82,7 +83,6 @@ def train_target(
     settings: TrainSettings,
     *,
     device: torch.device | None = None,
-    degrade: Degrade | None = None,
     report: Report = silent,
 ) -> TargetModel:
     """`carry_out` without a checkpoint, on the CPU where no `device` is given."""
@@ -92,7 +92,6 @@ def train_target(
         defence=defence,
         settings=settings,
         device=str(device or "cpu"),
-        degrade=degrade,
     )
     return carry_out(training, report)
 
@@ -199,7 +198,7 @@ class _Run:
             rng=torch.Generator().manual_seed(settings.seed),
         )
 
-    def snapshot(self, epoch: int) -> TrainState:
+    def snapshot(self, epoch: int) -> TargetState:
         """Return the state for a checkpoint after `epoch`."""
         state = self.optimiser.state
         momentum = {
@@ -207,7 +206,7 @@ class _Run:
             for name, parameter in self.model.named_parameters()
             if state[parameter].get("momentum_buffer") is not None
         }
-        return TrainState(
+        return TargetState(
             epoch=epoch,
             lr=self.optimiser.param_groups[0]["lr"],
             model=self.model.state_dict(),
@@ -215,7 +214,7 @@ class _Run:
             rng=self.rng.get_state(),
         )
 
-    def restore(self, state: TrainState | None) -> None:
+    def restore(self, state: TargetState | None) -> None:
         """Go on from `state`; nothing where there is none."""
         if state is None:
             return

@@ -12,13 +12,19 @@ from semsim.base.jobs.folders import Job, JobState
 from semsim.base.jobs.orders import to_record
 from semsim.base.pages_library import gr
 from semsim.learning import PRESETS, TrainSettings
-from semsim.learning.ablations_run import JudgedOrder
+from semsim.learning.ablations_run import (
+    KIND,
+    OF_MIXED,
+    OF_NETWORKS,
+    JudgedOrder,
+    TrainingJob,
+    name_of,
+)
 from semsim.learning.advice import preset_for
 from semsim.learning.baselines import CHOICES
 from semsim.learning.default_checkpoint import doubt, promote, promoted
 from semsim.learning.diagnostics import course_in
-from semsim.learning.orders import KIND, Facts, Order, name_of, read_facts
-from semsim.learning.shuffles import OF_MIXED, OF_NETWORKS
+from semsim.learning.settings import Order
 from semsim.learning.splits import KINDS, HoldOut, choices, count, hold_out_text, parse_hold_out
 from semsim.learning.triplets import is_simulated, take_stock
 from semsim.ui import ScienceContext, jobpanel, lab, learn_form, learn_studies, learn_view
@@ -223,7 +229,7 @@ def promote_training(
     try:
         if job is None or jobs.state(job) is not JobState.DONE:
             raise DataError("Choose a training that is done; only its SemSim can be used.")
-        name = read_facts(job).name
+        name = jobs.read_order(job, TrainingJob).asked.order.name
         doubtful = doubt(context.checkpoints, name)
         if doubtful and not sure:
             return learn_view.HTML.doubt(name, doubtful), True
@@ -291,15 +297,18 @@ def trainings_now(context: ScienceContext) -> str:
 def _row(job: Job, best: str | None) -> TrainingRow:
     state = jobs.state(job)
     try:
-        facts = read_facts(job)
+        found = jobs.read_order(job, TrainingJob)
+        name, study, simulated = found.asked.order.name, found.asked.order.study, found.simulated
     except SemsimError as error:
-        facts = Facts(name=job.title, study=f"unreadable: {error}", simulated=False)
+        name, study, simulated = job.title, f"unreadable: {error}", False
     return TrainingRow(
         created=job.created,
-        facts=facts,
+        name=name,
+        study=study,
+        simulated=simulated,
         state=state,
         result=jobs.result(job) if state is JobState.DONE else {},
-        promoted=state is JobState.DONE and facts.name == best,
+        promoted=state is JobState.DONE and name == best,
     )
 
 

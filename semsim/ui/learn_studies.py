@@ -11,13 +11,13 @@ from semsim.base.pages_library import gr
 from semsim.learning import PRESETS, baselines
 from semsim.learning.ablations import (
     STUDIES,
+    AblationPlan,
     failures,
     study_plan,
     study_table,
     summary,
     usual_values,
 )
-from semsim.learning.ablations_run import STUDY_KIND
 from semsim.learning.baselines import auc_words
 from semsim.learning.evaluation import judged_of, scale_notes, scope_of
 from semsim.learning.splits import parse_hold_out
@@ -67,7 +67,7 @@ def section(context: ScienceContext, study: Any, hold_out: Any, share: Any) -> j
             )
         begin = gr.Button("Start the study", elem_id="study-start")
         trouble = gr.HTML(elem_id="study-trouble")
-        ran = jobpanel.Jobs("Study run", "study", context.data / "jobs", STUDY_KIND)
+        ran = jobpanel.Jobs("Study run", "study", context.data / "jobs", AblationPlan.KIND)
         plot = gr.HTML(elem_id="study-plot")
         table = gr.HTML(elem_id="study-table")
     what.input(offered_values, what, values, show_progress="hidden", **QUIETLY)
@@ -108,9 +108,9 @@ def start_study(
         settings=replace(PRESETS[preset], device=str(context.device)),
         hold_out=parse_hold_out(held or "original", share),
         trainings=int(seeds),
-        controls=baselines.ALL,
     )
-    return started(context, "queue_study", plan, material)
+    plan = replace(plan, controls=baselines.ALL)
+    return started(context, "queue_ablation", plan, material)
 
 
 def draw(job: Job | None) -> list[Any]:

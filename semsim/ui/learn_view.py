@@ -13,13 +13,17 @@ from semsim.base.jobs.folders import JobState
 from semsim.base.metric_spec import START
 from semsim.learning import PRESETS
 from semsim.learning.advice import expectation
-from semsim.learning.baselines import verdict_of
-from semsim.learning.card import card_paths, heads, note_of, table_rows
+from semsim.learning.baselines import SHUFFLED, verdict_of
+from semsim.learning.card import (
+    card_paths,
+    heads,
+    learned_words,
+    note_of,
+    table_rows,
+    weights_words,
+)
 from semsim.learning.evaluation import auc_of
-from semsim.learning.orders import Facts
-from semsim.learning.shuffles import SHUFFLED
-from semsim.learning.splits import Counts, HoldOut
-from semsim.learning.told import learned_words, weights_words
+from semsim.learning.splits import HoldOut, SplitCounts
 from semsim.learning.triplets import Inventory, JudgedOriginal
 from semsim.ui import ScienceContext
 from semsim.ui.answers import GoneError, worded
@@ -46,11 +50,14 @@ _STATE_WORDS = {
 class TrainingRow:
     """One line of the list of trainings.
 
-    result: empty until it is done. promoted: whether it is the SemSim of this workspace.
+    study: whose votes it learns from. result: empty until it is done. promoted: whether it is the
+    SemSim of this workspace.
     """
 
     created: str
-    facts: Facts
+    name: str
+    study: str
+    simulated: bool
     state: JobState
     result: Mapping[str, Any]
     promoted: bool = False
@@ -67,7 +74,7 @@ def stock_html(inventory: Inventory, simulated: bool) -> str:
     return HTML.stock(inventory, rows, simulated)
 
 
-def split_html(counts: Counts, hold_out: HoldOut, preset: str, last: str = "") -> str:
+def split_html(counts: SplitCounts, hold_out: HoldOut, preset: str, last: str = "") -> str:
     """Return what is left to learn from and what it will be judged by, and what both lack.
 
     preset: the one chosen, of whose training is said what to expect. last: what the last training
@@ -195,7 +202,7 @@ def _lacking(words: str, originals: Sequence[JudgedOriginal]) -> tuple[int, str,
 def _training(row: TrainingRow) -> list[str]:
     warned = " ⚠" if row.result.get("warnings") else ""
     judged = row.result.get("held_out")
-    compared = ("semsim", "mse", "ssim", f"semsim:{row.facts.name}.{START}", SHUFFLED)
+    compared = ("semsim", "mse", "ssim", f"semsim:{row.name}.{START}", SHUFFLED)
     numbers = [None if judged is None else auc_of(judged, metric) for metric in compared]
     cells = ["" if number is None else f"{number:.2f}" for number in numbers]
     if judged and cells[0] and judged["scale_differs"]:
@@ -204,8 +211,8 @@ def _training(row: TrainingRow) -> list[str]:
         cells[-1] = "not run"
     return [
         when(row.created),
-        row.facts.name + warned + (" ★" if row.promoted else ""),
-        HTML.study(row.facts.study, row.facts.simulated),
+        row.name + warned + (" ★" if row.promoted else ""),
+        HTML.study(row.study, row.simulated),
         _STATE_WORDS[row.state],
         row.result.get("split", {}).get("hold_out", ""),
         *cells,

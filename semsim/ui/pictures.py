@@ -72,6 +72,7 @@ def _add_pages(routes: APIRouter, context: ScienceContext) -> None:
         page: int = 1,
         kept: str = "",
         task: str = "",
+        anew: bool = False,
     ) -> HTMLResponse:
         wanted = Wanted(dataset=dataset, model=model, attack=attack, own=own)
         waiting = [(job, order_of(job)) for job in _waiting(_root(context))]
@@ -82,7 +83,7 @@ def _add_pages(routes: APIRouter, context: ScienceContext) -> None:
         ]
         return _page(
             context,
-            lambda: pictures_view.home(context, wanted, page, waiting, (kept, task), sending),
+            lambda: pictures_view.home(context, wanted, page, waiting, (kept, task, anew), sending),
         )
 
     @routes.get(HOME + "/plan/{job_id}")
@@ -174,16 +175,19 @@ def _add_plan(routes: APIRouter, context: ScienceContext) -> None:
         job = _job(context, look, LOOK)
         _refuse_kept(job, _root(context))
         plan = plan_of(job)
-        classes = tuple(tuple(one["classes"]) for one in plan["sets"])
+        if judge:
+            pictures_data.check_judge(context, judge, plan)
         asked = replace(
             order_of(job),
+            look=job.folder,
+            plan=plan["sha256"],
             name=name.strip(),
             judge=judge,
             task=task,
             dataset=dataset.strip(),
             attack=attack.strip(),
         )
-        made = queue_keep(asked, classes, _root(context))
+        made = queue_keep(asked, _root(context))
         jobs.start(made)
         return {"job": made.id}
 
@@ -272,6 +276,7 @@ def _watched(job: Job) -> dict[str, Any]:
     state = jobs.state(job)
     done = jobs.result(job) if state is JobState.DONE and job.kind == KEEP else {}
     asked = {name: done[name] for name in ("kept", "task") if done.get(name)}
+    asked |= {"anew": "1"} if done.get("anew") else {}
     return {
         "state": state.value,
         "live": state in jobs.LIVE,

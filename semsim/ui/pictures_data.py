@@ -19,7 +19,7 @@ from semsim.base.sets.imports import Listed, list_imports, list_pictures
 from semsim.base.sets.reader import ReconstructionSet, read_set, set_folders
 from semsim.base.sets.set_format import ATTACKED, MANIFEST, RUN
 from semsim.base.words import counted, words_of_test
-from semsim.distractors.registry import check_classes, classes_of, judge_path, judges
+from semsim.distractors.registry import check_classes, classes_of, find_judge, judges
 from semsim.importers.import_plan import in_classes
 from semsim.sets.strip import spread, strip
 from semsim.ui import ScienceContext
@@ -85,7 +85,7 @@ class Shelved:
     @cached_property
     def classes(self) -> list[str]:
         """Those that its pictures show, in order."""
-        return [] if self.found is None else sorted({*self.pairs["class_name"].map(str)})
+        return [] if self.found is None else sorted({*self.pairs["class_name"].map(str)} - {""})
 
     def _named(self, entry: str) -> str:
         value = None if self.found is None else self.found.run.get(entry)
@@ -395,9 +395,17 @@ def judge_choices(context: ScienceContext, plan: Mapping[str, Any]) -> list[tupl
 
 def _why_not(context: ScienceContext, name: str, plan: Mapping[str, Any]) -> str:
     try:
-        known = classes_of(judge_path(name, context.checkpoints))
-        for one in plan["sets"]:
-            check_classes(known, name, one["classes"], "What was found")
+        check_judge(context, name, plan)
     except (DataError, WeightsError) as error:
         return str(error)
     return ""
+
+
+def check_judge(context: ScienceContext, name: str, plan: Mapping[str, Any]) -> None:
+    """Raise `DataError` unless the judge knows just the classes of what a plan has found.
+
+    Raises `WeightsError` where there is no judge of this name.
+    """
+    known = classes_of(find_judge(name, context.checkpoints))
+    for one in plan["sets"]:
+        check_classes(known, name, one["classes"], "What was found")

@@ -14,7 +14,6 @@ from semsim.base.sets.imports import places_of
 from semsim.base.words import agreeing, counted
 from semsim.importers import uploads
 from semsim.importers.archives import READ, is_broken
-from semsim.importers.class_names import UNKNOWN
 from semsim.importers.import_job import KEEP, ImportOrder, order_of, plan_of, tasks_for
 from semsim.importers.uploads import Upload
 from semsim.ui import ScienceContext, pictures_data
@@ -52,13 +51,13 @@ def home(
     wanted: Wanted,
     page: int,
     waiting: Sequence[tuple[Job, ImportOrder]],
-    kept: tuple[str, str],
+    kept: tuple[str, str, bool],
     sending: Sequence[Upload] = (),
 ) -> str:
     """Return a page of the sets there are, with the place where a user's own pictures come in.
 
     waiting: looks that no user has kept yet. sending: uploads that no user has looked at. kept:
-    name and task of what was kept just now.
+    name and task of what was kept just now, and whether it was read anew for that.
     """
     every, brought = pictures_data.shelf(context), pictures_data.brought(context)
     chosen = [one for one in every if wanted.wants(one)]
@@ -81,7 +80,7 @@ def home(
 
 
 def _kept(
-    every: Sequence[Shelved], brought: Sequence[Brought], name: str, task: str
+    every: Sequence[Shelved], brought: Sequence[Brought], name: str, task: str, anew: bool
 ) -> dict[str, Any]:
     """Return what was kept just now and where to go on with it; empty where it is not there."""
     sets = any(one.folder.parent.name == name for one in every)
@@ -89,6 +88,7 @@ def _kept(
     study = study_address(name, task) if sets else ""
     votes = bool(holds - {"pictures"})
     there = {"name": name, "study": study, "votes": votes, "pictures": "pictures" in holds}
+    there["anew"] = anew
     return there if sets or holds else {}
 
 
@@ -278,7 +278,7 @@ def _plan_lead(plan: Mapping[str, Any]) -> str:
     sets, human = plan["sets"], plan["human"]
     pairs, said = sum(one["pairs"] for one in sets), []
     if sets:
-        attacks = {one["attack"] for one in sets} - {UNKNOWN}
+        attacks = {one["attack"] for one in sets} - {"unknown"}
         where = counted(len(sets), "set")
         where += f" by {counted(len(attacks), 'attack')}" if attacks else ""
         said.append(f"{counted(pairs, 'pair')} in {where}")
@@ -312,7 +312,7 @@ def _checks(plan: Mapping[str, Any]) -> list[tuple[bool | None, str]]:
     lacking = sum(one["lacking"] for one in sets)
     if lacking:
         told.append((False, f"{counted(lacking, 'pair')} cannot be used: see what is left out."))
-    classes = sorted({name for one in sets for name in one["classes"]} - {UNKNOWN})
+    classes = sorted({name for one in sets for name in one["classes"]})
     unnamed = sum(one["unnamed"] for one in sets)
     if classes:
         told.append(_classes_check(classes))

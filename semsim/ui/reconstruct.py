@@ -11,8 +11,7 @@ from semsim.base.jobs.folders import Job, JobState
 from semsim.base.pages_library import gr
 from semsim.base.storage.names import free_name
 from semsim.campaign.campaign_job import KIND, like, name_of
-from semsim.campaign.grids import DEMO_GRID, FIRST_LOOK, PAPER_GRID
-from semsim.campaign.plan import Campaign
+from semsim.campaign.plan import DEMO_GRID, FIRST_LOOK, PAPER_GRID, Campaign
 from semsim.campaign.watch import read_campaign
 from semsim.grid.subprocess_worker import apart
 from semsim.targets import TARGETS

@@ -12,15 +12,16 @@ from annotation.study.sets import read_set as read_set_for_people
 from semsim.api import pretrained as pretrained_module
 from semsim.base.errors import DataError, SemsimError
 from semsim.base.jobs import folders
-from semsim.base.sets.imports import read_import
+from semsim.base.progress import silent
+from semsim.base.sets import imports
 from semsim.base.sets.reader import read_set
 from semsim.base.storage.records import CASES, RECONSTRUCTION_SET, read_record, write_record
 from semsim.campaign import forecast, plan, watch
 from semsim.campaign.campaign_job import plan_of
 from semsim.comparison import own_scores
 from semsim.distractors.registry import classes_of
-from semsim.importers import import_plan, uploads
-from semsim.learning import ablations_run, card, default_checkpoint, initial, orders, train_job
+from semsim.importers import import_job, uploads
+from semsim.learning import ablations_run, card, default_checkpoint, initial, settings, train
 from semsim.metrics import Resources, find_metric, provenance, scoring
 from semsim.metrics.network import load_semsim
 from semsim.papers import copa, pbpfl
@@ -29,7 +30,7 @@ from semsim.systems.split import split_job, store
 from semsim.targets import chance, checkpoint
 from semsim.targets.model import load_target
 from semsim.weights import FORMAT as WEIGHTS
-from semsim.weights import read_manifest, write_tensors
+from semsim.weights import read_manifest, sha256_of, write_tensors
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,7 +53,12 @@ READ = [
     (RECONSTRUCTION_SET, "run.json", read_set_for_people),
     (CASES, "a.json", lambda folder: read_record(folder / "a.json", CASES, DataError)),
     (WEIGHTS, "manifest.json", read_manifest),
-    (import_plan.FORMAT, "import.json", read_import),
+    (imports.FORMAT, "import.json", imports.read_import),
+    (
+        import_job.PLAN_FORMAT,
+        "plan.json",
+        lambda at: import_job.read_plan(at, sha256_of(at / "plan.json"), "", silent, at),
+    ),
     (card.FORMAT, "a.card.json", WEIGHT_FILE(card.read_card)),
     (folders.FORMAT, "spec.json", folders.read_job),
     (watch.FORMAT, "runs/a/campaign.json", lambda folder: watch.read_campaign(folder, "a")),
@@ -65,9 +71,9 @@ READ = [
         lambda folder: ablations_run.run_sides(None, None, None, folder, facts={}),
     ),
     (
-        train_job.FORMAT,
-        orders.STATE_FILE,
-        lambda folder: train_job.read_state(folder / orders.STATE_FILE, None, None),
+        train.FORMAT,
+        settings.STATE_FILE,
+        lambda folder: train.read_state(folder / settings.STATE_FILE, None, None),
     ),
     (own_scores.FORMAT, "scores/own/a.parquet", own_table),
     (provenance.FORMAT, "a.safetensors", WEIGHT_FILE(load_semsim)),

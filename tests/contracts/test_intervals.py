@@ -53,7 +53,7 @@ MADE_OF = {
 # Modules that make intervals by the rule, each held below by what it prints.
 MAKERS = {
     *("annotation.votes.agreement", "annotation.votes.rates", "annotation.votes.annotators"),
-    *("annotation.votes.rates", "annotation.votes.aggregate", "annotation.ui.results_quality"),
+    *("annotation.votes.rates", "annotation.votes.aggregate", "annotation.ui.results"),
     *(
         f"semsim.base.stats.{name}"
         for name in ("agreement", "ceiling", "correlation", "measures", "roc")

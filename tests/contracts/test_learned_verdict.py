@@ -17,10 +17,9 @@ from annotation.study.create import create_study
 from annotation.study.exports import read_study
 from annotation.study.labelling import join, next_items, vote
 from semsim.learning import PRESETS
-from semsim.learning.ablations_run import JudgedOrder, Workplace, train_and_judge
+from semsim.learning.ablations_run import JudgedOrder, Workplace, read_materials, train_and_judge
 from semsim.learning.evaluation import auc_of, semsim_row
-from semsim.learning.leave_out import read_materials
-from semsim.learning.orders import Order
+from semsim.learning.settings import Order
 from semsim.learning.splits import HoldOut, count
 
 HALF = HoldOut(fraction=0.5)

@@ -13,8 +13,9 @@ from starlette.routing import Mount
 from studio import compose
 from study_factory import fresh_database
 
+from annotation.spec import SETTINGS
 from annotation.store import Store
-from annotation.ui import results_view, study_fields
+from annotation.ui import results_view
 from semsim.reporting import report
 from semsim.reporting.glossary import glossary
 from semsim.reporting.not_run import NOT_RUN, SECTIONS
@@ -23,7 +24,7 @@ from semsim.ui.pages import PAGES
 from semsim.ui.settings_form import plugin_settings
 
 ROOT = Path(__file__).parents[2]
-FIELDS = [one for step in study_fields.steps() for one in step.fields]
+FIELDS = [one for one in SETTINGS.values() if one.at]
 
 # By page: the reproductions of the papers it is about.
 PAPERS = {

@@ -6,7 +6,7 @@ import zlib
 import pytest
 
 from semsim.base.errors import DataError, SettingsError
-from semsim.datasets.on_disk import read_middle
+from semsim.datasets.photographs import read_middle
 from semsim.images import read_image
 
 READERS = {

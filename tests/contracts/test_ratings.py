@@ -21,7 +21,8 @@ from annotation.store import Store
 from annotation.study.exports import read_study
 from annotation.study.labelling import join, next_items, vote
 from annotation.study.simulate import simulate
-from annotation.ui import results_quality, results_tabs, results_view
+from annotation.ui import results as results_page
+from annotation.ui import results_view
 from semsim.base.columns import SCORE_COLUMNS
 from semsim.base.stats.analysis import AnalysisSettings, analyse
 from semsim.base.stats.evidence import gather
@@ -155,8 +156,8 @@ def test_results_show_the_mean_its_distribution_and_agreement(data):
     answers = results_view.confusions(results)
     assert "Ratings by target model" in answers
     assert ">all</th>" in answers
-    assert "no repeat has been answered yet" in results_quality.repeats(results)
-    drawn = results_tabs.share(results)
+    assert "no repeat has been answered yet" in results_page.repeats(results)
+    drawn = results_page.share(results)
     assert "Mean rating" in drawn
     for mean in results.rates["mean_rating"]:
         assert f"{mean:.2f}" in drawn

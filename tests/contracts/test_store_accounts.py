@@ -9,8 +9,8 @@ from made_accounts import SECRET, made_account, made_session
 from sqlalchemy import text
 from study_factory import START as NOW
 
-from annotation.account_domain import IDLE, INVITATION, LONGEST_SESSION, Role, Secret
 from annotation.accounts import register as accounts
+from annotation.domain import IDLE, INVITATION, LONGEST_SESSION, Role, Secret
 from annotation.errors import ConflictError, NotAllowedError, NotFoundError, SignInError
 from annotation.store import Store
 from annotation.store import accounts as rows

@@ -19,7 +19,7 @@ def main(data: Path, port: int) -> None:
     import uvicorn
     from made_results import NO_IMPORTS
 
-    from annotation.accounts.start import who_may_enter
+    from annotation.accounts.access import who_may_enter
     from annotation.store import Store
     from annotation.study.labelling import who as find_annotator
     from annotation.ui import StudyContext

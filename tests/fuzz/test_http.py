@@ -21,11 +21,10 @@ from starlette.routing import Mount
 from studio import addresses, compose
 from study_factory import CLASSES, DATABASES, arrived, fresh_database, small_sets, small_study
 
-from annotation.account_domain import Role
 from annotation.accounts import register as accounts
 from annotation.accounts.access import ACCOUNT_COOKIE
 from annotation.design.flow import Step
-from annotation.domain import StimulusKind, StudyStatus
+from annotation.domain import Role, StimulusKind, StudyStatus
 from annotation.spec import HeadlineRule, View
 from annotation.store import Store, passwords
 from annotation.store.tables import AnnotatorRow
@@ -34,7 +33,8 @@ from annotation.study.exports import export_votes
 from annotation.study.participant_flow import NO, YES
 from annotation.study.protocols import AMENDABLE
 from annotation.tasks import KINDS
-from annotation.ui import items_pages, results_tabs
+from annotation.ui import items_pages
+from annotation.ui import results as results_page
 from annotation.ui.items_pages import Filters
 from annotation.web.guard import ANNOTATOR_COOKIE
 from semsim.ui.compare_view import TABS, Asked
@@ -228,7 +228,7 @@ def real_values(store, app, made, folder):
         "ask": ["exclude", "erase"],
         "digest": [picture.stem for picture in folder.glob("images/**/*.png")],
         "/static/annotation/{file} file": ["labeller.js", "icon.svg"],
-        "/studio/results tab": [*results_tabs.TABS],
+        "/studio/results tab": [*results_page.TABS],
         "/studio/compare tab": [*TABS],
         "/studio/compare/part/{name} tab": [*TABS],
         "/studio/compare/part/{name} name": ["body", "panel", *PARTS],

@@ -22,10 +22,10 @@ from semsim.base.picture_files import read_pixels
 from semsim.base.sets.reader import read_set
 from semsim.base.storage.records import read_object
 from semsim.campaign.store import PieceStore, StoredCell
-from semsim.learning import TrainSettings, train_job
+from semsim.learning import TrainSettings
 from semsim.learning.initial import START, load_initial, starts
-from semsim.learning.orders import Order
-from semsim.learning.train import train
+from semsim.learning.settings import Order
+from semsim.learning.train import read_state, train, write_state
 from semsim.metrics import Resources
 from semsim.metrics.network import load_semsim
 from semsim.metrics.provenance import FORMAT, read_training
@@ -43,7 +43,7 @@ QUICK = TrainSettings(backbone="lenet", lr=0.005, epochs=1, batch_size=8, triple
 def of_target_training(folder):
     path = folder / "training.part"
     one, other = {"w": torch.ones(300)}, {"w": torch.ones(300)}
-    state = checkpoint.TrainState(
+    state = checkpoint.TargetState(
         epoch=1, lr=0.1, model=one, momentum=other, rng=torch.get_rng_state()
     )
     checkpoint.write_state(path, state, "a")
@@ -53,8 +53,8 @@ def of_target_training(folder):
 def of_semsim_training(folder):
     path, labels = folder / "state.pt", judged_labels(folder / "toy", originals=6)
     order = Order(name="a", checkpoints=folder, settings=QUICK, study="made")
-    train(labels, QUICK, save=lambda state: train_job.write_state(path, state, order, "a"))
-    return path, lambda: train_job.read_state(path, order, "a")
+    train(labels, QUICK, save=lambda state: write_state(path, state, order, "a"))
+    return path, lambda: read_state(path, order, "a")
 
 
 def of_target(folder):

@@ -10,7 +10,7 @@ from PIL import Image
 
 from semsim.base.errors import DataError
 from semsim.base.picture_files import read_pixels
-from semsim.datasets.on_disk import read_middle
+from semsim.datasets.photographs import read_middle
 from semsim.images import is_image_file, read_image, read_images, to_uint8, write_png
 
 

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from semsim.base.errors import UnknownNameError, WeightsError
 from semsim.learning.pretrain import PretrainSettings, save_start
-from semsim.targets.checkpoint import TrainState, write_state
+from semsim.targets.checkpoint import TargetState, write_state
 from semsim.targets.model import load_target
 from semsim.weights import (
     CHECKPOINTS,
@@ -202,7 +202,7 @@ def test_weights_may_be_read_by_whom_a_card_may_be_read(umask, tmp_path):
         model = make_classifier(tmp_path / "target.safetensors")
         save_start(model, tmp_path / "start.safetensors", PretrainSettings(), {})
         make_semsim(tmp_path / "mine.safetensors")
-        state = TrainState(epoch=1, lr=0.1, rng=torch.get_rng_state(), model={}, momentum={})
+        state = TargetState(epoch=1, lr=0.1, rng=torch.get_rng_state(), model={}, momentum={})
         write_state(tmp_path / "target.part", state, "x")
     finally:
         os.umask(before)

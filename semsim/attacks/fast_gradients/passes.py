@@ -30,15 +30,13 @@ _JOINED_LIMIT = 4_000_000  # values up to which copying them costs less than man
 
 
 class EachGradient(torch.autograd.Function):
-    """Of images, labels, a plan and a curvature the gradients, one (N, *parameter.shape) each.
-
-    As `fast_gradients.gradient_of_each`.
-    """
+    """`fast_gradients.gradient_of_each`, of a plan."""
 
     @staticmethod
     def forward(
         ctx: Any, images: Tensor, labels: Tensor, plan: Plan, curvature: float
     ) -> tuple[Tensor, ...]:
+        """One (N, *parameter.shape) a parameter, of images, (N, C, H, W), and labels, (N,)."""
         ctx.run, ctx.curvature = Passes(plan, images.detach(), labels), curvature
         found: dict[int, Tensor] = {}
         for place, one in ctx.run.pull_back():
@@ -49,14 +47,12 @@ class EachGradient(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *along: Tensor) -> tuple[Tensor, None, None, None]:
+        """The slope by the images, (N, C, H, W); along: (N, *parameter.shape) a parameter."""
         return ctx.run.slope_along(dict(enumerate(along)), ctx.curvature), None, None, None
 
 
 class EachProduct(torch.autograd.Function):
-    """Of the same, `joint` and targets ⟨g, t⟩ and ‖g‖², both (N, parameters or groups of them).
-
-    As `fast_gradients.products_of_each`, of a plan that shares no parameter.
-    """
+    """`fast_gradients.products_of_each`, of a plan that shares no parameter."""
 
     @staticmethod
     def forward(
@@ -68,6 +64,7 @@ class EachProduct(torch.autograd.Function):
         joint: bool,
         *targets: Tensor,
     ) -> tuple[Tensor, Tensor]:
+        """⟨g, t⟩ and ‖g‖², both (N, parts), of targets t, each (N, *parameter.shape)."""
         ctx.run, ctx.curvature = Passes(plan, images.detach(), labels), curvature
         ctx.parts = _beside(dict(ctx.run.pull_back()), targets, joint=joint)
         dots = torch.stack([part.dot for part in ctx.parts], dim=1)
@@ -76,6 +73,7 @@ class EachProduct(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, by_dots: Tensor, by_squares: Tensor) -> tuple[Tensor | None, ...]:
+        """The slope by the images, (N, C, H, W), from those by the products, both (N, parts)."""
         along: dict[int, Tensor | OuterAlong] = {}
         for part, own, target in zip(ctx.parts, (2 * by_squares).T, by_dots.T, strict=True):
             along |= part.mixed(own[:, None], target[:, None])
@@ -98,7 +96,10 @@ class Passes:
         self.slopes = {len(plan.steps): misses}  # of the loss by every node, from the second on
 
     def pull_back(self) -> list[tuple[int, Tensor | Outer]]:
-        """The place of each parameter, and each image's gradient by it; a shared one's in parts."""
+        """The place of each parameter, and the gradients by it, (N, *parameter.shape).
+
+        A parameter of two layers is there twice, with a part of its gradients each.
+        """
         found: list[tuple[int, Tensor | Outer]] = []
         for node, step, made in reversed(self.layers):
             slope = self.slopes.get(node)
@@ -113,7 +114,8 @@ class Passes:
     def slope_along(self, along: Mapping[int, Any], curvature: float) -> Tensor:
         """The slope of ⟨along, g⟩ by the images, (N, C, H, W), with `along` held fixed.
 
-        along: by places. curvature: of `fast_gradients.gradient_of_each`.
+        along: by places. curvature: of `fast_gradients.gradient_of_each`. Raises `ValueError` where
+        the network has no parameters.
         """
         of_step = [[along[place] for place in step.places] for _, step, _ in self.layers]
         changes = self._push(of_step)

@@ -17,7 +17,9 @@ So a page, a second page and a restarted server all see the same job, and none o
 
 import contextlib
 import filecmp
+import json
 import logging
+import math
 import os
 import re
 import secrets
@@ -25,6 +27,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,8 +40,7 @@ import psutil
 from filelock import FileLock, Timeout
 
 from semsim.base.errors import JobError, StopRequestedError
-from semsim.base.jobs.orders import from_record, to_record
-from semsim.base.jobs.owner import SAME, is_alive, owner_from, owner_now
+from semsim.base.jobs.orders import absolute, from_record, to_record
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.storage.atomic import write_json, write_text
 from semsim.base.storage.places import checkout
@@ -47,12 +49,9 @@ from semsim.base.storage.records import read_object, read_record, write_record
 if TYPE_CHECKING:
     import pandas as pd
 
-import json
-import math
-import time
-
 _THIN = 0.2  # seconds between two reports of the same sort that are worth keeping
 _RECENT = 64 * 1024  # bytes at the end of the file that tell the present pace
+_SAME = 2.0  # seconds by which two readings of one process's start may differ
 _PACE = 60.0  # seconds of work by which the time left is judged
 
 
@@ -233,14 +232,14 @@ def create(
 ) -> Job:
     """A new job below `root`, not yet started.
 
-    order: a dataclass, see `to_record`, by which `semsim-studio job` carries out the job; paths
-        in it should be absolute.
+    order: a dataclass, see `to_record`, by which `semsim-studio job` carries out the job, from
+        whatever folder: its paths are kept whole.
     files: tables (written as Parquet) and mappings (JSON) put into the folder before it starts.
     """
     now = datetime.now(UTC)
     folder = Path(root).resolve() / f"{now:%Y%m%d-%H%M%S-%f}-{secrets.token_hex(3)}"
     folder.mkdir(parents=True)
-    ordered = {} if order is None else {ORDER_FILE: to_record(order)}
+    ordered = {} if order is None else {ORDER_FILE: to_record(absolute(order))}
     for name, content in {**ordered, **(files or {})}.items():
         _write_file(folder, name, content)
     spec = {
@@ -299,9 +298,12 @@ _SPEC: Mapping[str, Callable[[object], bool]] = {
 }
 
 
-def list_jobs(root: Path, kind: str | None = None) -> list[Job]:
+def list_jobs(
+    root: Path, kind: str | None = None, asked: Mapping[str, Any] | None = None
+) -> list[Job]:
     """The jobs below `root`, of one kind or of all, newest first.
 
+    asked: what their orders have, as `to_record` writes it; what else they have may differ.
     A folder whose spec.json is damaged is left out and named in the log, so that it does not take
     the others along.
     """
@@ -312,12 +314,13 @@ def list_jobs(root: Path, kind: str | None = None) -> list[Job]:
             jobs.append(read_job(path.parent))
         except JobError as error:
             log.warning("A job is left out. %s Mend its spec.json or remove the folder.", error)
-    return [job for job in jobs if kind is None or job.kind == kind]
+    found = [job for job in jobs if kind is None or job.kind == kind]
+    return [job for job in found if asked is None or _is_asked(job, asked)]
 
 
-def live_jobs(root: Path, kind: str) -> list[Job]:
-    """The jobs of a kind that wait or run, newest first."""
-    return [job for job in list_jobs(root, kind) if state(job) in LIVE]
+def live_jobs(root: Path, kind: str, asked: Mapping[str, Any] | None = None) -> list[Job]:
+    """The jobs of `list_jobs` that wait or run."""
+    return [job for job in list_jobs(root, kind, asked) if state(job) in LIVE]
 
 
 def foremost(root: Path, kind: str) -> Job | None:
@@ -446,7 +449,7 @@ def seconds_taken(job: Job) -> float | None:
     if owner is None or not path.exists():
         return None
     first = read_first(job.folder / "progress.jsonl")
-    if first is not None and first.at < owner["started"] - SAME:
+    if first is not None and first.at < owner["started"] - _SAME:
         return None
     asked = datetime.fromisoformat(job.created).timestamp()
     return max(0.0, path.stat().st_mtime - max(asked, owner["started"]))
@@ -455,11 +458,11 @@ def seconds_taken(job: Job) -> float | None:
 def last_seconds(root: Path, kind: str, asked: Mapping[str, Any]) -> float | None:
     """Return the seconds that the newest finished job like this took; None where there is none.
 
-    asked: what its order must have, as `to_record` writes it; what else the order has may differ. A
-    job that took over pieces of an earlier one did not do all of its work, and does not count.
+    asked: as of `list_jobs`. A job that took over pieces of an earlier one did not do all of its
+    work, and does not count.
     """
-    for job in list_jobs(root, kind):
-        if not _asked(job, asked) or state(job) is not JobState.DONE or result(job).get("reused"):
+    for job in list_jobs(root, kind, asked):
+        if state(job) is not JobState.DONE or result(job).get("reused"):
             continue
         seconds = seconds_taken(job)
         if seconds is not None:
@@ -467,7 +470,7 @@ def last_seconds(root: Path, kind: str, asked: Mapping[str, Any]) -> float | Non
     return None
 
 
-def _asked(job: Job, asked: Mapping[str, Any]) -> bool:
+def _is_asked(job: Job, asked: Mapping[str, Any]) -> bool:
     """Tell whether the order of a job has all of `asked`; one that cannot be read has not."""
     try:
         return _has(read_json(job.folder / ORDER_FILE), asked)
@@ -606,3 +609,53 @@ def _write_file(folder: Path, name: str, content: "pd.DataFrame | Mapping[str, A
         write_json(folder / name, content)
     else:
         content.to_parquet(folder / name, index=False)
+
+
+def owner_now(pid: int) -> dict[str, float]:
+    """Return pid, started and booted of a process that runs, in seconds since the epoch.
+
+    Raises `psutil.NoSuchProcess` where there is none of that number.
+    """
+    started = psutil.Process(pid).create_time()
+    return {"pid": pid, "started": started, "booted": psutil.boot_time()}
+
+
+def owner_from(content: Mapping[str, Any]) -> dict[str, float] | None:
+    """Return what `owner_now` returned, as read from a file; None where that does not say it."""
+    try:
+        return {name: float(content[name]) for name in ("pid", "started", "booted")}
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def is_alive(owner: Mapping[str, float] | None) -> bool:
+    """Return whether the very process runs: same number, same start, and not a zombie."""
+    if owner is None:
+        return False
+    try:
+        process = psutil.Process(int(owner["pid"]))
+        started = process.create_time()
+        # Where the system reckons a start from the boot, setting the clock moves both alike.
+        since_boot = (owner["started"] - owner["booted"]) - (started - psutil.boot_time())
+        same = min(abs(started - owner["started"]), abs(since_boot)) < _SAME
+        return same and process.status() not in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
+    except (psutil.Error, ValueError, OverflowError):  # none, or somebody else's with the number
+        return False
+
+
+def sweep_sockets(folder: Path, age: float = 3600.0) -> None:
+    """Remove what killed processes that had workers left in `folder`, that of temporary files.
+
+    Python makes them a folder `pymp-…` with a socket, which nothing listens at any more. age:
+    seconds since the last change, below which it may just have been made.
+    """
+    try:
+        open_now = {one.laddr for one in psutil.net_connections("unix")}
+    except (psutil.Error, ValueError):  # the system has none, or does not let us look
+        return
+    for found in folder.glob("pymp-*/"):
+        with contextlib.suppress(OSError):  # somebody else's, or gone
+            left, seen = list(found.iterdir()), found.stat()
+            dead = left and all(one.is_socket() and str(one) not in open_now for one in left)
+            if dead and seen.st_uid == os.getuid() and time.time() - seen.st_mtime > age:
+                shutil.rmtree(found)

@@ -1,10 +1,11 @@
 """Order of a job: a dataclass that is kept as JSON."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from types import MappingProxyType, NoneType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from semsim.base.errors import SettingsError
 
@@ -27,9 +28,20 @@ class Place:
 
     def resolved(self: P) -> P:
         """The same for a process that starts in another folder."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        paths: dict[str, Any] = {k: v.resolve() for k, v in values.items() if isinstance(v, Path)}
-        return replace(self, **paths)
+        return absolute(self)
+
+
+def absolute(value: T) -> T:
+    """The same value with whole paths, also in the dataclasses and tuples it is made of."""
+    made: Any = value
+    if is_dataclass(value) and not isinstance(value, type):
+        own = {field.name: absolute(getattr(value, field.name)) for field in fields(value)}
+        made = replace(value, **own)
+    elif isinstance(value, tuple):
+        made = tuple(map(absolute, value))
+    elif isinstance(value, Path):
+        made = value.resolve()
+    return cast(T, made)
 
 
 def to_record(value: Any) -> Any:
@@ -52,7 +64,7 @@ def from_record(kind: type[T], record: Mapping[str, Any], *, by_hand: bool = Fal
     """
     if not isinstance(record, Mapping):
         raise SettingsError(f"Expected the settings of {kind.__name__}; got {record!r}.")
-    hints = get_type_hints(kind)
+    hints = _hints(kind)  # type: ignore[arg-type]  # a class
     known = {field.name for field in fields(kind)}  # type: ignore[arg-type]  # a dataclass
     if unknown := sorted(set(record) - known):
         raise SettingsError(
@@ -64,6 +76,9 @@ def from_record(kind: type[T], record: Mapping[str, Any], *, by_hand: bool = Fal
         return kind(**{n: _value(hints[n], one, n, by_hand) for n, one in record.items()})
     except TypeError as error:
         raise SettingsError(f"This is no {kind.__name__}: {error}.") from error
+
+
+_hints = functools.cache(get_type_hints)
 
 
 def _value(hint: Any, value: Any, name: str, by_hand: bool) -> Any:

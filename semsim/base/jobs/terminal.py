@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from semsim.base.cli.terminal import TerminalBar, say
-from semsim.base.jobs.folders import Job, run_as_job
-from semsim.base.jobs.owner import sweep_sockets
+from semsim.base.jobs.folders import Job, run_as_job, sweep_sockets
 from semsim.base.progress import Report
 from semsim.base.storage.atomic import sweep
 from semsim.base.storage.places import PROGRAM

@@ -28,7 +28,7 @@ JURY_COLUMNS = ("image_id", "subject", "class_name", "juror", "threshold", "log_
 COLUMNS = (
     "image_id",  # same id in every set that attacked the same original
     "class_id",
-    "class_name",
+    "class_name",  # "" where it is not known; then class_id is null
     "original",  # path relative to the set
     "reconstruction",  # path relative to the set, null where the attack failed
     "status",  # "ok" or "failed"

@@ -379,8 +379,8 @@ def ordering_tables(
     leads["p_holm"] = holm(leads["p"].to_numpy(dtype=float))
     own = order[leading]
     if len(own):
-        p = leads.pivot(index="metric_a", columns="metric_b", values="p_holm")
-        p = p.reindex(index=own["metric"], columns=own["metric"]).to_numpy(dtype=float)
+        square = leads.pivot(index="metric_a", columns="metric_b", values="p_holm")
+        p = square.reindex(index=own["metric"], columns=own["metric"]).to_numpy(dtype=float)
         both = np.where(np.isnan(p), p.T, p)
         order.loc[leading, "band"] = bands(own["soft_accuracy"].to_numpy(dtype=float), both)
         best = _best_first(own).iloc[0]["metric"]
@@ -456,7 +456,7 @@ def _lead_p_of_models(
 
 
 def _in_common(*scores: np.ndarray) -> tuple[int, int]:
-    """How many models and originals are in a pair of models on one original that all score."""
+    """Count models and originals in a pair of models on one original that all score."""
     known = ~np.isnan(np.stack(scores)).any(axis=0)
     paired = known & (known.sum(axis=0) > 1)
     return int(paired.any(axis=1).sum()), int(paired.any(axis=0).sum())

@@ -7,10 +7,9 @@ import pytest
 from made_accounts import made_account
 from study_factory import joined
 
-from annotation.account_domain import AccountError, Role
 from annotation.accounts import register as accounts
-from annotation.domain import Step, StudyStatus
-from annotation.errors import ConflictError, NotFoundError, SignInError
+from annotation.domain import Role, Step, StudyStatus
+from annotation.errors import AccountError, ConflictError, NotFoundError, SignInError
 from annotation.store import phases
 from annotation.store.tables import EventRow, InvitationRow
 from annotation.study import participants as people

@@ -3,9 +3,10 @@
 import pytest
 from made_accounts import made_account
 
-from annotation.account_domain import AccountError, Role
 from annotation.accounts import register as accounts
-from annotation.accounts.start import ensure_administrator, require_loopback, who_may_enter
+from annotation.accounts.access import ensure_administrator, require_loopback, who_may_enter
+from annotation.domain import Role
+from annotation.errors import AccountError
 
 PASSWORD = "four words make one"
 

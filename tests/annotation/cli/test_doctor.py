@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from made_remote import PLACE
 
-from annotation.accounts.start import NAME, PASSWORD
+from annotation.accounts.access import NAME, PASSWORD
 from annotation.cli import doctor
 from annotation.cli.console import IMAGES
 from annotation.cli.serving import ServerParser

@@ -8,7 +8,7 @@ import pytest
 from annotation.errors import StudyError
 from annotation.formats.study_data import StudyData
 from annotation.formats.train_with_ori import write_train_with_ori
-from semsim.importers.train_with_ori import TrainWithOri
+from semsim.importers.layouts import TrainWithOri
 
 KEYS = ["model", "image_id"]
 
@@ -54,6 +54,13 @@ def test_the_names_count_the_votes_that_did_not_recognise_it(data, out):
         "1/1_0_rec_0_1.png",
         "-1/1_0_rec_3_2.png",
     }
+
+
+def test_pictures_without_a_class_have_one_that_says_so(data, out):
+    labels = data.labels.assign(class_name="")
+    write_train_with_ori(StudyData(**{**vars(data), "labels": labels}), out)
+    assert (out / "class_names.txt").read_text() == "unknown\n"
+    assert read_back(out).unread == ()
 
 
 def test_ids_that_are_numbers_stay(data, out):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from annotation.errors import NotFoundError
-from annotation.store import people, removal
+from annotation.store import people, studies
 from annotation.store.tables import AnnotatorRow, EventRow
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -38,7 +38,7 @@ def test_nobody_joins_a_study_that_is_deleted_meanwhile(store, study):
 
     def come(tx):
         people.arriving(tx, study.id, "Anna")
-        store.write(lambda other: removal.delete_study(other, study.id, NOW))
+        store.write(lambda other: studies.delete_study(other, study.id, NOW))
         people.seated(tx, people.added(tx, study.id, "Anna", study.spec, NOW))
 
     with pytest.raises(NotFoundError, match="no study"):

@@ -8,21 +8,18 @@ from statistics import median
 
 import pytest
 from contracts.store_invariants import make_study
-from study_factory import DATABASES, fresh_database
+from study_factory import DATABASES
 
 from annotation.domain import Answer
 from annotation.spec import Task
-from annotation.store import Store, progress
+from annotation.store import progress
 from annotation.store.tables import SlotRow
 from annotation.study.labelling import join, next_items, progress_of, undo, vote
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-@pytest.fixture(params=DATABASES)
-def store(request, tmp_path):
-    with fresh_database(request.param, tmp_path) as url, Store(url) as opened:
-        yield opened
+pytestmark = pytest.mark.parametrize("store", DATABASES, indirect=True)
 
 
 def left_looked_at(tx, study, annotator, now):

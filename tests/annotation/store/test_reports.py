@@ -1,12 +1,10 @@
 """Reports of a study leave out other studies."""
 
-import uuid
 from datetime import UTC, datetime
 
 import pytest
-from study_factory import write_set
+from study_factory import answer_all, answer_to, joined, write_set
 
-from annotation.domain import Answer
 from annotation.errors import NotFoundError
 from annotation.spec import StudySpec, Task
 from annotation.store import reports
@@ -17,9 +15,8 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def answer_some(store, study, name, n, text):
-    person = join(store, study.token, name).annotator
-    for item in next_items(store, person, "tab", n, NOW):
-        vote(store, person, Answer(id=str(uuid.uuid4()), item=item.item, answer=text), NOW)
+    (person,) = joined(store, study, name)
+    answer_all(store, person, text, n)
     return person
 
 
@@ -88,7 +85,6 @@ def test_only_simulated_studies_have_answers_of_the_jury(store, make_study):
 )
 def test_medians_are_over_the_times_that_were_measured(store, study, anna, times, median):
     for item, rt_ms in zip(next_items(store, anna, "tab", len(times), NOW), times, strict=True):
-        answer = Answer(id=str(uuid.uuid4()), item=item.item, answer="none", rt_ms=rt_ms)
-        vote(store, anna, answer, NOW)
+        vote(store, anna, answer_to(item.item, rt_ms=rt_ms), NOW)
     (row,) = progress(store, study.id).annotators
     assert (row.done, row.median_rt_ms, row.none_rate) == (len(times), median, 1.0)

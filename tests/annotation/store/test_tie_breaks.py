@@ -4,21 +4,16 @@ import uuid
 
 import pytest
 from contracts.store_invariants import START, check, make_study
-from study_factory import DATABASES, arrived, fresh_database
+from study_factory import DATABASES, arrived
 
 from annotation.domain import Answer, VoteStatus
 from annotation.spec import Task
-from annotation.store import Store
 from annotation.store.tables import EventRow, SlotRow
 from annotation.study.exports import export_labels
 from annotation.study.labelling import join, next_items, progress, progress_of, undo, vote
 from annotation.study.participants import exclude, include
 
-
-@pytest.fixture(params=DATABASES)
-def store(request, tmp_path):
-    with fresh_database(request.param, tmp_path) as url, Store(url) as opened:
-        yield opened
+pytestmark = pytest.mark.parametrize("store", DATABASES, indirect=True)
 
 
 @pytest.fixture

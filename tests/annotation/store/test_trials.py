@@ -14,7 +14,6 @@ from annotation.design import quality
 from annotation.domain import Answer, Step, StudyStatus, TrialKind, VoteStatus
 from annotation.errors import AnswerError, ConflictError, NotAllowedError, NotFoundError
 from annotation.spec import StudySpec, Task
-from annotation.store.schedules import schedules_of
 from annotation.store.tables import (
     AnnotatorRow,
     SlotRow,
@@ -23,6 +22,7 @@ from annotation.store.tables import (
     TrialRow,
     VoteRow,
 )
+from annotation.store.trials import schedules_of
 from annotation.study import participants as people
 from annotation.study.create import create_study
 from annotation.study.exports import export_labels, export_votes

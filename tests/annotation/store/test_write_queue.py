@@ -8,7 +8,7 @@ from helpers import until
 from sqlalchemy import event, text
 from study_factory import answer_to
 
-from annotation.store import write_queue
+from annotation.store import engine
 from annotation.study.labelling import next_items, vote
 from semsim.base.errors import StoreError
 
@@ -47,7 +47,7 @@ class Queue:
 
 @pytest.fixture
 def queue():
-    return Queue(write_queue.Turns())
+    return Queue(engine.Turns())
 
 
 def test_in_the_order_they_came_and_who_yields_last(queue):
@@ -58,7 +58,7 @@ def test_in_the_order_they_came_and_who_yields_last(queue):
 
 
 def test_who_yields_is_passed_by_only_so_many(queue, monkeypatch):
-    monkeypatch.setattr(write_queue, "MOST_PASSED", 2)
+    monkeypatch.setattr(engine, "MOST_PASSED", 2)
     with queue.of.turn():
         queue.take("claim 1", yields=True)
         for n in range(5):
@@ -80,7 +80,7 @@ def test_an_error_passes_the_turn_on(queue):
 
 def test_who_waits_too_long_is_told_and_stands_in_nobodys_way(queue, monkeypatch):
     with queue.of.turn():
-        monkeypatch.setattr(write_queue, "LONGEST", 0.01)
+        monkeypatch.setattr(engine, "LONGEST", 0.01)
         with pytest.raises(StoreError, match="do the same again"), queue.of.turn():
             pytest.fail("let in")
         monkeypatch.undo()

@@ -195,44 +195,34 @@ def test_every_problem_is_named_at_once(store, tmp_path, images):
         assert any(part in line for line in text), part
 
 
-def test_two_sets_of_one_model(store, tmp_path, images):
-    sets = [write_set(tmp_path / name) for name in ("a", "b")]
-    (line,) = problems(store, sets, images)
-    assert "2 sets are of model 'resnet20-4/none'" in line
-
-
-def test_sets_of_two_data_sets(store, tmp_path, images):
-    sets = [write_set(tmp_path / d, model=d, dataset=d) for d in ("symbols", "faces")]
-    assert "expected one data set" in problems(store, sets, images)[0]
-
-
-def test_one_id_with_two_classes(store, tmp_path, images):
-    sets = [write_set(tmp_path / label, model=label, labels=[label]) for label in ("Cat", "cow")]
-    assert "(class 'cow') is not the image" in problems(store, sets, images)[0]
-
-
-def test_no_sets_and_no_images(store, tmp_path, images):
-    assert "at least one reconstruction set" in problems(store, [], images)[0]
-    failed = write_set(tmp_path / "a", labels=["Cat"], failed=[0])
-    assert "no reconstruction whose attack succeeded" in problems(store, [failed], images)[0]
-
-
-def test_a_class_that_is_not_listed(store, tmp_path, images):
-    folder = write_set(tmp_path / "a", labels=["Cat", "wolf"])
-    assert "class 'wolf'" in problems(store, [folder], images)[0]
-
-
-def test_an_image_listed_twice(store, tmp_path, images):
-    folder = write_set(tmp_path / "a")
+def with_a_row_twice(folder):
     manifest = pd.read_parquet(folder / "manifest.parquet")
     pd.concat([manifest, manifest[:1]]).to_parquet(folder / "manifest.parquet")
-    assert "2 rows for image 'image-000'" in problems(store, [folder], images)[0]
+    return folder
 
 
-def test_a_class_called_like_an_answer(store, tmp_path, images):
-    folder = write_set(tmp_path / "a")
-    write_run(folder, classes=[*CLASSES, "none"])
-    assert "rename the class" in problems(store, [folder], images)[0]
+# What is said → the sets that make no study, of names below a folder.
+NO_STUDY = {
+    "2 sets are of model 'resnet20-4/none'": lambda at: [write_set(at / one) for one in "ab"],
+    "expected one data set": lambda at: [
+        write_set(at / one, model=one, dataset=one) for one in ("symbols", "faces")
+    ],
+    "(class 'cow') is not the image": lambda at: [
+        write_set(at / one, model=one, labels=[one]) for one in ("Cat", "cow")
+    ],
+    "at least one reconstruction set": lambda at: [],
+    "no reconstruction whose attack succeeded": lambda at: [
+        write_set(at / "a", labels=["Cat"], failed=[0])
+    ],
+    "class 'wolf'": lambda at: [write_set(at / "a", labels=["Cat", "wolf"])],
+    "2 rows for image 'image-000'": lambda at: [with_a_row_twice(write_set(at / "a"))],
+    "rename the class": lambda at: [write_set(at / "a", classes=[*CLASSES, "none"])],
+}
+
+
+@pytest.mark.parametrize("said", NO_STUDY)
+def test_sets_that_make_no_study_say_why(store, tmp_path, images, said):
+    assert said in problems(store, NO_STUDY[said](tmp_path), images)[0]
 
 
 def test_a_single_class_leaves_nothing_to_choose(store, tmp_path, images):
@@ -241,6 +231,20 @@ def test_a_single_class_leaves_nothing_to_choose(store, tmp_path, images):
     assert "nothing to choose" in problems(store, [folder], images)[0]
     spec = StudySpec(name="s", task=Task.PAIR)
     assert create_study(store, spec, [folder], images).n_items == 1
+
+
+@pytest.mark.parametrize(
+    ("classes", "words"), [([], "names no classes"), (CLASSES, "has 1 picture without a class")]
+)
+def test_pictures_without_a_class_are_for_tasks_that_need_none(
+    store, tmp_path, images, classes, words
+):
+    folder = write_set(tmp_path / "a", labels=[""])
+    write_run(folder, classes=[*classes])
+    assert words in problems(store, [folder], images)[0]
+    for task in (Task.PAIR, Task.RATING):
+        study = create_study(store, StudySpec(name=task, task=task), [folder], images)
+        assert study.n_items == 1
 
 
 @pytest.mark.parametrize(
@@ -299,13 +303,6 @@ def test_simulated_annotators_cannot_compare_pairs(store, tmp_path, images):
     assert "--task recognition" in problem
     assert "--simulated" in problem
     assert examine(spec, [folder]).problems == (problem,)  # a dry run says it too
-
-
-def test_answers_of_the_jury_are_kept_for_simulated_studies_only(make_study, store):
-    make_study(simulated=True)
-    make_study("people")
-    kept = store.read(lambda tx: [row.simulated for row in tx.query(StimulusRow)])
-    assert sum(p is not None for p in kept) == 8
 
 
 def test_a_manifest_makes_the_study_that_its_sets_make(store, tmp_path, images):

@@ -1,7 +1,6 @@
 """What leaves a study: complete, typed, without decoys among the labels."""
 
 import math
-import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,15 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
-from study_factory import DATABASES, SURE, fresh_database, write_run, write_set
+from study_factory import DATABASES, SURE, fresh_database, joined, write_run, write_set
+from study_factory import answer_all as answer
 
-from annotation.domain import Answer
 from annotation.errors import NotFoundError, StudyError
 from annotation.spec import StudySpec, Task
 from annotation.store import Store
 from annotation.study.create import create_study
 from annotation.study.exports import export_labels, export_votes, read_study
-from annotation.study.labelling import join, next_items, undo, vote
+from annotation.study.labelling import undo
 from annotation.study.sets import read_set
 from semsim.base.columns import LABEL_COLUMNS, TARGET_COLUMNS, VOTE_COLUMNS
 from semsim.reporting.notation import target_text
@@ -26,9 +25,8 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def answer_all(store, study, name, text):
-    person = join(store, study.token, name).annotator
-    for item in next_items(store, person, "tab", 100, NOW):
-        vote(store, person, Answer(id=str(uuid.uuid4()), item=item.item, answer=text), NOW)
+    (person,) = joined(store, study, name)
+    answer(store, person, text)
     return person
 
 

@@ -4,6 +4,7 @@ import uuid
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from study_factory import answer_to
 
 from annotation.domain import Answer, StudyStatus, VoteStatus
 from annotation.errors import (
@@ -40,10 +41,6 @@ from annotation.study.labelling import (
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 AFTER_LEASE = NOW + timedelta(minutes=11)
-
-
-def answer(item, text="none", **fields):
-    return Answer(**{"id": str(uuid.uuid4()), "item": item, "answer": text, **fields})
 
 
 @pytest.fixture
@@ -244,7 +241,7 @@ def test_a_heartbeat_keeps_items(store, anna, ben, cleo):
 
 def test_a_vote_counts(store, study, anna):
     (item,) = next_items(store, anna, "tab", 1, NOW)
-    given = answer(item.item, "Cat", rt_ms=812.0, client_ts=NOW, display={"scale": 8}, tab="tab")
+    given = answer_to(item.item, "Cat", rt_ms=812.0, client_ts=NOW, display={"scale": 8}, tab="tab")
     assert vote(store, anna, given, NOW).status is VoteStatus.COUNTED
     assert progress(store, study.id).coverage == [7, 1, 0]
     (row,) = export_votes(store, study.id).itertuples()
@@ -255,7 +252,7 @@ def test_a_vote_counts(store, study, anna):
 
 def test_a_repeated_vote_changes_nothing(store, study, anna):
     (item,) = next_items(store, anna, "tab", 1, NOW)
-    given = answer(item.item)
+    given = answer_to(item.item)
     receipts = {vote(store, anna, given, NOW) for _ in range(3)}
     assert len(receipts) == 1
     upper = Answer(id=given.id.upper(), item=given.item, answer=given.answer)
@@ -265,9 +262,12 @@ def test_a_repeated_vote_changes_nothing(store, study, anna):
 
 def test_an_id_cannot_be_used_for_anything_else(store, anna, ben):
     one, two = next_items(store, anna, "tab", 2, NOW)
-    given = answer(one.item, "Cat")
+    given = answer_to(one.item, "Cat")
     vote(store, anna, given, NOW)
-    for other in (answer(two.item, "Cat", id=given.id), answer(one.item, "cow", id=given.id)):
+    for other in (
+        Answer(id=given.id, item=two.item, answer="Cat"),
+        Answer(id=given.id, item=one.item, answer="cow"),
+    ):
         with pytest.raises(ConflictError):
             vote(store, anna, other, NOW)
     with pytest.raises(ConflictError, match="somebody else"):
@@ -277,28 +277,28 @@ def test_an_id_cannot_be_used_for_anything_else(store, anna, ben):
 def test_answers_that_are_not_taken(store, anna, ben, make_study):
     (item,) = next_items(store, anna, "tab", 1, NOW)
     with pytest.raises(AnswerError):
-        vote(store, anna, answer(item.item, "wolf"), NOW)
+        vote(store, anna, answer_to(item.item, "wolf"), NOW)
     with pytest.raises(AnswerError, match="UUID"):
-        vote(store, anna, answer(item.item, id="7"), NOW)
+        vote(store, anna, Answer(id="7", item=item.item, answer="none"), NOW)
     with pytest.raises(NotFoundError):
-        vote(store, anna, answer("nothing"), NOW)
+        vote(store, anna, answer_to("nothing"), NOW)
     with pytest.raises(NotAllowedError):
-        vote(store, ben, answer(item.item), NOW)
+        vote(store, ben, answer_to(item.item), NOW)
     stranger = join(store, make_study("other").token, "Anna").annotator
     with pytest.raises(NotFoundError):
-        vote(store, stranger, answer(item.item), NOW)
+        vote(store, stranger, answer_to(item.item), NOW)
 
 
 def test_a_second_vote_on_an_item_is_surplus(store, study, anna):
     (item,) = next_items(store, anna, "tab", 1, NOW)
-    vote(store, anna, answer(item.item), NOW)
-    assert vote(store, anna, answer(item.item), NOW).status is VoteStatus.SURPLUS
+    vote(store, anna, answer_to(item.item), NOW)
+    assert vote(store, anna, answer_to(item.item), NOW).status is VoteStatus.SURPLUS
     assert progress(store, study.id).coverage == [7, 1, 0]
 
 
 def test_a_late_vote_counts_if_nobody_took_the_slot(store, anna):
     (item,) = next_items(store, anna, "tab", 1, NOW)
-    assert vote(store, anna, answer(item.item), AFTER_LEASE).status is VoteStatus.COUNTED
+    assert vote(store, anna, answer_to(item.item), AFTER_LEASE).status is VoteStatus.COUNTED
 
 
 def test_a_late_vote_counts_as_long_as_the_item_has_another_slot(store, make_study):
@@ -311,7 +311,7 @@ def test_a_late_vote_counts_as_long_as_the_item_has_another_slot(store, make_stu
     (item, *_) = next_items(store, dora, "tab", 100, AFTER_LEASE)
     # Dora has taken over one slot; the first two of the others still find one, the third none.
     statuses = [
-        vote(store, person, answer(item.item), AFTER_LEASE).status
+        vote(store, person, answer_to(item.item), AFTER_LEASE).status
         for person in (anna, ben, cleo, dora)
     ]
     assert statuses == ["counted", "counted", "surplus", "counted"]
@@ -323,32 +323,32 @@ def test_a_late_vote_without_a_slot_is_kept_as_surplus(store, study, anna, ben, 
     for person in (ben, cleo):
         taken = next_items(store, person, "tab", 100, AFTER_LEASE)
         assert item.item in {i.item for i in taken}
-        vote(store, person, answer(item.item), AFTER_LEASE)
-    assert vote(store, anna, answer(item.item), AFTER_LEASE).status is VoteStatus.SURPLUS
+        vote(store, person, answer_to(item.item), AFTER_LEASE)
+    assert vote(store, anna, answer_to(item.item), AFTER_LEASE).status is VoteStatus.SURPLUS
     assert list(export_votes(store, study.id)["status"]) == ["counted", "counted", "surplus"]
 
 
 def test_undo_gives_the_item_back(store, study, anna):
     (item,) = next_items(store, anna, "tab", 1, NOW)
-    given = answer(item.item, "Cat")
+    given = answer_to(item.item, "Cat")
     vote(store, anna, given, NOW)
     back = undo(store, anna, given.id, NOW)
     assert (back.item, back.images, back.candidates) == (item.item, item.images, item.candidates)
     assert undo(store, anna, given.id, NOW).item == item.item
     assert progress(store, study.id).coverage == [8, 0, 0]
-    assert vote(store, anna, answer(item.item, "cow"), NOW).status is VoteStatus.COUNTED
+    assert vote(store, anna, answer_to(item.item, "cow"), NOW).status is VoteStatus.COUNTED
     assert list(export_votes(store, study.id)["status"]) == ["superseded", "counted"]
 
 
 def test_undo_of_what_cannot_be_undone(store, study, anna, ben):
     (item,) = next_items(store, anna, "tab", 1, NOW)
-    given = answer(item.item)
+    given = answer_to(item.item)
     vote(store, anna, given, NOW)
     for person, vote_id in ((ben, given.id), (anna, str(uuid.uuid4())), (anna, "7")):
         with pytest.raises(NotFoundError):
             undo(store, person, vote_id, NOW)
     undo(store, anna, given.id, NOW)
-    vote(store, anna, answer(item.item), NOW)
+    vote(store, anna, answer_to(item.item), NOW)
     with pytest.raises(ConflictError, match="answered this item again"):
         undo(store, anna, given.id, NOW)
     set_status(store, study.id, StudyStatus.CLOSED)
@@ -360,7 +360,7 @@ def test_a_paused_study_hands_out_nothing_and_loses_nothing(store, study, anna):
     (item,) = next_items(store, anna, "tab", 1, NOW)
     assert set_status(store, study.id, StudyStatus.PAUSED).status is StudyStatus.PAUSED
     assert next_items(store, anna, "tab", 1, NOW) == []
-    assert vote(store, anna, answer(item.item), NOW).status is VoteStatus.COUNTED
+    assert vote(store, anna, answer_to(item.item), NOW).status is VoteStatus.COUNTED
     set_status(store, study.id, StudyStatus.RUNNING)
     assert len(next_items(store, anna, "tab", 1, NOW)) == 1
 
@@ -368,7 +368,7 @@ def test_a_paused_study_hands_out_nothing_and_loses_nothing(store, study, anna):
 def test_a_closed_study_keeps_late_votes_as_surplus(store, study, anna):
     (item,) = next_items(store, anna, "tab", 1, NOW)
     set_status(store, study.id, StudyStatus.CLOSED)
-    assert vote(store, anna, answer(item.item), NOW).status is VoteStatus.SURPLUS
+    assert vote(store, anna, answer_to(item.item), NOW).status is VoteStatus.SURPLUS
     assert next_items(store, anna, "tab", 1, NOW) == []
 
 
@@ -404,7 +404,7 @@ def test_own_progress(store, anna, ben, cleo):
     assert (progress_of(store, anna).done, progress_of(store, anna).left) == (0, 8)
     now = datetime.now(UTC)
     for rt_ms, item in zip((300, 200, 250), next_items(store, anna, "tab", 3, now), strict=True):
-        vote(store, anna, answer(item.item, rt_ms=rt_ms), now)
+        vote(store, anna, answer_to(item.item, rt_ms=rt_ms), now)
     mine = progress_of(store, anna)
     assert (mine.done, mine.left, mine.total, mine.median_rt_ms) == (3, 5, 8, 250)
     next_items(store, ben, "tab", 100, now)
@@ -427,7 +427,7 @@ def test_an_item_with_an_expired_and_a_free_slot_is_left_once(store, anna, cleo)
 
 def test_study_progress(store, study, anna, ben):
     for text, item in zip(("none", "Cat"), next_items(store, anna, "t", 2, NOW), strict=True):
-        vote(store, anna, answer(item.item, text, rt_ms=200), NOW)
+        vote(store, anna, answer_to(item.item, text, rt_ms=200), NOW)
     now = progress(store, study.id)
     assert (now.n_items, now.coverage) == (8, [6, 2, 0])
     first, second = now.annotators

@@ -6,8 +6,7 @@ import pytest
 from study_factory import picture, save_png, small_sets, small_study, write_set
 
 from annotation.images import path_of
-from annotation.study.set_users import sets_of, users_of
-from annotation.study.sets import read_set
+from annotation.study.sets import read_set, sets_of, users_of
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from annotation.spec import StudySpec, Task
 from annotation.store.tables import StudyRow
 from annotation.study.create import create_study
 from annotation.study.exports import export_labels, read_study
-from annotation.study.set_users import users_of
+from annotation.study.sets import users_of
 from annotation.ui.mount import web_app
 from semsim.base.picture_files import read_pixels
 

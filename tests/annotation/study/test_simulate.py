@@ -64,14 +64,6 @@ def test_refusals(store, make_study):
         simulate(store, make_study("six", simulated=True).id, 6)
 
 
-def test_sets_without_a_jury_make_no_simulated_study(store, tmp_path, images):
-    folder = write_set(tmp_path / "one", probabilities=SURE)
-    (folder / "jury.parquet").unlink()
-    spec = StudySpec(name="one", task=Task.RECOGNITION, simulated=True)
-    with pytest.raises(StudyError, match="lacks what the jury sees in 4 reconstructions"):
-        create_study(store, spec, [folder], images)
-
-
 def test_a_picture_that_one_of_the_jury_has_not_seen_makes_no_simulated_study(
     store, tmp_path, images
 ):

@@ -6,8 +6,8 @@ import pytest
 from fastapi.testclient import TestClient
 from made_accounts import made_account, made_session
 
-from annotation.account_domain import Role
 from annotation.accounts.access import ACCOUNT_COOKIE, lookup
+from annotation.domain import Role
 from annotation.store import Store
 from annotation.store.tables import EventRow
 from annotation.study import labelling

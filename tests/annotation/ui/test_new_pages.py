@@ -19,7 +19,7 @@ from annotation.spec import StudySpec
 from annotation.study.labelling import get_study, list_studies
 from annotation.study.protocols import protocol_versions
 from annotation.study.study_file import read_text
-from annotation.ui import StudyContext, new_pages, new_study, preview_pages, study_fields
+from annotation.ui import StudyContext, new_pages, new_study, preview_pages
 
 
 @pytest.fixture
@@ -69,7 +69,9 @@ def look(client, draft):
 
 
 def test_every_setting_that_a_page_can_make_is_asked_for_once():
-    asked = [one.name for step in study_fields.steps() for one in step.fields]
+    asked = [
+        one.name for step in new_study.steps().values() for group in step.values() for one in group
+    ]
     assert len(set(asked)) == len(asked)
     assert set(vars(StudySpec(name="x", task="pair"))) - set(asked) == {"task", "simulated"}
 

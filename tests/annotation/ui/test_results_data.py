@@ -143,11 +143,6 @@ def test_only_a_few_studies_stay_in_memory(store, tmp_path, images, monkeypatch)
     assert cache.get(first.id) is not known
 
 
-def test_an_unknown_study_is_refused(store):
-    with pytest.raises(NotFoundError):
-        ResultsCache(store, NO_IMPORTS).get("nowhere")
-
-
 def test_what_has_happened_grows_with_its_own_study_only(store, make_study):
     study, other = make_study(), make_study(name="other")
     before, others = events_so_far(store, study.id), events_so_far(store, other.id)

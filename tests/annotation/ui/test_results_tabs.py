@@ -7,15 +7,17 @@ from functools import cache
 import pandas as pd
 import pytest
 from made_ballots import random_votes, table, vote, votes_of
-from made_results import Page, empty, full, results_of, study
+from made_results import NASTY, Page, empty, full, results_of, study
 
 from annotation.design.candidates import CandidateList
 from annotation.design.list_facts import RANDOM_LISTS, list_facts
 from annotation.domain import TargetTest
 from annotation.spec import Task
-from annotation.ui import results_tabs
+from annotation.ui import results as results_page
+from annotation.ui import results_view
+from annotation.ui.results import TABS, shown
 from annotation.ui.results_data import examples
-from annotation.ui.results_tabs import TABS, shown
+from annotation.votes.annotators import SAME_ANSWER
 
 
 @cache
@@ -31,7 +33,7 @@ LISTS = list_facts(
 def test_the_answer_is_a_share_from_which_model_to_which_and_what_a_guesser_has():
     tests = {"m1": TargetTest(accuracy=0.71, n_classes=47, chance=1 / 47, at_chance=False)}
     found = results_of(study(targets=tests), random_votes(), lists=LISTS)
-    said = results_tabs.answer(found)
+    said = results_page.answer(found)
     share, low, high = found.rate
     assert share == pytest.approx(found.n_recognised / found.n_decided)
     assert low < share < high
@@ -48,7 +50,7 @@ def test_while_votes_are_missing_how_far_the_study_is_comes_first():
     """Three pictures of each of three models; K is 5."""
     votes = {"m0/1": "ccc", "m0/2": "ccccc", "m1/1": "ddd", "m2/1": "cd", "m1/2": "c"}
     found = results_of(study(n_items=9), votes_of(votes))
-    said = results_tabs.answer(found)
+    said = results_page.answer(found)
     assert said.startswith(
         "14 of 45 votes; 6 of 9 pictures undecided. So far people recognised 2 of 3 decided ones "
         "(67%): from 0% of m1 to 100% of m0"
@@ -56,51 +58,51 @@ def test_while_votes_are_missing_how_far_the_study_is_comes_first():
     assert said.endswith(". No picture is decided of m2.")
     # Also a model that nobody was shown a picture of.
     few = results_of(study(n_items=9), votes_of({"m0/1": "ccc"}))
-    assert results_tabs.answer(few).endswith("No picture is decided of m1, m2.")
-    assert "undecided" not in results_tabs.answer(full())
+    assert results_page.answer(few).endswith("No picture is decided of m1, m2.")
+    assert "undecided" not in results_page.answer(full())
 
 
 def test_models_that_are_alike_are_counted():
     same = results_of(study(), votes_of({"a/1": "ccc", "b/1": "ccc", "c/1": "ddd"}))
-    assert "from 0% of c to 100% of 2 models" in results_tabs.answer(same)
+    assert "from 0% of c to 100% of 2 models" in results_page.answer(same)
 
 
 def test_simulated_annotators_are_no_people():
-    said = results_tabs.answer(replace(full(), study=study(simulated=True)))
+    said = results_page.answer(replace(full(), study=study(simulated=True)))
     assert said.startswith("Simulated annotators recognised")
 
 
 def test_a_control_that_is_not_beaten_is_said():
-    lines = results_tabs.controls(replace(full(), lists=LISTS))
+    lines = results_page.controls(replace(full(), lists=LISTS))
     assert "of 3 models cannot be told" in lines[0] or "less than on any model" in lines[0]
     sure = replace(LISTS, guesses=tuple(replace(one, rate=1.0) for one in LISTS.guesses))
-    assert "3 of 3 models cannot be told" in results_tabs.controls(replace(full(), lists=sure))[0]
+    assert "3 of 3 models cannot be told" in results_page.controls(replace(full(), lists=sure))[0]
     guessing = {"m0": TargetTest(accuracy=0.02, n_classes=47, chance=1 / 47, at_chance=True)}
     found = replace(full(), study=study(targets=guessing))
-    assert results_tabs.controls(found)[0].startswith("1 of 3 models has a target that only")
-    assert results_tabs.controls(full()) == []
+    assert results_page.controls(found)[0].startswith("1 of 3 models has a target that only")
+    assert results_page.controls(full()) == []
 
 
 def test_a_model_without_an_interval_is_not_said_to_beat_the_lists():
     """Of one original nothing is resampled; nobody recognised what m made of it."""
     found = results_of(study(), votes_of({"m/1": "ddd", "n/1": "ccd"}), lists=LISTS)
-    assert "from which 2 of 2 models cannot be told" in results_tabs.controls(found)[0]
+    assert "from which 2 of 2 models cannot be told" in results_page.controls(found)[0]
 
 
 def test_single_answers_are_counted_one_by_one():
     found = results_of(study(), votes_of({"m/1": "ccc", "m/2": "d"}), lists=LISTS)
-    assert results_tabs.controls(found)[0].startswith("Of single answers 75% are right;")
+    assert results_page.controls(found)[0].startswith("Of single answers 75% are right;")
 
 
 def test_answers_that_nobody_can_judge_yet_are_not_wrong():
     votes = votes_of({"m/1": "ccd", "m/2": "ccc"})
     by_names = votes.assign(headline="as-original-named", original_answer=None)
     found = results_of(study(), by_names, lists=LISTS)
-    assert not any("single answers" in line for line in results_tabs.controls(found))
+    assert not any("single answers" in line for line in results_page.controls(found))
     first = by_names["image_id"] == "1"
     by_names.loc[first, "original_answer"] = "cat"
     found = results_of(study(), by_names, lists=LISTS)
-    assert results_tabs.controls(found)[0].startswith("Of single answers 67% are right;")
+    assert results_page.controls(found)[0].startswith("Of single answers 67% are right;")
 
 
 @pytest.mark.parametrize(
@@ -119,13 +121,13 @@ def test_people_lean_only_where_their_criterion_is_not_0(hits, alarms, leans):
         for number in range(19)
     )
     votes["item"] += votes["kind"]
-    assert f"; they {leans}." in results_tabs.detection_answer(results_of(study(Task.PAIR), votes))
+    assert f"; they {leans}." in results_page.detection_answer(results_of(study(Task.PAIR), votes))
 
 
 def test_that_words_are_random_is_said_above_the_shares_and_by_the_checks():
     random = replace(LISTS, n_random=1)
     said = f"{RANDOM_LISTS} (1 of 2 lists.)"
-    assert said in results_tabs.controls(replace(full(), lists=random))
+    assert said in results_page.controls(replace(full(), lists=random))
     text = str(Page(shown(replace(full(), lists=random), "share")[1]))
     assert text.index(said) < text.index("Recognised, by model")
     assert said in str(Page(shown(replace(full(), lists=random), "checks")[1]))
@@ -149,8 +151,8 @@ def test_what_simulated_annotators_agree_on_is_not_said_of_people():
     assert "Every two simulated annotators" in body
     assert "of the simulated annotators into" in body
     assert "people" not in lead + body
-    many = replace(full(), study=study(simulated=True), n_people=results_tabs.MOST_PEOPLE + 1)
-    assert "26 simulated annotators are too many" in results_tabs.pairs(many)
+    many = replace(full(), study=study(simulated=True), n_people=results_page.MOST_PEOPLE + 1)
+    assert "26 simulated annotators are too many" in results_page.pairs(many)
 
 
 def test_what_is_missing_is_named():
@@ -170,8 +172,8 @@ def test_agreement_says_what_no_metric_can_beat():
     assert "Every two people" in body
     alone = results_of(study(), random_votes(annotators=2))
     assert "Every two people" not in shown(alone, "agreement")[1]
-    many = replace(full(), n_people=results_tabs.MOST_PEOPLE + 1)
-    assert "too many for a matrix" in results_tabs.pairs(many)
+    many = replace(full(), n_people=results_page.MOST_PEOPLE + 1)
+    assert "too many for a matrix" in results_page.pairs(many)
 
 
 def test_people_are_counted_with_their_pace():
@@ -186,12 +188,12 @@ def test_people_are_counted_with_their_pace():
 def test_what_became_of_the_votes():
     votes = random_votes()
     votes.loc[:3, "status"] = "excluded"
-    text = str(Page(results_tabs.became(results_of(study(), votes))))
+    text = str(Page(results_page.became(results_of(study(), votes))))
     assert (
         "296 count; 4 are of somebody who is excluded, or came in by a researcher's link." in text
     )
     votes.loc[:2, "status"] = ["quality", "superseded", "surplus"]
-    text = str(Page(results_tabs.became(results_of(study(), votes))))
+    text = str(Page(results_page.became(results_of(study(), votes))))
     assert "1 answers a trial, which never counts; 1 is of somebody who is excluded" in text
     assert "1 came when no more were needed; 1 was taken back by whoever gave it." in text
 
@@ -226,3 +228,161 @@ def test_detection_is_said_only_of_pairs():
     assert "here none can" in shown(full(), "detection")[1]
     pairs = results_of(study(Task.PAIR), votes_of({"m/1": "c"}, kind="reconstruction"))
     assert "decoys" in shown(pairs, "detection")[1]
+
+
+# ------------------------------------------------------------------ trials, views and models
+
+
+def trial(kind, annotator, answer, expected=None, item="x/1", **more):
+    made = {"kind": kind, "status": "quality", "expected": expected, **more}
+    return vote(item, annotator, answer, **made)
+
+
+def with_trials(name="p0"):
+    again = random_votes().query("annotator == 'p0'").head(12).to_dict("records")
+    return table(
+        [
+            *random_votes().replace({"annotator": {"p0": name}}).to_dict("records"),
+            *[trial("catch", name, said, "cat") for said in ("cat", "cat", "none", "cow")],
+            *[trial("catch", name, said, "none") for said in ("none", "cow")],
+            trial("gold", name, "cow", "cow"),
+            *[dict(row, annotator=name, kind="repeat", status="quality") for row in again],
+        ]
+    )
+
+
+@cache
+def trials():
+    return results_of(study(repeat_lag=30), with_trials())
+
+
+@cache
+def plain():
+    return results_of(study(repeat_rate=0), random_votes())
+
+
+@cache
+def no_votes():
+    return results_of(study(catch_rate=0.1, set_aside=2), votes_of({}))
+
+
+@cache
+def pairs():
+    votes = [
+        vote("m/1", "Al", "same"),
+        vote("n/1", "Al", "different"),
+        trial("catch", "Al", "same", "different"),
+    ]
+    return results_of(study(Task.PAIR), table(votes))
+
+
+@pytest.mark.parametrize("results", [trials, plain, no_votes, pairs])
+def test_no_tab_shows_what_is_not_a_number(results):
+    text = "".join("".join(shown(results(), tab)) for tab in TABS)
+    assert "nan" not in str(Page(text)).lower()
+
+
+def test_known_answers_and_the_bias_they_show():
+    text = str(Page(results_page.checks(trials())))
+    for words in (
+        "p0 catch, clear original 2 / 4 no interval: 4 trials, fewer than 6",
+        "p0 catch, noise 1 / 2 no interval: 2 trials, fewer than 6",
+        "p0 gold 1 / 1 no interval: 1 trial, fewer than 6",
+        "p0 25% (no interval: 4 trials, fewer than 6) 50% (no interval: 2 trials, fewer than 6)",
+    ):
+        assert words in text
+
+
+def test_repeats_of_one_and_of_all():
+    text = str(Page(results_page.repeats(trials())))
+    assert "all annotators answers 12 / 12 100%" in text
+    assert "p0 recognised or not 12 / 12 100% [71, 100] 1.00" in text
+    assert "p0 answers 12 / 12 100% [71, 100] see Annotators" in text
+    assert "at least 30 votes later" in text
+
+
+def test_the_table_of_annotators_has_trials_in_its_last_columns():
+    text = str(Page(results_view.annotators(trials())))
+    assert "Clear Noise Gold Repeat κ" in text
+    assert "50% 50% 100% 1.00 p1" in text
+    assert "Largest change Different Al" in str(Page(results_view.annotators(pairs())))
+
+
+def test_a_share_or_kappa_that_is_missing_says_why():
+    none = "– (none answered)"
+    assert f"points {none} {none} {none} {none} p2" in str(Page(results_view.annotators(trials())))
+    one_answer = [row for row in with_trials().query("annotator == 'p0'").to_dict("records")
+                  if row["kind"] != "repeat"] + [trial("repeat", "p0", "cat", item="m/9"),
+                                                 vote("m/9", "p0", "cat")]  # fmt: skip
+    text = str(Page(results_view.annotators(results_of(study(), table(one_answer)))))
+    assert f"100% – ({SAME_ANSWER})" in text
+    text = str(Page(results_view.annotators(plain())))
+    assert "points p1" in text
+    assert "Gold: not in this study. Repeat κ: not in this study." in text
+    assert "Noise: none answered yet. Gold: not in this study." in str(
+        Page(results_view.annotators(no_votes()))
+    )
+
+
+def test_who_is_excluded_keeps_a_row_for_their_trials():
+    votes = with_trials()
+    votes.loc[(votes["annotator"] == "p0") & (votes["status"] == "counted"), "status"] = "excluded"
+    text = str(Page(results_view.annotators(results_of(study(), votes))))
+    assert "p0 0 – – – of 0 – – (no vote counts) – 50% 50% 100% 1.00 p1" in text
+
+
+def test_what_is_not_in_a_study_is_said_in_words():
+    text = results_page.checks(plain())
+    assert "No catch trials or gold items in this study" in text
+    assert "No repeats in this study" in text
+    assert "No catch trials have been answered yet" in results_page.checks(no_votes())
+    assert "no repeat has been answered yet" in results_page.checks(no_votes())
+    assert results_page.carry_over(no_votes()) == ""
+
+
+def test_pairs_have_no_none():
+    text = str(Page(results_page.checks(pairs())))
+    assert "catch, different 0 / 1" in text
+    assert "none" not in text.lower().replace("none of these trials", "")
+
+
+def test_views_have_rates_or_a_word_on_why_not():
+    text = str(Page(results_page.carry_over(plain())))
+    assert "Views View Votes" not in text
+    assert "1 100 20" in text
+    assert "3 100 20" in text
+    once = results_of(study(), votes_of({"m/1": "cc", "m/2": "dd"}))
+    assert "nothing can carry over" in results_page.carry_over(once)
+
+
+def test_models_and_what_is_not_settled():
+    votes = random_votes(missing=0.3)
+    found = results_of(study(), votes)
+    text = str(Page(results_page.reliability(found) + results_page.unsettled(found)))
+    people = found.reliability.people.iloc[0]
+    assert f"p0 {people['n_votes']} {people['one_coin']:.0%} {people['full']:.0%}" in text
+    assert f"{len(found.reliability.disagreements)} of {found.reliability.n_compared}" in text
+    assert f"no majority yet {found.open_questions['too_few']}" in text
+    assert "every vote says the same" in results_page.reliability(
+        results_of(study(), votes_of({"m/1": "ccc"}))
+    )
+
+
+def test_items_without_a_name_for_their_original_have_a_row_where_that_decides():
+    by_names = study(label_originals=True, headline="as-original-named")
+    counts = {**plain().open_questions, "unnamed": 7}
+    found = replace(plain(), study=by_names, open_questions=counts)
+    text = str(Page(results_page.unsettled(found)))
+    assert "No name for its original that most agree on 7" in text
+    assert "No name" not in results_page.unsettled(plain())
+
+
+def test_every_text_from_people_is_escaped():
+    rows = [
+        {**row, "annotator": NASTY, "model": NASTY, "image_id": f"{NASTY}{row['image_id']}"}
+        for row in with_trials().query("annotator == 'p0'").to_dict("records")
+    ]
+    nasty = results_of(replace(study(), name=NASTY), table(rows))
+    page = Page("".join("".join(shown(nasty, tab)) for tab in TABS))
+    assert not [tag for tag, _ in page.tags if tag == "img"]
+    assert NASTY in str(page)

@@ -17,8 +17,9 @@ from annotation.design.list_facts import list_facts
 from annotation.domain import TargetTest
 from annotation.spec import Task
 from annotation.tasks.kind import Scale
-from annotation.ui import results_tabs, results_view
-from annotation.ui.results_tabs import TABS
+from annotation.ui import results as results_page
+from annotation.ui import results_view
+from annotation.ui.results import TABS
 from semsim.reporting.glossary import glossary
 
 
@@ -47,7 +48,7 @@ LISTS = list_facts(
 
 
 SECTIONS = (
-    *(lambda results, tab=tab: "".join(results_tabs.shown(results, tab)) for tab in TABS),
+    *(lambda results, tab=tab: "".join(results_page.shown(results, tab)) for tab in TABS),
     results_view.confusions,
 )
 
@@ -142,9 +143,9 @@ def test_detection_is_for_pairs():
 
 
 def test_what_programs_tell_apart_is_not_said_of_people():
-    assert results_tabs.detection_answer(pairs()).startswith("People ")
+    assert results_page.detection_answer(pairs()).startswith("People ")
     simulated = replace(pairs(), study=replace(pairs().study, spec=study(simulated=True).spec))
-    assert results_tabs.detection_answer(simulated).startswith("Simulated annotators ")
+    assert results_page.detection_answer(simulated).startswith("Simulated annotators ")
 
 
 def test_intervals_by_variance_are_marked():

@@ -7,8 +7,8 @@ import pytest
 from made_results import Page
 from made_results import shown_study as study
 
-from annotation.domain import AnnotatorRow, StudyProgress, StudyStatus, TargetTest
-from annotation.spec import Task
+from annotation.domain import AnnotatorRow, ProtocolVersion, StudyProgress, StudyStatus
+from annotation.spec import StudySpec, Task
 from annotation.ui import study_view
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -23,13 +23,6 @@ def annotator(**changes) -> AnnotatorRow:
 
 
 PROGRESS = StudyProgress(n_items=48, coverage=[40, 5, 2, 0, 0, 1], annotators=[annotator()])
-
-
-def test_targets_at_chance_are_counted():
-    tests = {
-        "convnet8/none": TargetTest(accuracy=0.02, n_classes=47, chance=1 / 47, at_chance=True)
-    }
-    assert "1 target model at chance" in study_view.facts(study(targets=tests))
 
 
 def test_votes_are_counted_from_the_coverage():
@@ -119,3 +112,38 @@ FRAMED = replace(study().spec, framed_by="https://a.org https://b.org")
 )
 def test_the_link_says_what_it_does(changes, word):
     assert word in study_view.link_note(study(**changes))
+
+
+FIRST = ProtocolVersion(
+    version=1,
+    sha256="a" * 64,
+    spec=StudySpec(name="S", task=Task.RECOGNITION, consent="x"),
+    why="",
+    by="",
+    at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC),
+    changed=(),
+)
+
+
+def test_the_first_version_is_as_made():
+    text = study_view.versions_table([FIRST])
+    assert "as made" in text
+    assert "2026-01-02 03:04 UTC" in text
+    assert "a" * 12 in text
+
+
+def test_a_change_says_what_why_and_by_whom_and_is_escaped():
+    spec = replace(FIRST.spec, lease_seconds=900, check=True, consent="")
+    second = replace(
+        FIRST,
+        version=2,
+        spec=spec,
+        why="<b>slow</b> people",
+        by="Ada",
+        changed=("lease_seconds", "check", "consent"),
+    )
+    text = study_view.versions_table([FIRST, second])
+    assert "lease_seconds = 900, check = yes, consent = (empty)" in text
+    assert "(Ada)" in text
+    assert "&lt;b&gt;slow" in text
+    assert "<b>" not in text

@@ -10,10 +10,10 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from made_accounts import made_account, made_session
 
-from annotation.account_domain import Account, Role
 from annotation.accounts import register as accounts
 from annotation.accounts.access import ACCOUNT_COOKIE, lookup
 from annotation.accounts.attempts import Clock
+from annotation.domain import Account, Role
 from annotation.store import Store
 from annotation.store import accounts as rows
 from annotation.study import labelling as study

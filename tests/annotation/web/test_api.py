@@ -173,11 +173,6 @@ def test_items_come_with_candidates_and_opaque_images(join, make_study):
         assert len(item["images"]) == 1
 
 
-def test_a_pair_has_two_images_and_no_candidates(join, make_study):
-    item = next_items(join(make_study(task=Task.PAIR)))["items"][0]
-    assert (len(item["images"]), item["candidates"]) == (2, [])
-
-
 def test_a_vote_is_stored_once_however_often_it_is_sent(join, store, make_study):
     study = make_study()
     browser = join(study)
@@ -402,12 +397,6 @@ def test_undo_gives_the_item_back(join, store, make_study):
     again = vote_body(body["item"])
     assert browser.post("/api/vote", json=again).json()["status"] == "counted"
     assert list(export_votes(store, study.id)["status"]) == ["superseded", "counted"]
-
-
-def test_a_heartbeat_is_accepted(join, make_study):
-    browser = join(make_study())
-    items = [item["item"] for item in next_items(browser)["items"]]
-    assert browser.post("/api/heartbeat", json={"tab": "tab", "items": items}).json()["ok"]
 
 
 def test_what_a_page_gives_back_is_there_for_others(join, make_study):

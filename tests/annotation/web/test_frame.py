@@ -11,9 +11,8 @@ from study_factory import answer_all, joined
 
 from annotation.study.labelling import list_studies
 from annotation.ui.mount import web_app
-from annotation.web.frame import STUDY_COOKIE, in_hand
-from annotation.web.framed import head
-from annotation.web.this_process import HEADER
+from annotation.web.frame import STUDY_COOKIE, head, in_hand
+from annotation.web.guard import PROCESS
 from semsim.reporting.glossary import glossary
 
 PAGE = {"accept": "text/html"}
@@ -116,7 +115,7 @@ def test_page_and_side_bar_say_which_process_they_are_of(client):
         '<meta name="studio-process" content="([0-9a-f]{16})" data-other="[^"]*deploy/nginx.conf',
         page,
     )
-    assert client.get("/studio/frame").headers[HEADER] == drawn
+    assert client.get("/studio/frame").headers[PROCESS] == drawn
 
 
 def test_the_address_of_a_study_that_is_gone_shows_no_other(client, two):

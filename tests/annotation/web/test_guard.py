@@ -10,12 +10,18 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from annotation.account_domain import Account, Role
 from annotation.accounts.access import ACCOUNT_COOKIE
-from annotation.domain import Annotator, AnnotatorStatus, Step
-from annotation.web.framing import FRAMED_BY
-from annotation.web.guard import ANNOTATOR_COOKIE, SMALL_BODY, STUDIO_BODY, Guard, is_same_origin
-from annotation.web.this_process import HEADER, name
+from annotation.domain import Account, Annotator, AnnotatorStatus, Role, Step
+from annotation.web.guard import (
+    ANNOTATOR_COOKIE,
+    FRAMED_BY,
+    PROCESS,
+    SMALL_BODY,
+    STUDIO_BODY,
+    Guard,
+    is_same_origin,
+    process_name,
+)
 from semsim.base.errors import StoreError
 
 PAGE = {"accept": "text/html,*/*"}
@@ -300,9 +306,9 @@ def test_gradio_routes_that_pages_need_stay_open():
 def test_an_event_of_a_page_that_another_process_drew_is_refused_in_words():
     def sent(drawn_by: str):
         browser = client("researcher")
-        return browser.post("/studio/gradio_api/run/predict", headers={HEADER: drawn_by})
+        return browser.post("/studio/gradio_api/run/predict", headers={PROCESS: drawn_by})
 
-    assert sent(name()).text == "reached"
+    assert sent(process_name()).text == "reached"
     refused = sent("another")
     assert refused.status_code == 409
     assert "Stickiness" in refused.json()["error"]

@@ -10,9 +10,8 @@ import pytest
 from jinja2 import UndefinedError
 
 from annotation import web
-from annotation.account_domain import Account, Invitation, Role
 from annotation.design import check
-from annotation.domain import StudyStatus
+from annotation.domain import Account, Invitation, Role, StudyStatus
 from annotation.spec import Task
 from annotation.study.labelling import set_status
 from annotation.tasks import KINDS

@@ -10,9 +10,9 @@ from made_accounts import made_account, made_session
 from sqlalchemy import text
 from study_factory import START, answer_all, joined
 
-from annotation.account_domain import Role
 from annotation.accounts.access import ACCOUNT_COOKIE, lookup
-from annotation.domain import VoteStatus
+from annotation.domain import Role, VoteStatus
+from annotation.store import migrate
 from annotation.study.labelling import next_items
 from annotation.ui.mount import web_app
 from annotation.web import watching
@@ -56,7 +56,7 @@ def test_a_database_that_does_not_answer_is_told_without_its_address(store, tmp_
     def gone(_):
         raise StoreError("postgresql://secret@host does not answer")
 
-    monkeypatch.setattr(watching, "is_current", gone)
+    monkeypatch.setattr(migrate, "is_current", gone)
     reply = browser(store, tmp_path).get("/health")
     assert reply.status_code == 503
     assert reply.json()["database"] == "does not answer"

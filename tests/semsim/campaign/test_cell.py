@@ -15,7 +15,7 @@ from semsim.datasets.on_disk import content_of
 from semsim.datasets.symbols import Symbols
 from semsim.defences.crop_flip import CropFlip
 from semsim.defences.none import NoDefence
-from semsim.grid.failures import of_the_machine
+from semsim.grid.executor import of_the_machine
 from semsim.images import to_uint8, write_png
 from semsim.targets.model import load_target, save_target
 from semsim.targets.train_settings import TrainSettings

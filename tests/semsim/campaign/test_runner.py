@@ -21,7 +21,7 @@ from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder
 from semsim.grid.machines import connect
-from semsim.grid.previews import STEPS, Sight
+from semsim.grid.previews import STEPS, Preview
 from semsim.images import png_of
 from semsim.targets.train_settings import TrainSettings
 
@@ -98,7 +98,7 @@ def test_an_attack_is_seen_while_it_runs_and_its_result_is_the_same(client, tmp_
     assert [path.name for path in folder.path.iterdir()] == ["campaign.json"]
 
     # As a run that was killed leaves it: the next one does not show what is not so any more.
-    folder.show(cell.key, (Sight(place=0, share=0.9, png=png_of(np.zeros((4, 4, 3), np.uint8))),))
+    folder.show(cell.key, (Preview(place=0, share=0.9, png=png_of(np.zeros((4, 4, 3), np.uint8))),))
     told = []
     run_plan(plan, tmp_path, client, CPU, lambda progress: told.append(folder.seen()))
     assert told[0] is None

@@ -6,7 +6,7 @@ from made_campaign import toy_campaign
 
 from semsim.base.errors import JobError, SettingsError
 from semsim.campaign.watch import RunFolder, campaigns, read_campaign
-from semsim.grid.previews import STEPS, Sight
+from semsim.grid.previews import STEPS, Preview
 from semsim.images import png_of
 
 
@@ -36,7 +36,7 @@ PNG = png_of(np.full((4, 4, 3), 9, np.uint8))
 
 
 def strip(count):
-    return tuple(Sight(place=0, share=step / STEPS, png=PNG) for step in range(count))
+    return tuple(Preview(place=0, share=step / STEPS, png=PNG) for step in range(count))
 
 
 @pytest.fixture

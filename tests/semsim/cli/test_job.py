@@ -19,7 +19,7 @@ from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import JobState
 from semsim.cli.job import KINDS
 from semsim.cli.main import app
-from semsim.learning.train_job import STATE_FILE
+from semsim.learning.settings import STATE_FILE
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ def tables(tmp_path_factory):
 @pytest.fixture
 def files(tables, tmp_path, monkeypatch):
     """Options of most commands; two shuffles stand beside each training."""
-    monkeypatch.setattr("semsim.learning.shuffles.OF_NETWORKS", 2)
+    monkeypatch.setattr("semsim.learning.ablations_run.OF_NETWORKS", 2)
     return [
         *("--labels", str(tables / "labels.parquet"), "--votes", str(tables / "votes.parquet")),
         *("--checkpoints", str(tmp_path / "checkpoints"), "--data-dir", str(tmp_path / "data")),

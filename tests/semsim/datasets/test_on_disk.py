@@ -5,9 +5,9 @@ from made_pictures import blocky
 from PIL import Image
 
 from semsim.base.errors import DataError
-from semsim.datasets.caltech import Caltech101
 from semsim.datasets.celeba import CelebA
-from semsim.datasets.on_disk import balanced_split, fetched, first_of_each, read_middle
+from semsim.datasets.on_disk import fetched, first_of_each
+from semsim.datasets.photographs import Caltech101, balanced_split, read_middle
 
 
 def test_the_middle_square_is_read(tmp_path):

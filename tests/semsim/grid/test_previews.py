@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from semsim.base.progress import Look, Progress
-from semsim.grid.previews import SIDE, STEPS, Camera, Sight, longer
+from semsim.grid.previews import SIDE, STEPS, Camera, Preview, longer
 
 
 def told(share, place=0, picture=lambda: np.zeros((8, 8, 3), np.uint8)):
@@ -41,7 +41,7 @@ def test_another_image_and_a_new_beginning_are_another_strip():
 def test_a_strip_is_never_longer_than_it_may_be():
     strip = ()
     for step in range(2 * STEPS):
-        strip = longer(strip, Sight(place=0, share=step / 20, png=b""))
+        strip = longer(strip, Preview(place=0, share=step / 20, png=b""))
     assert len(strip) == STEPS
     assert strip[-1].share == (2 * STEPS - 1) / 20
 

@@ -51,5 +51,5 @@ def example(tmp_path, draw):
 
 @pytest.fixture
 def released(example):
-    """Two originals, two models, as the authors publish them; see test_train_with_ori.py."""
+    """Two originals, two models, as the authors publish them; see test_layouts.py."""
     return example("train-with-ori")

@@ -1,6 +1,7 @@
 """Looking at a drop and keeping it, as jobs do it."""
 
 import json
+import shutil
 import zipfile
 from dataclasses import replace
 
@@ -9,16 +10,17 @@ import pytest
 from made_weights import make_classifier
 from PIL import Image
 
-from semsim.base.errors import DataError, SettingsError, WeightsError
+from semsim.base.errors import DataError, SettingsError
 from semsim.base.jobs.folders import read_job, read_order
 from semsim.base.progress import silent
 from semsim.base.sets.reader import read_set
+from semsim.cli.imports import keep
 from semsim.cli.job import KINDS
-from semsim.importers import import_job, uploads
+from semsim.importers import IMPORTERS, import_job, uploads
 from semsim.importers.import_job import (
     ImportOrder,
-    do_keep,
     do_look,
+    kept_text,
     queue_keep,
     tasks_for,
 )
@@ -59,12 +61,82 @@ def test_a_look_tells_everything_and_keeps_nothing(order, tmp_path):
     assert not order.data.exists()
 
 
-def test_what_is_kept_is_what_was_shown(order, tmp_path):
-    shown = do_look(order, tmp_path / "job", silent)
-    told = do_keep(order, tmp_path, silent)
-    kept = [read_set(order.data / "runs/mine" / one["folder"]) for one in shown["sets"]]
-    assert [len(one.pairs) for one in kept] == [one["pairs"] for one in shown["sets"]]
-    assert (told["kept"], told["sets"]) == ("mine", 2)
+@pytest.fixture
+def planned(monkeypatch):
+    """A list that grows with every source that is planned."""
+    calls, plan = [], import_job.plan_import
+
+    def counted(*given):
+        calls.append(given)
+        return plan(*given)
+
+    monkeypatch.setattr(import_job, "plan_import", counted)
+    return calls
+
+
+def looked(order, folder):
+    """The order to keep what a look shows, and what it shows."""
+    shown = do_look(order, folder, silent)
+    return replace(order, look=folder, plan=shown["sha256"]), shown
+
+
+def kept(order):
+    """Every file that keeping writes, by its path, and the outcome; nothing of it stays."""
+    told = keep(order, order.data, silent)
+    files = {path: path.read_bytes() for path in order.data.rglob("*") if path.is_file()}
+    shutil.rmtree(order.data)
+    return files, told
+
+
+def test_what_is_kept_is_what_was_shown(order, tmp_path, planned):
+    asked, shown = looked(order, tmp_path / "job")
+    told = keep(asked, tmp_path, silent)
+    assert len(planned) == 1
+    made = [read_set(order.data / "runs/mine" / one["folder"]) for one in shown["sets"]]
+    assert [len(one.pairs) for one in made] == [one["pairs"] for one in shown["sets"]]
+    assert (told["kept"], told["sets"], told["anew"]) == ("mine", 2, "")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("kind", IMPORTERS)
+def test_the_plan_that_was_shown_is_kept_without_another(kind, packed, example, tmp_path, planned):
+    source = example(kind)
+    if packed and source.is_dir():
+        source = shutil.make_archive(tmp_path / "packed", "zip", source.parent, source.name)
+    order = ImportOrder(
+        data=tmp_path / "data", checkpoints=tmp_path, source=tmp_path / source, name="mine"
+    )
+    asked, shown = looked(order, tmp_path / "job")
+    of_names = not shown["human"]  # votes are of the data set that they were read for
+    names = {"name": "other", "dataset": "pets", "attack": "ours"} if of_names else {}
+    once = kept(replace(asked, **names))
+    assert (once[1]["anew"], len(planned)) == ("", 1)
+    assert once == kept(replace(order, **names))
+
+
+def test_where_a_plan_no_longer_holds_it_is_made_anew_and_that_is_told(
+    order, drop, draw, tmp_path, planned
+):
+    asked, _ = looked(order, tmp_path / "job")
+    draw(drop / "net/1.png", 99)
+    assert "have changed" in kept(asked)[1]["anew"]
+    asked, _ = looked(order, tmp_path / "job")
+    (drop / "net/2.png").unlink()
+    assert "have changed" in kept(asked)[1]["anew"]
+    assert "not there any more" in kept(replace(asked, plan="0" * 64))[1]["anew"]
+    asked, _ = looked(replace(order, name="net"), tmp_path / "job")  # as one of its models
+    files, told = kept(replace(asked, name="mine"))
+    assert "called otherwise" in told["anew"]
+    assert "Looked at anew: It is called otherwise now" in kept_text(told)
+    assert any("runs/mine/net" in str(path) for path in files)
+    assert len(planned) == 3 + 4
+    table = tmp_path / "votes.csv"
+    table.write_text("model,image_id,class_name,annotator,answer\nm,a,cat,Ann,cat\n")
+    asked, _ = looked(replace(order, source=table), tmp_path / "votes")
+    assert kept(asked)[1]["anew"] == ""
+    assert "called otherwise" in kept(replace(asked, dataset="pets"))[1]["anew"]
+    (tmp_path / "votes/plan/votes.parquet").unlink()
+    assert "lost its votes.parquet" in kept(asked)[1]["anew"]
 
 
 def test_originals_that_lie_apart_are_matched_by_name(tmp_path, draw):
@@ -88,7 +160,7 @@ def test_originals_that_lie_apart_are_matched_by_name(tmp_path, draw):
         "no original in the source": ["image d of apart"],
         "no reconstruction in the source": ["image a of apart"],
     }
-    without = ImportOrder(**{**vars(order), "originals": None})
+    without = replace(order, originals=None)
     with pytest.raises(DataError, match="No importer reads") as told:
         do_look(without, tmp_path / "job", silent)
     first = str(told.value).splitlines()[0]
@@ -108,12 +180,8 @@ def test_votes_are_counted(tmp_path):
 def test_a_judge_reads_what_is_kept(order):
     judge = order.checkpoints / "judges/own.safetensors"
     make_classifier(judge, classes=("cat", "cow", "dog"))
-    make_classifier(judge.with_name("other.safetensors"), classes=("cat", "dog"))
-    asked = ImportOrder(**{**vars(order), "judge": "own"})
-    with pytest.raises(DataError, match="'cow' is known to one of them only"):
-        queue_keep(replace(asked, judge="other"), (("cat", "cow", "dog"),), order.data / "jobs")
-    job = queue_keep(asked, (("cat", "cow", "dog"),), order.data / "jobs")
-    do_keep(read_order(job, ImportOrder), job.folder, silent)
+    job = queue_keep(replace(order, judge="own"), order.data / "jobs")
+    keep(read_order(job, ImportOrder), job.folder, silent)
     table = pd.read_parquet(order.data / "runs/mine/net/predictions.parquet")
     assert len(table) == 2 * 3 * 3  # both pictures of three pairs, three classes
 
@@ -121,20 +189,18 @@ def test_a_judge_reads_what_is_kept(order):
 def test_uploads_go_when_they_are_kept(order, tmp_path):
     root = uploads.folder_of(order.data)
     one, other = uploads.begin(root, "a.zip", 5), uploads.begin(root, "b.zip", 5)
-    do_keep(ImportOrder(**{**vars(order), "uploads": (one.id, "f" * 32)}), tmp_path, silent)
+    keep(replace(order, uploads=(one.id, "f" * 32)), tmp_path, silent)
     assert [left.id for left in uploads.uploads(root)] == [other.id]
 
 
-def test_a_name_that_is_taken_or_none_and_a_judge_that_is_none_are_refused(order, tmp_path):
+def test_a_name_that_is_taken_or_none_is_refused(order, tmp_path):
     root = tmp_path / "jobs"
-    assert read_job(queue_keep(order, (), root).folder).kind in KINDS
+    assert read_job(queue_keep(order, root).folder).kind in KINDS
     (order.data / "imports/mine").mkdir(parents=True)
     with pytest.raises(SettingsError, match="take another name"):
-        queue_keep(order, (), root)
+        queue_keep(order, root)
     with pytest.raises(SettingsError, match="cannot name an import"):
-        queue_keep(ImportOrder(**{**vars(order), "name": "../x"}), (), root)
-    with pytest.raises(WeightsError, match="No judge is called"):
-        queue_keep(ImportOrder(**{**vars(order), "name": "b", "judge": "j"}), (), root)
+        queue_keep(replace(order, name="../x"), root)
 
 
 @pytest.mark.parametrize(
@@ -142,8 +208,8 @@ def test_a_name_that_is_taken_or_none_and_a_judge_that_is_none_are_refused(order
     [
         (["cat", "dog"], 0, ""),
         (["cat"], 0, "two at least"),
-        (["unknown"], 3, "two at least"),
-        (["cat", "dog", "unknown"], 3, "3 pictures have no class"),
+        ([], 3, "two at least"),
+        (["cat", "dog"], 3, "3 pictures have no class"),
     ],
 )
 def test_words_can_be_asked_for_where_classes_are_known(classes, unnamed, why):
@@ -157,7 +223,7 @@ def test_words_can_be_asked_for_where_classes_are_known(classes, unnamed, why):
 def judged(order):
     """The order with a judge, cut off while it reads, and the folder of what was written."""
     make_classifier(order.checkpoints / "judges/own.safetensors", classes=("cat", "cow", "dog"))
-    do_keep(order, order.data, silent)
+    keep(order, order.data, silent)
     return replace(order, judge="own"), order.data / "runs/mine"
 
 
@@ -165,7 +231,7 @@ def test_a_keep_that_was_cut_off_while_the_judge_read_goes_on(judged):
     asked, made = judged
     written = (made / "import.json").stat().st_mtime_ns
     for _ in range(2):  # also once the judge has read it
-        told = do_keep(asked, asked.data, silent)
+        told = keep(asked, asked.data, silent)
         assert told["folders"] == [str(made.resolve())]
         assert (made / "net/predictions.parquet").exists()
     assert (made / "import.json").stat().st_mtime_ns == written
@@ -176,21 +242,20 @@ def test_what_another_source_left_at_the_place_is_not_taken_for_it(judged, drop,
     asked, made = judged
     draw(drop / where, 99)
     with pytest.raises(SettingsError, match="is there already"):
-        do_keep(asked, asked.data, silent)
+        keep(asked, asked.data, silent)
     assert not (made / "net/predictions.parquet").exists()
 
 
-def test_votes_kept_from_a_file_are_known_again_and_those_of_a_folder_are_not(tmp_path):
+@pytest.mark.parametrize("source", ["answers/A.csv", "answers"])
+def test_votes_that_were_kept_are_known_again(tmp_path, source):
     (tmp_path / "answers").mkdir()
     (tmp_path / "answers/A.csv").write_text("image,answer\nm/1_49,49\n")
     order = ImportOrder(
-        data=tmp_path / "data", checkpoints=tmp_path, source=tmp_path / "answers/A.csv", name="a"
+        data=tmp_path / "data", checkpoints=tmp_path, source=tmp_path / source, name="a"
     )
-    assert do_keep(order, tmp_path, silent) == do_keep(order, tmp_path, silent)
-    folder = replace(order, source=tmp_path / "answers", name="b")
-    do_keep(folder, tmp_path, silent)
+    assert keep(order, tmp_path, silent) == keep(order, tmp_path, silent)
     with pytest.raises(SettingsError, match="is there already"):
-        do_keep(folder, tmp_path, silent)
+        keep(replace(order, dataset="other"), tmp_path, silent)
 
 
 def test_only_votes_that_count_are_told(tmp_path):

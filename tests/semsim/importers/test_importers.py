@@ -85,9 +85,10 @@ def test_imported_sets_are_scored_and_make_a_study(kind, example, tmp_path):
         assert len(pair_sets_of_folders([folder])[0].pairs) == count > 0
         assert len(read_for_study(folder).images) == count
     with Store(f"sqlite:///{tmp_path / 'studies.db'}") as store:
-        spec = StudySpec(name="imported", task=Task.PAIR, votes_per_item=1)
-        study = create_study(store, spec, list(counts), tmp_path / "images")
-    assert study.n_items == sum(counts.values())
+        for task in (Task.PAIR, Task.RATING):
+            spec = StudySpec(name=f"as {task}", task=task, votes_per_item=1)
+            study = create_study(store, spec, list(counts), tmp_path / "images")
+            assert study.n_items == sum(counts.values())
 
 
 def test_a_study_of_recognition_needs_classes(example, tmp_path):

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from semsim.base.errors import DataError
-from semsim.importers import pickles
-from semsim.importers.pickles import PickledArray, load_plain
+from semsim.importers import annotator_files as pickles
+from semsim.importers.annotator_files import PickledArray, load_plain
 
 PLAIN = {"a": [1, -1, 2.5], "b": ("x", True, None), "c": {"d": b"\x00\xff"}}
 
@@ -149,7 +149,7 @@ LIMITED = """
 import resource, sys
 from pathlib import Path
 from semsim.base.errors import DataError
-from semsim.importers.pickles import load_plain
+from semsim.importers.annotator_files import load_plain
 used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + 600 * 2**20,) * 2)
 resource.setrlimit(resource.RLIMIT_CPU, (60, 60))

@@ -67,7 +67,7 @@ def test_several_models_and_attacks_in_one_drop(drop, tmp_path):
     text = plan.text()
     assert "net by invgrad on unknown: 3 of 3 pairs, 6×6 pixels, 3 classes (cat, cow, dog)" in text
     assert "Not taken: train-with-ori: " in text
-    assert str(plan.held.folder) not in text
+    assert str(plan.held[0].folder) not in text
     places = places_of("mine", tmp_path / "data")
     carry_out(plan, places)
     kept = [read_set(places.sets / one.folder) for one in plan.found.sets]
@@ -102,7 +102,7 @@ def test_a_drop_of_two_sizes_says_of_each_set_what_becomes_of_it(tmp_path, draw)
 
 def test_what_was_unpacked_goes_with_the_plan(drop, tmp_path):
     plan = plan_import(AUTO, zipped(drop, tmp_path / "drop.zip"), "mine")
-    folder = plan.held.folder
+    folder = plan.held[0].folder
     assert folder.is_dir()
     del plan
     gc.collect()
@@ -223,7 +223,7 @@ def test_a_zip_of_as_much_as_is_imported_at_once_is_not_too_large(tmp_path):
 def test_a_folder_of_one_picture_or_one_byte_more_is_refused_before_any_is_opened(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("semsim.importers.image_sets.look", None)
+    monkeypatch.setattr("semsim.importers.import_plan.read_picture", None)
     many, large = tmp_path / "many", tmp_path / "large"
     (many / "net").mkdir(parents=True)
     for number in range(archives.MOST_PICTURES + 1):

@@ -10,13 +10,11 @@ from learning_toy import toy_labels
 
 from semsim.base.errors import DataError, SettingsError, UnknownNameError
 from semsim.base.jobs.orders import from_record, to_record
-from semsim.base.metric_spec import START
 from semsim.learning import PRESETS, TrainSettings
 from semsim.learning.ablations import (
     ALL,
     STUDIES,
-    StudyPlan,
-    arms,
+    AblationPlan,
     default_values,
     plain_names,
     read_values,
@@ -28,25 +26,27 @@ from semsim.learning.splits import HoldOut, divide
 from semsim.learning.triplets import take_stock
 
 SMALL = PRESETS["small"]
+NONE = pd.DataFrame()  # what a study varies does not hang on its labels
 
 
 def plan(what="margin", values=(0.5, 1.0), seeds=(0, 1)):
-    return StudyPlan(what=what, values=values, settings=SMALL, seeds=seeds)
+    return AblationPlan(what=what, values=values, settings=SMALL, seeds=seeds)
 
 
-def test_arms_differ_in_the_value_and_are_judged_by_the_same_images():
-    every = arms(plan())
-    assert [(arm.value, arm.seed) for arm in every] == [(0.5, 0), (1.0, 0), (0.5, 1), (1.0, 1)]
-    assert len({arm.name for arm in every}) == 4
-    for arm in every:
+def test_trainings_differ_in_the_value_and_are_judged_by_the_same_images():
+    every = plan().variants(NONE)
+    told = [(one.facts["value"], one.facts["seed"]) for one in every]
+    assert told == [(0.5, 0), (1.0, 0), (0.5, 1), (1.0, 1)]
+    assert len({one.folder for one in every}) == len({one.facts["name"] for one in every}) == 4
+    for one, (value, seed) in zip(every, told, strict=True):
         changed = {
             name
-            for name, value in to_record(arm.settings).items()
+            for name, value in to_record(one.settings).items()
             if value != to_record(SMALL)[name]
         }
         assert changed <= {"margin", "seed"}
-        assert (arm.settings.margin, arm.settings.seed) == (arm.value, arm.seed)
-        assert arm.hold_out == HoldOut(seed=arm.seed)
+        assert (one.settings.margin, one.settings.seed) == (value, seed)
+        assert one.hold_out == HoldOut(seed=seed)
 
 
 def test_no_two_values_share_a_folder():
@@ -58,20 +58,22 @@ def test_no_two_values_share_a_folder():
 
 
 def test_a_budget_takes_originals_away_and_nothing_else(labels, quick):
-    few = within_budget(labels, 3, 0, quick)
-    more = within_budget(labels, 5, 0, quick)
+    few = within_budget(labels, 3, quick)
+    more = within_budget(labels, 5, quick)
     assert few["image_id"].nunique() == 3
     assert set(few["reconstruction"]) < set(more["reconstruction"])
     chosen = labels[labels["image_id"].isin(set(few["image_id"]))]
     assert len(chosen) == len(few)
-    assert set(within_budget(labels, 5, 1, quick)["image_id"]) != set(more["image_id"])
-    assert within_budget(labels, None, 0, quick) is labels
+    assert set(within_budget(labels, 5, replace(quick, seed=1))["image_id"]) != set(
+        more["image_id"]
+    )
+    assert within_budget(labels, None, quick) is labels
     with pytest.raises(DataError, match="more than the 10"):
-        within_budget(labels, 11, 0, quick)
+        within_budget(labels, 11, quick)
 
 
-def test_budgets_are_arms_of_the_same_settings():
-    small, whole = arms(plan("budget", (5, ALL), (0,)))
+def test_budgets_have_the_same_settings():
+    small, whole = plan("budget", (5, ALL), (0,)).variants(NONE)
     assert (small.budget, whole.budget) == (5, None)
     assert small.settings == whole.settings
 
@@ -95,15 +97,15 @@ def test_budgets_at_first_are_those_that_every_seed_can_learn_from(tmp_path):
     assert chosen == (10, 21, ALL)  # 42 are learned from, fewer than the first usual budget
     for seed in (0, 1, 2):
         learned = divide(many, HoldOut(fraction=0.25, seed=seed)).train
-        assert len(within_budget(learned, 21, seed, SMALL))
+        assert len(within_budget(learned, 21, replace(SMALL, seed=seed)))
 
 
 @pytest.mark.parametrize("what", ["margin", "loss"])
 def test_what_the_mixed_loss_does_not_have_is_not_varied_with_it(what):
     with pytest.raises(SettingsError, match="has no margin and learns in one epoch"):
-        StudyPlan(
+        AblationPlan(
             what=what,
-            values=default_values(what, pd.DataFrame(), PRESETS["mixed"]),
+            values=default_values(what, NONE, PRESETS["mixed"]),
             settings=PRESETS["mixed"],
         )
     with pytest.raises(SettingsError, match="epochs must be 1 where the loss is mixed"):
@@ -113,7 +115,7 @@ def test_what_the_mixed_loss_does_not_have_is_not_varied_with_it(what):
 @pytest.mark.parametrize("what", STUDIES)
 def test_a_plan_is_read_as_it_was_written(what, labels):
     made = plan(what, default_values(what, labels, SMALL))
-    assert from_record(StudyPlan, json.loads(json.dumps(to_record(made)))) == made
+    assert from_record(AblationPlan, json.loads(json.dumps(to_record(made)))) == made
 
 
 @pytest.mark.parametrize(
@@ -152,8 +154,8 @@ def test_unknown_studies_values_and_settings_are_named():
         read_values("budget", "fifty")
     with pytest.raises(SettingsError, match="no setting 'colour'"):
         from_record(TrainSettings, {"colour": 1})
-    with pytest.raises(SettingsError, match="no StudyPlan"):
-        from_record(StudyPlan, {"what": "margin"})
+    with pytest.raises(SettingsError, match="no AblationPlan"):
+        from_record(AblationPlan, {"what": "margin"})
     assert from_record(TrainSettings, {}, by_hand=True) == TrainSettings()
 
 
@@ -181,8 +183,8 @@ def test_a_summary_is_the_mean_over_seeds_in_the_order_of_values():
 
 
 def test_seeds_are_those_of_the_settings_and_up(labels):
-    asked = {"hold_out": HoldOut(), "trainings": 2, "controls": START}
     seventh = replace(SMALL, seed=7)
-    found = study_plan("margin", "0.5", labels, settings=seventh, **asked)
+    asked = {"settings": seventh, "hold_out": HoldOut(), "trainings": 2}
+    found = study_plan("margin", "0.5", labels, **asked)
     assert found.seeds == (7, 8)
-    assert [arm.settings.seed for arm in arms(found)] == [7, 8]
+    assert [one.settings.seed for one in found.variants(NONE)] == [7, 8]

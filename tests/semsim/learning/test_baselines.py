@@ -15,20 +15,27 @@ from semsim.base.progress import Progress, silent
 from semsim.base.stats.intervals import too_few
 from semsim.base.stats.roc import POOLED, WITHIN
 from semsim.learning import PRESETS
-from semsim.learning.ablations_run import JudgedOrder, Workplace, train_and_judge
+from semsim.learning.ablations_run import (
+    JudgedOrder,
+    Workplace,
+    part_of,
+    train_and_judge,
+    train_shuffles,
+)
 from semsim.learning.baselines import (
     CHOICES,
+    SHUFFLED,
     beaten,
     check_controls,
     controls_of,
+    distribution,
     verdict_of,
 )
 from semsim.learning.card import card_markdown, read_card
 from semsim.learning.default_checkpoint import promote
 from semsim.learning.evaluation import evaluate
 from semsim.learning.initial import starts
-from semsim.learning.orders import Order, control_path
-from semsim.learning.shuffles import SHUFFLED, distribution, part_of, train_shuffles
+from semsim.learning.settings import Order, control_path
 from semsim.learning.splits import HoldOut
 from semsim.learning.train import train
 from semsim.metrics.network import NAMES, load_semsim
@@ -204,7 +211,7 @@ def test_shuffled_votes_keep_what_the_sampler_counts(labels, quick):
 def test_a_mixed_one_stands_beside_the_block_that_was_best_where_it_learned(
     asked, material, place, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("semsim.learning.shuffles.OF_MIXED", 2)
+    monkeypatch.setattr("semsim.learning.ablations_run.OF_MIXED", 2)
     settings = replace(PRESETS["mixed"], device="cpu")
     mixed = replace(asked, order=replace(asked.order, settings=settings))
     outcome = train_and_judge(mixed, material, place, tmp_path / "job")
@@ -396,7 +403,7 @@ def test_a_fit_that_moves_no_weight_says_so_on_its_card(
 
 def test_no_shuffle_begins_after_half_an_hour(asked, material, tmp_path, monkeypatch):
     """At least one is done, however long it takes."""
-    monkeypatch.setattr("semsim.learning.shuffles.LONG", 0)
+    monkeypatch.setattr("semsim.learning.ablations_run.LONG", 0)
     found = {"rho": 0.1, "tau": 0.1, "auc": {"pooled": {"auc": 0.5}}}
     rows = train_shuffles(asked.order, material.labels, lambda path: found, tmp_path, silent)
     assert [row["auc"] for row in rows] == [{"pooled": 0.5}]

@@ -8,14 +8,12 @@ from annotation.study.builtin import SIMULATED
 from annotation.study.exports import export_labels, export_votes
 from annotation.study.labelling import list_studies
 from semsim.base.progress import silent
-from semsim.learning import shuffles
-from semsim.learning.ablations_run import Workplace
+from semsim.learning import ablations_run
+from semsim.learning.ablations_run import Workplace, train_shuffles
 from semsim.learning.baselines import verdict_of
 from semsim.learning.card import card_markdown, card_paths, data_facts, read_card, without_paths
 from semsim.learning.evaluation import agreement_of, evaluate
-from semsim.learning.orders import Order
-from semsim.learning.settings import TrainSettings
-from semsim.learning.shuffles import train_shuffles
+from semsim.learning.settings import Order, TrainSettings
 from semsim.learning.splits import HoldOut, divide
 from semsim.learning.triplets import typed
 from semsim.weights import CHECKPOINTS
@@ -82,7 +80,7 @@ def test_trainings_on_shuffled_votes_reach_what_the_card_says(
     card, material, split, judging, tmp_path, monkeypatch
 ):
     """The first four of them: each is a training of its own, from its own number."""
-    monkeypatch.setattr(shuffles, "OF_MIXED", 4)
+    monkeypatch.setattr(ablations_run, "OF_MIXED", 4)
 
     def judge(checkpoint):
         return agreement_of(checkpoint, split.test, material[1], judging)

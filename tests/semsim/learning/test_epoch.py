@@ -9,7 +9,7 @@ from learning_toy import moves
 
 from semsim.learning import epoch
 from semsim.learning.batches import load_table, take
-from semsim.learning.epoch import Material, run_epoch
+from semsim.learning.epoch import EpochMaterial, run_epoch
 from semsim.learning.loss import LOSSES
 from semsim.learning.triplets import ImageIndex, learnable, take_stock
 from semsim.metrics.network import ModelSettings, SemSimModel
@@ -24,7 +24,9 @@ def material(labels):
     votes = [VOTES[bool(k)][i] for k, i in zip(labels.recognisable, kinds, strict=True)]
     originals = learnable(take_stock(labels.assign(n_recognised=votes)), "votes")
     index = ImageIndex(originals)
-    return Material(table=load_table(index.paths, 32), index=index, training=originals, held_out=())
+    return EpochMaterial(
+        table=load_table(index.paths, 32), index=index, training=originals, held_out=()
+    )
 
 
 @pytest.fixture

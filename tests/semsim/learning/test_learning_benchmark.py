@@ -6,7 +6,7 @@ from benchmarks.learning import DAMAGES, SETUPS, judged, study
 
 
 def test_a_training_is_judged_beside_both_controls(tmp_path, monkeypatch):
-    monkeypatch.setattr("semsim.learning.shuffles.OF_NETWORKS", 2)
+    monkeypatch.setattr("semsim.learning.ablations_run.OF_NETWORKS", 2)
     settings, _ = SETUPS["LeNet, batch 16"]
     quick = {"epochs": 1, "triplets_per_original": 1, "validation_fraction": 0.0, "device": "cpu"}
     labels = study(tmp_path, 6)

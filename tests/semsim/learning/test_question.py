@@ -66,7 +66,7 @@ def test_every_recipe_is_tried_from_every_start_and_imagenet_only_if_it_is_here(
 
 
 def test_it_is_answered_from_end_to_end(question, monkeypatch):
-    monkeypatch.setattr("semsim.learning.shuffles.OF_MIXED", 2)
+    monkeypatch.setattr("semsim.learning.ablations_run.OF_MIXED", 2)
     offered = [Candidate(backbone="lenet", recipe="mixed", start="random", weights="scratch")]
     chosen, rows = choose(question, offered)
     assert chosen == offered[0]

@@ -6,7 +6,7 @@ import pytest
 
 from semsim.base.errors import SettingsError
 from semsim.learning import PRESETS, TrainSettings
-from semsim.learning.settings import acting
+from semsim.learning.settings import acting, checkpoint_path
 from semsim.metrics import BACKBONES
 
 
@@ -112,3 +112,9 @@ def test_a_network_names_all_that_trains_it():
     assert acting({**every, "shuffle": 3})["shuffle"] == 3
     without = set(every) - set(acting({**every, "backbone": "lenet"}))
     assert without == {"shuffle", "small_stem", "batch_norm"}
+
+
+@pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "a b", "<b>", "x" * 81])
+def test_a_name_that_is_no_file_name_is_refused(tmp_path, name):
+    with pytest.raises(SettingsError, match="cannot name a checkpoint"):
+        checkpoint_path(tmp_path, name)

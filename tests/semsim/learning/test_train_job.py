@@ -11,8 +11,8 @@ from semsim.base.errors import SettingsError, StopRequestedError, WeightsError
 from semsim.base.metric_spec import START
 from semsim.base.progress import silent
 from semsim.learning import PRESETS
-from semsim.learning.orders import Order, control_path
-from semsim.learning.train_job import STATE_FILE, learn
+from semsim.learning.settings import STATE_FILE, Order, control_path
+from semsim.learning.train import learn
 from semsim.metrics.learned import learned_by
 from semsim.metrics.network import NAMES, load_semsim
 from semsim.metrics.provenance import WEIGHT_OF, read_training

@@ -3,10 +3,10 @@ import torch
 from safetensors.torch import save_file
 
 from semsim.base.errors import SettingsError, WeightsError
-from semsim.targets.checkpoint import TrainState, images_digest, read_state, write_state
+from semsim.targets.checkpoint import TargetState, images_digest, read_state, write_state
 from semsim.types import LabelledImages
 
-STATE = TrainState(
+STATE = TargetState(
     epoch=3,
     lr=0.1 * 0.1,
     model={"w": torch.tensor([1.0, float("nan")]), "n": torch.tensor(7)},

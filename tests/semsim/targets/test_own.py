@@ -11,7 +11,7 @@ from torch import nn
 
 from semsim.base.errors import JobError, SettingsError
 from semsim.campaign.campaign_job import plan_of
-from semsim.grid.failures import of_the_machine
+from semsim.grid.executor import of_the_machine
 from semsim.targets.model import TargetModel, load_target, save_target
 from semsim.targets.own import OwnNetwork, own_network, source_of
 

@@ -13,7 +13,7 @@ from scipy import stats
 from semsim.base.errors import DataError, SettingsError
 from semsim.comparison.seen_originals import ALL
 from semsim.learning.default_checkpoint import BUILT_IN
-from semsim.learning.orders import control_path
+from semsim.learning.settings import control_path
 from semsim.metrics import find_metric
 from semsim.metrics.network import ModelSettings, SemSimModel, save_semsim
 from semsim.metrics.provenance import Training

@@ -11,8 +11,8 @@ import pytest
 
 from semsim.base.jobs import folders as jobs
 from semsim.campaign.campaign_job import KIND as CAMPAIGN
-from semsim.learning.ablations_run import STUDY_KIND
-from semsim.learning.orders import KIND as TRAINING
+from semsim.learning.ablations import AblationPlan
+from semsim.learning.ablations_run import KIND as TRAINING
 from semsim.systems.federated.comparison_job import KIND as FEDERATED
 from semsim.systems.split.split_job import KIND as SPLIT
 from semsim.ui import federated, learn, reconstruct, split
@@ -21,7 +21,7 @@ from semsim.ui.compare_files import SCORE_JOB, scoring_job
 
 PAGES: list[tuple[ModuleType, str]] = [
     (learn, TRAINING),
-    (learn, STUDY_KIND),
+    (learn, AblationPlan.KIND),
     (reconstruct, CAMPAIGN),
     (federated, FEDERATED),
     (split, SPLIT),

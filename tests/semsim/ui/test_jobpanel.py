@@ -8,8 +8,7 @@ import pytest
 
 from semsim.base.errors import JobError
 from semsim.base.jobs import folders as jobs
-from semsim.base.jobs.folders import JobState
-from semsim.base.jobs.owner import owner_now
+from semsim.base.jobs.folders import JobState, owner_now
 from semsim.base.progress import Progress
 from semsim.base.storage.atomic import write_json
 from semsim.ui import jobpanel

@@ -15,8 +15,7 @@ from safetensors.torch import save_file
 
 from semsim.base.errors import DataError
 from semsim.base.jobs import folders as jobs
-from semsim.base.jobs.folders import JobState
-from semsim.base.jobs.owner import owner_now
+from semsim.base.jobs.folders import JobState, owner_now
 from semsim.base.progress import Progress
 from semsim.base.storage.atomic import write_json
 from semsim.base.storage.records import write_record
@@ -31,7 +30,7 @@ from semsim.learning.card import FORMAT, card_paths, read_card
 from semsim.learning.default_checkpoint import promoted
 from semsim.learning.diagnostics import Course
 from semsim.learning.initial import START as START_FORMAT
-from semsim.learning.orders import Order
+from semsim.learning.settings import Order
 from semsim.learning.splits import HoldOut
 from semsim.metrics.provenance import read_training
 from semsim.ui import (

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from semsim.base.jobs.folders import JobState
-from semsim.learning.orders import Facts
-from semsim.learning.splits import Counts, HoldOut
+from semsim.learning.splits import HoldOut, SplitCounts
 from semsim.learning.triplets import Inventory, JudgedOriginal
 from semsim.ui.learn_view import (
     TrainingRow,
@@ -89,12 +88,8 @@ def end(epoch, **values):
 
 def row(**changes):
     facts = {"name": "mine", "study": "Demo", "simulated": False}
-    return TrainingRow(
-        created="2026-01-31T14:05:59+00:00",
-        facts=Facts(**(facts | {k: v for k, v in changes.items() if k in facts})),
-        state=changes.get("state", JobState.DONE),
-        result=changes.get("result", RESULT),
-    )
+    state = {"created": "2026-01-31T14:05:59+00:00", "state": JobState.DONE, "result": RESULT}
+    return TrainingRow(**{**facts, **state, **changes})
 
 
 def test_counts_and_what_is_missing_are_in_plain_words():
@@ -270,7 +265,7 @@ def test_a_judged_result_shows_what_it_has_not_seen_before_what_it_has():
 
 def test_a_split_says_what_is_missing():
     usable = stock(usable=[original("1")])
-    counts = Counts(
+    counts = SplitCounts(
         training=usable,
         n_test_originals=8,
         n_test_models=3,

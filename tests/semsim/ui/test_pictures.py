@@ -22,7 +22,7 @@ from semsim.base.registry import build, read_plugin
 from semsim.base.sets.reader import read_set
 from semsim.cli import job as job_command
 from semsim.datasets import DATASETS
-from semsim.importers import uploads
+from semsim.importers import import_job, uploads
 from semsim.importers.import_job import ImportOrder
 from semsim.ui import ScienceContext, lab, pictures, pictures_data
 
@@ -198,12 +198,17 @@ def test_pictures_of_two_sizes_are_told_before_anything_is_kept(client, tmp_path
     assert f"2 {why} image a of enlarged, image b of enlarged" in shown
 
 
-def test_what_is_kept_is_listed_and_the_files_go(client, drop, context):
+def test_what_is_kept_is_listed_and_the_files_go(client, drop, context, monkeypatch):
+    planned, plan = [], import_job.plan_import
+    monkeypatch.setattr(import_job, "plan_import", lambda *a: planned.append(a) or plan(*a))
     job = kept(client, drop, dataset="pets", task="pair")
+    assert len(planned) == 1  # for the look, and not again
     now = client.get(f"{HOME}/jobs/{job}").json()
     assert (now["state"], now["to"]) == ("done", f"{HOME}?kept=mine&task=pair")
     shown = page(client, now["to"])
     assert "mine is kept." in shown.text
+    assert "once more" not in shown.text
+    assert "so they were looked at once more." in page(client, f"{now['to']}&anew=1").text
     assert "/studio/new?sets=mine&task=pair" in shown.links
     assert "9 reconstructions in 3 sets: 2 of your own, 1 built in." in shown.text
     assert "Not kept yet" not in shown.text
@@ -223,6 +228,8 @@ def test_a_judge_that_the_form_offers_ranks_the_words_of_what_is_kept(client, dr
     assert "unfit (other classes)" in shown.text
     refused = client.post(f"{HOME}/keep", json={"look": look, "name": "b", "judge": "unfit"})
     assert (refused.status_code, "'cow' is known" in refused.json()["error"]) == (422, True)
+    refused = client.post(f"{HOME}/keep", json={"look": look, "name": "b", "judge": "none"})
+    assert "No judge is called" in refused.json()["error"]
     asked = {"look": look, "name": "mine", "judge": "fit", "task": "recognition"}
     assert client.post(f"{HOME}/keep", json=asked).status_code == 200
     (net,) = [one for one in pictures_data.shelf(context) if one.model == "net"]

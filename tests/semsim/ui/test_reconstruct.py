@@ -22,13 +22,12 @@ from semsim.base.sets.reader import read_set
 from semsim.base.storage.names import free_name
 from semsim.campaign.campaign_job import CampaignOrder, name_of, plan_of, queue_campaign
 from semsim.campaign.demo import DemoSettings, plans
-from semsim.campaign.grids import DEMO_GRID, FIRST_LOOK
-from semsim.campaign.plan import target_key
+from semsim.campaign.plan import DEMO_GRID, FIRST_LOOK, target_key
 from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.store import PieceStore
 from semsim.campaign.watch import RunFolder, read_campaign
 from semsim.datasets.fetch_job import KIND
-from semsim.grid.previews import STEPS, Sight
+from semsim.grid.previews import STEPS, Preview
 from semsim.images import png_of
 from semsim.reporting.writing import png_address
 from semsim.sets.no_attack_baseline import NOTHING, Count, Shown
@@ -276,7 +275,7 @@ def test_the_picture_under_attack_is_shown_while_the_job_lives(context):
     key = first.cells[1].key
     assert "step by step" in reconstruct.draw(context, job)[0]  # and no picture yet
     pngs = [png_of(np.full((4, 4, 3), grey, np.uint8)) for grey in (60, 90)]
-    strip = [Sight(place=1, share=(1 + n) / 5, png=png) for n, png in enumerate(pngs)]
+    strip = [Preview(place=1, share=(1 + n) / 5, png=png) for n, png in enumerate(pngs)]
     folder.tell({key: 0.6})
     folder.show(key, tuple(strip))
     shown = reconstruct.draw(context, job)[0]

@@ -20,8 +20,7 @@ from helpers import ended as ends
 
 from semsim.base.errors import DataError, JobError
 from semsim.base.jobs import folders as jobs
-from semsim.base.jobs.folders import JobState, read_recent
-from semsim.base.jobs.owner import owner_now, sweep_sockets
+from semsim.base.jobs.folders import JobState, owner_now, read_recent, sweep_sockets
 from semsim.base.progress import Progress
 from semsim.base.storage.atomic import write_json
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from semsim.base.errors import SettingsError
-from semsim.base.jobs.orders import from_record, to_record
+from semsim.base.jobs.orders import absolute, from_record, to_record
 
 
 @dataclass(frozen=True)
@@ -74,3 +74,9 @@ def test_a_record_of_something_else_is_refused(record, message):
 def test_a_whole_number_is_a_number():
     record = {"rate": 2, "drops": [1]}
     assert from_record(Inner, record, by_hand=True) == Inner(rate=2.0, drops=(1.0,))
+
+
+def test_a_path_is_made_whole_wherever_it_lies(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    kept, inner = Path("/b"), Outer("in", Path("c"))
+    assert absolute((kept, inner)) == (kept, Outer("in", tmp_path.resolve() / "c"))

@@ -3,7 +3,7 @@ import torch
 from torchvision.models import resnet50
 
 from semsim.base.errors import SettingsError
-from semsim.targets.bottleneck import ResNet50, ResNet152
+from semsim.targets.resnet import ResNet50, ResNet152
 
 
 def test_resnet50_with_the_original_stem_is_torchvisions():

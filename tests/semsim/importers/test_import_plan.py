@@ -7,8 +7,8 @@ from PIL import Image
 from semsim.base.errors import DataError
 from semsim.base.progress import Progress
 from semsim.base.sets.reader import read_set
-from semsim.importers.image_sets import copy_set, find_sets, labelled_paths, slug
-from semsim.importers.import_plan import Pair
+from semsim.importers.import_folder import copy_set
+from semsim.importers.import_plan import Pair, find_sets, labelled_paths, slug
 
 
 @pytest.fixture

@@ -1,10 +1,10 @@
 """The grammar of image names in published trees, and what has been read of a tree."""
 
 import re
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from semsim.base.alike import written
 from semsim.base.errors import DataError
@@ -12,19 +12,29 @@ from semsim.base.storage.folders import files_below, shown
 from semsim.base.words import counted
 from semsim.datasets.folder import MISNAMED, in_utf8, is_utf8
 from semsim.images import is_image_file
-from semsim.importers.import_plan import Findings, Unread
-from semsim.weights import sha256_of
+from semsim.importers.import_plan import Findings, Unread, first_problem
 
-_NAME = re.compile(
-    r"(?P<id>.+?)_(?P<label>\d+)_(?:(?P<ori>ori)|rec(?:_(?P<wrong>\d+)_(?P<model>\d+))?)"
-)
+K = TypeVar("K")
+# Forms of names: <id> and <label>, the class number, are of the original, <m> is of the model.
+ORIGINAL, RECONSTRUCTION = "<id>_<label>_ori", "<id>_<label>_rec"
+NUMBERED = "<id>_<label>_rec_<k>_<m>"
+_PARTS = {
+    "<id>": "(?P<id>.+?)",
+    "<label>": r"(?P<label>\d+)",
+    "<k>": r"\d+",
+    "<m>": r"(?P<model>\d+)",
+}
+_FORMS = {
+    form: re.compile(re.sub("<[a-z]+>", lambda part: _PARTS[part.group()], form))
+    for form in (ORIGINAL, RECONSTRUCTION, NUMBERED)
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImageName:
     """Facts in a file name: id and class number of the original, and the picture shown.
 
-    model_index: the number at the end of `<id>_<label>_rec_<k>_<m>`, else None.
+    model_index: the number at the end of `NUMBERED`, else None.
     """
 
     image_id: str
@@ -33,18 +43,17 @@ class ImageName:
     model_index: int | None
 
 
-def image_name(path: Path) -> ImageName | None:
-    """Return the facts in the name of `path`, or None where its form is unknown."""
-    found = _NAME.fullmatch(path.stem)
-    if found is None:
-        return None
-    model = found["model"]
-    return ImageName(
-        image_id=written(found["id"]),
-        label=int(found["label"]),
-        is_original=found["ori"] is not None,
-        model_index=None if model is None else int(model),
-    )
+def image_name(path: Path, forms: Sequence[str] = tuple(_FORMS)) -> ImageName | None:
+    """Return the facts in the name of `path`, or None where it has none of the `forms`."""
+    for form in forms:
+        if found := _FORMS[form].fullmatch(path.stem):
+            return ImageName(
+                image_id=written(found["id"]),
+                label=int(found["label"]),
+                is_original=form == ORIGINAL,
+                model_index=int(found["model"]) if form == NUMBERED else None,
+            )
+    return None
 
 
 def id_and_label(stem: str) -> tuple[str, int | None]:
@@ -52,18 +61,6 @@ def id_and_label(stem: str) -> tuple[str, int | None]:
     base = re.sub(r"_(ori|rec|gt)$", "", written(stem))
     image_id, _, label = base.rpartition("_")
     return (image_id, int(label)) if image_id and label.isdecimal() else (base, None)
-
-
-def contents(paths: Iterable[Path]) -> dict[str, Path]:
-    """The first of `paths` of each content, by its sha256.
-
-    One that cannot be read is left out: whoever opens it says why.
-    """
-    found: dict[str, Path] = {}
-    for path in paths:
-        with suppress(OSError):
-            found.setdefault(sha256_of(path), path)
-    return found
 
 
 @dataclass(kw_only=True)
@@ -77,6 +74,30 @@ class Tree:
     def leave_out(self, why: str, *paths: Path) -> None:
         """None of `paths` can be imported."""
         self.unread += [Unread(below(path, self.root), why) for path in paths]
+
+    def take(
+        self, files: MutableMapping[K, Path], key: K, path: Path, why: str, *, whole: bool = True
+    ) -> None:
+        """Put `path` among `files`, or leave it out where another has its key.
+
+        why: what is then said of the other, whose path from `root` on is named, or its name alone.
+        """
+        kept = files.setdefault(key, path)
+        if kept != path:
+            self.leave_out(f"{below(kept, self.root) if whole else kept.name} {why}", path)
+
+    def nothing(self, why: str) -> DataError:
+        """The error that the tree holds nothing to import, with the first that was left out."""
+        return DataError(f"{why}{first_problem(self.unread)}")
+
+    def named_images(self, folder: Path, *forms: str) -> Iterator[tuple[Path, ImageName]]:
+        """The images in a folder whose names have one of the `forms`; others are left out."""
+        for path in self.images_in(folder):
+            name = image_name(path, forms)
+            if name is None:
+                self.leave_out(f"expected {' or '.join(forms)} as its name", path)
+            else:
+                yield path, name
 
     def top(self, folder: Path | None = None) -> list[Path]:
         """The folders in `root`, or in one below it; images that lie beside them are left out."""

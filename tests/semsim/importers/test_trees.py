@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from semsim.base.errors import DataError
-from semsim.importers.file_names import Tree, below, id_and_label, image_name
+from semsim.importers.trees import Tree, below, id_and_label, image_name
 
 
 @pytest.mark.parametrize(
