@@ -51,8 +51,8 @@ from semsim.metrics.base import PART
 from semsim.metrics.base import judged as judged_parts
 from semsim.metrics.network import SemSimModel, load_semsim, save_semsim
 from semsim.metrics.provenance import Training
+from semsim.metrics.scoring import pair_sets_of_labels, score_sets
 from semsim.metrics.semsim import SemSimDistance
-from semsim.scores.scoring import pair_sets_of_labels, score_sets
 
 SIDE = 32
 Damage = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]

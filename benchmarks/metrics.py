@@ -37,8 +37,8 @@ from semsim.images import write_png
 from semsim.metrics import Resources
 from semsim.metrics.pixel import mse, psnr
 from semsim.metrics.registered import psnr_registered, ssim_registered
+from semsim.metrics.scoring import pair_sets_of_labels, score_sets
 from semsim.metrics.structural import ssim
-from semsim.scores.scoring import pair_sets_of_labels, score_sets
 
 WANG = {"gaussian_weights": True, "sigma": 1.5, "use_sample_covariance": False}
 REPEATS = 7

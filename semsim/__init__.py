@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from semsim.api.attack import attack as attack
     from semsim.api.compare import compare as compare
     from semsim.api.demo_sets import demo as demo
-    from semsim.api.loss_module import SemSimLoss as SemSimLoss
     from semsim.api.pretrained import SemSim as SemSim
+    from semsim.api.pretrained import SemSimLoss as SemSimLoss
     from semsim.api.score import score as score
 
 PUBLIC = {
     "SemSim": "semsim.api.pretrained",
-    "SemSimLoss": "semsim.api.loss_module",
+    "SemSimLoss": "semsim.api.pretrained",
     "attack": "semsim.api.attack",
     "compare": "semsim.api.compare",
     "demo": "semsim.api.demo_sets",

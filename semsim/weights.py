@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 FORMAT = "semsim-weights/1"
+WEIGHTS_JOB = "weights"
 _CHUNK = 1 << 20
 _TIMEOUT = 30.0  # seconds without a byte after which a download gives up
 _LFS = b"version https://git-lfs"
@@ -58,6 +59,25 @@ class WeightFile:
     def digest_start(self) -> str:
         """As much of the sha256 as is known; a manifest entry without any is refused."""
         return self.sha256 or self.sha256_prefix or ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightsOrder:
+    """Job: a weight file to fetch into `checkpoints`."""
+
+    name: str
+    checkpoints: Path
+
+
+def do_fetch(order: WeightsOrder, folder: Path, report: Report) -> dict[str, Any]:
+    """Fetch the file of the order."""
+    del folder
+    return {"file": str(download(order.name, order.checkpoints, report))}
+
+
+def fetched(outcome: Mapping[str, Any]) -> str:
+    """Say where the file of a job lies."""
+    return str(outcome["file"])
 
 
 def read_manifest(checkpoints: Path = CHECKPOINTS) -> dict[str, WeightFile]:

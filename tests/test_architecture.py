@@ -44,7 +44,6 @@ FLOORS = {
         "targets",
         "attacks metrics",
         "reporting distractors",
-        "scores",
         "campaign importers",
         "learning",
         "comparison lab",

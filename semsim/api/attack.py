@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from semsim.attacks.as_text import read_attack
 from semsim.attacks.fast_gradients import parameter_gradients
+from semsim.attacks.observe import attacked
 from semsim.base.errors import AttackFailedError, DataError
 from semsim.base.progress import Report, silent
 from semsim.base.registry import unknown
-from semsim.campaign.work import attacked
 from semsim.defences.strategies import read_strategy
 from semsim.device import exact_device, pick_device
 from semsim.metrics.base import checked_images, described

@@ -10,8 +10,7 @@ from semsim.base.errors import DataError
 from semsim.base.progress import Report, silent
 from semsim.base.stats.analysis import DEFAULTS, AnalysisSettings
 from semsim.comparison.compared import Compared
-from semsim.comparison.frames import HowToCompare, compared_frames, whole_study
-from semsim.comparison.table_files import read_table
+from semsim.comparison.frames import HowToCompare, compared_frames, read_table, whole_study
 from semsim.metrics.base import described
 from semsim.weights import CHECKPOINTS
 

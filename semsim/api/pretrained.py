@@ -1,8 +1,8 @@
-"""SemSim as a module that loads from a folder, a file or a model hub, and saves to one."""
+"""SemSim as a module that loads from a folder, a file or a model hub, and as a loss."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import torch
 from huggingface_hub import ModelCard, ModelCardData, PyTorchModelHubMixin, hf_hub_download
@@ -10,7 +10,7 @@ from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidat
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from semsim.base.errors import WeightsError
+from semsim.base.errors import SettingsError, WeightsError
 from semsim.base.jobs.orders import to_record
 from semsim.base.metric_spec import semsims
 from semsim.base.storage.places import BROUGHT, CHECKPOINTS
@@ -34,6 +34,8 @@ WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "card.json"
 HUB = "hub:"
 _ENDINGS = ("", ".safetensors")
 _TAGS = ["image-similarity", "privacy"]
+
+Reduction = Literal["mean", "sum", "none"]
 
 
 class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS):
@@ -228,6 +230,40 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
         check_usable(made.network, model_id)
         made.card = _card_in(file)
         return made
+
+
+class SemSimLoss(nn.Module):
+    """The distance by a trained SemSim, to be made small, as by what should be recognised.
+
+    A defence that should not leak subtracts it. metric: a SemSim, or what
+    `SemSim.from_pretrained` loads. reduction: "mean" or "sum" over images, or "none".
+    The SemSim is frozen: it gives no parameters to an optimiser.
+
+    >>> import torch, semsim
+    >>> loss = semsim.SemSimLoss("checkpoints/demo")
+    >>> picture = torch.full((1, 3, 32, 32), 0.5, requires_grad=True)
+    >>> loss(picture, torch.rand(1, 3, 32, 32)).backward()
+    >>> picture.grad.shape
+    torch.Size([1, 3, 32, 32])
+    """
+
+    def __init__(self, metric: SemSim | str, reduction: Reduction = "mean") -> None:
+        super().__init__()
+        if reduction not in ("mean", "sum", "none"):
+            raise SettingsError(f"reduction must be mean, sum or none; got {reduction!r}.")
+        self.metric = SemSim.from_pretrained(metric) if isinstance(metric, str) else metric
+        self.reduction = reduction
+
+    def forward(self, reconstructions: Tensor, originals: Tensor) -> Tensor:
+        """A number, or (N,) with reduction "none"; 0 or more, differentiable in both.
+
+        reconstructions, originals: (N, 3, H, W) floats in [0, 1], as after a sigmoid.
+        Raises `DataError` for anything else.
+        """
+        distances: Tensor = self.metric(originals, reconstructions)
+        if self.reduction == "none":
+            return distances
+        return distances.mean() if self.reduction == "mean" else distances.sum()
 
 
 def _checkpoint(given: str) -> Path:

@@ -2,10 +2,9 @@
 
 import hashlib
 import json
-import tempfile
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import InitVar, asdict, dataclass, replace
+from dataclasses import InitVar, asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +19,19 @@ from semsim.base.progress import Report, silent
 from semsim.base.sets.set_format import RUN
 from semsim.base.storage.places import resolved
 from semsim.device import pick_device
-from semsim.metrics import Judge, Metric, MetricSpec, Pairs, Reference, Resources, is_known
+from semsim.metrics import Judge, Metric, MetricSpec, Pairs, Resources
 from semsim.metrics import find_metric as metric_called
 from semsim.metrics.base import Scores, described
-from semsim.metrics.semsim import SemSimDistance, semsim_judge
-from semsim.scores.folder_pairs import folder_scores, match_folders, pair_scores
-from semsim.scores.scoring import (
-    BOOK_COLUMNS,
+from semsim.metrics.scoring import (
     PairSet,
-    ScoreBook,
+    match_folders,
     pair_sets_of_folders,
     pair_sets_of_labels,
+    pairs_in_memory,
     score_sets,
+    wide_table,
 )
+from semsim.metrics.semsim import SemSimDistance, semsim_judge
 from semsim.weights import CHECKPOINTS
 
 Folder = str | Path
@@ -66,30 +65,23 @@ class GivenSemSim:
         return semsim_judge(self._network)  # type: ignore[attr-defined]
 
 
-class _Lent:
-    """A metric that is not the registry's, for one call: no key tells its code of today."""
-
-    def __init__(
-        self,
-        spec: MetricSpec,
-        prepare: Callable[[Resources], Judge],
-        files: Callable[[Resources], tuple[Path, ...]] = lambda _: (),
-    ) -> None:
-        self.spec = spec
-        self.prepare: Any = prepare
-        self.files: Any = files
-
-
-def _of_function(of: Function, name: str, higher_leaks: bool) -> _Lent:
+@dataclass(frozen=True, kw_only=True)
+class _OfFunction:
     """A function of originals and reconstructions, (N, 3, H, W), to (N,) as a metric."""
 
-    @torch.no_grad()
-    def judge(pairs: Pairs) -> Scores:
-        found = of(pairs.originals, pairs.reconstructions)
-        return Scores(values=np.asarray(found.cpu() if isinstance(found, Tensor) else found))
+    spec: MetricSpec
+    of: Function
 
-    spec = MetricSpec(name=name, title=name, higher_means_more_leakage=higher_leaks, per_image=True)
-    return _Lent(spec, lambda _: judge)
+    def files(self, resources: Resources) -> tuple[Path, ...]:
+        return ()
+
+    def prepare(self, resources: Resources) -> Judge:
+        return self._judge
+
+    @torch.no_grad()
+    def _judge(self, pairs: Pairs) -> Scores:
+        found = self.of(pairs.originals, pairs.reconstructions)
+        return Scores(values=np.asarray(found.cpu() if isinstance(found, Tensor) else found))
 
 
 def _pair_by_pair(metric: Any, name: str) -> Function:
@@ -126,7 +118,7 @@ def score(
         of images of the same names: the table has one row a pair and one column a metric of images.
         One reconstruction set, a list of them, or a frame with the columns dataset, attack, model,
         image_id, class_name, original and reconstruction (paths): the table has one row an image
-        and metric, columns `semsim.scores.scoring.BOOK_COLUMNS`.
+        and metric, columns `semsim.metrics.scoring.BOOK_COLUMNS`.
     metrics: names as `score --help` lists them, a `SemSim`, a metric of torchmetrics that takes
         reconstructions and originals; a function of originals and reconstructions, (N, 3, H, W),
         to (N,), with the attributes `name` and `higher_leaks`; or an object with `spec`, `files`
@@ -150,20 +142,20 @@ def score(
     resources = Resources(checkpoints=Path(checkpoints), device=pick_device(device))
     if isinstance(metrics, str) or not isinstance(metrics, Sequence):
         metrics = [metrics]
-    wanted, called = [_metric(one) for one in metrics], dict[str, Metric]()
-    for metric in wanted:
+    called = dict[str, Metric]()
+    for metric in map(_metric, metrics):
         name = metric.spec.name
         if called.setdefault(name, metric) != metric:
             raise DataError(f"Two metrics are called {name!r}; give each a name of its own.")
         metric.files(resources)  # what is missing is told before anything is computed
-    sets = _sets(pairs)
-    if sets is not None:
-        return _of_sets(sets, wanted, resources, kept, report)
-    table = _of_two(pairs, wanted, resources, report)
-    for name, record in table.attrs["metrics"].items():
-        if "unavailable" in record:
-            raise DataError(f"{name} cannot be computed: {record['unavailable']}")
-    return table
+    sets = _pairs(pairs)
+    of_sets = all(one.title for one in sets)
+    folder = Path(kept) if of_sets and kept is not None else None
+    book = score_sets(sets, list(called.values()), resources, folder, report)
+    for (title, name), reason in book.refused.items():
+        of = f" of {title}" if title else ""
+        raise DataError(f"{name}{of} cannot be computed: {reason}")
+    return book.scores if of_sets else wide_table(sets[0], book, called)
 
 
 def _metric(named: Named) -> Metric:
@@ -178,7 +170,8 @@ def _metric(named: Named) -> Metric:
     name = getattr(named, "name", type(named).__name__ if of_torchmetrics else None)
     higher = getattr(named, "higher_is_better" if of_torchmetrics else "higher_leaks", None)
     if made and callable(named) and isinstance(name, str) and isinstance(higher, bool):
-        return _of_function(_pair_by_pair(named, name) if of_torchmetrics else named, name, higher)
+        spec = MetricSpec(name=name, title=name, higher_means_more_leakage=higher, per_image=True)
+        return _OfFunction(spec=spec, of=_pair_by_pair(named, name) if of_torchmetrics else named)
     raise DataError(
         "A metric must be a name, a SemSim, a metric of torchmetrics with higher_is_better, or a "
         "function of originals and reconstructions to (N,) with the attributes name, a text, and "
@@ -194,8 +187,8 @@ def _digest(module: SemSim) -> str:
     return digest.hexdigest()
 
 
-def _sets(pairs: PairsGiven) -> list[PairSet] | None:
-    """The sets that `pairs` are; None of two tensors, or of two folders that are none."""
+def _pairs(pairs: PairsGiven) -> list[PairSet]:
+    """Read what was given: sets, or the pairs of two tensors or folders, which have no title."""
     if isinstance(pairs, pd.DataFrame):
         return pair_sets_of_labels(pairs)
     if isinstance(pairs, str | Path):
@@ -204,79 +197,25 @@ def _sets(pairs: PairsGiven) -> list[PairSet] | None:
         if not isinstance(one, Tensor | str | Path):
             raise DataError(f"Give torch tensors or folders; got {described(one)}.")
     folders = [resolved(one) for one in pairs if not isinstance(one, Tensor)]
-    if len(folders) < len(pairs):
-        return None
-    if isinstance(pairs, list) or all((folder / RUN).is_file() for folder in folders):
+    of_sets = isinstance(pairs, list) or all((folder / RUN).is_file() for folder in folders)
+    if len(folders) == len(pairs) and of_sets:
         return pair_sets_of_folders(folders)
-    return None
+    return [_of_two(pairs)]
 
 
-def _of_sets(
-    sets: Sequence[PairSet],
-    metrics: Sequence[Metric],
-    resources: Resources,
-    kept: Folder | None,
-    report: Report,
-) -> pd.DataFrame:
-    names = {metric.spec.name: place for place, metric in enumerate(metrics)}
-    total, books = len(sets) * len(metrics), list[ScoreBook]()
-    with tempfile.TemporaryDirectory() as passing:
-        groups = _by_folder(metrics, Path(passing if kept is None else kept), Path(passing))
-        for folder, group in groups.items():
-            so_far = _part_of(report, sum(len(book.facts) for book in books), total)
-            books.append(score_sets(sets, group, resources, folder, so_far))
-            for (title, name), reason in books[-1].refused.items():
-                raise DataError(f"{name} of {title} cannot be computed: {reason}")
-    tables = [book.scores for book in books if len(book.scores)] or [books[0].scores]
-    table = pd.concat(tables)[list(BOOK_COLUMNS)]
-    # As they were asked for, wherever they were kept.
-    return table.sort_values(
-        "metric", key=lambda column: column.map(names), kind="stable", ignore_index=True
-    )
-
-
-def _by_folder(metrics: Sequence[Metric], kept: Path, passing: Path) -> dict[Path, list[Metric]]:
-    """Metrics by where their scores go: those that could be another's tomorrow into `passing`."""
-    groups: dict[Path, list[Metric]] = {kept: []}
-    for metric in metrics:
-        name = metric.spec.name
-        if isinstance(metric, GivenSemSim) or (is_known(name) and metric_called(name) == metric):
-            groups[kept].append(metric)
-        else:
-            lent = _Lent(metric.spec, metric.prepare, metric.files)
-            groups.setdefault(passing, []).append(lent)
-    return groups
-
-
-def _part_of(report: Report, before: int, total: int) -> Report:
-    """A report for work that `before` of `total` steps come before."""
-    return lambda told: report(replace(told, done=before + told.done, total=total))
-
-
-def _of_two(
-    pairs: Any, metrics: Sequence[Metric], resources: Resources, report: Report
-) -> pd.DataFrame:
+def _of_two(pairs: Sequence[Any]) -> PairSet:
+    """Pair two tensors, or two folders, of which it warns of what was left out."""
     if len(pairs) != 2:
         raise DataError(f"Give originals and reconstructions as two; got {len(pairs)}.")
     first, second = pairs
     if isinstance(first, Tensor) and isinstance(second, Tensor):
-        images = Pairs(originals=first, reconstructions=second)
-        rows = pd.DataFrame({"image_id": [str(place) for place in range(len(images))]})
-        return pair_scores(
-            rows, lambda reference: [_clean(images, reference)], metrics, resources, report
-        )
+        return pairs_in_memory(Pairs(originals=first, reconstructions=second))
     if isinstance(first, Tensor) or isinstance(second, Tensor):
         raise DataError("Give two tensors or two folders, not one of each.")
     found = match_folders(Path(first), Path(second))
     if found.problems:
         shown = " ".join(found.problems[:3])
-        warnings.warn(f"{len(found.problems)} left out: {shown}", stacklevel=3)
+        warnings.warn(f"{len(found.problems)} left out: {shown}", stacklevel=4)
     for note in found.notes:
-        warnings.warn(note, stacklevel=3)
-    return folder_scores(found, metrics, resources, report)
-
-
-def _clean(images: Pairs, reference: Reference) -> Pairs:
-    if reference != "clean":
-        raise DataError("Two tensors come without the attacked image. Leave @attacked out.")
-    return images
+        warnings.warn(note, stacklevel=4)
+    return found

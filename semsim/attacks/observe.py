@@ -14,10 +14,14 @@ import scipy
 import torch
 from torch import Tensor
 
+from semsim.attacks import ATTACKS, run_many
 from semsim.attacks.batch_norm import BatchNorm, batch_norm_mode, statistics_of
+from semsim.attacks.descent import Found
 from semsim.attacks.fast_gradients import gradient_of_each, parameter_gradients
 from semsim.base.errors import SettingsError
-from semsim.base.registry import Checked, check_settings, setting
+from semsim.base.progress import Report, silent
+from semsim.base.registry import Checked, Plugin, build, check_settings, setting
+from semsim.defences import DEFENCES
 from semsim.defences.base import Augmented, Defence, of_one
 from semsim.types import AttackedModel, GradientObservation, LocalSteps, UpdateObservation
 
@@ -275,6 +279,28 @@ def assumptions(attack: object) -> dict[str, Any]:
         "batch_norm": getattr(attack, "batch_norm", "eval"),
         "share_statistics": getattr(attack, "statistics", "none") == "leaked",
     }
+
+
+def attacked(
+    model: AttackedModel,
+    images: Sequence[Tensor],
+    labels: Sequence[int],
+    defence: Plugin,
+    attack: Plugin,
+    seeds: Sequence[int],
+    report: Report = silent,
+) -> list[tuple[Leak[GradientObservation], Found]]:
+    """Return the leak of each image, (C, H, W) in [0, 1], and what the attack makes of it."""
+    rngs = [torch.Generator().manual_seed(seed) for seed in seeds]
+    shield = build(DEFENCES, defence.name, defence.settings)
+    tool = build(ATTACKS, attack.name, attack.settings)
+    known = assumptions(tool)
+    leaks = [
+        observe_gradient(model, image, label, shield, rng, **known)
+        for image, label, rng in zip(images, labels, rngs, strict=True)
+    ]
+    seen = [leak.observation for leak in leaks]
+    return list(zip(leaks, run_many(tool, seen, rngs=rngs, report=report), strict=True))
 
 
 def assigned(found: Tensor, originals: Tensor) -> list[int]:

@@ -100,7 +100,7 @@ def do_campaign(order: CampaignOrder, folder: Path, report: Report) -> dict[str,
     from semsim.distractors.apply import judge_new
     from semsim.grid.machines import connect
     from semsim.metrics import Resources
-    from semsim.scores.reference import recognition
+    from semsim.metrics.reference_classifier import recognition
 
     del folder
     if order.imports is not None:

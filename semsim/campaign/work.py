@@ -13,18 +13,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from semsim.attacks import ATTACKS, SHARED, run_many
+from semsim.attacks import ATTACKS, SHARED
 from semsim.attacks.descent import Found, attack_updates
 from semsim.attacks.observe import (
     Gradient,
     Leak,
     Sharing,
     assigned,
-    assumptions,
+    attacked,
     check_sharing,
-    observe_gradient,
     observe_round,
 )
 from semsim.base.errors import DataError, StopRequestedError, WeightsError
@@ -43,8 +41,6 @@ from semsim.targets.chance import facts_of_test
 from semsim.targets.model import TargetModel, load_target, save_target
 from semsim.targets.train import TEST, Training, accuracy, carry_out
 from semsim.types import (
-    AttackedModel,
-    GradientObservation,
     LabelledImages,
     Reconstruction,
     UpdateObservation,
@@ -285,28 +281,6 @@ def attack_images(
         for one, turn in zip(rounds, turns, strict=True)
         for result in _of_round(one, made[turn])
     ]
-
-
-def attacked(
-    model: AttackedModel,
-    images: Sequence[Tensor],
-    labels: Sequence[int],
-    defence: Plugin,
-    attack: Plugin,
-    seeds: Sequence[int],
-    report: Report = silent,
-) -> list[tuple[Leak[GradientObservation], Found]]:
-    """Return the leak of each image, (C, H, W) in [0, 1], and what the attack makes of it."""
-    rngs = [torch.Generator().manual_seed(seed) for seed in seeds]
-    shield = build(DEFENCES, defence.name, defence.settings)
-    tool = build(ATTACKS, attack.name, attack.settings)
-    known = assumptions(tool)
-    leaks = [
-        observe_gradient(model, image, label, shield, rng, **known)
-        for image, label, rng in zip(images, labels, rngs, strict=True)
-    ]
-    seen = [leak.observation for leak in leaks]
-    return list(zip(leaks, run_many(tool, seen, rngs=rngs, report=report), strict=True))
 
 
 def _of_round(one: Leak[UpdateObservation], found: Sequence[Found]) -> list[AttackResult]:

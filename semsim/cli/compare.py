@@ -14,12 +14,11 @@ from semsim.base.cli.terminal import DATA, STDOUT, Json, TerminalBar, check_fold
 from semsim.base.columns import LEAKS
 from semsim.base.stats.analysis import AnalysisSettings
 from semsim.comparison.compared import Compared, check_report
-from semsim.comparison.frames import HowToCompare, compared_frames, whole_study
+from semsim.comparison.frames import HowToCompare, compared_frames, read_table, whole_study
 from semsim.comparison.study_tables import imported_tables
-from semsim.comparison.table_files import read_table
+from semsim.metrics.scoring import BOOK_COLUMNS
 from semsim.reporting.canvas import DOUBLE, SINGLE
 from semsim.reporting.report import report_html
-from semsim.scores.scoring import BOOK_COLUMNS
 from semsim.weights import CHECKPOINTS
 
 _DEFAULTS = AnalysisSettings()

@@ -14,7 +14,7 @@ from semsim.base.jobs.terminal import JobKind
 from semsim.systems import JOBS
 
 _TRAININGS, _LEARN = "semsim.learning.ablations_run", "semsim.cli.learn"
-_IMPORTS, _SCORES = "semsim.importers.import_job", "semsim.scores.score_job"
+_IMPORTS, _WEIGHTS = "semsim.importers.import_job", "semsim.weights"
 _FETCHES = "semsim.datasets.fetch_job"
 KINDS = {
     "learn": JobKind(
@@ -37,10 +37,13 @@ KINDS = {
     "import": JobKind("semsim.cli.imports", "ImportOrder", "keep", _IMPORTS, "kept_text"),
     "dataset": JobKind(_FETCHES, "FetchOrder", "do_fetch", _FETCHES, "told"),
     "comparison": JobKind(
-        *("semsim.comparison.packed_job", "PackOrder", "do_packed", _SCORES, "fetched")
+        *("semsim.comparison.packed_job", "PackOrder", "do_packed", _WEIGHTS, "fetched")
     ),
-    "score": JobKind(_SCORES, "ScoreOrder", "do_score", _SCORES, "told", "rows_of", "exit_code"),
-    "weights": JobKind(_SCORES, "WeightsOrder", "do_fetch", _SCORES, "fetched"),
+    "score": JobKind(
+        *("semsim.metrics.scoring", "ScoreOrder", "do_score"),
+        *("semsim.cli.score", "told", "rows_of", "exit_code"),
+    ),
+    "weights": JobKind(_WEIGHTS, "WeightsOrder", "do_fetch", _WEIGHTS, "fetched"),
     "campaign": JobKind(
         *("semsim.campaign.campaign_job", "CampaignOrder", "do_campaign"),
         *("semsim.cli.campaign", "campaign_summary"),

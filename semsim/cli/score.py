@@ -4,11 +4,12 @@ Exit codes of `score`: 0 when all that was asked for was computed, 1 when a metr
 or an image was left out, 2 when nothing could be done.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
+import pandas as pd
 import typer
 
 from semsim.base.cli.terminal import (
@@ -27,14 +28,15 @@ from semsim.base.errors import SemsimError, SettingsError, WeightsError
 from semsim.base.storage.places import settle
 from semsim.device import pick_device
 from semsim.metrics import METRICS, Resources, all_metrics, find_metric
-from semsim.scores.folder_pairs import folder_scores, match_folders
-from semsim.scores.score_job import number, summaries, summary_text
-from semsim.scores.scoring import (
+from semsim.metrics.scoring import (
+    PairSet,
     ScoreBook,
+    match_folders,
     pair_sets_of_folders,
     pair_sets_of_labels,
     read_labels,
     score_sets,
+    wide_table,
 )
 from semsim.weights import CHECKPOINTS, download, locate, read_manifest
 
@@ -90,24 +92,16 @@ def score(
         names = _names(metrics, resources)
         if fetch:
             _fetch_for(names, resources)
-        given = [originals is not None or reconstructions is not None, bool(sets), bool(labels)]
-        if sum(given) != 1:
-            raise SettingsError(
-                "Give one of: --originals with --reconstructions, --set, or --labels."
-            )
-        if given[0]:
-            if originals is None or reconstructions is None:
-                raise SettingsError("--originals and --reconstructions go together.")
-            complete = _score_folders(originals, reconstructions, names, resources, out, as_json)
-        else:
-            found = (
-                pair_sets_of_folders(sets or [])
-                if labels is None
-                else pair_sets_of_labels(read_labels(labels))
-            )
-            with TerminalBar(unit="step") as bar:
-                book = score_sets(found, names, resources, scores, bar)
-            complete = _show_book(book, out, as_json)
+        found = _read_pairs(originals, reconstructions, sets, labels)
+        if reconstructions is not None:
+            out = out or _beside(reconstructions)
+        with TerminalBar(unit="pair") as bar:
+            kept = scores if reconstructions is None else None
+            book = score_sets(found, names, resources, kept, bar)
+        table = book.scores if reconstructions is None else wide_table(found[0], book, names)
+        complete = _show(found, book, table, out, as_json)
+        if reconstructions is not None:
+            say(f"Wrote {out}")
     raise typer.Exit(0 if complete else 1)
 
 
@@ -140,51 +134,51 @@ def weights(
     raise typer.Exit(0 if all(state.startswith("ok") for _, state in states) else 1)
 
 
-def _score_folders(
-    originals: Path,
-    reconstructions: Path,
-    names: Sequence[str],
-    resources: Resources,
-    out: Path | None,
-    as_json: bool,
+def _read_pairs(
+    originals: Path | None,
+    reconstructions: Path | None,
+    sets: list[Path] | None,
+    labels: Path | None,
+) -> list[PairSet]:
+    """Read the pairs that the options name; `SettingsError` unless they name one kind."""
+    given = [originals is not None or reconstructions is not None, bool(sets), bool(labels)]
+    if sum(given) != 1:
+        raise SettingsError("Give one of: --originals with --reconstructions, --set, or --labels.")
+    if labels is not None:
+        return pair_sets_of_labels(read_labels(labels))
+    if sets:
+        return pair_sets_of_folders(sets)
+    if originals is None or reconstructions is None:
+        raise SettingsError("--originals and --reconstructions go together.")
+    return [match_folders(originals, reconstructions)]
+
+
+def _show(
+    found: Sequence[PairSet], book: ScoreBook, table: pd.DataFrame, out: Path | None, as_json: bool
 ) -> bool:
-    found = match_folders(originals, reconstructions)
-    ending = "parquet" if find_spec("pyarrow") else "csv"
-    metrics = [find_metric(name) for name in names]
-    with TerminalBar(unit="pair") as bar:
-        table = folder_scores(found, metrics, resources, bar)
-    target = out or Path(f"{reconstructions.resolve().name}-scores.{ending}")
-    write_table(table, target)
-    records = table.attrs["metrics"]
-    if target == STDOUT:
-        say(_record_table(records))
-    else:
-        rows = [{"metric": name, **record} for name, record in records.items()]
-        show(rows, _record_table(records), as_json)
-    for note in found.notes:
-        say(f"Note: {note}")
-    for problem in found.problems:
-        say(f"Left out: {problem}")
-    unavailable = _say_unavailable(
-        {name: record["unavailable"] for name, record in records.items() if "unavailable" in record}
-    )
-    say(f"Wrote {target}")
-    return not found.problems and not unavailable
-
-
-def _show_book(book: ScoreBook, out: Path | None, as_json: bool) -> bool:
-    """Write and print the scores of sets, and what there is not; whether all is there."""
+    """Write the table of scores and print summaries and what there is not; whether all is there."""
     if out is not None:
-        write_table(book.scores, out)
-    rows = summaries(book)
+        write_table(table, out)
+    outcome, records = book.record(), table.attrs.get("metrics", {})
+    rows = [{"metric": name, **one} for name, one in records.items()] or outcome["rows"]
+    text = summary_text(rows)
     if out == STDOUT:
-        say(summary_text(rows))
+        say(text)
     else:
-        show(rows, summary_text(rows), as_json)
-    unavailable = _say_unavailable(book.unavailable)
-    for (title, name), reason in book.refused.items():
-        say(f"{name} of {title}: {reason}")
-    return not unavailable and not book.refused
+        show(rows, text, as_json)
+    left_out = [f"Left out: {problem}" for one in found for problem in one.problems]
+    notes = [f"Note: {note}" for one in found for note in one.notes]
+    own = [(row["metric"], row["unavailable"]) for row in rows if "unavailable" in row]
+    reasons = [f"{name} is unavailable: {why}" for name, why in own] or _reasons(outcome)
+    for line in (*notes, *left_out, *reasons):
+        say(line)
+    return not left_out and exit_code(outcome) == 0
+
+
+def _beside(reconstructions: Path) -> Path:
+    """Name the file for the table of two folders that no --out names."""
+    ending = "parquet" if find_spec("pyarrow") else "csv"
+    return Path(f"{reconstructions.resolve().name}-scores.{ending}")
 
 
 def _names(text: str, resources: Resources) -> list[str]:
@@ -236,22 +230,49 @@ def _weight_state(name: str, checkpoints: Path) -> str:
         return f"missing  {error}"
 
 
-def _say_unavailable(reasons: dict[str, str]) -> bool:
-    for name, reason in reasons.items():
-        say(f"{name} is unavailable: {reason}")
-    return bool(reasons)
+def rows_of(outcome: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of `summaries` that a job has left."""
+    return list(outcome["rows"])
 
 
-def _record_table(records: dict[str, dict[str, Any]]) -> str:
-    header = ["metric", "mean", "sd", "n", "infinite", ""]
-    rows = []
-    for name, record in records.items():
-        if "unavailable" in record:
-            rows.append([name, "unavailable", "", "", "", ""])
+def told(outcome: Mapping[str, Any]) -> str:
+    """Return what a job found as text: the means, and what is unavailable or refused."""
+    return "\n".join([summary_text(outcome["rows"]), *_reasons(outcome)])
+
+
+def exit_code(outcome: Mapping[str, Any] | None) -> int:
+    """Return 0 where all that was asked for was computed, else 1."""
+    return int(outcome is None or bool(outcome["unavailable"] or outcome["refused"]))
+
+
+def _reasons(outcome: Mapping[str, Any]) -> list[str]:
+    """Say of each metric, or of it and a set, why there are no scores."""
+    return [
+        *(f"{name} is unavailable: {reason}" for name, reason in outcome["unavailable"].items()),
+        *(f"{one['metric']} of {one['set']}: {one['reason']}" for one in outcome["refused"]),
+    ]
+
+
+def summary_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a table of metrics of sets, `summaries`, or of one table of pairs, for a terminal."""
+    of_sets = not rows or "model" in rows[0]
+    keys = ("dataset", "attack", "model", "metric") if of_sets else ("metric",)
+    header = [*keys, "mean", "sd", *(("values", "infinite") if of_sets else ("n", "infinite", ""))]
+    told = []
+    for row in rows:
+        if "unavailable" in row:
+            told.append([row["metric"], "unavailable", "", "", "", ""])
             continue
-        error = record["standard_error"]
-        spread = "" if error is None else f"± {error:.4g} (standard error)"
-        notes = "; ".join(part for part in (spread, *record["notes"]) if part)
-        facts = (number(record["mean"]), number(record["sd"]), record["n"], record["n_inf"])
-        rows.append([name, *(str(fact) for fact in facts), notes])
-    return text_table(header, rows)
+        facts = [_number(row["mean"]), _number(row["sd"]), str(row["n"]), str(row["n_inf"])]
+        told.append([*(row[key] for key in keys), *facts, *([] if of_sets else [_remark(row)])])
+    return text_table(header, told)
+
+
+def _remark(row: Mapping[str, Any]) -> str:
+    error = row["standard_error"]
+    spread = "" if error is None else f"± {error:.4g} (standard error)"
+    return "; ".join(part for part in (spread, *row["notes"]) if part)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6g}"

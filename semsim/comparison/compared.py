@@ -14,9 +14,7 @@ from semsim.base.stats.analysis import Analysis, AnalysisSettings, analyse
 from semsim.base.stats.evidence import gather
 from semsim.base.storage.versions import software_versions
 from semsim.base.words import counted
-from semsim.comparison import list_judges
-from semsim.comparison.foreign import foreign_remarks
-from semsim.comparison.list_judges import Weights
+from semsim.comparison.metric_facts import Weights, foreign_remarks, refused_judges, unknown_judges
 from semsim.comparison.seen_originals import (
     ALL,
     exposed,
@@ -212,7 +210,7 @@ def compared(
     seen; `ALL`. Raises `SemsimError` where tables do not fit.
     """
     titles = {spec.name: spec.title for spec in scored.specs}
-    refused = list_judges.refused(scored.weights, study.judges)
+    refused = refused_judges(scored.weights, study.judges)
     kept = scored.refusing([name for name in refused if name in titles])
     names = (*map(str, kept.table["metric"].unique()), *kept.awaited)
     seen = seen_by_each(checkpoints, names, study.listed)
@@ -231,7 +229,7 @@ def compared(
     analysis = analyse(evidence, specs, settings, report)
     notes = [
         *(f"{titles[name]} is left out: {why}" for name, why in refused.items() if name in titles),
-        *list_judges.unknown(analysis.specs, scored.weights, study.judges),
+        *unknown_judges(analysis.specs, scored.weights, study.judges),
         *held_out_remark(held_out, len(set(original_keys(study.listed))), analysis),
         *left_out_remark(unseen_by, by_one, analysis),
         *training_remarks(analysis, checkpoints),

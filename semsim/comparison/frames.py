@@ -14,11 +14,12 @@ from semsim.base.errors import DataError, SettingsError
 from semsim.base.progress import Report, silent
 from semsim.base.stats.analysis import DEFAULTS, AnalysisSettings
 from semsim.base.stats.evidence import as_words, in_words_of, keyed, words_in
-from semsim.base.table_files import check_columns
+from semsim.base.storage.optional import arrow
+from semsim.base.storage.places import resolved
+from semsim.base.table_files import check_columns, read_frame
 from semsim.base.words import counted
 from semsim.comparison.compared import Compared, Scored, compared
-from semsim.comparison.foreign import specs_of
-from semsim.comparison.list_judges import weights_stated
+from semsim.comparison.metric_facts import specs_of, weights_stated
 from semsim.comparison.own_scores import joined
 from semsim.comparison.study_tables import StudyTables
 from semsim.importers.class_names import for_images
@@ -26,9 +27,16 @@ from semsim.importers.import_plan import first_problem
 from semsim.importers.vote_rows import Sieve, counted_votes
 from semsim.metrics import is_known
 from semsim.metrics.learned import UNKNOWN
-from semsim.scores.scoring import WEIGHTS, weights_words
+from semsim.metrics.scoring import TEXTS, WEIGHTS, weights_words
 
 _ZEROS = "If a spreadsheet took leading zeros away (7 for 007), add --match-ids (match_ids=True)."
+
+
+MOST_ROWS = 10_000_000  # of a table; so many scores take 1.6 GB
+_FEWER = (
+    "More would take more than 1.6 GB of memory. Keep the scores of images that people judged, or "
+    "compare fewer metrics at a time."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +58,20 @@ class HowToCompare:
     lower: tuple[str, ...] = ()
     unseen_by: str = ""
     match_ids: bool = False
+
+
+def read_table(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """Read a table of Parquet, CSV or Excel; ids and names stay texts.
+
+    columns: those wanted of a row a metric, of which the table may lack some; all for None, and
+    where there is no column `metric`. Raises `DataError` where it is not readable or has more than
+    `MOST_ROWS` rows.
+    """
+    path = resolved(path)
+    if path.suffix.lower() == ".parquet":
+        arrow()
+    found = read_frame(path, DataError, texts=TEXTS, columns=columns, most=MOST_ROWS, advice=_FEWER)
+    return found if columns is None or "metric" in found else read_table(path)
 
 
 def whole_study(
@@ -74,7 +96,7 @@ def compared_frames(
 ) -> Compared:
     """Compare what a study says with scores, and with those that a user keeps for it.
 
-    scores: one row an image and metric, columns `semsim.scores.scoring.BOOK_COLUMNS`, or one row
+    scores: one row an image and metric, columns `semsim.metrics.scoring.BOOK_COLUMNS`, or one row
         an image and one column a metric; None for those that came with the study.
     Raises `SemsimError` where tables do not fit.
     """

@@ -14,7 +14,7 @@ from semsim.base.progress import Progress, Report
 from semsim.base.stats.analysis import AnalysisSettings
 from semsim.base.storage.records import guarded
 from semsim.comparison.compared import Scored, compared
-from semsim.comparison.foreign import specs_of
+from semsim.comparison.metric_facts import specs_of
 from semsim.comparison.study_tables import StudyTables
 
 PACK_JOB = "comparison"

@@ -17,8 +17,7 @@ from semsim.base.storage.records import RECONSTRUCTION_SET, write_record
 from semsim.device import pick_device
 from semsim.distractors.registry import check_classes
 from semsim.images import read_image
-from semsim.metrics.classifier import load_classifier
-from semsim.metrics.predictions import predictions
+from semsim.metrics.classifier import load_classifier, predictions
 from semsim.sets.writer import write_rows
 from semsim.weights import sha256_of
 

@@ -46,7 +46,7 @@ from semsim.learning.splits import (
 )
 from semsim.learning.triplets import is_simulated, learnable, take_stock, typed
 from semsim.metrics import Resources, find_metric
-from semsim.scores.scoring import read_labels
+from semsim.metrics.scoring import read_labels
 
 KIND = "learn"  # of the job of one training
 ARM_FILE, ARM_FORMAT = "arm.json", "semsim-arm/1"

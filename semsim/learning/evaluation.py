@@ -32,7 +32,7 @@ from semsim.learning.baselines import (
 from semsim.learning.triplets import take_stock
 from semsim.metrics import MetricSpec, Resources, find_metric
 from semsim.metrics.provenance import MOVED, read_training
-from semsim.scores.scoring import ScoreBook, pair_sets_of_labels, score_sets
+from semsim.metrics.scoring import ScoreBook, pair_sets_of_labels, score_sets
 
 BASELINES = (
     *("mse", "psnr", "ssim", "lpips-alex", "lpips-squeeze"),

@@ -14,8 +14,7 @@ from semsim.learning.diagnostics import EpochRecord, auc, triplet_distances
 from semsim.learning.epoch import EpochMaterial, embed, validate
 from semsim.learning.settings import TrainSettings
 from semsim.learning.triplets import ImageIndex, JudgedOriginal
-from semsim.metrics.blocks import NAMES
-from semsim.metrics.network import SemSimModel
+from semsim.metrics.network import NAMES, SemSimModel
 
 _BATCH = 256  # images whose blocks are held at once
 # How far weights lie from their mean before any vote, in units of a block's mean distance: votes

@@ -51,8 +51,7 @@ from semsim.learning.triplets import (
     split,
     take_stock,
 )
-from semsim.metrics.blocks import NAMES
-from semsim.metrics.network import ModelSettings, SemSimModel, load_semsim, save_semsim
+from semsim.metrics.network import NAMES, ModelSettings, SemSimModel, load_semsim, save_semsim
 from semsim.metrics.provenance import MOVED, N_PAIRS, WEIGHT_OF, Training
 from semsim.weights import content_key, sha256_of
 

@@ -9,28 +9,31 @@ from semsim.base.errors import UnknownNameError
 from semsim.base.metric_spec import MetricSpec, Reference
 from semsim.base.registry import Registry, unknown
 from semsim.base.storage.folders import shown
-from semsim.metrics.base import Judge, Metric, Pairs, Resources, Scores, Summary, summarise
-from semsim.metrics.functions import (
-    fid,
-    kid,
-    lpips,
-    ms_ssim,
-    mse,
-    psnr,
-    psnr_registered,
-    ssim,
-    ssim_registered,
+from semsim.metrics.base import (
+    SUFFIX,
+    AgainstAttacked,
+    Judge,
+    Metric,
+    Pairs,
+    Resources,
+    Scores,
+    Summary,
+    summarise,
 )
-from semsim.metrics.inception import Fid, Kid
-from semsim.metrics.multi_scale import MsSsim
-from semsim.metrics.perceptual import Lpips
-from semsim.metrics.pixel import Mse, Psnr
+from semsim.metrics.inception import Fid, Kid, fid, kid
+from semsim.metrics.multi_scale import MsSsim, ms_ssim
+from semsim.metrics.perceptual import Lpips, lpips
+from semsim.metrics.pixel import Mse, Psnr, mse, psnr
 from semsim.metrics.provenance import FORMAT as NETWORK
 from semsim.metrics.recogniser import JUDGES, ClassifierDistance, Recogniser
-from semsim.metrics.reference import SUFFIX, AgainstAttacked
-from semsim.metrics.registered import PsnrRegistered, SsimRegistered
+from semsim.metrics.registered import (
+    PsnrRegistered,
+    SsimRegistered,
+    psnr_registered,
+    ssim_registered,
+)
 from semsim.metrics.semsim import SemSimDistance
-from semsim.metrics.structural import Ssim
+from semsim.metrics.structural import Ssim, ssim
 from semsim.targets.chance import CLASSIFIER
 from semsim.weights import holds
 

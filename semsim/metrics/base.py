@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from semsim.base.errors import DataError
 from semsim.base.metric_spec import MetricSpec
 from semsim.base.storage.places import DEMO
+from semsim.device import in_float64
 from semsim.weights import CHECKPOINTS
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 T = TypeVar("T")
+SUFFIX = "@attacked"  # of the name of a metric whose reference is the attacked image
 ROUNDING = 1e-3  # by which values may leave [0, 1]; they are clamped
 PART = 256  # pairs in memory at once; a multiple of every batch, so that parts change no number
 
@@ -97,10 +100,10 @@ class Summary:
     mean: of the finite values, None where there is none; sd: with n - 1, None below two.
     """
 
-    n: int
-    n_inf: int
     mean: float | None
     sd: float | None
+    n: int
+    n_inf: int
 
 
 Judge = Callable[[Pairs], Scores]
@@ -136,11 +139,98 @@ class Metric(Protocol):
         ...
 
 
-class NoFiles:
-    """A metric that is computed without weights."""
+class OfImages:
+    """A metric of images that is called as its function is, and needs no weights."""
+
+    @abstractmethod
+    def __call__(self, originals: Tensor, reconstructions: Tensor) -> Tensor:
+        """Score each pair, (N, C, H, W) in [0, 1] twice to (N,), differentiable in both."""
 
     def files(self, resources: Resources) -> tuple[Path, ...]:
         return ()
+
+    def prepare(self, resources: Resources) -> Judge:
+        def judge(pairs: Pairs) -> Scores:
+            values = as_array(self, pairs)
+            return Scores(values=values, notes=self.notes(values))
+
+        return judge
+
+    def notes(self, values: np.ndarray) -> tuple[str, ...]:
+        """Remarks for a reader of `values`, (N,)."""
+        del values
+        return ()
+
+
+def as_array(
+    function: Callable[[Tensor, Tensor], Tensor], pairs: Pairs, device: torch.device | str = "cpu"
+) -> np.ndarray:
+    """Return what `function` gives to pairs on a device, as (N,) float64."""
+    import torch  # what a metric says of itself needs none
+
+    with torch.inference_mode():
+        found = function(pairs.originals.to(device), pairs.reconstructions.to(device))
+    return np.asarray(found.cpu().double())
+
+
+def with_gradient(
+    values: np.ndarray,
+    smooth: Callable[[Tensor, Tensor], Tensor],
+    originals: Tensor,
+    reconstructions: Tensor,
+) -> Tensor:
+    """Make `values`, computed without torch, a tensor that has a gradient where one is asked for.
+
+    Args:
+        values: (N,) float64, what counts.
+        smooth: The same in torch, of float64 images in [0, 1], up to rounding; it gives the
+            gradient.
+        originals: (N, C, H, W), uint8 or floats in [0, 1].
+        reconstructions: As the originals.
+
+    Returns:
+        (N,) on the device of the originals, see `as_exact`.
+    """
+    import torch
+
+    found = torch.from_numpy(values)
+    if torch.is_grad_enabled() and (originals.requires_grad or reconstructions.requires_grad):
+        peaks = [1 if one.is_floating_point() else 255 for one in (originals, reconstructions)]
+        path = smooth(in_float64(originals) / peaks[0], in_float64(reconstructions) / peaks[1])
+        # Infinite less infinite is no number.
+        found = path + (found.to(path) - path).detach().nan_to_num(nan=0.0)
+    return as_exact(found, originals.device)
+
+
+def as_exact(values: Tensor, device: torch.device) -> Tensor:
+    """Return (N,) on a device in float64, or in float32 on Apple's GPUs, which have no other."""
+    return values.float().to(device) if device.type == "mps" else values.to(device).double()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgainstAttacked:
+    """`metric` with the attacked image, not the clean original, as what is compared with.
+
+    Who makes the pairs chooses them by `MetricSpec.reference`.
+    """
+
+    metric: Metric
+
+    @property
+    def spec(self) -> MetricSpec:
+        inner = self.metric.spec
+        return replace(
+            inner,
+            name=inner.name + SUFFIX,
+            title=f"{inner.title}, attacked image as reference",
+            reference="attacked",
+        )
+
+    def files(self, resources: Resources) -> tuple[Path, ...]:
+        return self.metric.files(resources)
+
+    def prepare(self, resources: Resources) -> Judge:
+        return self.metric.prepare(resources)
 
 
 def settings_of(metric: Metric) -> dict[str, Any]:
@@ -246,15 +336,6 @@ def judged(judge: Judge, parts: Iterable[Pairs], spec: MetricSpec) -> Scores:
     found = [_checked(judge(part), len(part), spec) for part in parts]
     notes = dict.fromkeys(note for one in found for note in one.notes)
     return Scores(values=np.concatenate([one.values for one in found]), notes=tuple(notes))
-
-
-def told_parts(parts: Iterable[Pairs], tell: Callable[[int], None]) -> Iterator[Pairs]:
-    """The parts; before each is judged, `tell` is called with how many pairs came before it."""
-    done = 0
-    for part in parts:
-        tell(done)
-        yield part
-        done += len(part)
 
 
 def _checked(scores: Scores, n: int, spec: MetricSpec) -> Scores:

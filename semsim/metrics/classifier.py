@@ -1,14 +1,17 @@
 """The product's own classifiers, asked what an image shows."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
 from semsim.base.errors import DataError
+from semsim.base.sets.set_format import PREDICTION_COLUMNS
 from semsim.metrics.base import Pairs, batches
 from semsim.metrics.network import resize
 from semsim.targets.model import load_target
@@ -80,6 +83,24 @@ def recognised(classifier: Classifier, pairs: Pairs) -> np.ndarray:
     truth = torch.tensor([classifier.classes.index(name) for name in pairs.class_names])
     choice = classifier.logits(pairs.reconstructions).argmax(dim=1)
     return (choice == truth).double().numpy()
+
+
+def predictions(
+    classifier: Classifier, pictures: Iterable[tuple[str, str, Tensor]]
+) -> pd.DataFrame:
+    """Return the log-probabilities of all classes for each picture, with `PREDICTION_COLUMNS`.
+
+    pictures: (image_id, "original" or "reconstruction", (3, H, W) float32 in [0, 1]). The logits
+    are float32, their softmax float64 and not rounded: what is all but certain still has an order.
+    """
+    rows = []
+    for image_id, subject, picture in pictures:
+        logs = classifier.logits(picture[None])[0].double().log_softmax(0).tolist()
+        rows += [
+            (image_id, subject, name, log)
+            for name, log in zip(classifier.classes, logs, strict=True)
+        ]
+    return pd.DataFrame(rows, columns=list(PREDICTION_COLUMNS))
 
 
 def load_classifier(path: Path, device: torch.device | str) -> Classifier:

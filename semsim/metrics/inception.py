@@ -13,19 +13,16 @@ import numpy as np
 
 from semsim.base.errors import WeightsError
 from semsim.base.metric_spec import MetricSpec
+from semsim.base.stats.intervals import FEWEST
 from semsim.base.storage.optional import need
 from semsim.base.storage.records import guarded
-from semsim.metrics.base import Judge, Pairs, Resources, Scores, batches
-from semsim.metrics.frechet import Spread, few_images_note, frechet_distance
-from semsim.weights import locate
+from semsim.metrics.base import Judge, Metric, Pairs, Resources, Scores, as_exact, batches
+from semsim.metrics.frechet import Spread, check_clouds, few_images_note, frechet_distance
+from semsim.weights import CHECKPOINTS, locate
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
-
-
-from semsim.base.stats.intervals import FEWEST
-from semsim.metrics.frechet import check_clouds
 
 
 @dataclass(frozen=True)
@@ -81,6 +78,58 @@ _BATCH = 16
 _KEPT = 4096  # images of which features are kept, 64 MiB of Inception's
 Features = Callable[["Tensor"], np.ndarray]
 FeaturesT = TypeVar("FeaturesT", bound=Sized)  # arrays or tensors, one row an image
+
+
+def fid(
+    originals: Tensor, reconstructions: Tensor, *, checkpoints: Path | str = CHECKPOINTS
+) -> Tensor:
+    """Fréchet Inception distance of two sets of images; lower means more leakage.
+
+    originals, reconstructions: (N, 3, H, W) float32 in [0, 1]. checkpoints: as for `lpips`.
+    Returns (1,) float64, 0 or more, on the device of the originals, without a gradient; it is
+    biased where N is small. Raises `DataError` for other images, `WeightsError` without weights.
+    Heusel, Ramsauer, Unterthiner, Nessler and Hochreiter 2017, "GANs trained by a two time-scale
+    update rule", equation 6.
+
+    The example needs weights, as `lpips` does, so it is not run:
+
+    >>> import torch
+    >>> images = torch.rand(8, 3, 32, 32)
+    >>> fid(images, images).shape  # doctest: +SKIP
+    torch.Size([1])
+    """
+    return _of_sets(Fid(), originals, reconstructions, checkpoints)
+
+
+def kid(
+    originals: Tensor, reconstructions: Tensor, *, checkpoints: Path | str = CHECKPOINTS
+) -> Tensor:
+    """Kernel Inception distance of two sets of images; lower means more leakage.
+
+    originals, reconstructions: (N, 3, H, W) float32 in [0, 1]. checkpoints: as for `lpips`.
+    Returns (1,) float64 on the device of the originals, without a gradient; it can be negative,
+    being unbiased. Raises `DataError` for other images, `WeightsError` without weights.
+    Bińkowski, Sutherland, Arbel and Gretton 2018, "Demystifying MMD GANs", section 4.
+
+    The example needs weights, as `lpips` does, so it is not run:
+
+    >>> import torch
+    >>> images = torch.rand(8, 3, 32, 32)
+    >>> kid(images, images).shape  # doctest: +SKIP
+    torch.Size([1])
+    """
+    return _of_sets(Kid(), originals, reconstructions, checkpoints)
+
+
+def _of_sets(
+    metric: Metric, originals: Tensor, reconstructions: Tensor, checkpoints: Path | str
+) -> Tensor:
+    import torch
+
+    pairs = Pairs(originals=originals, reconstructions=reconstructions)
+    resources = Resources(checkpoints=Path(checkpoints), device=originals.device)
+    values = metric.prepare(resources)(pairs).values
+    return as_exact(torch.from_numpy(values), originals.device)
 
 
 class _Inception:

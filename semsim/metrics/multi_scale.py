@@ -6,14 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from semsim.base.metric_spec import MetricSpec
 from semsim.base.storage.optional import need
-from semsim.metrics.base import Judge, Pairs, Resources, Scores, batches, check_side
+from semsim.metrics.base import (
+    Judge,
+    OfImages,
+    Resources,
+    Scores,
+    as_array,
+    as_exact,
+    check_side,
+    checked_pairs,
+)
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
 
 _LIBRARY = "pytorch-msssim"
@@ -21,8 +27,33 @@ _SIDE = 10 * 2**4 + 1  # the library's own bound: the window of 11 pixels at the
 _BATCH = 16
 
 
+def ms_ssim(originals: Tensor, reconstructions: Tensor) -> Tensor:
+    """Structural similarity at five scales of each pair; higher means more leakage.
+
+    originals, reconstructions: (N, 3, H, W) float32 in [0, 1], sides of 161 pixels or more.
+    Returns (N,) float64 in [0, 1] on the device of the originals, differentiable in both. Raises
+    `DataError` for other images, `WeightsError` where pytorch-msssim is not installed.
+    Wang, Simoncelli and Bovik 2003, "Multi-scale structural similarity", equation 7.
+
+    >>> import torch
+    >>> images = torch.rand(1, 3, 161, 161)
+    >>> round(ms_ssim(images, images).item(), 6)
+    1.0
+    """
+    import torch
+
+    MsSsim().files(Resources())
+    from pytorch_msssim import ms_ssim as score
+
+    both = checked_pairs(originals, reconstructions)
+    check_side(originals, MsSsim().spec, "it halves them four times")
+    parts = zip(*(images.split(_BATCH) for images in both), strict=True)
+    values = [score(a, b, data_range=1.0, size_average=False) for a, b in parts]
+    return as_exact(torch.cat(values), originals.device)
+
+
 @dataclass(frozen=True, kw_only=True)
-class MsSsim:
+class MsSsim(OfImages):
     """Multi-scale structural similarity, with the window and weights of Wang et al. 2003."""
 
     @property
@@ -36,30 +67,13 @@ class MsSsim:
             smallest_side=_SIDE,
         )
 
+    def __call__(self, originals: Tensor, reconstructions: Tensor) -> Tensor:
+        return ms_ssim(originals, reconstructions)
+
     def files(self, resources: Resources) -> tuple[Path, ...]:
         need(_LIBRARY.replace("-", "_"), "MS-SSIM", "ms-ssim")
         return ()
 
     def prepare(self, resources: Resources) -> Judge:
         self.files(resources)
-
-        def judge(pairs: Pairs) -> Scores:
-            check_side(pairs.originals, self.spec, "it halves them four times")
-            return Scores(values=ms_ssim(pairs.originals, pairs.reconstructions, resources.device))
-
-        return judge
-
-
-def ms_ssim(originals: Tensor, reconstructions: Tensor, device: torch.device | str) -> np.ndarray:
-    """`semsim.metrics.ms_ssim` as an array, (N,), the mean over RGB channels.
-
-    Negative contrasts count as 0.
-    """
-    import torch
-    from pytorch_msssim import ms_ssim as score
-
-    parts = zip(
-        batches(originals, _BATCH, device), batches(reconstructions, _BATCH, device), strict=True
-    )
-    values = [score(a, b, data_range=1.0, size_average=False).cpu() for a, b in parts]
-    return torch.cat(values).double().numpy()
+        return lambda pairs: Scores(values=as_array(self, pairs, resources.device))

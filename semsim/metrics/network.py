@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -15,9 +14,15 @@ from semsim.base.jobs.orders import from_record
 from semsim.base.storage.records import guarded
 from semsim.metrics.backbones import make_backbone
 from semsim.metrics.base import checked_pairs
-from semsim.metrics.blocks import NAMES, mixed, pixel_blocks
 from semsim.metrics.provenance import FORMAT, Training, read_config
 from semsim.weights import write_tensors
+
+_BATCH = 256  # images at once
+# Blocks that a mixed SemSim compares besides its network's features: pixels, two ways.
+NAMES = ("pixels", "coarse pixels", "structure", "coarse structure", "network")
+_COARSE = 4  # pixels a side that become one
+_WINDOW = 7  # pixels a side, of the mean and spread that structure is relative to
+_FLAT = 0.03  # spread below which a window counts as flat, as in SSIM (Wang et al. 2004, C2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +65,7 @@ class SemSimModel(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Features (N, d) of images (N, 3, H, W) in [0, 1]; unit length where settings say so.
 
-        Of a mixed one, the weighted blocks of `semsim.metrics.blocks`, the network's features last.
+        Of a mixed one, the weighted blocks of `NAMES`, the network's features last.
         """
         if self.settings.mixed:
             return mixed(self.blocks(images), self.weights)
@@ -75,6 +80,40 @@ class SemSimModel(nn.Module):
         return [*pixel_blocks(images), features]
 
 
+def pixel_blocks(images: Tensor) -> list[Tensor]:
+    """Of images (N, C, S, S) in [0, 1] all blocks of `NAMES` but the last, (N, d) each.
+
+    The squared distance of two images is, in "pixels", their mean squared error; in "coarse
+    pixels" that of means of 4×4; in "structure" that of pixels less the mean of the window around
+    them in units of its standard deviation, which is what SSIM's structure term correlates; in
+    "coarse structure" that of an image of half the side.
+    """
+    half = F.avg_pool2d(images, 2) if images.shape[-1] >= 2 * _WINDOW else images
+    side = min(_COARSE, images.shape[-1])
+    parts = (images, F.avg_pool2d(images, side), _structure(images), _structure(half))
+    return [part.flatten(1) / part[0].numel() ** 0.5 for part in parts]
+
+
+def mixed(blocks: list[Tensor], weights: Tensor) -> Tensor:
+    """Features (N, d) whose squared distance is the sum of the blocks', weighted by (B,) ≥ 0."""
+    parts = zip(blocks, weights.sqrt(), strict=True)
+    return torch.cat([block * root for block, root in parts], dim=1)
+
+
+def _structure(images: Tensor) -> Tensor:
+    window = min(_WINDOW, images.shape[-1])
+
+    def smooth(values: Tensor) -> Tensor:
+        sides = (window // 2, (window - 1) // 2)
+        padded = F.pad(values, (*sides, *sides), mode="replicate")
+        return F.avg_pool2d(padded, window, stride=1)
+
+    mean = smooth(images)
+    spread = (smooth(images**2) - mean**2).clamp_min(0)
+    found: Tensor = (images - mean) / (spread + _FLAT**2).sqrt()
+    return found
+
+
 def resize(images: Tensor, size: tuple[int, int]) -> Tensor:
     """Images (N, C, H, W) in [0, 1] at `size`, (H, W); the same tensor where they are."""
     if images.shape[2:] == size:
@@ -87,7 +126,6 @@ def semsim_distance(
     model: SemSimModel,
     originals: Tensor,
     reconstructions: Tensor,
-    batch_size: int = 256,
     of_originals: Callable[[Tensor], Tensor] | None = None,
 ) -> Tensor:
     """‖f(x) − f(x̂)‖₂ of each pair, (N,) on the CPU; smaller means more leakage.
@@ -99,9 +137,8 @@ def semsim_distance(
     float tensors in [0, 1] of these shapes.
     """
     originals, reconstructions = checked_judged(originals, reconstructions)
-    features = partial(semsim_features, model, batch_size=batch_size)
-    first = (of_originals or features)(originals)
-    return torch.linalg.vector_norm(first - features(reconstructions), dim=1)
+    first = of_originals(originals) if of_originals else semsim_features(model, originals)
+    return torch.linalg.vector_norm(first - semsim_features(model, reconstructions), dim=1)
 
 
 def checked_judged(originals: Tensor, reconstructions: Tensor) -> tuple[Tensor, Tensor]:
@@ -113,7 +150,7 @@ def checked_judged(originals: Tensor, reconstructions: Tensor) -> tuple[Tensor, 
     return checked_pairs(originals, reconstructions, dtypes=kinds, sizes_may_differ=True)
 
 
-def semsim_features(model: SemSimModel, images: Tensor, batch_size: int = 256) -> Tensor:
+def semsim_features(model: SemSimModel, images: Tensor) -> Tensor:
     """f(x) of images (N, 3, H, W) in [0, 1], which are not checked: (N, d) on the CPU.
 
     The model is used in eval mode and left as it was.
@@ -122,7 +159,7 @@ def semsim_features(model: SemSimModel, images: Tensor, batch_size: int = 256) -
     model.eval()
     try:
         with torch.inference_mode():
-            found = [_embed(model, batch).cpu() for batch in images.split(batch_size)]
+            found = [_embed(model, batch).cpu() for batch in images.split(_BATCH)]
     finally:
         model.train(was_training)
     return torch.cat(found).clone()

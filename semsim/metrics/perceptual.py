@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-
-import numpy as np
 
 from semsim.base.errors import WeightsError
 from semsim.base.metric_spec import MetricSpec
@@ -15,8 +14,17 @@ from semsim.base.registry import Checked
 from semsim.base.storage.optional import need
 from semsim.base.storage.places import files_of
 from semsim.base.storage.records import guarded
-from semsim.metrics.base import Judge, Pairs, Resources, Scores, batches, check_side
-from semsim.weights import locate
+from semsim.metrics.base import (
+    Judge,
+    Pairs,
+    Resources,
+    Scores,
+    as_array,
+    as_exact,
+    check_side,
+    checked_pairs,
+)
+from semsim.weights import CHECKPOINTS, locate
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -26,6 +34,37 @@ _BACKBONES: dict[Net, str] = {"alex": "alexnet", "squeeze": "squeezenet1_1", "vg
 _SIDES: dict[Net, int] = {"alex": 31, "squeeze": 17, "vgg": 16}
 _TITLES: dict[Net, str] = {"alex": "AlexNet", "squeeze": "SqueezeNet", "vgg": "VGG-16"}
 _BATCH = 32
+_WHY = "its backbone halves them several times"  # images need a size
+
+
+def lpips(
+    originals: Tensor,
+    reconstructions: Tensor,
+    net: Net = "alex",
+    *,
+    checkpoints: Path | str = CHECKPOINTS,
+) -> Tensor:
+    """LPIPS 0.1 of each pair; lower means more leakage.
+
+    originals, reconstructions: (N, 3, H, W) float32 in [0, 1], sides of 31 pixels or more for
+    "alex", 17 for "squeeze", 16 for "vgg". checkpoints: folder searched for the backbone's weights,
+    before torch's own cache. Returns (N,) float64, 0 or more, on the device of the originals,
+    differentiable in both. Raises `DataError` for other images, `WeightsError` without the weights.
+    Zhang, Isola, Efros, Shechtman and Wang 2018, "The unreasonable effectiveness of deep features
+    as a perceptual metric", equation 1.
+
+    The example needs the weights, `semsim-studio weights --download`, so it is not run:
+
+    >>> import torch
+    >>> images = torch.rand(2, 3, 32, 32)
+    >>> lpips(images, images)  # doctest: +SKIP
+    tensor([0., 0.], dtype=torch.float64)
+    """
+    metric = Lpips(net=net)
+    first, second = checked_pairs(originals, reconstructions)
+    check_side(first, metric.spec, _WHY)
+    model = metric.load(Resources(checkpoints=Path(checkpoints), device=originals.device))
+    return as_exact(lpips_distance(model, first, second), originals.device)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,15 +93,19 @@ class Lpips(Checked):
         return (locate(_BACKBONES[self.net], resources.checkpoints),)
 
     def prepare(self, resources: Resources) -> Judge:
-        (backbone,) = self.files(resources)
-        model = load_lpips(self.net, backbone).to(resources.device)
+        model = self.load(resources)
 
         def judge(pairs: Pairs) -> Scores:
-            check_side(pairs.originals, self.spec, "its backbone halves them several times")
-            values = lpips_distance(model, pairs.originals, pairs.reconstructions)
-            return Scores(values=values)
+            check_side(pairs.originals, self.spec, _WHY)
+            distance = partial(lpips_distance, model)
+            return Scores(values=as_array(distance, pairs, resources.device))
 
         return judge
+
+    def load(self, resources: Resources) -> nn.Module:
+        """Load the network, as `load_lpips`, onto the device of `resources`."""
+        (backbone,) = self.files(resources)
+        return load_lpips(self.net, backbone).to(resources.device)
 
 
 def load_lpips(net: Net, backbone: Path) -> nn.Module:
@@ -91,17 +134,12 @@ def load_lpips(net: Net, backbone: Path) -> nn.Module:
     return model.eval().requires_grad_(False)
 
 
-def lpips_distance(model: nn.Module, originals: Tensor, reconstructions: Tensor) -> np.ndarray:
-    """`semsim.metrics.lpips` as an array, (N,); its range [-1, 1] is made here from [0, 1]."""
+def lpips_distance(model: nn.Module, originals: Tensor, reconstructions: Tensor) -> Tensor:
+    """The distance of each pair, (N,), differentiable; its range [-1, 1] is made from [0, 1]."""
     import torch
 
-    device = next(model.parameters()).device
-    parts = zip(
-        batches(originals, _BATCH, device), batches(reconstructions, _BATCH, device), strict=True
-    )
-    with torch.inference_mode():
-        values = [model(a * 2 - 1, b * 2 - 1).flatten().cpu().double() for a, b in parts]
-    return torch.cat(values).numpy()
+    parts = zip(originals.split(_BATCH), reconstructions.split(_BATCH), strict=True)
+    return torch.cat([model(a * 2 - 1, b * 2 - 1).flatten() for a, b in parts])
 
 
 def _backbone_weights(model: nn.Module, weights: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from semsim.base.metric_spec import MetricSpec
-from semsim.metrics.base import Judge, NoFiles, Resources, Scores, checked_pairs
+from semsim.metrics.base import OfImages, checked_pairs, with_gradient
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,20 +18,54 @@ _CHUNK = 1 << 16  # numbers compared at once; more would leave the processor's c
 _LEVELS = np.arange(256) / 255
 
 
+def mse(originals: Tensor, reconstructions: Tensor) -> Tensor:
+    """Mean squared error of each pair, over channels and pixels; 0 where they are equal.
+
+    originals, reconstructions: (N, 1 or 3, H, W), uint8, or floats in [0, 1].
+    Returns (N,) float64 in [0, 1] on the device of the originals, differentiable in both. Raises
+    `DataError` for other images.
+
+    >>> import torch
+    >>> black, grey = torch.zeros(2, 3, 8, 8), torch.full((2, 3, 8, 8), 0.5)
+    >>> mse(black, grey)
+    tensor([0.2500, 0.2500], dtype=torch.float64)
+    """
+    parts = _chunks(originals, reconstructions)
+    values = np.concatenate([_mean_square(a, b) for a, b in parts])
+    return with_gradient(values, mean_square, originals, reconstructions)
+
+
+def psnr(originals: Tensor, reconstructions: Tensor) -> Tensor:
+    """Peak signal-to-noise ratio of each pair, 10 · log₁₀(1 / MSE); higher means more leakage.
+
+    originals, reconstructions: as for `mse`. Returns (N,) float64 in dB on the device of the
+    originals, +inf for equal images, differentiable where they are not. Raises `DataError` for
+    other images.
+
+    >>> import torch
+    >>> black, grey = torch.zeros(1, 3, 8, 8), torch.full((1, 3, 8, 8), 0.1, dtype=torch.float64)
+    >>> round(psnr(black.double(), grey).item(), 6)
+    20.0
+    """
+    parts = _chunks(originals, reconstructions)
+    values = decibels(np.concatenate([_mean_square(a, b) for a, b in parts]))
+    return with_gradient(values, smooth_psnr, originals, reconstructions)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Mse(NoFiles):
+class Mse(OfImages):
     """Mean squared error of pixels in [0, 1]."""
 
     @property
     def spec(self) -> MetricSpec:
         return MetricSpec(name="mse", title="MSE", higher_means_more_leakage=False, per_image=True)
 
-    def prepare(self, resources: Resources) -> Judge:
-        return lambda pairs: Scores(values=mse(pairs.originals, pairs.reconstructions))
+    def __call__(self, originals: Tensor, reconstructions: Tensor) -> Tensor:
+        return mse(originals, reconstructions)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Psnr(NoFiles):
+class Psnr(OfImages):
     """Peak signal-to-noise ratio; infinite where the images are identical."""
 
     @property
@@ -44,19 +78,21 @@ class Psnr(NoFiles):
             per_image=True,
         )
 
-    def prepare(self, resources: Resources) -> Judge:
-        return lambda pairs: psnr_scores(psnr(pairs.originals, pairs.reconstructions))
+    def __call__(self, originals: Tensor, reconstructions: Tensor) -> Tensor:
+        return psnr(originals, reconstructions)
+
+    def notes(self, values: np.ndarray) -> tuple[str, ...]:
+        return infinite_note(values, "equal their original")
 
 
-def mse(originals: Tensor, reconstructions: Tensor) -> np.ndarray:
-    """`semsim.metrics.mse` as an array, (N,); for bytes too: on 0…255 it would be 255² as large."""
-    parts = _chunks(originals, reconstructions)
-    return np.concatenate([_mean_square(a, b) for a, b in parts])
+def mean_square(a: Tensor, b: Tensor) -> Tensor:
+    """The mean squared difference of each pair, (N, C, H, W) twice to (N,), in torch."""
+    return (a - b).square().flatten(1).mean(1)
 
 
-def psnr(originals: Tensor, reconstructions: Tensor) -> np.ndarray:
-    """`semsim.metrics.psnr` as an array, (N,), of each pair, never of a pooled error."""
-    return decibels(mse(originals, reconstructions))
+def smooth_psnr(a: Tensor, b: Tensor) -> Tensor:
+    """The PSNR of each pair, (N, C, H, W) twice to (N,), in torch."""
+    return -10 * mean_square(a, b).log10()
 
 
 def decibels(errors: np.ndarray) -> np.ndarray:
@@ -65,10 +101,10 @@ def decibels(errors: np.ndarray) -> np.ndarray:
         return np.asarray(0 - 10 * np.log10(errors))  # from 0, as the negative of 0 is −0
 
 
-def psnr_scores(values: np.ndarray, equal: str = "equal their original") -> Scores:
-    """Return `values`, (N,) in dB, with a note where some are infinite, which are `equal`."""
+def infinite_note(values: np.ndarray, equal: str) -> tuple[str, ...]:
+    """A note where some of `values`, (N,) in dB, are infinite, as reconstructions are `equal`."""
     note = f"PSNR is infinite where reconstructions {equal}"
-    return Scores(values=values, notes=(note,) if np.isinf(values).any() else ())
+    return (note,) if np.isinf(values).any() else ()
 
 
 def exact_chunks(

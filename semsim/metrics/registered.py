@@ -6,10 +6,10 @@ with the clean original pixel by pixel, a perfect reconstruction of it then look
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -17,9 +17,9 @@ import numpy as np
 
 from semsim.base.errors import SettingsError
 from semsim.base.metric_spec import MetricSpec
-from semsim.metrics.base import Judge, NoFiles, Pairs, Resources, Scores, check_side
-from semsim.metrics.pixel import decibels, exact_chunks, psnr_scores
-from semsim.metrics.windows import (
+from semsim.metrics.base import OfImages, check_side, with_gradient
+from semsim.metrics.pixel import decibels, exact_chunks, infinite_note, smooth_psnr
+from semsim.metrics.structural import (
     GAUSSIAN,
     Crop,
     mean_over_places,
@@ -27,6 +27,7 @@ from semsim.metrics.windows import (
     moments,
     of_images,
     places_first,
+    smooth_ssim,
     ssim_in_place,
 )
 
@@ -41,19 +42,62 @@ _FEW = 24  # registrations up to which overlaps are cut out, each with moments o
 Registration = tuple[int, Crop, Crop]  # whether mirrored, what meets of the one and of the other
 
 
+def psnr_registered(
+    originals: Tensor, reconstructions: Tensor, shift: int = 4, flip: bool = True
+) -> Tensor:
+    """The highest PSNR of each pair over shifts and, with `flip`, mirroring; the search is our own.
+
+    originals, reconstructions: as for `mse`, with sides of 2 · `shift` pixels or more. shift: of
+    the reconstruction, up to so many whole pixels each way. Returns (N,) float64 in dB on the
+    device of the originals, differentiable at the registration that is best. Raises `DataError`
+    for other images, `SettingsError` for a negative shift.
+
+    >>> import torch
+    >>> images = torch.rand(1, 3, 16, 16)
+    >>> psnr_registered(images, images.flip(3))
+    tensor([inf], dtype=torch.float64)
+    """
+    parts = exact_chunks(originals, reconstructions, _CHUNK)
+    metric = PsnrRegistered(shift=shift, flip=flip)
+    check_side(originals, metric.spec, "half of a shifted image must still overlap")
+    values = decibels(np.concatenate([_least_mse(a, b, shift, flip) for a, b in parts]))
+    return with_gradient(
+        values, partial(_smooth_best, smooth_psnr, shift, flip), originals, reconstructions
+    )
+
+
+def ssim_registered(
+    originals: Tensor, reconstructions: Tensor, shift: int = 4, flip: bool = True
+) -> Tensor:
+    """The highest SSIM of each pair over shifts and, with `flip`, mirroring; the search is our own.
+
+    originals, reconstructions: as for `mse`, with sides of 11 + `shift` pixels or more. shift: as
+    for `psnr_registered`. Returns (N,) float64 in [-1, 1] on the device of the originals,
+    differentiable as that is. Raises `DataError` for other images, `SettingsError` for a negative
+    shift.
+
+    >>> import torch
+    >>> images = torch.rand(1, 3, 16, 16)
+    >>> ssim_registered(images, images.flip(3))
+    tensor([1.], dtype=torch.float64)
+    """
+    parts = exact_chunks(originals, reconstructions, _TOGETHER)
+    metric = SsimRegistered(shift=shift, flip=flip)
+    check_side(originals, metric.spec, f"its window is {GAUSSIAN.side} wide and it shifts")
+    values = np.concatenate([_best_ssim(a, b, shift, flip) for a, b in parts])
+    plain = partial(smooth_ssim, window=GAUSSIAN)
+    return with_gradient(
+        values, partial(_smooth_best, plain, shift, flip), originals, reconstructions
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
-class _Registered(NoFiles):
+class _Registered(OfImages):
     shift: int = 4
     flip: bool = True
 
     def __post_init__(self) -> None:
         _check_shift(self.shift)
-
-    def prepare(self, resources: Resources) -> Judge:
-        return self._judge
-
-    @abstractmethod
-    def _judge(self, pairs: Pairs) -> Scores: ...
 
 
 class PsnrRegistered(_Registered):
@@ -74,9 +118,11 @@ class PsnrRegistered(_Registered):
             smallest_side=max(1, 2 * self.shift),
         )
 
-    def _judge(self, pairs: Pairs) -> Scores:
-        values = psnr_registered(pairs.originals, pairs.reconstructions, self.shift, self.flip)
-        return psnr_scores(
+    def __call__(self, originals: Tensor, reconstructions: Tensor) -> Tensor:
+        return psnr_registered(originals, reconstructions, self.shift, self.flip)
+
+    def notes(self, values: np.ndarray) -> tuple[str, ...]:
+        return infinite_note(
             values, "equal their original where they overlap, once shifted or mirrored"
         )
 
@@ -97,33 +143,22 @@ class SsimRegistered(_Registered):
             smallest_side=max(GAUSSIAN.side + self.shift, 2 * self.shift),
         )
 
-    def _judge(self, pairs: Pairs) -> Scores:
-        return Scores(
-            values=ssim_registered(pairs.originals, pairs.reconstructions, self.shift, self.flip)
-        )
+    def __call__(self, originals: Tensor, reconstructions: Tensor) -> Tensor:
+        return ssim_registered(originals, reconstructions, self.shift, self.flip)
 
 
-def psnr_registered(
-    originals: Tensor, reconstructions: Tensor, shift: int, flip: bool
-) -> np.ndarray:
-    """`semsim.metrics.psnr_registered` as an array, (N,), of the pixels that overlap; raises as it.
+def _smooth_best(
+    plain: Callable[[Tensor, Tensor], Tensor], shift: int, flip: bool, a: Tensor, b: Tensor
+) -> Tensor:
+    """The highest of a metric in torch, `plain`, over all registrations, (n, C, H, W) to (n,)."""
+    import torch
 
-    +inf where some overlap is identical.
-    """
-    parts = exact_chunks(originals, reconstructions, _CHUNK)
-    metric = PsnrRegistered(shift=shift, flip=flip)
-    check_side(originals, metric.spec, "half of a shifted image must still overlap")
-    return decibels(np.concatenate([_least_mse(a, b, shift, flip) for a, b in parts]))
-
-
-def ssim_registered(
-    originals: Tensor, reconstructions: Tensor, shift: int, flip: bool
-) -> np.ndarray:
-    """`semsim.metrics.ssim_registered` as an array, (N,), of the pixels that overlap."""
-    parts = exact_chunks(originals, reconstructions, _TOGETHER)
-    metric = SsimRegistered(shift=shift, flip=flip)
-    check_side(originals, metric.spec, f"its window is {GAUSSIAN.side} wide and it shifts")
-    return np.concatenate([_best_ssim(a, b, shift, flip) for a, b in parts])
+    sides = b, b.flip(-1)
+    found = [
+        plain(a[..., at[0], at[1]], sides[mirrored][..., by[0], by[1]])
+        for mirrored, at, by in _registrations(a, shift, flip)
+    ]
+    return torch.stack(found).amax(0)
 
 
 def _least_mse(a: np.ndarray, b: np.ndarray, shift: int, flip: bool) -> np.ndarray:
@@ -199,7 +234,7 @@ def _cut(a: np.ndarray, b: np.ndarray, registration: Registration) -> tuple[np.n
     return a[:, *at], (b[..., ::-1] if mirrored else b)[:, *by]
 
 
-def _registrations(images: np.ndarray, shift: int, flip: bool) -> Iterator[Registration]:
+def _registrations(images: np.ndarray | Tensor, shift: int, flip: bool) -> Iterator[Registration]:
     """Every shift of the second of two images (…, H, W), and of the same mirrored."""
     height, width = images.shape[-2:]
     for mirrored in range(1 + flip):

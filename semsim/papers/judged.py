@@ -36,6 +36,7 @@ from semsim.campaign.plan import Plan
 from semsim.device import pick_device
 from semsim.learning.evaluation import evidence_of
 from semsim.metrics import MetricSpec, Resources, find_metric
+from semsim.metrics.scoring import pair_sets_of_labels, score_sets
 from semsim.papers.plans import (
     CAMPAIGN_STEPS,
     MadeOption,
@@ -50,7 +51,6 @@ from semsim.reporting import writing
 from semsim.reporting.canvas import SIMULATED
 from semsim.reporting.notation import interval, number, reason
 from semsim.reporting.tables import Cells, Table, table_of
-from semsim.scores.scoring import pair_sets_of_labels, score_sets
 from semsim.weights import CHECKPOINTS
 
 # Of single pictures, LPIPS by one of its networks; Fréchet distances need more of them in a set.

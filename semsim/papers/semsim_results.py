@@ -36,6 +36,7 @@ from semsim.learning.evaluation import (
 )
 from semsim.learning.splits import HoldOut, divide
 from semsim.metrics import find_metric
+from semsim.metrics.scoring import pair_sets_of_labels, score_sets
 from semsim.papers.semsim_paper import METRICS, PRINTED, SAID
 from semsim.papers.semsim_scales import Part, Scale
 from semsim.papers.simulated_votes import Jury, jury_of
@@ -44,7 +45,6 @@ from semsim.reporting.canvas import Drawn, marked_as_simulated
 from semsim.reporting.figures import figure
 from semsim.reporting.leak_map import study_figure
 from semsim.reporting.notation import interval, number
-from semsim.scores.scoring import pair_sets_of_labels, score_sets
 
 # The paper's metrics by the names of ours.
 OURS = {"PSNR": "psnr", "MSE": "mse", "SSIM": "ssim", "LPIPS": "lpips-alex", "FID": "fid"}

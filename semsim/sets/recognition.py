@@ -27,7 +27,7 @@ class Recognised(NamedTuple):
 
     @classmethod
     def of(cls, sets: Iterable[Mapping[str, int]]) -> "Recognised":
-        """The sum over sets, as `semsim.scores.reference.recognition` has them."""
+        """The sum over sets, as `semsim.metrics.reference_classifier.recognition` has them."""
         kept = list(sets)
         return cls(*(sum(one[name] for one in kept) for name in cls._fields))
 
@@ -45,8 +45,8 @@ class Recognised(NamedTuple):
 def recognised_words(found: Mapping[str, Any] | None, names: Iterable[str], where: str = "") -> str:
     """Return the lead: how many pictures a reference classifier recognises, or why it is unknown.
 
-    found: as `semsim.scores.reference.recognition`, None while it is not there yet. names: of the
-    sets that count. where: which pictures they are, with a space in front.
+    found: as `semsim.metrics.reference_classifier.recognition`, None while it is not there yet.
+    names: of the sets that count. where: which pictures they are, with a space in front.
     """
     if found is None:
         return NOT_YET

@@ -19,18 +19,17 @@ from semsim.base.stats.verdict import recognised_by, response_by, verdict
 from semsim.base.storage.folders import shown
 from semsim.base.words import counted
 from semsim.comparison.compared import Scored, compared
-from semsim.comparison.foreign import directions_in, spec_of
-from semsim.comparison.list_judges import refused, weights_at_hand
+from semsim.comparison.metric_facts import directions_in, refused_judges, spec_of, weights_at_hand
 from semsim.comparison.own_scores import joined
 from semsim.comparison.seen_originals import uncounted
 from semsim.comparison.study_tables import PICTURES, StudyTables, imported_tables
 from semsim.metrics import Metric, MetricSpec, Resources, all_metrics, find_metric
 from semsim.metrics.provenance import original_keys
+from semsim.metrics.scoring import ScoreBook, pair_sets_of_labels, read_scores
 from semsim.reporting.figures import by_agreement
 from semsim.reporting.gallery import voters
 from semsim.reporting.methods import Origin
 from semsim.reporting.notation import number
-from semsim.scores.scoring import ScoreBook, pair_sets_of_labels, read_scores
 from semsim.ui import ScienceContext, StudyChoice
 
 USUAL_REFERENCE = "clean"
@@ -273,7 +272,7 @@ def _book(context: ScienceContext, tables: StudyTables, view: View, version: str
         resources = Resources(checkpoints=context.checkpoints)
         metrics = _metrics(resources, view) if tables.has_pictures else {}
         weights = weights_at_hand(metrics, resources)
-        dependent = refused(weights, tables.judges)
+        dependent = refused_judges(weights, tables.judges)
         wanted = [name for name in metrics if name not in dependent]
         sets = [] if tables.labels is None or not wanted else pair_sets_of_labels(tables.labels)
         book = read_scores(sets, wanted, resources, context.data / "scores")

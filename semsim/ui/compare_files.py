@@ -16,14 +16,20 @@ from semsim.base.jobs.folders import Job, JobState
 from semsim.base.storage.versions import product_version
 from semsim.comparison.packed_job import PACK_JOB, PackOrder, pack_files
 from semsim.lab.markup import rooted
+from semsim.metrics.scoring import LABELS_FILE, PAIR_COLUMNS, SCORE_JOB, ScoreOrder
 from semsim.reporting import canvas, figures, tables, writing
 from semsim.reporting.export import png, svg
-from semsim.scores.score_job import LABELS_FILE, SCORE_JOB, WEIGHTS_JOB, ScoreOrder, WeightsOrder
-from semsim.scores.scoring import PAIR_COLUMNS
 from semsim.ui import ScienceContext
 from semsim.ui.answers import worded
 from semsim.ui.compare_data import Comparison, View, held
-from semsim.weights import WeightFile, locate, read_manifest, weight_file
+from semsim.weights import (
+    WEIGHTS_JOB,
+    WeightFile,
+    WeightsOrder,
+    locate,
+    read_manifest,
+    weight_file,
+)
 
 FOLDER = "/studio/compare-files"
 _FIGURES: dict[str, tuple[str, Callable[[canvas.Drawn], str | bytes]]] = {

@@ -364,7 +364,7 @@ def pages(images: Mapping[str, Pictures]) -> int:
 def verdict_html(views: Sequence[SetView], named: Mapping[str, Any] | None) -> str:
     """Return what can be recognised, then the statistic, in all and by model.
 
-    named: as `semsim.scores.reference.recognition`, None until the campaign is done.
+    named: as `semsim.metrics.reference_classifier.recognition`, None until the campaign is done.
     """
     if not _count(views).over:
         return ""

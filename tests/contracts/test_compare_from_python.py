@@ -17,8 +17,8 @@ from annotation.study.simulate import simulate
 from semsim.base.stats.analysis import AnalysisSettings
 from semsim.cli.main import app
 from semsim.metrics import Resources
+from semsim.metrics.scoring import pair_sets_of_labels, score_sets
 from semsim.reporting.figures import figures
-from semsim.scores.scoring import pair_sets_of_labels, score_sets
 from semsim.ui import ScienceContext, StudyChoice
 from semsim.ui.compare_data import View, opened
 

@@ -1,6 +1,7 @@
 """Nothing computes in float64 on a GPU that has none: it moves to the CPU first."""
 
 import ast
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from torch import nn
 from semsim.device import in_float64
 from semsim.learning.diagnostics import distances
 from semsim.learning.mixing import block_distances
+from semsim.metrics.base import Pairs, as_array
 from semsim.metrics.perceptual import lpips_distance
 from semsim.systems.federated.pbpfl import Key, Pbpfl, Upload, recover
 from semsim.torchmetrics import SemSim
@@ -44,7 +46,8 @@ def test_float64_is_computed_where_there_is_some():
 
 def test_lpips_is_read_from_any_gpu():
     a, b = drawn(2, 3, 3, 8, 8)[0], drawn(2, 3, 3, 8, 8)[1]
-    found = lpips_distance(Answering(), a, b)
+    distance = partial(lpips_distance, Answering())
+    found = as_array(distance, Pairs(originals=a, reconstructions=b))
     assert (found.shape, found.dtype) == ((3,), np.float64)
 
 

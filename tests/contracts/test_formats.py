@@ -22,10 +22,9 @@ from semsim.comparison import own_scores
 from semsim.distractors.registry import classes_of
 from semsim.importers import import_job, uploads
 from semsim.learning import ablations_run, card, default_checkpoint, initial, settings, train
-from semsim.metrics import Resources, find_metric, provenance
+from semsim.metrics import Resources, find_metric, provenance, scoring
 from semsim.metrics.network import load_semsim
 from semsim.papers import copa, pbpfl
-from semsim.scores import scoring
 from semsim.systems.federated import comparison_job
 from semsim.systems.split import split_job, store
 from semsim.targets import chance, checkpoint

@@ -25,7 +25,7 @@ from semsim.cli.compare import compare, report
 from semsim.cli.score import score
 from semsim.importers.table import Table
 from semsim.metrics import Resources
-from semsim.scores.scoring import pair_sets_of_labels, score_sets
+from semsim.metrics.scoring import pair_sets_of_labels, score_sets
 from semsim.ui import ScienceContext, StudyChoice
 from semsim.ui.compare_data import View, opened
 from semsim.weights import sha256_of

@@ -74,7 +74,7 @@ def compared(data: Path) -> "ScienceContext":
     from made_study import make_labels, make_votes
 
     from semsim.metrics import Resources, all_metrics
-    from semsim.scores.scoring import pair_sets_of_labels, score_sets
+    from semsim.metrics.scoring import pair_sets_of_labels, score_sets
     from semsim.ui import StudyChoice
 
     models = tuple(f"net{n // 7}/way{n % 7}" for n in range(14))

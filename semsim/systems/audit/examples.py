@@ -17,8 +17,8 @@ from semsim.datasets.symbols import Symbols
 from semsim.images import png_of, to_uint8
 from semsim.lab.markup import pieces
 from semsim.metrics import Resources
+from semsim.metrics.reference_classifier import Looked, recognition_in
 from semsim.reporting.writing import png_address
-from semsim.scores.reference import Looked, recognition_in
 from semsim.sets.recognition import recognised_words
 from semsim.systems.audit.network import network_of
 from semsim.targets.lenet import start_uniform

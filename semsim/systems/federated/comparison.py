@@ -27,7 +27,7 @@ from semsim.base.storage.atomic import write_json
 from semsim.base.storage.records import read_record, write_record
 from semsim.datasets import DATASETS
 from semsim.metrics import Resources
-from semsim.scores.reference import learned_from, recognition
+from semsim.metrics.reference_classifier import learned_from, recognition
 from semsim.sets.image import picture_bytes
 from semsim.systems.federated import NETWORKS, OWN, TABLES, is_table, pbpfl
 from semsim.systems.federated.arms import ARMS, REFERENCE

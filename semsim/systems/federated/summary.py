@@ -168,7 +168,7 @@ def answer_words(scores: Sequence[Mapping[str, Any]], named: Mapping[str, Any]) 
     """Return what can be recognised, then the statistic.
 
     scores: of each arm, as `asdict` gives it. Each party counts by the arm that shows it most.
-    named: as `semsim.scores.reference.recognition`.
+    named: as `semsim.metrics.reference_classifier.recognition`.
     Where the attack does not get most pictures back from plain training, nothing is said.
     """
     known = {score["arm"]: score for score in scores}

@@ -269,7 +269,7 @@ def _verdict(score: ArmScore, reference: Count) -> str:
     return "less" if score.difference + score.margin < 0 else "unclear"
 
 
-def _each(metric: Callable[..., np.ndarray], result: ArmPictures, originals: Tensor) -> np.ndarray:
+def _each(metric: Callable[..., Tensor], result: ArmPictures, originals: Tensor) -> np.ndarray:
     """Of each picture, (N,); NaN where the attack failed."""
     found = np.full(len(originals), np.nan)
     for place, picture in enumerate(result.pictures):

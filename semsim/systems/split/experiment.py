@@ -80,7 +80,7 @@ def attack(
     return Leak(
         images=images,
         ssim=likeness(originals, images),
-        psnr=psnr(originals, images),
+        psnr=psnr(originals, images).numpy(),
         residuals=np.array([one.residual for one in found]),
         grey_residuals=np.array([one.grey_residual for one in found]),
         shadow_accuracy=got.shadow_accuracy,
@@ -98,7 +98,7 @@ def likeness(originals: Tensor, images: Tensor) -> np.ndarray:
     """(N,) SSIM, NaN for images smaller than its window."""
     if min(originals.shape[2:]) < _MIN_SSIM_SIDE:
         return np.full(len(originals), np.nan)
-    return ssim(originals, images)
+    return ssim(originals, images).numpy()
 
 
 def baselines(data: tuple[LabelledImages, LabelledImages], count: int) -> dict[str, np.ndarray]:
@@ -115,7 +115,7 @@ def baselines(data: tuple[LabelledImages, LabelledImages], count: int) -> dict[s
     scores = {}
     for name, guess in guesses.items():
         scores[f"{name}_ssim"] = likeness(originals, guess)
-        scores[f"{name}_psnr"] = psnr(originals, guess)
+        scores[f"{name}_psnr"] = psnr(originals, guess).numpy()
     return scores
 
 

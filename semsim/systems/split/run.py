@@ -23,7 +23,7 @@ from semsim.grid.executor import Piece, Standing, compute
 from semsim.images import to_uint8
 from semsim.metrics import Pairs, Resources, find_metric
 from semsim.metrics.classifier import Classifier, load_classifier, recognised
-from semsim.scores.reference import RECOGNISER, RECOGNISER_TRAIN
+from semsim.metrics.reference_classifier import RECOGNISER, RECOGNISER_TRAIN
 from semsim.sets.no_attack_baseline import Count, judged
 from semsim.systems.split import experiment
 from semsim.systems.split.defences import stage_of

@@ -15,7 +15,7 @@ from huggingface_hub import ModelCard
 from made_weights import make_semsim
 from safetensors.torch import load_file, save_file
 
-from semsim import SemSim
+from semsim import SemSim, SemSimLoss
 from semsim.base.errors import DataError, SettingsError, WeightsError
 from semsim.metrics.network import ModelSettings, load_semsim, semsim_distance
 
@@ -281,3 +281,38 @@ def test_what_rounding_moved_past_white_counts_as_white(demo):
 def test_images_without_values_in_rows_are_refused(demo, strange):
     with pytest.raises(DataError, match="must be dense and have values"):
         demo(images(), strange)
+
+
+@pytest.mark.parametrize(("reduction", "expected"), [("mean", torch.mean), ("sum", torch.sum)])
+def test_reductions_are_of_the_distances(reduction, expected):
+    metric = SemSim.from_pretrained(DEMO)
+    x, y = images(), images(seed=1)
+    distances = SemSimLoss(metric, "none")(y, x)
+    assert torch.equal(distances, metric(x, y))
+    assert torch.equal(SemSimLoss(metric, reduction)(y, x), expected(distances))
+
+
+def test_another_reduction_is_refused():
+    with pytest.raises(SettingsError, match="reduction"):
+        SemSimLoss(str(DEMO), "median")
+
+
+def test_a_training_loop_makes_it_smaller_and_leaves_the_metric_alone():
+    loss = SemSimLoss(str(DEMO))
+    before = [value.clone() for value in loss.state_dict().values()]
+    pixels = torch.nn.Parameter(torch.zeros(1, 3, 32, 32))
+    optimiser = torch.optim.Adam([pixels, *loss.parameters()], lr=0.05)
+    target, seen = images(1), []
+    for _ in range(15):
+        found = loss(pixels.sigmoid(), target)
+        optimiser.zero_grad()
+        found.backward()
+        optimiser.step()
+        seen.append(found.item())
+    assert seen[-1] < 0.8 * seen[0]
+    assert all(map(torch.equal, before, loss.state_dict().values()))
+
+
+def test_pictures_out_of_range_are_refused():
+    with pytest.raises(DataError, match=r"\[0, 1\]"):
+        SemSimLoss(str(DEMO))(images() * 3, images())

@@ -291,11 +291,15 @@ def test_importing_semsim_imports_nothing_else():
     assert not modules & {"torch", "numpy", "pandas", "huggingface_hub", "semsim.metrics"}
 
 
+FILES_OF_METRICS = ("base", "pixel", "structural", "registered", "multi_scale")
+
+
 @pytest.mark.parametrize(
     "module",
     [
         *sorted({*semsim.PUBLIC.values()}),
-        *("semsim.metrics.functions", "semsim.metrics.base", "semsim.comparison.compared"),
+        *(f"semsim.metrics.{name}" for name in FILES_OF_METRICS),
+        "semsim.comparison.compared",
     ],
 )
 def test_the_examples_of_public_functions_are_right(module, monkeypatch):

@@ -20,7 +20,7 @@ from semsim.images import read_images
 from semsim.metrics import METRICS
 from semsim.metrics.base import Scores
 from semsim.metrics.network import ModelSettings
-from semsim.scores.folder_pairs import match_folders
+from semsim.metrics.scoring import match_folders
 
 SETS = sorted((ROOT / "data" / "demo" / "sets").iterdir())[:2]
 FOLDERS = (SETS[0] / "originals", SETS[0] / "reconstructions")
@@ -46,6 +46,12 @@ class Own:
 
 def farther(pairs):
     return (pairs.originals - pairs.reconstructions).abs().amax((1, 2, 3)).double().numpy()
+
+
+def in_memory():
+    """The pictures of `FOLDERS` as tensors."""
+    table = match_folders(*FOLDERS).pairs
+    return tuple(read_images(table[side].tolist()) for side in ("original", "reconstruction"))
 
 
 def run(*arguments):
@@ -100,9 +106,7 @@ def test_the_same_weights_in_another_network_do_not_get_kept_scores(tmp_path):
 
 
 def test_a_plain_object_is_a_metric_of_tensors_folders_and_sets():
-    table = match_folders(*FOLDERS).pairs
-    tensors = tuple(read_images(table[side].tolist()) for side in ("original", "reconstruction"))
-    for pairs in (tensors, FOLDERS):
+    for pairs in (in_memory(), FOLDERS):
         found = semsim.score(pairs, [Own(farther), "mse"])
         assert found["own"].between(0, 1, inclusive="right").all()
         assert found.attrs["metrics"]["own"]["settings"] == {}
@@ -124,7 +128,7 @@ def test_a_metric_whose_code_was_mended_gets_no_scores_of_before(tmp_path):
     wrong = semsim.score(SETS, asked, kept=tmp_path, report=told.append)
     assert wrong["metric"].drop_duplicates().tolist() == ["psnr", "own", "mse"]
     assert [one.done for one in told] == sorted(one.done for one in told)
-    assert (told[-1].done, {one.total for one in told}) == (6, {6})
+    assert (told[-1].done, {one.total for one in told}) == (72, {72})  # 2 sets of 12 pairs
     assert len(list(tmp_path.iterdir())) == 4  # none of its own
     asked[1] = Own(farther)
     mended = semsim.score(SETS, asked, kept=tmp_path)
@@ -168,21 +172,15 @@ def test_an_infinite_score_and_whole_numbers_are_scores():
         assert (values[0], values[1], values.dtype) == (np.inf, 0, np.float64)
 
 
-def test_tensors_have_the_scores_of_their_files():
-    table = match_folders(*FOLDERS).pairs
-    tensors = tuple(read_images(table[side].tolist()) for side in ("original", "reconstruction"))
+def test_tensors_and_functions_have_the_scores_of_the_files():
+    tensors = in_memory()
     found, expected = (semsim.score(given, [*NAMES, *DEMO]) for given in (tensors, FOLDERS))
     for name in [*NAMES, *DEMO]:
         assert found[name].tolist() == expected[name].tolist()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_functions_of_tensors_give_the_same_numbers(name):
-    table = match_folders(*FOLDERS).pairs
-    tensors = [read_images(table[side].tolist()) for side in ("original", "reconstruction")]
-    found = getattr(semsim.metrics, name.replace("-", "_"))(*tensors)
-    assert found.dtype == torch.float64
-    assert found.tolist() == semsim.score(FOLDERS, [name])[name].tolist()
+    for name in NAMES:
+        values = getattr(semsim.metrics, name.replace("-", "_"))(*tensors)
+        assert values.dtype == torch.float64
+        assert values.tolist() == expected[name].tolist()
 
 
 def test_a_frame_of_pairs_is_scored_model_by_model():

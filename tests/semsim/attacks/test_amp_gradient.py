@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from made_linear import seeded, target
 
+from semsim import metrics
 from semsim.attacks.descent.first_order import RoughSlope, slope_of
 from semsim.attacks.gradattack import GradAttack
 from semsim.attacks.invgrad import InvGrad
@@ -14,7 +15,6 @@ from semsim.attacks.observe import observe_gradient
 from semsim.base.errors import SettingsError
 from semsim.datasets.symbols import Symbols
 from semsim.defences.none import NoDefence
-from semsim.metrics import functions
 from semsim.targets.convnet import SmallCNN
 from semsim.targets.lenet import CNN4
 
@@ -43,7 +43,7 @@ def seen_by(architecture):
 
 def psnr(attack, seen) -> torch.Tensor:
     found = torch.stack([one.image for one in attack.many(seen, rngs=seeded(len(seen)))])
-    return functions.psnr(found, DATA.images)
+    return metrics.psnr(found, DATA.images)
 
 
 @pytest.mark.parametrize("attack", [InvGrad, GradAttack])
@@ -52,7 +52,7 @@ def test_pictures_are_as_good_as_in_float32(attack, seen):
     exact = psnr(attack(**how), seen)
     rough = psnr(attack(**how, mixed_precision=True), seen)
     assert not torch.equal(exact, rough)  # it was really computed otherwise
-    grey = functions.psnr(torch.full_like(DATA.images, 0.5), DATA.images)
+    grey = metrics.psnr(torch.full_like(DATA.images, 0.5), DATA.images)
     assert (exact > grey + 1).all()  # they show something, so that there is something to lose
     assert (exact - rough).abs().max() < 0.5  # dB
 

@@ -16,7 +16,7 @@ from semsim.base.sets.reader import read_set
 from semsim.campaign.work import attack_images
 from semsim.datasets.folder import Folder
 from semsim.metrics import Resources
-from semsim.scores.scoring import pair_sets_of_folders, score_sets
+from semsim.metrics.scoring import pair_sets_of_folders, score_sets
 from semsim.sets.image import set_images
 from semsim.sets.writer import write_set
 from semsim.targets.model import TargetModel

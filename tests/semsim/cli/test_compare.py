@@ -13,8 +13,8 @@ from semsim.base.errors import DataError, SettingsError
 from semsim.base.sets.imports import places_of
 from semsim.cli.compare import compare, report
 from semsim.cli.imports import app as imports
-from semsim.comparison.foreign import specs_of
-from semsim.comparison.table_files import read_table
+from semsim.comparison.frames import read_table
+from semsim.comparison.metric_facts import specs_of
 from semsim.importers import plan_import
 from semsim.importers.import_folder import carry_out
 
@@ -220,7 +220,7 @@ def test_what_cannot_be_read_is_named(files, tmp_path):
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_a_table_of_too_many_rows_is_refused_before_it_is_read(tmp_path, monkeypatch, ending):
-    monkeypatch.setattr("semsim.comparison.table_files.MOST_ROWS", 3)
+    monkeypatch.setattr("semsim.comparison.frames.MOST_ROWS", 3)
     table, path = pd.DataFrame({"model": list("abcd")}), tmp_path / f"scores.{ending}"
     getattr(table, f"to_{ending}")(path, index=False)
     with pytest.raises(DataError, match="more than 3 rows"):

@@ -1,6 +1,7 @@
 import functools
 import http.server
 import json
+import sys
 import threading
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 import typer
+from helpers import ROOT
 from made_study import MODELS, make_labels
 from made_weights import CLASSES, make_classifier, put_in_manifest
 from typer.testing import CliRunner
@@ -19,7 +21,7 @@ from semsim.cli.score import _names, score, weights
 from semsim.images import write_png
 from semsim.metrics import Resources
 from semsim.metrics.pixel import mse
-from semsim.scores.score_job import LABELS_FILE, SCORE_JOB, ScoreOrder
+from semsim.metrics.scoring import LABELS_FILE, SCORE_JOB, ScoreOrder
 
 app = typer.Typer()
 app.command("job")(job)
@@ -191,7 +193,7 @@ def test_labels_as_a_job_keep_scores_progress_and_result(tmp_path):
     words = ("score", "--labels", made.folder / LABELS_FILE, "--metrics", "mse,fid")
     places = [part for name, path in asked.items() for part in (f"--{name}", path)]
     assert list(result["unavailable"]) == ["fid"]
-    assert (jobs.latest(made).done, jobs.latest(made).total) == (4, 4)
+    assert (jobs.latest(made).done, jobs.latest(made).total) == (20, 20)  # pairs, once a metric
     assert len(list((tmp_path / "scores").iterdir())) == 2
     again = run(*words, *places, "--out", tmp_path / "all.parquet")
     assert again.exit_code == 1
@@ -243,16 +245,6 @@ def test_weights_are_fetched_only_when_named_and_asked_for(tmp_path):
     assert (folder / "net.pth").read_bytes() == b"weights"
 
 
-def test_the_command_is_part_of_the_program(folders):
-    a, b, _, _ = folders
-    words = ["score", "--originals", a, "--reconstructions", b, "--metrics", "mse,psnr,ssim"]
-    words += ["--out", b.parent / "scores.parquet"]
-    done = CliRunner().invoke(program, [str(word) for word in words])
-    assert done.exit_code == 0, done.stderr
-    assert (b.parent / "scores.parquet").is_file()
-    assert "ssim" in done.stdout
-
-
 def test_a_semsim_brings_the_controls_that_lie_beside_it(tmp_path):
     resources = Resources()  # of the repository, where the demo's lies with both
     assert _names("psnr,semsim:demo@attacked", resources) == [
@@ -266,3 +258,33 @@ def test_a_semsim_brings_the_controls_that_lie_beside_it(tmp_path):
     assert _names("semsim:demo", alone) == ["semsim:demo"]
     (tmp_path / "demo.safetensors").write_bytes(b"broken")
     assert _names("semsim:demo", alone) == ["semsim:demo"]
+
+
+@pytest.mark.parametrize("of_sets", [False, True])
+def test_the_way_of_a_score_leads_through_few_files(tmp_path, of_sets):
+    """Files, without `semsim.base`, whose functions run; with metrics of one file."""
+    one = sorted((ROOT / "data/demo/sets").iterdir())[0]
+    pairs = ("--originals", one / "originals", "--reconstructions", one / "reconstructions")
+    words = ("--set", one, "--scores", tmp_path / "kept") if of_sets else pairs
+    words = ("score", *words, "--metrics", "mse,psnr", "--out", tmp_path / "scores.parquet")
+    CliRunner().invoke(program, ["score", "--help"])  # imports what commands need
+    seen = set()
+
+    def called(frame, event, _):
+        place = Path(frame.f_code.co_filename)
+        if event == "call" and place.is_relative_to(ROOT / "semsim"):
+            seen.add(place.relative_to(ROOT / "semsim").as_posix())
+
+    sys.setprofile(called)
+    threading.setprofile(called)
+    try:
+        done = CliRunner().invoke(program, [str(word) for word in words])
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    assert (done.exit_code, "psnr" in done.stdout) == (0, True), done.output
+    assert (tmp_path / "scores.parquet").is_file()
+    path = {name for name in seen if not name.startswith("base/")}
+    shared = {"cli/score.py", "device.py", "images.py"}
+    shared |= {f"metrics/{name}.py" for name in ("__init__", "base", "pixel", "scoring")}
+    assert path == shared | ({"weights.py"} if of_sets else set())

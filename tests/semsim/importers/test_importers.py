@@ -14,7 +14,7 @@ from semsim.base.sets.imports import places_of, read_import
 from semsim.importers import IMPORTERS, plan_import
 from semsim.importers.import_folder import carry_out
 from semsim.learning.triplets import take_stock
-from semsim.scores.scoring import pair_sets_of_folders
+from semsim.metrics.scoring import pair_sets_of_folders
 
 
 def all_below(folder):

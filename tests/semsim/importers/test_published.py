@@ -10,7 +10,7 @@ from semsim.base.sets.reader import read_set
 from semsim.importers import plan_import
 from semsim.importers.import_folder import carry_out
 from semsim.metrics import Resources
-from semsim.scores.scoring import pair_sets_of_folders, score_sets
+from semsim.metrics.scoring import pair_sets_of_folders, score_sets
 
 # Table 1 of the SemSim paper, CIFAR-100: |ρ| and |τ|.
 PRINTED = {"psnr": (0.6703, 0.4725), "mse": (0.6176, 0.4286)}

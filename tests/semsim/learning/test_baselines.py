@@ -38,8 +38,7 @@ from semsim.learning.initial import starts
 from semsim.learning.settings import Order, control_path
 from semsim.learning.splits import HoldOut
 from semsim.learning.train import train
-from semsim.metrics.blocks import NAMES
-from semsim.metrics.network import load_semsim
+from semsim.metrics.network import NAMES, load_semsim
 from semsim.metrics.provenance import read_training
 
 

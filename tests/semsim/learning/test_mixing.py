@@ -24,8 +24,7 @@ from semsim.learning.mixing import (
 from semsim.learning.settings import acting
 from semsim.learning.train import train
 from semsim.learning.triplets import ImageIndex, learnable, take_stock
-from semsim.metrics.blocks import NAMES
-from semsim.metrics.network import ModelSettings, SemSimModel
+from semsim.metrics.network import NAMES, ModelSettings, SemSimModel
 
 MIXED = replace(PRESETS["mixed"], device="cpu", validation_fraction=0.2)
 

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from made_measures import cloud_distance
@@ -10,6 +11,7 @@ from semsim.metrics import Pairs, Resources, all_metrics, find_metric
 from semsim.metrics.classifier import (
     Classifier,
     load_classifier,
+    predictions,
     recognised,
 )
 from semsim.metrics.recogniser import ClassifierDistance, Recogniser, check_name, find_classifier
@@ -127,3 +129,26 @@ def test_a_name_is_never_a_path(name):
         check_name(name)
     with pytest.raises(SettingsError):
         ClassifierDistance(classifier=name)
+
+
+class Certain(nn.Module):
+    """Is all but certain that a picture shows the first of its classes."""
+
+    classes = tuple(f"c{k}" for k in range(40))
+
+    def forward(self, images):
+        return (-torch.arange(40.0) * 60).expand(len(images), 40)
+
+
+def test_a_certain_judge_still_has_an_order(tmp_path):
+    picture = torch.zeros(3, 4, 4)
+    judge = Classifier(module=Certain(), device="cpu")
+    made = predictions(judge, [("a", "original", picture), ("a", "reconstruction", picture)])
+    made.to_parquet(tmp_path / "predictions.parquet")
+    table = pd.read_parquet(tmp_path / "predictions.parquet")
+    assert list(table.columns) == ["image_id", "subject", "class_name", "log_probability"]
+    assert table["log_probability"].dtype == np.float64
+    one = table[table["subject"] == "original"].sort_values("log_probability", ascending=False)
+    assert tuple(one["class_name"]) == Certain.classes
+    assert one["log_probability"].nunique() == 40
+    assert (np.exp(one["log_probability"]).round(6) == 0).sum() == 39  # what it would have been

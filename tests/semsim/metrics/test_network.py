@@ -2,21 +2,29 @@
 
 import struct
 
+import numpy as np
 import pytest
 import torch
+from made_weights import make_classifier, make_semsim
 from safetensors import safe_open
 from safetensors.torch import load_file
 
-from semsim.base.errors import DataError, UnknownNameError, WeightsError
+from semsim.base.errors import DataError, SettingsError, UnknownNameError, WeightsError
+from semsim.metrics import Pairs, Resources
 from semsim.metrics.network import (
+    NAMES,
     ModelSettings,
     SemSimModel,
     load_semsim,
+    mixed,
+    pixel_blocks,
     resize,
     save_semsim,
     semsim_distance,
 )
+from semsim.metrics.pixel import mse
 from semsim.metrics.provenance import FORMAT, Training, read_training
+from semsim.metrics.semsim import SemSimDistance
 from semsim.targets.chance import CLASSIFIER
 from semsim.weights import read_facts, write_tensors
 
@@ -67,10 +75,11 @@ def test_an_image_is_at_distance_zero_from_itself(backbone):
     assert semsim_distance(make(backbone, small_stem=False), images(), images()).tolist() == [0] * 5
 
 
-def test_the_distance_does_not_depend_on_the_batch():
+def test_the_distance_does_not_depend_on_the_batch(monkeypatch):
     model, x, y = make("resnet18", small_stem=False), images(seed=1), images(seed=2)
     whole = semsim_distance(model, x, y)
-    parts = semsim_distance(model, x, y, batch_size=2)
+    monkeypatch.setattr("semsim.metrics.network._BATCH", 2)
+    parts = semsim_distance(model, x, y)
     torch.testing.assert_close(whole, parts, rtol=1e-4, atol=1e-5)
 
 
@@ -220,3 +229,113 @@ def test_a_checkpoint_without_origin_is_told(saved):
     load_semsim(saved[1])
     with pytest.raises(WeightsError, match="how it was trained"):
         read_training(saved[1])
+
+
+def gaps(a, b):
+    pairs = zip(pixel_blocks(a), pixel_blocks(b), strict=True)
+    return [(x - y).square().sum(1) for x, y in pairs]
+
+
+def test_the_first_block_is_the_mean_squared_error():
+    a, b = images(3), images(3, seed=1)
+    torch.testing.assert_close(gaps(a, b)[0].double(), mse(a, b))
+
+
+def test_coarse_pixels_do_not_see_fine_noise_and_structure_does():
+    a = torch.full((1, 3, 32, 32), 0.5)
+    checks = a.clone()
+    checks[..., ::2, ::2] += 0.1
+    checks[..., 1::2, 1::2] += 0.1
+    checks[..., ::2, 1::2] -= 0.1
+    checks[..., 1::2, ::2] -= 0.1
+    pixels, coarse, structure, _ = gaps(a, checks)
+    assert pixels == pytest.approx(0.01, rel=1e-4)
+    assert coarse < 1e-10
+    assert structure > 0.5
+
+
+def test_structure_does_not_see_another_brightness_or_contrast():
+    a = images(3)
+    other = 0.3 * a + 0.5
+    pixels, _, structure, _ = gaps(a, other)
+    assert (pixels > 0.03).all()
+    assert (structure < 0.05).all()
+    assert (gaps(a, images(3, seed=1))[2] > 1).all()
+
+
+@pytest.mark.parametrize("side", [1, 5, 8, 13, 32])
+def test_any_size_of_image_has_every_block(side):
+    blocks = pixel_blocks(images(3, side))
+    assert len(blocks) == len(NAMES) - 1
+    assert all(block.isfinite().all() and len(block) == 3 for block in blocks)
+
+
+def test_the_squared_distance_is_the_weighted_sum_of_the_blocks():
+    a, b = pixel_blocks(images(3)), pixel_blocks(images(3, seed=1))
+    weights = torch.tensor([0.5, 0.0, 2.0, 1.0])
+    each = torch.stack([(x - y).square().sum(1) for x, y in zip(a, b, strict=True)])
+    together = (mixed(a, weights) - mixed(b, weights)).square().sum(1)
+    torch.testing.assert_close(together, weights @ each)
+
+
+def test_a_mixed_checkpoint_scores_as_the_model_that_was_saved(tmp_path):
+    torch.manual_seed(0)
+    model = SemSimModel(
+        ModelSettings(backbone="lenet", mixed=True), mean=[0.5] * 3, std=[0.3] * 3
+    ).eval()
+    model.weights.copy_(torch.tensor([1.0, 0.0, 0.5, 0.25, 3.0]))
+    facts = {"n_originals": 1, "n_triplets": 1, "simulated": True, "created": ""}
+    training = Training(**facts, versions={}, settings={}, pixels={"symbols/000": [""]})
+    save_semsim(model, tmp_path / "m.safetensors", training)
+    a, b = images(3), images(3, seed=1)
+    found = semsim_distance(load_semsim(tmp_path / "m.safetensors"), a, b)
+    assert torch.equal(found, semsim_distance(model, a, b))
+    assert model(a).shape == (3, model.width)
+
+
+def test_it_is_the_distance_of_features(tmp_path):
+    model = make_semsim(tmp_path / "tiny.safetensors")
+    x, y = images(3, 16), images(3, 16, seed=1)
+    judge = SemSimDistance(checkpoint="tiny").prepare(Resources(checkpoints=tmp_path))
+    values = judge(Pairs(originals=x, reconstructions=y)).values
+    with torch.no_grad():
+        expected = [
+            float((model(a[None]) - model(b[None])).norm()) for a, b in zip(x, y, strict=True)
+        ]
+    assert values.dtype == np.float64
+    assert values == pytest.approx(expected, rel=1e-4)
+    assert judge(Pairs(originals=x, reconstructions=x)).values.tolist() == [0, 0, 0]
+
+
+def test_originals_that_sets_share_are_passed_once(tmp_path):
+    make_semsim(tmp_path / "tiny.safetensors")
+    x, y = images(3, 16), images(3, 16, seed=1)
+    passed = []
+    watch = torch.nn.modules.module.register_module_forward_pre_hook(
+        lambda module, given: (
+            passed.append(len(given[0])) if isinstance(module, SemSimModel) else None
+        )
+    )
+    try:
+        judge = SemSimDistance(checkpoint="tiny").prepare(Resources(checkpoints=tmp_path))
+        judge(Pairs(originals=x, reconstructions=y))
+        judge(Pairs(originals=x.clone(), reconstructions=1 - y))
+    finally:
+        watch.remove()
+    assert sum(passed) == 3 * len(x)
+
+
+def test_a_checkpoint_that_is_not_there_says_where_it_belongs(tmp_path):
+    with pytest.raises(WeightsError, match=r"No SemSim called 'none'.*none.safetensors"):
+        SemSimDistance(checkpoint="none").files(Resources(checkpoints=tmp_path))
+
+
+def test_another_kind_of_file_is_refused(tmp_path):
+    make_classifier(tmp_path / "other.safetensors")
+    with pytest.raises(WeightsError, match="has format 'semsim-classifier"):
+        SemSimDistance(checkpoint="other").prepare(Resources(checkpoints=tmp_path))
+
+
+def test_a_name_is_never_a_path():
+    with pytest.raises(SettingsError):
+        SemSimDistance(checkpoint="../x")

@@ -8,7 +8,7 @@ from jobs_here import jobs_here
 from made_study import make_labels, make_votes
 
 from semsim.metrics import Resources
-from semsim.scores.scoring import pair_sets_of_labels, score_sets
+from semsim.metrics.scoring import pair_sets_of_labels, score_sets
 from semsim.ui import ScienceContext, StudyChoice
 
 

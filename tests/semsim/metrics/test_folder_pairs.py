@@ -7,8 +7,8 @@ from PIL import Image
 
 from semsim.base.errors import DataError
 from semsim.images import write_png
-from semsim.metrics import Resources, find_metric
-from semsim.scores.folder_pairs import folder_scores, match_folders
+from semsim.metrics import Resources
+from semsim.metrics.scoring import match_folders, score_sets, wide_table
 
 
 def folders(tmp_path, names=("a", "b", "c"), side=8):
@@ -78,7 +78,8 @@ def test_pairs_of_each_size_are_scored(tmp_path):
         write_png(torch.full((3, 4, 6), value), folder / "b.png")
     found = match_folders(left, right)
     assert found.problems == ()
-    table = folder_scores(found, [find_metric("mse"), find_metric("psnr")], Resources())
+    names = ["mse", "psnr"]
+    table = wide_table(found, score_sets([found], names, Resources(), None), names)
     assert table["image_id"].tolist() == ["a", "b", "c"]
     assert table["mse"].tolist() == pytest.approx([0, 0.04, 0])
     assert table.attrs["metrics"]["mse"]["n"] == 3

@@ -12,7 +12,7 @@ from semsim.base.storage.places import DEMO
 from semsim.datasets.symbols import Symbols
 from semsim.images import read_image
 from semsim.metrics import Resources
-from semsim.scores.reference import Looked, learned_from, recognition, recognition_in
+from semsim.metrics.reference_classifier import Looked, learned_from, recognition, recognition_in
 from semsim.sets.recognition import NOT_YET, recognised_words
 
 

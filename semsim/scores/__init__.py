@@ -1,1 +1,0 @@
-"""Images times metrics, kept under a key; learning, pages and commands come in."""
