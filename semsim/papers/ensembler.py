@@ -33,6 +33,7 @@ from semsim.papers.ensembler_sentences import (
     sentence_text,
 )
 from semsim.papers.plans import PlanOption, Work, is_here, of_preset, show_plan
+from semsim.papers.translation import SentencePlan, SentenceRun, run_sentences
 from semsim.reporting.export import write_both
 from semsim.systems.split.cuts import grid, write_cuts
 from semsim.systems.split.defence_pictures import Wanted, pictures
@@ -62,7 +63,6 @@ from semsim.systems.split.summary import (
     verdict,
 )
 from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
-from semsim.systems.split.translation import SentencePlan, SentenceRun, run_sentences
 from semsim.weights import CHECKPOINTS
 
 

@@ -13,11 +13,11 @@ import pandas as pd
 
 from semsim.base.stats.intervals import half_words, of_means
 from semsim.base.storage.places import toml_of
-from semsim.systems.split.sentence_scores import bleu, words_right
+from semsim.papers.sentence_scores import bleu, words_right
+from semsim.papers.translation import SentencePlan, sentence_summary
+from semsim.papers.translator import Translator
 from semsim.systems.split.summary import of_systems, spread_text
 from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
-from semsim.systems.split.translation import SentencePlan, sentence_summary
-from semsim.systems.split.translator import Translator
 
 NUMBER = 4
 _COLUMNS = {  # of Table 4, from left to right

@@ -13,8 +13,8 @@ from semsim.papers.ensembler_sentences import (
     PLANS,
     sentence_verdicts,
 )
+from semsim.papers.translation import check_sentences, run_sentences, split_sentences
 from semsim.systems.split.plan import PRESETS, SplitPlace
-from semsim.systems.split.translation import check_sentences, run_sentences, split_sentences
 
 DEFENCES = {"none", "single", "ensembler:bodies=2,selected=1"}
 GUESSES = {"commonest word", "commonest word of each place", "another sentence"}

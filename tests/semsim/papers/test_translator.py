@@ -6,15 +6,9 @@ import pytest
 import torch
 
 from semsim.base.errors import SettingsError
-from semsim.systems.split.attacks import imitation
-from semsim.systems.split.defences import Ensembler, Single, Undefended
-from semsim.systems.split.grammar import LONGEST, sentences, vocabularies
-from semsim.systems.split.networks import feature_shape, make_parts, task_of
-from semsim.systems.split.sentence_scores import words_right
-from semsim.systems.split.system import observe
-from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
-from semsim.systems.split.training import Bench
-from semsim.systems.split.translator import (
+from semsim.papers.grammar import LONGEST, sentences, vocabularies
+from semsim.papers.sentence_scores import words_right
+from semsim.papers.translator import (
     BEGIN,
     END,
     PAD,
@@ -26,6 +20,12 @@ from semsim.systems.split.translator import (
     translate,
     waves,
 )
+from semsim.systems.split.attacks import imitation
+from semsim.systems.split.defences import Ensembler, Single, Undefended
+from semsim.systems.split.networks import feature_shape, make_parts, task_of
+from semsim.systems.split.system import observe
+from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
+from semsim.systems.split.training import Bench
 
 NETWORK = Translator(width=16, heads=2)
 TINY = SplitTrainSettings(epochs=1, ensemble_epochs=1, batch_size=32)

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from semsim.base.errors import SettingsError
-from semsim.systems.split.grammar import (
+from semsim.papers.grammar import (
     CONTENT,
     LONGEST,
     Noun,

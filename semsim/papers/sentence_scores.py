@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from semsim.systems.split.grammar import Words
+from semsim.papers.grammar import Words
 
 _LONGEST = 4  # words of the runs that BLEU counts
 

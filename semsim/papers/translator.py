@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from semsim.systems.split.grammar import LONGEST, Pair, Words, vocabularies
+from semsim.papers.grammar import LONGEST, Pair, Words, vocabularies
 from semsim.systems.split.networks import Unit, task_of
 
 PAD, BEGIN, END = 0, 1, 2

@@ -25,24 +25,9 @@ from semsim.base.storage.names import checked_name
 from semsim.base.storage.pieces import Pieces
 from semsim.device import pick_device
 from semsim.grid.executor import Piece, spread
-from semsim.systems.split.attacks import ShadowNetwork, learned
-from semsim.systems.split.defences import stage_of
-from semsim.systems.split.grammar import CONTENT, Words, sentences, vocabularies
-from semsim.systems.split.networks import task_of
-from semsim.systems.split.plan import (
-    ARMS,
-    VALID_POINTS,
-    SplitPlace,
-    attack_name,
-    attacks_on,
-    make_defence,
-)
-from semsim.systems.split.sentence_scores import bleu, words_right
-from semsim.systems.split.store import SplitStore, check_shared, key_of
-from semsim.systems.split.system import FeatureObservation, SplitSystem, observe
-from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
-from semsim.systems.split.training import Bench, read_tensors, write_tensors
-from semsim.systems.split.translator import (
+from semsim.papers.grammar import CONTENT, Words, sentences, vocabularies
+from semsim.papers.sentence_scores import bleu, words_right
+from semsim.papers.translator import (
     END,
     PLACES,
     Sentences,
@@ -52,6 +37,21 @@ from semsim.systems.split.translator import (
     numbered,
     translate,
 )
+from semsim.systems.split.attacks import ShadowNetwork, learned
+from semsim.systems.split.defences import stage_of
+from semsim.systems.split.networks import task_of
+from semsim.systems.split.plan import (
+    ARMS,
+    VALID_POINTS,
+    SplitPlace,
+    attack_name,
+    attacks_on,
+    make_defence,
+)
+from semsim.systems.split.store import SplitStore, check_shared, key_of
+from semsim.systems.split.system import FeatureObservation, SplitSystem, observe
+from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
+from semsim.systems.split.training import Bench, read_tensors, write_tensors
 
 _DECIMALS = 4  # by which what crosses is the same vector again
 
@@ -102,7 +102,7 @@ def read_sentences(
 ) -> Reading:
     """One sentence a query, from a decoder of the features of a shadow embedding.
 
-    seen.public: `semsim.systems.split.translator.Sentences`. Raises `SettingsError` for a body that
+    seen.public: `semsim.papers.translator.Sentences`. Raises `SettingsError` for a body that
     the server does not have, and where a training diverges.
     """
     task = task_of(seen.public)

@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from semsim.base.errors import SettingsError
+from semsim.papers.grammar import sentences
+from semsim.papers.translation import counted, guesses, read_sentences
+from semsim.papers.translator import PLACES, Translator, numbered
 from semsim.systems.split.defences import Ensembler, Shredder, Undefended
-from semsim.systems.split.grammar import sentences
 from semsim.systems.split.system import observe
 from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.systems.split.training import Bench
-from semsim.systems.split.translation import counted, guesses, read_sentences
-from semsim.systems.split.translator import PLACES, Translator, numbered
 
 TINY = ShadowAttack(epochs=1, decoder_epochs=1, batch_size=32)
 
