@@ -15,8 +15,13 @@ from semsim.base.cli.terminal import rows_of
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import JobState
 from semsim.papers.ensembler import table_lines, table_rows
-from semsim.papers.ensembler_sentences import PAPER_ROWS, _guess_line, _line, _paper_scores
-from semsim.papers.translation import sentence_summary
+from semsim.papers.ensembler_sentences import (
+    PAPER_ROWS,
+    _guess_line,
+    _line,
+    _paper_scores,
+    sentence_summary,
+)
 from semsim.systems.split.plan import make_network
 from semsim.systems.split.split_job import KIND, plan_of
 from semsim.systems.split.summary import count_text

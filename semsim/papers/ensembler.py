@@ -29,11 +29,13 @@ from semsim.base.storage.places import toml_of
 from semsim.papers.ensembler_sentences import (
     NUMBER,
     PLANS,
+    SentencePlan,
+    SentenceRun,
+    run_sentences,
     sentence_rows,
     sentence_text,
 )
 from semsim.papers.plans import PlanOption, Work, is_here, of_preset, show_plan
-from semsim.papers.translation import SentencePlan, SentenceRun, run_sentences
 from semsim.reporting.export import write_both
 from semsim.systems.split.cuts import grid, write_cuts
 from semsim.systems.split.defence_pictures import Wanted, pictures

@@ -35,7 +35,7 @@ class SplitSystem(nn.Module):
 
     selector: (N,), one weight a body, summing to one (Ensembler, Eq. 1); the client's secret.
     drop: dropout of the bodies' answers while training.
-    In a translation, see `semsim.papers.translator`, what is called an image is a row of
+    In a translation, see `semsim.papers.sentences`, what is called an image is a row of
     words.
     """
 

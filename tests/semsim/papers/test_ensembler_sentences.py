@@ -11,9 +11,11 @@ from semsim.cli.reproduce import app
 from semsim.papers.ensembler_sentences import (
     PAPER_ROWS,
     PLANS,
+    check_sentences,
+    run_sentences,
     sentence_verdicts,
+    split_sentences,
 )
-from semsim.papers.translation import check_sentences, run_sentences, split_sentences
 from semsim.systems.split.plan import PRESETS, SplitPlace
 
 DEFENCES = {"none", "single", "ensembler:bodies=2,selected=1"}

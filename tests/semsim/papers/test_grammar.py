@@ -5,7 +5,7 @@ import random
 import pytest
 
 from semsim.base.errors import SettingsError
-from semsim.papers.grammar import (
+from semsim.papers.sentences import (
     CONTENT,
     LONGEST,
     Noun,

@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from semsim.base.errors import SettingsError
-from semsim.papers.grammar import sentences
-from semsim.papers.translation import counted, guesses, read_sentences
-from semsim.papers.translator import PLACES, Translator, numbered
+from semsim.papers.ensembler_sentences import counted, guesses, read_sentences
+from semsim.papers.sentences import PLACES, Translator, numbered, sentences
 from semsim.systems.split.defences import Ensembler, Shredder, Undefended
 from semsim.systems.split.system import observe
 from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings

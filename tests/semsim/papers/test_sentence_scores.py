@@ -3,8 +3,7 @@ import math
 import pytest
 from torchmetrics.functional.text import bleu_score
 
-from semsim.papers.grammar import sentences
-from semsim.papers.sentence_scores import bleu, words_right
+from semsim.papers.sentences import bleu, sentences, words_right
 
 
 def test_words_count_at_their_place_only():

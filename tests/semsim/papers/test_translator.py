@@ -6,19 +6,21 @@ import pytest
 import torch
 
 from semsim.base.errors import SettingsError
-from semsim.papers.grammar import LONGEST, sentences, vocabularies
-from semsim.papers.sentence_scores import words_right
-from semsim.papers.translator import (
+from semsim.papers.sentences import (
     BEGIN,
     END,
+    LONGEST,
     PAD,
     PLACES,
     Translator,
     in_words,
     joined,
     numbered,
+    sentences,
     translate,
+    vocabularies,
     waves,
+    words_right,
 )
 from semsim.systems.split.attacks import imitation
 from semsim.systems.split.defences import Ensembler, Single, Undefended
