@@ -22,8 +22,7 @@ from semsim.papers.ensembler_sentences import (
     _paper_scores,
     sentence_summary,
 )
-from semsim.systems.split.plan import make_network
-from semsim.systems.split.split_job import KIND, plan_of
+from semsim.systems.split.plan import KIND, make_network, plan_of
 from semsim.systems.split.summary import count_text
 
 PAPER = "ensembler"

@@ -65,12 +65,12 @@ KINDS = {
         *(_LEARN, "left_out_text", "left_out_rows"),
     ),
     "split": Kind(
-        *("semsim.systems.split.split_job", "SplitJob", "do_split"),
+        *("semsim.systems.split.plan", "SplitJob", "do_split"),
         *("semsim.cli.split", "outcome_text", "outcome_rows"),
         writes=("place.data",),
     ),
     "federated": Kind(
-        *("semsim.systems.federated.comparison_job", "FederatedJob", "do_comparison"),
+        *("semsim.systems.federated.settings", "FederatedJob", "do_comparison"),
         *("semsim.cli.federated", "told", "rows_of"),
         writes=("out",),
     ),

@@ -37,23 +37,24 @@ from semsim.papers.ensembler_sentences import (
 )
 from semsim.papers.plans import PlanOption, Work, is_here, of_preset, show_plan
 from semsim.reporting.export import write_both
-from semsim.systems.split.cuts import grid, write_cuts
-from semsim.systems.split.defence_pictures import Wanted, pictures
 from semsim.systems.split.defences import Ensembler
+from semsim.systems.split.figures import Wanted, grid, pictures, write_cuts
 from semsim.systems.split.networks import task_of
 from semsim.systems.split.outlook import planned_sets, untrained
 from semsim.systems.split.plan import (
     PRESETS,
+    ShadowAttack,
     SplitPlace,
     SplitPlan,
+    SplitTrainSettings,
     attacks_on,
     check,
     make_dataset,
     make_defence,
     model_name,
+    queue_split,
 )
 from semsim.systems.split.run import run_split
-from semsim.systems.split.split_job import queue_split
 from semsim.systems.split.summary import (
     choices,
     cost_text,
@@ -64,7 +65,6 @@ from semsim.systems.split.summary import (
     summary_text,
     verdict,
 )
-from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.weights import CHECKPOINTS
 
 

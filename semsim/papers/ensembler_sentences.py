@@ -53,15 +53,16 @@ from semsim.systems.split.networks import task_of
 from semsim.systems.split.plan import (
     ARMS,
     VALID_POINTS,
+    ShadowAttack,
     SplitPlace,
+    SplitTrainSettings,
     attack_name,
     attacks_on,
     make_defence,
 )
-from semsim.systems.split.store import SplitStore, check_shared, key_of
+from semsim.systems.split.run import SplitStore, check_shared, key_of
 from semsim.systems.split.summary import of_systems, spread_text
 from semsim.systems.split.system import FeatureObservation, SplitSystem, observe
-from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.systems.split.training import Bench, read_tensors, write_tensors
 
 _DECIMALS = 4  # by which what crosses is the same vector again

@@ -39,9 +39,10 @@ from semsim.device import cores
 from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.leave_out import read_materials
 from semsim.papers.plans import CAMPAIGN_STEPS, PlanOption, carried_out, show_plan
-from semsim.papers.semsim_paper import LIST_SIZE, VOTES_PER_IMAGE
 from semsim.papers.semsim_results import OURS, results
 from semsim.papers.semsim_scales import (
+    LIST_SIZE,
+    VOTES_PER_IMAGE,
     Part,
     Scale,
     in_mixed_precision,

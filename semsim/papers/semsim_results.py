@@ -32,8 +32,7 @@ from semsim.learning.shuffles import SHUFFLED
 from semsim.learning.splits import HoldOut, divide
 from semsim.metrics import find_metric
 from semsim.metrics.provenance import CONTROLS
-from semsim.papers.semsim_paper import METRICS, PRINTED, SAID
-from semsim.papers.semsim_scales import Part, Scale
+from semsim.papers.semsim_scales import METRICS, PRINTED, SAID, Part, Scale
 from semsim.papers.simulated_votes import Jury, jury_of
 from semsim.reporting.bundle import write_figure
 from semsim.reporting.canvas import Drawn, marked_as_simulated

@@ -28,7 +28,7 @@ from semsim.device import cores
 from semsim.grid.executor import Piece, make_files
 from semsim.images import read_images, to_uint8
 from semsim.learning.ablations_run import Material
-from semsim.papers.semsim_paper import LIST_SIZE
+from semsim.papers.semsim_scales import LIST_SIZE
 from semsim.scores.scoring import PAIR_COLUMNS, PairSet, pair_sets_of_folders
 from semsim.sets.image import AttackResult, set_images
 from semsim.sets.writer import write_set

@@ -11,9 +11,16 @@ from semsim.base.pages_library import gr
 from semsim.base.words import counted
 from semsim.grid.subprocess_worker import apart
 from semsim.systems.federated import is_table
-from semsim.systems.federated.arms import ARMS, REFERENCE, RESCALED
-from semsim.systems.federated.comparison_job import KIND, FederatedJob, kept_training, like
-from semsim.systems.federated.settings import FederatedOrder
+from semsim.systems.federated.settings import (
+    ARMS,
+    KIND,
+    REFERENCE,
+    RESCALED,
+    FederatedJob,
+    FederatedOrder,
+    kept_training,
+    like,
+)
 from semsim.systems.federated.summary import (
     answer_words,
     cost_rows,
@@ -103,7 +110,7 @@ def page(context: ScienceContext) -> LabPage[FederatedOrder]:
     """Declare the page's texts and acts, as `lab_page` takes them."""
 
     def queued(given: Given) -> Job:
-        where = "semsim.systems.federated.comparison_job:queue_comparison"
+        where = "semsim.systems.federated.settings:queue_comparison"
         job: Job = apart(where, order_of(given), context.data)
         return job
 

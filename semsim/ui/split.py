@@ -18,9 +18,8 @@ from semsim.grid.subprocess_worker import apart
 from semsim.learning.default_checkpoint import promoted
 from semsim.metrics import METRICS, Resources, all_metrics
 from semsim.sets.recognition import CLEARER
-from semsim.systems.split.plan import ARMS, PRESETS, RUNS, SplitPlace, SplitPlan
-from semsim.systems.split.split_job import KIND, like
-from semsim.systems.split.split_job import plan_of as plan_of_job
+from semsim.systems.split.plan import ARMS, KIND, PRESETS, RUNS, SplitPlace, SplitPlan, like
+from semsim.systems.split.plan import plan_of as plan_of_job
 from semsim.systems.split.summary import answer_words, count_text, scored, shadow_text, spread_text
 from semsim.ui import ScienceContext, jobpanel, lab_page, lab_sets, plain_words
 from semsim.ui.lab_page import LabForm, LabPage, Loads, More
@@ -116,7 +115,7 @@ def page(context: ScienceContext) -> LabPage[SplitPlan]:
         place = SplitPlace(
             data=context.data, checkpoints=Path(context.checkpoints), device=str(context.device)
         )
-        job: Job = apart("semsim.systems.split.split_job:queue_split", order_of(given), place)
+        job: Job = apart("semsim.systems.split.plan:queue_split", order_of(given), place)
         return job
 
     return LabPage(

@@ -25,8 +25,9 @@ from semsim.metrics.network import load_semsim
 from semsim.papers import copa, pbpfl
 from semsim.scores import scoring
 from semsim.sets.reader import read_set
-from semsim.systems.federated import comparison_job
-from semsim.systems.split import split_job, store
+from semsim.systems.federated import settings as federated_settings
+from semsim.systems.split import plan as split_plan
+from semsim.systems.split import run as split_run
 from semsim.targets import chance, checkpoint
 from semsim.targets.model import load_target
 from semsim.weights import FORMAT as WEIGHTS
@@ -57,8 +58,8 @@ READ = [
     (card.FORMAT, "a.card.json", WEIGHT_FILE(card.read_card)),
     (folders.FORMAT, "spec.json", folders.read_job),
     (watch.FORMAT, "runs/a/campaign.json", lambda folder: watch.read_campaign(folder, "a")),
-    (split_job.FORMAT, "split.json", below("split.json", split_job.plan_in)),
-    (comparison_job.FORMAT, "order.json", comparison_job.kept_training),
+    (split_plan.FORMAT, "split.json", below("split.json", split_plan.plan_in)),
+    (federated_settings.FORMAT, "order.json", federated_settings.kept_training),
     (pbpfl.FORMAT, "preset.json", partial(pbpfl.reproduced, pbpfl.PRESETS["smoke"])),
     (
         ablations_run.ARM_FORMAT,
@@ -97,7 +98,7 @@ IN_KEYS = {
     plan.TARGET_FORMAT,
     plan.CELL_FORMAT,
     forecast.FORMAT,
-    store.FORMAT,
+    split_run.FORMAT,
     copa.FORMAT,
 }
 
@@ -149,7 +150,7 @@ def planned():
     ("module", "name", "key"),
     [
         (scoring, "FORMAT", lambda: scoring.score_key(find_metric("mse"), "", Resources())),
-        (store, "FORMAT", lambda: store.key_of({})),
+        (split_run, "FORMAT", lambda: split_run.key_of({})),
         (plan, "TARGET_FORMAT", lambda: planned().targets[0].key),
         (plan, "CELL_FORMAT", lambda: next(planned().sets[0].batches())[0].key),
         (forecast, "FORMAT", lambda: list(forecast._probes(planned()))),

@@ -35,7 +35,7 @@ from semsim.learning.evaluation import human_auc
 from semsim.metrics.base import MetricSpec
 from semsim.metrics.inception import kernel_distance
 from semsim.papers.ensembler_sentences import sentence_verdicts
-from semsim.systems.federated.arms import REFERENCE
+from semsim.systems.federated.settings import REFERENCE
 from semsim.systems.federated.verdict import ArmPictures, over_seeds, scored
 from semsim.systems.split.summary import verdict
 

@@ -18,8 +18,7 @@ from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.layer_graph import LayerGraph, Node
 from semsim.systems.federated.data import Examples
 from semsim.systems.federated.networks import QuadraticClassifier
-from semsim.systems.federated.pbpfl import Masked, Upload
-from semsim.systems.federated.pbpfl_masks import FIXED, Slots, scales_of, slots_of
+from semsim.systems.federated.pbpfl import FIXED, Masked, Slots, Upload, scales_of, slots_of
 from semsim.types import AttackedModel, GradientObservation, Reconstruction
 
 

@@ -30,14 +30,12 @@ from semsim.metrics import Resources
 from semsim.scores.reference import learned_from, recognition
 from semsim.sets.image import picture_bytes
 from semsim.systems.federated import NETWORKS, OWN, TABLES, is_table, pbpfl
-from semsim.systems.federated.arms import ARMS, REFERENCE
 from semsim.systems.federated.attacks import (
     denoised_outputs,
     estimated_gamma,
     first_layer_input,
     has_linear_start,
 )
-from semsim.systems.federated.comparison_job import FORMAT, ORDER, TRAINING
 from semsim.systems.federated.data import (
     FederatedData,
     deal,
@@ -49,7 +47,14 @@ from semsim.systems.federated.data import (
 from semsim.systems.federated.leak import LeakStudy, arms_for, write_arm
 from semsim.systems.federated.networks import drawn_network
 from semsim.systems.federated.rounds import FederatedRun, make_clients, train
-from semsim.systems.federated.settings import FederatedOrder
+from semsim.systems.federated.settings import (
+    ARMS,
+    FORMAT,
+    ORDER,
+    REFERENCE,
+    TRAINING,
+    FederatedOrder,
+)
 from semsim.systems.federated.verdict import scores_in, sentence, summary
 from semsim.systems.federated.views import received, received_noise, sent
 from semsim.types import LabelledImages

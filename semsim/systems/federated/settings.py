@@ -1,19 +1,165 @@
-"""Settings of a federated training, and the order for a comparison of two."""
+"""Settings of a federated training, of who looks at it and how, and the order to compare two."""
 
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from semsim.base.errors import SettingsError
-from semsim.base.registry import setting
+from semsim.base.errors import JobError, SettingsError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job
+from semsim.base.jobs.orders import to_record
+from semsim.base.progress import Report
+from semsim.base.registry import Registry, check_settings, setting
+from semsim.base.storage.atomic import finite, write_json
+from semsim.base.storage.names import free_name
+from semsim.base.storage.records import read_object, read_record
 from semsim.systems.federated import NETWORKS, TABLES
-from semsim.systems.federated.arms import ARMS
-from semsim.systems.federated.pbpfl_settings import NoiseScope, Pbpfl
 
 if TYPE_CHECKING:
     import torch
+
+NoiseScope = Literal["round", "client"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pbpfl:
+    """Strength of the server's masks, and the largest error of the recovery.
+
+    r_low, r_high: range of the multiplicative noise, which is drawn uniformly.
+    a_high: the additive noise vector is drawn uniformly from 0 to this. gamma_low, gamma_high:
+        range of the secret coefficient γ.
+    noise_scope: "client" draws anew for every client, as the authors' program does; "round" gives
+        all clients of a round the same masked model.
+    zero_sum: clients add masks that sum to zero over all of them, so that the server learns only
+        the sum (the paper's extension). It needs noise_scope "round": recovery is linear, but
+        only under one mask. zero_sum_digits: binary digits after the point that the hidden numbers
+        keep, of 62; the others hold what is before it.
+    tolerance: largest relative rounding error of the recovered gradient that is accepted.
+    """
+
+    r_low: float = 0.5
+    r_high: float = 2.0
+    a_high: float = setting(1.0, above=0, below=math.inf)
+    gamma_low: float = 0.5
+    gamma_high: float = 1.5
+    noise_scope: NoiseScope = "client"
+    zero_sum: bool = False
+    zero_sum_digits: int = setting(40, least=1, most=60)
+    tolerance: float = setting(1e-6, above=0, below=math.inf)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        _check_range("r_low", self.r_low, "r_high", self.r_high)
+        _check_range("gamma_low", self.gamma_low, "gamma_high", self.gamma_high)
+        if self.zero_sum and self.noise_scope == "client":
+            raise SettingsError(
+                "Zero-sum masks cancel only where every client has the same masked model: "
+                "take noise_scope='round', or zero_sum=False."
+            )
+
+
+def _check_range(low_name: str, low: float, high_name: str, high: float) -> None:
+    if not 0 < low <= high < math.inf:
+        raise SettingsError(
+            f"{low_name} and {high_name} are positive and in order; got {low} and {high}."
+        )
+
+
+View = Literal["server", "uplink", "up_and_downlink", "client"]
+Treatment = Literal["plain", "canonical", "stripped", "closed-form"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """A party and what it does.
+
+    title: for people. treatment: "plain" runs the attack on what is seen; "canonical" rescales
+    hidden rows first; "stripped" takes the additive noise out and then rescales; "closed-form"
+    needs no attack.
+    """
+
+    title: str
+    scheme: Literal["fedavg", "pbpfl"] = "pbpfl"
+    view: View
+    treatment: Treatment = "plain"
+    noise_scope: NoiseScope = "client"
+    zero_sum: bool = False
+
+    @property
+    def masks(self) -> Pbpfl:
+        """Mask settings of its training; FedAvg's does not mask."""
+        return Pbpfl(noise_scope=self.noise_scope, zero_sum=self.zero_sum)
+
+    @property
+    def needs_another_client(self) -> bool:
+        """True if there is nothing to see with a single client, and so with a single image."""
+        return self.view == "client" or self.zero_sum
+
+
+REFERENCE, RESCALED = "server-fedavg", "server-fedavg-canonical"
+ARMS: Registry[Arm] = Registry(
+    "arm",
+    {
+        REFERENCE: Arm(title="FedAvg, server", scheme="fedavg", view="server"),
+        RESCALED: Arm(
+            title="FedAvg, server, rows rescaled",
+            scheme="fedavg",
+            view="server",
+            treatment="canonical",
+        ),
+        "server-pbpfl": Arm(title="PBPFL, server", view="server"),
+        "links-naive": Arm(title="PBPFL, eavesdropper on both links", view="up_and_downlink"),
+        "links-canonical": Arm(
+            title="PBPFL, eavesdropper on both links, rows rescaled",
+            view="up_and_downlink",
+            treatment="canonical",
+        ),
+        "links-stripped": Arm(
+            title="PBPFL, eavesdropper on both links, noise removed and rows rescaled",
+            view="up_and_downlink",
+            treatment="stripped",
+        ),
+        "uplink": Arm(title="PBPFL, eavesdropper on the uplink", view="uplink"),
+        "uplink-closed-form": Arm(
+            title="PBPFL, eavesdropper on the uplink, first layer solved",
+            view="uplink",
+            treatment="closed-form",
+        ),
+        "client-own-mask": Arm(title="PBPFL, another client with a mask of its own", view="client"),
+        "client-same-mask": Arm(
+            title="PBPFL, another client with the same mask, rows rescaled",
+            view="client",
+            treatment="canonical",
+            noise_scope="round",
+        ),
+        "server-zero-sum": Arm(
+            title="PBPFL with zero-sum masks, server",
+            view="server",
+            noise_scope="round",
+            zero_sum=True,
+        ),
+    },
+)
+
+# Who may choose among which arms.
+PARTIES: Mapping[str, tuple[str, ...]] = {
+    "The server": ("server-pbpfl",),
+    "An eavesdropper on both links": ("links-naive", "links-canonical", "links-stripped"),
+    "An eavesdropper on the uplink alone": ("uplink", "uplink-closed-form"),
+    "Another client": ("client-own-mask", "client-same-mask"),
+    "The server under zero-sum masks": ("server-zero-sum",),
+}
+
+
+def yardstick(arm: str) -> str:
+    """The arm of FedAvg's server that uses the same treatment as `arm`."""
+    return RESCALED if ARMS[arm].treatment in ("canonical", "stripped") else REFERENCE
+
 
 Scheme = Literal["fedavg", "pbpfl"]
 Loss = Literal["mse", "cross-entropy"]
@@ -160,3 +306,60 @@ def generator(*parts: int | str) -> torch.Generator:
 
     digest = hashlib.sha256("/".join(map(str, parts)).encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
+
+
+KIND = "federated"
+FORMAT = "semsim-federated/1"  # of the folder of the results: `ORDER` says it
+ORDER, TRAINING = "order.json", "training.json"  # what was asked for; curves and costs
+
+
+@dataclass(frozen=True, kw_only=True)
+class FederatedJob:
+    """A comparison and the folder its results go to."""
+
+    order: FederatedOrder
+    out: Path
+
+
+def queue_comparison(order: FederatedOrder, data: Path) -> Job:
+    """The job that will carry out `order`; not yet started.
+
+    data: the data folder; results go to runs/federated/<name> below it, where studies find the
+    sets. Raises `SemsimError` where the order cannot be carried out.
+    """
+    from semsim.systems.federated.comparison import check  # with torch, which a page needs not
+
+    check(order)
+    root = Path(data).resolve() / "runs" / "federated"
+    out = root / free_name(root, f"{order.data.partition(':')[0]}-{order.network}")
+    return jobs.create(
+        Path(data) / "jobs",
+        kind=KIND,
+        title=f"{order.network} on {order.data}, {order.clients} clients",
+        order=FederatedJob(order=order, out=out),
+    )
+
+
+def do_comparison(order: FederatedJob, folder: Path, report: Report) -> dict[str, Any]:
+    """Carry out a job's order, and keep the result beside the sets, not in `folder` alone."""
+    from semsim.systems.federated.comparison import carry_out
+
+    result = carry_out(order.order, order.out, report)
+    write_json(order.out / "result.json", finite(result))
+    return result
+
+
+def kept_training(out: Path) -> dict[str, Any] | None:
+    """The curves and costs in the folder of the results; None while there are none.
+
+    Raises `JobError` where they are broken or of another format.
+    """
+    if not (out / TRAINING).exists():
+        return None
+    read_record(out / ORDER, FORMAT, JobError)
+    return read_object(out / TRAINING, JobError)
+
+
+def like(order: FederatedOrder) -> Mapping[str, Any]:
+    """Return what jobs have that carry out the same comparison."""
+    return {"order": to_record(order)}

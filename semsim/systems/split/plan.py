@@ -1,4 +1,4 @@
-"""Plan of trainings and attacks in split inference: a grid, as plain values."""
+"""Plan of an experiment in split inference, as plain values, and the job it becomes."""
 
 import re
 from collections.abc import Mapping
@@ -7,17 +7,80 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from semsim.base.errors import SettingsError
-from semsim.base.jobs.orders import Place
-from semsim.base.registry import Registry, build, read_plugin, setting
+from semsim.base.errors import JobError, SettingsError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job
+from semsim.base.jobs.orders import Place, from_record, to_record
+from semsim.base.progress import Report, silent
+from semsim.base.registry import Registry, build, check_settings, read_plugin, setting
 from semsim.base.storage.names import checked_name
+from semsim.base.storage.records import as_record, read_record
 from semsim.datasets import DATASETS
 from semsim.metrics import find_metric
 from semsim.systems.split import SPLIT_DEFENCES, SPLIT_NETWORKS
-from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
 
 if TYPE_CHECKING:
-    from semsim.systems.split.system import SplitSystem
+    import torch
+
+    from semsim.systems.split.attacks import Inversion
+    from semsim.systems.split.system import FeatureObservation, SplitSystem
+
+STARTS = ("random", "identity")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitTrainSettings:
+    """Adam, the step size rising and falling once.
+
+    ensemble_epochs, ensemble_lr: of Ensembler's stage 2, which needs about three times as many to
+    come near the undefended accuracy.
+    """
+
+    epochs: int = setting(12, "Epochs", "Of networks trained whole.")
+    ensemble_epochs: int = setting(36, "Epochs of stage 2", "Of Ensembler's second stage.")
+    batch_size: int = 64
+    lr: float = 2e-3
+    ensemble_lr: float = 5e-3
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShadowAttack:
+    """A shadow head trained through the server's frozen bodies, then a decoder of its features.
+
+    bodies: places of the bodies it trains through; None for all.
+    learn_selector: whether it learns how much each counts (the paper's adaptive attack) or
+        counts them equally.
+    start: how the two layers of the shadow head start that stand for the client's noise: "random"
+        or as the "identity", which is no noise. The paper does not say; with random ones the
+        shadow's accuracy often stays low, on photographs, and with the identity seldom.
+    align: weight of a penalty that draws mean and deviation of the shadow's features, by channel
+        and position, to those of the features the client has sent; 0 as published.
+    """
+
+    bodies: tuple[int, ...] | None = None
+    learn_selector: bool = True
+    align: float = 0.0
+    epochs: int = setting(15, "Epochs of the attack", "Of shadow head and decoder.")
+    decoder_epochs: int = 15
+    lr: float = 2e-3
+    batch_size: int = 64
+    start: str = setting(
+        "random",
+        "Noise layers start as",
+        "How the shadow's two layers that stand for noise start: random or identity.",
+        choices=STARTS,
+    )
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    def __call__(
+        self, seen: "FeatureObservation", *, rng: "torch.Generator", report: Report = silent
+    ) -> "Inversion":
+        from semsim.systems.split.attacks import invert  # with torch, which settings need not
+
+        return invert(self, seen, rng, report)
+
 
 _UNFIT = re.compile(r"[^0-9A-Za-z._=-]+")  # for the name of a folder
 RUNS = "split-"  # begins the folder of an experiment below runs
@@ -221,3 +284,60 @@ def attacks_on(system: "SplitSystem", arm: str, shadow: ShadowAttack) -> list[Sh
     if len(chosen) == count:
         return []
     return [replace(base, bodies=chosen, learn_selector=False)]
+
+
+KIND = "split"
+PLAN_FILE, FORMAT = "split.json", "semsim-split-plan/1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitJob:
+    """An experiment and where it is carried out. workers, scheduler: as of `run_split`."""
+
+    plan: SplitPlan
+    place: SplitPlace
+    workers: int = 1
+    scheduler: str = ""
+
+
+def queue_split(plan: SplitPlan, place: SplitPlace, workers: int = 1, scheduler: str = "") -> Job:
+    """The job that will carry out `plan`; not yet started.
+
+    Raises `SettingsError` for a plan that cannot be, `JobError` where one of that name is live.
+    """
+    check(plan)
+    root = place.data / "jobs"
+    if any(plan_of(job).name == plan.name for job in jobs.live_jobs(root, KIND)):
+        raise JobError(f"{plan.name!r} is under way already; choose another name.")
+    return jobs.create(
+        root,
+        kind=KIND,
+        title=f"Split inference {plan.name}",
+        order=SplitJob(plan=plan, place=place.resolved(), workers=workers, scheduler=scheduler),
+        files={PLAN_FILE: as_record(FORMAT, to_record(plan))},  # for --file
+    )
+
+
+def do_split(order: SplitJob, folder: Path, report: Report) -> dict[str, Any]:
+    """Carry out a job's order; what is finished lies in the data folder, not in `folder`."""
+    from semsim.systems.split.run import run_split  # with torch, which only a job needs
+
+    del folder
+    return run_split(order.plan, order.place, report, order.workers, order.scheduler)
+
+
+def like(plan: SplitPlan, workers: int = 1, scheduler: str = "") -> Mapping[str, Any]:
+    """Return what jobs have that carry out the same experiment, whatever metrics judge it."""
+    free = ("name", "metrics")
+    asked = {name: one for name, one in to_record(plan).items() if name not in free}
+    return {"plan": asked, "workers": workers, "scheduler": scheduler}
+
+
+def plan_of(job: Job) -> SplitPlan:
+    """The plan a job carries out; `JobError` where its folder does not say."""
+    return plan_in(job.folder / PLAN_FILE)
+
+
+def plan_in(path: Path, *, by_hand: bool = False) -> SplitPlan:
+    """The plan that a file `PLAN_FILE` tells, as `from_record`; `JobError` where it tells none."""
+    return from_record(SplitPlan, read_record(path, FORMAT, JobError), by_hand=by_hand)

@@ -14,7 +14,7 @@ from semsim.base.progress import Progress, Report, silent
 from semsim.base.storage.atomic import whole
 from semsim.base.storage.records import guarded
 from semsim.systems.split.networks import AnyTask, Examples, SplitNetwork, task_of
-from semsim.systems.split.train_settings import SplitTrainSettings
+from semsim.systems.split.plan import SplitTrainSettings
 from semsim.targets.train import batches_of
 
 Loss = Callable[[Tensor, Tensor], Tensor]  # inputs (N, …), labels (N, …) → a number

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from semsim.cli.federated import chosen_arms
 from semsim.cli.main import app
 from semsim.sets.recognition import STATISTIC
-from semsim.systems.federated.arms import ARMS
+from semsim.systems.federated.settings import ARMS
 
 TINY = [
     *("federated", "--dataset", "symbols:train_per_class=1,test_per_class=1,size=16"),

@@ -32,9 +32,10 @@ from semsim.images import write_png
 from semsim.papers import semsim as command
 from semsim.papers import semsim_results
 from semsim.papers.semsim import next_steps
-from semsim.papers.semsim_paper import DATA_SETS, METRICS
 from semsim.papers.semsim_results import cells, table_text
 from semsim.papers.semsim_scales import (
+    DATA_SETS,
+    METRICS,
     Scale,
     in_mixed_precision,
     plan_text,

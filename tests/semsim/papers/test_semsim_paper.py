@@ -8,7 +8,7 @@ from semsim.attacks.as_text import read_attack, read_vertical
 from semsim.base.registry import build
 from semsim.datasets import DATASETS
 from semsim.defences.strategies import read_strategy
-from semsim.papers.semsim_paper import (
+from semsim.papers.semsim_scales import (
     DATA_SETS,
     MAIN_ATTACK,
     METRICS,

@@ -1,7 +1,7 @@
 """Table 3 of the SemSim paper, cell by cell, against the targets that `reproduce semsim` trains.
 
 The facts below are read off the paper and, where that is silent, off its authors' code; nothing of
-them is taken from `semsim_paper`.
+them is taken from `semsim_scales`.
 """
 
 from collections import Counter
@@ -19,8 +19,7 @@ from semsim.defences.gradient_pruning import GradientPruning
 from semsim.defences.none import NoDefence
 from semsim.defences.policies import Operations
 from semsim.defences.resized_crop_flip import ResizedCropFlip
-from semsim.papers.semsim_paper import DATA_SETS
-from semsim.papers.semsim_scales import Part, scale_of
+from semsim.papers.semsim_scales import DATA_SETS, Part, scale_of
 from semsim.targets import TARGETS
 from semsim.targets.train_settings import TrainSettings
 from semsim.types import LabelledImages

@@ -12,7 +12,7 @@ from semsim.base.errors import SettingsError
 from semsim.base.registry import read_plugin, setting
 from semsim.datasets import DATASETS
 from semsim.defences.strategies import NAMED_STRATEGIES
-from semsim.systems.federated.arms import ARMS
+from semsim.systems.federated.settings import ARMS
 from semsim.systems.split import SPLIT_DEFENCES, SPLIT_NETWORKS
 from semsim.systems.split.plan import ARMS as SPLIT_ARMS
 from semsim.targets import TARGETS

@@ -12,8 +12,7 @@ from semsim.base.jobs import folders as jobs
 from semsim.base.storage.records import write_record
 from semsim.learning.default_checkpoint import FORMAT, PROMOTED_FILE
 from semsim.metrics.provenance import FORMAT as NETWORK
-from semsim.systems.split.plan import SplitPlace, check
-from semsim.systems.split.split_job import KIND, plan_of, queue_split
+from semsim.systems.split.plan import KIND, SplitPlace, check, plan_of, queue_split
 from semsim.ui import jobpanel, lab_page, split
 from semsim.ui.settings_form import Given
 from semsim.weights import write_tensors

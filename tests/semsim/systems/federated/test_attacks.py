@@ -17,9 +17,8 @@ from semsim.systems.federated.attacks import (
 )
 from semsim.systems.federated.data import Examples, FederatedData
 from semsim.systems.federated.networks import drawn_network
-from semsim.systems.federated.pbpfl_settings import Pbpfl
 from semsim.systems.federated.rounds import train
-from semsim.systems.federated.settings import FederatedSettings
+from semsim.systems.federated.settings import FederatedSettings, Pbpfl
 from semsim.systems.federated.views import observe, received_noise, sent
 
 NETWORKS = ["mlp-3", "lenet", "resnet20", "resnet20-add"]

@@ -10,11 +10,16 @@ from made_leaks import made_data
 from semsim.base.errors import SettingsError, UnknownNameError
 from semsim.base.jobs import folders as jobs
 from semsim.base.progress import Progress
-from semsim.systems.federated.arms import ARMS, REFERENCE, RESCALED
 from semsim.systems.federated.comparison import carry_out, check, compared, load
-from semsim.systems.federated.comparison_job import FederatedJob, queue_comparison
 from semsim.systems.federated.rounds import train
-from semsim.systems.federated.settings import FederatedOrder
+from semsim.systems.federated.settings import (
+    ARMS,
+    REFERENCE,
+    RESCALED,
+    FederatedJob,
+    FederatedOrder,
+    queue_comparison,
+)
 from semsim.systems.federated.summary import cost_table, curve_table, leak_table, training_words
 
 SYMBOLS = "symbols:train_per_class=1,test_per_class=1,size=16"

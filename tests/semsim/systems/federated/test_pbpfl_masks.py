@@ -4,7 +4,7 @@ from torch import nn
 
 from semsim.base.errors import SettingsError
 from semsim.layer_graph import INPUT, Add, Chain, Concat, LayerGraph
-from semsim.systems.federated.pbpfl_masks import FIXED, scales_of, slots_of
+from semsim.systems.federated.pbpfl import FIXED, scales_of, slots_of
 
 
 def graph(build, shape=(2, 4, 4)):

@@ -10,9 +10,8 @@ from semsim.layer_graph import count_parameters
 from semsim.systems.federated.data import of_table
 from semsim.systems.federated.networks import fresh_network
 from semsim.systems.federated.parties import plain_loss
-from semsim.systems.federated.pbpfl_settings import Pbpfl
 from semsim.systems.federated.rounds import measured, train
-from semsim.systems.federated.settings import FederatedSettings
+from semsim.systems.federated.settings import FederatedSettings, Pbpfl
 from semsim.systems.federated.transport import Message, unpack_keys
 
 

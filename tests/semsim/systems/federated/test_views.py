@@ -8,9 +8,8 @@ from semsim.attacks import ATTACKS
 from semsim.attacks.per_sample import gradient_of_each
 from semsim.base.errors import DataError, SettingsError
 from semsim.systems.federated.data import of_table
-from semsim.systems.federated.pbpfl_settings import Pbpfl
 from semsim.systems.federated.rounds import train
-from semsim.systems.federated.settings import FederatedSettings
+from semsim.systems.federated.settings import FederatedSettings, Pbpfl
 from semsim.systems.federated.views import VIEWS, observe, received, received_noise, recovered, sent
 
 USUAL = FederatedSettings(network="lenet", clients=3, rounds=2, batch_size=1, keep=(1, 2))

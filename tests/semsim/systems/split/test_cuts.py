@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from semsim.systems.split.cuts import cut_figures
-from semsim.systems.split.experiment import Leak
-from semsim.systems.split.store import write_split_set
+from semsim.systems.split.figures import cut_figures
+from semsim.systems.split.run import Leak, write_split_set
 from semsim.types import LabelledImages
 
 IMAGES = LabelledImages(

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from semsim.sets.reader import read_set
-from semsim.systems.split.experiment import Leak
-from semsim.systems.split.store import write_split_set
+from semsim.systems.split.run import Leak, write_split_set
 from semsim.types import LabelledImages
 
 RESIDUALS = (0.1, 0.5, 0.9, math.nan)

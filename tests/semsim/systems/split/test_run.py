@@ -11,11 +11,16 @@ from semsim.base.jobs.folders import JobState
 from semsim.images import read_images
 from semsim.metrics.pixel import psnr
 from semsim.sets.reader import read_set
-from semsim.systems.split.plan import SplitPlace, SplitPlan
-from semsim.systems.split.run import run_split
-from semsim.systems.split.split_job import SplitJob, plan_of, queue_split
-from semsim.systems.split.store import SplitStore, check_shared
-from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
+from semsim.systems.split.plan import (
+    ShadowAttack,
+    SplitJob,
+    SplitPlace,
+    SplitPlan,
+    SplitTrainSettings,
+    plan_of,
+    queue_split,
+)
+from semsim.systems.split.run import SplitStore, check_shared, run_split
 
 PLAN = SplitPlan(
     name="tiny",

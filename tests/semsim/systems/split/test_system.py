@@ -1,7 +1,7 @@
 import torch
 from torch import nn
 
-from semsim.systems.split.experiment import cost_of
+from semsim.systems.split.run import cost_of
 from semsim.systems.split.system import FeatureNoise, SplitSystem
 
 
