@@ -5,9 +5,8 @@ from dataclasses import replace
 import torch
 
 from semsim.base.jobs.folders import run_as_job
-from semsim.systems.split.outlook import planned_sets
 from semsim.systems.split.plan import SplitPlace, queue_split
-from semsim.systems.split.run import Leak, write_split_set
+from semsim.systems.split.run import Leak, planned_sets, write_split_set
 from semsim.types import LabelledImages
 from semsim.ui.split import FIRST_LOOK
 

@@ -40,7 +40,6 @@ from semsim.reporting.export import write_both
 from semsim.systems.split.defences import Ensembler
 from semsim.systems.split.figures import Wanted, grid, pictures, write_cuts
 from semsim.systems.split.networks import task_of
-from semsim.systems.split.outlook import planned_sets, untrained
 from semsim.systems.split.plan import (
     PRESETS,
     ShadowAttack,
@@ -54,7 +53,7 @@ from semsim.systems.split.plan import (
     model_name,
     queue_split,
 )
-from semsim.systems.split.run import run_split
+from semsim.systems.split.run import planned_sets, run_split, untrained
 from semsim.systems.split.summary import (
     choices,
     cost_text,

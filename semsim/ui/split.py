@@ -32,7 +32,7 @@ _INTRO = (
     "inference]]). Can the server get the pictures back, and what do defences hide?"
 )
 _NOTHING = "No experiment has been run here yet. Choose a card and press Start."
-_OUTLOOK = "semsim.systems.split.outlook"
+_OUTLOOK = "semsim.systems.split.run"
 _LAB, _HTML = pieces("lab.html"), pieces("split.html")
 METRICS_NOW = "split-metrics"
 _ATTACK_EPOCHS = PRESETS["small"].shadow.epochs  # the form has one number for both of its parts

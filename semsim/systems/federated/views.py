@@ -23,8 +23,7 @@ from semsim.base.errors import DataError, SettingsError
 from semsim.layer_graph import LayerGraph
 from semsim.systems.federated import pbpfl
 from semsim.systems.federated.networks import QuadraticClassifier, drawn_network, fresh_network
-from semsim.systems.federated.parties import with_weights
-from semsim.systems.federated.rounds import FederatedRun, KeptRound
+from semsim.systems.federated.rounds import FederatedRun, KeptRound, with_weights
 from semsim.systems.federated.settings import View
 from semsim.systems.federated.zero_sum import as_numbers, summed
 from semsim.types import AttackedModel, GradientObservation

@@ -24,8 +24,7 @@ from semsim.layer_graph import LayerGraph
 from semsim.systems.federated import pbpfl
 from semsim.systems.federated.data import FederatedData, deal
 from semsim.systems.federated.networks import fresh_network
-from semsim.systems.federated.parties import Client, Server
-from semsim.systems.federated.rounds import Point, measured
+from semsim.systems.federated.rounds import Client, Point, Server, measured
 from semsim.systems.federated.settings import FederatedSettings, generator
 from semsim.systems.federated.transport import pack_keys, unpack_keys
 

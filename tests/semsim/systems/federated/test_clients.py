@@ -6,8 +6,7 @@ from made_federated import made_data
 
 from semsim.base.errors import DataError
 from semsim.systems.federated.networks import fresh_network
-from semsim.systems.federated.parties import Server, with_weights
-from semsim.systems.federated.rounds import make_clients
+from semsim.systems.federated.rounds import Server, make_clients, with_weights
 from semsim.systems.federated.settings import FederatedSettings, Pbpfl
 from semsim.systems.federated.transport import unpack
 from semsim.systems.federated.zero_sum import as_numbers

@@ -9,8 +9,7 @@ from semsim.base.progress import Progress
 from semsim.layer_graph import count_parameters
 from semsim.systems.federated.data import of_table
 from semsim.systems.federated.networks import fresh_network
-from semsim.systems.federated.parties import plain_loss
-from semsim.systems.federated.rounds import measured, train
+from semsim.systems.federated.rounds import measured, plain_loss, train
 from semsim.systems.federated.settings import FederatedSettings, Pbpfl
 from semsim.systems.federated.transport import Message, unpack_keys
 
