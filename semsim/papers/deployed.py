@@ -3,9 +3,8 @@
 Within a row pictures are ranked, since it has few sets; over rows the sets are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ import pandas as pd
 
 from semsim.analysis.picture_ranks import picture_agreement
 from semsim.base.cli.terminal import rows_of, text_table
+from semsim.base.jobs.orders import from_record
 from semsim.base.registry import read_plugin
 from semsim.base.words import counted
 from semsim.campaign.campaign_job import plan_of
@@ -31,7 +31,7 @@ from semsim.papers.judged import (
     judge_plans,
     write_tables,
 )
-from semsim.papers.plans import Work, campaign_works, of_preset, plans_here
+from semsim.papers.plans import DECLARED, Work, campaign_works, of_preset, plans_here
 from semsim.papers.simulated_votes import (
     CONTROL,
     GREY,
@@ -48,6 +48,7 @@ from semsim.sets.no_attack_baseline import Count, judged_set
 from semsim.sets.reader import ReconstructionSet
 from semsim.targets.train_settings import TrainSettings
 
+_LR = 0.05  # of a client's steps
 ENOUGH = 0.9  # of the originals: fewer, and simulated people are too blunt to stand for anybody
 _OVER = (
     *("metric", "title", "n", "rho", "rho_bw_low", "rho_bw_high", "tau", "tau_score_low"),
@@ -109,9 +110,28 @@ class Scale:
         )
 
 
+_DECLARED = DECLARED["deployed"]
+
+
 def scale_of(name: str) -> Scale:
     """The scale called smoke, small or paper; `SettingsError` for another name."""
-    return of_preset(_SCALES, name)
+    asked = dict(of_preset(_DECLARED["presets"], name))
+    rows = tuple(_rows(asked.pop("asked")))
+    return replace(from_record(Scale, {**asked, "name": name, "rows": ()}, by_hand=True), rows=rows)
+
+
+def _rows(asked: Mapping[str, Any]) -> Iterator[Row]:
+    """Yield the rows: what papers attack, updates, the same with batch norm, and DP-SGD.
+
+    asked: of a preset, what rows have in braces.
+    """
+    told = {**asked}
+    for end, pictures in (("", asked["pictures"]), ("_smaller", asked["smaller"])):
+        told[f"on{end}"] = f"on {counted(pictures, 'picture')}"
+        told[f"batch{end}"] = f"batch={pictures},lr={_LR}"
+    for cells in _DECLARED["rows"]:
+        for noise in asked["noise"] if "{noise}" in cells[0] else [None]:
+            yield Row(*(cell.format(**{**told, "noise": noise}) for cell in cells))
 
 
 def plans_of(scale: Scale) -> dict[str, Plan]:
@@ -141,100 +161,6 @@ def _named(plan: Plan, row: Row) -> Plan:
         for one, training in zip(plan.sets, trainings, strict=True)
     ]
     return replace(plan, sets=tuple(sets))
-
-
-def deployed_rows(
-    *,
-    batch: int,
-    smaller: int,
-    lr: float,
-    steps: tuple[int, int],
-    longer: str,
-    noise: tuple[float, ...],
-) -> tuple[Row, ...]:
-    """The rows: what papers attack, updates, the same with batch norm, and DP-SGD.
-
-    batch: pictures of a client. smaller: of one from whom more comes back. lr: of its steps. steps:
-    fewer and more of them. longer: settings of a longer attack. noise: of DP-SGD.
-    """
-    few, many = steps
-
-    def update(count: int, more: str = "", pictures: int = batch) -> str:
-        return f"update:steps={count},batch={pictures},lr={lr}{more}"
-
-    on, on_smaller = f"on {batch} pictures", f"on {counted(smaller, 'picture')}"
-    normal = "batch_norm=true"
-    return (
-        Row("gradient", "Gradient of one picture"),
-        Row("step", f"1 step {on}", share=update(1)),
-        Row("few", f"{few} steps {on}", share=update(few)),
-        Row("many", f"{many} steps {on}", share=update(many)),
-        Row(
-            *("many-as-one", f"{many} steps {on}, attacked as one gradient"),
-            share=update(many),
-            attack="updates=one-gradient",
-        ),
-        Row(*("momentum", f"{few} steps {on}, momentum 0.9"), share=update(few, ",momentum=0.9")),
-        Row("step-long", f"1 step {on}, attacked longer", share=update(1), attack=longer),
-        Row(
-            *("smaller-step", f"1 step {on_smaller}, attacked longer"),
-            share=update(1, pictures=smaller),
-            attack=longer,
-        ),
-        Row(
-            *("smaller-few", f"{few} steps {on_smaller}, attacked longer"),
-            share=update(few, pictures=smaller),
-            attack=longer,
-        ),
-        Row("norm-gradient", "Batch norm fixed, gradient of one picture", network=normal),
-        Row("norm-step", f"Batch norm in training, 1 step {on}", "none", update(1), normal),
-        Row("norm-few", f"Batch norm in training, {few} steps {on}", "none", update(few), normal),
-        Row("clip", "DP-SGD, clip 1, no noise", "dp-sgd:noise=0"),
-        *(Row(f"noise-{one}", f"DP-SGD, noise {one}", f"dp-sgd:noise={one}") for one in noise),
-    )
-
-
-_rows = partial(
-    deployed_rows, batch=8, smaller=2, lr=0.05, steps=(4, 8), noise=(0.003, 0.01, 0.1, 1.0)
-)
-# A seed of its own draws originals that neither the demo's SemSim nor its recogniser has seen.
-_SMALL = Scale(
-    name="small",
-    rows=_rows(longer="steps=2000"),
-    dataset="symbols:seed=2",
-    architecture="cnn4:width=16,activation=silu",
-    attack="invgrad:fast",
-    images=16,
-    train=TrainSettings(epochs=16, batch_size=32, lr=0.05),
-    trainings=("until=0.3", ""),
-    jury_epochs=10,
-)
-_SMOKE = replace(
-    _SMALL,
-    name="smoke",
-    rows=deployed_rows(
-        batch=2, smaller=1, lr=0.05, steps=(2, 3), longer="restarts=2", noise=(0.01,)
-    ),
-    dataset="symbols:train_per_class=4,test_per_class=1,seed=2",
-    architecture="cnn4:width=4,activation=silu",
-    attack="invgrad:fast,steps=2",
-    images=4,
-    train=TrainSettings(epochs=1, batch_size=32, lr=0.01),
-    trainings=("",),
-    jury_epochs=1,
-)
-_PAPER = replace(
-    _SMALL,
-    name="paper",
-    rows=_rows(longer="steps=9600"),
-    dataset="cifar100",
-    architecture="cnn4:activation=silu",
-    attack="invgrad:paper",
-    images=104,
-    train=TrainSettings(epochs=200, lr=0.01),
-    trainings=("until=0.2", "until=0.4", ""),
-)
-_SCALES = {one.name: one for one in (_SMOKE, _SMALL, _PAPER)}
 
 
 def rows_text(scale: Scale) -> str:

@@ -35,7 +35,7 @@ from semsim.papers.ensembler_sentences import (
     sentence_rows,
     sentence_text,
 )
-from semsim.papers.plans import PlanOption, Work, is_here, of_preset, show_plan
+from semsim.papers.plans import DECLARED, PlanOption, Work, changed, is_here, of_preset, show_plan
 from semsim.reporting.export import write_both
 from semsim.systems.split.defences import Ensembler
 from semsim.systems.split.figures import Wanted, grid, pictures, write_cuts
@@ -99,23 +99,9 @@ class PaperTable(NamedTuple):
 
 
 # A row without a cell in any table is ours: the paper has no such row.
+_DECLARED = DECLARED["ensembler"]
 ROWS: Mapping[str, Way] = MappingProxyType(
-    {
-        "NONE": Way("none", "adaptive"),
-        "Shredder": Way("shredder", "adaptive"),
-        "Single": Way("single", "adaptive"),
-        "DR-single": Way("dr-single", "adaptive"),
-        "DR-ensemble (best SSIM)": Way("dr-ensemble", "one-body", "best SSIM"),
-        "DR-ensemble (best PSNR)": Way("dr-ensemble", "one-body", "best PSNR"),
-        "DR-ensemble, adaptive (all bodies)": Way("dr-ensemble", "adaptive"),
-        "Random head": Way("random-head", "adaptive"),
-        "Ensembler, adaptive": Way("ensembler", "adaptive"),
-        "Ensembler, N=1 (best SSIM)": Way("ensembler", "one-body", "best SSIM"),
-        "Ensembler, N=1 (best PSNR)": Way("ensembler", "one-body", "best PSNR"),
-        "Ensembler, N=1 (attacker's choice)": Way("ensembler", "one-body", "attacker's choice"),
-        "Ensembler, N=1 (mean of N)": Way("ensembler", "one-body", "mean of N"),
-        "Ensembler, oracle that knows P": Way("ensembler", "oracle"),
-    }
+    {name: Way(*cells) for name, cells in _DECLARED["rows"].items()}
 )
 _PRINTED = toml_of("semsim.papers", "printed.toml")["ensembler"]
 TABLES: Mapping[int, PaperTable] = MappingProxyType(
@@ -133,83 +119,7 @@ TABLES: Mapping[int, PaperTable] = MappingProxyType(
 )
 
 
-_SMALL = PRESETS["small"]
-_UNPOOLED = {"smoke": "small:width=2", "small": "small:width=16", "paper": "resnet18:width=64"}
-
-
-def _defences(bodies: int, selected: int, *more: str) -> tuple[str, ...]:
-    """Of Tables 2 and 3, with the system without a defence, which the paper leaves out there."""
-    return ("none", "single", *more, f"ensembler:bodies={bodies},selected={selected}")
-
-
-# Of a preset, what is not as in its Table 1. A random head costs nearly all accuracy. The 940
-# pictures of Table 3 at small go in batches of 32: by 128 nothing has learned in as long.
-_CHANGES: Mapping[tuple[int, str], Mapping[str, Any]] = MappingProxyType(
-    {
-        (2, "smoke"): {"defences": _defences(4, 3)},
-        (2, "small"): {"defences": _defences(6, 3)},
-        (2, "paper"): {"defences": _defences(10, 3), "dataset": "folder:root=cifar100"},
-        (3, "smoke"): {
-            "defences": _defences(6, 5, "random-head"),
-            "dataset": "digits:size=32,count=45",
-        },
-        (3, "small"): {
-            "defences": _defences(6, 5, "random-head"),
-            "dataset": "symbols:size=64,train_per_class=20",
-            "networks": ("small:width=8,pool=false",),
-            "train": replace(
-                _SMALL.train, epochs=24, ensemble_epochs=24, batch_size=32, ensemble_lr=1e-2
-            ),
-            "shadow": replace(_SMALL.shadow, batch_size=32),
-            "defence_seeds": (0,),
-            "attack_invalid": True,
-        },
-        (3, "paper"): {
-            "defences": _defences(10, 5, "random-head"),
-            "dataset": "folder:root=celeba-hq,size=64",
-            "attack_invalid": True,
-        },
-    }
-)
-
-# Of a preset, what is otherwise in Table 1 on a network from which the published attack gets
-# pictures where nothing defends it: VGG16 cut after one unit. All are trained long enough to learn.
-_CUT = "h=1,t=1"
-_VGG16: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "smoke": {"networks": (f"vgg16:width=2,{_CUT}",), "dataset": "digits:size=32,count=60"},
-        "small": {
-            "networks": (f"vgg16:width=8,{_CUT}",),
-            "dataset": "symbols",
-            "defences": (*_SMALL.defences[:-1], "ensembler:bodies=5,selected=4"),
-            "train": replace(_SMALL.train, epochs=58),
-            "defence_seeds": (0,),
-        },
-        "paper": {"networks": (f"vgg16:{_CUT}",)},
-    }
-)
-
-
-class Sweep(NamedTuple):
-    """A figure of split points: its images, its network, the first and the second cuts."""
-
-    dataset: str
-    network: str
-    h: tuple[int, ...]
-    t: tuple[int, ...]
-
-
-_SWEEPS: Mapping[tuple[int, str], Sweep] = MappingProxyType(
-    {
-        (2, "smoke"): Sweep("digits:size=32,count=60", "vgg16:width=2", (1, 2), (1,)),
-        (3, "smoke"): Sweep("digits:size=32,count=60", "resnet18:width=2", (1, 2), (1,)),
-        (2, "small"): Sweep("symbols", "vgg16:width=8", (1, 2, 4, 6), (1, 2)),
-        (3, "small"): Sweep("symbols", "resnet18:width=8", (1, 2, 3), (1, 2)),
-        (2, "paper"): Sweep("folder:root=cifar10", "vgg16", (1, 2, 4, 6, 8, 10), (1, 2, 3)),
-        (3, "paper"): Sweep("folder:root=cifar10", "resnet18", (1, 2, 3), (1, 2)),
-    }
-)
-FIGURES = tuple(dict.fromkeys(number for number, _ in _SWEEPS))
+FIGURES = (2, 3)
 
 
 def plan_of_table(number: int, preset: str, vgg16: bool = False) -> SplitPlan:
@@ -218,24 +128,22 @@ def plan_of_table(number: int, preset: str, vgg16: bool = False) -> SplitPlan:
     vgg16: Table 1 on a network from which the published attack gets pictures undefended.
     """
     plan = _known(number, TABLES, "table", preset)
-    if vgg16:
-        if number != 1:
-            raise SettingsError(f"--vgg16 is of Table 1; got --table {number}.")
-        return replace(plan, name=f"ensembler-{preset}-table1-vgg16", **_VGG16[preset])
-    changes = dict(_CHANGES.get((number, preset), {}))
-    if number > 1:
-        changes.setdefault("networks", (f"{_UNPOOLED[preset]},pool=false",))
-    return replace(plan, name=f"ensembler-{preset}-table{number}", **changes)
+    if vgg16 and number != 1:
+        raise SettingsError(f"--vgg16 is of Table 1; got --table {number}.")
+    name = f"table{number}{'-vgg16' if vgg16 else ''}"
+    changes = _DECLARED.get(name, {}).get(preset, {})
+    return changed(plan, {"name": f"ensembler-{preset}-{name}", **changes})
 
 
 def plan_of_figure(number: int, preset: str) -> SplitPlan:
     """Return the plan run for a figure of split points; raises `SettingsError` as for a table."""
-    plan, sweep = _known(number, FIGURES, "figure", preset), _SWEEPS[number, preset]
+    plan = _known(number, FIGURES, "figure", preset)
+    sweep = _DECLARED[f"figure{number}"][preset]
     return replace(
         plan,
         name=f"ensembler-{preset}-figure{number}",
-        dataset=sweep.dataset,
-        networks=tuple(grid(sweep.network, sweep.h, sweep.t)),
+        dataset=sweep["dataset"],
+        networks=tuple(grid(sweep["network"], sweep["h"], sweep["t"])),
         defences=("none",),
         attacks=("adaptive", "adaptive-aligned"),
         defence_seeds=plan.defence_seeds[:1],

@@ -11,7 +11,7 @@ network at all.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -31,6 +31,7 @@ from semsim.base.storage.pieces import Pieces
 from semsim.base.storage.places import toml_of
 from semsim.device import pick_device
 from semsim.grid.executor import Piece, spread
+from semsim.papers.plans import DECLARED, changed
 from semsim.papers.sentences import (
     CONTENT,
     END,
@@ -472,44 +473,10 @@ _COLUMNS = {  # of Table 4, from left to right
 
 # What the paper shows of two sentences, by `_COLUMNS`.
 PAPER_ROWS: list[dict[str, str]] = toml_of("semsim.papers", "printed.toml")["sentences"]
-_WITH_ORACLE = ("adaptive", "adaptive-aligned", "oracle-aligned")
-_SMALL = SentencePlan(
-    name="ensembler-small-table4",
-    network=Translator(),
-    defences=("none", "single", "ensembler:bodies=4,selected=2"),
-    train=SplitTrainSettings(epochs=16, ensemble_epochs=20, lr=3e-3, ensemble_lr=3e-3),
-    shadow=ShadowAttack(epochs=12, decoder_epochs=4, lr=3e-3),
-    attack_seeds=(0, 1, 2),
-)
 PLANS: Mapping[str, SentencePlan] = MappingProxyType(
     {
-        "smoke": replace(
-            _SMALL,
-            name="ensembler-smoke-table4",
-            network=Translator(width=8, heads=2),
-            public=40,
-            private=8,
-            defences=("none", "single", "ensembler:bodies=2,selected=1"),
-            attacks=_WITH_ORACLE,
-            train=SplitTrainSettings(epochs=1, ensemble_epochs=1),
-            shadow=ShadowAttack(epochs=1, decoder_epochs=1),
-            attack_seeds=(0,),
-        ),
-        "small": _SMALL,
-        # The tutorial's transformer and as many sentences as its text has.
-        "paper": replace(
-            _SMALL,
-            name="ensembler-paper-table4",
-            network=Translator(width=512, layers=3, heads=8),
-            public=29_000,
-            private=1_000,
-            defences=("none", "single", "ensembler:bodies=10,selected=4"),
-            attacks=_WITH_ORACLE,
-            train=SplitTrainSettings(
-                epochs=18, ensemble_epochs=36, batch_size=128, lr=2e-4, ensemble_lr=2e-4
-            ),
-            shadow=ShadowAttack(epochs=36, decoder_epochs=18, batch_size=128, lr=2e-4),
-        ),
+        preset: changed(SentencePlan(name=preset), changes)
+        for preset, changes in DECLARED["sentences"].items()
     }
 )
 

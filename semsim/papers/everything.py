@@ -40,7 +40,7 @@ from semsim.papers.judged import (
     judge_plans,
     write_tables,
 )
-from semsim.papers.plans import Work, campaign_works, is_here, of_preset
+from semsim.papers.plans import DECLARED, Work, campaign_works, changed, is_here, of_preset
 from semsim.papers.simulated_votes import CONTROL, SAYS_NOTHING, TITLES, Voters
 from semsim.reporting import writing
 from semsim.reporting.canvas import marked_as_simulated
@@ -52,7 +52,6 @@ from semsim.sets.reader import ReconstructionSet
 from semsim.targets import NETWORKS
 from semsim.targets.each_image import check_trainable
 from semsim.targets.model import TargetModel
-from semsim.targets.train_settings import TrainSettings
 from semsim.types import LabelledImages
 
 _PLAIN = Plugin(name="none")
@@ -173,52 +172,21 @@ def strategies() -> tuple[str, ...]:
 
 def scale_of(name: str) -> Scale:
     """The scale called smoke, small or paper; `SettingsError` for another name."""
-    networks, base, presets, jury_epochs, jury_data = of_preset(_SCALES, name)
-    usual = presets[""]
-    asked = replace(base, attacks=tuple(f"{one}:{presets.get(one, usual)}" for one in ATTACKS))
+    told = of_preset(DECLARED["everything"], name)
+    networks, presets = told["networks"], told["attacks"]
+    attacks = [f"{one}:{presets.get(one, presets[''])}" for one in ATTACKS]
+    usual = changed(Campaign(name=name, strategies=strategies()), told["campaign"])
     campaigns = tuple(
-        replace(asked, name=f"everything-{name}-{label}", architectures=(network,))
+        replace(
+            usual,
+            name=f"everything-{name}-{label}",
+            architectures=(network,),
+            attacks=tuple(attacks),
+        )
         for network, label in zip(networks, short_labels(networks), strict=True)
     )
+    jury_epochs, jury_data = told["jury_epochs"], told["jury_data"]
     return Scale(name=name, campaigns=campaigns, jury_epochs=jury_epochs, jury_data=jury_data)
-
-
-# A seed of its own draws originals that neither the demo's SemSim nor its recogniser has seen.
-_SMALL = Campaign(
-    name="everything",
-    datasets=("symbols:seed=1",),
-    strategies=strategies(),
-    images=12,
-    train=TrainSettings(epochs=48, batch_size=32, lr=0.01, until=0.65),
-)
-_SMOKE = replace(
-    _SMALL,
-    datasets=("symbols:train_per_class=4,test_per_class=1,seed=1",),
-    strategies=("none", "noise", "dp-sgd"),
-    images=2,
-    train=TrainSettings(epochs=1, batch_size=32, lr=0.01),
-)
-_PAPER = replace(
-    _SMALL, datasets=("cifar100",), images=100, train=TrainSettings(epochs=200, lr=0.01)
-)
-# DLG's preset of 40 calls would take half of all time: 20 calls of up to 20 steps look at the
-# gradient about as often as InvGrad's 500 steps.
-_FEW = {"": "fast", "dlg": "fast,steps=20", "idlg": "fast,steps=20"}
-# Pictures of the same classes that no target, no judge and no SemSim has learned from.
-_JURY_DATA = "symbols:train_per_class=100,test_per_class=1,seed=7"
-# Networks, what is asked of each, presets of attacks (that of "" for those not named), the jury's
-# epochs and data. Every attack goes with the first network of each scale; others have batch norm.
-_SCALES: dict[str, tuple[tuple[str, ...], Campaign, Mapping[str, str], int, str]] = {
-    "smoke": (
-        ("cnn4:width=4,activation=tanh", "cnn-small:width=4"),
-        _SMOKE,
-        {"": "fast,steps=2", "copa-prior": "fast,steps=2,inner=4"},
-        1,
-        "",
-    ),
-    "small": (("cnn4:width=16,activation=leaky-relu",), _SMALL, _FEW, 10, _JURY_DATA),
-    "paper": (("cnn4:activation=tanh", "resnet20-4", "convnet8"), _PAPER, {"": "paper"}, 10, ""),
-}
 
 
 def work_out(scale: Scale) -> Worked:

@@ -5,8 +5,9 @@ code, and said to be. A campaign a study, and SemSim's training; its parts are l
 and counted with what of them is done.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from semsim.campaign.grids import DEMO_GRID
 from semsim.campaign.plan import Campaign
 from semsim.campaign.vertical import VerticalRun, vertical_folder, vertical_memory
 from semsim.learning import PRESETS, TrainSettings
-from semsim.papers.plans import Work, campaign_works, of_preset, plans_here
+from semsim.papers.plans import DECLARED, Work, campaign_works, changed, of_preset, plans_here
 from semsim.targets.train_settings import TrainSettings as TargetTraining
 from semsim.targets.train_settings import read_training
 
@@ -238,96 +239,36 @@ def _paper_part(one: DataSet, attack: str, table: int, row: str) -> Part:
     return Part(table=table, row=row, task=one.task, campaign=campaign, pixels=one.pixels)
 
 
-# Simulated voters learn more pictures than the targets, drawn for them alone; of digits there are
-# no more. No attacked picture is among them, but of faces there are only changed copies of those.
-_JURY_DATA = {
-    "symbols:train_per_class=60": "symbols:train_per_class=75,test_per_class=1,seed=7",
-    "faces": "faces:train_per_face=50,seed=7",
-}
-# Built-in data in place of the paper's: text, task, pixels.
-_BUILT_IN = {
-    "CIFAR-100": ("symbols:train_per_class=60", "recognition", 32),
-    "Caltech-101": ("digits:size=32", "recognition", 32),
-    "CelebA": ("faces", "pair", 25),
-}
-_SMALL_ATTACKS = {"DLG": "dlg:fast", "GradAttack": "gradattack:fast"}
-
-
-def _small() -> Scale:
-    campaign = replace(
-        DEMO_GRID, strategies=_OURS, attacks=("invgrad:fast",), images=12, together=12
-    )
-    parts = _built_in_parts("small", campaign, _BUILT_IN, _SMALL_ATTACKS)
-    cafe = _vertical(parts[0], "cafe:fast", "epochs=20,lr=0.01", batch=4)
-    return Scale(
-        name="small",
-        parts=(*parts, cafe),
-        semsim=PRESETS["small"],
-        jury_epochs=10,
-        figures=(("budget", ()), ("backbone", ("lenet", "resnet18")), ("loss", ()), _MARGINS),
-        jury_data=_JURY_DATA,
-    )
-
-
-def _smoke() -> Scale:
-    """Targets that have hardly learned give their pictures away; noise keeps some."""
-    campaign = Campaign(
-        name="semsim-smoke",
-        architectures=("cnn4:width=8,activation=tanh", "cnn4:width=12,activation=tanh"),
-        strategies=("none", "gradient-noise:std=0.3,apply_at=attack"),
-        attacks=("invgrad:fast,steps=150",),
-        images=4,
-        train=TargetTraining(epochs=1, lr=0.01),
-    )
-    data = {
-        "CIFAR-100": ("digits:size=16,count=400", "recognition", 16),
-        "CelebA": ("faces:people=8,train_per_face=12", "pair", 25),
-    }
-    attacks = {"DLG": "dlg:fast,steps=1", "GradAttack": "gradattack:fast,steps=20"}
-    parts = _built_in_parts("smoke", campaign, data, attacks)
-    cafe = _vertical(parts[0], "cafe:fast,steps=60", "epochs=1,lr=0.01", batch=2)
-    return Scale(
-        name="smoke",
-        parts=(*parts, cafe),
-        semsim=replace(
-            PRESETS["small"], backbone="lenet", epochs=1, batch_size=8, triplets_per_original=2
-        ),
-        jury_epochs=6,
-        figures=(
-            ("budget", ()),
-            ("backbone", ("lenet", "resnet18")),
-            ("loss", ()),
-            ("margin", (0.5, 1.0)),
-        ),
-        jury_data={
-            "digits:size=16,count=400": "digits:size=16",
-            "faces:people=8,train_per_face=12": "faces:people=8,train_per_face=40,seed=7",
-        },
-    )
-
-
-_SCALES = {"smoke": _smoke, "small": _small, "paper": _paper}
-
-
-def _built_in_parts(
-    scale: str,
-    campaign: Campaign,
-    data: dict[str, tuple[str, str, int]],
-    attacks: dict[str, str],
-) -> tuple[Part, ...]:
-    """A part a data set under the attack of `campaign`, and one an attack on the first of them."""
-    first = next(iter(data))
-    asked: Sequence[tuple[int, str, str, tuple[str, ...]]] = [
-        *((1, row, row, campaign.attacks) for row in data),
-        *((2, row, first, (text,)) for row, text in attacks.items()),
+def _built_in(name: str) -> Scale:
+    """A scale on built-in data: a part a data set, one an attack on the first, and CAFE."""
+    told = DECLARED["semsim"][name]
+    usual = changed(replace(DEMO_GRID, strategies=_OURS), told["campaign"])
+    first = next(iter(told["data"]))
+    asked = [
+        *((1, row, row, usual.attacks) for row in told["data"]),
+        *((2, row, first, (text,)) for row, text in told["attacks"].items()),
     ]
     parts = []
-    for table, row, source, attack in asked:
-        text, task, pixels = data[source]
-        name = f"semsim-{scale}-{_slug(row)}"
-        own = replace(campaign, name=name, datasets=(text,), attacks=attack)
+    for table, row, source, attacks in asked:
+        text, task, pixels = told["data"][source]
+        called = f"semsim-{name}-{_slug(row)}"
+        own = replace(usual, name=called, datasets=(text,), attacks=attacks)
         parts.append(Part(table=table, row=row, task=task, campaign=own, pixels=pixels))
-    return tuple(parts)
+    return Scale(
+        name=name,
+        parts=(*parts, _vertical(parts[0], *told["cafe"])),
+        semsim=replace(PRESETS["small"], **told.get("semsim", {})),
+        jury_epochs=told["jury_epochs"],
+        figures=tuple((what, tuple(values)) for what, values in told["figures"].items()),
+        jury_data=told["jury_data"],
+    )
+
+
+_SCALES: dict[str, Callable[[], Scale]] = {
+    "smoke": partial(_built_in, "smoke"),
+    "small": partial(_built_in, "small"),
+    "paper": _paper,
+}
 
 
 def _vertical(like: Part, attack: str, train: str, batch: int) -> Part:
