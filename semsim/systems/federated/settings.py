@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from semsim.base.errors import JobError, SettingsError
 from semsim.base.jobs import folders as jobs
@@ -165,7 +165,6 @@ Scheme = Literal["fedavg", "pbpfl"]
 Loss = Literal["mse", "cross-entropy"]
 Split = Literal["iid", "dirichlet"]
 Dtype = Literal["float64", "float32"]
-_CHOICES = {"scheme": Scheme, "loss": Loss, "split": Split, "dtype": Dtype}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,32 +184,21 @@ class FederatedSettings:
     network: str = "mlp-3"
     scheme: Scheme = "fedavg"
     loss: Loss = "mse"
-    clients: int = 3
+    clients: int = setting(3, least=1)
     split: Split = "iid"
-    dirichlet_alpha: float = 0.5
-    rounds: int = 100
-    local_steps: int = 1
-    batch_size: int = 32
-    lr: float = 0.05
+    dirichlet_alpha: float = setting(0.5, above=0)
+    rounds: int = setting(100, least=1)
+    local_steps: int = setting(1, least=1)
+    batch_size: int = setting(32, least=1)
+    lr: float = setting(0.05, above=0)
     seed: int = 0
     dtype: Dtype = "float64"
-    evaluate_every: int = 10
+    evaluate_every: int = setting(10, least=1)
     keep: tuple[int, ...] = (1,)
     masks: Pbpfl = field(default_factory=Pbpfl)
 
     def __post_init__(self) -> None:
-        for name, kind in _CHOICES.items():
-            choices = get_args(kind)
-            if getattr(self, name) not in choices:
-                raise SettingsError(
-                    f"{name} is one of {', '.join(choices)}; got {getattr(self, name)!r}."
-                )
-        for name in ("clients", "rounds", "local_steps", "batch_size", "evaluate_every"):
-            if getattr(self, name) < 1:
-                raise SettingsError(f"{name} is 1 or more; got {getattr(self, name)}.")
-        for name in ("lr", "dirichlet_alpha"):
-            if not getattr(self, name) > 0:
-                raise SettingsError(f"{name} is a positive number; got {getattr(self, name)}.")
+        check_settings(self)
         if self.scheme == "pbpfl":
             self._check_pbpfl()
 

@@ -12,7 +12,7 @@ from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job
 from semsim.base.jobs.orders import Place, from_record, to_record
 from semsim.base.progress import Report, silent
-from semsim.base.registry import Registry, build, check_settings, read_plugin, setting
+from semsim.base.registry import Checked, Registry, build, read_plugin, setting
 from semsim.base.storage.names import checked_name
 from semsim.base.storage.records import as_record, read_record
 from semsim.datasets import DATASETS
@@ -44,7 +44,7 @@ class SplitTrainSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShadowAttack:
+class ShadowAttack(Checked):
     """A shadow head trained through the server's frozen bodies, then a decoder of its features.
 
     bodies: places of the bodies it trains through; None for all.
@@ -70,9 +70,6 @@ class ShadowAttack:
         "How the shadow's two layers that stand for noise start: random or identity.",
         choices=STARTS,
     )
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def __call__(
         self, seen: "FeatureObservation", *, rng: "torch.Generator", report: Report = silent

@@ -127,7 +127,7 @@ def test_an_order_becomes_a_job_that_says_where_results_go(tmp_path: Path):
     [
         ({"data": "nothing"}, UnknownNameError, "nothing"),
         ({"network": "lenet", "data": "diabetes", "arms": ("everybody",)}, UnknownNameError, "arm"),
-        ({"images": 0}, SettingsError, "images is 1 or more"),
+        ({"images": 0}, SettingsError, "images must be at least 1"),
         ({"images": 1, "arms": ("client-own-mask",)}, SettingsError, "Images each is 1"),
         ({"images": 1, "arms": ("server-zero-sum",)}, SettingsError, "zero-sum masks, server"),
         ({"attack": "invgrad:step=3"}, SettingsError, "no setting 'step'"),

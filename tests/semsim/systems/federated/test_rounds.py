@@ -187,9 +187,9 @@ def test_a_training_that_diverges_says_so():
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
-        ({"scheme": "secret"}, "scheme is one of"),
-        ({"clients": 0}, "clients is 1 or more"),
-        ({"lr": 0.0}, "lr is a positive"),
+        ({"scheme": "secret"}, "scheme must be fedavg or pbpfl"),
+        ({"clients": 0}, "clients must be at least 1"),
+        ({"lr": 0.0}, "lr must be above 0"),
         ({"scheme": "pbpfl", "loss": "cross-entropy"}, "quadratic loss only"),
         ({"scheme": "pbpfl", "local_steps": 2}, "one local step"),
         (
