@@ -26,7 +26,6 @@ from semsim.papers import copa, pbpfl
 from semsim.scores import scoring
 from semsim.sets.reader import read_set
 from semsim.systems.federated import settings as federated_settings
-from semsim.systems.split import plan as split_plan
 from semsim.systems.split import run as split_run
 from semsim.targets import chance, checkpoint
 from semsim.targets.model import load_target
@@ -58,7 +57,6 @@ READ = [
     (card.FORMAT, "a.card.json", WEIGHT_FILE(card.read_card)),
     (folders.FORMAT, "spec.json", folders.read_job),
     (watch.FORMAT, "runs/a/campaign.json", lambda folder: watch.read_campaign(folder, "a")),
-    (split_plan.FORMAT, "split.json", below("split.json", split_plan.plan_in)),
     (federated_settings.FORMAT, "order.json", federated_settings.kept_training),
     (pbpfl.FORMAT, "preset.json", partial(pbpfl.reproduced, pbpfl.PRESETS["smoke"])),
     (

@@ -14,7 +14,7 @@ from semsim.base.jobs.orders import Place, from_record, to_record
 from semsim.base.progress import Report, silent
 from semsim.base.registry import Checked, Registry, build, read_plugin, setting
 from semsim.base.storage.names import checked_name
-from semsim.base.storage.records import as_record, read_record
+from semsim.base.storage.records import read_object
 from semsim.datasets import DATASETS
 from semsim.metrics import find_metric
 from semsim.systems.split import SPLIT_DEFENCES, SPLIT_NETWORKS
@@ -284,7 +284,6 @@ def attacks_on(system: "SplitSystem", arm: str, shadow: ShadowAttack) -> list[Sh
 
 
 KIND = "split"
-PLAN_FILE, FORMAT = "split.json", "semsim-split-plan/1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,7 +310,6 @@ def queue_split(plan: SplitPlan, place: SplitPlace, workers: int = 1, scheduler:
         kind=KIND,
         title=f"Split inference {plan.name}",
         order=SplitJob(plan=plan, place=place.resolved(), workers=workers, scheduler=scheduler),
-        files={PLAN_FILE: as_record(FORMAT, to_record(plan))},  # for --file
     )
 
 
@@ -331,10 +329,14 @@ def like(plan: SplitPlan, workers: int = 1, scheduler: str = "") -> Mapping[str,
 
 
 def plan_of(job: Job) -> SplitPlan:
-    """The plan a job carries out; `JobError` where its folder does not say."""
-    return plan_in(job.folder / PLAN_FILE)
+    """The plan a job carries out; `SemsimError` where its folder does not say."""
+    return jobs.read_order(job, SplitJob).plan
 
 
 def plan_in(path: Path, *, by_hand: bool = False) -> SplitPlan:
-    """The plan that a file `PLAN_FILE` tells, as `from_record`; `JobError` where it tells none."""
-    return from_record(SplitPlan, read_record(path, FORMAT, JobError), by_hand=by_hand)
+    """The plan in a JSON file, by itself or in a job's order; `SemsimError` where there is none.
+
+    by_hand: as of `from_record`.
+    """
+    record = read_object(path, JobError)
+    return from_record(SplitPlan, record.get("plan", record), by_hand=by_hand)
