@@ -21,7 +21,7 @@ from semsim.base.cli.terminal import (
 from semsim.base.errors import SettingsError
 from semsim.base.storage.atomic import write_json
 from semsim.cli.options import settings_of, taking
-from semsim.systems.federated.own_table import own_table_text
+from semsim.systems.federated.data import own_table_text
 from semsim.systems.federated.settings import (
     ARMS,
     FederatedJob,

@@ -36,7 +36,7 @@ from semsim.base.storage.places import toml_of
 from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder
 from semsim.grid.executor import Piece, spread
-from semsim.papers.plans import PlanOption, Work, show_plan
+from semsim.papers.engine import PlanOption, Work, show_plan
 from semsim.reporting.export import write_both
 from semsim.reporting.picture_grids import Shown, method_figure
 from semsim.systems.audit.advice import signed

@@ -20,18 +20,22 @@ from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.plan import Campaign, Plan
 from semsim.datasets import DATASETS
 from semsim.metrics import MetricSpec
-from semsim.papers.judged import (
+from semsim.papers.engine import (
+    DECLARED,
     RANKED,
     Judged,
     JudgedTable,
     Machines,
+    Work,
     agreement_table,
+    campaign_works,
     command_of,
     first_failure,
     judge_plans,
+    of_preset,
+    plans_here,
     write_tables,
 )
-from semsim.papers.plans import DECLARED, Work, campaign_works, of_preset, plans_here
 from semsim.papers.simulated_votes import (
     CONTROL,
     GREY,

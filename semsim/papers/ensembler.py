@@ -26,6 +26,7 @@ from semsim.base.jobs.terminal import carry_out
 from semsim.base.registry import help_of
 from semsim.base.storage.atomic import write_json, write_text
 from semsim.base.storage.places import toml_of
+from semsim.papers.engine import DECLARED, PlanOption, Work, changed, is_here, of_preset, show_plan
 from semsim.papers.ensembler_sentences import (
     NUMBER,
     PLANS,
@@ -35,7 +36,6 @@ from semsim.papers.ensembler_sentences import (
     sentence_rows,
     sentence_text,
 )
-from semsim.papers.plans import DECLARED, PlanOption, Work, changed, is_here, of_preset, show_plan
 from semsim.reporting.export import write_both
 from semsim.systems.split.defences import Ensembler
 from semsim.systems.split.figures import Wanted, grid, pictures, write_cuts

@@ -31,7 +31,7 @@ from semsim.base.storage.pieces import Pieces
 from semsim.base.storage.places import toml_of
 from semsim.device import pick_device
 from semsim.grid.executor import Piece, spread
-from semsim.papers.plans import DECLARED, changed
+from semsim.papers.engine import DECLARED, changed
 from semsim.papers.sentences import (
     CONTENT,
     END,
@@ -50,7 +50,7 @@ from semsim.papers.sentences import (
 )
 from semsim.systems.split.attacks import ShadowNetwork, learned
 from semsim.systems.split.defences import stage_of
-from semsim.systems.split.networks import task_of
+from semsim.systems.split.networks import FeatureObservation, SplitSystem, observe, task_of
 from semsim.systems.split.plan import (
     ARMS,
     VALID_POINTS,
@@ -63,7 +63,6 @@ from semsim.systems.split.plan import (
 )
 from semsim.systems.split.run import SplitStore, check_shared, key_of
 from semsim.systems.split.summary import of_systems, spread_text
-from semsim.systems.split.system import FeatureObservation, SplitSystem, observe
 from semsim.systems.split.training import Bench, read_tensors, write_tensors
 
 _DECIMALS = 4  # by which what crosses is the same vector again

@@ -30,17 +30,22 @@ from semsim.defences import DEFENCES
 from semsim.defences.as_text import parse, split_parts
 from semsim.defences.strategies import NAMED_STRATEGIES, read_strategy, strategy_label
 from semsim.metrics import MetricSpec
-from semsim.papers.judged import (
+from semsim.papers.engine import (
+    DECLARED,
     Judged,
     JudgedTable,
     Machines,
+    Work,
     agreement_table,
+    campaign_works,
+    changed,
     command_of,
     first_failure,
+    is_here,
     judge_plans,
+    of_preset,
     write_tables,
 )
-from semsim.papers.plans import DECLARED, Work, campaign_works, changed, is_here, of_preset
 from semsim.papers.simulated_votes import CONTROL, SAYS_NOTHING, TITLES, Voters
 from semsim.reporting import writing
 from semsim.reporting.canvas import marked_as_simulated

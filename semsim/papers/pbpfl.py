@@ -43,13 +43,12 @@ from semsim.base.words import counted
 from semsim.device import how_busy, one_thread
 from semsim.grid.executor import Piece, make_files
 from semsim.layer_graph import LayerGraph, count_parameters
-from semsim.papers.plans import MadeOption, PlanOption, Work, attack_steps, show_plan
+from semsim.papers.engine import MadeOption, PlanOption, Work, attack_steps, show_plan
 from semsim.sets.reader import read_set
 from semsim.systems.federated.comparison import Loaded, largest_difference, load
-from semsim.systems.federated.data import Examples, FederatedData, digest_of
+from semsim.systems.federated.data import Examples, FederatedData, digest_of, own_table_text
 from semsim.systems.federated.leak import LeakStudy, arms_for, write_arm
 from semsim.systems.federated.networks import fresh_network
-from semsim.systems.federated.own_table import own_table_text
 from semsim.systems.federated.rounds import FederatedRun, train
 from semsim.systems.federated.settings import ARMS, REFERENCE, FederatedOrder, FederatedSettings
 from semsim.systems.federated.summary import COST_COLUMNS, leak_table

@@ -20,13 +20,12 @@ from semsim.campaign.grids import DEMO_GRID
 from semsim.campaign.plan import Campaign
 from semsim.campaign.vertical import VerticalRun, vertical_folder, vertical_memory
 from semsim.learning import PRESETS, TrainSettings
-from semsim.papers.plans import DECLARED, Work, campaign_works, changed, of_preset, plans_here
+from semsim.papers.engine import DECLARED, Work, campaign_works, changed, of_preset, plans_here
 from semsim.targets.train_settings import TrainSettings as TargetTraining
 from semsim.targets.train_settings import read_training
 
 METRICS = ("PSNR", "MSE", "SSIM", "LPIPS", "FID", "SemSim")  # the columns of Tables 1 and 2
 VOTES_PER_IMAGE = 5
-LIST_SIZE = 20  # words offered for a picture, the right one among them
 
 
 class DataSet(NamedTuple):

@@ -30,12 +30,6 @@ from semsim.metrics import Resources
 from semsim.scores.reference import learned_from, recognition
 from semsim.sets.image import picture_bytes
 from semsim.systems.federated import NETWORKS, OWN, TABLES, is_table, pbpfl
-from semsim.systems.federated.attacks import (
-    denoised_outputs,
-    estimated_gamma,
-    first_layer_input,
-    has_linear_start,
-)
 from semsim.systems.federated.data import (
     FederatedData,
     deal,
@@ -56,7 +50,15 @@ from semsim.systems.federated.settings import (
     FederatedOrder,
 )
 from semsim.systems.federated.verdict import scores_in, sentence, summary
-from semsim.systems.federated.views import received, received_noise, sent
+from semsim.systems.federated.views import (
+    denoised_outputs,
+    estimated_gamma,
+    first_layer_input,
+    has_linear_start,
+    received,
+    received_noise,
+    sent,
+)
 from semsim.types import LabelledImages
 
 

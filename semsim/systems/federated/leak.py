@@ -22,7 +22,6 @@ from semsim.base.storage.versions import software_versions
 from semsim.sets.image import result_of, set_images
 from semsim.sets.writer import write_set
 from semsim.systems.federated import pbpfl
-from semsim.systems.federated.attacks import canonicalised, has_linear_start, solved_input, stripped
 from semsim.systems.federated.data import FederatedData
 from semsim.systems.federated.networks import drawn_network
 from semsim.systems.federated.rounds import FederatedRun, train
@@ -34,7 +33,16 @@ from semsim.systems.federated.settings import (
     FederatedOrder,
     FederatedSettings,
 )
-from semsim.systems.federated.views import observe, received_noise, recovered, sent
+from semsim.systems.federated.views import (
+    canonicalised,
+    has_linear_start,
+    observe,
+    received_noise,
+    recovered,
+    sent,
+    solved_input,
+    stripped,
+)
 from semsim.targets.chance import facts_of_test
 from semsim.types import GradientObservation, LabelledImages, Reconstruction
 

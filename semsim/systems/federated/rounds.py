@@ -1,4 +1,8 @@
-"""A federated training in one process, with everything that passes between its parties."""
+"""A federated training in one process, with everything that passes between its parties.
+
+The server masks and sends the model and takes the step. A client: bytes of a model in, bytes of an
+update out; its examples never leave it.
+"""
 
 import copy
 import math
@@ -18,16 +22,18 @@ from semsim.systems.federated.data import Examples, FederatedData, batch_of, dea
 from semsim.systems.federated.networks import fresh_network
 from semsim.systems.federated.settings import FederatedSettings, generator
 from semsim.systems.federated.transport import (
+    Agreement,
     Message,
     Tap,
     Transport,
     numbers_in,
+    occasion_of,
     pack,
     pack_keys,
+    summed,
     unpack,
     unpack_keys,
 )
-from semsim.systems.federated.zero_sum import Agreement, occasion_of, summed
 
 
 @dataclass(frozen=True, kw_only=True)

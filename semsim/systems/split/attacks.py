@@ -15,9 +15,8 @@ from torch import Tensor, nn
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.base.progress import Report
 from semsim.systems.split.defences import stage_of
-from semsim.systems.split.networks import Examples, make_parts, task_of
+from semsim.systems.split.networks import Examples, FeatureObservation, make_parts, select, task_of
 from semsim.systems.split.plan import ShadowAttack
-from semsim.systems.split.system import FeatureObservation, select
 from semsim.systems.split.training import Loss, Stage, fit, freeze
 from semsim.types import Reconstruction
 

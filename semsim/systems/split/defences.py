@@ -11,8 +11,13 @@ from torch import Tensor, nn
 from semsim.base.errors import SettingsError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import Checked, setting
-from semsim.systems.split.networks import Parts, feature_shape, make_parts
-from semsim.systems.split.system import FeatureNoise, SplitSystem
+from semsim.systems.split.networks import (
+    FeatureNoise,
+    Parts,
+    SplitSystem,
+    feature_shape,
+    make_parts,
+)
 from semsim.systems.split.training import Bench, Loss, Stage, fit, freeze
 
 _SELECTOR, _NOISE, _ENSEMBLE, _BATCHES = 1_000_003, 2_000_003, 3_000_017, 4_000_037  # seeds apart

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import torch
 
     from semsim.systems.split.attacks import Inversion
-    from semsim.systems.split.system import FeatureObservation, SplitSystem
+    from semsim.systems.split.networks import FeatureObservation, SplitSystem
 
 STARTS = ("random", "identity")
 

@@ -44,7 +44,16 @@ from semsim.sets.image import SetImage, picture_bytes
 from semsim.sets.no_attack_baseline import Count, judged
 from semsim.sets.writer import write_set
 from semsim.systems.split.defences import draw_selector, stage_of
-from semsim.systems.split.networks import AnyTask, SplitNetwork, Task, task_of
+from semsim.systems.split.networks import (
+    AnyTask,
+    SplitNetwork,
+    SplitSystem,
+    Task,
+    empty_system,
+    observe,
+    system_accuracy,
+    task_of,
+)
 from semsim.systems.split.plan import (
     VALID_POINTS,
     ShadowAttack,
@@ -61,7 +70,6 @@ from semsim.systems.split.plan import (
     without_metrics,
 )
 from semsim.systems.split.summary import COLUMNS, summary
-from semsim.systems.split.system import SplitSystem, empty_system, observe, system_accuracy
 from semsim.systems.split.training import Bench, read_tensors, write_tensors
 from semsim.targets.chance import chance_of, facts_of_test
 from semsim.targets.checkpoint import images_digest

@@ -38,7 +38,7 @@ from semsim.learning.orders import STATE_FILE, Facts, Order, read_facts
 from semsim.learning.splits import HoldOut
 from semsim.learning.train_job import learn
 from semsim.metrics.provenance import original_keys, read_training
-from semsim.papers.semsim_results import study_frame
+from semsim.papers.semsim import study_frame
 from semsim.ui.learn_studies import study_html
 
 SETTINGS = TrainSettings(

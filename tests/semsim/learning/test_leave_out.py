@@ -12,7 +12,7 @@ from semsim.cli.learn import left_out_rows, left_out_text
 from semsim.learning.ablations_run import Material, Workplace
 from semsim.learning.baselines import ALL
 from semsim.learning.leave_out import LeaveOut, leave_each_out, queue_leave_out, read_materials
-from semsim.papers.semsim_results import learned_text
+from semsim.papers.semsim import learned_text
 
 
 @pytest.fixture

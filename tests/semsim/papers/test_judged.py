@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from semsim.metrics import find_metric
-from semsim.papers.judged import Judged
+from semsim.papers.engine import Judged
 from semsim.papers.simulated_votes import CONTROL
 
 

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from semsim.cli.reproduce import app
 from semsim.datasets.symbols import GLYPHS
 from semsim.papers import REPRODUCTIONS
+from semsim.papers.engine import Work, planned_text
 from semsim.papers.pbpfl import loaded
-from semsim.papers.plans import Work, planned_text
 from semsim.reporting.not_run import NOT_RUN, SECTIONS
 
 PAPERS = Path(__file__).parents[3] / "docs" / "papers.md"

@@ -30,9 +30,7 @@ from semsim.cli.reproduce import app
 from semsim.datasets.digits import Digits
 from semsim.images import write_png
 from semsim.papers import semsim as command
-from semsim.papers import semsim_results
-from semsim.papers.semsim import next_steps
-from semsim.papers.semsim_results import cells, table_text
+from semsim.papers.semsim import cells, next_steps, table_text
 from semsim.papers.semsim_scales import (
     DATA_SETS,
     METRICS,
@@ -370,7 +368,7 @@ def own(grid, tmp_path_factory):
     pictures = class_folders(folder / "pictures")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(command, "scale_of", lambda *given: short(scale_of(*given)))
-        patch.setattr(semsim_results, "_figures", lambda analysis: {})
+        patch.setattr(command, "_figures", lambda analysis: {})
         asked = ["--images", str(pictures), "--mixed-precision", "--votes", "simulated"]
         done = typed(folder, *asked, "--jury-epochs", "1")
     assert done.exit_code == 0, done.output

@@ -9,8 +9,8 @@ from made_judged import judged_labels, judged_votes
 from PIL import Image
 
 from semsim.learning.ablations_run import Material, Workplace
-from semsim.papers.semsim_results import _panels as panels
-from semsim.papers.semsim_results import results
+from semsim.papers.semsim import _panels as panels
+from semsim.papers.semsim import results
 from semsim.papers.semsim_scales import scale_of
 
 

@@ -9,8 +9,8 @@ from semsim.base.errors import SettingsError
 from semsim.papers.ensembler_sentences import counted, guesses, read_sentences
 from semsim.papers.sentences import PLACES, Translator, numbered, sentences
 from semsim.systems.split.defences import Ensembler, Shredder, Undefended
+from semsim.systems.split.networks import observe
 from semsim.systems.split.plan import ShadowAttack, SplitTrainSettings
-from semsim.systems.split.system import observe
 from semsim.systems.split.training import Bench
 
 TINY = ShadowAttack(epochs=1, decoder_epochs=1, batch_size=32)

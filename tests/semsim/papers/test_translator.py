@@ -24,9 +24,8 @@ from semsim.papers.sentences import (
 )
 from semsim.systems.split.attacks import imitation
 from semsim.systems.split.defences import Ensembler, Single, Undefended
-from semsim.systems.split.networks import feature_shape, make_parts, task_of
+from semsim.systems.split.networks import feature_shape, make_parts, observe, task_of
 from semsim.systems.split.plan import ShadowAttack, SplitTrainSettings
-from semsim.systems.split.system import observe
 from semsim.systems.split.training import Bench
 
 NETWORK = Translator(width=16, heads=2)

@@ -16,7 +16,6 @@ from semsim.base.jobs import folders as jobs
 from semsim.sets.no_attack_baseline import Count
 from semsim.sets.recognition import STATISTIC
 from semsim.systems.federated import NETWORKS
-from semsim.systems.federated.attacks import has_linear_start
 from semsim.systems.federated.comparison import carry_out, load
 from semsim.systems.federated.networks import drawn_network
 from semsim.systems.federated.settings import (
@@ -27,6 +26,7 @@ from semsim.systems.federated.settings import (
     queue_comparison,
 )
 from semsim.systems.federated.summary import answer_words
+from semsim.systems.federated.views import has_linear_start
 from semsim.ui import federated, lab_page
 from semsim.ui.settings_form import Given, settings_of
 

@@ -5,7 +5,11 @@ import torch
 
 from semsim.base.errors import SettingsError
 from semsim.systems.federated import pbpfl
-from semsim.systems.federated.attacks import (
+from semsim.systems.federated.data import Examples, FederatedData
+from semsim.systems.federated.networks import drawn_network
+from semsim.systems.federated.rounds import train
+from semsim.systems.federated.settings import FederatedSettings, Pbpfl
+from semsim.systems.federated.views import (
     canonical_scales,
     canonicalised,
     denoised_outputs,
@@ -13,13 +17,11 @@ from semsim.systems.federated.attacks import (
     first_layer_input,
     guessed_gamma,
     network_of,
+    observe,
+    received_noise,
+    sent,
     stripped,
 )
-from semsim.systems.federated.data import Examples, FederatedData
-from semsim.systems.federated.networks import drawn_network
-from semsim.systems.federated.rounds import train
-from semsim.systems.federated.settings import FederatedSettings, Pbpfl
-from semsim.systems.federated.views import observe, received_noise, sent
 
 NETWORKS = ["mlp-3", "lenet", "resnet20", "resnet20-add"]
 DOUBLE = torch.float64

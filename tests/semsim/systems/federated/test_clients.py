@@ -8,8 +8,7 @@ from semsim.base.errors import DataError
 from semsim.systems.federated.networks import fresh_network
 from semsim.systems.federated.rounds import Server, make_clients, with_weights
 from semsim.systems.federated.settings import FederatedSettings, Pbpfl
-from semsim.systems.federated.transport import unpack
-from semsim.systems.federated.zero_sum import as_numbers
+from semsim.systems.federated.transport import as_numbers, unpack
 
 HIDDEN = FederatedSettings(
     scheme="pbpfl", clients=3, batch_size=4, masks=Pbpfl(noise_scope="round", zero_sum=True)

@@ -8,9 +8,9 @@ import torch
 from semsim.base.errors import DataError, SettingsError
 from semsim.images import write_png
 from semsim.systems.federated.comparison import load
+from semsim.systems.federated.data import OwnTable, own_table_text
 from semsim.systems.federated.flower.meeting import facts_of, fitted
 from semsim.systems.federated.networks import fresh_network
-from semsim.systems.federated.own_table import OwnTable, own_table_text
 from semsim.systems.federated.rounds import train
 from semsim.systems.federated.settings import FederatedSettings
 

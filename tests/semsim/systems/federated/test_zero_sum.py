@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from semsim.base.errors import DataError
-from semsim.systems.federated.zero_sum import Agreement, as_numbers, occasion_of, summed
+from semsim.systems.federated.transport import Agreement, as_numbers, occasion_of, summed
 
 DIGITS = 40
 ONE = occasion_of(1, b"the model")

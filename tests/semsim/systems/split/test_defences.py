@@ -16,7 +16,7 @@ from semsim.systems.split.defences import (
     draw_selector,
     ensembler_loss,
 )
-from semsim.systems.split.system import FeatureObservation, observe, select
+from semsim.systems.split.networks import FeatureObservation, observe, select
 
 SMALL = {
     "dr-ensemble": {"bodies": 2},

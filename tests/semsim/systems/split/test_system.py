@@ -1,8 +1,8 @@
 import torch
 from torch import nn
 
+from semsim.systems.split.networks import FeatureNoise, SplitSystem
 from semsim.systems.split.run import cost_of
-from semsim.systems.split.system import FeatureNoise, SplitSystem
 
 
 def system(bodies, selector):
