@@ -118,59 +118,58 @@ class Work:
         return self.what.startswith("train")
 
 
-def show_plan(
-    name: str,
-    note: str,
-    works: Sequence[Work],
-    as_json: bool,
-    *,
-    preset: str = "",
-    below: Callable[[str], Sequence[Work]] | None = None,
-    rows: Sequence[Mapping[str, Any]] = (),
-    before: str = "",
-) -> None:
-    """Print the works of the reproduction called `name`, as for --plan.
+@dataclass(frozen=True, kw_only=True)
+class WorkPlan:
+    """What --plan says of a reproduction.
 
-    note: what a step is. below: the works of a preset, asked of the one below `preset`. rows,
-    before: rows and a text that stand before them.
+    name: of the reproduction. note: what a step is. preset, below: its preset, where there are
+    some, and the works of another one, asked of the one below it. rows, before: rows and a text
+    that stand before the works.
     """
-    lower = BELOW.get(preset)
-    less = below(lower) if below and lower else ()
-    text = planned_text(name, works, note, preset, less)
-    said = f"{before}\n{text}" if before else text
-    show_told([*rows, *map(asdict, works)], said, as_json)
 
+    name: str
+    note: str
+    works: Sequence[Work]
+    preset: str = ""
+    below: Callable[[str], Sequence[Work]] | None = None
+    rows: Sequence[Mapping[str, Any]] = ()
+    before: str = ""
 
-def planned_text(
-    name: str, works: Sequence[Work], note: str, preset: str = "", below: Sequence[Work] = ()
-) -> str:
-    """Return the works of the reproduction called `name`, and what of its paper was not run.
+    def show(self, as_json: bool) -> None:
+        """Print it."""
+        told = f"{self.before}\n{self.text}" if self.before else self.text
+        show_told([*self.rows, *map(asdict, self.works)], told, as_json)
 
-    note: what a step is. below: the works of the preset below `preset`, if there is one.
-    """
-    rows = [
-        [one.part, one.what, f"{one.cells:,}", f"{one.done:,}", f"{one.steps:,}"] for one in works
-    ]
-    table = text_table(["row", "what", "cells", "done", "steps"], rows)
-    cells, done = sum(one.cells for one in works), sum(one.done for one in works)
-    lines = [table, f"{cells:,} cells, {done:,} of them done. {note}"]
-    if below:
-        lines.append(_times_text(preset, works, below))
-    return "\n".join([*lines, "", not_run_text(name)])
+    @property
+    def text(self) -> str:
+        """The works, and what of the paper was not run."""
+        works = self.works
+        rows = [
+            [one.part, one.what, f"{one.cells:,}", f"{one.done:,}", f"{one.steps:,}"]
+            for one in works
+        ]
+        table = text_table(["row", "what", "cells", "done", "steps"], rows)
+        cells, done = sum(one.cells for one in works), sum(one.done for one in works)
+        lines = [table, f"{cells:,} cells, {done:,} of them done. {self.note}"]
+        return "\n".join([*lines, *self._times(), "", not_run_text(self.name)])
 
-
-def _times_text(preset: str, works: Sequence[Work], below: Sequence[Work]) -> str:
-    """Return how many times the steps of the preset below a preset takes."""
-    parts = []
-    for trains, word in ((True, "trainings"), (False, "attacks")):
-        mine, theirs = (
-            sum(one.steps for one in some if one.trains is trains) for some in (works, below)
-        )
-        if theirs:
-            times = mine / theirs
-            parts.append(f"{times:,.0f}" if times >= 10 else f"{times:.1f}")
-            parts[-1] += f" times the steps of its {word}"
-    return f"Against {BELOW[preset]}, {preset} takes {' and '.join(parts)}; counted, not measured."
+    def _times(self) -> list[str]:
+        """How many times the steps of the preset below this one takes, where there is one."""
+        lower, parts = BELOW.get(self.preset), []
+        below = self.below(lower) if self.below and lower else ()
+        for trains, word in ((True, "trainings"), (False, "attacks")):
+            mine, theirs = (
+                sum(one.steps for one in some if one.trains is trains)
+                for some in (self.works, below)
+            )
+            if theirs:
+                times = mine / theirs
+                parts.append(f"{times:,.0f}" if times >= 10 else f"{times:.1f}")
+                parts[-1] += f" times the steps of its {word}"
+        if not below:
+            return []
+        told = " and ".join(parts)
+        return [f"Against {lower}, {self.preset} takes {told}; counted, not measured."]
 
 
 def campaign_works(
@@ -378,12 +377,14 @@ def command_of(table: JudgedTable) -> Callable[..., None]:
         with told_errors():
             if plan:
                 works, before = table.planned(preset, folder)
-                show_plan(
-                    *(table.name, CAMPAIGN_STEPS, works, as_json),
+                WorkPlan(
+                    name=table.name,
+                    note=CAMPAIGN_STEPS,
+                    works=works,
                     preset=preset,
                     below=lambda lower: table.works(lower, folder),
                     before=before,
-                )
+                ).show(as_json)
                 return
             machines = Machines(workers, scheduler, device, checkpoints)
             rows, text = table.made(preset, folder, machines)

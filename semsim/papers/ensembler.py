@@ -26,7 +26,7 @@ from semsim.base.jobs.terminal import carry_out
 from semsim.base.registry import help_of
 from semsim.base.storage.atomic import write_json, write_text
 from semsim.base.storage.places import toml_of
-from semsim.papers.engine import DECLARED, PlanOption, Work, changed, is_here, of_preset, show_plan
+from semsim.papers.engine import DECLARED, PlanOption, Work, WorkPlan, changed, is_here, of_preset
 from semsim.papers.ensembler_sentences import (
     NUMBER,
     PLANS,
@@ -38,7 +38,7 @@ from semsim.papers.ensembler_sentences import (
 )
 from semsim.reporting.export import write_both
 from semsim.systems.split.defences import Ensembler
-from semsim.systems.split.figures import Wanted, grid, pictures, write_cuts
+from semsim.systems.split.figures import Way, grid, pictures, write_cuts
 from semsim.systems.split.networks import task_of
 from semsim.systems.split.plan import (
     PRESETS,
@@ -65,14 +65,6 @@ from semsim.systems.split.summary import (
     verdict,
 )
 from semsim.weights import CHECKPOINTS
-
-
-class Way(NamedTuple):
-    """Content of a row: a defence, an attack on it and the choice among several bodies."""
-
-    defence: str
-    attack: str
-    choice: str = ""
 
 
 class Cell(NamedTuple):
@@ -226,11 +218,13 @@ def reproduce_ensembler(
                 )
             translated = _changed(of_preset(PLANS, preset), seeds, shadow_start)
             if planned:
-                show_plan(
-                    *("ensembler", STEPS, sentence_works(translated, place), as_json),
+                WorkPlan(
+                    name="ensembler",
+                    note=STEPS,
+                    works=sentence_works(translated, place),
                     preset=preset,
                     below=lambda lower: sentence_works(PLANS[lower], place),
-                )
+                ).show(as_json)
             else:
                 _translation(translated, place, (workers, scheduler), as_json)
             return
@@ -238,11 +232,13 @@ def reproduce_ensembler(
         plan = _changed(chosen, seeds, shadow_start)
         if planned:
             shape = table, figure, vgg16, None, None
-            show_plan(
-                *("ensembler", STEPS, works_of(plan, data_dir), as_json),
+            WorkPlan(
+                name="ensembler",
+                note=STEPS,
+                works=works_of(plan, data_dir),
                 preset=preset,
                 below=lambda lower: works_of(_plan(lower, *shape), data_dir),
-            )
+            ).show(as_json)
             return
         if images is None and not is_here(plan.dataset):
             raise SettingsError(
@@ -261,8 +257,7 @@ def reproduce_ensembler(
         else:
             rows = table_rows(pd.DataFrame(outcome["rows"]), table) if as_json else []
             show_told(rows, report_text(outcome, table), as_json)
-            wanted = [Wanted(title, *way) for title, way in ROWS.items()]  # as Figures 5 to 7
-            drawn = pictures(outcome, wanted, _BEHIND, TABLES[table].figure)
+            drawn = pictures(outcome, ROWS, _BEHIND, TABLES[table].figure)  # as Figures 5 to 7
             written = [write_both(drawn, folder / f"{plan.name}.png")] if drawn else []
         for path in written:
             say(f"Wrote {path}")

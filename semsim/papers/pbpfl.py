@@ -43,7 +43,7 @@ from semsim.base.words import counted
 from semsim.device import how_busy, one_thread
 from semsim.grid.executor import Piece, make_files
 from semsim.layer_graph import LayerGraph, count_parameters
-from semsim.papers.engine import MadeOption, PlanOption, Work, attack_steps, show_plan
+from semsim.papers.engine import MadeOption, PlanOption, Work, WorkPlan, attack_steps
 from semsim.sets.reader import read_set
 from semsim.systems.federated.comparison import Loaded, largest_difference, load
 from semsim.systems.federated.data import Examples, FederatedData, digest_of, own_table_text
@@ -486,11 +486,13 @@ def reproduce_pbpfl(
         folder = out.resolve() / preset
         if plan:
             works = works_of(chosen, folder)
-            show_plan(
-                *("pbpfl", STEPS, works, as_json),
+            WorkPlan(
+                name="pbpfl",
+                note=STEPS,
+                works=works,
                 preset=preset,
                 below=lambda lower: works_of(PRESETS[lower], folder),
-            )
+            ).show(as_json)
             return
         text = reproduced(chosen, folder, bar, workers, scheduler)
         rows = table_rows(chosen, folder) if as_json else []

@@ -61,7 +61,7 @@ from semsim.learning.shuffles import SHUFFLED
 from semsim.learning.splits import HoldOut, divide
 from semsim.metrics import find_metric
 from semsim.metrics.provenance import CONTROLS
-from semsim.papers.engine import CAMPAIGN_STEPS, PlanOption, carried_out, show_plan
+from semsim.papers.engine import CAMPAIGN_STEPS, PlanOption, WorkPlan, carried_out
 from semsim.papers.semsim_scales import (
     METRICS,
     PRINTED,
@@ -585,12 +585,14 @@ def reproduce_semsim(
         (say if as_json else typer.echo)(plan_text(asked))
         if plan:
             works = works_of(asked, data_dir)
-            show_plan(
-                *("semsim", CAMPAIGN_STEPS, works, as_json),
+            WorkPlan(
+                name="semsim",
+                note=CAMPAIGN_STEPS,
+                works=works,
                 preset=preset,
                 below=lambda lower: works_of(scale_of(lower), data_dir, known=False),
                 rows=planned,
-            )
+            ).show(as_json)
             return
         check_votes(given, jury_epochs)
         folder.mkdir(parents=True, exist_ok=True)

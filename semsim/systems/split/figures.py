@@ -84,21 +84,21 @@ _SHOWN = 8  # images of a system under an attack
 _BLOCKS = {"": "the published attack", "-aligned": "the aligned attack"}  # end of an arm → words
 
 
-class Wanted(NamedTuple):
-    """A row of the figure: its title, and which defence, published attack and choice it shows."""
+class Way(NamedTuple):
+    """Content of a row: a defence, a published attack on it and the choice among several bodies."""
 
-    title: str
     defence: str
     attack: str
-    choice: str
+    choice: str = ""
 
 
 def pictures(
-    outcome: Mapping[str, Any], wanted: Sequence[Wanted], title: str, number: int
+    outcome: Mapping[str, Any], wanted: Mapping[str, Way], title: str, number: int
 ) -> Drawn | None:
     """The figure of a finished experiment's first network and seeds; None where nothing is kept.
 
-    outcome: of `run_split`. number: of the paper's figure.
+    outcome: of `run_split`. wanted: rows of the figure, by their titles. number: of the paper's
+    figure.
     """
     plan = outcome["plan"]
     rows = pd.DataFrame(outcome["rows"])
@@ -108,7 +108,7 @@ def pictures(
         rows = rows[rows[name] == value]
     chosen = choices(rows)
     sets = {(one.model, one.run["attack"]["name"]): one for one in map(_read, outcome["sets"])}
-    drawn = [_row(one, chosen, sets) for one in wanted]
+    drawn = [_row(called, way, chosen, sets) for called, way in wanted.items()]
     if not sets or not any(row.images for row in drawn):
         return None
     originals = read_images(next(iter(sets.values())).pairs["original"].tolist()[:_SHOWN])
@@ -120,17 +120,17 @@ def _read(folder: str) -> ReconstructionSet:
 
 
 def _row(
-    wanted: Wanted,
+    title: str,
+    way: Way,
     chosen: pd.DataFrame,
     sets: Mapping[tuple[str, str], ReconstructionSet],
 ) -> Row:
     images, ssim, psnr = {}, {}, {}
     mine = chosen[
-        (chosen["defence"].str.partition(":")[0] == wanted.defence)
-        & (chosen["choice"] == wanted.choice)
+        (chosen["defence"].str.partition(":")[0] == way.defence) & (chosen["choice"] == way.choice)
     ]
     for end, words in _BLOCKS.items():
-        for one in mine[mine["attack"] == f"{wanted.attack}{end}"].head(1).to_dict("records"):
+        for one in mine[mine["attack"] == f"{way.attack}{end}"].head(1).to_dict("records"):
             body = f"-body{one['body']:.0f}" if one["body"] >= 0 else ""
             model = f"{one['network']}/{one['defence']}/seed {one['defence_seed']:.0f}"
             kept = sets.get((model, f"{one['attack']}{body}"))
@@ -138,7 +138,7 @@ def _row(
                 continue
             images[words] = read_images(kept.pairs["reconstruction"].tolist()[:_SHOWN])
             ssim[words], psnr[words] = (_number(one[name]) for name in ("ssim", "psnr"))
-    return Row(title=wanted.title, images=images, ssim=ssim, psnr=psnr)
+    return Row(title=title, images=images, ssim=ssim, psnr=psnr)
 
 
 def _number(value: Any) -> float:

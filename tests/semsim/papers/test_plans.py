@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from semsim.cli.reproduce import app
 from semsim.datasets.symbols import GLYPHS
 from semsim.papers import REPRODUCTIONS
-from semsim.papers.engine import Work, planned_text
+from semsim.papers.engine import Work, WorkPlan
 from semsim.papers.pbpfl import loaded
 from semsim.reporting.not_run import NOT_RUN, SECTIONS
 
@@ -104,7 +104,11 @@ def test_steps_are_told_apart_by_trainings_and_attacks():
             Work(part="a", what="attack x", cells=1_000, done=0, steps=attacked),
         ]
 
-    said = planned_text("copa", works(30, 48_000), "A step is a step.", "paper", works(20, 1_000))
+    def said_of(own, below, preset):
+        told = {"name": "copa", "note": "A step is a step.", "preset": preset}
+        return WorkPlan(**told, works=own, below=lambda lower: below).text
+
+    said = said_of(works(30, 48_000), works(20, 1_000), "paper")
     assert "1,002 cells, 1 of them done. A step is a step." in said
     assert "paper takes 1.5 times the steps of its trainings and 48 times the steps of its" in said
-    assert "Against" not in planned_text("copa", works(1, 1), "A step is a step.", "smoke")
+    assert "Against" not in said_of(works(1, 1), works(1, 1), "smoke")
