@@ -194,27 +194,18 @@ def planned(preset: str, folder: Path) -> tuple[list[Work], str]:
     return works_of(preset, folder, known=True), rows_text(scale_of(preset))
 
 
-class Jury(NamedTuple):
-    """Counts of originals that simulated people recognise, by majority and by votes."""
+def jury_text(originals: int, recognised: int, votes: float) -> str:
+    """Say how many originals simulated people recognise by majority, and what follows.
 
-    n_originals: int
-    n_recognised: int
-    votes: float
-
-    @property
-    def enough(self) -> bool:
-        """True where they recognise at least `ENOUGH` of them."""
-        return self.n_recognised >= ENOUGH * self.n_originals
-
-    def text(self) -> str:
-        """In a sentence, with what follows."""
-        told = (
-            f"The simulated people recognise {self.n_recognised} of {self.n_originals} originals "
-            f"by majority ({self.votes:.0%} of their votes)"
-        )
-        if self.enough:
-            return f"{told}, at least nine in ten."
-        return f"{told}, fewer than nine in ten: too blunt to stand for people in any row."
+    votes: the share of their votes that recognise one.
+    """
+    told = (
+        f"The simulated people recognise {recognised} of {originals} originals "
+        f"by majority ({votes:.0%} of their votes)"
+    )
+    if recognised >= ENOUGH * originals:
+        return f"{told}, at least nine in ten."
+    return f"{told}, fewer than nine in ten: too blunt to stand for people in any row."
 
 
 def write_deployed(preset: str, folder: Path, machines: Machines) -> tuple[pd.DataFrame, str]:
@@ -236,7 +227,7 @@ def write_deployed(preset: str, folder: Path, machines: Machines) -> tuple[pd.Da
     rows = pd.DataFrame(lines).reindex(columns=[*_FACTS, *(spec.name for spec in judged.specs)])
     within = _within(scale, found, judged)
     over = judged.agreement(_OVER).assign(simulated=True)
-    jury = _jury(judged.labels).text()
+    jury = _jury_text(judged.labels)
     marks = f"{jury} {SAYS_NOTHING}"
     tables = [
         _rows_table(rows, judged.specs, marks),
@@ -287,10 +278,10 @@ def _share(judged: Judged, model: str, ids: set[str]) -> float:
     return float(votes["recognised"][votes["image_id"].isin(ids)].mean())
 
 
-def _jury(labels: pd.DataFrame) -> Jury:
+def _jury_text(labels: pd.DataFrame) -> str:
     own = labels[labels["model"] == TITLES[ORIGINAL]]
     votes = own["n_recognised"].sum() / own["n_votes"].sum()
-    return Jury(len(own), int(own["recognisable"].sum()), float(votes))
+    return jury_text(len(own), int(own["recognisable"].sum()), float(votes))
 
 
 def _within(

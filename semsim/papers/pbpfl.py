@@ -245,13 +245,29 @@ class LeakPlan:
     attack: str = "invgrad:steps=300,tv=0.002"
 
 
+class AttackedRound(NamedTuple):
+    """A round of a network's training under a seed, whose messages are attacked."""
+
+    network: str
+    number: int
+    seed: int
+
+    def set_of(self, arm: str, out: Path) -> Path:
+        """Return the folder where an arm's reconstruction set is, or will be, below `out`."""
+        return self.within(out) / "sets" / arm
+
+    def within(self, out: Path) -> Path:
+        """Return the folder of all arms' sets below `out`."""
+        return out / "leak" / f"{self.network}-round{self.number}-seed{self.seed}"
+
+
 def leak_pieces(plan: LeakPlan, out: Path) -> list[Piece]:
     """One attack an arm; those that attack one image after the other first, as they take long."""
     pieces = [
         Piece(
-            key=str(_folder(out, network, number, seed) / "sets" / arm / "run.json"),
+            key=str(AttackedRound(network, number, seed).set_of(arm, out) / "run.json"),
             work=_attack,
-            asked=(plan, network, number, seed, arm, out),
+            asked=(plan, AttackedRound(network, number, seed), arm, out),
             note=f"{network}, round {number}, seed {seed}: {ARMS[arm].title}",
         )
         for network, wanted in plan.networks
@@ -266,8 +282,8 @@ def leak_works(plan: LeakPlan, pieces: Sequence[Piece]) -> list[Work]:
     """Return a row a network and party of the attacks in `pieces`; a cell is a picture."""
     groups: dict[tuple[str, str], list[Piece]] = {}
     for piece in pieces:
-        _, network, _, _, arm, _ = piece.asked
-        groups.setdefault((network, arm), []).append(piece)
+        _, attacked, arm, _ = piece.asked
+        groups.setdefault((attacked.network, arm), []).append(piece)
     works = []
     for (network, arm), own in groups.items():
         cells, done = (plan.images * n for n in (len(own), n_done(own)))
@@ -293,19 +309,20 @@ def leak_text(plan: LeakPlan, out: Path) -> str:
 
 
 def _attack(
-    plan: LeakPlan, network: str, number: int, seed: int, arm: str, out: Path, *, report: Report
+    plan: LeakPlan, attacked: AttackedRound, arm: str, out: Path, *, report: Report
 ) -> None:
-    study = _study(plan, network, number, seed)
-    write_arm(_folder(out, network, number, seed) / "sets" / arm, study, study.attack(arm, report))
+    study = _study(plan, attacked)
+    write_arm(attacked.set_of(arm, out), study, study.attack(arm, report))
 
 
 def _summed(
     plan: LeakPlan, out: Path, network: str, number: int, arms: Sequence[str]
 ) -> dict[str, Any]:
     """The scores of one network in one round over all seeds."""
-    folders = [_folder(out, network, number, seed) for seed in range(plan.seeds)]
-    scores = over_seeds([scores_in(folder, list(arms)) for folder in folders])
-    shares = [read_set(folder / "sets" / REFERENCE).run["target"]["accuracy"] for folder in folders]
+    rounds = [AttackedRound(network, number, seed) for seed in range(plan.seeds)]
+    scores = over_seeds([scores_in(one.within(out), list(arms)) for one in rounds])
+    references = [read_set(one.set_of(REFERENCE, out)) for one in rounds]
+    shares = [one.run["target"]["accuracy"] for one in references]
     return {
         "network": network,
         "round": number,
@@ -332,21 +349,17 @@ def own_models(arm: str) -> bool:
     return own.view != "server" and own.noise_scope == "client" and own.treatment != "closed-form"
 
 
-def _folder(out: Path, network: str, number: int, seed: int) -> Path:
-    return out / "leak" / f"{network}-round{number}-seed{seed}"
-
-
 @functools.lru_cache(maxsize=4)  # of a seed: both networks, untrained and trained
-def _study(plan: LeakPlan, network: str, number: int, seed: int) -> LeakStudy:
+def _study(plan: LeakPlan, attacked: AttackedRound) -> LeakStudy:
     found = loaded(plan.data)
     if found.images is None:
         raise SettingsError(f"Only images can be reconstructed; {plan.data!r} is a table.")
     order = FederatedOrder(
-        network=network,
+        network=attacked.network,
         images=plan.images,
-        attack_round=number,
+        attack_round=attacked.number,
         lr=plan.lr,
-        seed=seed,
+        seed=attacked.seed,
         attack=plan.attack,
     )
     return LeakStudy(found.data, found.images, order)
@@ -647,7 +660,7 @@ def costs(chosen: Preset) -> dict[str, Any]:
 def seed_of(piece: Piece) -> int:
     """The seed of a comparison or of an attack."""
     first = piece.asked[0]
-    return int(first.seed if isinstance(first, FederatedSettings) else piece.asked[3])
+    return int(first.seed if isinstance(first, FederatedSettings) else piece.asked[1].seed)
 
 
 def _piece(settings: FederatedSettings, data: str, out: Path, schemes: tuple[str, ...]) -> Piece:

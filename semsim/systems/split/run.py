@@ -43,6 +43,7 @@ from semsim.scores.reference import RECOGNISER, RECOGNISER_TRAIN
 from semsim.sets.image import SetImage, picture_bytes
 from semsim.sets.no_attack_baseline import Count, judged
 from semsim.sets.writer import write_set
+from semsim.systems.split.attacks import Inversion
 from semsim.systems.split.defences import draw_selector, stage_of
 from semsim.systems.split.networks import (
     AnyTask,
@@ -117,24 +118,11 @@ class Cost:
     returned: int
 
 
-def attack(
-    system: SplitSystem,
-    network: SplitNetwork,
-    data: tuple[LabelledImages, LabelledImages],
-    tool: ShadowAttack,
-    count: int,
-    seed: int,
-    report: Report = silent,
-) -> Leak:
-    """Attack all test images, which the client sends, and judge `count` of them.
+def leak_of(got: Inversion, private: LabelledImages, count: int) -> Leak:
+    """Measure what an attack on all test images, which the client sends, shows of `count` of them.
 
-    data: the public images and the client's own. count: see `evenly_spread`. seed: decides the
-    noise that is drawn anew and where the attack starts.
+    private: the client's images. count: see `evenly_spread`.
     """
-    public, private = data
-    rng = torch.Generator().manual_seed(seed)
-    seen = observe(system, private.images, network, public, rng)
-    got = tool(seen, rng=rng, report=report)
     places = evenly_spread(private, count)
     found = [got.found[place] for place in places]
     images = (torch.stack([one.image for one in found]) * 255).round() / 255  # as files have it
@@ -586,11 +574,10 @@ class Run:
         key = key_of({**facts, "images": self.plan.images, "seed": seed})
         if self._lacks(key, key in self.store.leaks):
             began = time.monotonic()
-            network = make_network(trained.network)
-            count = self.plan.images
-            leak = attack(
-                trained.system, network, self.data, tool, count=count, seed=seed, report=report
-            )
+            rng = torch.Generator().manual_seed(seed)  # also of noise that is drawn anew
+            network, (public, private) = make_network(trained.network), self.data
+            seen = observe(trained.system, private.images, network, public, rng)
+            leak = leak_of(tool(seen, rng=rng, report=report), private, self.plan.images)
             self.store.leaks.write(key, (leak, time.monotonic() - began))
         return self.store.leaks.read(key)
 
