@@ -65,7 +65,7 @@ _FACTS = (
 )
 
 
-class Row(NamedTuple):
+class Deployment(NamedTuple):
     """One way in which clients train and share, and the InvGrad that goes with it.
 
     name: of its folder. network, attack: settings beside the scale's own, as text.
@@ -80,7 +80,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scale:
+class DeployedScale:
     """The rows, of one architecture on one data set, each attacked by the same attack.
 
     architecture, attack: as text, ended by what a row adds. trainings: moments of a training at
@@ -89,7 +89,7 @@ class Scale:
     """
 
     name: str
-    rows: tuple[Row, ...]
+    rows: tuple[Deployment, ...]
     dataset: str
     architecture: str
     attack: str
@@ -98,7 +98,7 @@ class Scale:
     trainings: tuple[str, ...]
     jury_epochs: int
 
-    def campaign(self, row: Row) -> Campaign:
+    def campaign(self, row: Deployment) -> Campaign:
         """Return the campaign of one row."""
         return Campaign(
             name=f"deployed-{self.name}-{row.name}",
@@ -117,14 +117,16 @@ class Scale:
 _DECLARED = DECLARED["deployed"]
 
 
-def scale_of(name: str) -> Scale:
+def scale_of(name: str) -> DeployedScale:
     """The scale called smoke, small or paper; `SettingsError` for another name."""
     asked = dict(of_preset(_DECLARED["presets"], name))
     rows = tuple(_rows(asked.pop("asked")))
-    return replace(from_record(Scale, {**asked, "name": name, "rows": ()}, by_hand=True), rows=rows)
+    return replace(
+        from_record(DeployedScale, {**asked, "name": name, "rows": ()}, by_hand=True), rows=rows
+    )
 
 
-def _rows(asked: Mapping[str, Any]) -> Iterator[Row]:
+def _rows(asked: Mapping[str, Any]) -> Iterator[Deployment]:
     """Yield the rows: what papers attack, updates, the same with batch norm, and DP-SGD.
 
     asked: of a preset, what rows have in braces.
@@ -135,10 +137,10 @@ def _rows(asked: Mapping[str, Any]) -> Iterator[Row]:
         told[f"batch{end}"] = f"batch={pictures},lr={_LR}"
     for cells in _DECLARED["rows"]:
         for noise in asked["noise"] if "{noise}" in cells[0] else [None]:
-            yield Row(*(cell.format(**{**told, "noise": noise}) for cell in cells))
+            yield Deployment(*(cell.format(**{**told, "noise": noise}) for cell in cells))
 
 
-def plans_of(scale: Scale) -> dict[str, Plan]:
+def plans_of(scale: DeployedScale) -> dict[str, Plan]:
     """Return the plan of each row, by its name; its sets are called by `set_name`.
 
     Raises `DataError` where the attacked pictures are not there.
@@ -146,7 +148,7 @@ def plans_of(scale: Scale) -> dict[str, Plan]:
     return {row.name: _named(plan_of(scale.campaign(row)), row) for row in scale.rows}
 
 
-def set_name(row: Row, training: str) -> str:
+def set_name(row: Deployment, training: str) -> str:
     """Return the name of a row's set in votes and tables; training: of `Scale.trainings`."""
     return f"{row.title}, {training}" if training else row.title
 
@@ -157,7 +159,7 @@ def _with(text: str, more: str) -> str:
     return f"{text}{',' if ':' in text else ':'}{more}"
 
 
-def _named(plan: Plan, row: Row) -> Plan:
+def _named(plan: Plan, row: Deployment) -> Plan:
     """Sets of different rows would else have one name, since a plan tells its own apart alone."""
     trainings = plan.campaign.trainings
     sets = [
@@ -167,7 +169,7 @@ def _named(plan: Plan, row: Row) -> Plan:
     return replace(plan, sets=tuple(sets))
 
 
-def rows_text(scale: Scale) -> str:
+def rows_text(scale: DeployedScale) -> str:
     """Return what is computed, a line a row."""
     lines = []
     for row in scale.rows:
@@ -240,7 +242,7 @@ def write_deployed(preset: str, folder: Path, machines: Machines) -> tuple[pd.Da
 
 
 def _row(
-    row: Row, sets: Sequence[ReconstructionSet], scale: Scale, judged: Judged
+    row: Deployment, sets: Sequence[ReconstructionSet], scale: DeployedScale, judged: Judged
 ) -> dict[str, Any]:
     asked = scale.campaign(row)
     targets = [one.run["target"] for one in sets]
@@ -285,7 +287,7 @@ def _jury_text(labels: pd.DataFrame) -> str:
 
 
 def _within(
-    scale: Scale, found: Mapping[str, Sequence[ReconstructionSet]], judged: Judged
+    scale: DeployedScale, found: Mapping[str, Sequence[ReconstructionSet]], judged: Judged
 ) -> pd.DataFrame:
     parts = []
     for row in scale.rows:

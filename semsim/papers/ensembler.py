@@ -67,7 +67,7 @@ from semsim.systems.split.summary import (
 from semsim.weights import CHECKPOINTS
 
 
-class Cell(NamedTuple):
+class PaperCell(NamedTuple):
     """Values of the paper in a row. change: of accuracy, in points; psnr in dB."""
 
     change: float
@@ -87,7 +87,7 @@ class PaperTable(NamedTuple):
     selected: int
     sent: str
     size: int
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, PaperCell]
 
 
 # A row without a cell in any table is ours: the paper has no such row.
@@ -98,7 +98,9 @@ ROWS: Mapping[str, Way] = MappingProxyType(
 _PRINTED = toml_of("semsim.papers", "printed.toml")["ensembler"]
 TABLES: Mapping[int, PaperTable] = MappingProxyType(
     {
-        number: PaperTable(*facts, {row: Cell(*cell) for row, cell in _PRINTED[facts[0]].items()})
+        number: PaperTable(
+            *facts, {row: PaperCell(*cell) for row, cell in _PRINTED[facts[0]].items()}
+        )
         for number, facts in enumerate(
             (
                 ("CIFAR-10", 5, 4, "64×16×16", 32),

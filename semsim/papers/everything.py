@@ -62,7 +62,7 @@ from semsim.types import LabelledImages
 _PLAIN = Plugin(name="none")
 
 
-class Key(NamedTuple):
+class MapCell(NamedTuple):
     """A cell of the map by what its axes call it."""
 
     network: str
@@ -71,7 +71,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scale:
+class MapScale:
     """The axes of the map. campaigns: one a network, whose name no other has, of all that is asked.
 
     jury_epochs: of simulated people, in tenths of the usual. jury_data: what they learn, as text;
@@ -93,13 +93,13 @@ class Scale:
         """Data set that simulated people learn."""
         return read_plugin(DATASETS, self.jury_data or self.dataset)
 
-    def cells(self) -> Iterator[Key]:
+    def cells(self) -> Iterator[MapCell]:
         """Every cell, by network, then attack, then strategy."""
         for campaign in self.campaigns:
             network = read_plugin(NETWORKS, campaign.architectures[0]).name
             for attack in campaign.attacks:
                 for strategy in campaign.strategies:
-                    yield Key(network, strategy_label(strategy), read_attack(attack).name)
+                    yield MapCell(network, strategy_label(strategy), read_attack(attack).name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,10 +123,10 @@ class Refused:
             strategies={text: why for text, why in strategies.items() if why},
         )
 
-    def cells(self, campaign: Campaign) -> dict[Key, str]:
+    def cells(self, campaign: Campaign) -> dict[MapCell, str]:
         """The cells that cannot be; where both refuse, the strategy's reason."""
         return {
-            Key(self.network, strategy_label(strategy), read_attack(attack).name): why
+            MapCell(self.network, strategy_label(strategy), read_attack(attack).name): why
             for strategy in campaign.strategies
             for attack in campaign.attacks
             if (why := self.strategies.get(strategy) or self.attacks.get(attack))
@@ -152,12 +152,12 @@ class Refused:
 class Worked:
     """A scale worked out: a plan a campaign, of all cells but those that are refused."""
 
-    scale: Scale
+    scale: MapScale
     plans: tuple[Plan, ...]
     refused: tuple[Refused, ...]
 
     @property
-    def unfit(self) -> dict[Key, str]:
+    def unfit(self) -> dict[MapCell, str]:
         """Reasons of the cells that cannot be, by cell."""
         pairs = zip(self.refused, self.scale.campaigns, strict=True)
         return {key: why for one, asked in pairs for key, why in one.cells(asked).items()}
@@ -175,7 +175,7 @@ def strategies() -> tuple[str, ...]:
     return (*NAMED_STRATEGIES, *(name for name in DEFENCES if name not in used))
 
 
-def scale_of(name: str) -> Scale:
+def scale_of(name: str) -> MapScale:
     """The scale called smoke, small or paper; `SettingsError` for another name."""
     told = of_preset(DECLARED["everything"], name)
     networks, presets = told["networks"], told["attacks"]
@@ -191,10 +191,10 @@ def scale_of(name: str) -> Scale:
         for network, label in zip(networks, short_labels(networks), strict=True)
     )
     jury_epochs, jury_data = told["jury_epochs"], told["jury_data"]
-    return Scale(name=name, campaigns=campaigns, jury_epochs=jury_epochs, jury_data=jury_data)
+    return MapScale(name=name, campaigns=campaigns, jury_epochs=jury_epochs, jury_data=jury_data)
 
 
-def work_out(scale: Scale) -> Worked:
+def work_out(scale: MapScale) -> Worked:
     """Return the plans of a scale, without what does not go together.
 
     Raises `DataError` where the pictures are not there.
@@ -206,10 +206,10 @@ def work_out(scale: Scale) -> Worked:
     return Worked(scale=scale, plans=plans, refused=refused)
 
 
-def key_of(planned: PlannedSet) -> Key:
+def key_of(planned: PlannedSet) -> MapCell:
     """Return the map cell of a set."""
     network, _, strategy = planned.target.plan.label.partition("/")
-    return Key(network=network, strategy=strategy, attack=planned.attack.name)
+    return MapCell(network=network, strategy=strategy, attack=planned.attack.name)
 
 
 def why_not(attack: Plugin, model: TargetModel, images: LabelledImages) -> str:
@@ -336,7 +336,7 @@ def write_map(preset: str, folder: Path, machines: Machines) -> tuple[pd.DataFra
         _cell(key, found[key], judged) if key in found else _row(key, UNFIT, unfit[key])
         for key in scale.cells()
     ]
-    controls = (Key(network="", strategy="", attack=title) for title in TITLES.values())
+    controls = (MapCell(network="", strategy="", attack=title) for title in TITLES.values())
     rows += [{**_row(one, CONTROL), **judged.control(one.attack)} for one in controls]
     names = ["people", *(spec.name for spec in judged.specs)]
     cells = pd.DataFrame(rows).reindex(columns=[*_COLUMNS, *names])
@@ -357,11 +357,11 @@ _COLUMNS = (
 )
 
 
-def _row(key: Key, status: str, why: str = "") -> dict[str, Any]:
+def _row(key: MapCell, status: str, why: str = "") -> dict[str, Any]:
     return {**key._asdict(), "status": status, "why": why, "simulated": True}
 
 
-def _cell(key: Key, found: ReconstructionSet, judged: Judged) -> dict[str, Any]:
+def _cell(key: MapCell, found: ReconstructionSet, judged: Judged) -> dict[str, Any]:
     target, ok = found.run["target"], len(found.pairs)
     why = first_failure([found])
     facts = {

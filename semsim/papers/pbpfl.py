@@ -46,7 +46,12 @@ from semsim.layer_graph import LayerGraph, count_parameters
 from semsim.papers.engine import MadeOption, PlanOption, Work, WorkPlan, attack_steps
 from semsim.sets.reader import read_set
 from semsim.systems.federated.comparison import Loaded, largest_difference, load
-from semsim.systems.federated.data import Examples, FederatedData, digest_of, own_table_text
+from semsim.systems.federated.data import (
+    FederatedData,
+    FederatedExamples,
+    digest_of,
+    own_table_text,
+)
 from semsim.systems.federated.leak import LeakStudy, arms_for, write_arm
 from semsim.systems.federated.networks import fresh_network
 from semsim.systems.federated.rounds import FederatedRun, train
@@ -80,7 +85,7 @@ _COSTS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class TrainingEnd:
     """One training at its end.
 
     squared_error: mean over test examples and outputs. accuracy: share, None without classes.
@@ -98,7 +103,7 @@ class Cell:
     moved: float
 
 
-def squared_error_text(cells: Sequence[Cell], data: str, paper: str, mean: float) -> str:
+def squared_error_text(cells: Sequence[TrainingEnd], data: str, paper: str, mean: float) -> str:
     """Table 2's pattern. paper: which of its data. mean: the error of the training mean."""
     head = (
         f"Table 2. Squared error on test examples of {data}, mean ± sd over seeds; lower is "
@@ -108,10 +113,10 @@ def squared_error_text(cells: Sequence[Cell], data: str, paper: str, mean: float
     return f"{head}\n{table}\n{_gap(cells)}"
 
 
-def accuracy_text(cells: Sequence[Cell], data: str, commonest: float) -> str:
+def accuracy_text(cells: Sequence[TrainingEnd], data: str, commonest: float) -> str:
     """Table 4's pattern. commonest: the share of test images in the commonest training class."""
 
-    def per_cent(cell: Cell) -> float:
+    def per_cent(cell: TrainingEnd) -> float:
         return float("nan") if cell.accuracy is None else 100 * cell.accuracy
 
     head = (
@@ -190,7 +195,7 @@ def traffic_text(costs: Mapping[str, Any]) -> str:
 
 
 def _by_clients(
-    cells: Sequence[Cell], value: Callable[[Cell], float], digits: int, paper: Cells
+    cells: Sequence[TrainingEnd], value: Callable[[TrainingEnd], float], digits: int, paper: Cells
 ) -> str:
     counts = sorted({cell.clients for cell in cells})
     keys = dict.fromkeys((cell.network, cell.scheme) for cell in cells)
@@ -212,7 +217,7 @@ def _mean_and_spread(values: Sequence[float], digits: int) -> str:
     return f"{mean} ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else mean
 
 
-def _gap(cells: Sequence[Cell]) -> str:
+def _gap(cells: Sequence[TrainingEnd]) -> str:
     worst = max(cell.gap for cell in cells if cell.gap is not None)
     least = min(cell.moved for cell in cells if cell.scheme == "FedAvg-MSE")
     seeds = counted(len({cell.seed for cell in cells}), "seed")
@@ -384,7 +389,7 @@ STEPS = (
 )
 
 
-class Compared(NamedTuple):
+class ComparedTrainings(NamedTuple):
     """Trainings side by side: each network on `data`, a text, under every scheme."""
 
     data: str
@@ -423,14 +428,14 @@ class Preset:
     leak: LeakPlan = field(default_factory=lambda: LeakPlan(seeds=3, images=4))
 
     @property
-    def compared(self) -> dict[str, Compared]:
+    def compared(self) -> dict[str, ComparedTrainings]:
         """Predictions of Table 2 from rows and from images, and Table 4; some may be left out."""
         how = (self.image_network,), self.image_epochs, self.image_lr
         classes = ("FedAvg-CE", "FedAvg-MSE", "PBPFL")
         found = {
-            ROWS: Compared(self.table, self.networks, self.table_epochs, self.table_lr),
-            VALUES: Compared(self.valued, *how),
-            CLASSES: Compared(self.images, *how, schemes=classes),
+            ROWS: ComparedTrainings(self.table, self.networks, self.table_epochs, self.table_lr),
+            VALUES: ComparedTrainings(self.valued, *how),
+            CLASSES: ComparedTrainings(self.images, *how, schemes=classes),
         }
         return {part: one for part, one in found.items() if one.data}
 
@@ -683,9 +688,9 @@ def _compare(
     write_json(path, {"cells": cells})
 
 
-def _cells(pieces: Sequence[Piece]) -> list[Cell]:
+def _cells(pieces: Sequence[Piece]) -> list[TrainingEnd]:
     found = [jobs.read_json(Path(piece.key))["cells"] for piece in pieces]
-    return [Cell(**cell) for cells in found for cell in cells]
+    return [TrainingEnd(**cell) for cells in found for cell in cells]
 
 
 def _begin(chosen: Preset, out: Path) -> None:
@@ -698,9 +703,9 @@ def _begin(chosen: Preset, out: Path) -> None:
     write_record(path, FORMAT, asked)
 
 
-def _cell(scheme: str, run: FederatedRun, plain: LayerGraph, start: LayerGraph) -> Cell:
+def _cell(scheme: str, run: FederatedRun, plain: LayerGraph, start: LayerGraph) -> TrainingEnd:
     last = run.curves[-1]
-    return Cell(
+    return TrainingEnd(
         network=run.settings.network,
         scheme=scheme,
         clients=run.settings.clients,
@@ -712,7 +717,7 @@ def _cell(scheme: str, run: FederatedRun, plain: LayerGraph, start: LayerGraph) 
     )
 
 
-def _repeated(network: str, asked: Compared, seeds: int) -> list[FederatedSettings]:
+def _repeated(network: str, asked: ComparedTrainings, seeds: int) -> list[FederatedSettings]:
     """Settings for every number of clients and every seed."""
     found, examples = [], len(load(asked.data).data.train)
     for clients in CLIENTS:
@@ -749,6 +754,6 @@ def _noise_images(chosen: Preset) -> FederatedData:
     )
 
 
-def _examples(images: Tensor, labels: Tensor) -> Examples:
+def _examples(images: Tensor, labels: Tensor) -> FederatedExamples:
     targets = F.one_hot(labels, _COST_CLASSES).double()
-    return Examples(inputs=images, targets=targets, labels=labels)
+    return FederatedExamples(inputs=images, targets=targets, labels=labels)

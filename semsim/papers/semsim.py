@@ -68,7 +68,7 @@ from semsim.papers.semsim_scales import (
     SAID,
     VOTES_PER_IMAGE,
     Part,
-    Scale,
+    StudiesScale,
     in_mixed_precision,
     plan_rows,
     plan_text,
@@ -109,7 +109,7 @@ _FIGURE_3, _FIGURE_5, _FIGURE_6 = "figure3", "figure5", "figure6"
 _FIGURE_9B = "Caltech-101"  # which judges the second panel of Figure 9
 
 
-class Results(NamedTuple):
+class SemsimResults(NamedTuple):
     """Tables 1 and 2 and the figures' own, as text and as rows; `n_figures` were written."""
 
     text: str
@@ -118,8 +118,8 @@ class Results(NamedTuple):
 
 
 def results(
-    scale: Scale, material: Material, place: Workplace, folder: Path, report: Report = silent
-) -> Results:
+    scale: StudiesScale, material: Material, place: Workplace, folder: Path, report: Report = silent
+) -> SemsimResults:
     """Tables 1 and 2, tables.csv and the figures, which are written below `folder`.
 
     results.json has what else the text is made of: SemSims beside their controls (learned), the
@@ -165,7 +165,7 @@ def results(
     write_json(folder / "results.json", told)
     for name, one in drawn.items():
         write_figure(one, folder / "figures" / name)
-    return Results("\n\n".join([*said, *lines]), rows, len(drawn))
+    return SemsimResults("\n\n".join([*said, *lines]), rows, len(drawn))
 
 
 class _Panel(NamedTuple):
@@ -177,7 +177,7 @@ class _Panel(NamedTuple):
     judged_by: Part
 
 
-def _panels(scale: Scale) -> Iterator[_Panel]:
+def _panels(scale: StudiesScale) -> Iterator[_Panel]:
     """The figures of a scale; Figure 9 once more on Caltech-101, where there is one."""
     own = {part.row: part for part in scale.of_table(1)}
     for what, values in scale.figures:
@@ -187,7 +187,7 @@ def _panels(scale: Scale) -> Iterator[_Panel]:
             yield _Panel(f"{figure}B", what, values, own[_FIGURE_9B])
 
 
-def _key(scale: Scale, material: Material) -> str:
+def _key(scale: StudiesScale, material: Material) -> str:
     """Of everything that a SemSim learns from: other votes or settings make other ones."""
     tables = [
         one.to_csv(index=False) for one in (material.labels, material.votes) if one is not None
@@ -233,7 +233,7 @@ def _data(part: Part) -> str:
 class _Judging(NamedTuple):
     """The votes of a scale, by part, and how SemSims that learn of them are trained and judged."""
 
-    scale: Scale
+    scale: StudiesScale
     studies: Mapping[str, Material]
     place: Workplace
     folder: Path
@@ -652,7 +652,7 @@ def material_of(votes: Sequence[Path]) -> Material:
 
 
 def reconstructions(
-    scale: Scale, data: Path, *, workers: int, scheduler: str, device: str
+    scale: StudiesScale, data: Path, *, workers: int, scheduler: str, device: str
 ) -> dict[str, list[Path]]:
     """The reconstruction sets of every part, by its name; what is done is not computed again.
 
@@ -682,7 +682,9 @@ def with_pictures(sets: Sequence[Path], name: str) -> list[Path]:
     return [one for one, there in found.items() if there]
 
 
-def write_studies(scale: Scale, sets: Mapping[str, Sequence[Path]], folder: Path) -> list[Path]:
+def write_studies(
+    scale: StudiesScale, sets: Mapping[str, Sequence[Path]], folder: Path
+) -> list[Path]:
     """A file a part, as the paper asked: five votes a picture, 20 words or a pair, as YAML.
 
     Its lists and decoys are drawn by the study itself.
@@ -700,7 +702,7 @@ def write_studies(scale: Scale, sets: Mapping[str, Sequence[Path]], folder: Path
 
 
 def next_steps(
-    scale: Scale, studies: Sequence[Path], folder: Path, data: Path, again: Sequence[str]
+    scale: StudiesScale, studies: Sequence[Path], folder: Path, data: Path, again: Sequence[str]
 ) -> str:
     """The commands that make the studies, export what people said, and go on from there.
 
@@ -730,13 +732,15 @@ def next_steps(
 
 
 def dry_run(
-    scale: Scale, sets: Mapping[str, Sequence[Path]], folder: Path, workers: int
+    scale: StudiesScale, sets: Mapping[str, Sequence[Path]], folder: Path, workers: int
 ) -> list[Path]:
     """Votes and labels of every part by programs, as tables below `folder`; those of the votes."""
     return [_simulated(part, scale, sets[part.name], folder, workers) for part in scale.parts]
 
 
-def _simulated(part: Part, scale: Scale, sets: Sequence[Path], folder: Path, workers: int) -> Path:
+def _simulated(
+    part: Part, scale: StudiesScale, sets: Sequence[Path], folder: Path, workers: int
+) -> Path:
     (text,) = part.campaign.datasets
     dataset, learned = (
         read_plugin(DATASETS, one) for one in (text, scale.jury_data.get(text, text))

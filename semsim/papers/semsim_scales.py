@@ -71,7 +71,7 @@ STRATEGIES: tuple[tuple[str, str, str], ...] = (
 )
 
 
-class Attack(NamedTuple):
+class PaperAttack(NamedTuple):
     """One of the four attacks. text: as in `semsim.attacks`. source: of its settings."""
 
     title: str
@@ -80,11 +80,17 @@ class Attack(NamedTuple):
 
 
 # The first attacks every data set, the others CIFAR-100. The paper states no setting of any.
-MAIN_ATTACK = Attack("InvGrad", "invgrad:code", "the SemSim authors' code: 8000 steps, TV 1e-4")
-OTHER_ATTACKS: tuple[Attack, ...] = (
-    Attack("DLG", "dlg:paper", "DLG's own paper: 1200 calls of L-BFGS, image and label together"),
-    Attack("CAFE", "cafe:paper", "CAFE's code: 20,000 steps; vertical federated learning"),
-    Attack("GradAttack", "gradattack:paper", "GradAttack's examples: 10,000 steps, label known"),
+MAIN_ATTACK = PaperAttack(
+    "InvGrad", "invgrad:code", "the SemSim authors' code: 8000 steps, TV 1e-4"
+)
+OTHER_ATTACKS: tuple[PaperAttack, ...] = (
+    PaperAttack(
+        "DLG", "dlg:paper", "DLG's own paper: 1200 calls of L-BFGS, image and label together"
+    ),
+    PaperAttack("CAFE", "cafe:paper", "CAFE's code: 20,000 steps; vertical federated learning"),
+    PaperAttack(
+        "GradAttack", "gradattack:paper", "GradAttack's examples: 10,000 steps, label known"
+    ),
 )
 
 
@@ -127,7 +133,7 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scale:
+class StudiesScale:
     """Scope of a run. The first part stands in for CIFAR-100, on which Table 2 and figures are.
 
     semsim: how SemSim is trained. jury_epochs: of simulated voters, in tenths of the usual.
@@ -154,7 +160,7 @@ class Scale:
         return tuple(row for row in rows if row not in there)
 
 
-def scale_of(name: str, images: Path | None = None) -> Scale:
+def scale_of(name: str, images: Path | None = None) -> StudiesScale:
     """The scale called smoke, small or paper.
 
     images: class folders in place of the first data set. Raises `SettingsError` for another name.
@@ -169,7 +175,7 @@ def scale_of(name: str, images: Path | None = None) -> Scale:
     return replace(scale, parts=tuple(parts))
 
 
-def in_mixed_precision(scale: Scale) -> Scale:
+def in_mixed_precision(scale: StudiesScale) -> StudiesScale:
     """The same with bfloat16 in trainings and in the attacks that can have it, under other names.
 
     Each checks what that changes: see `semsim.targets.mixed_precision` and
@@ -197,7 +203,7 @@ def _mixed(part: Part) -> Part:
     )
 
 
-def _paper() -> Scale:
+def _paper() -> StudiesScale:
     main = [_paper_part(one, MAIN_ATTACK.text, 1, one.title) for one in DATA_SETS]
     others = [
         _paper_part(DATA_SETS[0], one.text, 2, one.title)
@@ -210,7 +216,7 @@ def _paper() -> Scale:
     )
     cafe = next(one.text for one in OTHER_ATTACKS if one.title == VERTICAL)
     parts = (*main, others[0], _vertical(main[0], cafe, learning, batch=40), *others[1:])
-    return Scale(
+    return StudiesScale(
         name="paper",
         parts=parts,
         semsim=PRESETS["paper"],
@@ -238,7 +244,7 @@ def _paper_part(one: DataSet, attack: str, table: int, row: str) -> Part:
     return Part(table=table, row=row, task=one.task, campaign=campaign, pixels=one.pixels)
 
 
-def _built_in(name: str) -> Scale:
+def _built_in(name: str) -> StudiesScale:
     """A scale on built-in data: a part a data set, one an attack on the first, and CAFE."""
     told = DECLARED["semsim"][name]
     usual = changed(replace(DEMO_GRID, strategies=_OURS), told["campaign"])
@@ -253,7 +259,7 @@ def _built_in(name: str) -> Scale:
         called = f"semsim-{name}-{_slug(row)}"
         own = replace(usual, name=called, datasets=(text,), attacks=attacks)
         parts.append(Part(table=table, row=row, task=task, campaign=own, pixels=pixels))
-    return Scale(
+    return StudiesScale(
         name=name,
         parts=(*parts, _vertical(parts[0], *told["cafe"])),
         semsim=replace(PRESETS["small"], **told.get("semsim", {})),
@@ -263,7 +269,7 @@ def _built_in(name: str) -> Scale:
     )
 
 
-_SCALES: dict[str, Callable[[], Scale]] = {
+_SCALES: dict[str, Callable[[], StudiesScale]] = {
     "smoke": partial(_built_in, "smoke"),
     "small": partial(_built_in, "small"),
     "paper": _paper,
@@ -309,7 +315,7 @@ def _slug(title: str) -> str:
     return title.lower().replace(" ", "-")
 
 
-def plan_rows(scale: Scale) -> list[dict[str, Any]]:
+def plan_rows(scale: StudiesScale) -> list[dict[str, Any]]:
     """Return what is computed at a scale, a row a study."""
     rows: list[dict[str, Any]] = []
     for part in scale.parts:
@@ -322,7 +328,7 @@ def plan_rows(scale: Scale) -> list[dict[str, Any]]:
     return rows
 
 
-def plan_text(scale: Scale) -> str:
+def plan_text(scale: StudiesScale) -> str:
     """Return what is computed at a scale, a line a study, and what of the paper is not."""
     rows = [
         [
@@ -351,7 +357,7 @@ def plan_text(scale: Scale) -> str:
     return "\n".join(lines)
 
 
-def works_of(scale: Scale, data: Path, *, known: bool = True) -> list[Work]:
+def works_of(scale: StudiesScale, data: Path, *, known: bool = True) -> list[Work]:
     """Return the trainings and attacks of a scale.
 
     known: whether to look what is done below `data`, which reads the pictures that are here.

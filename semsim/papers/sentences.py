@@ -32,7 +32,7 @@ T = TypeVar("T")
 Words = tuple[str, ...]
 
 
-class Pair(NamedTuple):
+class SentencePair(NamedTuple):
     """A sentence and its translation, word by word."""
 
     english: Words
@@ -72,7 +72,7 @@ CONTENT = frozenset(
 )
 
 
-def sentences(count: int, seed: int) -> list[Pair]:
+def sentences(count: int, seed: int) -> list[SentencePair]:
     """So many pairs, of which no two have the same English sentence; the seed decides which.
 
     Those that are drawn often come early, so that the last ones hold rarer sentences.
@@ -80,14 +80,14 @@ def sentences(count: int, seed: int) -> list[Pair]:
     """
     if count < 1:
         raise SettingsError(f"Give at least one sentence; got {count}.")
-    rng, found = random.Random(seed), dict[Words, Pair]()
+    rng, found = random.Random(seed), dict[Words, SentencePair]()
     while len(found) < count:
         pair = drawn(rng)
         found.setdefault(pair.english, pair)
     return list(found.values())
 
 
-def drawn(rng: random.Random) -> Pair:
+def drawn(rng: random.Random) -> SentencePair:
     """Draw one sentence: a subject and an action, perhaps a place, perhaps a second action."""
     who = _often(rng, _WHO)
     parts = [_someone(rng, who, _NOMINATIVE, _DESCRIBED), *_action(rng, _DESCRIBED)]
@@ -97,11 +97,11 @@ def drawn(rng: random.Random) -> Pair:
     if rng.random() < _JOINED:
         verb, thing = _action(rng, 0.0)
         parts.append(_pair(f"while {who.pronoun}", f", während {_PRONOUNS[who.gender]}"))
-        parts.append(Pair(verb.english + thing.english, thing.german + verb.german))
+        parts.append(SentencePair(verb.english + thing.english, thing.german + verb.german))
     return _joined(parts)
 
 
-def noun_phrase(noun: Noun, article: str, adjective: str, case: str) -> Pair:
+def noun_phrase(noun: Noun, article: str, adjective: str, case: str) -> SentencePair:
     """An article, an adjective, "" for none, and a noun; case: nominative or accusative."""
     german = _ARTICLES[case][article][noun.gender]
     if not adjective:
@@ -126,16 +126,16 @@ def vocabularies() -> tuple[Words, Words]:
     return tuple(sorted(set(every.english))), tuple(sorted(set(every.german)))
 
 
-def _someone(rng: random.Random, noun: Noun, case: str, described: float) -> Pair:
+def _someone(rng: random.Random, noun: Noun, case: str, described: float) -> SentencePair:
     adjective = _often(rng, tuple(_ADJECTIVES)) if rng.random() < described else ""
     return noun_phrase(noun, _often(rng, ("a", "the")), adjective, case)
 
 
-def _action(rng: random.Random, described: float) -> tuple[Pair, Pair]:
+def _action(rng: random.Random, described: float) -> tuple[SentencePair, SentencePair]:
     """A verb and its object, which may be empty. described: how often it has an adjective."""
     if rng.random() >= _WITH_OBJECT:
         verb = _often(rng, tuple(_INTRANSITIVE))
-        return _pair(verb, _INTRANSITIVE[verb]), Pair((), ())
+        return _pair(verb, _INTRANSITIVE[verb]), SentencePair((), ())
     verb = _often(rng, tuple(_TRANSITIVE))
     noun = _often(rng, (*_WHAT, *_WHO))
     return _pair(verb, _TRANSITIVE[verb]), _someone(rng, noun, _ACCUSATIVE, described)
@@ -146,12 +146,12 @@ def _often(rng: random.Random, words: Sequence[T]) -> T:
     return rng.choices(words, [1 / rank for rank in range(1, len(words) + 1)])[0]
 
 
-def _pair(english: str, german: str) -> Pair:
-    return Pair(tuple(english.split()), tuple(german.split()))
+def _pair(english: str, german: str) -> SentencePair:
+    return SentencePair(tuple(english.split()), tuple(german.split()))
 
 
-def _joined(parts: Sequence[Pair]) -> Pair:
-    return Pair(
+def _joined(parts: Sequence[SentencePair]) -> SentencePair:
+    return SentencePair(
         tuple(chain.from_iterable(part.english for part in parts)),
         tuple(chain.from_iterable(part.german for part in parts)),
     )
@@ -190,7 +190,7 @@ class Sentences:
 
     source: Tensor
     target: Tensor
-    pairs: tuple[Pair, ...]
+    pairs: tuple[SentencePair, ...]
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -324,7 +324,7 @@ def waves(places: int, width: int) -> Tensor:
     return torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1)
 
 
-def numbered(pairs: Sequence[Pair]) -> Sentences:
+def numbered(pairs: Sequence[SentencePair]) -> Sentences:
     """The pairs as numbers; `KeyError` for a word that the grammar has not."""
     english, german = ({w: n for n, w in enumerate(words, _FIRST)} for words in vocabularies())
     return Sentences(

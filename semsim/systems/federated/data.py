@@ -190,7 +190,7 @@ _TRIES = 100  # draws of a split in which every client gets something
 
 
 @dataclass(frozen=True, kw_only=True)
-class Examples:
+class FederatedExamples:
     """One split.
 
     inputs: (N, …). targets: (N, outputs), one-hot where there are classes. labels: (N,) class
@@ -204,11 +204,13 @@ class Examples:
     def __len__(self) -> int:
         return len(self.inputs)
 
-    def pick(self, indices: Sequence[int]) -> "Examples":
+    def pick(self, indices: Sequence[int]) -> "FederatedExamples":
         """The examples at `indices`, in that order."""
         index = torch.as_tensor(list(indices), dtype=torch.long)
         labels = None if self.labels is None else self.labels[index]
-        return Examples(inputs=self.inputs[index], targets=self.targets[index], labels=labels)
+        return FederatedExamples(
+            inputs=self.inputs[index], targets=self.targets[index], labels=labels
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,8 +223,8 @@ class FederatedData:
     """
 
     name: str
-    train: Examples
-    test: Examples
+    train: FederatedExamples
+    test: FederatedExamples
     mean: tuple[float, ...]
     std: tuple[float, ...]
     classes: tuple[str, ...] = ()
@@ -299,8 +301,8 @@ def _predicted(name: str, inputs: Tensor, targets: Tensor) -> FederatedData:
     known = inputs[train].double()
     return FederatedData(
         name=name,
-        train=Examples(inputs=inputs[train], targets=targets[train], labels=None),
-        test=Examples(inputs=inputs[test], targets=targets[test], labels=None),
+        train=FederatedExamples(inputs=inputs[train], targets=targets[train], labels=None),
+        test=FederatedExamples(inputs=inputs[test], targets=targets[test], labels=None),
         mean=tuple(known.mean(over).tolist()),
         std=tuple(deviations(known, over)),
     )
@@ -323,12 +325,12 @@ def _table(name: str) -> tuple[Tensor, Tensor]:
     return inputs, targets
 
 
-def _one_hot(images: LabelledImages) -> Examples:
+def _one_hot(images: LabelledImages) -> FederatedExamples:
     targets = F.one_hot(images.labels, len(images.classes)).double()
-    return Examples(inputs=images.images, targets=targets, labels=images.labels)
+    return FederatedExamples(inputs=images.images, targets=targets, labels=images.labels)
 
 
-def deal(examples: Examples, settings: FederatedSettings) -> tuple[tuple[int, ...], ...]:
+def deal(examples: FederatedExamples, settings: FederatedSettings) -> tuple[tuple[int, ...], ...]:
     """Indices into `examples` for every client; each index goes to exactly one.
 
     Raises `SettingsError` where a client would get nothing, or "dirichlet" has no classes.
@@ -352,7 +354,9 @@ def batch_of(count: int, step: int, client: int, settings: FederatedSettings) ->
     return found
 
 
-def _dirichlet(examples: Examples, settings: FederatedSettings) -> tuple[tuple[int, ...], ...]:
+def _dirichlet(
+    examples: FederatedExamples, settings: FederatedSettings
+) -> tuple[tuple[int, ...], ...]:
     """Each class's examples in shares drawn from Dir(α) (Hsu et al. 2019, arXiv:1909.06335)."""
     if examples.labels is None:
         raise SettingsError("The split 'dirichlet' needs classes; this data has none. Use 'iid'.")

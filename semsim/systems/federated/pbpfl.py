@@ -184,7 +184,7 @@ _ROUNDINGS = 8.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Key:
+class MaskKey:
     """Secrets that the server keeps to undo a mask.
 
     scales: R by parameter name, broadcasting to the parameter. gamma: γ. v: γ²‖a‖².
@@ -204,7 +204,7 @@ class Masked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Upload:
+class ClientUpload:
     """Answer of a client: gradients with respect to its masked weights, by parameter name.
 
     g: of the noisy loss ½‖ŷ − ȳ‖². sigma: of Φ. beta: of Ψ, without the last layer, on which Ψ
@@ -252,7 +252,7 @@ class Recovered:
     error: float
 
 
-def perturb(network: LayerGraph, settings: Pbpfl, rng: torch.Generator) -> tuple[Key, Masked]:
+def perturb(network: LayerGraph, settings: Pbpfl, rng: torch.Generator) -> tuple[MaskKey, Masked]:
     """The server's part: mask the weights (Eqs 6, 7, 8, 12, 13, 14).
 
     The key stays on the server. `network` is left as it is. Raises `SettingsError` for layers that
@@ -270,7 +270,7 @@ def perturb(network: LayerGraph, settings: Pbpfl, rng: torch.Generator) -> tuple
     with torch.no_grad():
         _last_weight(masked).add_(gamma * a[:, None])
     v = gamma**2 * a.square().sum().item()
-    return Key(scales=scales, gamma=gamma, v=v), Masked(network=masked, a=a)
+    return MaskKey(scales=scales, gamma=gamma, v=v), Masked(network=masked, a=a)
 
 
 def release(network: LayerGraph, settings: Pbpfl, rng: torch.Generator) -> LayerGraph:
@@ -296,7 +296,7 @@ def client_forward(masked: Masked, inputs: Tensor, targets: Tensor) -> Losses:
     )
 
 
-def client_backward(masked: Masked, losses: Losses) -> Upload:
+def client_backward(masked: Masked, losses: Losses) -> ClientUpload:
     """A client's three backward passes (§3.2)."""
     named = dict(masked.network.named_parameters())
 
@@ -306,14 +306,14 @@ def client_backward(masked: Masked, losses: Losses) -> Upload:
         )
         return {name: g for name, g in zip(named, found, strict=True) if g is not None}
 
-    return Upload(
+    return ClientUpload(
         g=gradients(losses.noisy, keep=True),
         sigma=gradients(losses.phi, keep=True),
         beta=gradients(losses.psi, keep=False),
     )
 
 
-def recover(key: Key, upload: Upload, settings: Pbpfl) -> Recovered:
+def recover(key: MaskKey, upload: ClientUpload, settings: Pbpfl) -> Recovered:
     """The true gradient, R ∘ (g − γ σ + v β) (Eqs 18 and 19).
 
     Raises `SettingsError` where cancellation leaves too few digits.

@@ -18,7 +18,7 @@ from semsim.base.errors import DataError, SettingsError
 from semsim.base.progress import Progress, Report, silent
 from semsim.layer_graph import LayerGraph
 from semsim.systems.federated import pbpfl
-from semsim.systems.federated.data import Examples, FederatedData, batch_of, deal
+from semsim.systems.federated.data import FederatedData, FederatedExamples, batch_of, deal
 from semsim.systems.federated.networks import fresh_network
 from semsim.systems.federated.settings import FederatedSettings, generator
 from semsim.systems.federated.transport import (
@@ -37,7 +37,7 @@ from semsim.systems.federated.transport import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class ClientAnswer:
     """A client's update as bytes, and CPU seconds of its forward and backward passes."""
 
     payload: bytes
@@ -55,7 +55,7 @@ class Client:
     """
 
     number: int
-    examples: Examples
+    examples: FederatedExamples
     architecture: LayerGraph
     settings: FederatedSettings
     share: float
@@ -65,7 +65,7 @@ class Client:
         if self.settings.hides_updates and self.agreement is None:
             object.__setattr__(self, "agreement", Agreement(self.number))
 
-    def answer(self, payload: bytes, round_number: int) -> Answer:
+    def answer(self, payload: bytes, round_number: int) -> ClientAnswer:
         """Train on the model in `payload` and return the update of this round (from 1)."""
         tensors = unpack(payload)
         network = with_weights(self.architecture, pbpfl.under("model", tensors))
@@ -79,16 +79,18 @@ class Client:
         step = (round_number - 1) * self.settings.local_steps + local_step
         return batch_of(len(self.examples), step, self.number, self.settings)
 
-    def _pbpfl(self, masked: pbpfl.Masked, round_number: int) -> Answer:
+    def _pbpfl(self, masked: pbpfl.Masked, round_number: int) -> ClientAnswer:
         batch = self.examples.pick(self.members(round_number))
         started = time.process_time()
         losses = pbpfl.client_forward(masked, batch.inputs, batch.targets)
         between = time.process_time()
         tensors = pbpfl.client_backward(masked, losses).tensors()
         ended = time.process_time()
-        return Answer(payload=pack(tensors), forward=between - started, backward=ended - between)
+        return ClientAnswer(
+            payload=pack(tensors), forward=between - started, backward=ended - between
+        )
 
-    def _hidden(self, answer: Answer, occasion: bytes) -> Answer:
+    def _hidden(self, answer: ClientAnswer, occasion: bytes) -> ClientAnswer:
         """The weighted update under this client's zero-sum mask (the paper's §4 extension)."""
         if self.agreement is None:
             return answer
@@ -97,7 +99,7 @@ class Client:
         hidden = self.agreement.hidden(update, digits, occasion)
         return replace(answer, payload=pack(hidden))
 
-    def _fedavg(self, network: LayerGraph, round_number: int) -> Answer:
+    def _fedavg(self, network: LayerGraph, round_number: int) -> ClientAnswer:
         before = {name: value.detach().clone() for name, value in network.named_parameters()}
         forward = backward = 0.0
         for local_step in range(self.settings.local_steps):
@@ -118,10 +120,12 @@ class Client:
                 for name, value in network.named_parameters()
             }
         payload = pack({f"g/{name}": value for name, value in update.items()})
-        return Answer(payload=payload, forward=forward, backward=backward)
+        return ClientAnswer(payload=payload, forward=forward, backward=backward)
 
 
-def plain_loss(network: LayerGraph, batch: Examples, settings: FederatedSettings) -> Tensor:
+def plain_loss(
+    network: LayerGraph, batch: FederatedExamples, settings: FederatedSettings
+) -> Tensor:
     """The mean over a mini-batch of ½‖y − ȳ‖², or of the cross-entropy; of shape ().
 
     Raises `DataError` for the cross-entropy of examples without classes.
@@ -129,7 +133,7 @@ def plain_loss(network: LayerGraph, batch: Examples, settings: FederatedSettings
     return loss_of(network(batch.inputs), batch, settings)
 
 
-def loss_of(found: Tensor, batch: Examples, settings: FederatedSettings) -> Tensor:
+def loss_of(found: Tensor, batch: FederatedExamples, settings: FederatedSettings) -> Tensor:
     """`plain_loss` of what a network has said of a mini-batch, (N, outputs).
 
     Raises `DataError` as that does.
@@ -174,7 +178,7 @@ class Server:
         self.settings = settings
         self.network = network
         self.shares = tuple(shares)
-        self.keys: tuple[pbpfl.Key, ...] = ()
+        self.keys: tuple[pbpfl.MaskKey, ...] = ()
         self.condition = 1.0
 
     def open_round(self, number: int) -> list[bytes]:
@@ -216,12 +220,12 @@ class Server:
         ]
         return weighted(found, self.shares)
 
-    def _recovered(self, key: pbpfl.Key, update: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        found = pbpfl.recover(key, pbpfl.Upload.of(update), self.settings.masks)
+    def _recovered(self, key: pbpfl.MaskKey, update: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        found = pbpfl.recover(key, pbpfl.ClientUpload.of(update), self.settings.masks)
         self.condition = max(self.condition, found.condition)
         return found.gradients
 
-    def _masked(self, number: int, client: int) -> tuple[pbpfl.Key, bytes]:
+    def _masked(self, number: int, client: int) -> tuple[pbpfl.MaskKey, bytes]:
         rng = generator("masks", self.settings.seed, number, client)
         key, masked = pbpfl.perturb(self.network, self.settings.masks, rng)
         return key, pack({**_named("model", masked.network), "a": masked.a})
@@ -248,7 +252,7 @@ _EVALUATION_BATCH = 256
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class CurvePoint:
     """The true model on the test examples after `round` rounds.
 
     loss: the mean of the training loss. squared_error: mean over examples and outputs, which is
@@ -295,7 +299,7 @@ class KeptRound:
 
     number: int
     server: LayerGraph
-    keys: tuple[pbpfl.Key, ...]
+    keys: tuple[pbpfl.MaskKey, ...]
     members: tuple[tuple[int, ...], ...]
 
 
@@ -311,7 +315,7 @@ class FederatedRun:
 
     settings: FederatedSettings
     data: FederatedData
-    curves: tuple[Point, ...]
+    curves: tuple[CurvePoint, ...]
     model: LayerGraph
     released: LayerGraph
     messages: tuple[Message, ...]
@@ -368,7 +372,7 @@ class _Session:
         self.numbers = (0, 0)
         self.kept: list[KeptRound] = []
         self._agree()
-        self.curves: list[Point] = []
+        self.curves: list[CurvePoint] = []
         self.evaluate(self.begun)
 
     def one_round(self, number: int) -> None:
@@ -467,8 +471,8 @@ def make_clients(settings: FederatedSettings, data: FederatedData) -> tuple[Clie
 
 @torch.no_grad()
 def measured(
-    network: LayerGraph, examples: Examples, settings: FederatedSettings, number: int
-) -> Point:
+    network: LayerGraph, examples: FederatedExamples, settings: FederatedSettings, number: int
+) -> CurvePoint:
     """Measure `network` on `examples` after `number` rounds.
 
     Raises `SettingsError` where the training has diverged.
@@ -487,4 +491,6 @@ def measured(
             f"smaller lr than {settings.lr:g}."
         )
     accuracy = None if examples.labels is None else hits / count
-    return Point(round=number, loss=loss / count, squared_error=squares / count, accuracy=accuracy)
+    return CurvePoint(
+        round=number, loss=loss / count, squared_error=squares / count, accuracy=accuracy
+    )

@@ -75,7 +75,7 @@ Treatment = Literal["plain", "canonical", "stripped", "closed-form"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arm:
+class PartyArm:
     """A party and what it does.
 
     title: for people. treatment: "plain" runs the attack on what is seen; "canonical" rescales
@@ -102,42 +102,44 @@ class Arm:
 
 
 REFERENCE, RESCALED = "server-fedavg", "server-fedavg-canonical"
-ARMS: Registry[Arm] = Registry(
+ARMS: Registry[PartyArm] = Registry(
     "arm",
     {
-        REFERENCE: Arm(title="FedAvg, server", scheme="fedavg", view="server"),
-        RESCALED: Arm(
+        REFERENCE: PartyArm(title="FedAvg, server", scheme="fedavg", view="server"),
+        RESCALED: PartyArm(
             title="FedAvg, server, rows rescaled",
             scheme="fedavg",
             view="server",
             treatment="canonical",
         ),
-        "server-pbpfl": Arm(title="PBPFL, server", view="server"),
-        "links-naive": Arm(title="PBPFL, eavesdropper on both links", view="up_and_downlink"),
-        "links-canonical": Arm(
+        "server-pbpfl": PartyArm(title="PBPFL, server", view="server"),
+        "links-naive": PartyArm(title="PBPFL, eavesdropper on both links", view="up_and_downlink"),
+        "links-canonical": PartyArm(
             title="PBPFL, eavesdropper on both links, rows rescaled",
             view="up_and_downlink",
             treatment="canonical",
         ),
-        "links-stripped": Arm(
+        "links-stripped": PartyArm(
             title="PBPFL, eavesdropper on both links, noise removed and rows rescaled",
             view="up_and_downlink",
             treatment="stripped",
         ),
-        "uplink": Arm(title="PBPFL, eavesdropper on the uplink", view="uplink"),
-        "uplink-closed-form": Arm(
+        "uplink": PartyArm(title="PBPFL, eavesdropper on the uplink", view="uplink"),
+        "uplink-closed-form": PartyArm(
             title="PBPFL, eavesdropper on the uplink, first layer solved",
             view="uplink",
             treatment="closed-form",
         ),
-        "client-own-mask": Arm(title="PBPFL, another client with a mask of its own", view="client"),
-        "client-same-mask": Arm(
+        "client-own-mask": PartyArm(
+            title="PBPFL, another client with a mask of its own", view="client"
+        ),
+        "client-same-mask": PartyArm(
             title="PBPFL, another client with the same mask, rows rescaled",
             view="client",
             treatment="canonical",
             noise_scope="round",
         ),
-        "server-zero-sum": Arm(
+        "server-zero-sum": PartyArm(
             title="PBPFL with zero-sum masks, server",
             view="server",
             noise_scope="round",

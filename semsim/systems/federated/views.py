@@ -31,9 +31,9 @@ from torch import Tensor, nn
 from semsim.base.errors import AttackFailedError, DataError, SettingsError
 from semsim.layer_graph import LayerGraph, Node
 from semsim.systems.federated import pbpfl
-from semsim.systems.federated.data import Examples
+from semsim.systems.federated.data import FederatedExamples
 from semsim.systems.federated.networks import QuadraticClassifier, drawn_network, fresh_network
-from semsim.systems.federated.pbpfl import FIXED, Masked, Slots, Upload, scales_of, slots_of
+from semsim.systems.federated.pbpfl import FIXED, ClientUpload, Masked, Slots, scales_of, slots_of
 from semsim.systems.federated.rounds import FederatedRun, KeptRound, with_weights
 from semsim.systems.federated.settings import View
 from semsim.systems.federated.transport import as_numbers, summed
@@ -126,7 +126,7 @@ def recovered(run: FederatedRun, client: int, round_number: int) -> dict[str, Te
         update = summed(hidden, masks.zero_sum_digits, run.settings.torch_dtype)
     else:
         update = sent(run, client, round_number)
-    return pbpfl.recover(kept.keys[client], pbpfl.Upload.of(update), masks).gradients
+    return pbpfl.recover(kept.keys[client], pbpfl.ClientUpload.of(update), masks).gradients
 
 
 def _seen(
@@ -217,7 +217,7 @@ def canonical_scales(network: LayerGraph) -> dict[str, Tensor]:
 
 
 def stripped(
-    seen: GradientObservation, upload: Upload, a: Tensor, gamma: float | None = None
+    seen: GradientObservation, upload: ClientUpload, a: Tensor, gamma: float | None = None
 ) -> GradientObservation:
     """The observation without PBPFL's additive noise, as far as `gamma` is right.
 
@@ -253,7 +253,7 @@ def guessed_gamma(network: LayerGraph, a: Tensor) -> float:
 
 
 @torch.no_grad()
-def estimated_gamma(masked: Masked, examples: Examples) -> float:
+def estimated_gamma(masked: Masked, examples: FederatedExamples) -> float:
     """A client's γ̂ from its own labelled examples and the masked network it received.
 
     The least-squares fit of ŷ − ȳ by γ α a: since ŷ = y + γ α a and y is near ȳ in a network that

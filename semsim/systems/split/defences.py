@@ -18,7 +18,7 @@ from semsim.systems.split.networks import (
     feature_shape,
     make_parts,
 )
-from semsim.systems.split.training import Bench, Loss, Stage, fit, freeze
+from semsim.systems.split.training import Bench, Loss, TrainingStage, fit, freeze
 
 _SELECTOR, _NOISE, _ENSEMBLE, _BATCHES = 1_000_003, 2_000_003, 3_000_017, 4_000_037  # seeds apart
 
@@ -260,9 +260,9 @@ def _noise(bench: Bench, head: nn.Module, sigma: float, fresh: bool, seed: int) 
     return FeatureNoise(fixed, sigma if fresh else 0.0).to(bench.device)
 
 
-def _stage(bench: Bench, name: str, epochs: int, lr: float) -> Stage:
+def _stage(bench: Bench, name: str, epochs: int, lr: float) -> TrainingStage:
     file = f"{name.replace(' ', '-')}.part"
-    return Stage(
+    return TrainingStage(
         name=name,
         epochs=epochs,
         lr=lr,

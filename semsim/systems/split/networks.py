@@ -65,7 +65,7 @@ class Examples(Protocol):
 
 
 class AnyTask(Protocol):
-    """Task that networks are made for: `Task` of images, `SentenceTask` of sentences."""
+    """Task that networks are made for: `ImageTask` of images, `SentenceTask` of sentences."""
 
     @property
     def channels(self) -> int: ...
@@ -86,7 +86,7 @@ class AnyTask(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
+class ImageTask:
     """Images to classify.
 
     size: (H, W) of an image. mean, std: one value a channel, by which the head normalises images.
@@ -127,8 +127,8 @@ def task_of(data: Examples) -> AnyTask:
 
 
 @task_of.register
-def _task_of_images(data: LabelledImages) -> Task:
-    return Task(
+def _task_of_images(data: LabelledImages) -> ImageTask:
+    return ImageTask(
         size=(data.images.shape[2], data.images.shape[3]),
         classes=len(data.classes),
         mean=tuple(data.images.mean(dim=(0, 2, 3)).tolist()),

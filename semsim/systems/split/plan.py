@@ -22,7 +22,7 @@ from semsim.systems.split import SPLIT_DEFENCES, SPLIT_NETWORKS
 if TYPE_CHECKING:
     import torch
 
-    from semsim.systems.split.attacks import Inversion
+    from semsim.systems.split.attacks import FeatureInversion
     from semsim.systems.split.networks import FeatureObservation, SplitSystem
 
 STARTS = ("random", "identity")
@@ -73,7 +73,7 @@ class ShadowAttack(Checked):
 
     def __call__(
         self, seen: "FeatureObservation", *, rng: "torch.Generator", report: Report = silent
-    ) -> "Inversion":
+    ) -> "FeatureInversion":
         from semsim.systems.split.attacks import invert  # with torch, which settings need not
 
         return invert(self, seen, rng, report)
@@ -86,7 +86,7 @@ VALID_POINTS = 0.05  # accuracy a defence may cost before a low leak says nothin
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arm:
+class SplitArm:
     """One way to attack. bodies: "all", "each" on its own, or "selected", which only the client
     knows: an upper bound and no attack that a server can make.
     """
@@ -96,15 +96,15 @@ class Arm:
     align: float = 0.0
 
 
-ARMS: Registry[Arm] = Registry(
+ARMS: Registry[SplitArm] = Registry(
     "attack on split inference",
     {
-        "adaptive": Arm(title="Adaptive, all bodies", bodies="all"),
-        "one-body": Arm(title="N=1, each body", bodies="each"),
-        "oracle": Arm(title="Oracle that knows P", bodies="selected"),
-        "adaptive-aligned": Arm(title="Adaptive, aligned", bodies="all", align=ALIGN),
-        "one-body-aligned": Arm(title="N=1, aligned", bodies="each", align=ALIGN),
-        "oracle-aligned": Arm(title="Oracle, aligned", bodies="selected", align=ALIGN),
+        "adaptive": SplitArm(title="Adaptive, all bodies", bodies="all"),
+        "one-body": SplitArm(title="N=1, each body", bodies="each"),
+        "oracle": SplitArm(title="Oracle that knows P", bodies="selected"),
+        "adaptive-aligned": SplitArm(title="Adaptive, aligned", bodies="all", align=ALIGN),
+        "one-body-aligned": SplitArm(title="N=1, aligned", bodies="each", align=ALIGN),
+        "oracle-aligned": SplitArm(title="Oracle, aligned", bodies="selected", align=ALIGN),
     },
 )
 
@@ -226,10 +226,13 @@ _LISTS = ("networks", "defences", "attacks", "defence_seeds", "attack_seeds")
 
 def make_network(text: str) -> Any:
     """The network written as `text`; `SettingsError` where its cuts leave a part empty."""
-    from semsim.systems.split.networks import Task, check_cuts  # with torch, which a plan needs not
+    from semsim.systems.split.networks import (  # with torch, which a plan needs not
+        ImageTask,
+        check_cuts,
+    )
 
     # Where it can be cut does not depend on the images.
-    any_task = Task(size=(32, 32), classes=2, mean=(0.5,) * 3, std=(0.25,) * 3)
+    any_task = ImageTask(size=(32, 32), classes=2, mean=(0.5,) * 3, std=(0.25,) * 3)
     found = read_plugin(SPLIT_NETWORKS, text)
     network = build(SPLIT_NETWORKS, found.name, found.settings)
     check_cuts(network, any_task)

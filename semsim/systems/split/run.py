@@ -43,13 +43,13 @@ from semsim.scores.reference import RECOGNISER, RECOGNISER_TRAIN
 from semsim.sets.image import SetImage, picture_bytes
 from semsim.sets.no_attack_baseline import Count, judged
 from semsim.sets.writer import write_set
-from semsim.systems.split.attacks import Inversion
+from semsim.systems.split.attacks import FeatureInversion
 from semsim.systems.split.defences import draw_selector, stage_of
 from semsim.systems.split.networks import (
     AnyTask,
+    ImageTask,
     SplitNetwork,
     SplitSystem,
-    Task,
     empty_system,
     observe,
     system_accuracy,
@@ -83,7 +83,7 @@ _MIN_SSIM_SIDE = 11
 
 
 @dataclass(frozen=True, kw_only=True)
-class Leak:
+class FeatureLeak:
     """Reconstructions of some test images by one attack, and measures of what they show.
 
     images: (N, 3, H, W) in [0, 1]. ssim, psnr: (N,) against the originals; SSIM is NaN where images
@@ -118,7 +118,7 @@ class Cost:
     returned: int
 
 
-def leak_of(got: Inversion, private: LabelledImages, count: int) -> Leak:
+def leak_of(got: FeatureInversion, private: LabelledImages, count: int) -> FeatureLeak:
     """Measure what an attack on all test images, which the client sends, shows of `count` of them.
 
     private: the client's images. count: see `evenly_spread`.
@@ -127,7 +127,7 @@ def leak_of(got: Inversion, private: LabelledImages, count: int) -> Leak:
     found = [got.found[place] for place in places]
     images = (torch.stack([one.image for one in found]) * 255).round() / 255  # as files have it
     originals = private.images[places]
-    return Leak(
+    return FeatureLeak(
         images=images,
         ssim=likeness(originals, images),
         psnr=psnr(originals, images),
@@ -244,7 +244,7 @@ class SplitStore:
         return system.eval(), content["facts"]
 
 
-def _write_leak(path: Path, found: tuple[Leak, float]) -> None:
+def _write_leak(path: Path, found: tuple[FeatureLeak, float]) -> None:
     leak, seconds = found
     content = {
         "images": (leak.images * 255).round().to(torch.uint8),
@@ -256,9 +256,9 @@ def _write_leak(path: Path, found: tuple[Leak, float]) -> None:
     write_tensors(path, content)
 
 
-def _read_leak(path: Path) -> tuple[Leak, float]:
+def _read_leak(path: Path) -> tuple[FeatureLeak, float]:
     content = read_tensors(path)
-    leak = Leak(
+    leak = FeatureLeak(
         images=content["images"].float() / 255,
         shadow_accuracy=content["shadow_accuracy"],
         decoder_error=content["decoder_error"],
@@ -268,7 +268,7 @@ def _read_leak(path: Path) -> tuple[Leak, float]:
 
 
 def write_split_set(
-    folder: Path, record: Mapping[str, Any], images: LabelledImages, leak: Leak
+    folder: Path, record: Mapping[str, Any], images: LabelledImages, leak: FeatureLeak
 ) -> Path:
     """Write the set, one row an image of `images`; `record` says what was attacked and how."""
     dataset = {
@@ -280,7 +280,7 @@ def write_split_set(
     return write_set(folder, run, (_image(images, leak, place) for place in range(len(images))))
 
 
-def _image(images: LabelledImages, leak: Leak, place: int) -> SetImage:
+def _image(images: LabelledImages, leak: FeatureLeak, place: int) -> SetImage:
     original, label = to_uint8(images.images[place]), int(images.labels[place])
     residual, grey = float(leak.residuals[place]), float(leak.grey_residuals[place])
     return SetImage(
@@ -306,7 +306,7 @@ _System = tuple[str, str, int]  # network, defence, seed
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trained:
+class TrainedSystem:
     """A system of the plan. change: of accuracy, against the undefended one of the same seed."""
 
     system: SplitSystem
@@ -348,7 +348,7 @@ def run_split(
     arrow()  # sets are written at the end of hours
     if workers > 1 or scheduler:
         _spread(plan, place.resolved(), workers, scheduler, report)
-    run = Run(plan, place)
+    run = SplitRun(plan, place)
     systems = run.systems()
     rows: list[dict[str, Any]] = []
     costs, sets = [], []
@@ -379,7 +379,7 @@ def _spread(
     from semsim.grid.machines import connect, cores_for_each  # takes a second
 
     lean = without_metrics(plan)
-    run = Run(lean, place)  # trains the recogniser, once
+    run = SplitRun(lean, place)  # trains the recogniser, once
     systems = run.systems()
     total = 100 * len(systems)
     needed = dict.fromkeys([(n, "none", seed) for n, _, seed in systems] + systems)
@@ -420,7 +420,7 @@ def _attack(
     run.leak(run.train(*system, silent), tool, seed, report)
 
 
-class Run:
+class SplitRun:
     """The plan with its images at hand."""
 
     def __init__(self, plan: SplitPlan, place: SplitPlace) -> None:
@@ -452,13 +452,13 @@ class Run:
             for defence in self.plan.defences
         ]
 
-    def train(self, network: str, defence: str, seed: int, report: Report) -> Trained:
+    def train(self, network: str, defence: str, seed: int, report: Report) -> TrainedSystem:
         """The system, trained now or before."""
         system, facts, key = self.system(network, defence, seed, report)
         plain_accuracy = facts["accuracy"]
         if defence != "none":
             plain_accuracy = self.system(network, "none", seed, report)[1]["accuracy"]
-        return Trained(
+        return TrainedSystem(
             system=system.to(self.device),
             network=network,
             defence=defence,
@@ -469,7 +469,7 @@ class Run:
         )
 
     def attack(
-        self, trained: Trained, told: Report
+        self, trained: TrainedSystem, told: Report
     ) -> Iterator[tuple[dict[str, Any], Path | None]]:
         """A row of results and, for the first seed, a reconstruction set, an attack."""
         facts = {
@@ -494,11 +494,11 @@ class Run:
                 folder = self._write(trained, arm, tool, seed, leak, seconds)
             yield {**facts, **self._scores(arm, tool, seed, leak)}, folder
 
-    def attacked(self, trained: Trained) -> bool:
+    def attacked(self, trained: TrainedSystem) -> bool:
         """Return whether the plan has the system attacked: it is valid, or that does not matter."""
         return trained.valid or self.plan.attack_invalid
 
-    def tools(self, trained: Trained) -> list[tuple[str, ShadowAttack, int]]:
+    def tools(self, trained: TrainedSystem) -> list[tuple[str, ShadowAttack, int]]:
         """Every attack on a system: its name in the plan, its settings, its seed."""
         if not self.attacked(trained):
             return []
@@ -509,7 +509,7 @@ class Run:
             for seed in self.plan.attack_seeds
         ]
 
-    def cost(self, trained: Trained) -> dict[str, Any]:
+    def cost(self, trained: TrainedSystem) -> dict[str, Any]:
         """Operations, bytes and median milliseconds of classifying one image."""
         image = self.data[1].images[:1]
         cost = cost_of(trained.system, image)
@@ -567,8 +567,8 @@ class Run:
         return {"accuracy": system_accuracy(system, self.data[1], seed), "test": self.digests[1]}
 
     def leak(
-        self, trained: Trained, tool: ShadowAttack, seed: int, report: Report
-    ) -> tuple[Leak, float]:
+        self, trained: TrainedSystem, tool: ShadowAttack, seed: int, report: Report
+    ) -> tuple[FeatureLeak, float]:
         """Return the leak of an attack, made now or before, and the seconds it took."""
         facts = {"system": trained.key, "data": self.digests, "tool": plain(tool)}
         key = key_of({**facts, "images": self.plan.images, "seed": seed})
@@ -589,7 +589,7 @@ class Run:
             self._found.add(key)
         return not there
 
-    def _scores(self, arm: str, tool: ShadowAttack, seed: int, leak: Leak) -> dict[str, Any]:
+    def _scores(self, arm: str, tool: ShadowAttack, seed: int, leak: FeatureLeak) -> dict[str, Any]:
         pairs = Pairs(
             originals=self.judged.images,
             reconstructions=leak.images,
@@ -614,11 +614,11 @@ class Run:
 
     def _write(
         self,
-        trained: Trained,
+        trained: TrainedSystem,
         arm: str,
         tool: ShadowAttack,
         seed: int,
-        leak: Leak,
+        leak: FeatureLeak,
         seconds: float,
     ) -> Path:
         attack, test = attack_name(arm, tool), self.data[1]
@@ -658,7 +658,7 @@ class Run:
         return tuple(self.judged.classes[label] for label in self.judged.labels.tolist())
 
 
-_run = cache(Run)  # the images, read once a process
+_run = cache(SplitRun)  # the images, read once a process
 
 
 @torch.no_grad()
@@ -723,7 +723,7 @@ def outlook(plan: SplitPlan) -> SplitOutlook:
 
 def planned_sets(plan: SplitPlan, data: Path) -> tuple[tuple[str, str, Path], ...]:
     """Return the model, the attack and the folder of every set of a plan, in their order."""
-    any_task = Task(size=(32, 32), classes=2, mean=(0.5,) * 3, std=(0.25,) * 3)
+    any_task = ImageTask(size=(32, 32), classes=2, mean=(0.5,) * 3, std=(0.25,) * 3)
     found = []
     for network, seed, defence in product(plan.networks, plan.defence_seeds, plan.defences):
         made = untrained(make_network(network), defence, any_task)

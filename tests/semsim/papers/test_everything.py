@@ -20,7 +20,7 @@ from semsim.defences import DEFENCES
 from semsim.defences.strategies import NAMED_STRATEGIES
 from semsim.images import read_image
 from semsim.papers import everything
-from semsim.papers.everything import Key, scale_of, strategies, work_out
+from semsim.papers.everything import MapCell, scale_of, strategies, work_out
 from semsim.papers.simulated_votes import write_controls
 from semsim.sets.reader import read_set
 from semsim.types import LabelledImages
@@ -51,9 +51,9 @@ def test_what_does_not_go_together_is_known_before_anything_is_computed():
     worked = work_out(scale_of("smoke"))
     first = worked.scale.campaigns[0]
     assert {key.network for key in worked.unfit} == {"cnn-small"}
-    assert "cannot undo BatchNorm2d" in worked.unfit[Key("cnn-small", "none", "rgap")]
+    assert "cannot undo BatchNorm2d" in worked.unfit[MapCell("cnn-small", "none", "rgap")]
     # Both refuse: the strategy's reason stands there, since without it there is no target.
-    assert "DP-SGD" in worked.unfit[Key("cnn-small", "dp-sgd", "copa")]
+    assert "DP-SGD" in worked.unfit[MapCell("cnn-small", "dp-sgd", "copa")]
     computed = [everything.key_of(one) for plan in worked.plans for one in plan.sets]
     assert sorted([*computed, *worked.unfit]) == sorted(worked.scale.cells())
     assert len(worked.plans[0].sets) == len(first.attacks) * len(first.strategies)

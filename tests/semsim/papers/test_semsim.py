@@ -34,7 +34,7 @@ from semsim.papers.semsim import cells, next_steps, table_text
 from semsim.papers.semsim_scales import (
     DATA_SETS,
     METRICS,
-    Scale,
+    StudiesScale,
     in_mixed_precision,
     plan_text,
     scale_of,
@@ -350,7 +350,7 @@ def class_folders(root: Path) -> Path:
     return root
 
 
-def short(scale: Scale) -> Scale:
+def short(scale: StudiesScale) -> StudiesScale:
     """The scale without Figures 7 and 9, and attacks of two steps."""
     parts = []
     for part in scale.parts:

@@ -28,7 +28,7 @@ from semsim.base.errors import DataError, SettingsError
 from semsim.base.storage.places import checkout
 from semsim.base.storage.ports import reserved_port
 from semsim.systems.federated.flower.certificates import AUTHORITY, CERTIFICATE, KEY
-from semsim.systems.federated.flower.meeting import Guest, Meeting, Trained, Wire
+from semsim.systems.federated.flower.meeting import Guest, Meeting, MeetingResult, Wire
 
 RELAY = "SEMSIM_FLOWER_RELAY"  # as in `apps`, which only Flower's python can import
 FLOWER = "SEMSIM_FLOWER"  # the folder of an environment with Flower
@@ -69,7 +69,7 @@ def flower_folder() -> Path | None:
 
 def serve(
     make: Callable[[Wire], Meeting], address: str, certificates: Path | None, logs: Path
-) -> Trained:
+) -> MeetingResult:
     """Hold a meeting at `address` ("host:port") with whoever joins it.
 
     make: the meeting over a wire. certificates: a folder as `write_certificates` makes it; None

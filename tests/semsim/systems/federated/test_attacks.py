@@ -5,7 +5,7 @@ import torch
 
 from semsim.base.errors import SettingsError
 from semsim.systems.federated import pbpfl
-from semsim.systems.federated.data import Examples, FederatedData
+from semsim.systems.federated.data import FederatedData, FederatedExamples
 from semsim.systems.federated.networks import drawn_network
 from semsim.systems.federated.rounds import train
 from semsim.systems.federated.settings import FederatedSettings, Pbpfl
@@ -32,7 +32,7 @@ def data(count: int = 12, side: int = 8, classes: int = 3) -> FederatedData:
     images = torch.rand(count, 3, side, side, generator=rng)
     labels = torch.arange(count) % classes
     targets = torch.nn.functional.one_hot(labels, classes).double()
-    split = Examples(inputs=images, targets=targets, labels=labels)
+    split = FederatedExamples(inputs=images, targets=targets, labels=labels)
     return FederatedData(
         name="made",
         train=split,
@@ -82,7 +82,7 @@ def test_a_canonicalised_observation_is_true_of_the_same_function(name):
 
 def test_stripped_with_the_true_gamma_the_eavesdropper_has_what_the_server_has():
     run = train(settings("lenet"), data())
-    upload = pbpfl.Upload.of(sent(run, 0, 1))
+    upload = pbpfl.ClientUpload.of(sent(run, 0, 1))
     eavesdropped = stripped(
         observe(run, "up_and_downlink", dtype=DOUBLE),
         upload,
@@ -99,7 +99,9 @@ def test_stripped_with_the_true_gamma_the_eavesdropper_has_what_the_server_has()
 def test_stripped_with_a_wrong_gamma_network_and_gradient_still_agree():
     run = train(settings("mlp-3"), data())
     seen = observe(run, "up_and_downlink", dtype=DOUBLE)
-    found = stripped(seen, pbpfl.Upload.of(sent(run, 0, 1)), received_noise(run, 0, 1), gamma=0.123)
+    found = stripped(
+        seen, pbpfl.ClientUpload.of(sent(run, 0, 1)), received_noise(run, 0, 1), gamma=0.123
+    )
     image = run.data.train.pick(run.kept[0].members[0]).inputs.to(DOUBLE)
     loss = torch.nn.functional.cross_entropy(found.model(image), torch.tensor([seen.label]))
     for here, wanted in zip(

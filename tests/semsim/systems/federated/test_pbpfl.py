@@ -11,9 +11,9 @@ from torch import nn
 from semsim.base.errors import SettingsError
 from semsim.layer_graph import Add, Chain, Concat, LayerGraph
 from semsim.systems.federated.pbpfl import (
+    ClientUpload,
     Masked,
     Pbpfl,
-    Upload,
     client_backward,
     client_forward,
     perturb,
@@ -174,7 +174,7 @@ def test_the_upload_survives_flattening_and_leaves_out_what_is_zero():
     inputs, targets, rng = _reseeded(network, 2)
     _, masked = perturb(network, Pbpfl(), rng)
     upload = client_step(masked, inputs, targets)
-    again = Upload.of(upload.tensors())
+    again = ClientUpload.of(upload.tensors())
     assert again.sigma.keys() == upload.g.keys()
     assert "layers.out.weight" not in again.beta
     assert torch.equal(again.beta["layers.fc0.weight"], upload.beta["layers.fc0.weight"])

@@ -6,16 +6,16 @@ import torch
 from semsim.base.errors import SettingsError
 from semsim.systems.split import SPLIT_NETWORKS
 from semsim.systems.split.networks import (
+    ImageTask,
     ResNet18,
     SmallResNet,
-    Task,
     Vgg16,
     feature_shape,
     make_parts,
     task_of,
 )
 
-TASK = Task(size=(32, 32), classes=5, mean=(0.4, 0.5, 0.6), std=(0.2, 0.2, 0.2))
+TASK = ImageTask(size=(32, 32), classes=5, mean=(0.4, 0.5, 0.6), std=(0.2, 0.2, 0.2))
 NARROW = {"small": {"width": 4}, "resnet18": {"width": 4}, "vgg16": {"width": 4}}
 UNITS = {"small": 4, "resnet18": 6, "vgg16": 16}
 MAPS = {**UNITS, "vgg16": 13}  # units after which there are maps to send

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from semsim.sets.reader import read_set
-from semsim.systems.split.run import Leak, write_split_set
+from semsim.systems.split.run import FeatureLeak, write_split_set
 from semsim.types import LabelledImages
 
 RESIDUALS = (0.1, 0.5, 0.9, math.nan)
@@ -25,7 +25,7 @@ RECORD = {"model": "small", "attack": {"name": "adaptive"}}
 
 @pytest.fixture
 def leak():
-    return Leak(
+    return FeatureLeak(
         images=PICTURES,
         ssim=np.zeros(4),
         psnr=np.zeros(4),
