@@ -37,7 +37,6 @@ from semsim.base.cli.terminal import (
     told_errors,
 )
 from semsim.base.errors import DataError, SettingsError
-from semsim.base.jobs.orders import from_record, to_record
 from semsim.base.registry import build, read_plugin
 from semsim.base.storage.places import toml_of
 from semsim.base.words import listed
@@ -77,19 +76,6 @@ CAMPAIGN_STEPS = (
 )
 DECLARED: Mapping[str, Any] = toml_of("semsim.papers", "presets.toml")  # by reproduction
 T = TypeVar("T")
-
-
-def changed(base: T, changes: Mapping[str, Any]) -> T:
-    """Return the plan `base` with `changes`; what they do not name of a part of it stays.
-
-    Raises `SettingsError` for a setting that it does not have.
-    """
-    return from_record(type(base), _merged(to_record(base), changes))
-
-
-def _merged(record: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    parts = {name: one for name, one in changes.items() if isinstance(one, Mapping)}
-    return {**record, **changes, **{n: _merged(record[n], one) for n, one in parts.items()}}
 
 
 def of_preset(presets: Mapping[str, T], name: str) -> T:

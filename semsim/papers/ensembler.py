@@ -22,11 +22,12 @@ from semsim.base.cli.terminal import (
     told_errors,
 )
 from semsim.base.errors import SettingsError
+from semsim.base.jobs.orders import changed
 from semsim.base.jobs.terminal import carry_out
 from semsim.base.registry import help_of
 from semsim.base.storage.atomic import write_json, write_text
 from semsim.base.storage.places import toml_of
-from semsim.papers.engine import DECLARED, PlanOption, Work, WorkPlan, changed, is_here, of_preset
+from semsim.papers.engine import DECLARED, PlanOption, Work, WorkPlan, is_here, of_preset
 from semsim.papers.ensembler_sentences import (
     NUMBER,
     PLANS,

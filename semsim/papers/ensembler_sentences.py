@@ -23,6 +23,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from semsim.base.errors import SettingsError
+from semsim.base.jobs.orders import changed
 from semsim.base.progress import Report, silent
 from semsim.base.registry import plain
 from semsim.base.stats.intervals import half_words, of_means
@@ -31,7 +32,7 @@ from semsim.base.storage.pieces import Pieces
 from semsim.base.storage.places import toml_of
 from semsim.device import pick_device
 from semsim.grid.executor import Piece, spread
-from semsim.papers.engine import DECLARED, changed
+from semsim.papers.engine import DECLARED
 from semsim.papers.sentences import (
     CONTENT,
     END,

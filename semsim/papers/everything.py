@@ -18,6 +18,7 @@ from semsim.attacks import ATTACKS
 from semsim.attacks.as_text import read_attack
 from semsim.base.cli.terminal import rows_of, say
 from semsim.base.errors import SettingsError, StopRequestedError
+from semsim.base.jobs.orders import changed
 from semsim.base.progress import one_step
 from semsim.base.registry import Plugin, build, read_plugin, short_labels
 from semsim.base.stats.intervals import FEWEST
@@ -38,7 +39,6 @@ from semsim.papers.engine import (
     Work,
     agreement_table,
     campaign_works,
-    changed,
     command_of,
     first_failure,
     is_here,

@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 from semsim.attacks import VERTICAL_ATTACKS
 from semsim.attacks.as_text import read_vertical
 from semsim.base.cli.terminal import text_table
+from semsim.base.jobs.orders import changed
 from semsim.base.registry import build
 from semsim.base.storage.places import toml_of
 from semsim.campaign.grids import DEMO_GRID
 from semsim.campaign.plan import Campaign
 from semsim.campaign.vertical import VerticalRun, vertical_folder, vertical_memory
 from semsim.learning import PRESETS, TrainSettings
-from semsim.papers.engine import DECLARED, Work, campaign_works, changed, of_preset, plans_here
+from semsim.papers.engine import DECLARED, Work, campaign_works, of_preset, plans_here
 from semsim.targets.train_settings import TrainSettings as TargetTraining
 from semsim.targets.train_settings import read_training
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from semsim.base.errors import JobError, SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job
-from semsim.base.jobs.orders import to_record
+from semsim.base.jobs.orders import from_record, to_record
 from semsim.base.progress import Report
 from semsim.base.registry import Registry, check_settings, setting
 from semsim.base.storage.atomic import finite, write_json
 from semsim.base.storage.names import free_name
+from semsim.base.storage.places import toml_of
 from semsim.base.storage.records import read_object, read_record
 from semsim.systems.federated import NETWORKS, TABLES
 
@@ -102,59 +103,14 @@ class PartyArm:
 
 
 REFERENCE, RESCALED = "server-fedavg", "server-fedavg-canonical"
+_DECLARED = toml_of("semsim.systems.federated", "arms.toml")
 ARMS: Registry[PartyArm] = Registry(
     "arm",
-    {
-        REFERENCE: PartyArm(title="FedAvg, server", scheme="fedavg", view="server"),
-        RESCALED: PartyArm(
-            title="FedAvg, server, rows rescaled",
-            scheme="fedavg",
-            view="server",
-            treatment="canonical",
-        ),
-        "server-pbpfl": PartyArm(title="PBPFL, server", view="server"),
-        "links-naive": PartyArm(title="PBPFL, eavesdropper on both links", view="up_and_downlink"),
-        "links-canonical": PartyArm(
-            title="PBPFL, eavesdropper on both links, rows rescaled",
-            view="up_and_downlink",
-            treatment="canonical",
-        ),
-        "links-stripped": PartyArm(
-            title="PBPFL, eavesdropper on both links, noise removed and rows rescaled",
-            view="up_and_downlink",
-            treatment="stripped",
-        ),
-        "uplink": PartyArm(title="PBPFL, eavesdropper on the uplink", view="uplink"),
-        "uplink-closed-form": PartyArm(
-            title="PBPFL, eavesdropper on the uplink, first layer solved",
-            view="uplink",
-            treatment="closed-form",
-        ),
-        "client-own-mask": PartyArm(
-            title="PBPFL, another client with a mask of its own", view="client"
-        ),
-        "client-same-mask": PartyArm(
-            title="PBPFL, another client with the same mask, rows rescaled",
-            view="client",
-            treatment="canonical",
-            noise_scope="round",
-        ),
-        "server-zero-sum": PartyArm(
-            title="PBPFL with zero-sum masks, server",
-            view="server",
-            noise_scope="round",
-            zero_sum=True,
-        ),
-    },
+    {name: from_record(PartyArm, one, by_hand=True) for name, one in _DECLARED["arms"].items()},
 )
-
 # Who may choose among which arms.
 PARTIES: Mapping[str, tuple[str, ...]] = {
-    "The server": ("server-pbpfl",),
-    "An eavesdropper on both links": ("links-naive", "links-canonical", "links-stripped"),
-    "An eavesdropper on the uplink alone": ("uplink", "uplink-closed-form"),
-    "Another client": ("client-own-mask", "client-same-mask"),
-    "The server under zero-sum masks": ("server-zero-sum",),
+    party: tuple(arms) for party, arms in _DECLARED["parties"].items()
 }
 
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from semsim.base.errors import JobError, SettingsError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import Job
-from semsim.base.jobs.orders import Place, from_record, to_record
+from semsim.base.jobs.orders import Place, changed, from_record, to_record
 from semsim.base.progress import Report, silent
 from semsim.base.registry import Checked, Registry, build, read_plugin, setting
 from semsim.base.storage.names import checked_name
+from semsim.base.storage.places import toml_of
 from semsim.base.storage.records import read_object
 from semsim.datasets import DATASETS
 from semsim.metrics import find_metric
@@ -148,51 +149,11 @@ class SplitPlace(Place):
     checkpoints: Path
 
 
-_SMALL = SplitPlan(
-    name="small",
-    networks=("small:width=16",),
-    defences=(
-        "none",
-        "shredder",
-        "single",
-        "dr-single",
-        "dr-ensemble:bodies=4",
-        "ensembler:bodies=4,selected=2",
-    ),
-    attacks=("adaptive", "adaptive-aligned", "one-body", "oracle", "oracle-aligned"),
-    train=SplitTrainSettings(
-        epochs=8, ensemble_epochs=50, batch_size=128, lr=4e-3, ensemble_lr=2e-2
-    ),
-    shadow=ShadowAttack(epochs=12, decoder_epochs=10, lr=4e-3, batch_size=128),
-    defence_seeds=(0, 1),
-    attack_seeds=(0, 1, 2),
-)
-_PAPER = replace(
-    _SMALL,
-    name="paper",
-    dataset="folder:root=cifar10",
-    networks=("resnet18",),
-    defences=(*_SMALL.defences[:4], "dr-ensemble:bodies=10", "ensembler:bodies=10,selected=4"),
-    attacks=tuple(ARMS),
-    train=SplitTrainSettings(epochs=30, ensemble_epochs=60, batch_size=128, ensemble_lr=2e-3),
-    shadow=ShadowAttack(epochs=30, decoder_epochs=30, batch_size=128, start="identity"),
-    images=256,
-)
-_SMOKE = replace(  # seconds: whether everything runs, and nothing else
-    _SMALL,
-    name="smoke",
-    dataset="digits:size=12,count=180",
-    networks=("small:width=2",),
-    defences=(*_SMALL.defences[:4], "dr-ensemble:bodies=2", "ensembler:bodies=5,selected=4"),
-    train=SplitTrainSettings(epochs=1, ensemble_epochs=1, batch_size=256),
-    shadow=replace(_SMALL.shadow, epochs=1, decoder_epochs=1, batch_size=256),
-    defence_seeds=(0,),
-    attack_seeds=(0,),
-    images=4,
-    attack_invalid=True,
-)
 PRESETS: Mapping[str, SplitPlan] = MappingProxyType(
-    {"smoke": _SMOKE, "small": _SMALL, "paper": _PAPER}
+    {
+        name: changed(SplitPlan(name=name), changes)
+        for name, changes in toml_of("semsim.systems.split", "presets.toml").items()
+    }
 )
 
 
