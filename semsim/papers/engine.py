@@ -106,7 +106,7 @@ class Work:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkPlan:
-    """What --plan says of a reproduction.
+    """Answer of a reproduction to --plan.
 
     name: of the reproduction. note: what a step is. preset, below: its preset, where there are
     some, and the works of another one, asked of the one below it. rows, before: rows and a text
@@ -140,7 +140,7 @@ class WorkPlan:
         return "\n".join([*lines, *self._times(), "", not_run_text(self.name)])
 
     def _times(self) -> list[str]:
-        """How many times the steps of the preset below this one takes, where there is one."""
+        """Count how many times the steps of the preset below it takes, where there is one."""
         lower, parts = BELOW.get(self.preset), []
         below = self.below(lower) if self.below and lower else ()
         for trains, word in ((True, "trainings"), (False, "attacks")):

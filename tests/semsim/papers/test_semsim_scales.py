@@ -95,8 +95,8 @@ def test_cells_agree_with_the_papers_own_sentences():
         assert sign == "tau" or all(0 < tau < rho < 1 for tau, rho in zip(*below, strict=True))
 
 
-# Table 3, cell by cell, against the targets that `reproduce semsim` trains. These facts are read off
-# the paper and, where that is silent, off its authors' code; nothing of them is taken from
+# Table 3, cell by cell, against the targets that `reproduce semsim` trains. These facts are read
+# off the paper and, where that is silent, off its authors' code; nothing of them is taken from
 # `semsim_scales`.
 # Rows of Table 3: data set, its classes and pixels, the backbone and its convolutions, epochs.
 # Classes: of the data sets; for CelebA and the sizes, of the code. Epochs: of the code, by the
