@@ -54,13 +54,13 @@ from semsim.base.storage.atomic import write_text
 from semsim.base.storage.records import read_record
 from semsim.learning.baselines import SHUFFLED
 from semsim.learning.evaluation import auc_of, semsim_row
-from semsim.papers import pbpfl, pbpfl_tables
+from semsim.papers import pbpfl
 from semsim.papers.copa import TABLE_2
 from semsim.papers.deployed import _cell, _percent, _promise, _target
 from semsim.papers.simulated_votes import CONTROL
 from semsim.reporting.notation import interval, number
 from semsim.systems.audit.advice import signed
-from semsim.systems.federated.arms import ARMS, REFERENCE, RESCALED
+from semsim.systems.federated.settings import ARMS, REFERENCE, RESCALED
 
 # COPA: networks by what c(M) says of them, and the methods with their titles.
 _HIDDEN = tuple(f"{kind} {variant}" for kind in ("tanh", "leaky-relu") for variant in (1, 2, 4))
@@ -358,12 +358,12 @@ def read_pbpfl(folder: Path) -> Read:
             data = path.stem.partition(f"-{cell['network']}-k")[0]
             trained.append({"data": data, **cell})
     costs = json.loads((folder / "costs.json").read_text(encoding="utf-8"))
-    told = [costs[name] for name in ("FedAvg", "PBPFL", pbpfl_tables.AGAIN)]
+    told = [costs[name] for name in ("FedAvg", "PBPFL", pbpfl.AGAIN)]
     plain, masked, again = (one["seconds"] for one in told)
     figures = {
-        "PBPFL": pbpfl_tables.cost_figures(plain, masked),
-        "FedAvg again": pbpfl_tables.cost_figures(plain, again),
-        "paper": pbpfl_tables.cost_figures(*map(pbpfl_tables.TABLE_5.get, ("FedAvg", "PBPFL"))),  # type: ignore[arg-type]
+        "PBPFL": pbpfl.cost_figures(plain, masked),
+        "FedAvg again": pbpfl.cost_figures(plain, again),
+        "paper": pbpfl.cost_figures(*map(pbpfl.TABLE_5.get, ("FedAvg", "PBPFL"))),  # type: ignore[arg-type]
     }
     sent = {
         way: told[1]["traffic"][f"numbers_{way}"] / told[0]["traffic"][f"numbers_{way}"]
@@ -380,7 +380,7 @@ def read_pbpfl(folder: Path) -> Read:
     moved = cells[cells["scheme"] == "FedAvg-MSE"]["moved"].min()
     tables = {
         "trainings": cells,
-        "costs": pd.DataFrame(figures, index=list(pbpfl_tables._COSTS)),
+        "costs": pd.DataFrame(figures, index=list(pbpfl._COSTS)),
         "sent": pd.DataFrame([sent], index=["ratio"]),
         "leak": indexed(leak, leak["where"] + ", " + leak["arm"]),
         "ends": pd.DataFrame([{"gap": ends, "moved": moved}], index=["worst"]),
@@ -410,13 +410,12 @@ def _classes(cells: pd.DataFrame, images: str) -> tuple[pd.DataFrame, list[str]]
 
 def _by_clients(own: pd.DataFrame, column: str, digits: int, times: float = 1) -> list[str]:
     return [
-        spread(times * own[own["clients"] == clients][column], digits)
-        for clients in pbpfl_tables.CLIENTS
+        spread(times * own[own["clients"] == clients][column], digits) for clients in pbpfl.CLIENTS
     ]
 
 
 def _heads() -> list[str]:
-    return [f"K={clients}" for clients in pbpfl_tables.CLIENTS]
+    return [f"K={clients}" for clients in pbpfl.CLIENTS]
 
 
 def pbpfl_errors(tables: Tables) -> Claim:
@@ -428,7 +427,7 @@ def pbpfl_errors(tables: Tables) -> Claim:
         data = str(tables["data"].loc[name, "name"])
         cells = tables["trainings"]
         own = cells[(cells["data"] == _stem(data)) & (cells["scheme"] == "PBPFL")]
-        printed = pbpfl_tables.TABLE_2[paper]
+        printed = pbpfl.TABLE_2[paper]
         for network, part in own.groupby("network", sort=False):
             theirs = [
                 " / ".join(f"{one:.3f}" for one in printed.get((str(network), scheme), ()))
@@ -447,7 +446,7 @@ def pbpfl_accuracies(tables: Tables) -> Claim:
     own = cells[(cells["data"] == _stem(data)) & cells["accuracy"].notna()]
     rows = []
     for (network, scheme), part in own.groupby(["network", "scheme"], sort=False):
-        printed = pbpfl_tables.TABLE_4.get((str(network), str(scheme)), ())
+        printed = pbpfl.TABLE_4.get((str(network), str(scheme)), ())
         told = " / ".join(f"{one:.2f}" for one in printed)
         rows.append([network, scheme, *_by_clients(part, "accuracy", 1, 100), told])
     return table(["network", "scheme", *_heads(), "paper (skin images)"], rows)
@@ -483,7 +482,7 @@ def _leaked(own: pd.DataFrame, where: str) -> str:
     return f"{row['ssim']:.2f} ({loud}), {row['clearer']}{shapes}"
 
 
-_LFP, _LBP, _, _MU, _PP, _LONGER = pbpfl_tables._COSTS
+_LFP, _LBP, _, _MU, _PP, _LONGER = pbpfl._COSTS
 _RATIOS = (_LFP, _LBP, _MU)
 
 

@@ -15,11 +15,15 @@ from semsim.base.cli.terminal import rows_of
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.folders import JobState
 from semsim.papers.ensembler import table_lines, table_rows
-from semsim.papers.ensembler_sentences import PAPER_ROWS, _guess_line, _line, _paper_scores
-from semsim.systems.split.plan import make_network
-from semsim.systems.split.split_job import KIND, plan_of
+from semsim.papers.ensembler_sentences import (
+    PAPER_ROWS,
+    _guess_line,
+    _line,
+    _paper_scores,
+    sentence_summary,
+)
+from semsim.systems.split.plan import KIND, make_network, plan_of
 from semsim.systems.split.summary import count_text
-from semsim.systems.split.translation import sentence_summary
 
 PAPER = "ensembler"
 ATTACKS = ("adaptive", "adaptive-aligned")  # the published one, and the one that aligns

@@ -12,11 +12,17 @@ from semsim.base.storage.atomic import write_json
 from semsim.images import to_uint8
 from semsim.sets.image import AttackResult, set_images
 from semsim.sets.writer import write_set
-from semsim.systems.federated.arms import REFERENCE, RESCALED
 from semsim.systems.federated.comparison import carry_out, load
-from semsim.systems.federated.comparison_job import TRAINING, FederatedJob, queue_comparison
 from semsim.systems.federated.data import FederatedData, of_images
-from semsim.systems.federated.settings import FederatedOrder, FederatedSettings
+from semsim.systems.federated.settings import (
+    REFERENCE,
+    RESCALED,
+    TRAINING,
+    FederatedJob,
+    FederatedOrder,
+    FederatedSettings,
+    queue_comparison,
+)
 from semsim.types import LabelledImages
 
 # What the processes of `flower_process` and the test that starts them agree on.

@@ -4,13 +4,11 @@ from dataclasses import replace
 
 import torch
 
+from semsim.attacks.observe import Leak
 from semsim.base.jobs.folders import run_as_job
-from semsim.systems.split.experiment import Leak
-from semsim.systems.split.outlook import planned_sets
 from semsim.systems.split.page import FIRST_LOOK
-from semsim.systems.split.plan import SplitPlace
-from semsim.systems.split.split_job import queue_split
-from semsim.systems.split.store import write_split_set
+from semsim.systems.split.plan import SplitPlace, queue_split
+from semsim.systems.split.run import planned_sets, write_split_set
 from semsim.types import LabelledImages
 
 SMALL = replace(FIRST_LOOK, networks=("small:width=2",))

@@ -101,7 +101,7 @@ if __name__ == "__main__":  # what is computed apart imports this file anew
     from semsim.base.pages_library import gr
     from semsim.campaign.plan import Campaign
     from semsim.base.errors import SettingsError
-    from semsim.systems.federated.comparison_job import FederatedOrder
+    from semsim.systems.federated.settings import FederatedOrder
     from semsim.grid.subprocess_worker import apart
     from semsim.base.jobs import folders as jobs
     from semsim.ui import ScienceContext, StudyChoice, learn_studies, pages
@@ -125,7 +125,7 @@ if __name__ == "__main__":  # what is computed apart imports this file anew
     found = kept_plan(Campaign(name="made", datasets=(data_set,), images=2))
     told = ""
     try:
-        queue = "semsim.systems.federated.comparison_job:queue_comparison"
+        queue = "semsim.systems.federated.settings:queue_comparison"
         apart(queue, FederatedOrder(lr=-1.0), data)
     except SettingsError as error:
         told = str(error)

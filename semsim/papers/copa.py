@@ -36,7 +36,7 @@ from semsim.base.storage.places import toml_of
 from semsim.datasets import DATASETS
 from semsim.datasets.folder import Folder
 from semsim.grid.executor import Piece, spread
-from semsim.papers.plans import PlanOption, Work, show_plan
+from semsim.papers.engine import PlanOption, Work, WorkPlan
 from semsim.reporting.export import write_both
 from semsim.reporting.picture_grids import Shown, method_figure
 from semsim.systems.audit.advice import signed
@@ -114,7 +114,8 @@ def reproduce_copa(
         attacked = varied(pictures_of(images), count)
         networks = Networks(attacked, numbers, kinds, range(seeds))
         if plan:
-            show_plan("copa", STEPS, works_of(networks, out / "pieces"), as_json)
+            works = works_of(networks, out / "pieces")
+            WorkPlan(name="copa", note=STEPS, works=works).show(as_json)
             return
         out.mkdir(parents=True, exist_ok=True)
         first = table_1()

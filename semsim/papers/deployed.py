@@ -3,9 +3,8 @@
 Within a row pictures are ranked, since it has few sets; over rows the sets are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from semsim.base.cli.terminal import rows_of, text_table
+from semsim.base.jobs.orders import from_record
 from semsim.base.registry import read_plugin
 from semsim.base.sets.reader import ReconstructionSet
 from semsim.base.stats.roc import picture_agreement
@@ -21,18 +21,22 @@ from semsim.campaign.campaign_job import plan_of
 from semsim.campaign.plan import Campaign, Plan
 from semsim.datasets import DATASETS
 from semsim.metrics import MetricSpec
-from semsim.papers.judged import (
+from semsim.papers.engine import (
+    DECLARED,
     RANKED,
     Judged,
     JudgedTable,
     Machines,
+    Work,
     agreement_table,
+    campaign_works,
     command_of,
     first_failure,
     judge_plans,
+    of_preset,
+    plans_here,
     write_tables,
 )
-from semsim.papers.plans import Work, campaign_works, of_preset, plans_here
 from semsim.papers.simulated_votes import (
     CONTROL,
     GREY,
@@ -48,6 +52,7 @@ from semsim.reporting.tables import Table
 from semsim.sets.no_attack_baseline import Count, judged_set
 from semsim.targets.train_settings import TrainSettings
 
+_LR = 0.05  # of a client's steps
 ENOUGH = 0.9  # of the originals: fewer, and simulated people are too blunt to stand for anybody
 _OVER = (
     *("metric", "title", "n", "rho", "rho_bw_low", "rho_bw_high", "tau", "tau_score_low"),
@@ -60,7 +65,7 @@ _FACTS = (
 )
 
 
-class Row(NamedTuple):
+class Deployment(NamedTuple):
     """One way in which clients train and share, and the InvGrad that goes with it.
 
     name: of its folder. network, attack: settings beside the scale's own, as text.
@@ -75,7 +80,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scale:
+class DeployedScale:
     """The rows, of one architecture on one data set, each attacked by the same attack.
 
     architecture, attack: as text, ended by what a row adds. trainings: moments of a training at
@@ -84,7 +89,7 @@ class Scale:
     """
 
     name: str
-    rows: tuple[Row, ...]
+    rows: tuple[Deployment, ...]
     dataset: str
     architecture: str
     attack: str
@@ -93,7 +98,7 @@ class Scale:
     trainings: tuple[str, ...]
     jury_epochs: int
 
-    def campaign(self, row: Row) -> Campaign:
+    def campaign(self, row: Deployment) -> Campaign:
         """Return the campaign of one row."""
         return Campaign(
             name=f"deployed-{self.name}-{row.name}",
@@ -109,12 +114,33 @@ class Scale:
         )
 
 
-def scale_of(name: str) -> Scale:
+_DECLARED = DECLARED["deployed"]
+
+
+def scale_of(name: str) -> DeployedScale:
     """The scale called smoke, small or paper; `SettingsError` for another name."""
-    return of_preset(_SCALES, name)
+    asked = dict(of_preset(_DECLARED["presets"], name))
+    rows = tuple(_rows(asked.pop("asked")))
+    return replace(
+        from_record(DeployedScale, {**asked, "name": name, "rows": ()}, by_hand=True), rows=rows
+    )
 
 
-def plans_of(scale: Scale) -> dict[str, Plan]:
+def _rows(asked: Mapping[str, Any]) -> Iterator[Deployment]:
+    """Yield the rows: what papers attack, updates, the same with batch norm, and DP-SGD.
+
+    asked: of a preset, what rows have in braces.
+    """
+    told = {**asked}
+    for end, pictures in (("", asked["pictures"]), ("_smaller", asked["smaller"])):
+        told[f"on{end}"] = f"on {counted(pictures, 'picture')}"
+        told[f"batch{end}"] = f"batch={pictures},lr={_LR}"
+    for cells in _DECLARED["rows"]:
+        for noise in asked["noise"] if "{noise}" in cells[0] else [None]:
+            yield Deployment(*(cell.format(**{**told, "noise": noise}) for cell in cells))
+
+
+def plans_of(scale: DeployedScale) -> dict[str, Plan]:
     """Return the plan of each row, by its name; its sets are called by `set_name`.
 
     Raises `DataError` where the attacked pictures are not there.
@@ -122,7 +148,7 @@ def plans_of(scale: Scale) -> dict[str, Plan]:
     return {row.name: _named(plan_of(scale.campaign(row)), row) for row in scale.rows}
 
 
-def set_name(row: Row, training: str) -> str:
+def set_name(row: Deployment, training: str) -> str:
     """Return the name of a row's set in votes and tables; training: of `Scale.trainings`."""
     return f"{row.title}, {training}" if training else row.title
 
@@ -133,7 +159,7 @@ def _with(text: str, more: str) -> str:
     return f"{text}{',' if ':' in text else ':'}{more}"
 
 
-def _named(plan: Plan, row: Row) -> Plan:
+def _named(plan: Plan, row: Deployment) -> Plan:
     """Sets of different rows would else have one name, since a plan tells its own apart alone."""
     trainings = plan.campaign.trainings
     sets = [
@@ -143,101 +169,7 @@ def _named(plan: Plan, row: Row) -> Plan:
     return replace(plan, sets=tuple(sets))
 
 
-def deployed_rows(
-    *,
-    batch: int,
-    smaller: int,
-    lr: float,
-    steps: tuple[int, int],
-    longer: str,
-    noise: tuple[float, ...],
-) -> tuple[Row, ...]:
-    """The rows: what papers attack, updates, the same with batch norm, and DP-SGD.
-
-    batch: pictures of a client. smaller: of one from whom more comes back. lr: of its steps. steps:
-    fewer and more of them. longer: settings of a longer attack. noise: of DP-SGD.
-    """
-    few, many = steps
-
-    def update(count: int, more: str = "", pictures: int = batch) -> str:
-        return f"update:steps={count},batch={pictures},lr={lr}{more}"
-
-    on, on_smaller = f"on {batch} pictures", f"on {counted(smaller, 'picture')}"
-    normal = "batch_norm=true"
-    return (
-        Row("gradient", "Gradient of one picture"),
-        Row("step", f"1 step {on}", share=update(1)),
-        Row("few", f"{few} steps {on}", share=update(few)),
-        Row("many", f"{many} steps {on}", share=update(many)),
-        Row(
-            *("many-as-one", f"{many} steps {on}, attacked as one gradient"),
-            share=update(many),
-            attack="updates=one-gradient",
-        ),
-        Row(*("momentum", f"{few} steps {on}, momentum 0.9"), share=update(few, ",momentum=0.9")),
-        Row("step-long", f"1 step {on}, attacked longer", share=update(1), attack=longer),
-        Row(
-            *("smaller-step", f"1 step {on_smaller}, attacked longer"),
-            share=update(1, pictures=smaller),
-            attack=longer,
-        ),
-        Row(
-            *("smaller-few", f"{few} steps {on_smaller}, attacked longer"),
-            share=update(few, pictures=smaller),
-            attack=longer,
-        ),
-        Row("norm-gradient", "Batch norm fixed, gradient of one picture", network=normal),
-        Row("norm-step", f"Batch norm in training, 1 step {on}", "none", update(1), normal),
-        Row("norm-few", f"Batch norm in training, {few} steps {on}", "none", update(few), normal),
-        Row("clip", "DP-SGD, clip 1, no noise", "dp-sgd:noise=0"),
-        *(Row(f"noise-{one}", f"DP-SGD, noise {one}", f"dp-sgd:noise={one}") for one in noise),
-    )
-
-
-_rows = partial(
-    deployed_rows, batch=8, smaller=2, lr=0.05, steps=(4, 8), noise=(0.003, 0.01, 0.1, 1.0)
-)
-# A seed of its own draws originals that neither the demo's SemSim nor its recogniser has seen.
-_SMALL = Scale(
-    name="small",
-    rows=_rows(longer="steps=2000"),
-    dataset="symbols:seed=2",
-    architecture="cnn4:width=16,activation=silu",
-    attack="invgrad:fast",
-    images=16,
-    train=TrainSettings(epochs=16, batch_size=32, lr=0.05),
-    trainings=("until=0.3", ""),
-    jury_epochs=10,
-)
-_SMOKE = replace(
-    _SMALL,
-    name="smoke",
-    rows=deployed_rows(
-        batch=2, smaller=1, lr=0.05, steps=(2, 3), longer="restarts=2", noise=(0.01,)
-    ),
-    dataset="symbols:train_per_class=4,test_per_class=1,seed=2",
-    architecture="cnn4:width=4,activation=silu",
-    attack="invgrad:fast,steps=2",
-    images=4,
-    train=TrainSettings(epochs=1, batch_size=32, lr=0.01),
-    trainings=("",),
-    jury_epochs=1,
-)
-_PAPER = replace(
-    _SMALL,
-    name="paper",
-    rows=_rows(longer="steps=9600"),
-    dataset="cifar100",
-    architecture="cnn4:activation=silu",
-    attack="invgrad:paper",
-    images=104,
-    train=TrainSettings(epochs=200, lr=0.01),
-    trainings=("until=0.2", "until=0.4", ""),
-)
-_SCALES = {one.name: one for one in (_SMOKE, _SMALL, _PAPER)}
-
-
-def rows_text(scale: Scale) -> str:
+def rows_text(scale: DeployedScale) -> str:
     """Return what is computed, a line a row."""
     lines = []
     for row in scale.rows:
@@ -264,27 +196,18 @@ def planned(preset: str, folder: Path) -> tuple[list[Work], str]:
     return works_of(preset, folder, known=True), rows_text(scale_of(preset))
 
 
-class Jury(NamedTuple):
-    """Counts of originals that simulated people recognise, by majority and by votes."""
+def jury_text(originals: int, recognised: int, votes: float) -> str:
+    """Say how many originals simulated people recognise by majority, and what follows.
 
-    n_originals: int
-    n_recognised: int
-    votes: float
-
-    @property
-    def enough(self) -> bool:
-        """True where they recognise at least `ENOUGH` of them."""
-        return self.n_recognised >= ENOUGH * self.n_originals
-
-    def text(self) -> str:
-        """In a sentence, with what follows."""
-        told = (
-            f"The simulated people recognise {self.n_recognised} of {self.n_originals} originals "
-            f"by majority ({self.votes:.0%} of their votes)"
-        )
-        if self.enough:
-            return f"{told}, at least nine in ten."
-        return f"{told}, fewer than nine in ten: too blunt to stand for people in any row."
+    votes: the share of their votes that recognise one.
+    """
+    told = (
+        f"The simulated people recognise {recognised} of {originals} originals "
+        f"by majority ({votes:.0%} of their votes)"
+    )
+    if recognised >= ENOUGH * originals:
+        return f"{told}, at least nine in ten."
+    return f"{told}, fewer than nine in ten: too blunt to stand for people in any row."
 
 
 def write_deployed(preset: str, folder: Path, machines: Machines) -> tuple[pd.DataFrame, str]:
@@ -306,7 +229,7 @@ def write_deployed(preset: str, folder: Path, machines: Machines) -> tuple[pd.Da
     rows = pd.DataFrame(lines).reindex(columns=[*_FACTS, *(spec.name for spec in judged.specs)])
     within = _within(scale, found, judged)
     over = judged.agreement(_OVER).assign(simulated=True)
-    jury = _jury(judged.labels).text()
+    jury = _jury_text(judged.labels)
     marks = f"{jury} {SAYS_NOTHING}"
     tables = [
         _rows_table(rows, judged.specs, marks),
@@ -319,7 +242,7 @@ def write_deployed(preset: str, folder: Path, machines: Machines) -> tuple[pd.Da
 
 
 def _row(
-    row: Row, sets: Sequence[ReconstructionSet], scale: Scale, judged: Judged
+    row: Deployment, sets: Sequence[ReconstructionSet], scale: DeployedScale, judged: Judged
 ) -> dict[str, Any]:
     asked = scale.campaign(row)
     targets = [one.run["target"] for one in sets]
@@ -357,14 +280,14 @@ def _share(judged: Judged, model: str, ids: set[str]) -> float:
     return float(votes["recognised"][votes["image_id"].isin(ids)].mean())
 
 
-def _jury(labels: pd.DataFrame) -> Jury:
+def _jury_text(labels: pd.DataFrame) -> str:
     own = labels[labels["model"] == TITLES[ORIGINAL]]
     votes = own["n_recognised"].sum() / own["n_votes"].sum()
-    return Jury(len(own), int(own["recognisable"].sum()), float(votes))
+    return jury_text(len(own), int(own["recognisable"].sum()), float(votes))
 
 
 def _within(
-    scale: Scale, found: Mapping[str, Sequence[ReconstructionSet]], judged: Judged
+    scale: DeployedScale, found: Mapping[str, Sequence[ReconstructionSet]], judged: Judged
 ) -> pd.DataFrame:
     parts = []
     for row in scale.rows:

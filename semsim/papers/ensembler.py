@@ -22,35 +22,39 @@ from semsim.base.cli.terminal import (
     told_errors,
 )
 from semsim.base.errors import SettingsError
+from semsim.base.jobs.orders import changed
 from semsim.base.jobs.terminal import carry_out
 from semsim.base.registry import help_of
 from semsim.base.storage.atomic import write_json, write_text
 from semsim.base.storage.places import toml_of
+from semsim.papers.engine import DECLARED, PlanOption, Work, WorkPlan, is_here, of_preset
 from semsim.papers.ensembler_sentences import (
     NUMBER,
     PLANS,
+    SentencePlan,
+    SentenceRun,
+    run_sentences,
     sentence_rows,
     sentence_text,
 )
-from semsim.papers.plans import PlanOption, Work, is_here, of_preset, show_plan
 from semsim.reporting.export import write_both
-from semsim.systems.split.cuts import grid, write_cuts
-from semsim.systems.split.defence_pictures import Wanted, pictures
 from semsim.systems.split.defences import Ensembler
+from semsim.systems.split.figures import Way, grid, pictures, write_cuts
 from semsim.systems.split.networks import task_of
-from semsim.systems.split.outlook import planned_sets, untrained
 from semsim.systems.split.plan import (
     PRESETS,
+    ShadowAttack,
     SplitPlace,
     SplitPlan,
+    SplitTrainSettings,
     attacks_on,
     check,
     make_dataset,
     make_defence,
     model_name,
+    queue_split,
 )
-from semsim.systems.split.run import run_split
-from semsim.systems.split.split_job import queue_split
+from semsim.systems.split.run import planned_sets, run_split, untrained
 from semsim.systems.split.summary import (
     choices,
     cost_text,
@@ -61,20 +65,10 @@ from semsim.systems.split.summary import (
     summary_text,
     verdict,
 )
-from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
-from semsim.systems.split.translation import SentencePlan, SentenceRun, run_sentences
 from semsim.weights import CHECKPOINTS
 
 
-class Way(NamedTuple):
-    """Content of a row: a defence, an attack on it and the choice among several bodies."""
-
-    defence: str
-    attack: str
-    choice: str = ""
-
-
-class Cell(NamedTuple):
+class PaperCell(NamedTuple):
     """Values of the paper in a row. change: of accuracy, in points; psnr in dB."""
 
     change: float
@@ -94,32 +88,20 @@ class PaperTable(NamedTuple):
     selected: int
     sent: str
     size: int
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, PaperCell]
 
 
 # A row without a cell in any table is ours: the paper has no such row.
+_DECLARED = DECLARED["ensembler"]
 ROWS: Mapping[str, Way] = MappingProxyType(
-    {
-        "NONE": Way("none", "adaptive"),
-        "Shredder": Way("shredder", "adaptive"),
-        "Single": Way("single", "adaptive"),
-        "DR-single": Way("dr-single", "adaptive"),
-        "DR-ensemble (best SSIM)": Way("dr-ensemble", "one-body", "best SSIM"),
-        "DR-ensemble (best PSNR)": Way("dr-ensemble", "one-body", "best PSNR"),
-        "DR-ensemble, adaptive (all bodies)": Way("dr-ensemble", "adaptive"),
-        "Random head": Way("random-head", "adaptive"),
-        "Ensembler, adaptive": Way("ensembler", "adaptive"),
-        "Ensembler, N=1 (best SSIM)": Way("ensembler", "one-body", "best SSIM"),
-        "Ensembler, N=1 (best PSNR)": Way("ensembler", "one-body", "best PSNR"),
-        "Ensembler, N=1 (attacker's choice)": Way("ensembler", "one-body", "attacker's choice"),
-        "Ensembler, N=1 (mean of N)": Way("ensembler", "one-body", "mean of N"),
-        "Ensembler, oracle that knows P": Way("ensembler", "oracle"),
-    }
+    {name: Way(*cells) for name, cells in _DECLARED["rows"].items()}
 )
 _PRINTED = toml_of("semsim.papers", "printed.toml")["ensembler"]
 TABLES: Mapping[int, PaperTable] = MappingProxyType(
     {
-        number: PaperTable(*facts, {row: Cell(*cell) for row, cell in _PRINTED[facts[0]].items()})
+        number: PaperTable(
+            *facts, {row: PaperCell(*cell) for row, cell in _PRINTED[facts[0]].items()}
+        )
         for number, facts in enumerate(
             (
                 ("CIFAR-10", 5, 4, "64×16×16", 32),
@@ -132,83 +114,7 @@ TABLES: Mapping[int, PaperTable] = MappingProxyType(
 )
 
 
-_SMALL = PRESETS["small"]
-_UNPOOLED = {"smoke": "small:width=2", "small": "small:width=16", "paper": "resnet18:width=64"}
-
-
-def _defences(bodies: int, selected: int, *more: str) -> tuple[str, ...]:
-    """Of Tables 2 and 3, with the system without a defence, which the paper leaves out there."""
-    return ("none", "single", *more, f"ensembler:bodies={bodies},selected={selected}")
-
-
-# Of a preset, what is not as in its Table 1. A random head costs nearly all accuracy. The 940
-# pictures of Table 3 at small go in batches of 32: by 128 nothing has learned in as long.
-_CHANGES: Mapping[tuple[int, str], Mapping[str, Any]] = MappingProxyType(
-    {
-        (2, "smoke"): {"defences": _defences(4, 3)},
-        (2, "small"): {"defences": _defences(6, 3)},
-        (2, "paper"): {"defences": _defences(10, 3), "dataset": "folder:root=cifar100"},
-        (3, "smoke"): {
-            "defences": _defences(6, 5, "random-head"),
-            "dataset": "digits:size=32,count=45",
-        },
-        (3, "small"): {
-            "defences": _defences(6, 5, "random-head"),
-            "dataset": "symbols:size=64,train_per_class=20",
-            "networks": ("small:width=8,pool=false",),
-            "train": replace(
-                _SMALL.train, epochs=24, ensemble_epochs=24, batch_size=32, ensemble_lr=1e-2
-            ),
-            "shadow": replace(_SMALL.shadow, batch_size=32),
-            "defence_seeds": (0,),
-            "attack_invalid": True,
-        },
-        (3, "paper"): {
-            "defences": _defences(10, 5, "random-head"),
-            "dataset": "folder:root=celeba-hq,size=64",
-            "attack_invalid": True,
-        },
-    }
-)
-
-# Of a preset, what is otherwise in Table 1 on a network from which the published attack gets
-# pictures where nothing defends it: VGG16 cut after one unit. All are trained long enough to learn.
-_CUT = "h=1,t=1"
-_VGG16: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "smoke": {"networks": (f"vgg16:width=2,{_CUT}",), "dataset": "digits:size=32,count=60"},
-        "small": {
-            "networks": (f"vgg16:width=8,{_CUT}",),
-            "dataset": "symbols",
-            "defences": (*_SMALL.defences[:-1], "ensembler:bodies=5,selected=4"),
-            "train": replace(_SMALL.train, epochs=58),
-            "defence_seeds": (0,),
-        },
-        "paper": {"networks": (f"vgg16:{_CUT}",)},
-    }
-)
-
-
-class Sweep(NamedTuple):
-    """A figure of split points: its images, its network, the first and the second cuts."""
-
-    dataset: str
-    network: str
-    h: tuple[int, ...]
-    t: tuple[int, ...]
-
-
-_SWEEPS: Mapping[tuple[int, str], Sweep] = MappingProxyType(
-    {
-        (2, "smoke"): Sweep("digits:size=32,count=60", "vgg16:width=2", (1, 2), (1,)),
-        (3, "smoke"): Sweep("digits:size=32,count=60", "resnet18:width=2", (1, 2), (1,)),
-        (2, "small"): Sweep("symbols", "vgg16:width=8", (1, 2, 4, 6), (1, 2)),
-        (3, "small"): Sweep("symbols", "resnet18:width=8", (1, 2, 3), (1, 2)),
-        (2, "paper"): Sweep("folder:root=cifar10", "vgg16", (1, 2, 4, 6, 8, 10), (1, 2, 3)),
-        (3, "paper"): Sweep("folder:root=cifar10", "resnet18", (1, 2, 3), (1, 2)),
-    }
-)
-FIGURES = tuple(dict.fromkeys(number for number, _ in _SWEEPS))
+FIGURES = (2, 3)
 
 
 def plan_of_table(number: int, preset: str, vgg16: bool = False) -> SplitPlan:
@@ -217,24 +123,22 @@ def plan_of_table(number: int, preset: str, vgg16: bool = False) -> SplitPlan:
     vgg16: Table 1 on a network from which the published attack gets pictures undefended.
     """
     plan = _known(number, TABLES, "table", preset)
-    if vgg16:
-        if number != 1:
-            raise SettingsError(f"--vgg16 is of Table 1; got --table {number}.")
-        return replace(plan, name=f"ensembler-{preset}-table1-vgg16", **_VGG16[preset])
-    changes = dict(_CHANGES.get((number, preset), {}))
-    if number > 1:
-        changes.setdefault("networks", (f"{_UNPOOLED[preset]},pool=false",))
-    return replace(plan, name=f"ensembler-{preset}-table{number}", **changes)
+    if vgg16 and number != 1:
+        raise SettingsError(f"--vgg16 is of Table 1; got --table {number}.")
+    name = f"table{number}{'-vgg16' if vgg16 else ''}"
+    changes = _DECLARED.get(name, {}).get(preset, {})
+    return changed(plan, {"name": f"ensembler-{preset}-{name}", **changes})
 
 
 def plan_of_figure(number: int, preset: str) -> SplitPlan:
     """Return the plan run for a figure of split points; raises `SettingsError` as for a table."""
-    plan, sweep = _known(number, FIGURES, "figure", preset), _SWEEPS[number, preset]
+    plan = _known(number, FIGURES, "figure", preset)
+    sweep = _DECLARED[f"figure{number}"][preset]
     return replace(
         plan,
         name=f"ensembler-{preset}-figure{number}",
-        dataset=sweep.dataset,
-        networks=tuple(grid(sweep.network, sweep.h, sweep.t)),
+        dataset=sweep["dataset"],
+        networks=tuple(grid(sweep["network"], sweep["h"], sweep["t"])),
         defences=("none",),
         attacks=("adaptive", "adaptive-aligned"),
         defence_seeds=plan.defence_seeds[:1],
@@ -317,11 +221,13 @@ def reproduce_ensembler(
                 )
             translated = _changed(of_preset(PLANS, preset), seeds, shadow_start)
             if planned:
-                show_plan(
-                    *("ensembler", STEPS, sentence_works(translated, place), as_json),
+                WorkPlan(
+                    name="ensembler",
+                    note=STEPS,
+                    works=sentence_works(translated, place),
                     preset=preset,
                     below=lambda lower: sentence_works(PLANS[lower], place),
-                )
+                ).show(as_json)
             else:
                 _translation(translated, place, (workers, scheduler), as_json)
             return
@@ -329,11 +235,13 @@ def reproduce_ensembler(
         plan = _changed(chosen, seeds, shadow_start)
         if planned:
             shape = table, figure, vgg16, None, None
-            show_plan(
-                *("ensembler", STEPS, works_of(plan, data_dir), as_json),
+            WorkPlan(
+                name="ensembler",
+                note=STEPS,
+                works=works_of(plan, data_dir),
                 preset=preset,
                 below=lambda lower: works_of(_plan(lower, *shape), data_dir),
-            )
+            ).show(as_json)
             return
         if images is None and not is_here(plan.dataset):
             raise SettingsError(
@@ -352,8 +260,7 @@ def reproduce_ensembler(
         else:
             rows = table_rows(pd.DataFrame(outcome["rows"]), table) if as_json else []
             show_told(rows, report_text(outcome, table), as_json)
-            wanted = [Wanted(title, *way) for title, way in ROWS.items()]  # as Figures 5 to 7
-            drawn = pictures(outcome, wanted, _BEHIND, TABLES[table].figure)
+            drawn = pictures(outcome, ROWS, _BEHIND, TABLES[table].figure)  # as Figures 5 to 7
             written = [write_both(drawn, folder / f"{plan.name}.png")] if drawn else []
         for path in written:
             say(f"Wrote {path}")

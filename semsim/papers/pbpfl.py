@@ -12,7 +12,8 @@ networks. One that is there is not computed again.
 import functools
 import json
 import math
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -28,6 +29,7 @@ from semsim.base.cli.terminal import (
     SchedulerOption,
     TerminalBar,
     show_told,
+    text_table,
     told_errors,
 )
 from semsim.base.errors import SettingsError
@@ -36,31 +38,194 @@ from semsim.base.progress import Report, silent
 from semsim.base.sets.reader import read_set
 from semsim.base.storage.atomic import write_json
 from semsim.base.storage.pieces import key_of
+from semsim.base.storage.places import toml_of
 from semsim.base.storage.records import read_record, write_record
 from semsim.base.words import counted
 from semsim.device import how_busy, one_thread
 from semsim.grid.executor import Piece, make_files
 from semsim.layer_graph import LayerGraph, count_parameters
-from semsim.papers.pbpfl_tables import (
-    AGAIN,
-    CLIENTS,
-    Cell,
-    accuracy_text,
-    costs_text,
-    squared_error_text,
-    traffic_text,
-)
-from semsim.papers.plans import MadeOption, PlanOption, Work, attack_steps, show_plan
-from semsim.systems.federated.arms import ARMS, REFERENCE
+from semsim.papers.engine import MadeOption, PlanOption, Work, WorkPlan, attack_steps
 from semsim.systems.federated.comparison import Loaded, largest_difference, load
-from semsim.systems.federated.data import Examples, FederatedData, digest_of
+from semsim.systems.federated.data import (
+    FederatedData,
+    FederatedExamples,
+    digest_of,
+    own_table_text,
+)
 from semsim.systems.federated.leak import LeakStudy, arms_for, write_arm
 from semsim.systems.federated.networks import fresh_network
-from semsim.systems.federated.own_table import own_table_text
 from semsim.systems.federated.rounds import FederatedRun, train
-from semsim.systems.federated.settings import FederatedOrder, FederatedSettings
+from semsim.systems.federated.settings import ARMS, REFERENCE, FederatedOrder, FederatedSettings
 from semsim.systems.federated.summary import COST_COLUMNS, leak_table
 from semsim.systems.federated.verdict import over_seeds, scores_in, sentence, summary
+
+CLIENTS = (1, 5, 10)
+Cells = Mapping[tuple[str, str], Sequence[float]]  # network and scheme → by `CLIENTS`
+
+_PRINTED = toml_of("semsim.papers", "printed.toml")["pbpfl"]
+# Table 2: squared error, of bank marketing (UBMD) and of retina images (ABD).
+TABLE_2: Mapping[str, Cells] = {
+    data: {(network, scheme): cells for network, scheme, *cells in rows}
+    for data, rows in _PRINTED["table_2"].items()
+}
+# Table 4: accuracy in per cent, of skin images (LDC).
+TABLE_4: Cells = {(network, scheme): cells for network, scheme, *cells in _PRINTED["table_4"]}
+# Table 5: seconds of PP, LFP, LBP and MU, ResNet56.
+TABLE_5: Mapping[str, Mapping[str, float]] = _PRINTED["table_5"]
+
+AGAIN = "FedAvg again"  # Table 5's control
+_COSTS = (
+    "LFP, local forward, × FedAvg's",
+    "LBP, local backward, × FedAvg's",
+    "a client in all, × FedAvg's",
+    "MU, model update, × FedAvg's",
+    "PP, parameter perturbation, of a FedAvg client's seconds",
+    "what MU takes longer, of a FedAvg client's seconds",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingEnd:
+    """One training at its end.
+
+    squared_error: mean over test examples and outputs. accuracy: share, None without classes.
+    gap: PBPFL's largest difference from FedAvg-MSE's parameters, None for the others. moved: the
+    largest change of a parameter since the start.
+    """
+
+    network: str
+    scheme: str
+    clients: int
+    seed: int
+    squared_error: float
+    accuracy: float | None
+    gap: float | None
+    moved: float
+
+
+def squared_error_text(cells: Sequence[TrainingEnd], data: str, paper: str, mean: float) -> str:
+    """Table 2's pattern. paper: which of its data. mean: the error of the training mean."""
+    head = (
+        f"Table 2. Squared error on test examples of {data}, mean ± sd over seeds; lower is "
+        f"better. The training mean for every example: {mean:.3f}. The paper's are of {paper}."
+    )
+    table = _by_clients(cells, lambda cell: cell.squared_error, 3, TABLE_2[paper])
+    return f"{head}\n{table}\n{_gap(cells)}"
+
+
+def accuracy_text(cells: Sequence[TrainingEnd], data: str, commonest: float) -> str:
+    """Table 4's pattern. commonest: the share of test images in the commonest training class."""
+
+    def per_cent(cell: TrainingEnd) -> float:
+        return float("nan") if cell.accuracy is None else 100 * cell.accuracy
+
+    head = (
+        f"Table 4. Accuracy on test images of {data} in per cent, mean ± sd over seeds. The "
+        f"commonest class for every image: {100 * commonest:.1f}. The paper's are of skin images."
+    )
+    return f"{head}\n{_by_clients(cells, per_cent, 1, TABLE_4)}\n{_gap(cells)}"
+
+
+def costs_text(costs: Mapping[str, Any]) -> str:
+    """Table 5 as ratios: seconds depend on the machine."""
+    plain, masked, again = (costs[name]["seconds"] for name in ("FedAvg", "PBPFL", AGAIN))
+    columns = (
+        cost_figures(plain, masked),
+        cost_figures(plain, again),
+        cost_figures(TABLE_5["FedAvg"], TABLE_5["PBPFL"]),
+    )
+    rows = [
+        [title, *(f"{round(value, 2) + 0.0:.2f}" for value in values)]  # no minus before 0.00
+        for title, *values in zip(_COSTS, *columns, strict=True)
+    ]
+    head = (
+        f"Table 5. CPU seconds of one round in one thread: {costs['network']}, float64, "
+        f"{costs['batch']} images of {costs['side']} × {costs['side']}, the least of "
+        f"{costs['rounds']} rounds; begun with {costs['began']}."
+    )
+    defined = (
+        f"{AGAIN}: what PBPFL's column would be if nothing but chance told the two apart. "
+        "PP is drawing the masks, masking and packing the model. LFP "
+        "and LBP are a client's passes, without packing. MU is unpacking the updates, recovery "
+        "with its condition number, the weighted sum and the step; nobody waits for a client in "
+        "it. Three times as many bytes are unpacked, and FedAvg recovers nothing. The "
+        "paper's MU is 92.39 s to 89.11 s: nearly as long as FedAvg's clients take (91.08 s), far "
+        "longer than averaging does. What it holds besides is not said, so that only the "
+        "difference, 3.28 s, can be PBPFL's: it and PP are told as shares of a client's seconds. "
+        "Both depend on weights alone, and a client's seconds on its pictures too."
+    )
+    return f"{head}\n{text_table(['', 'PBPFL', AGAIN, 'paper'], rows)}\n{defined}"
+
+
+def cost_figures(plain: Mapping[str, float], other: Mapping[str, float]) -> list[float]:
+    """`_COSTS` of another scheme's seconds beside plain FedAvg's, each by PP, LFP, LBP and MU."""
+    client = plain["forward"] + plain["backward"]
+    return [
+        other["forward"] / plain["forward"],
+        other["backward"] / plain["backward"],
+        (other["forward"] + other["backward"]) / client,
+        other["update"] / plain["update"],
+        (other["perturb"] - plain["perturb"]) / client,
+        (other["update"] - plain["update"]) / client,
+    ]
+
+
+def traffic_text(costs: Mapping[str, Any]) -> str:
+    """Table 6 as counted numbers and real bytes of one client's round."""
+    rows = []
+    for title, way in (("server to client", "down"), ("client to server", "up")):
+        plain, masked = (costs[name]["traffic"] for name in ("FedAvg", "PBPFL"))
+        here = [
+            f"{traffic[f'numbers_{way}']:,} ({traffic[f'bytes_{way}'] / 1e6:.2f})"
+            for traffic in (plain, masked)
+        ]
+        ratio = masked[f"numbers_{way}"] / plain[f"numbers_{way}"]
+        paper = "0.85 / 0.85" if way == "down" else "0.85 / 2.55"
+        rows.append([title, *here, f"{ratio:.4f}", paper])
+    head = (
+        f"Table 6. Numbers in one message (megabytes), {costs['network']} with "
+        f"{costs['parameters']:,} parameters."
+    )
+    header = ["", "FedAvg", "PBPFL", "ratio", "paper, FedAvg / PBPFL"]
+    remark = (
+        "The paper writes 0.85 MB and 2.55 MB; ResNet56 has 0.85 million parameters, which are "
+        "3.4 MB in float32 and 6.8 MB in float64. β of the last layer is zero and is not sent."
+    )
+    return f"{head}\n{text_table(header, rows)}\n{remark}"
+
+
+def _by_clients(
+    cells: Sequence[TrainingEnd], value: Callable[[TrainingEnd], float], digits: int, paper: Cells
+) -> str:
+    counts = sorted({cell.clients for cell in cells})
+    keys = dict.fromkeys((cell.network, cell.scheme) for cell in cells)
+    rows = []
+    for key in keys:
+        row = [*key]
+        for count in counts:
+            same = (*key, count)
+            found = [value(c) for c in cells if (c.network, c.scheme, c.clients) == same]
+            row.append(_mean_and_spread(found, digits))
+        row.append(" / ".join(f"{one:.{digits}f}" for one in paper.get(key, ())))
+        rows.append(row)
+    told = f"paper, K={' / '.join(map(str, CLIENTS))}"
+    return text_table(["network", "scheme", *(f"K={count}" for count in counts), told], rows)
+
+
+def _mean_and_spread(values: Sequence[float], digits: int) -> str:
+    mean = f"{statistics.fmean(values):.{digits}f}"
+    return f"{mean} ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else mean
+
+
+def _gap(cells: Sequence[TrainingEnd]) -> str:
+    worst = max(cell.gap for cell in cells if cell.gap is not None)
+    least = min(cell.moved for cell in cells if cell.scheme == "FedAvg-MSE")
+    seeds = counted(len({cell.seed for cell in cells}), "seed")
+    return (
+        f"{seeds}. PBPFL and FedAvg-MSE end {worst:.0e} apart in their most different "
+        f"parameter, the worst of all trainings; since the start FedAvg-MSE's has changed by "
+        f"{least:.0e} or more."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,13 +250,29 @@ class LeakPlan:
     attack: str = "invgrad:steps=300,tv=0.002"
 
 
+class AttackedRound(NamedTuple):
+    """A round of a network's training under a seed, whose messages are attacked."""
+
+    network: str
+    number: int
+    seed: int
+
+    def set_of(self, arm: str, out: Path) -> Path:
+        """Return the folder where an arm's reconstruction set is, or will be, below `out`."""
+        return self.within(out) / "sets" / arm
+
+    def within(self, out: Path) -> Path:
+        """Return the folder of all arms' sets below `out`."""
+        return out / "leak" / f"{self.network}-round{self.number}-seed{self.seed}"
+
+
 def leak_pieces(plan: LeakPlan, out: Path) -> list[Piece]:
     """One attack an arm; those that attack one image after the other first, as they take long."""
     pieces = [
         Piece(
-            key=str(_folder(out, network, number, seed) / "sets" / arm / "run.json"),
+            key=str(AttackedRound(network, number, seed).set_of(arm, out) / "run.json"),
             work=_attack,
-            asked=(plan, network, number, seed, arm, out),
+            asked=(plan, AttackedRound(network, number, seed), arm, out),
             note=f"{network}, round {number}, seed {seed}: {ARMS[arm].title}",
         )
         for network, wanted in plan.networks
@@ -106,8 +287,8 @@ def leak_works(plan: LeakPlan, pieces: Sequence[Piece]) -> list[Work]:
     """Return a row a network and party of the attacks in `pieces`; a cell is a picture."""
     groups: dict[tuple[str, str], list[Piece]] = {}
     for piece in pieces:
-        _, network, _, _, arm, _ = piece.asked
-        groups.setdefault((network, arm), []).append(piece)
+        _, attacked, arm, _ = piece.asked
+        groups.setdefault((attacked.network, arm), []).append(piece)
     works = []
     for (network, arm), own in groups.items():
         cells, done = (plan.images * n for n in (len(own), n_done(own)))
@@ -133,19 +314,20 @@ def leak_text(plan: LeakPlan, out: Path) -> str:
 
 
 def _attack(
-    plan: LeakPlan, network: str, number: int, seed: int, arm: str, out: Path, *, report: Report
+    plan: LeakPlan, attacked: AttackedRound, arm: str, out: Path, *, report: Report
 ) -> None:
-    study = _study(plan, network, number, seed)
-    write_arm(_folder(out, network, number, seed) / "sets" / arm, study, study.attack(arm, report))
+    study = _study(plan, attacked)
+    write_arm(attacked.set_of(arm, out), study, study.attack(arm, report))
 
 
 def _summed(
     plan: LeakPlan, out: Path, network: str, number: int, arms: Sequence[str]
 ) -> dict[str, Any]:
     """The scores of one network in one round over all seeds."""
-    folders = [_folder(out, network, number, seed) for seed in range(plan.seeds)]
-    scores = over_seeds([scores_in(folder, list(arms)) for folder in folders])
-    shares = [read_set(folder / "sets" / REFERENCE).run["target"]["accuracy"] for folder in folders]
+    rounds = [AttackedRound(network, number, seed) for seed in range(plan.seeds)]
+    scores = over_seeds([scores_in(one.within(out), list(arms)) for one in rounds])
+    references = [read_set(one.set_of(REFERENCE, out)) for one in rounds]
+    shares = [one.run["target"]["accuracy"] for one in references]
     return {
         "network": network,
         "round": number,
@@ -172,21 +354,17 @@ def own_models(arm: str) -> bool:
     return own.view != "server" and own.noise_scope == "client" and own.treatment != "closed-form"
 
 
-def _folder(out: Path, network: str, number: int, seed: int) -> Path:
-    return out / "leak" / f"{network}-round{number}-seed{seed}"
-
-
 @functools.lru_cache(maxsize=4)  # of a seed: both networks, untrained and trained
-def _study(plan: LeakPlan, network: str, number: int, seed: int) -> LeakStudy:
+def _study(plan: LeakPlan, attacked: AttackedRound) -> LeakStudy:
     found = loaded(plan.data)
     if found.images is None:
         raise SettingsError(f"Only images can be reconstructed; {plan.data!r} is a table.")
     order = FederatedOrder(
-        network=network,
+        network=attacked.network,
         images=plan.images,
-        attack_round=number,
+        attack_round=attacked.number,
         lr=plan.lr,
-        seed=seed,
+        seed=attacked.seed,
         attack=plan.attack,
     )
     return LeakStudy(found.data, found.images, order)
@@ -211,7 +389,7 @@ STEPS = (
 )
 
 
-class Compared(NamedTuple):
+class ComparedTrainings(NamedTuple):
     """Trainings side by side: each network on `data`, a text, under every scheme."""
 
     data: str
@@ -250,14 +428,14 @@ class Preset:
     leak: LeakPlan = field(default_factory=lambda: LeakPlan(seeds=3, images=4))
 
     @property
-    def compared(self) -> dict[str, Compared]:
+    def compared(self) -> dict[str, ComparedTrainings]:
         """Predictions of Table 2 from rows and from images, and Table 4; some may be left out."""
         how = (self.image_network,), self.image_epochs, self.image_lr
         classes = ("FedAvg-CE", "FedAvg-MSE", "PBPFL")
         found = {
-            ROWS: Compared(self.table, self.networks, self.table_epochs, self.table_lr),
-            VALUES: Compared(self.valued, *how),
-            CLASSES: Compared(self.images, *how, schemes=classes),
+            ROWS: ComparedTrainings(self.table, self.networks, self.table_epochs, self.table_lr),
+            VALUES: ComparedTrainings(self.valued, *how),
+            CLASSES: ComparedTrainings(self.images, *how, schemes=classes),
         }
         return {part: one for part, one in found.items() if one.data}
 
@@ -326,11 +504,13 @@ def reproduce_pbpfl(
         folder = out.resolve() / preset
         if plan:
             works = works_of(chosen, folder)
-            show_plan(
-                *("pbpfl", STEPS, works, as_json),
+            WorkPlan(
+                name="pbpfl",
+                note=STEPS,
+                works=works,
                 preset=preset,
                 below=lambda lower: works_of(PRESETS[lower], folder),
-            )
+            ).show(as_json)
             return
         text = reproduced(chosen, folder, bar, workers, scheduler)
         rows = table_rows(chosen, folder) if as_json else []
@@ -485,7 +665,7 @@ def costs(chosen: Preset) -> dict[str, Any]:
 def seed_of(piece: Piece) -> int:
     """The seed of a comparison or of an attack."""
     first = piece.asked[0]
-    return int(first.seed if isinstance(first, FederatedSettings) else piece.asked[3])
+    return int(first.seed if isinstance(first, FederatedSettings) else piece.asked[1].seed)
 
 
 def _piece(settings: FederatedSettings, data: str, out: Path, schemes: tuple[str, ...]) -> Piece:
@@ -508,9 +688,9 @@ def _compare(
     write_json(path, {"cells": cells})
 
 
-def _cells(pieces: Sequence[Piece]) -> list[Cell]:
+def _cells(pieces: Sequence[Piece]) -> list[TrainingEnd]:
     found = [jobs.read_json(Path(piece.key))["cells"] for piece in pieces]
-    return [Cell(**cell) for cells in found for cell in cells]
+    return [TrainingEnd(**cell) for cells in found for cell in cells]
 
 
 def _begin(chosen: Preset, out: Path) -> None:
@@ -523,9 +703,9 @@ def _begin(chosen: Preset, out: Path) -> None:
     write_record(path, FORMAT, asked)
 
 
-def _cell(scheme: str, run: FederatedRun, plain: LayerGraph, start: LayerGraph) -> Cell:
+def _cell(scheme: str, run: FederatedRun, plain: LayerGraph, start: LayerGraph) -> TrainingEnd:
     last = run.curves[-1]
-    return Cell(
+    return TrainingEnd(
         network=run.settings.network,
         scheme=scheme,
         clients=run.settings.clients,
@@ -537,7 +717,7 @@ def _cell(scheme: str, run: FederatedRun, plain: LayerGraph, start: LayerGraph) 
     )
 
 
-def _repeated(network: str, asked: Compared, seeds: int) -> list[FederatedSettings]:
+def _repeated(network: str, asked: ComparedTrainings, seeds: int) -> list[FederatedSettings]:
     """Settings for every number of clients and every seed."""
     found, examples = [], len(load(asked.data).data.train)
     for clients in CLIENTS:
@@ -574,6 +754,6 @@ def _noise_images(chosen: Preset) -> FederatedData:
     )
 
 
-def _examples(images: Tensor, labels: Tensor) -> Examples:
+def _examples(images: Tensor, labels: Tensor) -> FederatedExamples:
     targets = F.one_hot(labels, _COST_CLASSES).double()
-    return Examples(inputs=images, targets=targets, labels=labels)
+    return FederatedExamples(inputs=images, targets=targets, labels=labels)

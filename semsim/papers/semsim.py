@@ -2,16 +2,18 @@
 
 Its studies are ready for people: a file each, and the commands that use it. The human study knows
 nothing of it; what goes between are files. `semsim-studio study create --file FILE` makes the study
-of a file written here.
+of a file written here. Tables of votes are our |ρ| and |τ| beside the paper's.
 """
 
 import json
+import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
+import pandas as pd
 import typer
 
 from semsim.base.cli.terminal import (
@@ -23,35 +25,509 @@ from semsim.base.cli.terminal import (
     SchedulerOption,
     TerminalBar,
     WorkersOption,
+    rows_of,
     say,
     show_told,
+    text_table,
     told_errors,
 )
 from semsim.base.errors import DataError, SettingsError
+from semsim.base.metric_spec import CONTROLS
+from semsim.base.progress import Report, silent
 from semsim.base.registry import read_plugin
 from semsim.base.sets.reader import read_set
-from semsim.base.storage.atomic import write_text
+from semsim.base.stats.analysis import Analysis, analyse
+from semsim.base.storage.atomic import write_json, write_text
+from semsim.base.storage.pieces import key_of
 from semsim.base.storage.places import PROGRAM
 from semsim.campaign.campaign_job import load, plan_of
 from semsim.campaign.plan import choose_images
 from semsim.campaign.vertical import vertical_sets
 from semsim.datasets import DATASETS
 from semsim.device import cores
-from semsim.learning.ablations_run import Material, Workplace, read_materials
-from semsim.papers.plans import CAMPAIGN_STEPS, PlanOption, carried_out, show_plan
-from semsim.papers.semsim_paper import LIST_SIZE, VOTES_PER_IMAGE
-from semsim.papers.semsim_results import OURS, results
+from semsim.learning.ablations import (
+    STUDIES,
+    AblationPlan,
+    LeaveOut,
+    default_values,
+    failures,
+    judged_words,
+)
+from semsim.learning.ablations_run import Material, Workplace, read_materials, run_ablation
+from semsim.learning.baselines import ALL, SHUFFLED, auc_words, verdict_of
+from semsim.learning.evaluation import (
+    auc_of,
+    evidence_of,
+    judged_of,
+    metric_rows,
+    scale_notes,
+    scope_of,
+    semsim_row,
+)
+from semsim.learning.splits import HoldOut, divide
+from semsim.metrics import find_metric
+from semsim.metrics.scoring import pair_sets_of_labels, score_sets
+from semsim.papers.engine import CAMPAIGN_STEPS, PlanOption, WorkPlan, carried_out
 from semsim.papers.semsim_scales import (
+    METRICS,
+    PRINTED,
+    SAID,
+    VOTES_PER_IMAGE,
     Part,
-    Scale,
+    StudiesScale,
     in_mixed_precision,
     plan_rows,
     plan_text,
     scale_of,
     works_of,
 )
-from semsim.papers.simulated_votes import Voters, simulated_people, simulated_votes
+from semsim.papers.simulated_votes import (
+    LIST_SIZE,
+    Jury,
+    Voters,
+    jury_of,
+    simulated_people,
+    simulated_votes,
+)
+from semsim.reporting.bundle import write_figure
+from semsim.reporting.canvas import Drawn, marked_as_simulated
+from semsim.reporting.figures import figure
+from semsim.reporting.leak_map import study_figure
+from semsim.reporting.notation import interval, number
 from semsim.weights import CHECKPOINTS
+
+# The paper's metrics by the names of ours.
+OURS = {"PSNR": "psnr", "MSE": "mse", "SSIM": "ssim", "LPIPS": "lpips-alex", "FID": "fid"}
+VARIANTS = (
+    "Beside the paper's cells stand: SSIM with a Gaussian window of 11 pixels, where its program "
+    "has a uniform one of 7 (ssim-uniform here); LPIPS with AlexNet on pictures as they are, where "
+    "it takes AlexNet for some and SqueezeNet for others, resized to 256 in [0, 1]; FID without "
+    "its resize to 64."
+)
+_SIMULATED = "Simulated votes: these numbers say nothing about people."
+_ENDS = {  # columns of an analysis, and ours
+    **{"rho_bw_low": "rho_low", "rho_bw_high": "rho_high"},
+    **{"tau_score_low": "tau_low", "tau_score_high": "tau_high"},
+}
+_FIGURE_3, _FIGURE_5, _FIGURE_6 = "figure3", "figure5", "figure6"
+_FIGURE_9B = "Caltech-101"  # which judges the second panel of Figure 9
+
+
+class SemsimResults(NamedTuple):
+    """Tables 1 and 2 and the figures' own, as text and as rows; `n_figures` were written."""
+
+    text: str
+    rows: list[dict[str, Any]]
+    n_figures: int
+
+
+def results(
+    scale: StudiesScale, material: Material, place: Workplace, folder: Path, report: Report = silent
+) -> SemsimResults:
+    """Tables 1 and 2, tables.csv and the figures, which are written below `folder`.
+
+    results.json has what else the text is made of: SemSims beside their controls (learned), the
+    metrics on single pictures (pictures), and the studies of Figures 7 and 9 (studies).
+    material: of all studies together. Raises `DataError` where it is of no study of `scale`.
+    """
+    studies = {part.name: of_part(material, part) for part in scale.parts}
+    if not any(len(one.labels) for one in studies.values()):
+        known = ", ".join(sorted(set(material.labels["dataset"].astype(str))))
+        raise DataError(f"These votes are on {known}, which scale {scale.name} does not have.")
+    work = folder / "trained" / _key(scale, material)
+    judging = _Judging(scale, studies, place, work, report)
+    learned = judging.learned()
+    analyses = dict(judging.analyses(learned))
+    juries = {name: jury_of(one.votes) for name, one in studies.items()}
+    table = pd.concat(
+        [
+            cells(part.table, part.row, _data(part), analyses.get(part.name), juries[part.name])
+            for part in scale.parts
+        ]
+    )
+    table.to_csv(folder / "tables.csv", index=False)
+    said = [table_text(number, table) for number in (1, 2) if (table["table"] == number).any()]
+    said += [learned_text(learned)] if learned else []
+    said += blind_spots(studies, juries)
+    first = scale.parts[0].name
+    drawn = _figures(analyses[first]) if first in analyses else {}
+    said += [figures_text(analyses[first], _data(scale.parts[0]))] if first in analyses else []
+    lines: list[str] = []
+    rows, varied = rows_of(table), dict[str, Any]()
+    for panel in _panels(scale):
+        try:
+            found = judging.varied(panel)
+        except DataError as error:
+            lines.append(f"Figure {panel.figure} is not made: {error}")
+            continue
+        drawn[f"figure{panel.figure}"] = _of_study(panel, found)
+        lines.append(_study_text(panel, found, juries[panel.judged_by.name]))
+        varied[panel.figure] = rows_of(study_frame(found["rows"]), figure=panel.figure)
+        rows += varied[panel.figure]
+    pictures = picture_rows(analyses[first]) if first in analyses else []
+    told = {"learned": learned, "pictures": pictures, "studies": varied}
+    write_json(folder / "results.json", told)
+    for name, one in drawn.items():
+        write_figure(one, folder / "figures" / name)
+    return SemsimResults("\n\n".join([*said, *lines]), rows, len(drawn))
+
+
+class _Panel(NamedTuple):
+    """A figure of a study of SemSim: what is varied, and the part whose data set judges."""
+
+    figure: str
+    what: str
+    values: tuple[object, ...]
+    judged_by: Part
+
+
+def _panels(scale: StudiesScale) -> Iterator[_Panel]:
+    """The figures of a scale; Figure 9 once more on Caltech-101, where there is one."""
+    own = {part.row: part for part in scale.of_table(1)}
+    for what, values in scale.figures:
+        figure = STUDIES[what].figure
+        yield _Panel(figure, what, values, scale.parts[0])
+        if what == "margin" and _FIGURE_9B in own:
+            yield _Panel(f"{figure}B", what, values, own[_FIGURE_9B])
+
+
+def _key(scale: StudiesScale, material: Material) -> str:
+    """Of everything that a SemSim learns from: other votes or settings make other ones."""
+    tables = [
+        one.to_csv(index=False) for one in (material.labels, material.votes) if one is not None
+    ]
+    return key_of([*tables, scale.semsim], 16)
+
+
+def blind_spots(studies: Mapping[str, Material], juries: Mapping[str, Jury | None]) -> list[str]:
+    """Return what programs that voted cannot see, and a remedy; a line a study."""
+    lines = []
+    for name, jury in juries.items():
+        seen = studies[name].labels["recognisable"].astype("boolean").fillna(False)
+        if jury is None or not len(seen):
+            continue
+        if jury.blind:
+            lines.append(
+                f"{name}: the programs that voted recognise nothing, so that what they say of "
+                "reconstructions says nothing. Let them learn longer: --jury-epochs."
+            )
+        elif not seen.any():
+            lines.append(
+                f"{name}: the programs that voted recognise originals and not one reconstruction; "
+                "no metric can be ranked and no SemSim learns here. Take a larger --preset, whose "
+                "attacks get more back."
+            )
+    return lines
+
+
+def of_part(material: Material, part: Part) -> Material:
+    """The rows of `material` that are of one study, by its name."""
+
+    def own(table: pd.DataFrame) -> pd.DataFrame:
+        return table[table["study"].astype(str) == part.name]
+
+    votes = None if material.votes is None else own(material.votes)
+    return Material(labels=own(material.labels), votes=votes)
+
+
+def _data(part: Part) -> str:
+    return part.campaign.datasets[0].partition(":")[0]
+
+
+class _Judging(NamedTuple):
+    """The votes of a scale, by part, and how SemSims that learn of them are trained and judged."""
+
+    scale: StudiesScale
+    studies: Mapping[str, Material]
+    place: Workplace
+    folder: Path
+    report: Report
+
+    @property
+    def every(self) -> Material:
+        """All votes of Table 1."""
+        return _joined([self.studies[part.name] for part in self.scale.of_table(1)])
+
+    def learned(self) -> list[dict[str, Any]]:
+        """The SemSims that have not seen a data set, a row each, as `run_ablation` has them."""
+        plan = LeaveOut(settings=self.scale.semsim, controls=ALL)
+        folder = self.folder / "leave-out"
+        try:
+            found = run_ablation(plan, self.every, self.place, folder, self.report)
+        except DataError:
+            return []  # a single data set leaves none to learn from, and the tables say so
+        return list(found["rows"])
+
+    def analyses(self, learned: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Analysis]]:
+        """Of every study with votes, beside a SemSim that has not seen its data set."""
+        unseen = {one["left_out"]: Path(one["checkpoint"]) for one in learned if "why" not in one}
+        for part in self.scale.parts:
+            own = self.studies[part.name]
+            if len(own.labels):
+                beside = unseen.get(str(own.labels["dataset"].iloc[0]))
+                yield part.name, analysis_of(part.name, own, beside, self.place, self.report)
+
+    def varied(self, panel: _Panel) -> dict[str, Any]:
+        """A study of Figure 7 or 9, judged by one data set; learned from the others."""
+        judging, every = self.studies[panel.judged_by.name].labels["dataset"], self.every
+        if judging.empty:
+            raise DataError(f"there are no votes on {panel.judged_by.row}, which judges it.")
+        held, semsim = HoldOut(kind="dataset", value=str(judging.iloc[0])), self.scale.semsim
+        train = divide(every.labels, held).train
+        plan = AblationPlan(
+            what=panel.what,
+            values=panel.values or default_values(panel.what, train, semsim),
+            settings=semsim,
+            hold_out=held,
+            controls=ALL,
+        )
+        folder = self.folder / f"figure{panel.figure}"
+        found = run_ablation(plan, every, self.place, folder, self.report)
+        failed = failures(found["rows"])
+        if len(failed) == len(found["rows"]):
+            raise DataError(" ".join(failed))
+        return found
+
+
+def _joined(studies: Sequence[Material]) -> Material:
+    tables = [one.votes for one in studies if one.votes is not None]
+    return Material(
+        labels=pd.concat([one.labels for one in studies], ignore_index=True),
+        votes=pd.concat(tables, ignore_index=True) if tables else None,
+    )
+
+
+def _figures(analysis: Analysis) -> dict[str, Drawn]:
+    """Figures 3, 5 and 6 of the first data set."""
+    drawn = {f"{_FIGURE_3}-matrix": figure(analysis, "matrix")}
+    for spec in analysis.specs:
+        own = spec.name.startswith("semsim:")
+        title = "semsim" if own else spec.name
+        drawn[f"{_FIGURE_3}-{title}"] = figure(analysis, "scatter", spec.name)
+        if spec.name == "psnr":
+            drawn[_FIGURE_5] = figure(analysis, "ranked", spec.name)
+        if own:
+            drawn[_FIGURE_6] = figure(analysis, "ranked", spec.name)
+    return drawn
+
+
+def _of_study(panel: _Panel, found: Mapping[str, Any]) -> Drawn:
+    kind, frame = STUDIES[panel.what], study_frame(found["rows"])
+    own = [name for name in frame.columns if not name.startswith("SemSim AUC")]
+    made = study_figure(frame[own], kind.title, kind.axis, panel.figure)
+    return marked_as_simulated(made) if found["simulated"] else made
+
+
+def _study_text(panel: _Panel, found: Mapping[str, Any], jury: Jury | None) -> str:
+    kind, frame = STUDIES[panel.what], study_frame(found["rows"])
+    rows = [[v if isinstance(v, str) else number(v, 3) for v in row] for row in frame.to_numpy()]
+    judged = f"Judged by what stands in for {panel.judged_by.row}."
+    head = [f"Figure {panel.figure}. {kind.title}. {judged} The paper: {SAID[panel.what]}"]
+    head += ["Simulated votes: this says nothing about people."] if found["simulated"] else []
+    head += [f"There {jury.words}"] if jury is not None else []
+    table = text_table([kind.axis, *frame.columns[1:]], rows)
+    return "\n".join([*head, table, *failures(found["rows"])])
+
+
+def analysis_of(
+    name: str,
+    material: Material,
+    checkpoint: Path | None,
+    place: Workplace,
+    report: Report = silent,
+) -> Analysis:
+    """Analyse how well every metric agrees with the votes of one study, called `name`.
+
+    checkpoint: of the SemSim beside them; None where there is none.
+    """
+    judging = place.judging()
+    sets, names = pair_sets_of_labels(material.labels), list(judging.metrics)
+    books = [score_sets(sets, names, judging.resources, judging.scores, report)]
+    if checkpoint is not None:
+        own, elsewhere = f"semsim:{checkpoint.stem}", checkpoint.parent
+        resources = replace(judging.resources, checkpoints=elsewhere)
+        books.append(score_sets(sets, [own], resources, judging.scores, report))
+        names.append(own)
+    specs = [find_metric(one).spec for one in names]
+    scores = pd.concat([book.scores for book in books if not book.scores.empty])
+    evidence = evidence_of(material.labels, material.votes, scores, specs)
+    return analyse(replace(evidence, name=name), specs, judging.analysis)
+
+
+def cells(
+    table: int, row: str, data: str, analysis: Analysis | None, jury: Jury | None = None
+) -> pd.DataFrame:
+    """A row of the paper's table as a line a metric.
+
+    Columns: table, row, data (what stands in for it), metric, models, rho, tau, both absolute and
+    NaN where there is none, `_ENDS`, their 95 % intervals over models with the sign they have
+    (above 0 agrees), paper_rho, paper_tau, simulated, why, of what is missing, and jury_originals,
+    jury_grey, jury_mean of `jury`, who voted.
+    """
+    shares = jury or Jury(*[float("nan")] * 3)
+    lines = []
+    for place, metric in enumerate(METRICS):
+        lines.append(
+            {
+                **{"table": table, "row": row, "data": data, "metric": metric},
+                **_found(metric, analysis),
+                **{f"paper_{one}": PRINTED[table, row, one][place] for one in ("rho", "tau")},
+                "simulated": analysis is not None and analysis.evidence.simulated,
+                **{f"jury_{name}": share for name, share in shares._asdict().items()},
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def _found(metric: str, analysis: Analysis | None) -> dict[str, Any]:
+    nothing = {"models": 0, **dict.fromkeys(("rho", "tau", *_ENDS.values()), float("nan"))}
+    if analysis is None:
+        return {**nothing, "why": "not run"}
+    table = analysis.agreement
+    mine = table["metric"].str.startswith("semsim:")
+    rows = table[mine] if metric == "SemSim" else table[table["metric"] == OURS[metric]]
+    if rows.empty:
+        learned = "no SemSim could be trained" if metric == "SemSim" else "not scored"
+        return {**nothing, "why": learned}
+    one = rows.iloc[0]
+    why = one["undefined"] if isinstance(one["undefined"], str) else ""
+    ends = {ours: one[theirs] for theirs, ours in _ENDS.items()}
+    return {
+        **{"models": int(one["n"]), "rho": one["abs_rho"], "tau": one["abs_tau"]},
+        **ends,
+        "why": why,
+    }
+
+
+def table_text(number: int, table: pd.DataFrame) -> str:
+    """Table 1 or 2 for a terminal: ours with the paper's in brackets, and 95 % intervals.
+
+    Below it, who voted where these were programs, and why cells are missing.
+    """
+    own = table[table["table"] == number]
+    lines: list[list[str]] = []
+    voted: list[str] = []
+    gaps: list[str] = []
+    for (row, data), part in own.groupby(["row", "data"], sort=False):
+        for sign, column in (("|ρ|", "rho"), ("|τ|", "tau")):
+            found = zip(part[column], part[f"paper_{column}"], strict=True)
+            texts = [f"{'–' if a != a else f'{a:.4f}'} ({b:.4f})" for a, b in found]
+            lines.append([str(row), str(data), str(part["models"].max()), sign, *texts])
+            ends = zip(part[f"{column}_low"], part[f"{column}_high"], strict=True)
+            lines.append(["", "", "", f"{sign[1]}, 95 %", *(interval(*both) for both in ends)])
+        one = part.iloc[0]
+        jury = Jury(*(float(one[f"jury_{name}"]) for name in Jury._fields))
+        voted += [] if pd.isna(jury.originals) else [f"{row}: {jury.words}"]
+        missing = part[part["why"] != ""].groupby("why")["metric"].agg(", ".join)
+        gaps += [f"{row}: {metrics}: {why}." for why, metrics in missing.items()]
+    said = [_SIMULATED] if own["simulated"].any() else []
+    head = f"Table {number}. Agreement with people over models; in brackets the paper's, of 14."
+    header = ["paper's row", "here", "models", "", *METRICS]
+    return "\n".join([head, *said, text_table(header, lines), VARIANTS, *voted, *gaps])
+
+
+def learned_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Every SemSim of Table 1 beside its controls, by the data set that it has not seen.
+
+    rows: of `run_ablation`; of those with `why` the reason stands there.
+    """
+    lines: list[list[str]] = []
+    said: list[str] = []
+    scope = scope_of(*judged_of(rows))
+    for row in rows:
+        left_out = str(row["left_out"])
+        if "why" in row:
+            said.append(f"{left_out}: {row['why']}")
+            continue
+        judged = row["held_out"]
+        own = semsim_row(judged)["metric"]
+        named = {one["metric"]: one for one in judged["metrics"]}
+        titles = {own: "SemSim", **{f"{own}.{one}": what for one, what in CONTROLS.items()}}
+        titles |= {SHUFFLED: "on shuffled votes, mean"}
+        for name, title in titles.items():
+            if name in named:
+                sizes = [_size(named[name][sign]) for sign in ("rho", "tau")]
+                found = [*sizes, _size(auc_of(judged, name, scope))]
+                lines.append([left_out, title, *(number(one, 2) for one in found)])
+        said.append(" ".join([f"{left_out}:", *verdict_of(judged).sentences]))
+    head = "SemSim beside its controls, on the data set that it has not seen."
+    marks = [_SIMULATED] if any(row.get("held_out", {}).get("simulated") for row in rows) else []
+    header = ["not seen", "network", "|ρ|", "|τ|", auc_words(scope)]
+    table = [text_table(header, lines), *scale_notes(rows)] if lines else []
+    return "\n".join([head, *marks, *table, *judged_words(rows), *said])
+
+
+def figures_text(analysis: Analysis, data: str) -> str:
+    """Return Figures 3, 5 and 6 as numbers of every metric; Figures 5 and 6 of single pictures.
+
+    data: what stands in for the paper's first data set.
+    """
+    lines: list[list[str]] = []
+    for row in picture_rows(analysis):
+        order = ["–"] * 3
+        if own := row["ordered"]:
+            order = [number(own["auc"], 2), interval(own["low"], own["high"])]
+            order.append(str(own["n_groups"]))
+        ends = (row["rho"], row["least"], row["most"])
+        lines.append([row["title"], *(number(one, 2) for one in ends), *order])
+    simulated = [_SIMULATED] if analysis.evidence.simulated else []
+    header = ["metric", "ρ with people", "with metrics, from", "to", "ordered", "95 %", "originals"]
+    return "\n".join(
+        [
+            f"Figures 3, 5 and 6 in numbers, on {data}. Ordered: how often, of two reconstructions "
+            "of one original, the one that people recognise stands before the one that they do "
+            "not; a guesser's is 0.50. Originals: those that have both.",
+            *simulated,
+            text_table(header, lines),
+            f"The paper: {SAID['pictures']}",
+        ]
+    )
+
+
+def picture_rows(analysis: Analysis) -> list[dict[str, Any]]:
+    """Return Figures 3, 5 and 6 as rows: a metric's ρ with people, and its order within originals.
+
+    least, most: of its agreement with the other metrics, NaN where there is none. ordered: its AUC
+    within originals; empty where no original has both kinds.
+    """
+    between, found = analysis.matrix.astype(float).to_dict(), []
+    for row in metric_rows(analysis):
+        others = [one.title for one in analysis.specs if one.title != row["title"]]
+        alike = [near for one in others if not math.isnan(near := between[row["title"]][one])]
+        least, most = (min(alike), max(alike)) if alike else (math.nan, math.nan)
+        facts = {"title": row["title"], "rho": row["rho"], "least": least, "most": most}
+        found.append({**facts, "ordered": row["auc"].get("within original") or {}})
+    return found
+
+
+def study_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Tabulate a study, a row a value: |ρ| and |τ| of SemSim, |τ| of the others, its AUC.
+
+    rows: of `run_ablation`; means over the seeds that were trained, NaN where nothing is defined.
+    """
+    found: list[dict[str, Any]] = []
+    scope = scope_of(*judged_of(rows))
+    for row in rows:
+        if "why" in row:
+            found.append({"value": str(row["value"])})
+            continue
+        judged = row["held_out"]
+        named = {one["metric"]: one for one in judged["metrics"]}
+        own = semsim_row(judged)
+        others = {
+            f"{metric} |τ|": _size(named[name]["tau"])
+            for metric, name in OURS.items()
+            if name in named
+        }
+        mine = {"SemSim |ρ|": _size(own["rho"]), "SemSim |τ|": _size(own["tau"])}
+        mine[f"SemSim {auc_words(scope)}"] = _size(auc_of(judged, "semsim", scope))
+        found.append({"value": str(row["value"]), **mine, **others})
+    return pd.DataFrame(found).groupby("value", sort=False).mean().reset_index()
+
+
+def _size(value: float | None) -> float:
+    return float("nan") if value is None else abs(value)
+
 
 SIMULATED = "simulated"
 LABELS = "-labels.parquet"  # ends the name of a study's labels, beside its votes
@@ -112,12 +588,14 @@ def reproduce_semsim(
         (say if as_json else typer.echo)(plan_text(asked))
         if plan:
             works = works_of(asked, data_dir)
-            show_plan(
-                *("semsim", CAMPAIGN_STEPS, works, as_json),
+            WorkPlan(
+                name="semsim",
+                note=CAMPAIGN_STEPS,
+                works=works,
                 preset=preset,
                 below=lambda lower: works_of(scale_of(lower), data_dir, known=False),
                 rows=planned,
-            )
+            ).show(as_json)
             return
         check_votes(given, jury_epochs)
         folder.mkdir(parents=True, exist_ok=True)
@@ -177,7 +655,7 @@ def material_of(votes: Sequence[Path]) -> Material:
 
 
 def reconstructions(
-    scale: Scale, data: Path, *, workers: int, scheduler: str, device: str
+    scale: StudiesScale, data: Path, *, workers: int, scheduler: str, device: str
 ) -> dict[str, list[Path]]:
     """The reconstruction sets of every part, by its name; what is done is not computed again.
 
@@ -207,7 +685,9 @@ def with_pictures(sets: Sequence[Path], name: str) -> list[Path]:
     return [one for one, there in found.items() if there]
 
 
-def write_studies(scale: Scale, sets: Mapping[str, Sequence[Path]], folder: Path) -> list[Path]:
+def write_studies(
+    scale: StudiesScale, sets: Mapping[str, Sequence[Path]], folder: Path
+) -> list[Path]:
     """A file a part, as the paper asked: five votes a picture, 20 words or a pair, as YAML.
 
     Its lists and decoys are drawn by the study itself.
@@ -225,7 +705,7 @@ def write_studies(scale: Scale, sets: Mapping[str, Sequence[Path]], folder: Path
 
 
 def next_steps(
-    scale: Scale, studies: Sequence[Path], folder: Path, data: Path, again: Sequence[str]
+    scale: StudiesScale, studies: Sequence[Path], folder: Path, data: Path, again: Sequence[str]
 ) -> str:
     """The commands that make the studies, export what people said, and go on from there.
 
@@ -255,13 +735,15 @@ def next_steps(
 
 
 def dry_run(
-    scale: Scale, sets: Mapping[str, Sequence[Path]], folder: Path, workers: int
+    scale: StudiesScale, sets: Mapping[str, Sequence[Path]], folder: Path, workers: int
 ) -> list[Path]:
     """Votes and labels of every part by programs, as tables below `folder`; those of the votes."""
     return [_simulated(part, scale, sets[part.name], folder, workers) for part in scale.parts]
 
 
-def _simulated(part: Part, scale: Scale, sets: Sequence[Path], folder: Path, workers: int) -> Path:
+def _simulated(
+    part: Part, scale: StudiesScale, sets: Sequence[Path], folder: Path, workers: int
+) -> Path:
     (text,) = part.campaign.datasets
     dataset, learned = (
         read_plugin(DATASETS, one) for one in (text, scale.jury_data.get(text, text))

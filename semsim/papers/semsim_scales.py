@@ -1,33 +1,107 @@
-"""Campaigns of `reproduce semsim` at each scale, one a study, and SemSim's training.
+"""The SemSim paper's setup and printed results, and the campaigns of `reproduce semsim`.
 
-Its parts are listed for people, and counted with what of them is done.
+Sun et al. 2023, arXiv:2309.13038. Where the paper is silent the number is of its authors' released
+code, and said to be. A campaign a study, and SemSim's training; its parts are listed for people,
+and counted with what of them is done.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from semsim.attacks import VERTICAL_ATTACKS
 from semsim.attacks.as_text import read_vertical
 from semsim.base.cli.terminal import text_table
+from semsim.base.jobs.orders import changed
 from semsim.base.registry import build
+from semsim.base.storage.places import toml_of
 from semsim.campaign.plan import DEMO_GRID, Campaign
 from semsim.campaign.vertical import VerticalRun, vertical_folder, vertical_memory
 from semsim.learning import PRESETS, TrainSettings
-from semsim.papers.plans import Work, campaign_works, of_preset, plans_here
-from semsim.papers.semsim_paper import (
-    DATA_SETS,
-    LOSS_SCALE,
-    LR,
-    MAIN_ATTACK,
-    OTHER_ATTACKS,
-    STRATEGIES,
-    VOTES_PER_IMAGE,
-    DataSet,
-)
+from semsim.papers.engine import DECLARED, Work, campaign_works, of_preset, plans_here
 from semsim.targets.train_settings import TrainSettings as TargetTraining
 from semsim.targets.train_settings import read_training
+
+METRICS = ("PSNR", "MSE", "SSIM", "LPIPS", "FID", "SemSim")  # the columns of Tables 1 and 2
+VOTES_PER_IMAGE = 5
+
+
+class DataSet(NamedTuple):
+    """One of the five data sets, and the targets trained on it.
+
+    title: as the paper has it. dataset: as in `semsim.datasets`. classes, pixels: of the code.
+    images: annotated for each target. task: what people were asked. architectures: the two of
+    Table 3. epochs, batch_size: of the code, which names no epochs for Imagenette.
+    """
+
+    title: str
+    dataset: str
+    classes: int
+    pixels: int
+    images: int
+    task: str
+    architectures: tuple[str, str]
+    epochs: int
+    batch_size: int
+
+
+_NAMED, _PAIRED = "recognition", "pair"
+_SMALL, _LARGE = ("resnet20-4", "densenet40"), ("resnet50", "resnet152")
+_TINY = ("resnet20-4", "convnet8")
+DATA_SETS: tuple[DataSet, ...] = (
+    DataSet("CIFAR-100", "cifar100", 100, 32, 600, _NAMED, _TINY, 200, 64),
+    DataSet("Caltech-101", "caltech101", 101, 64, 700, _NAMED, _SMALL, 100, 64),
+    DataSet("Imagenette", "imagenette", 10, 112, 100, _NAMED, _LARGE, 100, 8),
+    DataSet("CelebA", "celeba", 476, 64, 100, _PAIRED, _SMALL, 100, 64),
+    DataSet("Stanford Dogs", "stanford-dogs", 120, 64, 100, _PAIRED, _LARGE, 100, 16),
+)
+LR, LOSS_SCALE = 0.1, 0.5  # Appendix C; the code halves the loss
+
+# Table 3, column by column: its words, what we train, and what the authors' code trains instead.
+STRATEGIES: tuple[tuple[str, str, str], ...] = (
+    ("vanilla", "none", "none"),
+    ("RandomResizedCrop & RandomHorizontalFlip", "resized-crop-flip", "crop-flip"),
+    ("TranslateX & Invert & TranslateY", "3-1-7", "3-1-7-code"),
+    ("TranslateY & Autocontrast & Autocontrast", "43-18-18", "43-18-18-code"),
+    ("[7], Gao et al. 2021", "hybrid", "hybrid-code"),
+    ("Gaussian (10⁻³)", "noise", "noise-code"),
+    ("Pruning (70 %)", "pruning", "pruning-code"),
+)
+
+
+class PaperAttack(NamedTuple):
+    """One of the four attacks. text: as in `semsim.attacks`. source: of its settings."""
+
+    title: str
+    text: str
+    source: str
+
+
+# The first attacks every data set, the others CIFAR-100. The paper states no setting of any.
+MAIN_ATTACK = PaperAttack(
+    "InvGrad", "invgrad:code", "the SemSim authors' code: 8000 steps, TV 1e-4"
+)
+OTHER_ATTACKS: tuple[PaperAttack, ...] = (
+    PaperAttack(
+        "DLG", "dlg:paper", "DLG's own paper: 1200 calls of L-BFGS, image and label together"
+    ),
+    PaperAttack("CAFE", "cafe:paper", "CAFE's code: 20,000 steps; vertical federated learning"),
+    PaperAttack(
+        "GradAttack", "gradattack:paper", "GradAttack's examples: 10,000 steps, label known"
+    ),
+)
+
+
+_PRINTED = toml_of("semsim.papers", "printed.toml")["semsim"]
+# |ρ| and |τ| of each of `METRICS` over 14 targets, by table, row and sign. Table 2 is on CIFAR-100.
+PRINTED: Mapping[tuple[int, str, str], tuple[float, ...]] = {
+    (table, row, sign): tuple(cells) for table, row, sign, *cells in _PRINTED["printed"]
+}
+# What the text says of figures whose points it does not print.
+SAID: Mapping[str, str] = _PRINTED["said"]
+
 
 _OURS = tuple(ours for _, ours, _ in STRATEGIES)
 VERTICAL = "CAFE"
@@ -59,7 +133,7 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scale:
+class StudiesScale:
     """Scope of a run. The first part stands in for CIFAR-100, on which Table 2 and figures are.
 
     semsim: how SemSim is trained. jury_epochs: of simulated voters, in tenths of the usual.
@@ -86,7 +160,7 @@ class Scale:
         return tuple(row for row in rows if row not in there)
 
 
-def scale_of(name: str, images: Path | None = None) -> Scale:
+def scale_of(name: str, images: Path | None = None) -> StudiesScale:
     """The scale called smoke, small or paper.
 
     images: class folders in place of the first data set. Raises `SettingsError` for another name.
@@ -101,7 +175,7 @@ def scale_of(name: str, images: Path | None = None) -> Scale:
     return replace(scale, parts=tuple(parts))
 
 
-def in_mixed_precision(scale: Scale) -> Scale:
+def in_mixed_precision(scale: StudiesScale) -> StudiesScale:
     """The same with bfloat16 in trainings and in the attacks that can have it, under other names.
 
     Each checks what that changes: see `semsim.targets.mixed_precision` and
@@ -129,7 +203,7 @@ def _mixed(part: Part) -> Part:
     )
 
 
-def _paper() -> Scale:
+def _paper() -> StudiesScale:
     main = [_paper_part(one, MAIN_ATTACK.text, 1, one.title) for one in DATA_SETS]
     others = [
         _paper_part(DATA_SETS[0], one.text, 2, one.title)
@@ -142,7 +216,7 @@ def _paper() -> Scale:
     )
     cafe = next(one.text for one in OTHER_ATTACKS if one.title == VERTICAL)
     parts = (*main, others[0], _vertical(main[0], cafe, learning, batch=40), *others[1:])
-    return Scale(
+    return StudiesScale(
         name="paper",
         parts=parts,
         semsim=PRESETS["paper"],
@@ -170,96 +244,36 @@ def _paper_part(one: DataSet, attack: str, table: int, row: str) -> Part:
     return Part(table=table, row=row, task=one.task, campaign=campaign, pixels=one.pixels)
 
 
-# Simulated voters learn more pictures than the targets, drawn for them alone; of digits there are
-# no more. No attacked picture is among them, but of faces there are only changed copies of those.
-_JURY_DATA = {
-    "symbols:train_per_class=60": "symbols:train_per_class=75,test_per_class=1,seed=7",
-    "faces": "faces:train_per_face=50,seed=7",
-}
-# Built-in data in place of the paper's: text, task, pixels.
-_BUILT_IN = {
-    "CIFAR-100": ("symbols:train_per_class=60", "recognition", 32),
-    "Caltech-101": ("digits:size=32", "recognition", 32),
-    "CelebA": ("faces", "pair", 25),
-}
-_SMALL_ATTACKS = {"DLG": "dlg:fast", "GradAttack": "gradattack:fast"}
-
-
-def _small() -> Scale:
-    campaign = replace(
-        DEMO_GRID, strategies=_OURS, attacks=("invgrad:fast",), images=12, together=12
-    )
-    parts = _built_in_parts("small", campaign, _BUILT_IN, _SMALL_ATTACKS)
-    cafe = _vertical(parts[0], "cafe:fast", "epochs=20,lr=0.01", batch=4)
-    return Scale(
-        name="small",
-        parts=(*parts, cafe),
-        semsim=PRESETS["small"],
-        jury_epochs=10,
-        figures=(("budget", ()), ("backbone", ("lenet", "resnet18")), ("loss", ()), _MARGINS),
-        jury_data=_JURY_DATA,
-    )
-
-
-def _smoke() -> Scale:
-    """Targets that have hardly learned give their pictures away; noise keeps some."""
-    campaign = Campaign(
-        name="semsim-smoke",
-        architectures=("cnn4:width=8,activation=tanh", "cnn4:width=12,activation=tanh"),
-        strategies=("none", "gradient-noise:std=0.3,apply_at=attack"),
-        attacks=("invgrad:fast,steps=150",),
-        images=4,
-        train=TargetTraining(epochs=1, lr=0.01),
-    )
-    data = {
-        "CIFAR-100": ("digits:size=16,count=400", "recognition", 16),
-        "CelebA": ("faces:people=8,train_per_face=12", "pair", 25),
-    }
-    attacks = {"DLG": "dlg:fast,steps=1", "GradAttack": "gradattack:fast,steps=20"}
-    parts = _built_in_parts("smoke", campaign, data, attacks)
-    cafe = _vertical(parts[0], "cafe:fast,steps=60", "epochs=1,lr=0.01", batch=2)
-    return Scale(
-        name="smoke",
-        parts=(*parts, cafe),
-        semsim=replace(
-            PRESETS["small"], backbone="lenet", epochs=1, batch_size=8, triplets_per_original=2
-        ),
-        jury_epochs=6,
-        figures=(
-            ("budget", ()),
-            ("backbone", ("lenet", "resnet18")),
-            ("loss", ()),
-            ("margin", (0.5, 1.0)),
-        ),
-        jury_data={
-            "digits:size=16,count=400": "digits:size=16",
-            "faces:people=8,train_per_face=12": "faces:people=8,train_per_face=40,seed=7",
-        },
-    )
-
-
-_SCALES = {"smoke": _smoke, "small": _small, "paper": _paper}
-
-
-def _built_in_parts(
-    scale: str,
-    campaign: Campaign,
-    data: dict[str, tuple[str, str, int]],
-    attacks: dict[str, str],
-) -> tuple[Part, ...]:
-    """A part a data set under the attack of `campaign`, and one an attack on the first of them."""
-    first = next(iter(data))
-    asked: Sequence[tuple[int, str, str, tuple[str, ...]]] = [
-        *((1, row, row, campaign.attacks) for row in data),
-        *((2, row, first, (text,)) for row, text in attacks.items()),
+def _built_in(name: str) -> StudiesScale:
+    """A scale on built-in data: a part a data set, one an attack on the first, and CAFE."""
+    told = DECLARED["semsim"][name]
+    usual = changed(replace(DEMO_GRID, strategies=_OURS), told["campaign"])
+    first = next(iter(told["data"]))
+    asked = [
+        *((1, row, row, usual.attacks) for row in told["data"]),
+        *((2, row, first, (text,)) for row, text in told["attacks"].items()),
     ]
     parts = []
-    for table, row, source, attack in asked:
-        text, task, pixels = data[source]
-        name = f"semsim-{scale}-{_slug(row)}"
-        own = replace(campaign, name=name, datasets=(text,), attacks=attack)
+    for table, row, source, attacks in asked:
+        text, task, pixels = told["data"][source]
+        called = f"semsim-{name}-{_slug(row)}"
+        own = replace(usual, name=called, datasets=(text,), attacks=attacks)
         parts.append(Part(table=table, row=row, task=task, campaign=own, pixels=pixels))
-    return tuple(parts)
+    return StudiesScale(
+        name=name,
+        parts=(*parts, _vertical(parts[0], *told["cafe"])),
+        semsim=replace(PRESETS["small"], **told.get("semsim", {})),
+        jury_epochs=told["jury_epochs"],
+        figures=tuple((what, tuple(values)) for what, values in told["figures"].items()),
+        jury_data=told["jury_data"],
+    )
+
+
+_SCALES: dict[str, Callable[[], StudiesScale]] = {
+    "smoke": partial(_built_in, "smoke"),
+    "small": partial(_built_in, "small"),
+    "paper": _paper,
+}
 
 
 def _vertical(like: Part, attack: str, train: str, batch: int) -> Part:
@@ -301,7 +315,7 @@ def _slug(title: str) -> str:
     return title.lower().replace(" ", "-")
 
 
-def plan_rows(scale: Scale) -> list[dict[str, Any]]:
+def plan_rows(scale: StudiesScale) -> list[dict[str, Any]]:
     """Return what is computed at a scale, a row a study."""
     rows: list[dict[str, Any]] = []
     for part in scale.parts:
@@ -314,7 +328,7 @@ def plan_rows(scale: Scale) -> list[dict[str, Any]]:
     return rows
 
 
-def plan_text(scale: Scale) -> str:
+def plan_text(scale: StudiesScale) -> str:
     """Return what is computed at a scale, a line a study, and what of the paper is not."""
     rows = [
         [
@@ -343,7 +357,7 @@ def plan_text(scale: Scale) -> str:
     return "\n".join(lines)
 
 
-def works_of(scale: Scale, data: Path, *, known: bool = True) -> list[Work]:
+def works_of(scale: StudiesScale, data: Path, *, known: bool = True) -> list[Work]:
     """Return the trainings and attacks of a scale.
 
     known: whether to look what is done below `data`, which reads the pictures that are here.

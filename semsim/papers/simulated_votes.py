@@ -29,7 +29,6 @@ from semsim.grid.executor import Piece, make_files
 from semsim.images import read_images, to_uint8
 from semsim.learning.ablations_run import Material
 from semsim.metrics.scoring import PAIR_COLUMNS, PairSet, pair_sets_of_folders
-from semsim.papers.semsim_paper import LIST_SIZE
 from semsim.sets.image import AttackResult, set_images
 from semsim.sets.writer import write_set
 from semsim.targets.simulated_annotators import (
@@ -44,6 +43,7 @@ from semsim.targets.simulated_annotators import (
 from semsim.types import LabelledImages
 
 SAYS_NOTHING = "Simulated people: these numbers say nothing about people."
+LIST_SIZE = 20  # words offered for a picture, the right one among them, as in the SemSim paper
 _HELD_OUT = 5  # one of so many training images sets a juror's threshold
 SAME, DIFFERENT = "same", "different"
 ORIGINAL, GREY, MEAN = "original", "grey", "mean"  # kinds of votes on what no attack made

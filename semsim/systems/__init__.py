@@ -40,7 +40,7 @@ _SPLIT = System(
     "Split inference",
     "Split inference: defences and model inversion.",
     JobKind(
-        *("semsim.systems.split.split_job", "SplitJob", "do_split"),
+        *("semsim.systems.split.plan", "SplitJob", "do_split"),
         *("semsim.systems.split.command", "outcome_text", "outcome_rows"),
         writes=("place.data",),
     ),
@@ -50,7 +50,7 @@ _FEDERATED = System(
     "Federated",
     "Federated learning with a masked model, compared in one process or between machines.",
     JobKind(
-        *("semsim.systems.federated.comparison_job", "FederatedJob", "do_comparison"),
+        *("semsim.systems.federated.settings", "FederatedJob", "do_comparison"),
         *("semsim.systems.federated.command", "told", "rows_of"),
         writes=("out",),
     ),

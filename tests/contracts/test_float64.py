@@ -15,7 +15,7 @@ from semsim.learning.diagnostics import distances
 from semsim.learning.mixing import block_distances
 from semsim.metrics.base import Pairs, as_array
 from semsim.metrics.perceptual import lpips_distance
-from semsim.systems.federated.pbpfl import Key, Pbpfl, Upload, recover
+from semsim.systems.federated.pbpfl import ClientUpload, MaskKey, Pbpfl, recover
 from semsim.torchmetrics import SemSim
 
 PRODUCT = Path(__file__).resolve().parents[2] / "semsim"
@@ -72,8 +72,10 @@ def test_blocks_are_compared_on_any_gpu():
 
 def test_a_masked_gradient_is_recovered_on_any_gpu():
     g = {"head.weight": on_gpu(drawn(2, 3)), "head.bias": on_gpu(drawn(2))}
-    key = Key(scales={name: torch.ones_like(part) for name, part in g.items()}, gamma=0.1, v=0.1)
-    upload = Upload(g=g, sigma=g, beta=dict(list(g.items())[:1]))
+    key = MaskKey(
+        scales={name: torch.ones_like(part) for name, part in g.items()}, gamma=0.1, v=0.1
+    )
+    upload = ClientUpload(g=g, sigma=g, beta=dict(list(g.items())[:1]))
     assert recover(key, upload, Pbpfl(tolerance=1e-3)).condition >= 1
 
 

@@ -25,8 +25,8 @@ from semsim.learning import ablations_run, card, default_checkpoint, initial, se
 from semsim.metrics import Resources, find_metric, provenance, scoring
 from semsim.metrics.network import load_semsim
 from semsim.papers import copa, pbpfl
-from semsim.systems.federated import comparison_job
-from semsim.systems.split import split_job, store
+from semsim.systems.federated import settings as federated_settings
+from semsim.systems.split import run as split_run
 from semsim.targets import chance, checkpoint
 from semsim.targets.model import load_target
 from semsim.weights import FORMAT as WEIGHTS
@@ -62,8 +62,7 @@ READ = [
     (card.FORMAT, "a.card.json", WEIGHT_FILE(card.read_card)),
     (folders.FORMAT, "spec.json", folders.read_job),
     (watch.FORMAT, "runs/a/campaign.json", lambda folder: watch.read_campaign(folder, "a")),
-    (split_job.FORMAT, "split.json", below("split.json", split_job.plan_in)),
-    (comparison_job.FORMAT, "order.json", comparison_job.kept_training),
+    (federated_settings.FORMAT, "order.json", federated_settings.kept_training),
     (pbpfl.FORMAT, "preset.json", partial(pbpfl.reproduced, pbpfl.PRESETS["smoke"])),
     (
         ablations_run.ARM_FORMAT,
@@ -102,7 +101,7 @@ IN_KEYS = {
     plan.TARGET_FORMAT,
     plan.CELL_FORMAT,
     forecast.FORMAT,
-    store.FORMAT,
+    split_run.FORMAT,
     copa.FORMAT,
 }
 
@@ -154,7 +153,7 @@ def planned():
     ("module", "name", "key"),
     [
         (scoring, "FORMAT", lambda: scoring.score_key(find_metric("mse"), "", Resources())),
-        (store, "FORMAT", lambda: store.key_of({})),
+        (split_run, "FORMAT", lambda: split_run.key_of({})),
         (plan, "TARGET_FORMAT", lambda: planned().targets[0].key),
         (plan, "CELL_FORMAT", lambda: next(planned().sets[0].batches())[0].key),
         (forecast, "FORMAT", lambda: list(forecast._probes(planned()))),

@@ -27,7 +27,7 @@ from semsim.base.stats.roc import auc_differences, picture_agreement
 from semsim.learning.evaluation import human_auc
 from semsim.metrics.inception import kernel_distance
 from semsim.papers.ensembler_sentences import sentence_verdicts
-from semsim.systems.federated.arms import REFERENCE
+from semsim.systems.federated.settings import REFERENCE
 from semsim.systems.federated.verdict import ArmPictures, over_seeds, scored
 from semsim.systems.split.summary import verdict
 

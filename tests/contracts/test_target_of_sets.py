@@ -17,9 +17,8 @@ from semsim.campaign.runner import HowToRun, run_plan
 from semsim.campaign.vertical import VerticalRun, attack_vertical
 from semsim.systems.federated.leak import LeakStudy, write_arm
 from semsim.systems.federated.settings import FederatedOrder
-from semsim.systems.split.plan import SplitPlace, SplitPlan
+from semsim.systems.split.plan import ShadowAttack, SplitPlace, SplitPlan, SplitTrainSettings
 from semsim.systems.split.run import run_split
-from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.targets.chance import facts_of_test, is_chance
 
 

@@ -81,6 +81,19 @@ def from_record(kind: type[T], record: Mapping[str, Any], *, by_hand: bool = Fal
 _hints = functools.cache(get_type_hints)
 
 
+def changed(base: T, changes: Mapping[str, Any]) -> T:
+    """Return `base` with `changes`, plain values by field; of a part, what they do not name stays.
+
+    Raises `SettingsError` as `from_record` does.
+    """
+    return from_record(type(base), _merged(to_record(base), changes))
+
+
+def _merged(record: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    parts = {name: one for name, one in changes.items() if isinstance(one, Mapping)}
+    return {**record, **changes, **{n: _merged(record[n], one) for n, one in parts.items()}}
+
+
 def _value(hint: Any, value: Any, name: str, by_hand: bool) -> Any:
     """`value` as `hint` has it; `TypeError` that says what `name` must be where it is not that."""
     kinds = get_args(hint)

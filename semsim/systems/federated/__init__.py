@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from semsim.base.registry import Registry
 
 if TYPE_CHECKING:
+    from semsim.systems.federated.data import OwnTable
     from semsim.systems.federated.networks import Network
-    from semsim.systems.federated.own_table import OwnTable
 
 TABLES = ("diabetes", "breast-cancer", "digit-values")
 OWN: Registry[type[OwnTable]] = Registry(
-    "table of one's own", {"table": "semsim.systems.federated.own_table:OwnTable"}
+    "table of one's own", {"table": "semsim.systems.federated.data:OwnTable"}
 )
 
 

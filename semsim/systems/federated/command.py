@@ -21,10 +21,14 @@ from semsim.base.cli.terminal import (
 )
 from semsim.base.errors import SettingsError
 from semsim.base.storage.atomic import write_json
-from semsim.systems.federated.arms import ARMS
-from semsim.systems.federated.comparison_job import FederatedJob, do_comparison
-from semsim.systems.federated.own_table import own_table_text
-from semsim.systems.federated.settings import FederatedOrder, FederatedSettings
+from semsim.systems.federated.data import own_table_text
+from semsim.systems.federated.settings import (
+    ARMS,
+    FederatedJob,
+    FederatedOrder,
+    FederatedSettings,
+    do_comparison,
+)
 from semsim.systems.federated.summary import (
     answer_words,
     cost_table,

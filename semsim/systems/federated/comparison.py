@@ -22,7 +22,7 @@ from semsim.base.errors import SettingsError, StopRequestedError
 from semsim.base.jobs import folders as jobs
 from semsim.base.jobs.orders import to_record
 from semsim.base.progress import Progress, Report, one_step, silent
-from semsim.base.registry import build, read_plugin
+from semsim.base.registry import build, check_settings, read_plugin
 from semsim.base.storage.atomic import write_json
 from semsim.base.storage.records import read_record, write_record
 from semsim.datasets import DATASETS
@@ -30,14 +30,6 @@ from semsim.metrics import Resources
 from semsim.metrics.reference_classifier import learned_from, recognition
 from semsim.sets.image import picture_bytes
 from semsim.systems.federated import NETWORKS, OWN, TABLES, is_table, pbpfl
-from semsim.systems.federated.arms import ARMS, REFERENCE
-from semsim.systems.federated.attacks import (
-    denoised_outputs,
-    estimated_gamma,
-    first_layer_input,
-    has_linear_start,
-)
-from semsim.systems.federated.comparison_job import FORMAT, ORDER, TRAINING
 from semsim.systems.federated.data import (
     FederatedData,
     deal,
@@ -49,9 +41,24 @@ from semsim.systems.federated.data import (
 from semsim.systems.federated.leak import LeakStudy, arms_for, write_arm
 from semsim.systems.federated.networks import drawn_network
 from semsim.systems.federated.rounds import FederatedRun, make_clients, train
-from semsim.systems.federated.settings import FederatedOrder
+from semsim.systems.federated.settings import (
+    ARMS,
+    FORMAT,
+    ORDER,
+    REFERENCE,
+    TRAINING,
+    FederatedOrder,
+)
 from semsim.systems.federated.verdict import scores_in, sentence, summary
-from semsim.systems.federated.views import received, received_noise, sent
+from semsim.systems.federated.views import (
+    denoised_outputs,
+    estimated_gamma,
+    first_layer_input,
+    has_linear_start,
+    received,
+    received_noise,
+    sent,
+)
 from semsim.types import LabelledImages
 
 
@@ -78,13 +85,11 @@ def load(text: str, coding: Mapping[str, Any] | None = None) -> Loaded:
     return Loaded(data=of_images(images, held_out), images=images, held_out=held_out)
 
 
-def check_settings(order: FederatedOrder) -> None:
+def check_order(order: FederatedOrder) -> None:
     """Raise what is wrong with the settings of `order`; its data is not read."""
     order.training("fedavg"), order.training("pbpfl"), read_attack(order.attack)
     NETWORKS[order.network]
-    for name in ("images", "attack_round"):
-        if getattr(order, name) < 1:
-            raise SettingsError(f"{name} is 1 or more; got {getattr(order, name)}.")
+    check_settings(order)
     parties = [ARMS[arm] for arm in order.arms]
     lonely = [f"{arm.title!r}" for arm in parties if arm.needs_another_client]
     if order.images == 1 and lonely and not is_table(order.data):
@@ -100,7 +105,7 @@ def check(order: FederatedOrder) -> Loaded:
 
     One step of the attack is tried, on an untrained network, where images are attacked.
     """
-    check_settings(order)
+    check_order(order)
     loaded = load(order.data)
     drawn_network(order.network, loaded.data, torch.float32, order.seed)
     deal(loaded.data.train, order.training("fedavg"))
@@ -158,7 +163,7 @@ class FederatedOutlook:
 
 def outlook(order: FederatedOrder) -> FederatedOutlook:
     """Return what carrying out `order` makes; raises what is wrong with its settings."""
-    check_settings(order)
+    check_order(order)
     loaded = load(order.data)
     attacked = order.arms and loaded.images is not None
     arms = arms_for(order.network, loaded.data, order.arms) if attacked else []

@@ -22,13 +22,27 @@ from semsim.base.storage.versions import software_versions
 from semsim.sets.image import result_of, set_images
 from semsim.sets.writer import write_set
 from semsim.systems.federated import pbpfl
-from semsim.systems.federated.arms import ARMS, REFERENCE, RESCALED, Arm
-from semsim.systems.federated.attacks import canonicalised, has_linear_start, solved_input, stripped
 from semsim.systems.federated.data import FederatedData
 from semsim.systems.federated.networks import drawn_network
 from semsim.systems.federated.rounds import FederatedRun, train
-from semsim.systems.federated.settings import FederatedOrder, FederatedSettings
-from semsim.systems.federated.views import observe, received_noise, recovered, sent
+from semsim.systems.federated.settings import (
+    ARMS,
+    REFERENCE,
+    RESCALED,
+    FederatedOrder,
+    FederatedSettings,
+    PartyArm,
+)
+from semsim.systems.federated.views import (
+    canonicalised,
+    has_linear_start,
+    observe,
+    received_noise,
+    recovered,
+    sent,
+    solved_input,
+    stripped,
+)
 from semsim.targets.chance import facts_of_test
 from semsim.types import GradientObservation, LabelledImages, Reconstruction
 
@@ -90,7 +104,7 @@ class LeakStudy:
             seconds=time.monotonic() - began,
         )
 
-    def _matched(self, arm: Arm, report: Report) -> list[Found]:
+    def _matched(self, arm: PartyArm, report: Report) -> list[Found]:
         run, count = self.run_of(arm), self.order.images
         seen = one_model_each([treated(run, arm, client) for client in range(count)])
         attack = read_attack(self.order.attack)
@@ -109,7 +123,7 @@ class LeakStudy:
     def _rng(self, client: int) -> torch.Generator:
         return torch.Generator().manual_seed(self.order.seed * 100_003 + client)
 
-    def _solved(self, arm: Arm, report: Report) -> list[Found]:
+    def _solved(self, arm: PartyArm, report: Report) -> list[Found]:
         run = self.run_of(arm)
         found: list[Found] = []
         for client in range(self.order.images):
@@ -132,7 +146,7 @@ class LeakStudy:
             return {}
         return facts_of_test(share, labels.tolist(), self.data.outputs)
 
-    def run_of(self, arm: Arm) -> FederatedRun:
+    def run_of(self, arm: PartyArm) -> FederatedRun:
         """The training whose messages `arm` looks at."""
         key = (arm.scheme, arm.noise_scope, arm.zero_sum)
         if key not in self._runs:
@@ -148,7 +162,7 @@ class LeakStudy:
             self._runs["before",] = train(before, self.data)
         return self._runs.get(("before",))
 
-    def _training(self, arm: Arm) -> FederatedSettings:
+    def _training(self, arm: PartyArm) -> FederatedSettings:
         own = self.order
         return FederatedSettings(
             network=own.network,
@@ -163,7 +177,7 @@ class LeakStudy:
             masks=arm.masks,
         )
 
-    def _difference(self, arm: Arm) -> float | None:
+    def _difference(self, arm: PartyArm) -> float | None:
         if arm.view != "server" or arm.treatment != "plain":
             return None
         mine, reference = self.run_of(arm), self.run_of(ARMS[REFERENCE])
@@ -175,13 +189,13 @@ class LeakStudy:
         )
 
 
-def treated(run: FederatedRun, arm: Arm, client: int) -> GradientObservation:
+def treated(run: FederatedRun, arm: PartyArm, client: int) -> GradientObservation:
     """Return the observation that the party in `arm` attacks: its view, after its treatment."""
     # In double precision, since stripping subtracts large numbers; the attack itself needs less.
     seen = observe(run, arm.view, client=client, guess=client, dtype=torch.float64)
     if arm.treatment == "stripped":
         number = run.kept[0].number
-        upload = pbpfl.Upload.of(sent(run, client, number))
+        upload = pbpfl.ClientUpload.of(sent(run, client, number))
         seen = stripped(seen, upload, received_noise(run, client, number))
     if arm.treatment in ("canonical", "stripped"):
         seen = canonicalised(seen)
@@ -204,7 +218,7 @@ def _same_weights(one: GradientObservation, other: GradientObservation) -> bool:
     return all(torch.equal(mine, its) for mine, its in pairs)
 
 
-def _told(report: Report, arm: Arm, before: int, now: int, count: int) -> Report:
+def _told(report: Report, arm: PartyArm, before: int, now: int, count: int) -> Report:
     """A report for an attack on `now` images, after `before` of `count`."""
 
     def tell(progress: Progress) -> None:

@@ -15,9 +15,16 @@ from semsim.lab.markup import joined, pieces
 from semsim.lab.page import Effort, ItemList, LabForm, LabPage
 from semsim.lab.settings_form import Given, settings_of
 from semsim.systems.federated import is_table
-from semsim.systems.federated.arms import ARMS, REFERENCE, RESCALED
-from semsim.systems.federated.comparison_job import KIND, FederatedJob, kept_training, like
-from semsim.systems.federated.settings import FederatedOrder
+from semsim.systems.federated.settings import (
+    ARMS,
+    KIND,
+    REFERENCE,
+    RESCALED,
+    FederatedJob,
+    FederatedOrder,
+    kept_training,
+    like,
+)
 from semsim.systems.federated.summary import (
     answer_words,
     cost_rows,
@@ -134,7 +141,7 @@ def page(context: LabContext) -> LabPage[FederatedOrder]:
     """Declare the page: its texts, what its form means, what is drawn of a job."""
 
     def queued(given: Given) -> Job:
-        where = "semsim.systems.federated.comparison_job:queue_comparison"
+        where = "semsim.systems.federated.settings:queue_comparison"
         job: Job = apart(where, order_of(given), context.data)
         return job
 

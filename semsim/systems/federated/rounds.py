@@ -1,34 +1,258 @@
-"""A federated training in one process, with everything that passes between its parties."""
+"""A federated training in one process, with everything that passes between its parties.
+
+The server masks and sends the model and takes the step. A client: bytes of a model in, bytes of an
+update out; its examples never leave it.
+"""
 
 import copy
 import math
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import torch
+import torch.nn.functional as F
+from torch import Tensor
 
-from semsim.base.errors import SettingsError
+from semsim.base.errors import DataError, SettingsError
 from semsim.base.progress import Progress, Report, silent
 from semsim.layer_graph import LayerGraph
 from semsim.systems.federated import pbpfl
-from semsim.systems.federated.data import Examples, FederatedData, deal
+from semsim.systems.federated.data import FederatedData, FederatedExamples, batch_of, deal
 from semsim.systems.federated.networks import fresh_network
-from semsim.systems.federated.parties import Client, Server, loss_of
 from semsim.systems.federated.settings import FederatedSettings, generator
 from semsim.systems.federated.transport import (
+    Agreement,
     Message,
     Tap,
     Transport,
     numbers_in,
+    occasion_of,
+    pack,
     pack_keys,
+    summed,
+    unpack,
     unpack_keys,
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientAnswer:
+    """A client's update as bytes, and CPU seconds of its forward and backward passes."""
+
+    payload: bytes
+    forward: float
+    backward: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Client:
+    """One participant.
+
+    number: from 0. examples: its own. architecture: a network of the public shape; its weights are
+    not used. share: its part of all examples, by which it weights what zero-sum masks hide.
+    agreement: its side of these masks; a new one where the settings want them.
+    """
+
+    number: int
+    examples: FederatedExamples
+    architecture: LayerGraph
+    settings: FederatedSettings
+    share: float
+    agreement: Agreement | None = None
+
+    def __post_init__(self) -> None:
+        if self.settings.hides_updates and self.agreement is None:
+            object.__setattr__(self, "agreement", Agreement(self.number))
+
+    def answer(self, payload: bytes, round_number: int) -> ClientAnswer:
+        """Train on the model in `payload` and return the update of this round (from 1)."""
+        tensors = unpack(payload)
+        network = with_weights(self.architecture, pbpfl.under("model", tensors))
+        if self.settings.scheme == "pbpfl":
+            answer = self._pbpfl(pbpfl.Masked(network=network, a=tensors["a"]), round_number)
+            return self._hidden(answer, occasion_of(round_number, payload))
+        return self._fedavg(network, round_number)
+
+    def members(self, round_number: int, local_step: int = 0) -> list[int]:
+        """Positions among its own examples of the mini-batch it uses."""
+        step = (round_number - 1) * self.settings.local_steps + local_step
+        return batch_of(len(self.examples), step, self.number, self.settings)
+
+    def _pbpfl(self, masked: pbpfl.Masked, round_number: int) -> ClientAnswer:
+        batch = self.examples.pick(self.members(round_number))
+        started = time.process_time()
+        losses = pbpfl.client_forward(masked, batch.inputs, batch.targets)
+        between = time.process_time()
+        tensors = pbpfl.client_backward(masked, losses).tensors()
+        ended = time.process_time()
+        return ClientAnswer(
+            payload=pack(tensors), forward=between - started, backward=ended - between
+        )
+
+    def _hidden(self, answer: ClientAnswer, occasion: bytes) -> ClientAnswer:
+        """The weighted update under this client's zero-sum mask (the paper's §4 extension)."""
+        if self.agreement is None:
+            return answer
+        update = {name: self.share * value for name, value in unpack(answer.payload).items()}
+        digits = self.settings.masks.zero_sum_digits
+        hidden = self.agreement.hidden(update, digits, occasion)
+        return replace(answer, payload=pack(hidden))
+
+    def _fedavg(self, network: LayerGraph, round_number: int) -> ClientAnswer:
+        before = {name: value.detach().clone() for name, value in network.named_parameters()}
+        forward = backward = 0.0
+        for local_step in range(self.settings.local_steps):
+            batch = self.examples.pick(self.members(round_number, local_step))
+            started = time.process_time()
+            loss = plain_loss(network, batch, self.settings)
+            between = time.process_time()
+            gradients = torch.autograd.grad(loss, tuple(network.parameters()))
+            backward += time.process_time() - between
+            forward += between - started
+            if self.settings.local_steps > 1:
+                _descend(network, gradients, self.settings.lr)
+        names = [name for name, _ in network.named_parameters()]
+        update = dict(zip(names, gradients, strict=True))
+        if self.settings.local_steps > 1:  # what one step of the server's size lr has to be
+            update = {
+                name: (before[name] - value.detach()) / self.settings.lr
+                for name, value in network.named_parameters()
+            }
+        payload = pack({f"g/{name}": value for name, value in update.items()})
+        return ClientAnswer(payload=payload, forward=forward, backward=backward)
+
+
+def plain_loss(
+    network: LayerGraph, batch: FederatedExamples, settings: FederatedSettings
+) -> Tensor:
+    """The mean over a mini-batch of ½‖y − ȳ‖², or of the cross-entropy; of shape ().
+
+    Raises `DataError` for the cross-entropy of examples without classes.
+    """
+    return loss_of(network(batch.inputs), batch, settings)
+
+
+def loss_of(found: Tensor, batch: FederatedExamples, settings: FederatedSettings) -> Tensor:
+    """`plain_loss` of what a network has said of a mini-batch, (N, outputs).
+
+    Raises `DataError` as that does.
+    """
+    if settings.loss == "mse":
+        return (found - batch.targets.to(found.dtype)).square().sum(1).mean() / 2
+    if batch.labels is None:
+        raise DataError("Cross-entropy needs classes; this data has none. Take loss='mse'.")
+    return F.cross_entropy(found, batch.labels)
+
+
+@torch.no_grad()
+def with_weights(architecture: LayerGraph, weights: Mapping[str, Tensor]) -> LayerGraph:
+    """A copy of `architecture` that has `weights`, by parameter name, each of that one's shape.
+
+    Raises `DataError` that names the first that is missing or has another shape.
+    """
+    network = copy.deepcopy(architecture)
+    for name, parameter in network.named_parameters():
+        if name not in weights or weights[name].shape != parameter.shape:
+            raise DataError(f"The message does not fit the network: weight {name!r} is not in it.")
+        parameter.copy_(weights[name])
+    return network
+
+
+@torch.no_grad()
+def _descend(network: LayerGraph, gradients: tuple[Tensor, ...], lr: float) -> None:
+    for parameter, gradient in zip(network.parameters(), gradients, strict=True):
+        parameter.sub_(lr * gradient)
+
+
+class Server:
+    """Holds the true weights and, with PBPFL, the keys of the round that is open.
+
+    shares: every client's part of all examples, summing to 1. network is trained in place.
+    condition: of the worst recovery so far, see `pbpfl.Recovered`; 1 with FedAvg.
+    """
+
+    def __init__(
+        self, settings: FederatedSettings, network: LayerGraph, shares: Sequence[float]
+    ) -> None:
+        self.settings = settings
+        self.network = network
+        self.shares = tuple(shares)
+        self.keys: tuple[pbpfl.MaskKey, ...] = ()
+        self.condition = 1.0
+
+    def open_round(self, number: int) -> list[bytes]:
+        """Return the messages to each client in round `number`, from 1."""
+        clients = len(self.shares)
+        if self.settings.scheme == "fedavg":
+            return [pack(_named("model", self.network))] * clients
+        drawn = [self._masked(number, client) for client in self._draws()]
+        if len(drawn) == 1:
+            drawn = drawn * clients
+        self.keys = tuple(key for key, _ in drawn)
+        return [payload for _, payload in drawn]
+
+    def close_round(self, payloads: Sequence[bytes]) -> dict[str, Tensor]:
+        """Take one step with all clients' updates, in order; returns the gradient it went by.
+
+        It has the shape of each parameter, by name. Raises `DataError` for more or fewer updates
+        than clients, and for one that cannot be read.
+        """
+        if len(payloads) != len(self.shares):
+            raise DataError(
+                f"A round needs the updates of all {len(self.shares)} clients; got {len(payloads)}."
+            )
+        gradient = self._gradient([unpack(payload) for payload in payloads])
+        with torch.no_grad():
+            for name, parameter in self.network.named_parameters():
+                parameter.sub_(self.settings.lr * gradient[name])
+        return gradient
+
+    def _gradient(self, updates: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+        if self.settings.scheme == "fedavg":
+            return weighted([pbpfl.under("g", one) for one in updates], self.shares)
+        if self.settings.hides_updates:  # clients have weighted already
+            digits = self.settings.masks.zero_sum_digits
+            total = summed(updates, digits, self.settings.torch_dtype)
+            return self._recovered(self.keys[0], total)
+        found = [
+            self._recovered(key, update) for key, update in zip(self.keys, updates, strict=True)
+        ]
+        return weighted(found, self.shares)
+
+    def _recovered(self, key: pbpfl.MaskKey, update: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        found = pbpfl.recover(key, pbpfl.ClientUpload.of(update), self.settings.masks)
+        self.condition = max(self.condition, found.condition)
+        return found.gradients
+
+    def _masked(self, number: int, client: int) -> tuple[pbpfl.MaskKey, bytes]:
+        rng = generator("masks", self.settings.seed, number, client)
+        key, masked = pbpfl.perturb(self.network, self.settings.masks, rng)
+        return key, pack({**_named("model", masked.network), "a": masked.a})
+
+    def _draws(self) -> range:
+        scope = self.settings.masks.noise_scope
+        return range(len(self.shares) if scope == "client" else 1)
+
+
+def weighted(parts: Sequence[Mapping[str, Tensor]], weights: Sequence[float]) -> dict[str, Tensor]:
+    """Σ weight · part, by name; tensors of one name have one shape in all parts."""
+    total = {name: weights[0] * value for name, value in parts[0].items()}
+    for part, weight in zip(parts[1:], weights[1:], strict=True):
+        for name, value in part.items():
+            total[name] = total[name] + weight * value
+    return total
+
+
+def _named(part: str, network: LayerGraph) -> dict[str, Tensor]:
+    return {f"{part}/{name}": value for name, value in network.named_parameters()}
+
 
 _EVALUATION_BATCH = 256
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class CurvePoint:
     """The true model on the test examples after `round` rounds.
 
     loss: the mean of the training loss. squared_error: mean over examples and outputs, which is
@@ -75,7 +299,7 @@ class KeptRound:
 
     number: int
     server: LayerGraph
-    keys: tuple[pbpfl.Key, ...]
+    keys: tuple[pbpfl.MaskKey, ...]
     members: tuple[tuple[int, ...], ...]
 
 
@@ -91,7 +315,7 @@ class FederatedRun:
 
     settings: FederatedSettings
     data: FederatedData
-    curves: tuple[Point, ...]
+    curves: tuple[CurvePoint, ...]
     model: LayerGraph
     released: LayerGraph
     messages: tuple[Message, ...]
@@ -148,7 +372,7 @@ class _Session:
         self.numbers = (0, 0)
         self.kept: list[KeptRound] = []
         self._agree()
-        self.curves: list[Point] = []
+        self.curves: list[CurvePoint] = []
         self.evaluate(self.begun)
 
     def one_round(self, number: int) -> None:
@@ -247,8 +471,8 @@ def make_clients(settings: FederatedSettings, data: FederatedData) -> tuple[Clie
 
 @torch.no_grad()
 def measured(
-    network: LayerGraph, examples: Examples, settings: FederatedSettings, number: int
-) -> Point:
+    network: LayerGraph, examples: FederatedExamples, settings: FederatedSettings, number: int
+) -> CurvePoint:
     """Measure `network` on `examples` after `number` rounds.
 
     Raises `SettingsError` where the training has diverged.
@@ -267,4 +491,6 @@ def measured(
             f"smaller lr than {settings.lr:g}."
         )
     accuracy = None if examples.labels is None else hits / count
-    return Point(round=number, loss=loss / count, squared_error=squares / count, accuracy=accuracy)
+    return CurvePoint(
+        round=number, loss=loss / count, squared_error=squares / count, accuracy=accuracy
+    )

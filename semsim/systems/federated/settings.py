@@ -1,25 +1,128 @@
-"""Settings of a federated training, and the order for a comparison of two."""
+"""Settings of a federated training, of who looks at it and how, and the order to compare two."""
 
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
-from semsim.base.errors import SettingsError
-from semsim.base.registry import setting
+from semsim.base.errors import JobError, SettingsError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job
+from semsim.base.jobs.orders import from_record, to_record
+from semsim.base.progress import Report
+from semsim.base.registry import Registry, check_settings, setting
+from semsim.base.storage.atomic import finite, write_json
+from semsim.base.storage.names import free_name
+from semsim.base.storage.places import toml_of
+from semsim.base.storage.records import read_object, read_record
 from semsim.systems.federated import NETWORKS, TABLES
-from semsim.systems.federated.arms import ARMS
-from semsim.systems.federated.pbpfl_settings import NoiseScope, Pbpfl
 
 if TYPE_CHECKING:
     import torch
+
+NoiseScope = Literal["round", "client"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pbpfl:
+    """Strength of the server's masks, and the largest error of the recovery.
+
+    r_low, r_high: range of the multiplicative noise, which is drawn uniformly.
+    a_high: the additive noise vector is drawn uniformly from 0 to this. gamma_low, gamma_high:
+        range of the secret coefficient γ.
+    noise_scope: "client" draws anew for every client, as the authors' program does; "round" gives
+        all clients of a round the same masked model.
+    zero_sum: clients add masks that sum to zero over all of them, so that the server learns only
+        the sum (the paper's extension). It needs noise_scope "round": recovery is linear, but
+        only under one mask. zero_sum_digits: binary digits after the point that the hidden numbers
+        keep, of 62; the others hold what is before it.
+    tolerance: largest relative rounding error of the recovered gradient that is accepted.
+    """
+
+    r_low: float = 0.5
+    r_high: float = 2.0
+    a_high: float = setting(1.0, above=0, below=math.inf)
+    gamma_low: float = 0.5
+    gamma_high: float = 1.5
+    noise_scope: NoiseScope = "client"
+    zero_sum: bool = False
+    zero_sum_digits: int = setting(40, least=1, most=60)
+    tolerance: float = setting(1e-6, above=0, below=math.inf)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        _check_range("r_low", self.r_low, "r_high", self.r_high)
+        _check_range("gamma_low", self.gamma_low, "gamma_high", self.gamma_high)
+        if self.zero_sum and self.noise_scope == "client":
+            raise SettingsError(
+                "Zero-sum masks cancel only where every client has the same masked model: "
+                "take noise_scope='round', or zero_sum=False."
+            )
+
+
+def _check_range(low_name: str, low: float, high_name: str, high: float) -> None:
+    if not 0 < low <= high < math.inf:
+        raise SettingsError(
+            f"{low_name} and {high_name} are positive and in order; got {low} and {high}."
+        )
+
+
+View = Literal["server", "uplink", "up_and_downlink", "client"]
+Treatment = Literal["plain", "canonical", "stripped", "closed-form"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartyArm:
+    """A party and what it does.
+
+    title: for people. treatment: "plain" runs the attack on what is seen; "canonical" rescales
+    hidden rows first; "stripped" takes the additive noise out and then rescales; "closed-form"
+    needs no attack.
+    """
+
+    title: str
+    scheme: Literal["fedavg", "pbpfl"] = "pbpfl"
+    view: View
+    treatment: Treatment = "plain"
+    noise_scope: NoiseScope = "client"
+    zero_sum: bool = False
+
+    @property
+    def masks(self) -> Pbpfl:
+        """Mask settings of its training; FedAvg's does not mask."""
+        return Pbpfl(noise_scope=self.noise_scope, zero_sum=self.zero_sum)
+
+    @property
+    def needs_another_client(self) -> bool:
+        """True if there is nothing to see with a single client, and so with a single image."""
+        return self.view == "client" or self.zero_sum
+
+
+REFERENCE, RESCALED = "server-fedavg", "server-fedavg-canonical"
+_DECLARED = toml_of("semsim.systems.federated", "arms.toml")
+ARMS: Registry[PartyArm] = Registry(
+    "arm",
+    {name: from_record(PartyArm, one, by_hand=True) for name, one in _DECLARED["arms"].items()},
+)
+# Who may choose among which arms.
+PARTIES: Mapping[str, tuple[str, ...]] = {
+    party: tuple(arms) for party, arms in _DECLARED["parties"].items()
+}
+
+
+def yardstick(arm: str) -> str:
+    """The arm of FedAvg's server that uses the same treatment as `arm`."""
+    return RESCALED if ARMS[arm].treatment in ("canonical", "stripped") else REFERENCE
+
 
 Scheme = Literal["fedavg", "pbpfl"]
 Loss = Literal["mse", "cross-entropy"]
 Split = Literal["iid", "dirichlet"]
 Dtype = Literal["float64", "float32"]
-_CHOICES = {"scheme": Scheme, "loss": Loss, "split": Split, "dtype": Dtype}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,32 +142,21 @@ class FederatedSettings:
     network: str = "mlp-3"
     scheme: Scheme = "fedavg"
     loss: Loss = "mse"
-    clients: int = 3
+    clients: int = setting(3, least=1)
     split: Split = "iid"
-    dirichlet_alpha: float = 0.5
-    rounds: int = 100
-    local_steps: int = 1
-    batch_size: int = 32
-    lr: float = 0.05
+    dirichlet_alpha: float = setting(0.5, above=0)
+    rounds: int = setting(100, least=1)
+    local_steps: int = setting(1, least=1)
+    batch_size: int = setting(32, least=1)
+    lr: float = setting(0.05, above=0)
     seed: int = 0
     dtype: Dtype = "float64"
-    evaluate_every: int = 10
+    evaluate_every: int = setting(10, least=1)
     keep: tuple[int, ...] = (1,)
     masks: Pbpfl = field(default_factory=Pbpfl)
 
     def __post_init__(self) -> None:
-        for name, kind in _CHOICES.items():
-            choices = get_args(kind)
-            if getattr(self, name) not in choices:
-                raise SettingsError(
-                    f"{name} is one of {', '.join(choices)}; got {getattr(self, name)!r}."
-                )
-        for name in ("clients", "rounds", "local_steps", "batch_size", "evaluate_every"):
-            if getattr(self, name) < 1:
-                raise SettingsError(f"{name} is 1 or more; got {getattr(self, name)}.")
-        for name in ("lr", "dirichlet_alpha"):
-            if not getattr(self, name) > 0:
-                raise SettingsError(f"{name} is a positive number; got {getattr(self, name)}.")
+        check_settings(self)
         if self.scheme == "pbpfl":
             self._check_pbpfl()
 
@@ -160,3 +252,60 @@ def generator(*parts: int | str) -> torch.Generator:
 
     digest = hashlib.sha256("/".join(map(str, parts)).encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
+
+
+KIND = "federated"
+FORMAT = "semsim-federated/1"  # of the folder of the results: `ORDER` says it
+ORDER, TRAINING = "order.json", "training.json"  # what was asked for; curves and costs
+
+
+@dataclass(frozen=True, kw_only=True)
+class FederatedJob:
+    """A comparison and the folder its results go to."""
+
+    order: FederatedOrder
+    out: Path
+
+
+def queue_comparison(order: FederatedOrder, data: Path) -> Job:
+    """The job that will carry out `order`; not yet started.
+
+    data: the data folder; results go to runs/federated/<name> below it, where studies find the
+    sets. Raises `SemsimError` where the order cannot be carried out.
+    """
+    from semsim.systems.federated.comparison import check  # with torch, which a page needs not
+
+    check(order)
+    root = Path(data).resolve() / "runs" / "federated"
+    out = root / free_name(root, f"{order.data.partition(':')[0]}-{order.network}")
+    return jobs.create(
+        Path(data) / "jobs",
+        kind=KIND,
+        title=f"{order.network} on {order.data}, {order.clients} clients",
+        order=FederatedJob(order=order, out=out),
+    )
+
+
+def do_comparison(order: FederatedJob, folder: Path, report: Report) -> dict[str, Any]:
+    """Carry out a job's order, and keep the result beside the sets, not in `folder` alone."""
+    from semsim.systems.federated.comparison import carry_out
+
+    result = carry_out(order.order, order.out, report)
+    write_json(order.out / "result.json", finite(result))
+    return result
+
+
+def kept_training(out: Path) -> dict[str, Any] | None:
+    """The curves and costs in the folder of the results; None while there are none.
+
+    Raises `JobError` where they are broken or of another format.
+    """
+    if not (out / TRAINING).exists():
+        return None
+    read_record(out / ORDER, FORMAT, JobError)
+    return read_object(out / TRAINING, JobError)
+
+
+def like(order: FederatedOrder) -> Mapping[str, Any]:
+    """Return what jobs have that carry out the same comparison."""
+    return {"order": to_record(order)}

@@ -9,7 +9,7 @@ from semsim.base.stats.intervals import half_words
 from semsim.base.words import listed
 from semsim.sets.no_attack_baseline import Count
 from semsim.sets.recognition import CLEARER, STATISTIC, recognised_words
-from semsim.systems.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED
+from semsim.systems.federated.settings import ARMS, PARTIES, REFERENCE, RESCALED
 
 NEAR = 0.05  # of SSIM: less is not a difference anybody sees
 COST_COLUMNS = ("perturb", "forward", "backward", "update")  # PP, LFP, LBP, MU of Table 5

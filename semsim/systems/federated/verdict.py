@@ -16,7 +16,7 @@ from semsim.images import read_image, read_images, to_uint8
 from semsim.metrics.pixel import psnr
 from semsim.metrics.structural import ssim
 from semsim.sets.no_attack_baseline import Count, judged
-from semsim.systems.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED, yardstick
+from semsim.systems.federated.settings import ARMS, PARTIES, REFERENCE, RESCALED, yardstick
 from semsim.systems.federated.summary import NEAR, count_of, decibels, gap_words, strength
 
 SAME = 1e-6  # gradients closer than this are one gradient with rounding

@@ -15,17 +15,16 @@ from torch import Tensor, nn
 from semsim.base.errors import AttackFailedError, SettingsError
 from semsim.base.progress import Report
 from semsim.systems.split.defences import stage_of
-from semsim.systems.split.networks import Examples, make_parts, task_of
-from semsim.systems.split.system import FeatureObservation, select
-from semsim.systems.split.train_settings import ShadowAttack
-from semsim.systems.split.training import Loss, Stage, fit, freeze
+from semsim.systems.split.networks import Examples, FeatureObservation, make_parts, select, task_of
+from semsim.systems.split.plan import ShadowAttack
+from semsim.systems.split.training import Loss, TrainingStage, fit, freeze
 from semsim.types import Reconstruction
 
 D = TypeVar("D", bound=nn.Module)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inversion:
+class FeatureInversion:
     """Result of an attack on features.
 
     found: one reconstruction a query; its residual is the mean squared difference between the
@@ -42,7 +41,7 @@ class Inversion:
 
 def invert(
     attack: ShadowAttack, seen: FeatureObservation, rng: torch.Generator, report: Report
-) -> Inversion:
+) -> FeatureInversion:
     """One image a query, from a decoder of the features of a shadow head."""
     channels, side = seen.features.shape[1], seen.features.shape[2]
     size = (seen.public.inputs.shape[2], seen.public.inputs.shape[3])
@@ -51,7 +50,7 @@ def invert(
         return Decoder(channels, side, size, min(64, max(16, channels)))
 
     shadow, decoder, error = learned(attack, seen, fresh, F.mse_loss, rng, report)
-    return Inversion(
+    return FeatureInversion(
         found=_reconstructions(decoder, shadow.head, seen),
         shadow_accuracy=_accuracy(shadow, seen.public),
         decoder_error=error,
@@ -133,12 +132,14 @@ def _imitate(
     fit(trained, loss, seen.public, _stage(attack, "shadow", attack.epochs, seed), report)
 
 
-def _stage(attack: ShadowAttack, name: str, epochs: int, seed: int) -> Stage:
+def _stage(attack: ShadowAttack, name: str, epochs: int, seed: int) -> TrainingStage:
     """One of an attack's trainings."""
-    return Stage(name=name, epochs=epochs, lr=attack.lr, batch_size=attack.batch_size, seed=seed)
+    return TrainingStage(
+        name=name, epochs=epochs, lr=attack.lr, batch_size=attack.batch_size, seed=seed
+    )
 
 
-class Choice(nn.Module):
+class BodyChoice(nn.Module):
     """Weights of bodies that sum to one; equal ones before they are learned."""
 
     def __init__(self, bodies: int) -> None:
@@ -156,7 +157,7 @@ class ShadowNetwork(nn.Module):
     def __init__(self, head: nn.Module, bodies: tuple[nn.Module, ...], tail: nn.Module) -> None:
         super().__init__()
         self.head, self.tail = head, tail
-        self.choice = Choice(len(bodies))
+        self.choice = BodyChoice(len(bodies))
         self.bodies = bodies  # not registered: they are the server's, and stay as they are
 
     def conclude(self, features: Tensor) -> Tensor:

@@ -13,11 +13,19 @@ from semsim.base.cli.terminal import DATA, DataOption, DeviceOption, Json, say
 from semsim.base.jobs.folders import go_on, read_job
 from semsim.base.jobs.terminal import do
 from semsim.systems import JOBS
-from semsim.systems.split.cuts import grid, write_cuts
-from semsim.systems.split.plan import PRESETS, SplitPlace, SplitPlan
-from semsim.systems.split.split_job import KIND, SplitJob, plan_in, queue_split
+from semsim.systems.split.figures import grid, write_cuts
+from semsim.systems.split.plan import (
+    KIND,
+    PRESETS,
+    ShadowAttack,
+    SplitJob,
+    SplitPlace,
+    SplitPlan,
+    SplitTrainSettings,
+    plan_in,
+    queue_split,
+)
 from semsim.systems.split.summary import answer_words, cost_text, guess_words, summary_text
-from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
 from semsim.weights import CHECKPOINTS
 
 app = typer.Typer(no_args_is_help=True, help="Split inference: defences and model inversion.")

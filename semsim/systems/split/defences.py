@@ -10,10 +10,15 @@ from torch import Tensor, nn
 
 from semsim.base.errors import SettingsError
 from semsim.base.progress import Progress, Report, silent
-from semsim.base.registry import check_settings, setting
-from semsim.systems.split.networks import Parts, feature_shape, make_parts
-from semsim.systems.split.system import FeatureNoise, SplitSystem
-from semsim.systems.split.training import Bench, Loss, Stage, fit, freeze
+from semsim.base.registry import Checked, setting
+from semsim.systems.split.networks import (
+    FeatureNoise,
+    Parts,
+    SplitSystem,
+    feature_shape,
+    make_parts,
+)
+from semsim.systems.split.training import Bench, Loss, TrainingStage, fit, freeze
 
 _SELECTOR, _NOISE, _ENSEMBLE, _BATCHES = 1_000_003, 2_000_003, 3_000_017, 4_000_037  # seeds apart
 
@@ -35,7 +40,7 @@ class Undefended:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shredder:
+class Shredder(Checked):
     """Additive noise on the undefended network, without retraining (after Mireshghallah 2020).
 
     The Ensembler paper reduces Shredder to this; Shredder itself learns its noise.
@@ -45,9 +50,6 @@ class Shredder:
     sigma: float = setting(0.3, least=0)
     fresh: bool = True
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
     def __call__(self, bench: Bench, report: Report = silent) -> SplitSystem:
         system = _trained_whole(bench, 1, 0.0, 0.0, report)
         system.noise = _noise(bench, system.head, self.sigma, self.fresh, bench.seed)
@@ -55,7 +57,7 @@ class Shredder:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Single:
+class Single(Checked):
     """One network trained with a Gaussian noise that stays the same in use.
 
     sigma: standard deviation; the paper writes N(0, 0.1), read here as a deviation.
@@ -65,47 +67,38 @@ class Single:
     sigma: float = setting(0.1, least=0)
     fresh: bool = False
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
     def __call__(self, bench: Bench, report: Report = silent) -> SplitSystem:
         return _trained_whole(bench, 1, self.sigma, 0.0, report, fresh=self.fresh)
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropoutSingle:
+class DropoutSingle(Checked):
     """One network with dropout of the body's answer: DR-single. p: share that is dropped."""
 
-    p: float = setting(0.5, least=0)
+    p: float = setting(0.5, least=0, most=1)
     sigma: float = setting(0.0, least=0)
-
-    def __post_init__(self) -> None:
-        _check_dropout(self)
 
     def __call__(self, bench: Bench, report: Report = silent) -> SplitSystem:
         return _trained_whole(bench, 1, self.sigma, self.p, report)
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropoutEnsemble:
+class DropoutEnsemble(Checked):
     """`bodies` bodies trained at once behind one head, with dropout of their answers: DR-ensemble.
 
     It has Ensembler's shape but neither its diverse bodies nor its secret.
     """
 
     bodies: int = setting(10, least=1)
-    p: float = setting(0.5, least=0)
+    p: float = setting(0.5, least=0, most=1)
     sigma: float = setting(0.0, least=0)
-
-    def __post_init__(self) -> None:
-        _check_dropout(self)
 
     def __call__(self, bench: Bench, report: Report = silent) -> SplitSystem:
         return _trained_whole(bench, self.bodies, self.sigma, self.p, report)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ensembler:
+class Ensembler(Checked):
     """N bodies of networks that were trained apart, of which a secret P answer (paper, §4).
 
     bodies: N. selected: P. sigma: of each network's own fixed noise. weight: λ of Eq. 3, which the
@@ -118,7 +111,7 @@ class Ensembler:
     weight: float = 0.3
 
     def __post_init__(self) -> None:
-        check_settings(self)
+        super().__post_init__()
         if not 1 <= self.selected <= self.bodies:
             raise SettingsError(
                 f"selected must lie between 1 and bodies; got {self.selected} of {self.bodies}."
@@ -139,7 +132,7 @@ class Ensembler:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomHead:
+class RandomHead(Checked):
     """The undefended network behind an untrained head: what no training of the head can hide.
 
     The paper has it on CelebA-HQ only, at the cost of nearly all accuracy.
@@ -147,9 +140,6 @@ class RandomHead:
     """
 
     sigma: float = setting(0.1, least=0)
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def __call__(self, bench: Bench, report: Report = silent) -> SplitSystem:
         system = _trained_whole(bench, 1, 0.0, 0.0, report)
@@ -189,12 +179,6 @@ def stage_of(report: Report, place: int, stages: int) -> Report:
         report(replace(progress, done=done, total=100 * stages))
 
     return tell
-
-
-def _check_dropout(defence: DropoutSingle | DropoutEnsemble) -> None:
-    check_settings(defence)
-    if defence.p > 1:
-        raise SettingsError(f"p is a share from 0 to 1; got {defence.p!r}.")
 
 
 def _second_stage(
@@ -276,9 +260,9 @@ def _noise(bench: Bench, head: nn.Module, sigma: float, fresh: bool, seed: int) 
     return FeatureNoise(fixed, sigma if fresh else 0.0).to(bench.device)
 
 
-def _stage(bench: Bench, name: str, epochs: int, lr: float) -> Stage:
+def _stage(bench: Bench, name: str, epochs: int, lr: float) -> TrainingStage:
     file = f"{name.replace(' ', '-')}.part"
-    return Stage(
+    return TrainingStage(
         name=name,
         epochs=epochs,
         lr=lr,

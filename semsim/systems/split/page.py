@@ -21,9 +21,8 @@ from semsim.lab.settings_form import Given, settings_of
 from semsim.learning.default_checkpoint import promoted
 from semsim.metrics import METRICS, Resources, all_metrics
 from semsim.sets.recognition import CLEARER
-from semsim.systems.split.plan import ARMS, PRESETS, RUNS, SplitPlace, SplitPlan
-from semsim.systems.split.split_job import KIND, like
-from semsim.systems.split.split_job import plan_of as plan_of_job
+from semsim.systems.split.plan import ARMS, KIND, PRESETS, RUNS, SplitPlace, SplitPlan, like
+from semsim.systems.split.plan import plan_of as plan_of_job
 from semsim.systems.split.summary import answer_words, count_text, scored, shadow_text, spread_text
 
 _INTRO = (
@@ -132,7 +131,7 @@ def page(context: LabContext) -> LabPage[SplitPlan]:
         place = SplitPlace(
             data=context.data, checkpoints=Path(context.checkpoints), device=str(context.device)
         )
-        job: Job = apart("semsim.systems.split.split_job:queue_split", order_of(given), place)
+        job: Job = apart("semsim.systems.split.plan:queue_split", order_of(given), place)
         return job
 
     return LabPage(
@@ -203,7 +202,7 @@ def plan_of(given: Given, free: str = "") -> SplitPlan:
 
 def effort(plan: SplitPlan) -> Effort:
     """Return what a plan takes."""
-    found = apart("semsim.systems.split.outlook:outlook", plan)
+    found = apart("semsim.systems.split.run:outlook", plan)
     return Effort(
         made=counted(found.systems, "system"),
         more=" to train",
@@ -236,7 +235,7 @@ def draw(data: Path, job: Job) -> list[Any]:
 def planned(plan: SplitPlan, data: Path) -> tuple[tuple[str, str, Path], ...]:
     """Every set of a plan: model, attack, folder; the last few are kept, as a page asks often."""
     found: tuple[tuple[str, str, Path], ...] = apart(
-        "semsim.systems.split.outlook:planned_sets", plan, Path(data).resolve()
+        "semsim.systems.split.run:planned_sets", plan, Path(data).resolve()
     )
     return found
 

@@ -1,4 +1,4 @@
-"""Plan of trainings and attacks in split inference: a grid, as plain values."""
+"""Plan of an experiment in split inference, as plain values, and the job it becomes."""
 
 import re
 from collections.abc import Mapping
@@ -7,17 +7,78 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from semsim.base.errors import SettingsError
-from semsim.base.jobs.orders import Place
-from semsim.base.registry import Registry, build, read_plugin, setting
+from semsim.base.errors import JobError, SettingsError
+from semsim.base.jobs import folders as jobs
+from semsim.base.jobs.folders import Job
+from semsim.base.jobs.orders import Place, changed, from_record, to_record
+from semsim.base.progress import Report, silent
+from semsim.base.registry import Checked, Registry, build, read_plugin, setting
 from semsim.base.storage.names import checked_name
+from semsim.base.storage.places import toml_of
+from semsim.base.storage.records import read_object
 from semsim.datasets import DATASETS
 from semsim.metrics import find_metric
 from semsim.systems.split import SPLIT_DEFENCES, SPLIT_NETWORKS
-from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
 
 if TYPE_CHECKING:
-    from semsim.systems.split.system import SplitSystem
+    import torch
+
+    from semsim.systems.split.attacks import FeatureInversion
+    from semsim.systems.split.networks import FeatureObservation, SplitSystem
+
+STARTS = ("random", "identity")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitTrainSettings:
+    """Adam, the step size rising and falling once.
+
+    ensemble_epochs, ensemble_lr: of Ensembler's stage 2, which needs about three times as many to
+    come near the undefended accuracy.
+    """
+
+    epochs: int = setting(12, "Epochs", "Of networks trained whole.")
+    ensemble_epochs: int = setting(36, "Epochs of stage 2", "Of Ensembler's second stage.")
+    batch_size: int = 64
+    lr: float = 2e-3
+    ensemble_lr: float = 5e-3
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShadowAttack(Checked):
+    """A shadow head trained through the server's frozen bodies, then a decoder of its features.
+
+    bodies: places of the bodies it trains through; None for all.
+    learn_selector: whether it learns how much each counts (the paper's adaptive attack) or
+        counts them equally.
+    start: how the two layers of the shadow head start that stand for the client's noise: "random"
+        or as the "identity", which is no noise. The paper does not say; with random ones the
+        shadow's accuracy often stays low, on photographs, and with the identity seldom.
+    align: weight of a penalty that draws mean and deviation of the shadow's features, by channel
+        and position, to those of the features the client has sent; 0 as published.
+    """
+
+    bodies: tuple[int, ...] | None = None
+    learn_selector: bool = True
+    align: float = 0.0
+    epochs: int = setting(15, "Epochs of the attack", "Of shadow head and decoder.")
+    decoder_epochs: int = 15
+    lr: float = 2e-3
+    batch_size: int = 64
+    start: str = setting(
+        "random",
+        "Noise layers start as",
+        "How the shadow's two layers that stand for noise start: random or identity.",
+        choices=STARTS,
+    )
+
+    def __call__(
+        self, seen: "FeatureObservation", *, rng: "torch.Generator", report: Report = silent
+    ) -> "FeatureInversion":
+        from semsim.systems.split.attacks import invert  # with torch, which settings need not
+
+        return invert(self, seen, rng, report)
+
 
 _UNFIT = re.compile(r"[^0-9A-Za-z._=-]+")  # for the name of a folder
 RUNS = "split-"  # begins the folder of an experiment below runs
@@ -26,7 +87,7 @@ VALID_POINTS = 0.05  # accuracy a defence may cost before a low leak says nothin
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arm:
+class SplitArm:
     """One way to attack. bodies: "all", "each" on its own, or "selected", which only the client
     knows: an upper bound and no attack that a server can make.
     """
@@ -36,15 +97,15 @@ class Arm:
     align: float = 0.0
 
 
-ARMS: Registry[Arm] = Registry(
+ARMS: Registry[SplitArm] = Registry(
     "attack on split inference",
     {
-        "adaptive": Arm(title="Adaptive, all bodies", bodies="all"),
-        "one-body": Arm(title="N=1, each body", bodies="each"),
-        "oracle": Arm(title="Oracle that knows P", bodies="selected"),
-        "adaptive-aligned": Arm(title="Adaptive, aligned", bodies="all", align=ALIGN),
-        "one-body-aligned": Arm(title="N=1, aligned", bodies="each", align=ALIGN),
-        "oracle-aligned": Arm(title="Oracle, aligned", bodies="selected", align=ALIGN),
+        "adaptive": SplitArm(title="Adaptive, all bodies", bodies="all"),
+        "one-body": SplitArm(title="N=1, each body", bodies="each"),
+        "oracle": SplitArm(title="Oracle that knows P", bodies="selected"),
+        "adaptive-aligned": SplitArm(title="Adaptive, aligned", bodies="all", align=ALIGN),
+        "one-body-aligned": SplitArm(title="N=1, aligned", bodies="each", align=ALIGN),
+        "oracle-aligned": SplitArm(title="Oracle, aligned", bodies="selected", align=ALIGN),
     },
 )
 
@@ -88,51 +149,11 @@ class SplitPlace(Place):
     checkpoints: Path
 
 
-_SMALL = SplitPlan(
-    name="small",
-    networks=("small:width=16",),
-    defences=(
-        "none",
-        "shredder",
-        "single",
-        "dr-single",
-        "dr-ensemble:bodies=4",
-        "ensembler:bodies=4,selected=2",
-    ),
-    attacks=("adaptive", "adaptive-aligned", "one-body", "oracle", "oracle-aligned"),
-    train=SplitTrainSettings(
-        epochs=8, ensemble_epochs=50, batch_size=128, lr=4e-3, ensemble_lr=2e-2
-    ),
-    shadow=ShadowAttack(epochs=12, decoder_epochs=10, lr=4e-3, batch_size=128),
-    defence_seeds=(0, 1),
-    attack_seeds=(0, 1, 2),
-)
-_PAPER = replace(
-    _SMALL,
-    name="paper",
-    dataset="folder:root=cifar10",
-    networks=("resnet18",),
-    defences=(*_SMALL.defences[:4], "dr-ensemble:bodies=10", "ensembler:bodies=10,selected=4"),
-    attacks=tuple(ARMS),
-    train=SplitTrainSettings(epochs=30, ensemble_epochs=60, batch_size=128, ensemble_lr=2e-3),
-    shadow=ShadowAttack(epochs=30, decoder_epochs=30, batch_size=128, start="identity"),
-    images=256,
-)
-_SMOKE = replace(  # seconds: whether everything runs, and nothing else
-    _SMALL,
-    name="smoke",
-    dataset="digits:size=12,count=180",
-    networks=("small:width=2",),
-    defences=(*_SMALL.defences[:4], "dr-ensemble:bodies=2", "ensembler:bodies=5,selected=4"),
-    train=SplitTrainSettings(epochs=1, ensemble_epochs=1, batch_size=256),
-    shadow=replace(_SMALL.shadow, epochs=1, decoder_epochs=1, batch_size=256),
-    defence_seeds=(0,),
-    attack_seeds=(0,),
-    images=4,
-    attack_invalid=True,
-)
 PRESETS: Mapping[str, SplitPlan] = MappingProxyType(
-    {"smoke": _SMOKE, "small": _SMALL, "paper": _PAPER}
+    {
+        name: changed(SplitPlan(name=name), changes)
+        for name, changes in toml_of("semsim.systems.split", "presets.toml").items()
+    }
 )
 
 
@@ -166,10 +187,13 @@ _LISTS = ("networks", "defences", "attacks", "defence_seeds", "attack_seeds")
 
 def make_network(text: str) -> Any:
     """The network written as `text`; `SettingsError` where its cuts leave a part empty."""
-    from semsim.systems.split.networks import Task, check_cuts  # with torch, which a plan needs not
+    from semsim.systems.split.networks import (  # with torch, which a plan needs not
+        ImageTask,
+        check_cuts,
+    )
 
     # Where it can be cut does not depend on the images.
-    any_task = Task(size=(32, 32), classes=2, mean=(0.5,) * 3, std=(0.25,) * 3)
+    any_task = ImageTask(size=(32, 32), classes=2, mean=(0.5,) * 3, std=(0.25,) * 3)
     found = read_plugin(SPLIT_NETWORKS, text)
     network = build(SPLIT_NETWORKS, found.name, found.settings)
     check_cuts(network, any_task)
@@ -221,3 +245,62 @@ def attacks_on(system: "SplitSystem", arm: str, shadow: ShadowAttack) -> list[Sh
     if len(chosen) == count:
         return []
     return [replace(base, bodies=chosen, learn_selector=False)]
+
+
+KIND = "split"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitJob:
+    """An experiment and where it is carried out. workers, scheduler: as of `run_split`."""
+
+    plan: SplitPlan
+    place: SplitPlace
+    workers: int = 1
+    scheduler: str = ""
+
+
+def queue_split(plan: SplitPlan, place: SplitPlace, workers: int = 1, scheduler: str = "") -> Job:
+    """The job that will carry out `plan`; not yet started.
+
+    Raises `SettingsError` for a plan that cannot be, `JobError` where one of that name is live.
+    """
+    check(plan)
+    root = place.data / "jobs"
+    if any(plan_of(job).name == plan.name for job in jobs.live_jobs(root, KIND)):
+        raise JobError(f"{plan.name!r} is under way already; choose another name.")
+    return jobs.create(
+        root,
+        kind=KIND,
+        title=f"Split inference {plan.name}",
+        order=SplitJob(plan=plan, place=place.resolved(), workers=workers, scheduler=scheduler),
+    )
+
+
+def do_split(order: SplitJob, folder: Path, report: Report) -> dict[str, Any]:
+    """Carry out a job's order; what is finished lies in the data folder, not in `folder`."""
+    from semsim.systems.split.run import run_split  # with torch, which only a job needs
+
+    del folder
+    return run_split(order.plan, order.place, report, order.workers, order.scheduler)
+
+
+def like(plan: SplitPlan, workers: int = 1, scheduler: str = "") -> Mapping[str, Any]:
+    """Return what jobs have that carry out the same experiment, whatever metrics judge it."""
+    free = ("name", "metrics")
+    asked = {name: one for name, one in to_record(plan).items() if name not in free}
+    return {"plan": asked, "workers": workers, "scheduler": scheduler}
+
+
+def plan_of(job: Job) -> SplitPlan:
+    """The plan a job carries out; `SemsimError` where its folder does not say."""
+    return jobs.read_order(job, SplitJob).plan
+
+
+def plan_in(path: Path, *, by_hand: bool = False) -> SplitPlan:
+    """The plan in a JSON file, by itself or in a job's order; `SemsimError` where there is none.
+
+    by_hand: as of `from_record`.
+    """
+    record = read_object(path, JobError)
+    return from_record(SplitPlan, record.get("plan", record), by_hand=by_hand)

@@ -1,35 +1,63 @@
 """An experiment in split inference: systems are trained, then attacked, each kept by its key.
 
-What is finished is taken from the data folder, so that an interrupted run goes on.
+    <data>/runs/_split/<key>.pt      a trained system, or what an attack on it got back
+    <data>/runs/_split/<key>/        stages of a training under way
+    <data>/runs/_split/<key>.safetensors  the recogniser of a data set
+
+What is finished is taken from there, so that an interrupted run goes on. Every file is written
+whole or not at all, and several runs may share them.
 """
 
+import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
 
+from semsim.base.errors import JobError
 from semsim.base.progress import Progress, Report, silent
 from semsim.base.registry import plain
+from semsim.base.storage import pieces
 from semsim.base.storage.optional import arrow
+from semsim.base.storage.pieces import Pieces
+from semsim.base.storage.versions import software_versions
 from semsim.defences.none import NoDefence
 from semsim.device import now_on, pick_device
 from semsim.grid.executor import Piece, Standing, compute
 from semsim.images import to_uint8
+from semsim.layer_graph import count_parameters
 from semsim.metrics import Pairs, Resources, find_metric
 from semsim.metrics.classifier import Classifier, load_classifier, recognised
+from semsim.metrics.pixel import psnr
 from semsim.metrics.reference_classifier import RECOGNISER, RECOGNISER_TRAIN
+from semsim.metrics.structural import ssim
+from semsim.sets.image import SetImage, picture_bytes
 from semsim.sets.no_attack_baseline import Count, judged
-from semsim.systems.split import experiment
-from semsim.systems.split.defences import stage_of
-from semsim.systems.split.experiment import Leak
+from semsim.sets.writer import write_set
+from semsim.systems.split.attacks import FeatureInversion
+from semsim.systems.split.defences import draw_selector, stage_of
+from semsim.systems.split.networks import (
+    AnyTask,
+    ImageTask,
+    SplitNetwork,
+    SplitSystem,
+    empty_system,
+    observe,
+    system_accuracy,
+    task_of,
+)
 from semsim.systems.split.plan import (
     VALID_POINTS,
+    ShadowAttack,
     SplitPlace,
     SplitPlan,
     attack_name,
@@ -42,16 +70,235 @@ from semsim.systems.split.plan import (
     set_folder,
     without_metrics,
 )
-from semsim.systems.split.store import SplitStore, check_shared, key_of, write_split_set
 from semsim.systems.split.summary import COLUMNS, summary
-from semsim.systems.split.system import SplitSystem, system_accuracy
-from semsim.systems.split.train_settings import ShadowAttack
-from semsim.systems.split.training import Bench
+from semsim.systems.split.training import Bench, read_tensors, write_tensors
 from semsim.targets.chance import chance_of, facts_of_test
 from semsim.targets.checkpoint import images_digest
 from semsim.targets.model import save_target
 from semsim.targets.train import accuracy, train_target
-from semsim.types import LabelledImages
+from semsim.types import LabelledImages, worse_than_grey
+
+_BYTES = 4  # of a float32
+_MIN_SSIM_SIDE = 11
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureLeak:
+    """Reconstructions of some test images by one attack, and measures of what they show.
+
+    images: (N, 3, H, W) in [0, 1]. ssim, psnr: (N,) against the originals; SSIM is NaN where images
+    are too small for its window. residuals, grey_residuals: (N,), the attack's own measure.
+    """
+
+    images: Tensor
+    ssim: np.ndarray
+    psnr: np.ndarray
+    residuals: np.ndarray
+    grey_residuals: np.ndarray
+    shadow_accuracy: float
+    decoder_error: float
+
+    @property
+    def worse_than_grey(self) -> list[bool]:
+        """Of each image, see `semsim.types.worse_than_grey`."""
+        pairs = zip(self.residuals.tolist(), self.grey_residuals.tolist(), strict=True)
+        return [worse_than_grey(residual, grey) for residual, grey in pairs]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """Cost of one classification, for one image.
+
+    client, server: multiplications and additions. sent, returned: bytes.
+    """
+
+    client: int
+    server: int
+    sent: int
+    returned: int
+
+
+def leak_of(got: FeatureInversion, private: LabelledImages, count: int) -> FeatureLeak:
+    """Measure what an attack on all test images, which the client sends, shows of `count` of them.
+
+    private: the client's images. count: see `evenly_spread`.
+    """
+    places = evenly_spread(private, count)
+    found = [got.found[place] for place in places]
+    images = (torch.stack([one.image for one in found]) * 255).round() / 255  # as files have it
+    originals = private.images[places]
+    return FeatureLeak(
+        images=images,
+        ssim=likeness(originals, images),
+        psnr=psnr(originals, images).numpy(),
+        residuals=np.array([one.residual for one in found]),
+        grey_residuals=np.array([one.grey_residual for one in found]),
+        shadow_accuracy=got.shadow_accuracy,
+        decoder_error=got.decoder_error,
+    )
+
+
+def evenly_spread(data: LabelledImages, count: int) -> list[int]:
+    """Places of at most `count` images, evenly over the data set and so over its classes."""
+    count = min(count, len(data))
+    return [place * len(data) // count for place in range(count)]
+
+
+def likeness(originals: Tensor, images: Tensor) -> np.ndarray:
+    """(N,) SSIM, NaN for images smaller than its window."""
+    if min(originals.shape[2:]) < _MIN_SSIM_SIDE:
+        return np.full(len(originals), np.nan)
+    return ssim(originals, images).numpy()
+
+
+def baselines(data: tuple[LabelledImages, LabelledImages], count: int) -> dict[str, np.ndarray]:
+    """SSIM and PSNR of what an attacker has without any feature, (N,) each.
+
+    "grey": a mid-grey image. "mean": the mean of the public images.
+    """
+    public, private = data
+    originals = private.images[evenly_spread(private, count)]
+    guesses = {
+        "grey": torch.full_like(originals, 0.5),
+        "mean": public.images.mean(dim=0, keepdim=True).expand_as(originals).contiguous(),
+    }
+    scores = {}
+    for name, guess in guesses.items():
+        scores[f"{name}_ssim"] = likeness(originals, guess)
+        scores[f"{name}_psnr"] = psnr(originals, guess).numpy()
+    return scores
+
+
+@torch.no_grad()
+def cost_of(system: SplitSystem, image: Tensor) -> Cost:
+    """Measure the cost of classifying one image, (1, 3, H, W) in [0, 1]."""
+    system.eval()
+    image = image.to(system.selector.device)
+    with FlopCounterMode(display=False) as head:
+        features = system.send(image)
+    with FlopCounterMode(display=False) as server:
+        answers = [body(features) for body in system.bodies]
+    with FlopCounterMode(display=False) as tail:
+        system.tail(torch.cat(answers, dim=1))
+    return Cost(
+        client=head.get_total_flops() + tail.get_total_flops(),
+        server=server.get_total_flops(),
+        sent=_BYTES * features.numel(),
+        returned=_BYTES * sum(answer.numel() for answer in answers),
+    )
+
+
+FORMAT = "semsim-split/1"  # part of every key: raise it where the same settings mean another thing
+_ARRAYS = ("ssim", "psnr", "residuals", "grey_residuals")
+
+
+def key_of(facts: dict[str, Any]) -> str:
+    """A hash of all that decides a piece."""
+    return pieces.key_of({"format": FORMAT, **facts}, 20)
+
+
+def check_shared(pieces: Pieces[Any], keys: Iterable[str]) -> None:
+    """`JobError` where what workers have made under `keys` is not among `pieces`."""
+    if pieces.missing(keys):
+        raise JobError(
+            f"The workers are done, and what they have made is not in {pieces.folder}. The data "
+            "folder must be one that all machines share, below the same path; or leave --scheduler "
+            "out."
+        )
+
+
+class SplitStore:
+    """The finished pieces below `data`. leaks: what attacks got back, and the seconds they took."""
+
+    def __init__(self, data: Path) -> None:
+        self.folder = Path(data) / "runs" / "_split"
+        self.leaks = Pieces(self.folder, ".pt", read=_read_leak, write=_write_leak)
+        self.systems = Pieces(self.folder, ".pt", read=read_tensors, write=write_tensors)
+
+    def recogniser(self, key: str) -> Path:
+        """Return the path where a data set's recogniser is, or will be."""
+        return self.folder / f"{key}.safetensors"
+
+    def stages(self, key: str) -> Path:
+        """Return the folder where a training keeps its half-finished stages."""
+        return self.folder / key
+
+    def write_system(self, key: str, system: SplitSystem, facts: dict[str, Any]) -> None:
+        """Keep a trained system; its half-finished stages go."""
+        content = {
+            "state": {name: value.cpu() for name, value in system.state_dict().items()},
+            "bodies": len(system.bodies),
+            "fresh": system.noise.fresh,
+            "facts": facts,
+        }
+        self.systems.write(key, content)
+        shutil.rmtree(self.stages(key), ignore_errors=True)
+
+    def read_system(
+        self, key: str, network: SplitNetwork, task: AnyTask
+    ) -> tuple[SplitSystem, dict[str, Any]]:
+        """The kept system, in eval mode on the CPU, and what was told about it."""
+        content = self.systems.read(key)
+        system = empty_system(network, task, bodies=content["bodies"], fresh=content["fresh"])
+        system.load_state_dict(content["state"])
+        return system.eval(), content["facts"]
+
+
+def _write_leak(path: Path, found: tuple[FeatureLeak, float]) -> None:
+    leak, seconds = found
+    content = {
+        "images": (leak.images * 255).round().to(torch.uint8),
+        "shadow_accuracy": leak.shadow_accuracy,
+        "decoder_error": leak.decoder_error,
+        "seconds": seconds,
+        **{name: torch.from_numpy(getattr(leak, name)) for name in _ARRAYS},
+    }
+    write_tensors(path, content)
+
+
+def _read_leak(path: Path) -> tuple[FeatureLeak, float]:
+    content = read_tensors(path)
+    leak = FeatureLeak(
+        images=content["images"].float() / 255,
+        shadow_accuracy=content["shadow_accuracy"],
+        decoder_error=content["decoder_error"],
+        **{name: content[name].numpy() for name in _ARRAYS},
+    )
+    return leak, float(content["seconds"])
+
+
+def write_split_set(
+    folder: Path, record: Mapping[str, Any], images: LabelledImages, leak: FeatureLeak
+) -> Path:
+    """Write the set, one row an image of `images`; `record` says what was attacked and how."""
+    dataset = {
+        "name": images.dataset,
+        "classes": list(images.classes),
+        "size": list(images.images.shape[2:]),
+    }
+    run = {**record, "dataset": dataset, "status": "ok", "versions": software_versions()}
+    return write_set(folder, run, (_image(images, leak, place) for place in range(len(images))))
+
+
+def _image(images: LabelledImages, leak: FeatureLeak, place: int) -> SetImage:
+    original, label = to_uint8(images.images[place]), int(images.labels[place])
+    residual, grey = float(leak.residuals[place]), float(leak.grey_residuals[place])
+    return SetImage(
+        image_id=images.ids[place],
+        class_id=label,
+        class_name=images.classes[label],
+        original=original,
+        reconstruction=to_uint8(leak.images[place]),
+        attacked=original,
+        objective=residual,
+        shift_x=0,
+        shift_y=0,
+        flipped=False,
+        residual=residual,
+        grey_residual=grey,
+        worse_than_grey=leak.worse_than_grey[place],
+    )
+
 
 _TIMED = 20  # classifications of one image of which the median time is told
 _TRAINING, _ATTACKS = 0.3, 0.65  # shares of the progress of several workers
@@ -59,7 +306,7 @@ _System = tuple[str, str, int]  # network, defence, seed
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trained:
+class TrainedSystem:
     """A system of the plan. change: of accuracy, against the undefended one of the same seed."""
 
     system: SplitSystem
@@ -101,7 +348,7 @@ def run_split(
     arrow()  # sets are written at the end of hours
     if workers > 1 or scheduler:
         _spread(plan, place.resolved(), workers, scheduler, report)
-    run = Run(plan, place)
+    run = SplitRun(plan, place)
     systems = run.systems()
     rows: list[dict[str, Any]] = []
     costs, sets = [], []
@@ -132,7 +379,7 @@ def _spread(
     from semsim.grid.machines import connect, cores_for_each  # takes a second
 
     lean = without_metrics(plan)
-    run = Run(lean, place)  # trains the recogniser, once
+    run = SplitRun(lean, place)  # trains the recogniser, once
     systems = run.systems()
     total = 100 * len(systems)
     needed = dict.fromkeys([(n, "none", seed) for n, _, seed in systems] + systems)
@@ -173,7 +420,7 @@ def _attack(
     run.leak(run.train(*system, silent), tool, seed, report)
 
 
-class Run:
+class SplitRun:
     """The plan with its images at hand."""
 
     def __init__(self, plan: SplitPlan, place: SplitPlace) -> None:
@@ -185,7 +432,7 @@ class Run:
         self._found: set[str] = set()
         self.device = pick_device(place.device)
         self.digests = [images_digest(part) for part in self.data]
-        self.judged = self.data[1].pick(experiment.spread(self.data[1], plan.images))
+        self.judged = self.data[1].pick(evenly_spread(self.data[1], plan.images))
         self.originals = [to_uint8(image) for image in self.judged.images]
         self.classifier = self._recogniser()
         resources = Resources(checkpoints=place.checkpoints, device=self.device)
@@ -205,13 +452,13 @@ class Run:
             for defence in self.plan.defences
         ]
 
-    def train(self, network: str, defence: str, seed: int, report: Report) -> Trained:
+    def train(self, network: str, defence: str, seed: int, report: Report) -> TrainedSystem:
         """The system, trained now or before."""
         system, facts, key = self.system(network, defence, seed, report)
         plain_accuracy = facts["accuracy"]
         if defence != "none":
             plain_accuracy = self.system(network, "none", seed, report)[1]["accuracy"]
-        return Trained(
+        return TrainedSystem(
             system=system.to(self.device),
             network=network,
             defence=defence,
@@ -222,7 +469,7 @@ class Run:
         )
 
     def attack(
-        self, trained: Trained, told: Report
+        self, trained: TrainedSystem, told: Report
     ) -> Iterator[tuple[dict[str, Any], Path | None]]:
         """A row of results and, for the first seed, a reconstruction set, an attack."""
         facts = {
@@ -247,11 +494,11 @@ class Run:
                 folder = self._write(trained, arm, tool, seed, leak, seconds)
             yield {**facts, **self._scores(arm, tool, seed, leak)}, folder
 
-    def attacked(self, trained: Trained) -> bool:
+    def attacked(self, trained: TrainedSystem) -> bool:
         """Return whether the plan has the system attacked: it is valid, or that does not matter."""
         return trained.valid or self.plan.attack_invalid
 
-    def tools(self, trained: Trained) -> list[tuple[str, ShadowAttack, int]]:
+    def tools(self, trained: TrainedSystem) -> list[tuple[str, ShadowAttack, int]]:
         """Every attack on a system: its name in the plan, its settings, its seed."""
         if not self.attacked(trained):
             return []
@@ -262,17 +509,17 @@ class Run:
             for seed in self.plan.attack_seeds
         ]
 
-    def cost(self, trained: Trained) -> dict[str, Any]:
+    def cost(self, trained: TrainedSystem) -> dict[str, Any]:
         """Operations, bytes and median milliseconds of classifying one image."""
         image = self.data[1].images[:1]
-        cost = experiment.cost_of(trained.system, image)
+        cost = cost_of(trained.system, image)
         head, server = _milliseconds(trained.system, image.to(self.device))
         names = {"network": trained.network, "defence": trained.defence}
         return {**names, **asdict(cost), "client_ms": head, "server_ms": server}
 
     def baselines(self) -> dict[str, float]:
         """Mean scores of what an attacker has without any feature, and the `chance` of a guess."""
-        scores = experiment.baselines(self.data, self.plan.images)
+        scores = baselines(self.data, self.plan.images)
         means: dict[str, float] = {name: float(np.mean(values)) for name, values in scores.items()}
         originals = Pairs(
             originals=self.judged.images,
@@ -320,18 +567,17 @@ class Run:
         return {"accuracy": system_accuracy(system, self.data[1], seed), "test": self.digests[1]}
 
     def leak(
-        self, trained: Trained, tool: ShadowAttack, seed: int, report: Report
-    ) -> tuple[Leak, float]:
+        self, trained: TrainedSystem, tool: ShadowAttack, seed: int, report: Report
+    ) -> tuple[FeatureLeak, float]:
         """Return the leak of an attack, made now or before, and the seconds it took."""
         facts = {"system": trained.key, "data": self.digests, "tool": plain(tool)}
         key = key_of({**facts, "images": self.plan.images, "seed": seed})
         if self._lacks(key, key in self.store.leaks):
             began = time.monotonic()
-            network = make_network(trained.network)
-            count = self.plan.images
-            leak = experiment.attack(
-                trained.system, network, self.data, tool, count=count, seed=seed, report=report
-            )
+            rng = torch.Generator().manual_seed(seed)  # also of noise that is drawn anew
+            network, (public, private) = make_network(trained.network), self.data
+            seen = observe(trained.system, private.images, network, public, rng)
+            leak = leak_of(tool(seen, rng=rng, report=report), private, self.plan.images)
             self.store.leaks.write(key, (leak, time.monotonic() - began))
         return self.store.leaks.read(key)
 
@@ -343,7 +589,7 @@ class Run:
             self._found.add(key)
         return not there
 
-    def _scores(self, arm: str, tool: ShadowAttack, seed: int, leak: Leak) -> dict[str, Any]:
+    def _scores(self, arm: str, tool: ShadowAttack, seed: int, leak: FeatureLeak) -> dict[str, Any]:
         pairs = Pairs(
             originals=self.judged.images,
             reconstructions=leak.images,
@@ -368,11 +614,11 @@ class Run:
 
     def _write(
         self,
-        trained: Trained,
+        trained: TrainedSystem,
         arm: str,
         tool: ShadowAttack,
         seed: int,
-        leak: Leak,
+        leak: FeatureLeak,
         seconds: float,
     ) -> Path:
         attack, test = attack_name(arm, tool), self.data[1]
@@ -412,7 +658,7 @@ class Run:
         return tuple(self.judged.classes[label] for label in self.judged.labels.tolist())
 
 
-_run = cache(Run)  # the images, read once a process
+_run = cache(SplitRun)  # the images, read once a process
 
 
 @torch.no_grad()
@@ -439,3 +685,60 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _native(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitOutlook:
+    """Counts and disk of a plan of which nothing is done yet.
+
+    attacks: each on `pictures` pictures. disk: bytes.
+    """
+
+    systems: int
+    attacks: int
+    pictures: int
+    disk: int
+
+
+def outlook(plan: SplitPlan) -> SplitOutlook:
+    """Return what carrying out `plan` makes; raises what is wrong with it."""
+    check(plan)
+    made = make_dataset(plan.dataset)
+    task, test = task_of(made("train")), made("test")
+    systems = [
+        untrained(make_network(network), defence, task)
+        for network, defence in product(plan.networks, plan.defences)
+    ]
+    seeds, pictures = len(plan.defence_seeds), min(plan.images, len(test))
+    attacks = sum(len(attacks_on(one, arm, plan.shadow)) for one in systems for arm in plan.attacks)
+    judged = seeds * attacks * len(plan.attack_seeds)
+    return SplitOutlook(
+        systems=seeds * len(systems),
+        attacks=judged,
+        pictures=pictures,
+        disk=seeds * sum(4 * count_parameters(one) for one in systems)
+        + judged * pictures * picture_bytes(test.images[0].numel()),
+    )
+
+
+def planned_sets(plan: SplitPlan, data: Path) -> tuple[tuple[str, str, Path], ...]:
+    """Return the model, the attack and the folder of every set of a plan, in their order."""
+    any_task = ImageTask(size=(32, 32), classes=2, mean=(0.5,) * 3, std=(0.25,) * 3)
+    found = []
+    for network, seed, defence in product(plan.networks, plan.defence_seeds, plan.defences):
+        made = untrained(make_network(network), defence, any_task)
+        model = model_name(network, defence, seed)
+        for arm in plan.attacks:
+            for tool in attacks_on(made, arm, plan.shadow):
+                attack = attack_name(arm, tool)
+                found.append((model, attack, set_folder(data, plan, model, attack)))
+    return tuple(found)
+
+
+def untrained(network: SplitNetwork, defence: str, task: AnyTask) -> SplitSystem:
+    """Return a system that has the parts of one with `defence`, written as text."""
+    shield = make_defence(defence)
+    bodies = getattr(shield, "bodies", 1)
+    made = empty_system(network, task, bodies=bodies)
+    made.selector = draw_selector(bodies, getattr(shield, "selected", bodies), 0)
+    return made

@@ -14,7 +14,7 @@ from semsim.base.progress import Progress, Report, silent
 from semsim.base.storage.atomic import whole
 from semsim.base.storage.records import guarded
 from semsim.systems.split.networks import AnyTask, Examples, SplitNetwork, task_of
-from semsim.systems.split.train_settings import SplitTrainSettings
+from semsim.systems.split.plan import SplitTrainSettings
 from semsim.targets.train import batches_of
 
 Loss = Callable[[Tensor, Tensor], Tensor]  # inputs (N, …), labels (N, …) → a number
@@ -42,7 +42,7 @@ class Bench:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stage:
+class TrainingStage:
     """One training: what it is called, how long, how fast, from which seed.
 
     checkpoint: written after each epoch and gone on from when it is there; None keeps nothing.
@@ -60,7 +60,7 @@ def fit(
     trained: nn.Module,
     loss: Loss,
     data: Examples,
-    stage: Stage,
+    stage: TrainingStage,
     report: Report = silent,
 ) -> float:
     """Train those parameters of `trained` that need a gradient; returns the last epoch's mean loss.
@@ -119,7 +119,7 @@ def _one_cycle(share: float) -> float:
 
 
 def _keep(
-    stage: Stage,
+    stage: TrainingStage,
     epoch: int,
     mean: float,
     trained: nn.Module,
@@ -140,7 +140,7 @@ def _keep(
 
 
 def _restore(
-    stage: Stage, trained: nn.Module, optimiser: torch.optim.Optimizer, rng: torch.Generator
+    stage: TrainingStage, trained: nn.Module, optimiser: torch.optim.Optimizer, rng: torch.Generator
 ) -> tuple[int, float]:
     """Epochs that are done already, and the mean loss of the last."""
     if stage.checkpoint is None or not stage.checkpoint.exists():
@@ -166,5 +166,5 @@ def read_tensors(path: Path) -> dict[str, Any]:
         return dict(torch.load(path, weights_only=True, map_location="cpu"))
 
 
-def _mark(stage: Stage) -> str:
+def _mark(stage: TrainingStage) -> str:
     return f"{stage.name}/{stage.epochs}/{stage.lr:g}/{stage.batch_size}/{stage.seed}"

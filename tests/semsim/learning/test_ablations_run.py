@@ -42,7 +42,7 @@ from semsim.learning.settings import STATE_FILE, Order
 from semsim.learning.splits import HoldOut
 from semsim.learning.train import learn
 from semsim.metrics.provenance import original_keys, read_training
-from semsim.papers.semsim_results import learned_text, study_frame
+from semsim.papers.semsim import learned_text, study_frame
 from semsim.ui.learn_studies import study_html
 
 SETTINGS = TrainSettings(

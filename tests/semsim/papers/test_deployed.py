@@ -18,7 +18,7 @@ from semsim.base.registry import build, read_plugin
 from semsim.campaign.plan import check
 from semsim.cli.reproduce import app
 from semsim.papers import deployed
-from semsim.papers.deployed import ENOUGH, Jury, plans_of, scale_of, set_name
+from semsim.papers.deployed import ENOUGH, jury_text, plans_of, scale_of, set_name
 from semsim.targets import TARGETS
 
 SCALES = ("smoke", "small", "paper")
@@ -80,10 +80,10 @@ def test_rows_share_targets_and_no_two_sets_have_one_name():
 
 @pytest.mark.parametrize(("right", "enough"), [(9, True), (8, False)])
 def test_a_jury_that_knows_too_few_originals_says_so(right, enough):
-    jury = Jury(n_originals=10, n_recognised=right, votes=0.7)
-    assert jury.enough == enough == (right / 10 >= ENOUGH)
-    assert ("too blunt" in jury.text()) != enough
-    assert f"{right} of 10 originals by majority (70% of their votes)" in jury.text()
+    told = jury_text(originals=10, recognised=right, votes=0.7)
+    assert enough == (right / 10 >= ENOUGH)
+    assert ("too blunt" in told) != enough
+    assert f"{right} of 10 originals by majority (70% of their votes)" in told
 
 
 @pytest.fixture(scope="module")

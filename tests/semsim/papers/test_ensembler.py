@@ -22,8 +22,7 @@ from semsim.papers.ensembler import (
     plan_of_table,
     reproduce_ensembler,
 )
-from semsim.systems.split.plan import PRESETS, check
-from semsim.systems.split.train_settings import ShadowAttack
+from semsim.systems.split.plan import PRESETS, ShadowAttack, check
 
 
 @pytest.mark.parametrize(

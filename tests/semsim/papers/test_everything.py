@@ -20,8 +20,8 @@ from semsim.cli.reproduce import app
 from semsim.defences import DEFENCES
 from semsim.defences.strategies import NAMED_STRATEGIES
 from semsim.images import read_image
-from semsim.papers import everything_plan as planned
-from semsim.papers.everything_plan import Key, scale_of, strategies, work_out
+from semsim.papers import everything
+from semsim.papers.everything import MapCell, scale_of, strategies, work_out
 from semsim.papers.simulated_votes import write_controls
 from semsim.types import LabelledImages
 
@@ -42,7 +42,7 @@ def test_all_that_is_registered_is_asked_for():
 
 
 def test_a_defence_that_no_strategy_has_is_a_strategy_of_its_own(monkeypatch):
-    monkeypatch.setattr(planned, "DEFENCES", {**DEFENCES, "newest": object})
+    monkeypatch.setattr(everything, "DEFENCES", {**DEFENCES, "newest": object})
     assert strategies()[-1] == "newest"
     assert "gradient-noise" not in strategies()  # `noise` is made of it
 
@@ -51,10 +51,10 @@ def test_what_does_not_go_together_is_known_before_anything_is_computed():
     worked = work_out(scale_of("smoke"))
     first = worked.scale.campaigns[0]
     assert {key.network for key in worked.unfit} == {"cnn-small"}
-    assert "cannot undo BatchNorm2d" in worked.unfit[Key("cnn-small", "none", "rgap")]
+    assert "cannot undo BatchNorm2d" in worked.unfit[MapCell("cnn-small", "none", "rgap")]
     # Both refuse: the strategy's reason stands there, since without it there is no target.
-    assert "DP-SGD" in worked.unfit[Key("cnn-small", "dp-sgd", "copa")]
-    computed = [planned.key_of(one) for plan in worked.plans for one in plan.sets]
+    assert "DP-SGD" in worked.unfit[MapCell("cnn-small", "dp-sgd", "copa")]
+    computed = [everything.key_of(one) for plan in worked.plans for one in plan.sets]
     assert sorted([*computed, *worked.unfit]) == sorted(worked.scale.cells())
     assert len(worked.plans[0].sets) == len(first.attacks) * len(first.strategies)
     lines = [line for one in worked.refused for line in one.lines()]

@@ -19,13 +19,18 @@ from semsim.cli.reproduce import app
 from semsim.grid.executor import make_files
 from semsim.images import write_png
 from semsim.papers.pbpfl import (
+    AGAIN,
     CLASSES,
+    CLIENTS,
     PRESETS,
     ROWS,
+    TABLE_5,
     VALUES,
     LeakPlan,
     commonest_share,
+    cost_figures,
     costs,
+    costs_text,
     leak_pieces,
     leak_text,
     mean_error,
@@ -34,9 +39,8 @@ from semsim.papers.pbpfl import (
     trainings,
     with_own,
 )
-from semsim.papers.pbpfl_tables import AGAIN, CLIENTS, TABLE_5, cost_figures, costs_text
-from semsim.systems.federated.arms import ARMS, REFERENCE, RESCALED
 from semsim.systems.federated.comparison import load
+from semsim.systems.federated.settings import ARMS, REFERENCE, RESCALED
 from tests.made_campaign import one_thread_cluster
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import typer
 from made_campaign import grid_in_this_process, one_shuffle, quick_jury
+from made_judged import judged_labels, judged_votes
 from made_papers import check_kept
 from PIL import Image
 from study_factory import START, answer_to, joined
@@ -30,13 +31,14 @@ from semsim.base.storage.places import PROGRAM
 from semsim.cli.reproduce import app
 from semsim.datasets.digits import Digits
 from semsim.images import write_png
+from semsim.learning.ablations_run import Material, Workplace
 from semsim.papers import semsim as command
-from semsim.papers import semsim_results
-from semsim.papers.semsim import next_steps
-from semsim.papers.semsim_paper import DATA_SETS, METRICS
-from semsim.papers.semsim_results import cells, table_text
+from semsim.papers.semsim import _panels as panels
+from semsim.papers.semsim import cells, next_steps, results, table_text
 from semsim.papers.semsim_scales import (
-    Scale,
+    DATA_SETS,
+    METRICS,
+    StudiesScale,
     in_mixed_precision,
     plan_text,
     scale_of,
@@ -351,7 +353,7 @@ def class_folders(root: Path) -> Path:
     return root
 
 
-def short(scale: Scale) -> Scale:
+def short(scale: StudiesScale) -> StudiesScale:
     """The scale without Figures 7 and 9, and attacks of two steps."""
     parts = []
     for part in scale.parts:
@@ -369,7 +371,7 @@ def own(grid, tmp_path_factory):
     pictures = class_folders(folder / "pictures")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(command, "scale_of", lambda *given: short(scale_of(*given)))
-        patch.setattr(semsim_results, "_figures", lambda analysis: {})
+        patch.setattr(command, "_figures", lambda analysis: {})
         asked = ["--images", str(pictures), "--mixed-precision", "--votes", "simulated"]
         done = typed(folder, *asked, "--jury-epochs", "1")
     assert done.exit_code == 0, done.output
@@ -434,3 +436,82 @@ def test_a_command_without_its_folder_is_told(tmp_path):
     assert done.exit_code == 2
     assert "Error:" in done.output
     assert isinstance(app, typer.Typer)
+
+
+def material(folder, names) -> Material:
+    """A toy study a name, each of a data set and pictures of its own."""
+    tables = []
+    for number, name in enumerate(names):
+        labels = judged_labels(folder / name, originals=5, seed=number)
+        tables.append(labels.assign(study=name, dataset=f"textures-{number}"))
+    labels = pd.concat(tables, ignore_index=True)
+    return Material(labels=labels, votes=judged_votes(labels))
+
+
+def ordered_share(ranked: pd.DataFrame) -> float:
+    """How often what was recognised stands before what was not, by a loop over a figure."""
+    shares = []
+    for _, own in ranked.groupby("original"):
+        yes, no = (
+            own.loc[own["mark"] == mark, "place"] for mark in ("recognised", "not recognised")
+        )
+        if len(yes) and len(no):
+            shares.append(sum(a < b for a in yes for b in no) / (len(yes) * len(no)))
+    return sum(shares) / len(shares)
+
+
+def test_a_semsim_that_never_saw_a_data_set_stands_beside_the_papers(tmp_path):
+    scale = scale_of("smoke")
+    names = [part.name for part in scale.of_table(1)]
+    place = Workplace(
+        checkpoints=tmp_path / "checkpoints",
+        scores=tmp_path / "scores",
+        device="cpu",
+        metrics=("psnr", "mse"),
+    )
+    # Figure 7's trainings are those of `test_semsim`, of programs' votes.
+    margins = tuple(one for one in scale.figures if one[0] == "margin")
+    quick = replace(scale, semsim=replace(scale.semsim, device="cpu"), figures=margins)
+    with one_shuffle():
+        found = results(quick, material(tmp_path / "images", names), place, tmp_path / "out")
+    table = pd.read_csv(tmp_path / "out" / "tables.csv").set_index(["row", "metric"])
+    for row in ("CIFAR-100", "CelebA"):
+        own = table.loc[(row, "SemSim")]
+        assert own["models"] == 4
+        assert 0 <= own["tau"] <= own["rho"] <= 1
+    assert table.loc[("CIFAR-100", "SemSim"), "paper_tau"] == 0.7143
+    assert table.loc[("DLG", "PSNR"), "why"] == "not run"
+    assert "Figure 9. Margin." in found.text
+    # Figures 3, 5 and 6 in numbers: those of the table, and of what stands in the drawn figure.
+    ordered = found.text[found.text.index("Figures 3, 5 and 6 in numbers") :]
+    line = next(one for one in ordered.splitlines() if one.startswith("PSNR")).split()
+    ranked = pd.read_csv(tmp_path / "out" / "figures" / "figure5.csv")
+    assert float(line[4]) == pytest.approx(ordered_share(ranked), abs=0.005)
+    assert int(line[-1]) == ranked["original"].nunique()
+    assert found.text.count("Simulated votes: this says nothing about people.") == 1
+    figures = [row for row in found.rows if "figure" in row]
+    assert [float(row["value"]) for row in figures if row["figure"] == "9"] == [0.5, 1.0]
+    assert len(found.rows) - len(figures) == len(table)
+    drawn = {path.stem for path in (tmp_path / "out" / "figures").glob("*.svg")}
+    assert len(drawn) == found.n_figures
+    assert {"figure3-matrix", "figure3-semsim", "figure5", "figure6", "figure9"} <= drawn
+    for name in drawn:  # each is there as drawing, picture and table, and says whose votes
+        path = tmp_path / "out" / "figures" / name
+        frame = pd.read_csv(path.with_suffix(".csv"))
+        assert len(frame) > 0
+        assert frame["simulated"].all()
+        assert Image.open(path.with_suffix(".png")).size[0] > 1000
+        assert "Simulated votes" in path.with_suffix(".svg").read_text(encoding="utf-8")
+    points = pd.read_csv(tmp_path / "out" / "figures" / "figure9.csv")
+    assert points["value"].astype(float).tolist() == [0.5, 1.0]
+    assert points[["SemSim |τ|", "SemSim |ρ|"]].stack().between(0, 1).all()
+
+
+def test_figure_9_is_judged_by_both_data_sets_of_the_paper_where_they_are():
+    for name in ("small", "paper"):
+        found = [(one.figure, one.judged_by.row) for one in panels(scale_of(name))]
+        assert found == [
+            *((figure, "CIFAR-100") for figure in ("7A", "7B", "7C", "9")),
+            ("9B", "Caltech-101"),
+        ]
+    assert "9B" not in {one.figure for one in panels(scale_of("smoke"))}

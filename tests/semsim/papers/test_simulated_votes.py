@@ -7,7 +7,7 @@ from made_pictures import blocky
 
 from semsim.base.registry import Plugin
 from semsim.learning.ablations_run import Material
-from semsim.papers.semsim_results import blind_spots
+from semsim.papers.semsim import blind_spots
 from semsim.papers.simulated_votes import Jury, _jury_paths, jury_of
 
 SEES = Jury(originals=0.8, grey=0.0, mean=0.1)

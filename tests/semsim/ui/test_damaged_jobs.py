@@ -12,8 +12,8 @@ from semsim.base.jobs import folders as jobs
 from semsim.campaign.campaign_job import KIND as CAMPAIGN
 from semsim.learning.ablations import AblationPlan
 from semsim.learning.ablations_run import KIND as TRAINING
-from semsim.systems.federated.comparison_job import KIND as FEDERATED
-from semsim.systems.split.split_job import KIND as SPLIT
+from semsim.systems.federated.settings import KIND as FEDERATED
+from semsim.systems.split.plan import KIND as SPLIT
 from semsim.ui import pages
 from semsim.ui.compare_data import View, opened
 from semsim.ui.compare_files import SCORE_JOB, scoring_job

@@ -17,7 +17,7 @@ from semsim.defences.strategies import NAMED_STRATEGIES
 from semsim.lab.page import FOLDER, LabPage
 from semsim.lab.settings_form import Given, plugin_settings
 from semsim.systems.federated import NETWORKS, TABLES
-from semsim.systems.federated.arms import ARMS
+from semsim.systems.federated.settings import ARMS
 from semsim.systems.split import SPLIT_DEFENCES, SPLIT_NETWORKS
 from semsim.systems.split.plan import ARMS as SPLIT_ARMS
 from semsim.targets import TARGETS

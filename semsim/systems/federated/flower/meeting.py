@@ -24,8 +24,7 @@ from semsim.layer_graph import LayerGraph
 from semsim.systems.federated import pbpfl
 from semsim.systems.federated.data import FederatedData, deal
 from semsim.systems.federated.networks import fresh_network
-from semsim.systems.federated.parties import Client, Server
-from semsim.systems.federated.rounds import Point, measured
+from semsim.systems.federated.rounds import Client, CurvePoint, Server, measured
 from semsim.systems.federated.settings import FederatedSettings, generator
 from semsim.systems.federated.transport import pack_keys, unpack_keys
 
@@ -52,12 +51,12 @@ class Wire(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trained:
+class MeetingResult:
     """Result of the server: the true network, its curve, and the model that clients were given."""
 
     model: LayerGraph
     released: LayerGraph
-    curve: tuple[Point, ...]
+    curve: tuple[CurvePoint, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +88,7 @@ class Meeting:
     _left: set[int] = field(default_factory=set)  # nodes in whose place others are now
     _last: float = field(default_factory=time.monotonic)
 
-    def held(self) -> Trained:
+    def held(self) -> MeetingResult:
         """Train to the end; `DataError` where a client fails or stays away."""
         own = replace(self.settings, seed=self.secret)
         server = Server(own, fresh_network(own, self.data), [1.0])
@@ -103,7 +102,7 @@ class Meeting:
         if own.scheme == "pbpfl":
             released = pbpfl.release(released, own.masks, generator("release", own.seed))
         self._farewell(released)
-        return Trained(model=server.network, released=released, curve=tuple(curve))
+        return MeetingResult(model=server.network, released=released, curve=tuple(curve))
 
     def _one_round(self, server: Server, number: int) -> None:
         members = self._everybody()

@@ -9,6 +9,7 @@ import importlib.util
 import os
 import queue
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -25,10 +26,10 @@ from pathlib import Path
 from typing import Any
 
 from semsim.base.errors import DataError, SettingsError
-from semsim.base.storage.places import checkout
+from semsim.base.storage.places import checkout, files_of
 from semsim.base.storage.ports import reserved_port
 from semsim.systems.federated.flower.certificates import AUTHORITY, CERTIFICATE, KEY
-from semsim.systems.federated.flower.meeting import Guest, Meeting, Trained, Wire
+from semsim.systems.federated.flower.meeting import Guest, Meeting, MeetingResult, Wire
 
 RELAY = "SEMSIM_FLOWER_RELAY"  # as in `apps`, which only Flower's python can import
 FLOWER = "SEMSIM_FLOWER"  # the folder of an environment with Flower
@@ -36,21 +37,6 @@ _BREATH = 0.1  # seconds until the next call is awaited after one that broke off
 _LINGER = 10.0  # seconds in which a client's last answer can leave
 _STARTING = 120.0  # seconds in which Flower's processes have to answer
 _CONNECTION = "server"
-_PROJECT = """\
-[project]
-name = "semsim-federated"
-version = "1.0.0"
-description = "Hands Flower's messages to semsim."
-license = "Apache-2.0"
-dependencies = []
-
-[tool.flwr.app]
-publisher = "semsim"
-
-[tool.flwr.app.components]
-serverapp = "semsim.systems.federated.flower.apps:server"
-clientapp = "semsim.systems.federated.flower.apps:client"
-"""
 
 
 def flower_folder() -> Path | None:
@@ -69,7 +55,7 @@ def flower_folder() -> Path | None:
 
 def serve(
     make: Callable[[Wire], Meeting], address: str, certificates: Path | None, logs: Path
-) -> Trained:
+) -> MeetingResult:
     """Hold a meeting at `address` ("host:port") with whoever joins it.
 
     make: the meeting over a wire. certificates: a folder as `write_certificates` makes it; None
@@ -188,7 +174,10 @@ class _Flower:
         """Have the SuperLink at port `control` run `apps`."""
         home = Path(self.home.name)
         (home / "app").mkdir()
-        (home / "app" / "pyproject.toml").write_text(_PROJECT, encoding="utf-8")
+        shutil.copyfile(
+            files_of("semsim.systems.federated.flower") / "app.toml",
+            home / "app" / "pyproject.toml",
+        )
         secured = "insecure = true"
         if certificates is not None:
             secured = f"root-certificates = '{(certificates / AUTHORITY).resolve()}'"

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from semsim.cli.main import app
 from semsim.sets.recognition import STATISTIC
-from semsim.systems.federated.arms import ARMS
 from semsim.systems.federated.command import chosen_arms
+from semsim.systems.federated.settings import ARMS
 
 TINY = [
     *("federated", "--dataset", "symbols:train_per_class=1,test_per_class=1,size=16"),

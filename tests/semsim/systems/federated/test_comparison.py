@@ -10,11 +10,16 @@ from made_leaks import made_data
 from semsim.base.errors import SettingsError, UnknownNameError
 from semsim.base.jobs import folders as jobs
 from semsim.base.progress import Progress
-from semsim.systems.federated.arms import ARMS, REFERENCE, RESCALED
 from semsim.systems.federated.comparison import carry_out, check, compared, load
-from semsim.systems.federated.comparison_job import FederatedJob, queue_comparison
 from semsim.systems.federated.rounds import train
-from semsim.systems.federated.settings import FederatedOrder
+from semsim.systems.federated.settings import (
+    ARMS,
+    REFERENCE,
+    RESCALED,
+    FederatedJob,
+    FederatedOrder,
+    queue_comparison,
+)
 from semsim.systems.federated.summary import cost_table, curve_table, leak_table, training_words
 
 SYMBOLS = "symbols:train_per_class=1,test_per_class=1,size=16"
@@ -122,7 +127,7 @@ def test_an_order_becomes_a_job_that_says_where_results_go(tmp_path: Path):
     [
         ({"data": "nothing"}, UnknownNameError, "nothing"),
         ({"network": "lenet", "data": "diabetes", "arms": ("everybody",)}, UnknownNameError, "arm"),
-        ({"images": 0}, SettingsError, "images is 1 or more"),
+        ({"images": 0}, SettingsError, "images must be at least 1"),
         ({"images": 1, "arms": ("client-own-mask",)}, SettingsError, "Images each is 1"),
         ({"images": 1, "arms": ("server-zero-sum",)}, SettingsError, "zero-sum masks, server"),
         ({"attack": "invgrad:step=3"}, SettingsError, "no setting 'step'"),

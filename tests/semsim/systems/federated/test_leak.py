@@ -10,10 +10,16 @@ from semsim.attacks.invgrad import InvGrad
 from semsim.base.errors import AttackFailedError, DataError
 from semsim.base.sets.reader import read_set
 from semsim.systems.federated import pbpfl
-from semsim.systems.federated.arms import ARMS, PARTIES, REFERENCE, RESCALED
 from semsim.systems.federated.leak import LeakStudy, arms_for, one_model_each, treated, write_arm
 from semsim.systems.federated.rounds import train
-from semsim.systems.federated.settings import FederatedOrder, FederatedSettings
+from semsim.systems.federated.settings import (
+    ARMS,
+    PARTIES,
+    REFERENCE,
+    RESCALED,
+    FederatedOrder,
+    FederatedSettings,
+)
 from semsim.systems.federated.views import sent
 
 QUICK = "invgrad:steps=2"

@@ -9,7 +9,7 @@ from semsim.layer_graph import LayerGraph, count_parameters
 from semsim.systems.federated import NETWORKS
 from semsim.systems.federated.data import of_table
 from semsim.systems.federated.networks import QuadraticClassifier, drawn_network
-from semsim.systems.federated.pbpfl_masks import slots_of
+from semsim.systems.federated.pbpfl import slots_of
 
 
 @pytest.mark.parametrize("name", NETWORKS)

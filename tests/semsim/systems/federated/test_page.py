@@ -18,13 +18,17 @@ from semsim.sets.no_attack_baseline import Count
 from semsim.sets.recognition import STATISTIC
 from semsim.systems.federated import NETWORKS
 from semsim.systems.federated import page as federated
-from semsim.systems.federated.arms import REFERENCE, RESCALED
-from semsim.systems.federated.attacks import has_linear_start
 from semsim.systems.federated.comparison import carry_out, load
-from semsim.systems.federated.comparison_job import FederatedJob, queue_comparison
 from semsim.systems.federated.networks import drawn_network
-from semsim.systems.federated.settings import FederatedOrder
+from semsim.systems.federated.settings import (
+    REFERENCE,
+    RESCALED,
+    FederatedJob,
+    FederatedOrder,
+    queue_comparison,
+)
 from semsim.systems.federated.summary import answer_words
+from semsim.systems.federated.views import has_linear_start
 from semsim.ui import lab_page
 
 

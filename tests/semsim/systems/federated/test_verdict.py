@@ -15,8 +15,8 @@ from semsim.base.stats.intervals import too_few
 from semsim.base.storage.atomic import write_json
 from semsim.metrics.structural import ssim
 from semsim.sets.no_attack_baseline import Count
-from semsim.systems.federated.arms import REFERENCE, RESCALED
 from semsim.systems.federated.page import figures
+from semsim.systems.federated.settings import REFERENCE, RESCALED
 from semsim.systems.federated.summary import leak_row
 from semsim.systems.federated.verdict import ArmPictures, over_seeds, scored, sentence, summary
 

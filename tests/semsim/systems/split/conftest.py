@@ -5,7 +5,7 @@ import torch
 
 from semsim.datasets.digits import Digits
 from semsim.systems.split.networks import SmallResNet
-from semsim.systems.split.train_settings import SplitTrainSettings
+from semsim.systems.split.plan import SplitTrainSettings
 from semsim.systems.split.training import Bench
 
 TINY = SplitTrainSettings(epochs=1, ensemble_epochs=1, batch_size=32)

@@ -7,8 +7,8 @@ import torch
 from semsim.base.errors import SettingsError
 from semsim.systems.split.attacks import Decoder, imitation, misalignment, moments
 from semsim.systems.split.defences import Ensembler, Undefended
-from semsim.systems.split.system import observe
-from semsim.systems.split.train_settings import ShadowAttack
+from semsim.systems.split.networks import observe
+from semsim.systems.split.plan import ShadowAttack
 
 TINY = {"epochs": 1, "decoder_epochs": 1, "batch_size": 32}
 

@@ -7,9 +7,8 @@ from typer.testing import CliRunner
 from semsim.base.jobs import folders as jobs
 from semsim.sets.recognition import STATISTIC
 from semsim.systems.split.command import app
-from semsim.systems.split.cuts import grid
-from semsim.systems.split.plan import SplitPlace
-from semsim.systems.split.split_job import KIND, like, plan_in, plan_of, queue_split
+from semsim.systems.split.figures import grid
+from semsim.systems.split.plan import KIND, SplitPlace, like, plan_in, plan_of, queue_split
 
 
 def run(*words):

@@ -16,7 +16,7 @@ from semsim.systems.split.defences import (
     draw_selector,
     ensembler_loss,
 )
-from semsim.systems.split.system import FeatureObservation, observe, select
+from semsim.systems.split.networks import FeatureObservation, observe, select
 
 SMALL = {
     "dr-ensemble": {"bodies": 2},
@@ -219,7 +219,7 @@ def test_a_defence_is_decided_by_its_seed_and_reports_to_its_end(name, bench, di
     [
         ("ensembler", {"bodies": 3, "selected": 4}, "selected must lie"),
         ("dr-ensemble", {"bodies": 0}, "bodies must be at least 1; got 0"),
-        *((name, {"p": 1.5}, "p is a share") for name in ("dr-single", "dr-ensemble")),
+        *((name, {"p": 1.5}, "p must be at most 1") for name in ("dr-single", "dr-ensemble")),
         *((name, {"p": -0.5}, "p must be 0 or more") for name in ("dr-single", "dr-ensemble")),
         *(
             (name, {"sigma": -1.0}, "sigma must be 0 or more; got -1")

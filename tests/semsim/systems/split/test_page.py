@@ -14,8 +14,7 @@ from semsim.lab.settings_form import Given
 from semsim.learning.default_checkpoint import FORMAT, PROMOTED_FILE
 from semsim.metrics.provenance import FORMAT as NETWORK
 from semsim.systems.split import page as split
-from semsim.systems.split.plan import SplitPlace, check
-from semsim.systems.split.split_job import like, plan_of, queue_split
+from semsim.systems.split.plan import SplitPlace, check, like, plan_of, queue_split
 from semsim.ui import lab_page
 from semsim.weights import write_tensors
 

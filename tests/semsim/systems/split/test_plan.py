@@ -6,8 +6,15 @@ import pytest
 from semsim.base.errors import SemsimError
 from semsim.base.jobs.orders import from_record, to_record
 from semsim.systems.split.defences import DropoutEnsemble, Ensembler, Undefended
-from semsim.systems.split.plan import ALIGN, ARMS, PRESETS, SplitPlan, attacks_on, check
-from semsim.systems.split.train_settings import ShadowAttack
+from semsim.systems.split.plan import (
+    ALIGN,
+    ARMS,
+    PRESETS,
+    ShadowAttack,
+    SplitPlan,
+    attacks_on,
+    check,
+)
 
 
 @pytest.mark.parametrize("preset", PRESETS)

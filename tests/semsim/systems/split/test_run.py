@@ -1,8 +1,10 @@
+import math
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from made_campaign import one_thread_cluster
 
 from semsim.base.errors import JobError, StopRequestedError
@@ -11,11 +13,23 @@ from semsim.base.jobs.folders import JobState
 from semsim.base.sets.reader import read_set
 from semsim.images import read_images
 from semsim.metrics.pixel import psnr
-from semsim.systems.split.plan import SplitPlace, SplitPlan
-from semsim.systems.split.run import run_split
-from semsim.systems.split.split_job import SplitJob, plan_of, queue_split
-from semsim.systems.split.store import SplitStore, check_shared
-from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
+from semsim.systems.split.plan import (
+    ShadowAttack,
+    SplitJob,
+    SplitPlace,
+    SplitPlan,
+    SplitTrainSettings,
+    plan_of,
+    queue_split,
+)
+from semsim.systems.split.run import (
+    FeatureLeak,
+    SplitStore,
+    check_shared,
+    run_split,
+    write_split_set,
+)
+from semsim.types import LabelledImages
 
 PLAN = SplitPlan(
     name="tiny",
@@ -208,3 +222,39 @@ def test_a_plan_becomes_a_job_that_names_its_file(tmp_path):
 
 def test_a_recogniser_reads_the_originals(done):
     assert done[1]["baselines"]["recogniser"] in (0, 0.25, 0.5, 0.75, 1)  # of four images
+
+
+RESIDUALS = (0.1, 0.5, 0.9, math.nan)
+PICTURES = torch.full((4, 3, 8, 8), 0.25)
+IMAGES = LabelledImages(
+    dataset="made",
+    classes=("a",),
+    ids=("p", "q", "r", "s"),
+    images=PICTURES,
+    labels=torch.zeros(4, dtype=torch.long),
+)
+RECORD = {"model": "small", "attack": {"name": "adaptive"}}
+
+
+@pytest.fixture
+def leak():
+    return FeatureLeak(
+        images=PICTURES,
+        ssim=np.zeros(4),
+        psnr=np.zeros(4),
+        residuals=np.array(RESIDUALS),
+        grey_residuals=np.full(4, 0.5),
+        shadow_accuracy=1.0,
+        decoder_error=0.0,
+    )
+
+
+def test_no_better_than_grey_and_undefined_are_worse_than_grey(leak, tmp_path):
+    assert leak.worse_than_grey == [False, True, True, True]
+    rows = read_set(write_split_set(tmp_path / "set", RECORD, IMAGES, leak)).manifest
+    assert list(rows["worse_than_grey"]) == [False, True, True, True]
+
+
+def test_the_measure_is_the_attacks_own_and_not_the_likeness(leak):
+    better = replace(leak, residuals=np.full(4, 0.2), psnr=np.full(4, -5.0))
+    assert better.worse_than_grey == [False] * 4

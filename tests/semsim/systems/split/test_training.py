@@ -8,9 +8,9 @@ from torch.nn import functional as F
 from semsim.base.errors import SettingsError, StopRequestedError, WeightsError
 from semsim.systems.split.defences import DropoutSingle, Ensembler, Undefended
 from semsim.systems.split.networks import ResNet18, SmallResNet
-from semsim.systems.split.training import Stage, fit, freeze, read_tensors
+from semsim.systems.split.training import TrainingStage, fit, freeze, read_tensors
 
-STAGE = Stage(name="net", epochs=3, lr=1e-2, batch_size=32, seed=0)
+STAGE = TrainingStage(name="net", epochs=3, lr=1e-2, batch_size=32, seed=0)
 
 
 def make():

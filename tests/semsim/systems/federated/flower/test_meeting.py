@@ -10,8 +10,8 @@ from safetensors.torch import load
 
 from semsim.base.errors import DataError, SettingsError
 from semsim.systems.federated.flower.meeting import Guest, Meeting, facts_of
-from semsim.systems.federated.pbpfl_settings import Pbpfl
 from semsim.systems.federated.rounds import train
+from semsim.systems.federated.settings import Pbpfl
 
 HIDDEN = dataclasses.replace(SETTINGS, masks=Pbpfl(noise_scope="round", zero_sum=True))
 

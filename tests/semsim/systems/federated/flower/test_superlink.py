@@ -19,9 +19,8 @@ from semsim.base.errors import SettingsError
 from semsim.systems.federated.comparison import load
 from semsim.systems.federated.flower import superlink
 from semsim.systems.federated.flower.meeting import Guest
-from semsim.systems.federated.pbpfl_settings import Pbpfl
 from semsim.systems.federated.rounds import train
-from semsim.systems.federated.settings import FederatedSettings
+from semsim.systems.federated.settings import FederatedSettings, Pbpfl
 
 PAGE = (ROOT / "docs/how-to/systems.md").read_text(encoding="utf-8")
 TYPED = re.search(

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from semsim.systems.split.cuts import cut_figures
-from semsim.systems.split.experiment import Leak
-from semsim.systems.split.store import write_split_set
+from semsim.systems.split.figures import cut_figures
+from semsim.systems.split.run import FeatureLeak, write_split_set
 from semsim.types import LabelledImages
 
 IMAGES = LabelledImages(
@@ -23,7 +22,7 @@ def test_each_pair_of_cuts_is_drawn_once_with_the_pictures_of_the_first_seed(see
     networks = [f"small:h={h},t=1" for h in (1, 2)]
     folders = []
     for number, (network, seed) in enumerate((n, s) for n in networks for s in seeds):
-        leak = Leak(
+        leak = FeatureLeak(
             images=torch.full((1, 3, 8, 8), 0.2 + 0.6 * seed),
             ssim=np.zeros(1),
             psnr=np.zeros(1),

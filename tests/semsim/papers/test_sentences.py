@@ -1,31 +1,118 @@
-"""The translator's parts: what crosses, what each place may see, and that it learns."""
+"""Sentences and their German, the translator's parts, and scores of what was read."""
 
+import math
+import random
 from dataclasses import replace
 
 import pytest
 import torch
+from torchmetrics.functional.text import bleu_score
 
 from semsim.base.errors import SettingsError
-from semsim.systems.split.attacks import imitation
-from semsim.systems.split.defences import Ensembler, Single, Undefended
-from semsim.systems.split.grammar import LONGEST, sentences, vocabularies
-from semsim.systems.split.networks import feature_shape, make_parts, task_of
-from semsim.systems.split.sentence_scores import words_right
-from semsim.systems.split.system import observe
-from semsim.systems.split.train_settings import ShadowAttack, SplitTrainSettings
-from semsim.systems.split.training import Bench
-from semsim.systems.split.translator import (
+from semsim.papers.sentences import (
     BEGIN,
+    CONTENT,
     END,
+    LONGEST,
     PAD,
     PLACES,
+    Noun,
     Translator,
+    bleu,
+    drawn,
     in_words,
     joined,
+    noun_phrase,
     numbered,
+    sentences,
     translate,
+    vocabularies,
     waves,
+    words_right,
 )
+from semsim.systems.split.attacks import imitation
+from semsim.systems.split.defences import Ensembler, Single, Undefended
+from semsim.systems.split.networks import feature_shape, make_parts, observe, task_of
+from semsim.systems.split.plan import ShadowAttack, SplitTrainSettings
+from semsim.systems.split.training import Bench
+
+MAN, WOMAN, GIRL = (
+    Noun("man", "Mann", "m", "he"),
+    Noun("woman", "Frau", "f", "she"),
+    Noun("girl", "Mädchen", "n", "she"),
+)
+
+
+@pytest.mark.parametrize(
+    ("noun", "article", "case", "german"),
+    [
+        (MAN, "a", "nominative", "ein junger Mann"),
+        (WOMAN, "a", "nominative", "eine junge Frau"),
+        (GIRL, "a", "nominative", "ein junges Mädchen"),
+        (MAN, "the", "nominative", "der junge Mann"),
+        (GIRL, "the", "nominative", "das junge Mädchen"),
+        (MAN, "a", "accusative", "einen jungen Mann"),
+        (MAN, "the", "accusative", "den jungen Mann"),
+        (WOMAN, "the", "accusative", "die junge Frau"),
+        (GIRL, "a", "accusative", "ein junges Mädchen"),
+    ],
+)
+def test_articles_and_adjectives_agree_with_gender_and_case(noun, article, case, german):
+    pair = noun_phrase(noun, article, "young", case)
+    assert " ".join(pair.german) == german
+    assert " ".join(pair.english) == f"{article} young {noun.english}"
+    assert len(noun_phrase(noun, article, "", case).german) == 2
+
+
+def test_the_verb_of_a_subordinate_clause_comes_last():
+    pairs = [pair for pair in sentences(300, 0) if "while" in pair.english]
+    with_object = [pair for pair in pairs if pair.english[-1] not in _verbs()]
+    assert len(with_object) > 50
+    for pair in with_object:
+        later = pair.german[pair.german.index("während") :]
+        assert pair.german[pair.german.index("während") - 1] == ","
+        assert later[-1] in _german_verbs()
+        assert pair.english[pair.english.index("while") + 2] in _verbs()
+
+
+def _verbs():
+    return {word for word in CONTENT if word.endswith("s")}
+
+
+def _german_verbs():
+    without = {"schläft", "läuft", "wartet", "tanzt", "singt", "lächelt", "skatet", "arbeitet"}
+    return without | {"sieht", "hält", "trägt", "zeichnet", "findet", "kauft", "putzt", "liebt"}
+
+
+def test_no_sentence_comes_twice_and_the_seed_decides_which_come():
+    first, again, other = (sentences(400, seed) for seed in (1, 1, 2))
+    assert first == again != other
+    assert len({pair.english for pair in first}) == 400
+    assert sentences(100, 1) == first[:100]
+
+
+def test_all_words_are_in_the_vocabularies_and_no_sentence_is_too_long():
+    english, german = vocabularies()
+    rng = random.Random(3)
+    found = [drawn(rng) for _ in range(3_000)]
+    assert {word for pair in found for word in pair.english} == set(english)
+    assert {word for pair in found for word in pair.german} <= set(german)
+    assert max(len(pair.german) for pair in found) == LONGEST
+    assert max(len(pair.english) for pair in found) < LONGEST
+    assert set(english) > CONTENT
+    assert not CONTENT & {"a", "the", "while", "she", "in"}
+
+
+def test_words_are_not_drawn_alike():
+    """Counting needs that; were they alike, no word could be told from another by it."""
+    firsts = [pair.english[0] for pair in sentences(1_000, 0)]
+    assert firsts.count("a") > 1.3 * firsts.count("the")
+
+
+def test_none_is_refused():
+    with pytest.raises(SettingsError, match="at least one"):
+        sentences(0, 0)
+
 
 NETWORK = Translator(width=16, heads=2)
 TINY = SplitTrainSettings(epochs=1, ensemble_epochs=1, batch_size=32)
@@ -131,3 +218,32 @@ def test_it_learns_to_translate(bench, pairs):
     system = Undefended()(replace(few, network=replace(NETWORK, width=32, drop=0.0)))
     made = in_words(translate(system, pairs.source[:32], PLACES), vocabularies()[1])
     assert words_right([pair.german for pair in pairs.pairs[:32]], made) > 0.9
+
+
+def test_words_count_at_their_place_only():
+    originals = [("a", "girl", "sleeps"), ("the", "man", "runs")]
+    found = [("a", "sleeps", "girl", "x"), ("the", "man")]
+    assert words_right(originals, found) == pytest.approx(3 / 6)
+    assert words_right(originals, found, {"girl", "man", "runs"}) == pytest.approx(1 / 3)
+    assert math.isnan(words_right(originals, found, {"nobody"}))
+
+
+@pytest.mark.parametrize("shift", [1, 2, 7])
+def test_bleu_is_what_another_library_has(shift):
+    """Each sentence against a mixture of itself and another, so that some of it is right."""
+    originals = [pair.english for pair in sentences(60, 4)]
+    found = [
+        (*one[:5], *originals[(n + shift) % 60][5:]) if n % 3 else one
+        for n, one in enumerate(originals)
+    ]
+    theirs = bleu_score([" ".join(one) for one in found], [[" ".join(one)] for one in originals])
+    assert 0.3 < bleu(originals, found) < 1
+    assert bleu(originals, found) == pytest.approx(theirs.item(), abs=1e-5)
+
+
+def test_short_answers_are_punished_and_nothing_right_is_nothing():
+    whole = [("a", "b", "c", "d", "e", "f", "g", "h")]
+    assert bleu(whole, whole) == pytest.approx(1)
+    assert bleu(whole, [whole[0][:4]]) == pytest.approx(math.exp(1 - 8 / 4))
+    assert bleu(whole, [("x", "y", "z", "w", "v")]) == 0
+    assert bleu(whole, [()]) == 0

@@ -1,21 +1,161 @@
-"""A small encoder-decoder of which the client keeps the embeddings of both languages.
+"""Sentences that a split translator learns: their grammar, the translator, and how they are scored.
 
-Ensembler paper, Appendix A.1, after PyTorch's tutorial on translation with a transformer (Vaswani
+English sentences and their German translations are drawn from a seed. Articles and adjectives
+agree with gender and case, and the verb of a subordinate clause goes to its end, so that a
+translation is not made word by word. Earlier words of each list are drawn more often, as in a
+language (Zipf 1935).
+
+The translator is a small encoder-decoder of which the client keeps the embeddings of both languages
+(Ensembler paper, Appendix A.1, after PyTorch's tutorial on translation with a transformer, Vaswani
 et al. 2017): what crosses are the embedded words of the sentence and of its translation so far,
 side by side. Words are numbers; padding is a word like any other, so that no length is sent. In
 shapes S and T are the places of a sentence and of its translation.
 """
 
 import math
-from collections.abc import Callable, Sequence
+import random
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from semsim.systems.split.grammar import LONGEST, Pair, Words, vocabularies
+from semsim.base.errors import SettingsError
+from semsim.base.storage.places import toml_of
 from semsim.systems.split.networks import Unit, task_of
+
+T = TypeVar("T")
+Words = tuple[str, ...]
+
+
+class SentencePair(NamedTuple):
+    """A sentence and its translation, word by word."""
+
+    english: Words
+    german: Words
+
+
+class Noun(NamedTuple):
+    """A noun. gender: of the German word, m, f or n. pronoun: the English one."""
+
+    english: str
+    german: str
+    gender: str
+    pronoun: str = "it"
+
+
+_NOMINATIVE, _ACCUSATIVE = "nominative", "accusative"
+_WORDS = toml_of("semsim.papers", "words.toml")
+_WHO = tuple(Noun(*one) for one in _WORDS["who"])
+_WHAT = tuple(Noun(*one) for one in _WORDS["what"])
+_ADJECTIVES: dict[str, str] = _WORDS["adjectives"]  # German ones without their ending
+_INTRANSITIVE: dict[str, str] = _WORDS["intransitive"]
+_TRANSITIVE: dict[str, str] = _WORDS["transitive"]
+_PLACES: dict[str, str] = _WORDS["places"]
+# German articles, and endings of the adjective behind them, by case, English article and gender.
+_ARTICLES: dict[str, dict[str, dict[str, str]]] = _WORDS["articles"]
+_ENDINGS: dict[str, dict[str, dict[str, str]]] = _WORDS["endings"]
+_PRONOUNS = {"m": "er", "f": "sie", "n": "es"}
+_DESCRIBED, _WITH_OBJECT, _PLACED, _JOINED = 0.6, 0.6, 0.5, 0.7  # how often there is such a part
+LONGEST = 16  # words of a sentence, at most, in either language
+# What a sentence is about: without these nothing is known of it.
+CONTENT = frozenset(
+    chain(
+        (noun.english for noun in (*_WHO, *_WHAT)),
+        (*_ADJECTIVES, *_INTRANSITIVE, *_TRANSITIVE),
+        (place.split()[-1] for place in _PLACES),
+    )
+)
+
+
+def sentences(count: int, seed: int) -> list[SentencePair]:
+    """So many pairs, of which no two have the same English sentence; the seed decides which.
+
+    Those that are drawn often come early, so that the last ones hold rarer sentences.
+    Raises `SettingsError` below one.
+    """
+    if count < 1:
+        raise SettingsError(f"Give at least one sentence; got {count}.")
+    rng, found = random.Random(seed), dict[Words, SentencePair]()
+    while len(found) < count:
+        pair = drawn(rng)
+        found.setdefault(pair.english, pair)
+    return list(found.values())
+
+
+def drawn(rng: random.Random) -> SentencePair:
+    """Draw one sentence: a subject and an action, perhaps a place, perhaps a second action."""
+    who = _often(rng, _WHO)
+    parts = [_someone(rng, who, _NOMINATIVE, _DESCRIBED), *_action(rng, _DESCRIBED)]
+    if rng.random() < _PLACED:
+        place = _often(rng, tuple(_PLACES))
+        parts.append(_pair(place, _PLACES[place]))
+    if rng.random() < _JOINED:
+        verb, thing = _action(rng, 0.0)
+        parts.append(_pair(f"while {who.pronoun}", f", während {_PRONOUNS[who.gender]}"))
+        parts.append(SentencePair(verb.english + thing.english, thing.german + verb.german))
+    return _joined(parts)
+
+
+def noun_phrase(noun: Noun, article: str, adjective: str, case: str) -> SentencePair:
+    """An article, an adjective, "" for none, and a noun; case: nominative or accusative."""
+    german = _ARTICLES[case][article][noun.gender]
+    if not adjective:
+        return _pair(f"{article} {noun.english}", f"{german} {noun.german}")
+    inflected = _ADJECTIVES[adjective] + _ENDINGS[case][article][noun.gender]
+    return _pair(f"{article} {adjective} {noun.english}", f"{german} {inflected} {noun.german}")
+
+
+def vocabularies() -> tuple[Words, Words]:
+    """All English and all German words that sentences can have, each in order."""
+    nouns = (*_WHO, *_WHAT)
+    phrases = [
+        noun_phrase(noun, article, adjective, case)
+        for noun in nouns
+        for case, articles in _ARTICLES.items()
+        for article in articles
+        for adjective in _ADJECTIVES
+    ]
+    pairs = (_INTRANSITIVE | _TRANSITIVE | _PLACES).items()
+    linked = [_pair(f"while {noun.pronoun}", ", während er sie es") for noun in nouns]
+    every = _joined([*phrases, *(_pair(*pair) for pair in pairs), *linked])
+    return tuple(sorted(set(every.english))), tuple(sorted(set(every.german)))
+
+
+def _someone(rng: random.Random, noun: Noun, case: str, described: float) -> SentencePair:
+    adjective = _often(rng, tuple(_ADJECTIVES)) if rng.random() < described else ""
+    return noun_phrase(noun, _often(rng, ("a", "the")), adjective, case)
+
+
+def _action(rng: random.Random, described: float) -> tuple[SentencePair, SentencePair]:
+    """A verb and its object, which may be empty. described: how often it has an adjective."""
+    if rng.random() >= _WITH_OBJECT:
+        verb = _often(rng, tuple(_INTRANSITIVE))
+        return _pair(verb, _INTRANSITIVE[verb]), SentencePair((), ())
+    verb = _often(rng, tuple(_TRANSITIVE))
+    noun = _often(rng, (*_WHAT, *_WHO))
+    return _pair(verb, _TRANSITIVE[verb]), _someone(rng, noun, _ACCUSATIVE, described)
+
+
+def _often(rng: random.Random, words: Sequence[T]) -> T:
+    """One of `words`, the first twice as often as the second, three times as the third."""
+    return rng.choices(words, [1 / rank for rank in range(1, len(words) + 1)])[0]
+
+
+def _pair(english: str, german: str) -> SentencePair:
+    return SentencePair(tuple(english.split()), tuple(german.split()))
+
+
+def _joined(parts: Sequence[SentencePair]) -> SentencePair:
+    return SentencePair(
+        tuple(chain.from_iterable(part.english for part in parts)),
+        tuple(chain.from_iterable(part.german for part in parts)),
+    )
+
 
 PAD, BEGIN, END = 0, 1, 2
 PLACES = LONGEST + 1  # of words in either language: a sentence and its end
@@ -50,7 +190,7 @@ class Sentences:
 
     source: Tensor
     target: Tensor
-    pairs: tuple[Pair, ...]
+    pairs: tuple[SentencePair, ...]
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -184,7 +324,7 @@ def waves(places: int, width: int) -> Tensor:
     return torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1)
 
 
-def numbered(pairs: Sequence[Pair]) -> Sentences:
+def numbered(pairs: Sequence[SentencePair]) -> Sentences:
     """The pairs as numbers; `KeyError` for a word that the grammar has not."""
     english, german = ({w: n for n, w in enumerate(words, _FIRST)} for words in vocabularies())
     return Sentences(
@@ -233,3 +373,45 @@ def _layer(
 def _rows(sentences: Sequence[Sequence[int]]) -> Tensor:
     rows = [[*words, END, *[PAD] * (LONGEST - len(words))] for words in sentences]
     return torch.tensor(rows).reshape(len(rows), PLACES)
+
+
+_RUNS = 4  # words, at most, of the runs that BLEU counts
+
+
+def words_right(
+    originals: Sequence[Words], found: Sequence[Words], only: Collection[str] | None = None
+) -> float:
+    """Share of the originals' words that stand at the same place of what was found, 0 to 1.
+
+    only: counts no others; None for all. NaN where there is none to count.
+    """
+    hits = [
+        place < len(own) and own[place] == word
+        for original, own in zip(originals, found, strict=True)
+        for place, word in enumerate(original)
+        if only is None or word in only
+    ]
+    return sum(hits) / len(hits) if hits else math.nan
+
+
+def bleu(originals: Sequence[Words], found: Sequence[Words]) -> float:
+    """BLEU of all sentences together, 0 to 1, of runs of one to four words, not smoothed.
+
+    Papineni et al. 2002, one reference each. 0 where no run of some length is right.
+    """
+    right, made = Counter[int](), Counter[int]()
+    for original, own in zip(originals, found, strict=True):
+        for length in range(1, _RUNS + 1):
+            wanted, there = _runs(original, length), _runs(own, length)
+            right[length] += (wanted & there).total()
+            made[length] += there.total()
+    lengths = range(1, _RUNS + 1)
+    if not all(right[length] for length in lengths):
+        return 0.0
+    precision = sum(math.log(right[n] / made[n]) for n in lengths) / _RUNS
+    needed, got = sum(map(len, originals)), sum(map(len, found))
+    return math.exp(precision + min(0.0, 1 - needed / got))
+
+
+def _runs(words: Words, length: int) -> Counter[Words]:
+    return Counter(words[n : n + length] for n in range(len(words) - length + 1))

@@ -1,18 +1,25 @@
-"""`reproduce … --plan`: what would run, what is done, and what was not run of the paper."""
+"""`reproduce … --plan`: what would run, what is done, and what was not run of the paper.
+
+And what simulated people and metrics say on average, and of which sets.
+"""
 
 import json
+import math
 import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from semsim.cli.reproduce import app
 from semsim.datasets.symbols import GLYPHS
+from semsim.metrics import find_metric
 from semsim.papers import REPRODUCTIONS
+from semsim.papers.engine import Judged, Work, WorkPlan
 from semsim.papers.pbpfl import loaded
-from semsim.papers.plans import Work, planned_text
+from semsim.papers.simulated_votes import CONTROL
 from semsim.reporting.not_run import NOT_RUN, SECTIONS
 
 PAPERS = Path(__file__).parents[3] / "docs" / "papers.md"
@@ -104,7 +111,48 @@ def test_steps_are_told_apart_by_trainings_and_attacks():
             Work(part="a", what="attack x", cells=1_000, done=0, steps=attacked),
         ]
 
-    said = planned_text("copa", works(30, 48_000), "A step is a step.", "paper", works(20, 1_000))
+    def said_of(own, below, preset):
+        told = {"name": "copa", "note": "A step is a step.", "preset": preset}
+        return WorkPlan(**told, works=own, below=lambda lower: below).text
+
+    said = said_of(works(30, 48_000), works(20, 1_000), "paper")
     assert "1,002 cells, 1 of them done. A step is a step." in said
     assert "paper takes 1.5 times the steps of its trainings and 48 times the steps of its" in said
-    assert "Against" not in planned_text("copa", works(1, 1), "A step is a step.", "smoke")
+    assert "Against" not in said_of(works(1, 1), works(1, 1), "smoke")
+
+
+@pytest.fixture
+def judged() -> Judged:
+    psnr = {"a": [20.0, 30.0], "b": [20.0, math.inf], "same": [math.inf, math.inf]}
+    keys = [
+        {
+            "dataset": "toy",
+            "attack": CONTROL if model == "same" else "invgrad",
+            "model": model,
+            "image_id": str(number),
+        }
+        for model in psnr
+        for number in range(2)
+    ]
+    values = [value for own in psnr.values() for value in own]
+    scores = pd.DataFrame(keys).assign(metric="psnr", value=values)
+    votes = pd.DataFrame(keys).assign(recognised=[True, False, True, True, True, True])
+    return Judged(
+        labels=pd.DataFrame(keys),
+        votes=votes,
+        scores=scores,
+        specs=(find_metric("psnr").spec, find_metric("mse").spec),
+        absent={},
+    )
+
+
+def test_one_infinite_score_does_not_drown_the_others(judged):
+    found = {model: judged.of([model]).means() for model in ("a", "b", "same")}
+    assert {model: one["psnr"] for model, one in found.items()} == {
+        "a": 25.0,
+        "b": 20.0,
+        "same": math.inf,
+    }
+    assert {model: one["people"] for model, one in found.items()} == {"a": 0.5, "b": 1, "same": 1}
+    assert judged.of(["a", "b"]).means()["psnr"] == pytest.approx(70 / 3)
+    assert all(math.isnan(one["mse"]) for one in found.values())  # nobody asked it
