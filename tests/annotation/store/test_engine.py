@@ -200,9 +200,9 @@ from pathlib import Path
 from sqlalchemy import text
 from contracts.store_invariants import START, make_study
 from annotation.domain import Answer, Task
-from annotation.errors import StoreError
 from annotation.store import Store
 from annotation.study.labelling import join, next_items, progress, vote
+from semsim.base.errors import StoreError
 
 folder = Path(sys.argv[1])
 store = Store(f"sqlite:///{folder / 'studies.db'}")
