@@ -4,7 +4,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from made_linear import Net, leak, seeded
-from made_linear import target as made_target
 from torch import nn
 
 from semsim.attacks import run_many
@@ -13,7 +12,7 @@ from semsim.attacks.dlg import DLG, IDLG
 from semsim.attacks.fast_gradients import gradient_of_each
 from semsim.attacks.gradattack import GradAttack
 from semsim.attacks.invgrad import InvGrad
-from semsim.targets.lenet import start_uniform
+from semsim.targets.model import TargetModel
 from semsim.targets.resnet import ResNet20x4
 
 SIZE = 12
@@ -27,10 +26,15 @@ NETS = {
 
 
 def target(name):
-    model = made_target(NETS[name], "abc", size=(SIZE, SIZE))
-    if name == "lenet":  # as in the DLG paper
-        start_uniform(model, torch.Generator().manual_seed(0))
-    return model.double()
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = TargetModel(
+            NETS[name], ["a", "b", "c"], mean=[0.5] * 3, std=[0.25] * 3, size=(SIZE, SIZE)
+        )
+        if name == "lenet":
+            for parameter in model.parameters():
+                nn.init.uniform_(parameter, -0.5, 0.5)  # as in the DLG paper
+    return model.eval().double()
 
 
 def image_of(seed):
