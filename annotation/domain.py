@@ -104,11 +104,14 @@ class NoneReason(StrEnum):
 class TargetTest:
     """Test of an attacked model at its own task, on images it had not seen.
 
-    accuracy: share of right answers. n_classes: among so many. at_chance: whether guessing does as
-    well, by the test its maker used. None, each, where the set does not say. delta: the δ at which
-    `epsilon` is what its training gives away of any one image; None where nothing was to be hidden,
-    as `epsilon` is where nothing is. chance: what guessing gets, or always saying the commonest
-    class; every accuracy has one.
+    Attributes:
+        accuracy: Share of right answers.
+        n_classes: Among so many.
+        at_chance: Whether guessing does as well, by the test its maker used. None, each, where the
+            set does not say.
+        delta: The δ at which `epsilon` is what its training gives away of any one image; None where
+            nothing was to be hidden, as `epsilon` is where nothing is.
+        chance: What guessing gets, or always saying the commonest class; every accuracy has one.
     """
 
     accuracy: float | None = None
@@ -174,8 +177,9 @@ class Study:
 class ProtocolVersion:
     """A study's settings from some moment on; `changed` names what the version before had not so.
 
-    sha256: of version 1 over settings, items and candidate lists, of the others over that of
-    version 1 and their settings.
+    Attributes:
+        sha256: Of version 1 over settings, items and candidate lists, of the others over that of
+            version 1 and their settings.
     """
 
     version: int
@@ -260,10 +264,11 @@ class VoteReceipt:
 class AnnotatorProgress:
     """Progress of one annotator; `left` counts the items that they may still be given.
 
-    waiting: nothing is left at this moment, but others hold items that may yet come to them.
-    trials_done, trials_left: of the trials that look like any other item. The progress shown to the
-    annotator includes them, as does the median, or the numbers would give away which item does
-    not count.
+    Attributes:
+        waiting: Nothing is left at this moment, but others hold items that may yet come to them.
+        trials_done, trials_left: Of the trials that look like any other item. The progress shown to
+            the annotator includes them, as does the median, or the numbers would give away which
+            item does not count.
     """
 
     done: int

@@ -9,8 +9,9 @@ from semsim.base.errors import SemsimError
 class AnnotationError(SemsimError):
     """An error of the human study, which annotators may read in words of their study.
 
-    said: which text of `tasks.wording` it is, and what that is filled in with, where annotators
-    read it: a study may have another text there.
+    Attributes:
+        said: Which text of `tasks.wording` it is, and what that is filled in with, where annotators
+            read it: a study may have another text there.
     """
 
     said: tuple[str, dict[str, Any]] = ("", {})

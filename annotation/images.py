@@ -19,9 +19,11 @@ Shelf = Path | Remote  # where studies keep their images: a folder, or an addres
 def shelf(address: str, data: Path, *, write: bool = False) -> Shelf:
     """The images at an address such as s3://bucket/prefix; of an empty one, in the data folder.
 
-    write: whether images will be kept there, not only read; makes the data folder. Raises
-    `StudyError` for what is no address, and `StoreError`, which says what to set, for one that
-    does not let itself be used.
+    Raises `StudyError` for what is no address, and `StoreError`, which says what to set, for one
+    that does not let itself be used.
+
+    Args:
+        write: Whether images will be kept there, not only read; makes the data folder.
     """
     if write:
         try:

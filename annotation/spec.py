@@ -101,13 +101,18 @@ class Background(Choice):
 class About:
     """Facts of a setting beside its type and its default.
 
-    label: what pages call it. text: what it means. term: the word of the glossary that explains it.
-    at: the step of the form that asks for it, and the title of its group there, "" for what
-    every researcher is asked; None where no form asks. amendable: whether it may change once a
-    study exists. limits: least, most and step of a number. must: what is said of a number beyond
-    them; "" where something else sees to it. choices: (label, value) of the few that it may be.
-    kind: of a text that is "long" or "secret". start: what a form begins with, None for the
-    default.
+    Attributes:
+        label: What pages call it.
+        text: What it means.
+        term: The word of the glossary that explains it.
+        at: The step of the form that asks for it, and the title of its group there, "" for what
+            every researcher is asked; None where no form asks.
+        amendable: Whether it may change once a study exists.
+        limits: Least, most and step of a number.
+        must: What is said of a number beyond them; "" where something else sees to it.
+        choices: (label, value) of the few that it may be.
+        kind: Of a text that is "long" or "secret".
+        start: What a form begins with, None for the default.
     """
 
     label: str
@@ -499,8 +504,10 @@ class StudySpec:
 class Setting(About):
     """A setting with its name and its type, as texts give it: a form, a file, a command line.
 
-    of: its type, `Mapping` for texts by name. usual: its default, `MISSING` where it must be given.
-    empty: whether it may be None, which an empty text stands for.
+    Attributes:
+        of: Its type, `Mapping` for texts by name.
+        usual: Its default, `MISSING` where it must be given.
+        empty: Whether it may be None, which an empty text stands for.
     """
 
     name: str

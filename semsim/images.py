@@ -67,7 +67,11 @@ def to_uint8(image: Tensor) -> np.ndarray:
 
 
 def png_of(picture: np.ndarray, side: int | None = None) -> bytes:
-    """(H, W, 3) uint8 as a PNG file; side: pixels of the longer side at most, None for its own."""
+    """(H, W, 3) uint8 as a PNG file;
+
+    Args:
+        side: Pixels of the longer side at most, None for its own.
+    """
     drawn, packed = Image.fromarray(picture), io.BytesIO()
     if side is not None:
         drawn.thumbnail((side, side))

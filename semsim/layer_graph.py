@@ -34,7 +34,9 @@ class Add(nn.Module):
 class Node:
     """One layer of a graph.
 
-    inputs: names of the nodes whose outputs it takes, in order; `INPUT` is what enters the graph.
+    Attributes:
+        inputs: Names of the nodes whose outputs it takes, in order; `INPUT` is what enters the
+            graph.
     """
 
     name: str
@@ -45,8 +47,9 @@ class Node:
 class LayerGraph(nn.Module):
     """A network whose nodes are known, in an order in which they can run; the last is its output.
 
-    mean, std: of the data, one value a channel (a feature, for tables), by which inputs are
-        normalised first. Inputs of another precision are converted to that of the weights.
+    Attributes:
+        mean, std: Of the data, one value a channel (a feature, for tables), by which inputs are
+            normalised first. Inputs of another precision are converted to that of the weights.
     """
 
     mean: Tensor
@@ -76,7 +79,8 @@ class LayerGraph(nn.Module):
     def trace(self, inputs: Tensor) -> dict[str, Tensor]:
         """The output of every node by its name, and the normalised inputs as `INPUT`.
 
-        inputs: (N, *input_shape).
+        Args:
+            inputs: (N, *input_shape).
         """
         values = {INPUT: (inputs.to(self.mean.dtype) - self.mean) / self.std}
         for node in self.nodes:

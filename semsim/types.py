@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 class AttackedModel(Protocol):
     """A classifier whose gradient leaks: images in [0, 1] in, logits out.
 
-    mean, std: (1, C, 1, 1), by which it normalises images; public like its weights.
+    Attributes:
+        mean, std: (1, C, 1, 1), by which it normalises images; public like its weights.
     """
 
     mean: Tensor
@@ -44,10 +45,11 @@ class GradientObservation:
 
     There is no field for the private image, so no attack can look at it.
 
-    gradients: one tensor a parameter of `model`, in the order of `model.parameters()`.
-    shape: (C, H, W) of the private image.
-    label: class index, or None where the attacker must infer it.
-    batch_norm: the image's statistics at each batch norm layer, or None where they do not leak.
+    Attributes:
+        gradients: One tensor a parameter of `model`, in the order of `model.parameters()`.
+        shape: (C, H, W) of the private image.
+        label: Class index, or None where the attacker must infer it.
+        batch_norm: The image's statistics at each batch norm layer, or None where they do not leak.
     """
 
     model: AttackedModel
@@ -61,9 +63,10 @@ class GradientObservation:
 class LocalSteps:
     """Training of the sent model by a client before it shares anything; the server knows it.
 
-    steps: of `torch.optim.SGD` with `lr` and `momentum`, each on the next `batch` of the client's
-    pictures, from the first again after the last. batch_norm: "eval" normalises by the running
-    statistics, "train" by those of the batch.
+    Attributes:
+        steps: Of `torch.optim.SGD` with `lr` and `momentum`, each on the next `batch` of the
+            client's pictures, from the first again after the last.
+        batch_norm: "eval" normalises by the running statistics, "train" by those of the batch.
     """
 
     steps: int
@@ -95,10 +98,13 @@ class LocalSteps:
 class UpdateObservation:
     """Observation of a server whose client shares one thing for several pictures or steps.
 
-    update: the client's parameters less those it was sent, one tensor a parameter of `model`, in
-    the order of `model.parameters()`. pictures: how many the client has. shape: (C, H, W) of each.
-    labels: their class indices in the order in which the client takes them, or None where the
-    attacker must infer them.
+    Attributes:
+        update: The client's parameters less those it was sent, one tensor a parameter of `model`,
+            in the order of `model.parameters()`.
+        pictures: How many the client has.
+        shape: (C, H, W) of each.
+        labels: Their class indices in the order in which the client takes them, or None where the
+            attacker must infer them.
     """
 
     model: AttackedModel
@@ -126,7 +132,8 @@ class UpdateObservation:
 class VerticalModel(Protocol):
     """A classifier whose parts sit with participants that each hold a part of every image.
 
-    joint: the first fully connected layer, which sees what all parts put out.
+    Attributes:
+        joint: The first fully connected layer, which sees what all parts put out.
     """
 
     mean: Tensor
@@ -150,8 +157,9 @@ class VerticalModel(Protocol):
 class VerticalRound:
     """One round of vertical federated learning: the mean gradient over a batch.
 
-    members: indices of the images in the batch, which the server itself has drawn.
-    gradients: one tensor a parameter of the model, in the order of `model.parameters()`.
+    Attributes:
+        members: Indices of the images in the batch, which the server itself has drawn.
+        gradients: One tensor a parameter of the model, in the order of `model.parameters()`.
     """
 
     members: tuple[int, ...]
@@ -162,7 +170,9 @@ class VerticalRound:
 class VerticalObservation:
     """Observation of the server of vertical federated learning over rounds with the same weights.
 
-    labels: (N,) class indices of all images, which the server holds. shape: (C, H, W) of one.
+    Attributes:
+        labels: (N,) class indices of all images, which the server holds.
+        shape: (C, H, W) of one.
     """
 
     model: VerticalModel
@@ -184,17 +194,20 @@ def worse_than_grey(residual: float, grey_residual: float) -> bool:
 class Reconstruction:
     """Result of an attack on one image.
 
-    image: (C, H, W) float32 RGB in [0, 1].
-    objective: the attack's own final objective, by which restarts are compared.
-    residual: the distance that the attack minimises, without priors, at `image`.
-    grey_residual: the same distance at a mid-grey image. A residual that is not below it means
-        that the attack found nothing, see `worse_than_grey`.
-    shift: (right, down) in pixels by which the attacker believes the private image was moved
-        before it was used, and which `image` undoes; None where the attack does not estimate it.
-    blown_up: whether the solution, before it was clamped, was farther from grey than any picture.
-    solver: which of its solvers gave `image`, where the attack has several; else "".
-    seen_parameters: share of the model's parameters whose gradient the attacker saw, in [0, 1];
-        None where it was not counted.
+    Attributes:
+        image: (C, H, W) float32 RGB in [0, 1].
+        objective: The attack's own final objective, by which restarts are compared.
+        residual: The distance that the attack minimises, without priors, at `image`.
+        grey_residual: The same distance at a mid-grey image. A residual that is not below it means
+            that the attack found nothing, see `worse_than_grey`.
+        shift: (right, down) in pixels by which the attacker believes the private image was moved
+            before it was used, and which `image` undoes; None where the attack does not estimate
+            it.
+        blown_up: Whether the solution, before it was clamped, was farther from grey than any
+            picture.
+        solver: Which of its solvers gave `image`, where the attack has several; else "".
+        seen_parameters: Share of the model's parameters whose gradient the attacker saw, in [0, 1];
+            None where it was not counted.
     """
 
     image: Tensor
@@ -211,9 +224,12 @@ class Reconstruction:
 class LabelledImages:
     """One split of a data set, in memory.
 
-    images: (N, 3, H, W) float32 RGB in [0, 1]. labels: (N,) int64 indices into `classes`.
-    ids: one stable name an image, unique within the data set. subjects: who each image shows, where
-    that is finer than its class and what people are asked about; else empty.
+    Attributes:
+        images: (N, 3, H, W) float32 RGB in [0, 1].
+        labels: (N,) int64 indices into `classes`.
+        ids: One stable name an image, unique within the data set.
+        subjects: Who each image shows, where that is finer than its class and what people are asked
+            about; else empty.
     """
 
     dataset: str

@@ -41,8 +41,9 @@ _LFS = b"version https://git-lfs"
 class WeightFile:
     """One entry of the manifest.
 
-    sha256_prefix: the first hex digits of the sha256, where the whole of it is not known; the
-        check then covers only those. `bytes` may be unknown too.
+    Attributes:
+        sha256_prefix: The first hex digits of the sha256, where the whole of it is not known; the
+            check then covers only those. `bytes` may be unknown too.
     """
 
     name: str
@@ -147,10 +148,11 @@ def write_tensors(
 ) -> None:
     """Write `tensors`, of any shape, and `facts` as a safetensors file, whole or not at all.
 
-    form: the format of the file, as "semsim-network/1". facts: anything JSON can say.
-    The same content makes the same bytes: safetensors itself has its metadata in any order.
-    The umask decides who may read it, as for every other file. The writer of safetensors lets
-    its owner alone read it.
+    Args:
+        form: The format of the file, as "semsim-network/1".
+        facts: Anything JSON can say. The same content makes the same bytes: safetensors itself has
+            its metadata in any order. The umask decides who may read it, as for every other file.
+            The writer of safetensors lets its owner alone read it.
     """
     from safetensors.torch import save
 
@@ -183,8 +185,11 @@ def _in_order(content: bytes) -> bytes:
 def read_facts(path: Path, form: str, called: str = "") -> dict[str, Any]:
     """The `facts` in a file that `write_tensors` wrote as `form`, without its tensors.
 
-    called: what errors call a file that was copied to `path`; "" for its path.
-    Raises `WeightsError` for a file that is missing, broken or of another format.
+    Args:
+        called: What errors call a file that was copied to `path`; "" for its path.
+
+    Raises:
+        WeightsError: For a file that is missing, broken or of another format.
     """
     name = called or path
     with guarded(name, WeightsError, "is not a readable weight file ({})."):

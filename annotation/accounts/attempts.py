@@ -44,9 +44,12 @@ CLOCK = Clock()
 class Attempts:
     """Tries by key, counted in a database; safe between threads and servers.
 
-    The first `free` within `seconds` are free; the next one waits a second, the one after that
-    two, then four, up to `longest`. A try that succeeds clears its key. Of one server alone is how
-    many are under way at once. kind: what the keys are of; the same key of another kind is another.
+    The first `free` within `seconds` are free; the next one waits a second, the one after that two,
+    then four, up to `longest`. A try that succeeds clears its key. Of one server alone is how many
+    are under way at once.
+
+    Attributes:
+        kind: What the keys are of; the same key of another kind is another.
     """
 
     def __init__(

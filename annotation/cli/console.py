@@ -44,7 +44,11 @@ Images = Annotated[
 
 @contextmanager
 def opened(database: str | None, data_dir: Path, *, make: bool = False) -> "Iterator[Store]":
-    """The database, errors told. make: whether to make one where there is none."""
+    """The database, errors told.
+
+    Args:
+        make: Whether to make one where there is none.
+    """
     from annotation.store import Store  # sqlalchemy: half a second that --help does without
 
     with told_errors(), Store(address(database, data_dir), make=make) as store:
@@ -94,7 +98,10 @@ def with_options(
 ) -> None:
     """Give a command options for fields of a dataclass in place of its `**` parameter.
 
-    Their help is the "text" of their metadata. before: the parameter that they come before.
+    Their help is the "text" of their metadata.
+
+    Args:
+        before: The parameter that they come before.
     """
     hints, keyword = get_type_hints(kind), inspect.Parameter.KEYWORD_ONLY
     fields = {name: kind.__dataclass_fields__[name] for name in names}

@@ -38,7 +38,8 @@ class Found(NamedTuple):
 def diagnose(options: argparse.Namespace, others: Iterable[tuple[str, str, str, str]]) -> int:
     """Print what was found, as a table or with --json; 1 where something keeps it from starting.
 
-    others: what the science has found of the machine and its weights.
+    Args:
+        others: What the science has found of the machine and its weights.
     """
     rows = [*checks(options), *(Found(*one) for one in others)]
     if options.json:

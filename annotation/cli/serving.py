@@ -98,8 +98,9 @@ def asked(command: str, about: str, words: Sequence[str]) -> argparse.Namespace:
 def open_studio(options: argparse.Namespace, create_app: CreateApp) -> None:
     """Open everything, say where it is, and serve until stopped.
 
-    create_app: makes the application of a store, these options, and what the page Studies says at
-    its top.
+    Args:
+        create_app: Makes the application of a store, these options, and what the page Studies says
+            at its top.
     """
     from annotation.web import logs, proxies, root_path
 

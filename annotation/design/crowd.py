@@ -111,9 +111,11 @@ class Crowd:
 class Person:
     """Person who came, in the order of `seat`.
 
-    stays: answers after which they leave for good, infinite for none. says, paces, checks: where
-    what they answer, how long it takes and how catch trials end are drawn from, answer by answer:
-    nothing of it depends on how many items they are given at once.
+    Attributes:
+        stays: Answers after which they leave for good, infinite for none.
+        says, paces, checks: Where what they answer, how long it takes and how catch trials end are
+            drawn from, answer by answer: nothing of it depends on how many items they are given at
+            once.
     """
 
     seat: int
@@ -134,8 +136,10 @@ class Person:
 class Batch:
     """Items that a person is given at once.
 
-    items: (M,) as the board names them. truth: (M,) bool, whether each can be recognised. checks:
-    before which of them a catch trial comes, ascending.
+    Attributes:
+        items: (M,) as the board names them.
+        truth: (M,) bool, whether each can be recognised.
+        checks: Before which of them a catch trial comes, ascending.
     """
 
     items: np.ndarray
@@ -147,7 +151,8 @@ class Batch:
 class Said:
     """Answers to a batch: the first `n` items are answered, (n,) bool `recognised`.
 
-    passed: bool of each catch trial they came to.
+    Attributes:
+        passed: Bool of each catch trial they came to.
     """
 
     batch: Batch
@@ -186,9 +191,12 @@ class Board(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """Outcome of one study. people: those who gave a vote, in the order in which they came.
+    """Outcome of one study.
 
-    thrown: votes of people who were excluded. wrong: share of the decided majority labels.
+    Attributes:
+        people: Those who gave a vote, in the order in which they came.
+        thrown: Votes of people who were excluded.
+        wrong: Share of the decided majority labels.
     """
 
     people: tuple[Person, ...]

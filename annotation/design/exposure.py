@@ -26,8 +26,10 @@ def cell_of(source_rank: int, model_rank: int, n_models: int) -> int:
 def cells_in_order(seat: int, n_cells: int, *, originals: bool) -> list[int]:
     """The cells of the study in the order in which whoever has `seat` works through them.
 
-    n_cells: all there are; with `originals` the last one is theirs and comes last. The cell c of
-    others is block (c + seat) mod M, so that M people in a row begin with M different cells.
+    Args:
+        n_cells: All there are; with `originals` the last one is theirs and comes last. The cell c
+            of others is block (c + seat) mod M, so that M people in a row begin with M different
+            cells.
     """
     n_models = n_cells - originals
     rest = [n_models] if originals else []
@@ -55,12 +57,14 @@ class Candidate:
 class Seen:
     """Items that an annotator has been given before.
 
-    views: items by original. again: items they had before, which are no further view. named:
-    originals they were asked to name, after which nothing else of them may come. recent: the
-    originals of the last items, the latest last; `Limits.min_lag` of them or more. near: further
-    originals, of which nothing may come for now where a lag is kept. waiting: originals that are
-    not to be named yet, as a trial, or an item in another tab, that shows something else of them
-    has no answer.
+    Attributes:
+        views: Items by original.
+        again: Items they had before, which are no further view.
+        named: Originals they were asked to name, after which nothing else of them may come.
+        recent: The originals of the last items, the latest last; `Limits.min_lag` of them or more.
+        near: Further originals, of which nothing may come for now where a lag is kept.
+        waiting: Originals that are not to be named yet, as a trial, or an item in another tab, that
+            shows something else of them has no answer.
     """
 
     views: Mapping[str, int] = field(default_factory=dict)

@@ -21,9 +21,11 @@ MEAN_OVER_MEDIAN = math.exp((PACE**2 + JITTER**2) / 2)
 class Load:
     """Load of a study: items that there are to look at.
 
-    n_items: items that want votes. least, most: of the original that has most of them, what it has
-    at least and at most; one number as soon as the items are known. gold: gold items of one
-    original, at most.
+    Attributes:
+        n_items: Items that want votes.
+        least, most: Of the original that has most of them, what it has at least and at most; one
+            number as soon as the items are known.
+        gold: Gold items of one original, at most.
     """
 
     n_items: int
@@ -53,10 +55,12 @@ def load_before(
 class Feasibility:
     """Number of people a study needs, and effects of having as many as there will be.
 
-    annotators_needed: with fewer, items lack votes whoever does what. annotators_enough: with so
-    many who each label all they get, every item has its votes, whoever comes when; None where no
-    number is sure to be enough. views_each: how often people meet the same original if all do the
-    same amount. risk: what may follow, in words.
+    Attributes:
+        annotators_needed: With fewer, items lack votes whoever does what.
+        annotators_enough: With so many who each label all they get, every item has its votes,
+            whoever comes when; None where no number is sure to be enough.
+        views_each: How often people meet the same original if all do the same amount.
+        risk: What may follow, in words.
     """
 
     annotators_needed: int

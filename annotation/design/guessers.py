@@ -36,8 +36,10 @@ def as_shown(name: str) -> tuple[str, str]:
 class Lists:
     """Candidate lists as numbers.
 
-    words: (N, k) places of the words among the `n_classes` that stand on any list, in the order of
-    the alphabet, rising in each row. right: (N,) the column that is right.
+    Attributes:
+        words: (N, k) places of the words among the `n_classes` that stand on any list, in the order
+            of the alphabet, rising in each row.
+        right: (N,) the column that is right.
     """
 
     words: np.ndarray
@@ -80,9 +82,11 @@ class Lists:
 class Guess:
     """Result of one guesser.
 
-    rate: the share of lists on which they are right, 0 to 1. chance: of who guesses blindly.
-    bounded: whether more than `BOUND` times chance is a flaw of the lists; it is none of whoever
-    has been told more than the lists say.
+    Attributes:
+        rate: The share of lists on which they are right, 0 to 1.
+        chance: Of who guesses blindly.
+        bounded: Whether more than `BOUND` times chance is a flaw of the lists; it is none of
+            whoever has been told more than the lists say.
     """
 
     name: str

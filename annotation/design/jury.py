@@ -17,8 +17,10 @@ _ROUNDING = 1e-6  # by which probabilities may sum to more than 1
 class Sight:
     """Class probabilities of one juror for one picture.
 
-    logs: its log-probability of each class; what is left to 1 is that there is nothing to be named.
-    threshold: the certainty from which it names the class it finds most likely.
+    Attributes:
+        logs: Its log-probability of each class; what is left to 1 is that there is nothing to be
+            named.
+        threshold: The certainty from which it names the class it finds most likely.
     """
 
     juror: str

@@ -49,8 +49,9 @@ class Gold:
 class Material:
     """Material of items, and the part of it that is kept out of the count.
 
-    aside: ids of originals that are set aside. noise: SHA-256 by id of those originals with their
-    pixels in random order.
+    Attributes:
+        aside: Ids of originals that are set aside.
+        noise: SHA-256 by id of those originals with their pixels in random order.
     """
 
     originals: Sequence[Original]
@@ -327,7 +328,8 @@ def due(spec: StudySpec, kind: TrialKind, seat: int, n_votes: int, since: Since 
 class Schedule:
     """Schedule of the trials of a kind for the annotator of a seat, whatever has been amended.
 
-    parts: settings that were in force one after the other, each from where it counts.
+    Attributes:
+        parts: Settings that were in force one after the other, each from where it counts.
     """
 
     kind: TrialKind
@@ -350,9 +352,10 @@ class Schedule:
 def schedule(kind: TrialKind, seat: int, versions: Sequence[tuple[StudySpec, int]]) -> Schedule:
     """The schedule under `versions` of the settings, of which there is at least one.
 
-    versions: each with how many votes the annotator had given when it came into force. From a
-    change of rate or lag on trials are counted anew, with ordinals that none has that was made
-    before.
+    Args:
+        versions: Each with how many votes the annotator had given when it came into force. From a
+            change of rate or lag on trials are counted anew, with ordinals that none has that was
+            made before.
     """
     parts = [(versions[0][0], BEGINNING)]
     for spec, votes in versions[1:]:
@@ -375,7 +378,8 @@ def _start(spec: StudySpec, kind: TrialKind) -> int:
 def expected(spec: StudySpec, n_votes: float, n_gold: int) -> float:
     """Estimate how many answers that never count an annotator gives beside `n_votes` that do.
 
-    n_gold: how many gold items there are, of which each comes once.
+    Args:
+        n_gold: How many gold items there are, of which each comes once.
     """
     kinds = (TrialKind.CATCH, TrialKind.GOLD, TrialKind.REPEAT)
     of = {kind: rate_of(spec, kind) * max(0.0, n_votes - _start(spec, kind)) for kind in kinds}

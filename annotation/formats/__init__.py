@@ -38,8 +38,9 @@ Writer = Callable[[StudyData, Path], str]  # writes there, and says what in a fe
 class Format:
     """One form. `ending` of its file, empty for a folder; `writers`, the first the default.
 
-    title, sentence: what pages call the file, and what it is good for; empty where it holds a plain
-    table of several.
+    Attributes:
+        title, sentence: What pages call the file, and what it is good for; empty where it holds a
+            plain table of several.
     """
 
     about: str
@@ -119,8 +120,11 @@ _BY_ENDING = {one.ending: name for name, one in reversed(list(FORMATS.items())) 
 def export(data: StudyData, out: Path, form: str | None = None, what: What | None = None) -> str:
     """Write a study to the file or new folder `out`, whole or not at all; says what was written.
 
-    form: a key of `FORMATS`; by default the one that the ending of `out` stands for.
-    what: which table; by default the first that the format has. Raises `AnnotationError`.
+    Raises `AnnotationError`.
+
+    Args:
+        form: A key of `FORMATS`; by default the one that the ending of `out` stands for.
+        what: Which table; by default the first that the format has.
     """
     name = format_for(out) if form is None else form
     write = _writer(name, what)

@@ -20,7 +20,8 @@ SIMULATED = (
 def card(data: StudyData, contents: str) -> str:
     """A README in Markdown; its first line says so where the votes are simulated.
 
-    contents: what lies beside it, in Markdown.
+    Args:
+        contents: What lies beside it, in Markdown.
     """
     study = data.study
     top = [SIMULATED, ""] if study.spec.simulated else []

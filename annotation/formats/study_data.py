@@ -26,11 +26,13 @@ UNKNOWN = "unknown"
 class StudyData:
     """A study and its tables, all read in one transaction.
 
-    votes: one row a vote, whatever became of it. labels: one row a reconstruction.
-    stimuli: one row an item of any kind, decoys too, with `STIMULUS_COLUMNS`; `candidates` is a
-    list of class names, missing in the pair task. Images are absolute paths of PNG files.
-    lists: what the candidate lists tell whoever sees only them, in sentences. licence: of pictures
-    and votes, in the hub's words; "unknown" where none was given.
+    Attributes:
+        votes: One row a vote, whatever became of it.
+        labels: One row a reconstruction.
+        stimuli: One row an item of any kind, decoys too, with `STIMULUS_COLUMNS`; `candidates` is a
+            list of class names, missing in the pair task. Images are absolute paths of PNG files.
+        lists: What the candidate lists tell whoever sees only them, in sentences.
+        licence: Of pictures and votes, in the hub's words; "unknown" where none was given.
     """
 
     study: Study

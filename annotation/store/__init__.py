@@ -31,8 +31,12 @@ _NOTHING = (
 class Store:
     """An open, up-to-date database; safe to share between threads.
 
-    make: whether tables, and the file of SQLite, are made where there are none. Raises `StoreError`
-    if `url` is no address of a database that can be used, or there is none and it is not made.
+    Attributes:
+        make: Whether tables, and the file of SQLite, are made where there are none.
+
+    Raises:
+        StoreError: If `url` is no address of a database that can be used, or there is none and it
+            is not made.
     """
 
     def __init__(self, url: str, *, make: bool = True) -> None:

@@ -55,7 +55,8 @@ _OF_ORIGINALS = TrialRow.kind.in_((TrialKind.GOLD, TrialKind.REPEAT))
 class Asker:
     """Annotator who asks for items, and what decides which ones they may be given.
 
-    cells: of the Latin square, in this person's order, without those they have answered wholly.
+    Attributes:
+        cells: Of the Latin square, in this person's order, without those they have answered wholly.
     """
 
     annotator: Annotator

@@ -59,7 +59,8 @@ RESTORE = "It is damaged: restore a backup (semsim-studio restore), or have it r
 def open_engine(url: str, *, only_read: bool = False) -> Engine:
     """Make an engine on `url` (sqlite:///file or postgresql+psycopg://…); raises `StoreError`.
 
-    only_read: as `connected`, where the process may not write beside the file of SQLite.
+    Args:
+        only_read: As `connected`, where the process may not write beside the file of SQLite.
     """
     parsed = _parsed(url)
     if parsed.get_backend_name() == "sqlite":
@@ -179,10 +180,14 @@ def run(
     Also where its connection turns out to be dead, which happens when the database was restarted:
     to ask each connection before its use would cost every transaction a round trip. And where
     PostgreSQL takes no further connection: who asked for a script of a page does not ask again.
-    by: the name of the account it is done with, for `author`. turn: what each attempt waits for.
 
-    Raises `StoreError` if the database does not answer or holds what cannot be read, `UnfitError`
-    for a value that it cannot hold.
+    Args:
+        by: The name of the account it is done with, for `author`.
+        turn: What each attempt waits for.
+
+    Raises:
+        StoreError: If the database does not answer or holds what cannot be read.
+        UnfitError: For a value that it cannot hold.
     """
     for attempt in range(1, attempts + 1):
         committing, refused = False, engine.dialect.name == "postgresql"

@@ -82,9 +82,12 @@ class Held(NamedTuple):
 class Claimer:
     """Annotator who claims items, as they are until this transaction ends.
 
-    version: of `spec`. serves: whether they are given items that count, at this step of a study
-    that runs. votes: how many of theirs count. given: the number of the last item they were given.
-    held: the items they hold, in the order they were given.
+    Attributes:
+        version: Of `spec`.
+        serves: Whether they are given items that count, at this step of a study that runs.
+        votes: How many of theirs count.
+        given: The number of the last item they were given.
+        held: The items they hold, in the order they were given.
     """
 
     annotator: Annotator

@@ -80,8 +80,10 @@ def is_current(tx: Session) -> bool:
 class Standing:
     """State of a database.
 
-    address: without its password. there: whether it has tables. version, newest: of its tables,
-    and of this program's.
+    Attributes:
+        address: Without its password.
+        there: Whether it has tables.
+        version, newest: Of its tables, and of this program's.
     """
 
     address: str

@@ -71,8 +71,10 @@ def open_items(
 
     Read without a lock, so some may be gone when they are claimed. Items of originals met too short
     a time ago are left out as long as there are others. Empty unless the study runs and `annotator`
-    is active, at the main step, and has not answered all that was asked of them. asker: of
-    `asker_of` in this transaction.
+    is active, at the main step, and has not answered all that was asked of them.
+
+    Args:
+        asker: Of `asker_of` in this transaction.
     """
     study, person = study_row(tx, annotator), person_row(tx, annotator)
     running = study.status == StudyStatus.RUNNING
@@ -237,7 +239,8 @@ def _still_open(asker: Asker, cells: Sequence[int]) -> Select[str]:
 class Left:
     """Number of items that an annotator may still answer.
 
-    waiting: none at this moment, but others hold some that may yet come to this person.
+    Attributes:
+        waiting: None at this moment, but others hold some that may yet come to this person.
     """
 
     items: int
@@ -247,7 +250,8 @@ class Left:
 def left_for(tx: Session, asker: Asker, now: datetime, roomy: int) -> Left:
     """Return what is left for `asker` of all items, whatever the status of the study.
 
-    roomy: `WITH_FREE_SLOT` less `NOT_THEIRS`.
+    Args:
+        roomy: `WITH_FREE_SLOT` less `NOT_THEIRS`.
     """
     quota = quota_left(tx, asker.annotator, asker.spec)
     if quota == 0:

@@ -21,7 +21,8 @@ COST = 2**14  # scrypt's N: 16 MiB and some 30 ms a password
 def protect(password: str | None, parallelism: int = 1) -> tuple[str | None, str | None]:
     """A fresh salt and the hash of `password`, both hexadecimal; (None, None) for None.
 
-    parallelism: scrypt's p; checking a password takes that many times as long.
+    Args:
+        parallelism: Scrypt's p; checking a password takes that many times as long.
     """
     if password is None:
         return None, None
@@ -54,8 +55,9 @@ def begin_try(
 ) -> float:
     """Note a try of `key`, unless it has to wait; returns the seconds to wait.
 
-    wait_after: of the times of the tries that count, the earliest first, and of now. A try counts
-    for `seconds`. Tries of one key come one after the other, from whatever server.
+    Args:
+        wait_after: Of the times of the tries that count, the earliest first, and of now. A try
+            counts for `seconds`. Tries of one key come one after the other, from whatever server.
     """
     hashed = digest(key)
     if tx.get_bind().dialect.name == "postgresql":  # a writer of SQLite is alone as it is

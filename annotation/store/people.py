@@ -160,8 +160,10 @@ def added(
 ) -> Annotator:
     """A new annotator, for whom `seated` has to be called before the transaction ends.
 
-    Where another takes the name at the same time, this one is run anew and finds them. external:
-    the ids of a recruiting service that sent them.
+    Where another takes the name at the same time, this one is run anew and finds them.
+
+    Args:
+        external: The ids of a recruiting service that sent them.
     """
     new = Annotator(
         id=str(uuid.uuid4()),
@@ -239,8 +241,9 @@ def close_session(tx: Session, token: str) -> None:
 def new_link(tx: Session, annotator: Annotator, now: datetime, made_by: str | None = None) -> str:
     """Return the secret of one more link of the annotator's own, given once, kept only as a hash.
 
-    made_by: the account that made it, None for the annotator. The `MOST_LINKS` of a person that
-    were made or used last work.
+    Args:
+        made_by: The account that made it, None for the annotator. The `MOST_LINKS` of a person that
+            were made or used last work.
     """
     secret = secrets.token_urlsafe(24)
     mine = PersonalLinkRow.annotator_id == annotator.id
@@ -291,8 +294,12 @@ def is_of_researcher(tx: Session, secret: str) -> bool:
 def pause(tx: Session, /, study_id: str, name: str, now: datetime, **data: Any) -> Annotator:
     """Let an annotator vote no more for now; what they hold becomes free for others.
 
-    data: what the event says besides. Raises `NotFoundError` for the name, `ConflictError` if they
-    are excluded or erased.
+    Args:
+        data: What the event says besides.
+
+    Raises:
+        NotFoundError: For the name.
+        ConflictError: If they are excluded or erased.
     """
     person = locked(tx, study_id, name)
     _require(person, AnnotatorStatus.ACTIVE, AnnotatorStatus.PAUSED)

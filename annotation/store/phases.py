@@ -36,9 +36,11 @@ _CODE_LENGTH = 10
 def belongs(tx: Session, annotator: Annotator, progress: AnnotatorProgress | None = None) -> Step:
     """Return the step that an annotator should be at; changes nothing.
 
-    Steps that the study has left out since they came to them are passed over. progress: of an
-    annotator who has asked for items. By it practice and the main step end, or go on after all
-    where the study runs.
+    Steps that the study has left out since they came to them are passed over.
+
+    Args:
+        progress: Of an annotator who has asked for items. By it practice and the main step end, or
+            go on after all where the study runs.
     """
     person = tx.get_one(AnnotatorRow, annotator.id)
     study = tx.get_one(StudyRow, person.study_id)
@@ -100,7 +102,9 @@ def answer_check(
 ) -> Annotator:
     """Pass the check or use an attempt up; the last one fails it.
 
-    attempt: how many had been used when the questions were shown; answers sent twice count once.
+    Args:
+        attempt: How many had been used when the questions were shown; answers sent twice count
+            once.
     """
     person = _at(tx, annotator, Step.CHECK, now)
     if person is None or person.check_attempts != attempt:

@@ -55,8 +55,10 @@ _SHOWN = union_all(
 def _so_far(free: ColumnElement[int], people: ColumnElement[int]) -> Select[Any]:
     """Select what an annotator has been shown, and with each row the same numbers.
 
-    They are there also for one who has been shown nothing. free, people: `WITH_FREE_SLOT` and
-    how many are at work, counted or known.
+    They are there also for one who has been shown nothing.
+
+    Args:
+        free, people: `WITH_FREE_SLOT` and how many are at work, counted or known.
     """
     numbers = select(
         _N_DONE.scalar_subquery().label("done"),
@@ -84,7 +86,11 @@ _counted: dict[str, tuple[datetime, int, int]] = {}  # by study: when, and the t
 
 @dataclass(frozen=True, kw_only=True)
 class SoFar:
-    """Progress of an annotator, as an asker; people: how many are at work, this one included."""
+    """Progress of an annotator, as an asker;
+
+    Attributes:
+        people: How many are at work, this one included.
+    """
 
     asker: Asker
     progress: AnnotatorProgress

@@ -379,7 +379,12 @@ def simulated_answers(tx: Session, study_id: str) -> dict[str, dict[str, str]]:
 
 
 class Counts(NamedTuple):
-    """votes: how many, by every status there is. claims: pictures handed out and unanswered."""
+    """Counts of a study.
+
+    Attributes:
+        votes: How many, by every status there is.
+        claims: Pictures handed out and unanswered.
+    """
 
     votes: dict[str, int]
     claims: int

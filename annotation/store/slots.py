@@ -170,7 +170,8 @@ def lock_room(
 ) -> dict[str, Slot]:
     """As `lock_slots`, of each of `items` the slot that `me` may hold now, where there is one.
 
-    skip_locked: leave out what others have locked, in place of waiting for them.
+    Args:
+        skip_locked: Leave out what others have locked, in place of waiting for them.
     """
     binds = {"items": _locked(tx, items, skip_locked=skip_locked), "me": me.id, "now": now}
     found = _by_item(tx.connection().execute(_ROOM, binds).all())
@@ -221,9 +222,10 @@ def hand_out(
 ) -> None:
     """Give `annotator` these slots, by item; the items are locked.
 
-    after: the number of the last item they were given, None for items that are not shown to them.
-    Whoever let a lease expire is on record as having seen the item, and the last slot of an item
-    whose first one goes says that it is begun.
+    Args:
+        after: The number of the last item they were given, None for items that are not shown to
+            them. Whoever let a lease expire is on record as having seen the item, and the last slot
+            of an item whose first one goes says that it is begun.
     """
     same = {"becomes": SlotState.LEASED, "holder": annotator.id, "until": until, "for_tab": tab}
     rows: list[dict[str, Any]] = []

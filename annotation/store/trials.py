@@ -194,8 +194,9 @@ def with_trials(
 ) -> AnnotatorProgress:
     """`progress` with the trials done, and with those that are open or still to come.
 
-    found: kind, ordinal and state of their trials but for practice. Those whose place is over
-    without an item that kept the limits come no more.
+    Args:
+        found: Kind, ordinal and state of their trials but for practice. Those whose place is over
+            without an item that kept the limits come no more.
     """
     spec = asker.spec
     if not found and not any(quality.rate_of(spec, kind) for kind in MIXED):
@@ -264,7 +265,8 @@ def _takes_part(study: StudyRow, person: AnnotatorRow, step: Step) -> bool:
 class _Maker:
     """Makes trials for one annotator in one tab, who has those `known`.
 
-    made: the new ones, in order; they are in the database, and rows of no session.
+    Attributes:
+        made: The new ones, in order; they are in the database, and rows of no session.
     """
 
     tx: Session

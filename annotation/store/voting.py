@@ -85,9 +85,11 @@ def record(tx: Session, annotator: Annotator, answer: Answer, now: datetime) -> 
 
     Of an annotator whom a researcher's link let in it is left out, as if they were excluded, until
     `people.include`: the holder of such a link is unknown, and the slot is others' to fill.
-    annotator: as `slots.here` found them in this transaction. The same answer under the same id
-    changes nothing and gets the same receipt, also from an annotator who may no longer vote: it
-    confirms to their browser that the answer has arrived.
+
+    Args:
+        annotator: As `slots.here` found them in this transaction. The same answer under the same id
+            changes nothing and gets the same receipt, also from an annotator who may no longer
+            vote: it confirms to their browser that the answer has arrived.
     """
     question = _question(tx, annotator, answer)
     if question is None or question[-1] is not None:
@@ -194,8 +196,9 @@ def _add_vote(
 ) -> VoteRow:
     """Store what an annotator answered, on a trial or not, and that it happened.
 
-    given: the status, and the columns that say which stimulus, and which slot or trial, it is an
-    answer to. The row that it returns is none of the session's.
+    Args:
+        given: The status, and the columns that say which stimulus, and which slot or trial, it is
+            an answer to. The row that it returns is none of the session's.
     """
     row: dict[str, Any] = {
         "id": answer.id,

@@ -82,9 +82,11 @@ def ensure_demo(
 ) -> None:
     """Make the demo studies where there is no study at all; finish what was cut short.
 
-    sets: of things to be named. pairs: of people to be told apart. fresh: whether there was no
-    study, where that was looked up before.
-    Of several servers that start at once on one database one does so, and the others wait for it.
+    Args:
+        sets: Of things to be named.
+        pairs: Of people to be told apart.
+        fresh: Whether there was no study, where that was looked up before. Of several servers that
+            start at once on one database one does so, and the others wait for it.
     """
     with store.alone():
         fresh = _is_fresh(store) if fresh is None else fresh

@@ -54,7 +54,8 @@ Row = Mapping[Any, Any]
 class Manifest:
     """Hold a manifest: one set a model, every problem with its row, columns not used.
 
-    remarks: what was taken for granted of the file.
+    Attributes:
+        remarks: What was taken for granted of the file.
     """
 
     sets: tuple[SetFolder, ...]
@@ -177,8 +178,11 @@ GOLD = ("model", "image_id", "answer")  # columns
 class Examination:
     """Contents of a study that may be made, and everything that is wrong with it.
 
-    problems: all of them, in the order of the sets, manifests and rows. notes: what is not wrong
-    but should be known. plan: None where there is a problem. content: PNG by SHA-256.
+    Attributes:
+        problems: All of them, in the order of the sets, manifests and rows.
+        notes: What is not wrong but should be known.
+        plan: None where there is a problem.
+        content: PNG by SHA-256.
     """
 
     counts: Mapping[str, int]
@@ -252,7 +256,8 @@ def examine(
 ) -> Examination:
     """Read and check all that a study would be made of; nothing is stored.
 
-    tell: called with how many reconstructions have been read, and how many there are.
+    Args:
+        tell: Called with how many reconstructions have been read, and how many there are.
     """
     reading = _Reading()
     folders = [f for f in (reading.attempt(partial(read_set, folder)) for folder in sets) if f]

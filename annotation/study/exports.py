@@ -23,8 +23,11 @@ PICTURES = ("original", "reconstruction", "attacked", "shown")  # columns of SHA
 class Collected:
     """Data collected in a study: its votes, its pictures, the facts of its lists.
 
-    votes: as from `export_votes`. items: one row a reconstruction with `item` and, as SHA-256,
-    `original` and `reconstruction`. lists: None without any.
+    Attributes:
+        votes: As from `export_votes`.
+        items: One row a reconstruction with `item` and, as SHA-256, `original` and
+            `reconstruction`.
+        lists: None without any.
     """
 
     study: Study

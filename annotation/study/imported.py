@@ -20,7 +20,11 @@ PREFIX = "import:"  # of the ids of such studies
 
 @dataclass(frozen=True, kw_only=True)
 class Brought:
-    """Votes with `base.columns.VOTE_COLUMNS` from elsewhere. state: changes when they do."""
+    """Votes with `base.columns.VOTE_COLUMNS` from elsewhere.
+
+    Attributes:
+        state: Changes when they do.
+    """
 
     name: str
     votes: pd.DataFrame

@@ -132,11 +132,16 @@ def join(
 ) -> SignedIn:
     """Take part in the study of a join link under a name that no annotator there has yet.
 
-    to: the link's token, or what `invited` has found by it. external: the ids of a recruiting
-    service that sent them, kept with them; by the same ids they come back. session: of the
-    browser, whose owner may come in again by their name. Raises `NotFoundError` for the link,
-    `NameTakenError` for another annotator's name, `SignInError` for an unusable name, a wrong
-    password, or a study for simulated annotators.
+    Args:
+        to: The link's token, or what `invited` has found by it.
+        external: The ids of a recruiting service that sent them, kept with them; by the same ids
+            they come back.
+        session: Of the browser, whose owner may come in again by their name.
+
+    Raises:
+        NotFoundError: For the link.
+        NameTakenError: For another annotator's name.
+        SignInError: For an unusable name, a wrong password, or a study for simulated annotators.
     """
     name = _tidy(name)
     link = invited(store, to) if isinstance(to, str) else to
@@ -258,7 +263,8 @@ def _annotator(
 class Ahead:
     """Progress of an annotator, and how many items they may hold: of `wanted`, best first.
 
-    version: of the study's protocol.
+    Attributes:
+        version: Of the study's protocol.
     """
 
     annotator: Annotator
@@ -271,8 +277,10 @@ class Ahead:
 def ahead(store: Store, by: Annotator | Caller, n: int, now: datetime, unsent: int = 0) -> Ahead:
     """Return what `next_items` can give a caller who asks for `n` items; changes nothing.
 
-    In a small study no annotator holds more than a fair share. unsent: how many answers are under
-    way, whose items are held until they come.
+    In a small study no annotator holds more than a fair share.
+
+    Args:
+        unsent: How many answers are under way, whose items are held until they come.
     """
 
     def look(tx: Any) -> Ahead:
@@ -302,8 +310,10 @@ def next_items(
     At most `MOST_ITEMS`. Items that count are mixed with the trials that are due, which look the
     same; at the step of practice there are only practice items, at other steps before or after the
     main part none. Each is reserved for the study's `lease_seconds`, or a twentieth less where it
-    was before. Empty when nothing is left for them or the study does not run. wanted: of `ahead`,
-    where the caller has looked already.
+    was before. Empty when nothing is left for them or the study does not run.
+
+    Args:
+        wanted: Of `ahead`, where the caller has looked already.
     """
     n = min(n, MOST_ITEMS)
     if annotator.step is Step.PRACTICE:

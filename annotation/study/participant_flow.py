@@ -22,11 +22,16 @@ completion_code_of = reading(rows.completion_code)
 def advance(store: Store, annotator: Annotator, step: Step, data: Mapping[str, str]) -> Annotator:
     """Finish `step` with what was sent in `data`; returns where `annotator` is now.
 
-    data: for consent "agree" ("yes" or "no") and "keep_votes" ("yes" or absent); for the check
-        each question's option and "attempt", how many attempts had been used when the questions
-        were shown; else nothing.
-    Nothing changes for an annotator who is elsewhere by now. Raises `AnswerError` for a form that
-    was not filled in, `NotAllowedError` for an annotator who is paused or excluded.
+    Nothing changes for an annotator who is elsewhere by now.
+
+    Args:
+        data: For consent "agree" ("yes" or "no") and "keep_votes" ("yes" or absent); for the check
+            each question's option and "attempt", how many attempts had been used when the questions
+            were shown; else nothing.
+
+    Raises:
+        AnswerError: For a form that was not filled in.
+        NotAllowedError: For an annotator who is paused or excluded.
     """
     now = datetime.now(UTC)
     if step is Step.CONSENT:

@@ -34,9 +34,12 @@ protocol_versions = reading(studies.protocol_versions)
 def amend(store: Store, study_id: str, changes: Mapping[str, Any], why: str) -> Study:
     """The study with other settings from now on, as the next version of its protocol.
 
-    changes: by name of setting, of those in `AMENDABLE`. why: the reason, for whoever reads the
-    record. Raises `StudyError` for a setting that may not change, a value no study can have, no
-    change at all or no reason, `ConflictError` if the study is closed, and `NotFoundError`.
+    Raises `StudyError` for a setting that may not change, a value no study can have, no change at
+    all or no reason, `ConflictError` if the study is closed, and `NotFoundError`.
+
+    Args:
+        changes: By name of setting, of those in `AMENDABLE`.
+        why: The reason, for whoever reads the record.
     """
     if not why.strip():
         raise StudyError(

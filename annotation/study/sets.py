@@ -36,8 +36,10 @@ Jury = Mapping[tuple[str, str], Sequence[Sight]]  # "original" or "reconstructio
 class SetImage:
     """One original and what the attack made of it.
 
-    attacked: the original as training augmentation left it, None where the set does not have it.
-    where: what stands before a problem with it, such as the row it comes from.
+    Attributes:
+        attacked: The original as training augmentation left it, None where the set does not have
+            it.
+        where: What stands before a problem with it, such as the row it comes from.
     """
 
     image_id: str
@@ -52,7 +54,8 @@ class SetImage:
 class SetFolder:
     """One reconstruction set; failed attacks are only counted.
 
-    judge: SHA-256 of the weights that made the predictions; empty where they are not known.
+    Attributes:
+        judge: SHA-256 of the weights that made the predictions; empty where they are not known.
     """
 
     folder: Path
@@ -285,8 +288,9 @@ def place_below(folder: Path, relative: str) -> Path:
 def users_of(store: Store, images: kept.Shelf, folder: Path) -> list[str]:
     """Names of the studies that ask about the set in `folder`; of one that is broken, none.
 
-    images: where studies keep their images. A set that has the names of another and other
-    pictures is not that other set.
+    Args:
+        images: Where studies keep their images. A set that has the names of another and other
+            pictures is not that other set.
     """
     try:
         found = read_set(folder)

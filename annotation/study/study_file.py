@@ -27,8 +27,10 @@ _SECRET = "password"  # never written to a file
 class StudyFile:
     """Contents of a study file: `settings` by name, and what a study is made of besides.
 
-    people: how many are expected; wage: what an hour of theirs costs. gold: the answers of gold
-    items, as CSV.
+    Attributes:
+        people: How many are expected.
+        wage: What an hour of theirs costs.
+        gold: The answers of gold items, as CSV.
     """
 
     settings: Mapping[str, Any]

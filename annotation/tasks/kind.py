@@ -47,20 +47,24 @@ class Scale:
 class Kind(ABC):
     """A kind of task, with the settings of a study that it goes by as its fields.
 
-    words, choice: what it is called in a sentence, and in a list to choose from.
-    question: what stands above the answers. about: what people read before they join.
-    rules: what every annotator is to know before the first answer; check: questions on that.
-    only: settings of a study that mean something to this kind alone, and what to say of others
-        that have one; empty: they pass over it.
-    lists: whether an item offers classes of a list drawn for its original.
-    binary: whether an answer says no more than recognised or not.
-    decoys: whether an item may set an original beside something else.
-    simulated: whether what a classifier sees shows what an annotator might answer.
-    decides: what of its votes decides whether an item is recognised.
-    headline: the human score of all its studies; None: one of those of yes and no.
-    nothing: the answer to noise. truth: the column of votes that says what was shown; truth_words.
-    answers_words: what a table of answers by `truth` is called.
-    caught: what clear catch trials and those of noise are called, short and long.
+    Attributes:
+        words, choice: What it is called in a sentence, and in a list to choose from.
+        question: What stands above the answers.
+        about: What people read before they join.
+        rules: What every annotator is to know before the first answer.
+        check: Questions on that.
+        only: Settings of a study that mean something to this kind alone, and what to say of others
+            that have one; empty: they pass over it.
+        lists: Whether an item offers classes of a list drawn for its original.
+        binary: Whether an answer says no more than recognised or not.
+        decoys: Whether an item may set an original beside something else.
+        simulated: Whether what a classifier sees shows what an annotator might answer.
+        decides: What of its votes decides whether an item is recognised.
+        headline: The human score of all its studies; None: one of those of yes and no.
+        nothing: The answer to noise.
+        truth: The column of votes that says what was shown; truth_words.
+        answers_words: What a table of answers by `truth` is called.
+        caught: What clear catch trials and those of noise are called, short and long.
     """
 
     name: ClassVar[str]
@@ -136,7 +140,8 @@ class Kind(ABC):
     def expected(self, class_name: str, *, differs: bool, clear: bool = True) -> str | None:
         """The answer to a picture of a class; `differs` where its original is another's.
 
-        clear: whether it is an original, as it is. None where the answer cannot be known.
+        Args:
+            clear: Whether it is an original, as it is. None where the answer cannot be known.
         """
 
     def passes(self, expected: str, answer: str) -> bool:

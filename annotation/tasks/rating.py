@@ -70,7 +70,8 @@ _ALONE = "The setting {} belongs to the rating task; leave it out or choose task
 class Rating(Kind):
     """Rating of how much of the original can be made out, from 1 to `levels`; the ends have names.
 
-    first_ms: for how long the original is shown before the reconstruction; 0 is beside it.
+    Attributes:
+        first_ms: For how long the original is shown before the reconstruction; 0 is beside it.
     """
 
     levels: int = 4

@@ -98,7 +98,8 @@ def _braced(names: Collection[str]) -> str:
 class Wording:
     """Texts that annotators of one study read: its own, and the usual ones for the rest.
 
-    classes: what classes are shown as, where that is not their name.
+    Attributes:
+        classes: What classes are shown as, where that is not their name.
     """
 
     own: Mapping[str, str] = field(default_factory=dict)

@@ -33,8 +33,10 @@ class Step:
 class Lab:
     """Facts of the other half that the start page shows.
 
-    cases: `{"title", "caption", "cases"}` of `semsim-studio cases --rows`.
-    semsims: names of the trained SemSims. running: titles of jobs by the page that watches them.
+    Attributes:
+        cases: `{"title", "caption", "cases"}` of `semsim-studio cases --rows`.
+        semsims: Names of the trained SemSims.
+        running: Titles of jobs by the page that watches them.
     """
 
     cases: Callable[[], dict[str, Any]]

@@ -37,8 +37,9 @@ State = tuple[int, int]  # of `events_so_far`
 class Filters:
     """Filters of the table; an empty text narrows nothing.
 
-    split: "yes" for items of which some votes recognise the original and some do not. by: the name
-    of an annotator who answered.
+    Attributes:
+        split: "yes" for items of which some votes recognise the original and some do not.
+        by: The name of an annotator who answered.
     """
 
     model: str = ""

@@ -144,9 +144,10 @@ def web_app(
 ) -> FastAPI:
     """Return the app without Gradio pages: the widget's API, sign-in, downloads, static files.
 
-    more: routes of others for people with an account, which stand before the pages.
-    who: whose account a session belongs to; None gives every visitor everything.
-    running, imports, words: what the frame shows, as `frame.FrameContext` has it.
+    Args:
+        more: Routes of others for people with an account, which stand before the pages.
+        who: Whose account a session belongs to; None gives every visitor everything.
+        running, imports, words: What the frame shows, as `frame.FrameContext` has it.
     """
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     _answer_errors(app)
@@ -221,7 +222,8 @@ async def _broken(request: Request, _: Exception) -> Response:
 def mount(app: FastAPI, path: str, pages: Sequence[Page], who: Who | None = None) -> None:
     """Mount `pages` at `path`.
 
-    who: whose account a session belongs to, where the pages are only for people with one.
+    Args:
+        who: Whose account a session belongs to, where the pages are only for people with one.
     """
     with gr.Blocks(title="SemSim Studio", analytics_enabled=False) as demo:
         for page in sorted(pages, key=lambda one: one.address != ""):

@@ -34,7 +34,11 @@ Asked = Annotated[dict[str, Any], Body()]
 
 
 def router(context: StudyContext, account: Callable[[Request], str | None]) -> APIRouter:
-    """The routes below /studio/new. account: whose name a request carries, None without any."""
+    """The routes below /studio/new.
+
+    Args:
+        account: Whose name a request carries, None without any.
+    """
     made = _New(context=context, account=account)
     return routes(
         get={
@@ -66,7 +70,9 @@ class _New:
     ) -> Response:
         """The form; `duplicate` is the id of a study that it begins as.
 
-        wanted: folders of sets to begin with. sets: the name of an import, whose sets are meant.
+        Args:
+            wanted: Folders of sets to begin with.
+            sets: The name of an import, whose sets are meant.
         """
         start: dict[str, Any] = {}
         said = ""

@@ -119,8 +119,11 @@ def _problems(settings: Mapping[str, Any]) -> list[str]:
 class Look:
     """Outlook of a draft.
 
-    problems: by step. said: sentences by step. enough: whether the expected people are enough.
-    plan: what would be asked, None where something is wrong with it or no set is chosen.
+    Attributes:
+        problems: By step.
+        said: Sentences by step.
+        enough: Whether the expected people are enough.
+        plan: What would be asked, None where something is wrong with it or no set is chosen.
     """
 
     problems: Mapping[str, Sequence[str]]
@@ -397,7 +400,8 @@ def page_of(spec: StudySpec, total: int) -> dict[str, Any]:
 def items_of(plan: StudyPlan, picture: Any) -> list[dict[str, Any]]:
     """The first items of a plan as the labelling page gets them.
 
-    picture: the address of a picture of (model, image_id), original or not.
+    Args:
+        picture: The address of a picture of (model, image_id), original or not.
     """
     lists = plan.candidates
     return as_told(

@@ -28,7 +28,11 @@ Asked = Annotated[dict[str, Any], Body()]
 
 
 def router(context: StudyContext, account: Callable[[Request], str | None]) -> APIRouter:
-    """The routes below /studio/overview. account: whose name a request carries, if any."""
+    """The routes below /studio/overview.
+
+    Args:
+        account: Whose name a request carries, if any.
+    """
     made = _Overview(context=context, account=account)
     one = "/studio/overview/{study}"
     return routes(

@@ -67,7 +67,11 @@ _TAKING_PART = (AnnotatorStatus.ACTIVE, AnnotatorStatus.PAUSED)
 
 
 def router(context: StudyContext, account: Callable[[Request], str | None]) -> APIRouter:
-    """The routes below /studio/people. account: whose name a request carries, if any."""
+    """The routes below /studio/people.
+
+    Args:
+        account: Whose name a request carries, if any.
+    """
     made = _People(context=context, account=account)
     handlers = {step: made.step(step) for step in STEPS}
     handlers |= {"erase": made.erase, "link": made.link}
@@ -81,7 +85,11 @@ class _People:
     account: Callable[[Request], str | None]
 
     def page(self, request: Request, person: str = "", ask: str = "", at: int = 1) -> Response:
-        """Return a page of the list and one person in it. ask: about them, exclude or erase."""
+        """Return a page of the list and one person in it.
+
+        Args:
+            ask: About them, exclude or erase.
+        """
         found = self._found(request)
         if found is None:
             return page("people.html", study=None)

@@ -45,7 +45,11 @@ class _Preview:
     context: StudyContext
 
     def page(self, request: Request, study: str = "", draft: str | None = None) -> Response:
-        """A preview of a study, without a name of the one in hand; draft: of one in the making."""
+        """A preview of a study, without a name of the one in hand;
+
+        Args:
+            draft: Of one in the making.
+        """
         if draft is not None:
             return page("preview_page.html", back="")
         if not study and (chosen := self.context.in_hand(request)):
@@ -67,7 +71,11 @@ class _Preview:
         return {"study": page_of(about.spec, len(items)), "items": items}
 
     def picture(self, study: str, digest: Digest, small: bool = False) -> Response:
-        """Any picture of a study; small: no side longer than `SMALL`."""
+        """Any picture of a study;
+
+        Args:
+            small: No side longer than `SMALL`.
+        """
         path = picture_of(self.context.store, study, digest, self.context.images)
         headers = {"Cache-Control": "private, max-age=86400, immutable"}
         if small:

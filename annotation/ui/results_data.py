@@ -65,13 +65,16 @@ class Example:
 class Results:
     """A study's results.
 
-    n_votes: counted votes on reconstructions, n_items of them with a vote, n_full with all K.
-    rate: share of decided ones that are recognised, with the ends of its interval.
-    pairs: pairwise κ of every coding. detection: None but for a pair study. checks, none_bias,
-    repeats and carry_over are the tables of `votes.annotators`; annotators has a row for each
-    person with votes or trials. lists: what candidate lists tell, None without any. seen, unseen:
-    pictures that people clearly recognised, and such as they clearly did not (`CLEAR`). became: how
-    many votes have each `VoteStatus`.
+    Attributes:
+        n_votes: Counted votes on reconstructions, n_items of them with a vote, n_full with all K.
+        rate: Share of decided ones that are recognised, with the ends of its interval.
+        pairs: Pairwise κ of every coding.
+        detection: None but for a pair study. checks, none_bias, repeats and carry_over are the
+            tables of `votes.annotators`; annotators has a row for each person with votes or trials.
+        lists: What candidate lists tell, None without any.
+        seen, unseen: Pictures that people clearly recognised, and such as they clearly did not
+            (`CLEAR`).
+        became: How many votes have each `VoteStatus`.
     """
 
     study: Study
@@ -118,7 +121,8 @@ def results_of(
 ) -> Results:
     """Everything from the table of a study's votes; the study's seed draws the resamples.
 
-    pictures: `item`, `original` and `reconstruction`, where examples are to be shown.
+    Args:
+        pictures: `item`, `original` and `reconstruction`, where examples are to be shown.
     """
     kind, k, seed = study.kind, study.spec.votes_per_item, study.spec.seed
     ballots = ballots_of(votes, np.random.default_rng(seed))
@@ -163,7 +167,9 @@ def examples(
 ) -> tuple[Example, ...]:
     """At most `EXAMPLES` decided pictures of different originals that are clear, see `CLEAR`.
 
-    items: an `aggregate.summary_table`. As far as there are, each is of another class and model.
+    Args:
+        items: An `aggregate.summary_table`. As far as there are, each is of another class and
+            model.
     """
     alike = items[items["recognisable"].notna() & (items["recognisable"] == recognised)]
     share = alike["mean_response"] if recognised else 1 - alike["mean_response"]
@@ -227,7 +233,10 @@ class ResultsCache:
 
     One computation runs at a time, whoever asks for it. That of a large study has a process of its
     own: Python runs one thread at a time, so in the server's every vote would wait for it. Reading
-    takes one read transaction, which makes no vote wait. imports: the folder of imported votes.
+    takes one read transaction, which makes no vote wait.
+
+    Attributes:
+        imports: The folder of imported votes.
     """
 
     def __init__(self, store: Store, imports: Path) -> None:

@@ -357,7 +357,8 @@ def grid(
 ) -> str:
     """A table of texts, escaped here, and of intervals; the first column names the row.
 
-    guess: where a line is drawn across all intervals, from 0 to 1.
+    Args:
+        guess: Where a line is drawn across all intervals, from 0 to 1.
     """
     return fill(
         "results_grid.html", name=name, heads=heads, rows=list(rows), guess=guess, terms=TERMS

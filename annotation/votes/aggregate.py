@@ -94,8 +94,9 @@ def goes_by_names(votes: pd.DataFrame) -> bool:
 def counts(votes: pd.DataFrame, item: np.ndarray, n: int) -> pd.DataFrame:
     """One row for each of `n` items: n_votes, n_recognised (int), and mean_response, their ratio.
 
-    item: (V,) int, which row each vote is of. mean_response is NaN without a vote, and where
-    `recognising` is: then no vote is counted as recognising.
+    Args:
+        item: (V,) int, which row each vote is of. mean_response is NaN without a vote, and where
+            `recognising` is: then no vote is counted as recognising.
     """
     said = recognising(votes)
     table = pd.DataFrame({"n_votes": np.bincount(item, minlength=n)})
@@ -110,10 +111,11 @@ def counts(votes: pd.DataFrame, item: np.ndarray, n: int) -> pd.DataFrame:
 def verdict(votes: pd.DataFrame, item: np.ndarray, counted: pd.DataFrame, k: int) -> pd.Series:
     """Nullable boolean, one an item: the `majority` of `votes`, or, of ratings, what is below.
 
-    item: (V,) int, which row of `counted`, as from `counts`, each vote is of. An original without
-    a name, where the headline goes by it, leaves <NA>. Of ratings: True where their mean is at or
-    above the threshold and False where it is below, whatever the votes that are missing of K will
-    say; else <NA>.
+    Args:
+        item: (V,) int, which row of `counted`, as from `counts`, each vote is of. An original
+            without a name, where the headline goes by it, leaves <NA>. Of ratings: True where their
+            mean is at or above the threshold and False where it is below, whatever the votes that
+            are missing of K will say; else <NA>.
     """
     scale, n_votes = scale_of(votes), counted["n_votes"].to_numpy()
     if scale is None:
@@ -154,12 +156,13 @@ def labels(
 class Ballots:
     """V counted votes of I items by A annotators about O originals.
 
-    votes: the rows themselves, sorted by item and annotator, so that nothing depends on the order
-        in which they came.
-    item, annotator, original: (V,) int from 0; `annotators` are their names, sorted.
-    weights: (1 + G, O), how often each original counts: once in the first row, which makes the
-        statistic itself, then as `left_out` has it.
-    drawn: (B, O), how often each original was drawn in each of the B bootstrap resamples.
+    Attributes:
+        votes: The rows themselves, sorted by item and annotator, so that nothing depends on the
+            order in which they came.
+        item, annotator, original: (V,) int from 0; `annotators` are their names, sorted.
+        weights: (1 + G, O), how often each original counts: once in the first row, which makes the
+            statistic itself, then as `left_out` has it.
+        drawn: (B, O), how often each original was drawn in each of the B bootstrap resamples.
     """
 
     votes: pd.DataFrame

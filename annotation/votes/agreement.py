@@ -41,10 +41,11 @@ def codings_of(kind: Kind) -> tuple[Coding, ...]:
 class Pairs:
     """Cohen's κ of P pairs of annotators under one coding.
 
-    first, second, n_items: (P,) annotators, and how many items both answered.
-    value, low, high: (P,) κ and the ends of its interval; NaN where it is not defined.
-    why: (P,) text, why there is no interval, "" where there is one.
-    mean: (1 + G,) the mean over the pairs that have one, under all weights; NaN where none has.
+    Attributes:
+        first, second, n_items: (P,) annotators, and how many items both answered.
+        value, low, high: (P,) κ and the ends of its interval; NaN where it is not defined.
+        why: (P,) text, why there is no interval, "" where there is one.
+        mean: (1 + G,) the mean over the pairs that have one, under all weights; NaN where none has.
     """
 
     coding: Coding
@@ -62,10 +63,13 @@ class Pairs:
 class _Sums:
     """Terms of agreement, as sums over the items of each original; K categories.
 
-    items: (O,) how many items; agreeing: (O,) the sum of their shares of agreeing pairs of votes.
-    votes: (O, K) votes by category; together: (O,) the sum over items of agreeing ordered pairs
-    divided by the number of other votes, which is Krippendorff's coincidences on the diagonal.
-    apart: (O, K, K) all of these coincidences, of ratings only.
+    Attributes:
+        items: (O,) how many items.
+        agreeing: (O,) the sum of their shares of agreeing pairs of votes.
+        votes: (O, K) votes by category.
+        together: (O,) the sum over items of agreeing ordered pairs divided by the number of other
+            votes, which is Krippendorff's coincidences on the diagonal.
+        apart: (O, K, K) all of these coincidences, of ratings only.
     """
 
     items: np.ndarray
@@ -326,8 +330,10 @@ def _cohen(
 ) -> np.ndarray:
     """(1 + G,) κ of two annotators from their answers (n,) to the same items.
 
-    weights: (O, 1 + G). Two people share items of few originals, so counts are a sparse matrix:
-    for each of the k categories a row of the one and a row of the other, then agreement, then all.
+    Args:
+        weights: (O, 1 + G). Two people share items of few originals, so counts are a sparse matrix:
+            for each of the k categories a row of the one and a row of the other, then agreement,
+            then all.
     """
     categories, said = np.unique(np.concatenate([one, other]), return_inverse=True)
     k, n_items, close = len(categories), len(one), closeness_of(categories, ordered=ordered)

@@ -11,8 +11,9 @@ from annotation.votes import aggregate
 class ModelRate:
     """Share of one model's decided items whose majority recognised them; None if none is.
 
-    rating_before, rating_after: of ratings the mean over items of their mean, by which models are
-    ranked there; None where no annotator rated.
+    Attributes:
+        rating_before, rating_after: Of ratings the mean over items of their mean, by which models
+            are ranked there; None where no annotator rated.
     """
 
     model: str

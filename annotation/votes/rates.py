@@ -147,7 +147,8 @@ def _means(
 ) -> np.ndarray:
     """(W, M) the mean of `amount` over each model's items; NaN for a model without any.
 
-    weights: (W, O). Rounded, so that equal means are equal however their sums were made.
+    Args:
+        weights: (W, O). Rounded, so that equal means are equal however their sums were made.
     """
     column = np.searchsorted(names, items["model"].to_numpy())
     place = items["original"].to_numpy() * len(names) + column

@@ -31,10 +31,11 @@ DISAGREEMENT_COLUMNS = (
 class Model:
     """Result of the model for the votes.
 
-    answers: (K,) the answers given to any item, sorted.
-    posterior: (I, K) the probability that the truth of an item is that answer.
-    reliability: (A,) how often each annotator gives the true answer, over the items they saw.
-    reason: why there is nothing, else empty; the numbers are NaN then.
+    Attributes:
+        answers: (K,) the answers given to any item, sorted.
+        posterior: (I, K) the probability that the truth of an item is that answer.
+        reliability: (A,) how often each annotator gives the true answer, over the items they saw.
+        reason: Why there is nothing, else empty; the numbers are NaN then.
     """
 
     answers: tuple[str, ...]
@@ -53,7 +54,11 @@ class Model:
 
 
 def model_of(ballots: Ballots, *, even: bool) -> Model:
-    """Fit the model of Dawid and Skene. even: annotators err evenly, the one-coin model."""
+    """Fit the model of Dawid and Skene.
+
+    Args:
+        even: Annotators err evenly, the one-coin model.
+    """
     answer, names = pd.factorize(ballots.votes["answer"], sort=True)
     truth, reason = dawid_skene(
         ballots.item, ballots.annotator, answer, even=even, tolerance=1e-5, most_steps=3000
@@ -72,10 +77,11 @@ def model_of(ballots: Ballots, *, even: bool) -> Model:
 class Reliability:
     """Results of the two models for the votes.
 
-    people: one row an annotator, with how often each gives the true answer by either model.
-    disagreements: the decided items whose majority `one_coin` contradicts, the surest first.
-    n_compared: items with both a majority and a most probable answer.
-    reasons: why a model says nothing, by its name.
+    Attributes:
+        people: One row an annotator, with how often each gives the true answer by either model.
+        disagreements: The decided items whose majority `one_coin` contradicts, the surest first.
+        n_compared: Items with both a majority and a most probable answer.
+        reasons: Why a model says nothing, by its name.
     """
 
     people: pd.DataFrame

@@ -200,7 +200,11 @@ class _Accounts:
         return _account_page(me, done="The password is changed.")
 
     def admin_page(self, request: Request, withdraw: str = "") -> Response:
-        """Return the page of all accounts and open links. withdraw: the link to ask about."""
+        """Return the page of all accounts and open links.
+
+        Args:
+            withdraw: The link to ask about.
+        """
         return self._admin_page(self._administrator(request), asked=withdraw)
 
     def invite(self, request: Request, role: Annotated[Role, Form()]) -> Response:
@@ -304,8 +308,9 @@ class _Tries:
     async def turn(self, name: str, address: str, *, known: bool = False) -> AsyncIterator[None]:
         """Hold one try; raises `TooManyError` where too many are under way.
 
-        known: from an address that `is_known`. It waits later, and only for tries of
-            the same name and address.
+        Args:
+            known: From an address that `is_known`. It waits later, and only for tries of the same
+                name and address.
         """
         key = _key(name, address)
         if known:

@@ -106,7 +106,8 @@ Display = Annotated[dict[str, Any], AfterValidator(_first_few), AfterValidator(f
 class VoteBody(BaseModel):
     """`Answer` as it travels; `item` and `answer` are checked by the use case.
 
-    version: the protocol under which the picture was shown; it is kept with the vote.
+    Attributes:
+        version: The protocol under which the picture was shown; it is kept with the vote.
     """
 
     id: UUID
@@ -162,7 +163,11 @@ def routes(
     checked: Sequence[Any] = (),
     kind: type[APIRoute] = Route,
 ) -> APIRouter:
-    """The routes at these paths. checked: what those that change something depend on."""
+    """The routes at these paths.
+
+    Args:
+        checked: What those that change something depend on.
+    """
     made = APIRouter(route_class=kind, include_in_schema=False)
     for path, handler in get.items():
         made.add_api_route(path, handler, methods=["GET"], response_model=None)

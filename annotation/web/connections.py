@@ -42,10 +42,11 @@ def raise_limit() -> int:
 class Door:
     """Count who is connected, and who was shown out.
 
-    most: connections in all, at which the one that has been silent longest goes for each that
-        comes. most_each: likewise, of one address; None where a web server in front is the address
-        of all.
-    silent: as `SILENT`.
+    Attributes:
+        most: Connections in all, at which the one that has been silent longest goes for each that
+            comes.
+        most_each: Likewise, of one address; None where a web server in front is the address of all.
+        silent: As `SILENT`.
     """
 
     most: int = DESCRIPTORS

@@ -32,8 +32,9 @@ SENTENCES = {
 class Download:
     """One file to download: a table of a study in one format.
 
-    words: what the link says. sentence: what the file holds and whom it is for; the same for one
-    table in several formats.
+    Attributes:
+        words: What the link says.
+        sentence: What the file holds and whom it is for; the same for one table in several formats.
     """
 
     form: str

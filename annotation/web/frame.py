@@ -45,9 +45,11 @@ SHOW_IMPORTS = ("people", "results", "compare")
 class FrameContext:
     """Content of the side bar.
 
-    running: the jobs of the other half, with words, share, left and address. imports: what
-    `imported.choices` says of those from elsewhere. words: what every term means that a student
-    cannot know, in a sentence or two. who: whose account a session is; None without accounts.
+    Attributes:
+        running: The jobs of the other half, with words, share, left and address.
+        imports: What `imported.choices` says of those from elsewhere.
+        words: What every term means that a student cannot know, in a sentence or two.
+        who: Whose account a session is; None without accounts.
     """
 
     store: Store
@@ -212,7 +214,8 @@ def _kind(start: Message) -> bytes:
 def _wrong(start: Message, path: str, body: bytes, *, sent: bool) -> Response | None:
     """The page in place of what only a script can read: that there is none, or what went wrong.
 
-    sent: whether a form was, of which the answer says what is not there.
+    Args:
+        sent: Whether a form was, of which the answer says what is not there.
     """
     if start["status"] < 400 or _kind(start).startswith(b"text/html"):
         return None

@@ -118,9 +118,11 @@ WhoLabels = Callable[[str], Annotator | None]
 class Guard:
     """ASGI middleware. Raises nothing: what may not pass is answered here.
 
-    who: whose account a session belongs to; None (the option --local) lets every visitor in who
-        reaches this server under a loopback address, and is for servers that listen on one only.
-    annotator: who is signed in to a study with a session, in either case.
+    Attributes:
+        who: Whose account a session belongs to; None (the option --local) lets every visitor in who
+            reaches this server under a loopback address, and is for servers that listen on one
+            only.
+        annotator: Who is signed in to a study with a session, in either case.
     """
 
     def __init__(self, app: ASGIApp, who: Who | None, annotator: WhoLabels) -> None:

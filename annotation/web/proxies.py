@@ -23,9 +23,10 @@ _HOST = b"x-forwarded-host"
 class Proxies:
     """ASGI middleware: X-Forwarded-* counts if it comes from `trusted`, else it is taken out.
 
-    trusted: addresses or networks of web servers in front; none is trusted by itself, not even
-        one on this machine. What a trusted one says becomes the client's address, the scheme and
-        the host, the last host where several web servers have named one.
+    Attributes:
+        trusted: Addresses or networks of web servers in front; none is trusted by itself, not even
+            one on this machine. What a trusted one says becomes the client's address, the scheme
+            and the host, the last host where several web servers have named one.
     """
 
     def __init__(self, app: ASGIApp, trusted: Sequence[str]) -> None:

@@ -47,7 +47,8 @@ def page(template: str, status: int = 200, **values: Any) -> HTMLResponse:
 def trouble(path: str, status: int, text: str, *, again: bool = True) -> HTMLResponse:
     """A page that says what went wrong with `path`; with the studio around it where it is one.
 
-    again: whether to offer the same address once more.
+    Args:
+        again: Whether to offer the same address once more.
     """
     if path.split("/")[1:2] == ["studio"]:
         return page("trouble.html", status, text=text, again=again)

@@ -34,7 +34,10 @@ ALL = "all"  # of the parameters are shared
 class Classifier(nn.Module):
     """A copy of any torch classifier as attacks need it; the original is left alone.
 
-    network: normalised images to logits. mean, std: one value a channel. shared: as for `attack`.
+    Attributes:
+        network: Normalised images to logits.
+        mean, std: One value a channel.
+        shared: As for `attack`.
     """
 
     mean: Tensor
@@ -134,23 +137,34 @@ def attack(
 ) -> Reconstruction:
     """The image an eavesdropper gets back from the gradient of one private image.
 
-    model: any torch classifier, (N, C, H, W) to logits (N, classes); a copy is put into eval mode,
-    in float32 where it is in half precision, and the model left alone. image: (C, H, W) float32 or
-    half precision in [0, 1]. label: its class index, a whole number.
-    attack: as on the command line, `invgrad`, `invgrad:fast,steps=200`, `prior`, … . defence: what
-    the participant does to its images and gradient, as `crop-flip` or `gradient-noise:std=0.01`.
-    shared: names of the parameters whose gradient is seen, or of modules for all of theirs, or
-    "all"; left out, those with `requires_grad`. Of these, those count that the logits depend on.
-    mean, std: one value a channel, by which images are normalised for the model; left out, it
-    normalises itself. seed: of the defence and the attack's start. device: "auto", "cpu", "cuda",
-    "mps"; where that has no float64, a model of it is on the CPU.
-    It computes gradients under `torch.no_grad` and `torch.inference_mode` as well.
-    Returns a `semsim.types.Reconstruction`: `image` (C, H, W) in [0, 1] on the CPU, the attack's
-    own distance beside that of a grey image, and `seen_parameters`, the share of the model's
-    parameters whose gradient was seen; which paper an attack is from, its class in
-    `semsim.attacks` says. Raises `DataError` for another image or label, and where nothing is
-    shared or its gradient is 0; `SettingsError` and `UnknownNameError` for an attack, defence or
-    parameter that there is not, `AttackFailedError` where the attack diverged.
+    Args:
+        model: Any torch classifier, (N, C, H, W) to logits (N, classes); a copy is put into eval
+            mode, in float32 where it is in half precision, and the model left alone.
+        image: (C, H, W) float32 or half precision in [0, 1].
+        label: Its class index, a whole number.
+        attack: As on the command line, `invgrad`, `invgrad:fast,steps=200`, `prior`, … .
+        defence: What the participant does to its images and gradient, as `crop-flip` or
+            `gradient-noise:std=0.01`.
+        shared: Names of the parameters whose gradient is seen, or of modules for all of theirs, or
+            "all"; left out, those with `requires_grad`. Of these, those count that the logits
+            depend on.
+        mean, std: One value a channel, by which images are normalised for the model; left out, it
+            normalises itself.
+        seed: Of the defence and the attack's start.
+        device: "auto", "cpu", "cuda", "mps"; where that has no float64, a model of it is on the
+            CPU. It computes gradients under `torch.no_grad` and `torch.inference_mode` as well.
+
+    Returns:
+        A `semsim.types.Reconstruction`: `image` (C, H, W) in [0, 1] on the CPU, the attack's own
+        distance beside that of a grey image, and `seen_parameters`, the share of the model's
+        parameters whose gradient was seen; which paper an attack is from, its class in
+        `semsim.attacks` says.
+
+    Raises:
+        DataError: For another image or label, and where nothing is shared or its gradient is 0.
+        SettingsError: For an attack, defence or parameter that there is not.
+        UnknownNameError: For an attack, defence or parameter that there is not.
+        AttackFailedError: Where the attack diverged.
 
     >>> import torch, semsim
     >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 8 * 8, 4))

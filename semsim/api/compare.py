@@ -35,28 +35,35 @@ def compare(
     """Judge every metric by how well it ranks models as people do; as `semsim-studio compare`.
 
     Each table is a frame, or a file that the command reads.
-    votes: one row a vote, as a study exports them. At least the columns model, image_id, annotator
-        and recognised (true or false); or answer in its place, which recognises where it is the
-        true class, in the column class_name of the votes or labels. dataset and attack are needed
-        where a model's name alone does not say which of several is meant.
-    scores: what `semsim.score` returns: one row an image and metric, or one row an image and one
-        column a metric, then with a column model.
-    labels: one row a reconstruction, as a study exports them: where the pictures are, for report
-        and figures, and given labels as human:<name>. None for votes alone.
-    headline: human score that models are ranked by, of `semsim.base.stats.verdict.RULES`; left out,
-        the one the study's protocol fixed, else the majority. higher_leaks, lower_leaks: metrics
-        of your own, by which of their values leak more. settings: numbers of resamples and their
-        seed. unseen_by: name of a SemSim, and only originals that it has not learned from count;
-        "all" for all; left out, those that no SemSim with scores has learned from, if any.
-    match_ids: whether an image_id 7, 7.0 or 7.png of the scores is 007 where nothing else fits.
-    checkpoints: folder of weights, where SemSims say what they learned from. data: folder of the
-        studio, where scores of one's own are kept for a study.
+
     How it is judged: rank correlation of what people and what a metric say of models, as Sun et al.
-    2023; every other number is on the page "How a number is made".
-    Returns the analysis: as text what the command prints, `agreement` one row a metric,
-    `figures()`, `report(path)`, `write(folder)`, and every table in `analysis`. Raises `DataError`
-    for absent columns and tables that do not fit, `SettingsError` for metrics of unknown
-    direction, `UnknownNameError` for a headline that there is not.
+    2023; every other number is on the page "How a number is made". Returns the analysis: as text
+    what the command prints, `agreement` one row a metric, `figures()`, `report(path)`,
+    `write(folder)`, and every table in `analysis`.
+
+    Args:
+        votes: One row a vote, as a study exports them. At least the columns model, image_id,
+            annotator and recognised (true or false); or answer in its place, which recognises where
+            it is the true class, in the column class_name of the votes or labels. dataset and
+            attack are needed where a model's name alone does not say which of several is meant.
+        scores: What `semsim.score` returns: one row an image and metric, or one row an image and
+            one column a metric, then with a column model.
+        labels: One row a reconstruction, as a study exports them: where the pictures are, for
+            report and figures, and given labels as human:<name>. None for votes alone.
+        headline: Human score that models are ranked by, of `semsim.base.stats.verdict.RULES`; left
+            out, the one the study's protocol fixed, else the majority.
+        higher_leaks, lower_leaks: Metrics of your own, by which of their values leak more.
+        settings: Numbers of resamples and their seed.
+        unseen_by: Name of a SemSim, and only originals that it has not learned from count; "all"
+            for all; left out, those that no SemSim with scores has learned from, if any.
+        match_ids: Whether an image_id 7, 7.0 or 7.png of the scores is 007 where nothing else fits.
+        checkpoints: Folder of weights, where SemSims say what they learned from.
+        data: Folder of the studio, where scores of one's own are kept for a study.
+
+    Raises:
+        DataError: For absent columns and tables that do not fit.
+        SettingsError: For metrics of unknown direction.
+        UnknownNameError: For a headline that there is not.
 
     >>> import pandas as pd, semsim
     >>> rows = [(m, i, who) for m in "abcd" for i in range(3) for who in ("Ann", "Bob")]

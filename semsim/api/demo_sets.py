@@ -9,8 +9,12 @@ from semsim.base.storage.places import DEMO, demo_sets
 def demo(name: str = "") -> Path:
     """Return the folder of the demo that comes with the product, or of one of its sets.
 
-    name: a set, as activation-strategy-attack; in paths `demo/NAME` says the same, unless something
-    else lies there. Raises `UnknownNameError` that lists the names there are.
+    Args:
+        name: A set, as activation-strategy-attack; in paths `demo/NAME` says the same, unless
+            something else lies there.
+
+    Raises:
+        UnknownNameError: That lists the names there are.
 
     >>> import semsim
     >>> pictures = semsim.demo("silu-none-invgrad")

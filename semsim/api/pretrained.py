@@ -43,10 +43,13 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
 
     Sun et al. 2023, Fig. 4: ‖f(x) − f(x̂)‖₂. Smaller means more leakage. `from_pretrained` loads a
     trained one; a fresh one has random weights and tells nothing.
-    settings: what the network is made from. mean, std: of the images it learned from, one value a
-    channel. name: what tables call it, as `semsim:<name>`. origin: where it comes from, the fields
-    of `semsim.metrics.provenance.Training`.
-    It is frozen and stays in eval mode; gradients reach the images.
+
+    Attributes:
+        settings: What the network is made from.
+        mean, std: Of the images it learned from, one value a channel.
+        name: What tables call it, as `semsim:<name>`.
+        origin: Where it comes from, the fields of `semsim.metrics.provenance.Training`. It is
+            frozen and stays in eval mode; gradients reach the images.
 
     >>> import torch, semsim
     >>> metric = semsim.SemSim.from_pretrained("checkpoints/demo")
@@ -77,9 +80,12 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
     def forward(self, originals: Tensor, reconstructions: Tensor) -> Tensor:
         """The distance of each pair, (N,), 0 or more, on the device of the module; differentiable.
 
-        originals, reconstructions: (N, 3, H, W) floats in [0, 1]; H and W may differ
-        between the two. Raises `DataError` for anything else; a traced or exported one checks
-        nothing.
+        Args:
+            originals, reconstructions: (N, 3, H, W) floats in [0, 1]; H and W may differ between
+                the two.
+
+        Raises:
+            DataError: For anything else; a traced or exported one checks nothing.
 
         >>> import torch, semsim
         >>> metric = semsim.SemSim.from_pretrained("checkpoints/demo")
@@ -103,11 +109,15 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
     ) -> Self:
         """Return the SemSim in a folder, in a file as `learn` writes it, or in a repository.
 
-        pretrained_model_name_or_path: a folder of `save_pretrained`; a checkpoint with or without
-        its ending `.safetensors`, "checkpoints/demo" is there anywhere; or `hub:<owner>/<name>`,
-        for which alone the hub is asked, through huggingface_hub, which knows the options
-        `revision`, `token`, `cache_dir`, `local_files_only` and `force_download`. Raises
-        `WeightsError` where there is none that can be used, with the names there are.
+        Args:
+            pretrained_model_name_or_path: A folder of `save_pretrained`; a checkpoint with or
+                without its ending `.safetensors`, "checkpoints/demo" is there anywhere; or
+                `hub:<owner>/<name>`, for which alone the hub is asked, through huggingface_hub,
+                which knows the options `revision`, `token`, `cache_dir`, `local_files_only` and
+                `force_download`.
+
+        Raises:
+            WeightsError: Where there is none that can be used, with the names there are.
 
         >>> import semsim
         >>> semsim.SemSim.from_pretrained("checkpoints/demo").name
@@ -235,9 +245,12 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
 class SemSimLoss(nn.Module):
     """The distance by a trained SemSim, to be made small, as by what should be recognised.
 
-    A defence that should not leak subtracts it. metric: a SemSim, or what
-    `SemSim.from_pretrained` loads. reduction: "mean" or "sum" over images, or "none".
-    The SemSim is frozen: it gives no parameters to an optimiser.
+    A defence that should not leak subtracts it.
+
+    Attributes:
+        metric: A SemSim, or what `SemSim.from_pretrained` loads.
+        reduction: "mean" or "sum" over images, or "none". The SemSim is frozen: it gives no
+            parameters to an optimiser.
 
     >>> import torch, semsim
     >>> loss = semsim.SemSimLoss("checkpoints/demo")
@@ -257,8 +270,11 @@ class SemSimLoss(nn.Module):
     def forward(self, reconstructions: Tensor, originals: Tensor) -> Tensor:
         """A number, or (N,) with reduction "none"; 0 or more, differentiable in both.
 
-        reconstructions, originals: (N, 3, H, W) floats in [0, 1], as after a sigmoid.
-        Raises `DataError` for anything else.
+        Args:
+            reconstructions, originals: (N, 3, H, W) floats in [0, 1], as after a sigmoid.
+
+        Raises:
+            DataError: For anything else.
         """
         distances: Tensor = self.metric(originals, reconstructions)
         if self.reduction == "none":

@@ -44,7 +44,8 @@ PairsGiven = tuple[Tensor, Tensor] | tuple[Folder, Folder] | pd.DataFrame | Fold
 class GivenSemSim:
     """A SemSim in memory as a metric.
 
-    sha256: of its weights and what its network is made from, which tells its scores apart.
+    Attributes:
+        sha256: Of its weights and what its network is made from, which tells its scores apart.
     """
 
     name: str
@@ -113,24 +114,29 @@ def score(
 ) -> pd.DataFrame:
     """Score reconstructions against their originals; the numbers of `semsim-studio score`.
 
-    pairs: what is compared.
-        Two tensors, originals and reconstructions, (N, 3, H, W) float32 in [0, 1]; or two folders
-        of images of the same names: the table has one row a pair and one column a metric of images.
-        One reconstruction set, a list of them, or a frame with the columns dataset, attack, model,
-        image_id, class_name, original and reconstruction (paths): the table has one row an image
-        and metric, columns `semsim.metrics.scoring.BOOK_COLUMNS`.
-    metrics: names as `score --help` lists them, a `SemSim`, a metric of torchmetrics that takes
-        reconstructions and originals; a function of originals and reconstructions, (N, 3, H, W),
-        to (N,), with the attributes `name` and `higher_leaks`; or an object with `spec`, `files`
-        and `prepare` as `semsim.metrics.Metric` has them.
-    checkpoints: folder of weights. device: "auto", "cpu", "cuda", … . kept: folder where scores of
-    sets are kept, so that none is computed twice; not those of a metric of your own, whose code
-    may have changed since. report: called for each part of two tensors or folders, for each metric
-    of a set.
-    Two folders: images without a partner are left out with a warning. Of metrics of sets, `attrs`
-    of the table has the value, under "metrics". Raises `UnknownNameError` for a name no metric has,
-    `WeightsError` where weights are missing, `DataError` for images that cannot be judged and for
-    two metrics of one name.
+    Args:
+        pairs: What is compared. Two tensors, originals and reconstructions, (N, 3, H, W) float32 in
+            [0, 1]; or two folders of images of the same names: the table has one row a pair and one
+            column a metric of images. One reconstruction set, a list of them, or a frame with the
+            columns dataset, attack, model, image_id, class_name, original and reconstruction
+            (paths): the table has one row an image and metric, columns
+            `semsim.metrics.scoring.BOOK_COLUMNS`.
+        metrics: Names as `score --help` lists them, a `SemSim`, a metric of torchmetrics that takes
+            reconstructions and originals; a function of originals and reconstructions, (N, 3, H,
+            W), to (N,), with the attributes `name` and `higher_leaks`; or an object with `spec`,
+            `files` and `prepare` as `semsim.metrics.Metric` has them.
+        checkpoints: Folder of weights.
+        device: "auto", "cpu", "cuda", … .
+        kept: Folder where scores of sets are kept, so that none is computed twice; not those of a
+            metric of your own, whose code may have changed since.
+        report: Called for each part of two tensors or folders, for each metric of a set. Two
+            folders: images without a partner are left out with a warning. Of metrics of sets,
+            `attrs` of the table has the value, under "metrics".
+
+    Raises:
+        UnknownNameError: For a name no metric has.
+        WeightsError: Where weights are missing.
+        DataError: For images that cannot be judged and for two metrics of one name.
 
     >>> import torch, semsim
     >>> black, grey = torch.zeros(2, 3, 16, 16), torch.full((2, 3, 16, 16), 0.5)

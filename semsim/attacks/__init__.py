@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 class Attack(Protocol):
     """Settings of an attack; calling them with an observation gives a reconstruction.
 
-    Raises `AttackFailedError` where there is none; noise is never returned as a result.
-    presets: named settings; what one does not name are the defaults. "paper" is the attack's own
-    paper. "code": public code that runs it; for InvGrad that of the SemSim authors, whose
-    reconstructions the product compares with, else that of the attack's authors. "fast": fewer
-    steps for a first look on one processor core, and not for publication.
+    Attributes:
+        presets: Named settings; what one does not name are the defaults. "paper" is the attack's
+            own paper. "code": public code that runs it; for InvGrad that of the SemSim authors,
+            whose reconstructions the product compares with, else that of the attack's authors.
+            "fast": fewer steps for a first look on one processor core, and not for publication.
+
+    Raises:
+        AttackFailedError: Where there is none; noise is never returned as a result.
     """
 
     __dataclass_fields__: ClassVar[dict]
@@ -75,8 +78,10 @@ def run_many(
 ) -> list[Found]:
     """One result an observation, in order; a failed image does not stop the others.
 
-    seen: observations of one model object. rngs: one generator an observation.
-    All images are attacked at once where the attack can, else one after the other.
+    Args:
+        seen: Observations of one model object.
+        rngs: One generator an observation. All images are attacked at once where the attack can,
+            else one after the other.
     """
     from semsim.attacks.descent import Together, in_turn  # with torch: a list needs none
 

@@ -24,7 +24,11 @@ def moments(activations: Tensor) -> tuple[Tensor, Tensor]:
 def normalised_by_itself(activations: Tensor, eps: float) -> Tensor:
     """Each channel of each image, (N, C, H, W), less its own mean, over its own deviation.
 
-    eps: added to the variance, as of the layer. Returns the same shape; differentiable.
+    Args:
+        eps: Added to the variance, as of the layer.
+
+    Returns:
+        The same shape; differentiable.
     """
     mean, variance = (m[:, :, None, None] for m in moments(activations))
     return (activations - mean) * (variance + eps).rsqrt()
@@ -78,8 +82,9 @@ def moments_of_each(
 ) -> list[tuple[Tensor, Tensor]]:
     """The `moments` of each image at the input of every layer of `running_statistics`, in order.
 
-    images: (N, C, H, W) in [0, 1]. A layer that runs several times counts with its last run, and
-    one that never runs, as of an auxiliary head, with its running statistics.
+    Args:
+        images: (N, C, H, W) in [0, 1]. A layer that runs several times counts with its last run,
+            and one that never runs, as of an auxiliary head, with its running statistics.
     """
     known = _running(model)
     found = {
@@ -104,7 +109,11 @@ def moments_of_each(
 def statistics_of(model: AttackedModel, image: Tensor, mode: BatchNorm) -> BatchNormStatistics:
     """Return the statistics of one image, (1, C, H, W) in [0, 1], at every batch norm layer.
 
-    mode: of the layers while it passes. Returns one (channels,) mean and variance a layer.
+    Args:
+        mode: Of the layers while it passes.
+
+    Returns:
+        One (channels,) mean and variance a layer.
     """
     found = moments_of_each(model, image, mode)
     return BatchNormStatistics(

@@ -32,13 +32,15 @@ _REPORT_EVERY = 20
 class Cafe(Checked):
     """Recover all images behind several rounds of vertical federated learning at once.
 
-    steps: Adam steps of the third step of the attack, each on the next round. lr: their size, in
-    units of the network's input. gradient, inputs, tv: weights of the squared distance of the
-    gradients, of that of what the first fully connected layer sees, and of total variation, which
-    counts only where it is above `tv_from` an image.
-
     Only the code was read: "paper" has its numbers of rounds and step size too. It also descends
     in the first two steps, and looks for the labels, which here the server holds.
+
+    Attributes:
+        steps: Adam steps of the third step of the attack, each on the next round.
+        lr: Their size, in units of the network's input.
+        gradient, inputs, tv: Weights of the squared distance of the gradients, of that of what the
+            first fully connected layer sees, and of total variation, which counts only where it is
+            above `tv_from` an image.
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -82,7 +84,11 @@ class Cafe(Checked):
     ) -> tuple[Tensor, float]:
         """Step 3: the images, (N, C, H, W) in [0, 1], and the objective before the last step.
 
-        inputs: what `joint` saw of each, (N, inputs). Raises `AttackFailedError` on divergence.
+        Args:
+            inputs: What `joint` saw of each, (N, inputs).
+
+        Raises:
+            AttackFailedError: On divergence.
         """
         mean, std = seen.model.mean, seen.model.std
         shape = (len(seen.labels), *seen.shape)
@@ -227,7 +233,9 @@ class QuarteredBody(nn.Module):
 class Quartered:
     """The architecture of `QuarteredBody`, by which such a network is trained like any target.
 
-    width: channels of each participant. hidden: outputs of the joining layer.
+    Attributes:
+        width: Channels of each participant.
+        hidden: Outputs of the joining layer.
     """
 
     width: int = 8
@@ -304,7 +312,9 @@ def observe_vertical(
 ) -> VerticalObservation:
     """Return the server's observation of one round a batch; the weights stay as they are.
 
-    images: (N, C, H, W) in [0, 1]. labels: (N,).
+    Args:
+        images: (N, C, H, W) in [0, 1].
+        labels: (N,).
     """
     rounds = []
     for members in batches:

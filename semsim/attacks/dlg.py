@@ -34,10 +34,14 @@ class DLG(Together):
     """Optimise image and label together (DLG, Algorithm 1).
 
     The unknown label is a vector of logits, one a class, whose softmax is compared with the
-    prediction; so neither `label` of the observation nor any inference is used. steps: calls of
-    L-BFGS, of up to 20 iterations each. lr: its step size. stop_below: the objective at which the
-    search ends. restarts: independent starts, of which the lowest objective is kept. The image is
-    optimised in units of the network's input and not boxed, as published.
+    prediction; so neither `label` of the observation nor any inference is used.
+
+    Attributes:
+        steps: Calls of L-BFGS, of up to 20 iterations each.
+        lr: Its step size.
+        stop_below: The objective at which the search ends.
+        restarts: Independent starts, of which the lowest objective is kept. The image is optimised
+            in units of the network's input and not boxed, as published.
     """
 
     # Of iDLG only the code was read, so its "paper" is DLG's length, of which 1200 are usual.
@@ -109,7 +113,8 @@ class DLG(Together):
 class IDLG(DLG):
     """Optimise the image alone, its label read off the gradient first (iDLG, Algorithm 1).
 
-    label: "inferred" as published, or "known". The other settings are those of `DLG`.
+    Attributes:
+        label: "inferred" as published, or "known". The other settings are those of `DLG`.
     """
 
     label: Label = "inferred"

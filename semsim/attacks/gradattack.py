@@ -19,18 +19,23 @@ from semsim.base.registry import setting
 class GradAttack(FirstOrder):
     """Match gradients by Adam under total variation and batch norm statistics.
 
-    steps, lr: as for InvGrad. signed: Adam takes the sign of the gradient, as the authors' code
-    does. distance: "cosine", "cosine-per-layer" or "l2", see `distance.distance_of_each`. tv,
-    statistics_weight: weights of the priors. statistics: what the image's batch norm statistics are
-    drawn to: "none"; "running", the model's own, which every attacker has; or "leaked", the private
-    image's, without which in the observation the attack fails. label: "known", or "inferred" from
-    the gradient. batch_norm: by which statistics the attacked model normalises. boxed: keep the
-    image in [0, 1] at every step, or only at the end. mixed_precision: as for InvGrad.
-
     Presets "paper" and "code" are both from the examples of the authors' code: an attacker who
     knows label and statistics, as the paper finds that earlier attacks assume, and one who knows
     neither. There the code optimises the label with the image; for one image the sign rule is
     exact, and used instead.
+
+    Attributes:
+        steps, lr: As for InvGrad.
+        signed: Adam takes the sign of the gradient, as the authors' code does.
+        distance: "cosine", "cosine-per-layer" or "l2", see `distance.distance_of_each`.
+        tv, statistics_weight: Weights of the priors.
+        statistics: What the image's batch norm statistics are drawn to: "none"; "running", the
+            model's own, which every attacker has; or "leaked", the private image's, without which
+            in the observation the attack fails.
+        label: "known", or "inferred" from the gradient.
+        batch_norm: By which statistics the attacked model normalises.
+        boxed: Keep the image in [0, 1] at every step, or only at the end.
+        mixed_precision: As for InvGrad.
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {

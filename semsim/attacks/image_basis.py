@@ -19,8 +19,10 @@ class ImageBasis:
     A natural image has coefficients of about unit size, so that all of them are equally easy to
     find for an optimiser that starts at 0, the grey image.
 
-    rows: (H, H) and columns: (W, W), orthonormal cosine transforms, one frequency a row.
-    colours: (C, C), orthonormal, one opponent axis a row. amplitude: (C, H, W).
+    Attributes:
+        rows: (H, H) and columns: (W, W), orthonormal cosine transforms, one frequency a row.
+        colours: (C, C), orthonormal, one opponent axis a row.
+        amplitude: (C, H, W).
     """
 
     rows: Tensor
@@ -57,10 +59,12 @@ def image_basis(
 ) -> ImageBasis:
     """The basis of images of `shape` (C, H, W), C being 1 or 3, in float64.
 
-    spread: standard deviation of the mean brightness. decay: exponent by which the amplitude of
-    a wave falls with its frequency in cycles an image; natural images have about 1 to 1.2 (Field
-    1987, "Relations between the statistics of natural images"). chroma: scale of the blue-yellow
-    and the red-green axis beside that of brightness.
+    Args:
+        spread: Standard deviation of the mean brightness.
+        decay: Exponent by which the amplitude of a wave falls with its frequency in cycles an
+            image; natural images have about 1 to 1.2 (Field 1987, "Relations between the statistics
+            of natural images").
+        chroma: Scale of the blue-yellow and the red-green axis beside that of brightness.
     """
     channels, height, width = shape
     down = torch.arange(height, dtype=torch.float64)[:, None] / 2
@@ -88,7 +92,11 @@ def cosine_waves(size: int) -> Tensor:
 def opponent_colours(channels: int) -> Tensor:
     """Brightness, blue-yellow and red-green as orthonormal rows over R, G, B: (3, 3) float64.
 
-    channels: 1 or 3; of one channel brightness alone, (1, 1). Raises `SettingsError` for others.
+    Args:
+        channels: 1 or 3; of one channel brightness alone, (1, 1).
+
+    Raises:
+        SettingsError: For others.
     """
     if channels == 1:
         return torch.ones(1, 1, dtype=torch.float64)

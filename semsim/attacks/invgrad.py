@@ -15,21 +15,27 @@ from semsim.base.registry import setting
 class InvGrad(FirstOrder):
     """Match gradient directions by signed Adam under total variation, kept inside the image box.
 
-    steps: iterations of one restart. lr: first step size, in units of the model's normalised
-    input. tv: weight of total variation. restarts: independent starts; the one with the lowest
-    objective of its own is kept, since the attacker has nothing else to go by. start: "normal"
-    noise as published, or "grey", the mean image, which needs fewer steps to look clean.
-    label: "known", or "inferred" from the gradient. batch_norm: "eval" uses running statistics,
-    "train" the image's own, as a participant in training mode with one image does. From "grey",
-    which has no variance, rounding then says which way the first steps go, and machines differ.
-    curvature: share of the curvature that ReLUs are lent in the slope of the distance; 0, as
-    published, is the true slope.
-    updates: where a client shares the change of its weights, "simulated" goes its local steps with
-    the guess, "one-gradient" takes the change for one gradient, as if there had been one step.
-    mixed_precision: bfloat16 in the network, for GPUs, for as long as it turns no step.
-
     Its "fast" weight of total variation is the best of seven on training images
     (`benchmarks.attacks`). So a reader credits no other attack with what smoothing alone gains.
+
+    Attributes:
+        steps: Iterations of one restart.
+        lr: First step size, in units of the model's normalised input.
+        tv: Weight of total variation.
+        restarts: Independent starts; the one with the lowest objective of its own is kept, since
+            the attacker has nothing else to go by.
+        start: "normal" noise as published, or "grey", the mean image, which needs fewer steps to
+            look clean.
+        label: "known", or "inferred" from the gradient.
+        batch_norm: "eval" uses running statistics, "train" the image's own, as a participant in
+            training mode with one image does. From "grey", which has no variance, rounding then
+            says which way the first steps go, and machines differ.
+        curvature: Share of the curvature that ReLUs are lent in the slope of the distance; 0, as
+            published, is the true slope.
+        updates: Where a client shares the change of its weights, "simulated" goes its local steps
+            with the guess, "one-gradient" takes the change for one gradient, as if there had been
+            one step.
+        mixed_precision: Bfloat16 in the network, for GPUs, for as long as it turns no step.
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {

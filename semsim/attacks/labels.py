@@ -108,12 +108,15 @@ def _grey(seen: GradientObservation | UpdateObservation) -> Tensor:
 def infer_labels(last: Tensor, count: int, chances: Tensor | float = 0.0) -> tuple[int, ...]:
     """The class indices of `count` pictures, from the mean gradient of the last layer's bias.
 
-    last: (classes,), or the weight's (classes, features) for one picture, as `infer_label`.
-    chances: (classes,), a guess at what the model says of such a picture, 0 for none.
-    An entry is the mean chance of a class less the share of the pictures that have it, so the
-    largest share is taken, counted off, and so on. Exact while what is left of the chances, added
-    up over the pictures, differs between any two classes by less than 1.
-    Raises `AttackFailedError` where nothing can be counted.
+    Args:
+        last: (classes,), or the weight's (classes, features) for one picture, as `infer_label`.
+        chances: (classes,), a guess at what the model says of such a picture, 0 for none. An entry
+            is the mean chance of a class less the share of the pictures that have it, so the
+            largest share is taken, counted off, and so on. Exact while what is left of the chances,
+            added up over the pictures, differs between any two classes by less than 1.
+
+    Raises:
+        AttackFailedError: Where nothing can be counted.
     """
     if last.dim() > 1 and count > 1:
         raise AttackFailedError(

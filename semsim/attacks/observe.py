@@ -51,8 +51,9 @@ class Gradient:
 class BatchGradient(Checked):
     """The mean gradient of a batch of pictures, with batch norm as a client that trains has it.
 
-    batch: pictures of one client. batch_norm: "train" normalises by the statistics of the batch,
-    "eval" by the running ones.
+    Attributes:
+        batch: Pictures of one client.
+        batch_norm: "train" normalises by the statistics of the batch, "eval" by the running ones.
     """
 
     batch: int = setting(8, least=1)
@@ -75,12 +76,15 @@ class BatchGradient(Checked):
 class Update:
     """The change of the weights after some steps of SGD (McMahan et al. 2017, arXiv:1602.05629).
 
-    steps: of training, each on the next batch of the client's pictures, from the first again after
-    the last. batch: pictures a step. held: pictures that the client has, a multiple of `batch`, all
-    of which some step takes; 0 for one batch. lr, momentum: of `torch.optim.SGD`; the server that
-    sent the weights knows them.
-    batch_norm: "train" normalises by the statistics of the batch, as training does, "eval" by the
-    running ones, which stay with the client.
+    Attributes:
+        steps: Of training, each on the next batch of the client's pictures, from the first again
+            after the last.
+        batch: Pictures a step.
+        held: Pictures that the client has, a multiple of `batch`, all of which some step takes; 0
+            for one batch.
+        lr, momentum: Of `torch.optim.SGD`; the server that sent the weights knows them.
+        batch_norm: "train" normalises by the statistics of the batch, as training does, "eval" by
+            the running ones, which stay with the client.
     """
 
     steps: int = setting(5, least=1)
@@ -147,7 +151,8 @@ def check_sharing(sharing: Sharing, attack: Any) -> None:
 class Leak(Generic[SeenT]):
     """The leak and, for the record only, what the defence did to the attacked images.
 
-    attacked: the images that the gradient, or the client's training, is of.
+    Attributes:
+        attacked: The images that the gradient, or the client's training, is of.
     """
 
     observation: SeenT
@@ -166,9 +171,11 @@ def observe_gradient(
 ) -> Leak[GradientObservation]:
     """The gradient a participant with one private image shares under `defence`.
 
-    image: (C, H, W) in [0, 1]. The gradient is that of the augmented image.
-    batch_norm: "eval" (running statistics) as in the SemSim authors' code, or "train" (the image's
-        own). share_statistics: the participant shares its batch norm statistics too.
+    Args:
+        image: (C, H, W) in [0, 1]. The gradient is that of the augmented image.
+        batch_norm: "eval" (running statistics) as in the SemSim authors' code, or "train" (the
+            image's own).
+        share_statistics: The participant shares its batch norm statistics too.
     """
     device = model.mean.device
     attacked = defence.images(image[None], rng)
@@ -199,8 +206,11 @@ def observe_round(
 ) -> Leak[UpdateObservation]:
     """Return the leak of a client with these pictures under `defence`.
 
-    images: (P, C, H, W) in [0, 1], augmented once. labels: (P,). rngs: one a picture; the first
-    also draws what the defence does to the gradient of each step.
+    Args:
+        images: (P, C, H, W) in [0, 1], augmented once.
+        labels: (P,).
+        rngs: One a picture; the first also draws what the defence does to the gradient of each
+            step.
     """
     shown = [defence.images(image, rng) for image, rng in zip(images.split(1), rngs, strict=True)]
     attacked = Augmented(
@@ -308,8 +318,10 @@ def assigned(found: Tensor, originals: Tensor) -> list[int]:
 
     An attack finds all pictures of a client at once and in no order. The researcher knows the
     originals and takes the pairs that lie nearest together, as papers on batches do.
-    found, originals: (P, C, H, W) in [0, 1]. Where fewer are found, those originals that are best
-    left without one have -1. Minimises the sum of mean squared errors (Kuhn 1955).
+
+    Args:
+        found, originals: (P, C, H, W) in [0, 1]. Where fewer are found, those originals that are
+            best left without one have -1. Minimises the sum of mean squared errors (Kuhn 1955).
     """
     a, b = originals.flatten(1).double(), found.flatten(1).double()
     apart = torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist").square()

@@ -46,7 +46,8 @@ _ERROR = 0.03  # of a pixel in a good reconstruction; below it nothing is told a
 class Move:
     """By how many pixels an image was moved, right and down positive, and what fills the border.
 
-    fill_right, fill_down: brightness, 0 to 1, of the columns and of the rows left behind.
+    Attributes:
+        fill_right, fill_down: Brightness, 0 to 1, of the columns and of the rows left behind.
     """
 
     right: int = 0
@@ -75,12 +76,14 @@ def moved(images: Tensor, move: Move) -> Tensor:
 def estimate_move(image: Tensor, *, limit: int, fill: float | None = 0.0) -> Move:
     """The move that explains the border of a reconstruction best; none where there is no border.
 
-    image: (C, H, W) in [0, 1], a reconstruction of the moved image. limit: the longest move tried,
-    in pixels. fill: brightness of the border, or None for any one grey, which is then read off.
-    Each width of border splits the image into a strip of one grey with small errors and a picture
-    with errors as large as its contrast; the split of the highest Gaussian likelihood wins.
-    A dark rim of the picture itself can look the same: let the attack's objective decide between
-    the image with and without the move.
+    Args:
+        image: (C, H, W) in [0, 1], a reconstruction of the moved image.
+        limit: The longest move tried, in pixels.
+        fill: Brightness of the border, or None for any one grey, which is then read off. Each width
+            of border splits the image into a strip of one grey with small errors and a picture with
+            errors as large as its contrast; the split of the highest Gaussian likelihood wins. A
+            dark rim of the picture itself can look the same: let the attack's objective decide
+            between the image with and without the move.
     """
     down, fill_down = _best_border(image.mT, limit, fill)
     # Rows come last in a move, so they are whole, and would spoil the columns' grey.
@@ -141,24 +144,31 @@ class Prior(Together):
     The unknown is the coefficients of `image_basis.ImageBasis`, started next to the grey image,
     so that what the gradient does not determine stays as smooth and as grey as photographs are.
 
-    activation: "smooth" models get L-BFGS, "kinked" ones (ReLU, max pooling) Adam; "auto" looks
-    at the model. steps: iterations of L-BFGS; Adam takes twice as many. lr, tv: of Adam only: first
-    step size, in units of the coefficients, and weight of total variation. decay: exponent of
-    the fall of amplitude with frequency. chroma: scale of colour beside brightness.
-    curvature: share of the curvature that ReLUs, leaky ones too, are lent under Adam, so that the
-    descent knows which units to switch; max pooling is lent none. 0 for the true slope.
-    boxed: keep the image inside [0, 1] at every step of Adam. Without it the first steps may throw
-    the image far outside, where a trained network's gradient no longer tells the way back.
-    restarts: independent starts; the lowest objective is kept.
-    max_shift: 0 takes the image as it is. Otherwise the attacker expects augmentation to have
-    moved the image by up to so many pixels, estimates the move from the border it left and
-    returns the image moved back. border: brightness of that border, "black", or "any" grey.
-    label: "known", or "inferred" from the gradient. batch_norm: "eval" uses running statistics,
-    "train" the image's own. updates: where a client shares the change of its weights, "simulated"
-    goes its local steps with the guess, "one-gradient" takes the change for one gradient.
-
     There is neither paper nor other code: "paper" takes three times the steps of "code", the
     default, and "augmented" looks for the shift of a random crop or of ATS.
+
+    Attributes:
+        activation: "smooth" models get L-BFGS, "kinked" ones (ReLU, max pooling) Adam; "auto" looks
+            at the model.
+        steps: Iterations of L-BFGS; Adam takes twice as many.
+        lr, tv: Of Adam only: first step size, in units of the coefficients, and weight of total
+            variation.
+        decay: Exponent of the fall of amplitude with frequency.
+        chroma: Scale of colour beside brightness.
+        curvature: Share of the curvature that ReLUs, leaky ones too, are lent under Adam, so that
+            the descent knows which units to switch; max pooling is lent none. 0 for the true slope.
+        boxed: Keep the image inside [0, 1] at every step of Adam. Without it the first steps may
+            throw the image far outside, where a trained network's gradient no longer tells the way
+            back.
+        restarts: Independent starts; the lowest objective is kept.
+        max_shift: 0 takes the image as it is. Otherwise the attacker expects augmentation to have
+            moved the image by up to so many pixels, estimates the move from the border it left and
+            returns the image moved back.
+        border: Brightness of that border, "black", or "any" grey.
+        label: "known", or "inferred" from the gradient.
+        batch_norm: "eval" uses running statistics, "train" the image's own.
+        updates: Where a client shares the change of its weights, "simulated" goes its local steps
+            with the guess, "one-gradient" takes the change for one gradient.
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -267,10 +277,11 @@ class Prior(Together):
 class _Problem:
     """The images of several observations of one model, as functions of coefficients.
 
-    distance: joint cosine where the model has kinks, scaled squared distance otherwise: the latter
-    is a sum of squares, which suits L-BFGS; the former forgives that a wrong pattern of active
-    units scales the gradient. moves: what augmentation is believed to have done to each image;
-    STILL for nothing.
+    Attributes:
+        distance: Joint cosine where the model has kinks, scaled squared distance otherwise: the
+            latter is a sum of squares, which suits L-BFGS; the former forgives that a wrong pattern
+            of active units scales the gradient.
+        moves: What augmentation is believed to have done to each image; STILL for nothing.
     """
 
     distance: Distance
@@ -303,8 +314,10 @@ def _solve_by_adam(
 ) -> Descended:
     """Adam on all images at once.
 
-    start: (N, C, H, W) coefficients. tv: weight of the total variation of the image, in [0, 1].
-    keep: of `descend`.
+    Args:
+        start: (N, C, H, W) coefficients.
+        tv: Weight of the total variation of the image, in [0, 1].
+        keep: Of `descend`.
     """
 
     def objective(coefficients: Tensor) -> Tensor:
@@ -339,8 +352,10 @@ def _on_the_edge(images: Tensor) -> Tensor:
 def _solve_by_lbfgs(problem: _Problem, start: Tensor, *, steps: int, report: Report) -> Descended:
     """L-BFGS with a strong Wolfe line search (Nocedal and Wright 2006, §7.2).
 
-    start: (N, C, H, W) coefficients. steps: iterations at most of an image, or of those that share
-    a distance, of 1 to 1.25 evaluations each.
+    Args:
+        start: (N, C, H, W) coefficients.
+        steps: Iterations at most of an image, or of those that share a distance, of 1 to 1.25
+            evaluations each.
     """
     every = list(range(len(start)))
     groups = [every] if problem.distance.joint else [[place] for place in every]

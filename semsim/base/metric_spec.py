@@ -20,16 +20,18 @@ CONTROLS = {START: "before any vote", BLOCK: "its best single block"}
 class MetricSpec:
     """The facts of a metric.
 
-    higher_means_more_leakage: whether a larger value means that the reconstruction shows more.
-    per_image: one value a pair; otherwise one value a set.
-    reference: what a reconstruction is compared with: the clean original, or the image that was
-        really attacked, which training may have shifted or mirrored.
-    weights: names in `checkpoints/manifest.json` of the files it cannot do without.
-    libraries: distributions that compute it, besides those every result depends on.
-    smallest_side: of an image it can judge, in pixels.
-    yes_or_no: each value is 0 or 1, so that the mean over images is a rate.
-    classifier: one of the product's own classifiers computes it, as those are that simulate voters.
-    mark: why it leads nothing where it stands, "" of most; see `marked`.
+    Attributes:
+        higher_means_more_leakage: Whether a larger value means that the reconstruction shows more.
+        per_image: One value a pair; otherwise one value a set.
+        reference: What a reconstruction is compared with: the clean original, or the image that was
+            really attacked, which training may have shifted or mirrored.
+        weights: Names in `checkpoints/manifest.json` of the files it cannot do without.
+        libraries: Distributions that compute it, besides those every result depends on.
+        smallest_side: Of an image it can judge, in pixels.
+        yes_or_no: Each value is 0 or 1, so that the mean over images is a rate.
+        classifier: One of the product's own classifiers computes it, as those are that simulate
+            voters.
+        mark: Why it leads nothing where it stands, "" of most; see `marked`.
     """
 
     name: str

@@ -86,8 +86,10 @@ def _check_opaque(path: Path, file: Image.Image) -> None:
 class Sight(NamedTuple):
     """Facts of a picture.
 
-    size: (H, W), as it is read. turn: how its camera says that it was held (EXIF), 1 upright to 8.
-    frames: whether it has several frames or pages.
+    Attributes:
+        size: (H, W), as it is read.
+        turn: How its camera says that it was held (EXIF), 1 upright to 8.
+        frames: Whether it has several frames or pages.
     """
 
     size: tuple[int, int]
@@ -98,8 +100,9 @@ class Sight(NamedTuple):
 def read_pixels(path: Path, size: tuple[int, int] | None = None) -> np.ndarray:
     """The image at `path` as (H, W, 3) uint8, `upright`; grey becomes RGB.
 
-    size: (H, W) to resize to (bicubic, antialiased), or None to keep the image's own.
-    Raises as `read_picture` does.
+    Args:
+        size: (H, W) to resize to (bicubic, antialiased), or None to keep the image's own. Raises as
+            `read_picture` does.
     """
     picture, _ = read_picture(path)
     if size is not None and picture.size != (size[1], size[0]):

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 class Look:
     """A picture that work is making.
 
-    place: which of those it was given. share: done of that one, 0 to 1, never falling. picture:
-    what it looks like now, (H, W, 3) uint8; it takes time and reads what the work goes on changing,
-    so only who shows it calls it, before the report returns.
+    Attributes:
+        place: Which of those it was given.
+        share: Done of that one, 0 to 1, never falling.
+        picture: What it looks like now, (H, W, 3) uint8; it takes time and reads what the work goes
+            on changing, so only who shows it calls it, before the report returns.
     """
 
     place: int
@@ -30,7 +32,8 @@ class Look:
 class Progress:
     """`done` of `total` steps; `values` holds what a live plot may draw, such as the loss.
 
-    look: at a picture that is being made, where one is.
+    Attributes:
+        look: At a picture that is being made, where one is.
     """
 
     done: int

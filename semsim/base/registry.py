@@ -90,11 +90,13 @@ def setting(
 ) -> Any:
     """A field with its default, what a page calls it and says of it, and what it may be.
 
-    choices: the texts it can be, where its type is no `Literal` of them. offers: the same where a
-    library has to be asked: texts by the value of the setting `by`, under "" where they hang on
-    none; who builds the plug-in checks them.
-    least, above, most, below: numbers it is not below, is above, not above, and below, unless it is
-    left out. term: the word of the glossary that explains it.
+    Args:
+        choices: The texts it can be, where its type is no `Literal` of them.
+        offers: The same where a library has to be asked: texts by the value of the setting `by`,
+            under "" where they hang on none; who builds the plug-in checks them.
+        least, above, most, below: Numbers it is not below, is above, not above, and below, unless
+            it is left out.
+        term: The word of the glossary that explains it.
     """
     said = {"label": label, "text": text, "term": term}
     may_be = {"choices": choices, "offers": offers, "by": by, "least": least, "above": above}
@@ -189,10 +191,15 @@ def read_plugin(
 ) -> Plugin:
     """The plug-in in `text`: a registry name, then after a colon settings as `key=value,…`.
 
-    presets: settings by name; a word among the settings that has no "=" chooses one of them, over
-    which settings that are given stand wherever they are. Any other such word goes on with the text
-    before it, as a folder's name may have commas, unless that is one of a few.
-    Raises `SettingsError` or `UnknownNameError` where there is no such name, setting or preset.
+    Args:
+        presets: Settings by name; a word among the settings that has no "=" chooses one of them,
+            over which settings that are given stand wherever they are. Any other such word goes on
+            with the text before it, as a folder's name may have commas, unless that is one of a
+            few.
+
+    Raises:
+        SettingsError: Where there is no such name, setting or preset.
+        UnknownNameError: Where there is no such name, setting or preset.
     """
     name, _, rest = text.strip().partition(":")
     plugin = registry[name]

@@ -117,9 +117,12 @@ class Unread:
 
 @dataclass(frozen=True, kw_only=True)
 class TextTable:
-    """cells: object columns of str or None; its index says where a row is, such as "line 7".
+    """Table of texts, as a file has it.
 
-    unread: rows that do not have as many cells as the header. remarks: what was taken for granted.
+    Attributes:
+        cells: Object columns of str or None; its index says where a row is, such as "line 7".
+        unread: Rows that do not have as many cells as the header.
+        remarks: What was taken for granted.
     """
 
     path: Path
@@ -330,7 +333,11 @@ def _cell(text: str, commas: bool) -> str | None:
 
 
 def _check_size(path: Path, n: int, most: int, what: str, advice: str = _FEWER) -> None:
-    """Refuse more than `most` of `what`. advice: why, and what to do instead."""
+    """Refuse more than `most` of `what`.
+
+    Args:
+        advice: Why, and what to do instead.
+    """
     if n > most:
         raise SemsimError(f"{path} has more than {most:,} {what}. {advice}")
 
@@ -408,9 +415,10 @@ def read_frame(
 ) -> pd.DataFrame:
     """Return a table whose columns `texts` stay texts; in others a number is a number.
 
-    columns: those wanted, of which the table may lack some; texts among them come as categories,
-    which take a tenth of the memory. None for all. Raises `wrong` where it is not readable or has
-    more than `most` rows.
+    Args:
+        columns: Those wanted, of which the table may lack some; texts among them come as
+            categories, which take a tenth of the memory. None for all. Raises `wrong` where it is
+            not readable or has more than `most` rows.
     """
     with _reading(path, wrong):
         if path.suffix.lower() == ".parquet":

@@ -60,11 +60,13 @@ def target_words(
 ) -> str:
     """Say how good an attacked model was: "71% right (chance 2%)", "3% right: at chance (2%)".
 
-    share: of its test images that it names right, None where it was not kept. chance: what guessing
-    gets. at_chance: whether the two differ by no more than luck, see `semsim.targets.chance`.
-    epsilon, delta: what DP-SGD promises of each training image, ", ε = 8.1 at δ = 1e-05"; delta is
-    None where the model was trained otherwise, and epsilon where nothing is promised.
-    note: follows the chance, see `chance_in`.
+    Args:
+        share: Of its test images that it names right, None where it was not kept.
+        chance: What guessing gets.
+        at_chance: Whether the two differ by no more than luck, see `semsim.targets.chance`.
+        epsilon, delta: What DP-SGD promises of each training image, ", ε = 8.1 at δ = 1e-05"; delta
+            is None where the model was trained otherwise, and epsilon where nothing is promised.
+        note: Follows the chance, see `chance_in`.
     """
     if share is None:
         return "not kept"
@@ -96,7 +98,8 @@ def chance_in(facts: Mapping[str, Any]) -> tuple[float | None, str]:
 def words_of_test(facts: object) -> str:
     """`target_words` of what is kept of a model's test, see `semsim.targets.chance.facts_of_test`.
 
-    facts: a mapping, which may lack some of them; anything else says nothing.
+    Args:
+        facts: A mapping, which may lack some of them; anything else says nothing.
     """
     known = facts if isinstance(facts, Mapping) else {}
     chance, note = chance_in(known)

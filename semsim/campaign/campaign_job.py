@@ -28,10 +28,13 @@ KIND = "campaign"
 class CampaignOrder(Place):
     """A campaign and where it is carried out; `device` is that of each worker.
 
-    scheduler: address of a Dask scheduler, "" for this machine. workers: processes on this
-    machine, 0 for one a core. retry: see `HowToRun`. judge: of those in `checkpoints`, the one that
-    reads the pictures at the end; "" for none. imports: the folder in which a user's own networks
-    are looked for, None where there are none.
+    Attributes:
+        scheduler: Address of a Dask scheduler, "" for this machine.
+        workers: Processes on this machine, 0 for one a core.
+        retry: See `HowToRun`.
+        judge: Of those in `checkpoints`, the one that reads the pictures at the end; "" for none.
+        imports: The folder in which a user's own networks are looked for, None where there are
+            none.
     """
 
     campaign: Campaign

@@ -65,11 +65,16 @@ _DIGITS = 2  # of a log-probability: who sees two classes alike names none, and 
 class DemoSettings:
     """Settings of the demo; few epochs and steps, so that two cores manage.
 
-    images: each of another class, or face. train_per_class: training images of the targets.
-    width: of their layers. epochs: of their trainings, which end before where `until` of the test
-    images are right; longer: of those under the strategies in `LONGER`. attacks: of all targets.
-    judge_epochs, judge_per_class: of the two classifiers that judge; jury_epochs, jury_per_class:
-    of the simulated annotators. device: where targets are trained and attacked.
+    Attributes:
+        images: Each of another class, or face.
+        train_per_class: Training images of the targets.
+        width: Of their layers.
+        epochs: Of their trainings, which end before where `until` of the test images are right.
+        longer: Of those under the strategies in `LONGER`.
+        attacks: Of all targets.
+        judge_epochs, judge_per_class: Of the two classifiers that judge.
+        jury_epochs, jury_per_class: Of the simulated annotators.
+        device: Where targets are trained and attacked.
     """
 
     images: int = setting(12, "Images", "Originals attacked on each target.")
@@ -161,8 +166,11 @@ def build_demo(
 ) -> list[Path]:
     """Make the demo in `out`, keeping finished pieces in `work`; returns the set folders.
 
-    client: of the cluster that trains and attacks, see `connect`. Raises `DataError` where an
-    attack could not be computed; another build goes on from there.
+    Args:
+        client: Of the cluster that trains and attacks, see `connect`.
+
+    Raises:
+        DataError: Where an attack could not be computed; another build goes on from there.
     """
     settings = replace(settings, device=str(pick_device(settings.device)))
     judges = _train_judges(work, settings, report)

@@ -63,8 +63,11 @@ class Estimate:
 class Outlook:
     """Cost of carrying out a plan.
 
-    cells, cells_done, cells_failed; targets and those still to train. seconds: of one core, for
-    what is missing, or None where it was not measured. disk: bytes, of everything.
+    cells, cells_done, cells_failed; targets and those still to train.
+
+    Attributes:
+        seconds: Of one core, for what is missing, or None where it was not measured.
+        disk: Bytes, of everything.
     """
 
     cells: int

@@ -53,10 +53,13 @@ _LISTS = ("datasets", "architectures", "strategies", "attacks", "shares", "seeds
 class Campaign:
     """Campaign as users write it: each plug-in is text as in `read_plugin`.
 
-    images: drawn class by class by `choose_images`. seeds: each trains targets and attacks of its
-    own. train: of every target; its seed is replaced by those in `seeds`. trainings: "" for no
-    change. together: at most; fewer for large networks, since each image has a gradient of its own
-    in memory.
+    Attributes:
+        images: Drawn class by class by `choose_images`.
+        seeds: Each trains targets and attacks of its own.
+        train: Of every target; its seed is replaced by those in `seeds`.
+        trainings: "" for no change.
+        together: At most; fewer for large networks, since each image has a gradient of its own in
+            memory.
     """
 
     name: str = setting(MISSING, "Name of the campaign")
@@ -102,7 +105,9 @@ class TargetPlan:
 class PlannedTarget:
     """A classifier to train.
 
-    dataset: its text in the campaign, by which images are found. content: of `content_of` it.
+    Attributes:
+        dataset: Its text in the campaign, by which images are found.
+        content: Of `content_of` it.
     """
 
     key: str
@@ -119,7 +124,11 @@ class PlannedTarget:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One image to attack. draw: seed of the random numbers, from image and campaign seed."""
+    """One image to attack.
+
+    Attributes:
+        draw: Seed of the random numbers, from image and campaign seed.
+    """
 
     key: str
     image_id: str
@@ -130,8 +139,12 @@ class Cell:
 class PlannedSet:
     """One target under one attack: what becomes a reconstruction set.
 
-    model: unique within the campaign. folder: the set's name on disk. together: how many images
-    are attacked at once. shared: what a client shares; pictures: of so many in turn.
+    Attributes:
+        model: Unique within the campaign.
+        folder: The set's name on disk.
+        together: How many images are attacked at once.
+        shared: What a client shares.
+        pictures: Of so many in turn.
     """
 
     model: str
@@ -162,7 +175,11 @@ class PlannedSet:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A campaign worked out. images: the attacked ones of each data set, by its text."""
+    """A campaign worked out.
+
+    Attributes:
+        images: The attacked ones of each data set, by its text.
+    """
 
     campaign: Campaign
     targets: tuple[PlannedTarget, ...]
@@ -178,9 +195,12 @@ class Plan:
 def make_plan(campaign: Campaign, tests: Mapping[str, LabelledImages]) -> Plan:
     """The targets and cells of `campaign`.
 
-    tests: the test split of each data set, by its text.
-    Raises `SettingsError` for what cannot be built or is empty, `DataError` for images a data set
-    does not have.
+    Args:
+        tests: The test split of each data set, by its text.
+
+    Raises:
+        SettingsError: For what cannot be built or is empty.
+        DataError: For images a data set does not have.
     """
     check(campaign)
     images = {text: choose_images(tests[text], campaign) for text in campaign.datasets}
@@ -212,7 +232,9 @@ def make_plan(campaign: Campaign, tests: Mapping[str, LabelledImages]) -> Plan:
 def parameters(plan: TargetPlan, images: LabelledImages, batches: bool = False) -> int:
     """Return the target's number of parameters; `SettingsError` if its strategy cannot train it.
 
-    batches: whether clients share what comes of batches, in which the strategy must work as well.
+    Args:
+        batches: Whether clients share what comes of batches, in which the strategy must work as
+            well.
     """
     import torch  # what a campaign is can be read without
 
@@ -251,7 +273,11 @@ def check(campaign: Campaign) -> None:
 
 
 def _check_once(name: str, values: Sequence[str]) -> None:
-    """values: by what they are called on pages and in the names of sets."""
+    """Raise `SettingsError` for a value that is named twice.
+
+    Args:
+        values: By what they are called on pages and in the names of sets.
+    """
     for value in values:
         if values.count(value) > 1:
             raise SettingsError(f"The campaign's {name} name one twice: {value or 'nothing'}.")
@@ -356,7 +382,8 @@ def data_settings(dataset: Plugin, content: str) -> dict[str, Any]:
 def target_key(plan: TargetPlan, content: str = "") -> str:
     """The key of a target: of all that determines its weights, but not its label.
 
-    content: of `content_of` its data set.
+    Args:
+        content: Of `content_of` its data set.
     """
     return key_of(
         TARGET_FORMAT,

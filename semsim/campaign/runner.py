@@ -48,9 +48,11 @@ _PARTS = 1000  # progress is told in thousandths of a unit of work
 class HowToRun:
     """Settings for carrying out a plan.
 
-    device: where each worker computes: auto, cpu, cuda or mps.
-    retry: try again what broke before with an unforeseen error; an attack that gave a reason for
-    its failure is a result and stays. estimate: gives the time left before a pace is known.
+    Attributes:
+        device: Where each worker computes: auto, cpu, cuda or mps.
+        retry: Try again what broke before with an unforeseen error; an attack that gave a reason
+            for its failure is a result and stays.
+        estimate: Gives the time left before a pace is known.
     """
 
     device: str = "auto"
@@ -63,11 +65,17 @@ def run_plan(
 ) -> dict[str, Any]:
     """Compute what is missing of `plan` and write its reconstruction sets below `data`.
 
-    client: of a cluster, see `connect`; None attacks one batch after the other in this process.
-    Returns counts, ready for JSON; "undone" has how many images the machines could not attack, by
-    reason: nothing of these is kept, and their sets are not written. Raises `StopRequestedError`
-    when `report` does, `SettingsError` where another campaign has the name, `JobError` where the
-    cluster went away or a worker cannot do the work.
+    Args:
+        client: Of a cluster, see `connect`; None attacks one batch after the other in this process.
+
+    Returns:
+        Counts, ready for JSON; "undone" has how many images the machines could not attack, by
+        reason: nothing of these is kept, and their sets are not written.
+
+    Raises:
+        StopRequestedError: When `report` does.
+        SettingsError: Where another campaign has the name.
+        JobError: Where the cluster went away or a worker cannot do the work.
     """
     began = time.monotonic()
     run = _Run(plan, Path(data), how, report)

@@ -30,8 +30,10 @@ _ABOUT = ("image_id", "class_id", "class_name", "crashed", "seconds")
 class StoredCell:
     """An attacked image as it is kept.
 
-    original: (H, W, 3) uint8. crashed: the attack ended in an unforeseen error, rather than by
-    reporting that it failed. seconds: of computing, shared evenly by images attacked together.
+    Attributes:
+        original: (H, W, 3) uint8.
+        crashed: The attack ended in an unforeseen error, rather than by reporting that it failed.
+        seconds: Of computing, shared evenly by images attacked together.
     """
 
     image_id: str
@@ -46,8 +48,12 @@ class StoredCell:
 class PieceStore:
     """The finished pieces below `data`. Only one process of a campaign writes.
 
-    cells: attacked images. weights: content of weight files; costs: seconds, device and course of
-    a training; failures: why a target could not be trained. probes: seconds that a step took.
+    Attributes:
+        cells: Attacked images.
+        weights: Content of weight files.
+        costs: Seconds, device and course of a training.
+        failures: Why a target could not be trained.
+        probes: Seconds that a step took.
     """
 
     def __init__(self, data: Path) -> None:

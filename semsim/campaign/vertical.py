@@ -46,11 +46,15 @@ from semsim.types import LabelledImages, Reconstruction
 class VerticalRun:
     """Four participants with a quarter of every image each, and what their server sees.
 
-    dataset, attack: text as in `read_plugin`. images: test images that take part, class by class.
-    batch: images a round, fewer than all, which every round would have; 0 means half of them.
-    rounds: with the same weights; the attack needs at least as many as images, and 0 means twice as
-    many. width, hidden: of the network. strategy: as in `read_strategy`. train: as in
-    `read_training`; "" leaves the network untrained.
+    Attributes:
+        dataset, attack: Text as in `read_plugin`.
+        images: Test images that take part, class by class.
+        batch: Images a round, fewer than all, which every round would have; 0 means half of them.
+        rounds: With the same weights; the attack needs at least as many as images, and 0 means
+            twice as many.
+        width, hidden: Of the network.
+        strategy: As in `read_strategy`.
+        train: As in `read_training`; "" leaves the network untrained.
     """
 
     name: str = setting(MISSING, "Name", "The set goes to <data>/runs/<name>.")
@@ -115,8 +119,9 @@ def vertical_sets(
 ) -> list[Path]:
     """The sets of all runs, as `attack_vertical` makes them; one that is there is not made again.
 
-    workers, scheduler: as for `spread`; they compute, this process writes. Raises as it does, and
-    as `attack_vertical`.
+    Args:
+        workers, scheduler: As for `spread`; they compute, this process writes. Raises as it does,
+            and as `attack_vertical`.
     """
     arrow()
     places = {str(vertical_folder(run, data)): run for run in runs}

@@ -31,9 +31,13 @@ _LARGEST = 64 * 1024  # bytes of one picture: noise of `sights.SIDE` pixels a si
 
 @dataclass(frozen=True, kw_only=True)
 class WatchedImage:
-    """An image that is being attacked. key: of its cell. steps: share done, and a PNG file, each.
+    """An image that is being attacked.
 
     Shares are 0 to 1, growing; `sights.STEPS` of them at most.
+
+    Attributes:
+        key: Of its cell.
+        steps: Share done, and a PNG file, each.
     """
 
     key: str
@@ -121,7 +125,8 @@ def read_campaign(data: Path, name: str) -> Campaign:
 def campaign_in(path: Path, *, by_hand: bool = False) -> Campaign:
     """The campaign that a file `CAMPAIGN` tells; `JobError` where it tells none.
 
-    by_hand: whether people wrote it, who may leave out its name and what has its default.
+    Args:
+        by_hand: Whether people wrote it, who may leave out its name and what has its default.
     """
     unnamed = {"name": ""} if by_hand else {}
     return from_record(Campaign, unnamed | read_record(path, FORMAT, JobError), by_hand=by_hand)

@@ -51,8 +51,9 @@ from semsim.types import (
 class TrainedTarget:
     """A trained target: a weight file's content, and what it cost.
 
-    course: the share of test images right after each epoch, where one ends the training; without
-    the epochs before an interruption.
+    Attributes:
+        course: The share of test images right after each epoch, where one ends the training;
+            without the epochs before an interruption.
     """
 
     content: bytes
@@ -63,14 +64,22 @@ class TrainedTarget:
 
 @dataclass(frozen=True, kw_only=True)
 class Untrainable:
-    """A target that its training itself cannot make. why: the traceback."""
+    """A target that its training itself cannot make.
+
+    Attributes:
+        why: The traceback.
+    """
 
     why: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attacked:
-    """One attacked image. crashed: it has no picture since the attack broke."""
+    """One attacked image.
+
+    Attributes:
+        crashed: It has no picture since the attack broke.
+    """
 
     result: AttackResult
     crashed: bool
@@ -79,7 +88,11 @@ class Attacked:
 
 @dataclass(frozen=True, kw_only=True)
 class Undone:
-    """Work that this machine could not do now; another may, or this one later. why: traceback."""
+    """Work that this machine could not do now; another may, or this one later.
+
+    Attributes:
+        why: Traceback.
+    """
 
     why: str
 
@@ -94,9 +107,10 @@ def train(
 ) -> TrainedTarget | Untrainable:
     """Train the target of `plan` on the device called `device`.
 
-    checkpoint: where an interrupted training goes on, used where this machine has its folder.
-    content: of its pictures when it was planned. Raises whatever is no word of the training
-    itself: no memory, no disk, no data set, or one that has changed.
+    Args:
+        checkpoint: Where an interrupted training goes on, used where this machine has its folder.
+        content: Of its pictures when it was planned. Raises whatever is no word of the training
+            itself: no memory, no disk, no data set, or one that has changed.
     """
     place, began = pick_device(device), time.monotonic()
     course: list[float] = []
@@ -124,10 +138,12 @@ def train(
 
 @dataclass(frozen=True, kw_only=True)
 class Assault:
-    """Images to attack at once on one target. draws: the seed of each.
+    """Images to attack at once on one target.
 
-    shared: what a client shares of each `pictures` of them. kept: the target's weight file, for
-    words.
+    Attributes:
+        draws: The seed of each.
+        shared: What a client shares of each `pictures` of them.
+        kept: The target's weight file, for words.
     """
 
     images: LabelledImages
@@ -177,7 +193,9 @@ def attack(
 def crashed(original: np.ndarray, why: str) -> Attacked:
     """The record of an image whose attack broke or never began.
 
-    original: (H, W, 3) uint8. why: holds the traceback.
+    Args:
+        original: (H, W, 3) uint8.
+        why: Holds the traceback.
     """
     result = AttackResult(picture=None, attacked=original, error=why.strip())
     return Attacked(result=result, crashed=True, seconds=0.0)
@@ -214,8 +232,10 @@ def train_plan(
 ) -> tuple[TargetModel, dict[str, Any]]:
     """The trained target of `plan`, how good it is, as `facts_of_test` has it, and its ε, if any.
 
-    checkpoint: a file from which an interrupted training goes on; left where it is. content: what
-    `content_of` said of the data set when it was planned; `DataError` where that has changed.
+    Args:
+        checkpoint: A file from which an interrupted training goes on; left where it is.
+        content: What `content_of` said of the data set when it was planned; `DataError` where that
+            has changed.
     """
     dataset = build(DATASETS, plan.dataset.name, plan.dataset.settings)
     data, test = dataset("train"), dataset("test")
@@ -250,8 +270,9 @@ def attack_images(
 ) -> list[AttackResult]:
     """Attack each of `images` on its own, at once where the attack can; one result an image.
 
-    seeds: one an image; it decides what the defence does to it and where the attack starts.
-    shared: what a client shares, of one image or, of a multiple of so many, of several in turn.
+    Args:
+        seeds: One an image; it decides what the defence does to it and where the attack starts.
+        shared: What a client shares, of one image or, of a multiple of so many, of several in turn.
     """
     if tuple(model.classes) != tuple(images.classes):
         raise DataError(

@@ -269,7 +269,11 @@ def _set_line(folder: str) -> str:
 
 
 def _status(data: Path, name: str, *, alone: bool) -> dict[str, Any]:
-    """Return the progress of a campaign. alone: it alone is asked for, so its error is raised."""
+    """Return the progress of a campaign.
+
+    Args:
+        alone: It alone is asked for, so its error is raised.
+    """
     try:
         plan = plan_of(read_campaign(data, name))
     except SemsimError as error:

@@ -59,7 +59,11 @@ _DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done
 def _planned(
     kind: str, source: Path, name: str, settings: dict[str, Any], room: Path, as_json: bool
 ) -> ImportPlan:
-    """Print what importing would do. room: where an archive is unpacked."""
+    """Print what importing would do.
+
+    Args:
+        room: Where an archive is unpacked.
+    """
     with TerminalBar(unit="step") as bar:
         plan = plan_import(kind, source, name, settings, bar, room)
     show_told(plan.rows(), plan.text(), as_json)

@@ -288,7 +288,8 @@ def _name(preset: str) -> str:
 def counts_text(counts: SplitCounts, hold_out: HoldOut, preset: str | None = None) -> str:
     """Return what a split has and lacks, and what to expect of a training with `preset`, in lines.
 
-    preset: as `read_settings` takes it; left out, what follows from the counts.
+    Args:
+        preset: As `read_settings` takes it; left out, what follows from the counts.
     """
     training, wanted = counts.training, preset or preset_for(counts)
     lines = [

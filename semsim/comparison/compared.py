@@ -82,7 +82,8 @@ def _origin_of(training: Training, images: pd.DataFrame) -> list[str]:
 def metric_remarks(specs: Sequence[MetricSpec], facts: pd.DataFrame | None) -> list[str]:
     """Return the metrics' notes on themselves, and the standard errors of those of sets.
 
-    facts: as of a `ScoreBook`; None where scores came without them.
+    Args:
+        facts: As of a `ScoreBook`; None where scores came without them.
     """
     if facts is None:
         return []
@@ -100,9 +101,12 @@ def metric_remarks(specs: Sequence[MetricSpec], facts: pd.DataFrame | None) -> l
 class Scored:
     """The scores to compare, columns `semsim.base.columns.SCORE_COLUMNS`.
 
-    specs: of their metrics, in the order tables shall have. weights: of each metric of which it is
-    known, the SHA-256 of its files. facts: as of a `ScoreBook`, where there is one. awaited: names
-    of metrics whose scores are still to come: what SemSims learned from is left out already.
+    Attributes:
+        specs: Of their metrics, in the order tables shall have.
+        weights: Of each metric of which it is known, the SHA-256 of its files.
+        facts: As of a `ScoreBook`, where there is one.
+        awaited: Names of metrics whose scores are still to come: what SemSims learned from is left
+            out already.
     """
 
     table: pd.DataFrame
@@ -123,8 +127,9 @@ class Scored:
 class Compared:
     """Agreement of each metric with people, and the origin of the numbers.
 
-    seen: by SemSim, what it learned from of the study's originals, where that is known.
-    As text it is what `semsim-studio compare` prints.
+    Attributes:
+        seen: By SemSim, what it learned from of the study's originals, where that is known. As text
+            it is what `semsim-studio compare` prints.
 
     >>> import pandas as pd, semsim
     >>> rows = [(m, i, who) for m in "abcd" for i in range(3) for who in ("Ann", "Bob")]
@@ -203,11 +208,16 @@ def compared(
     """Judge every metric by how well it agrees with people; its notes say what must be known.
 
     A metric whose network ranked the words of the study's lists is left out, and a note says why.
-    One that learned from the originals that count, or is of the kind of the simulated voters, has
-    a mark, which its title says wherever it stands, and leads nothing.
-    checkpoints: where SemSims say what they learned from. unseen_by: "" for the originals that no
-    SemSim with scores has seen, where there are any; the name of a SemSim for those that it has not
-    seen; `ALL`. Raises `SemsimError` where tables do not fit.
+    One that learned from the originals that count, or is of the kind of the simulated voters, has a
+    mark, which its title says wherever it stands, and leads nothing.
+
+    Args:
+        checkpoints: Where SemSims say what they learned from.
+        unseen_by: "" for the originals that no SemSim with scores has seen, where there are any;
+            the name of a SemSim for those that it has not seen; `ALL`.
+
+    Raises:
+        SemsimError: Where tables do not fit.
     """
     titles = {spec.name: spec.title for spec in scored.specs}
     refused = refused_judges(scored.weights, study.judges)

@@ -43,11 +43,14 @@ _FEWER = (
 class HowToCompare:
     """Settings of a comparison beside its tables.
 
-    checkpoints: where SemSims say what they learned from. data: of the studio, where scores of
-    one's own metrics are kept. headline: human score to rank by; None for the one the study's
-    protocol fixed. higher, lower: metrics that are not known here, by which of their values leak
-    more. unseen_by: which originals count, as `compared` says. match_ids: whether 7 is 007 and
-    7.png where nothing else may be meant, as spreadsheets take zeros away.
+    Attributes:
+        checkpoints: Where SemSims say what they learned from.
+        data: Of the studio, where scores of one's own metrics are kept.
+        headline: Human score to rank by; None for the one the study's protocol fixed.
+        higher, lower: Metrics that are not known here, by which of their values leak more.
+        unseen_by: Which originals count, as `compared` says.
+        match_ids: Whether 7 is 007 and 7.png where nothing else may be meant, as spreadsheets take
+            zeros away.
     """
 
     checkpoints: Path
@@ -63,9 +66,12 @@ class HowToCompare:
 def read_table(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Read a table of Parquet, CSV or Excel; ids and names stay texts.
 
-    columns: those wanted of a row a metric, of which the table may lack some; all for None, and
-    where there is no column `metric`. Raises `DataError` where it is not readable or has more than
-    `MOST_ROWS` rows.
+    Args:
+        columns: Those wanted of a row a metric, of which the table may lack some; all for None, and
+            where there is no column `metric`.
+
+    Raises:
+        DataError: Where it is not readable or has more than `MOST_ROWS` rows.
     """
     path = resolved(path)
     if path.suffix.lower() == ".parquet":
@@ -79,10 +85,14 @@ def whole_study(
 ) -> StudyTables:
     """The tables of a study whose votes may say no more than who answered what.
 
-    votes: columns model, image_id, annotator, and answer or recognised. Where `recognised` is
-        absent it is whether the answer is the true class, in `class_name` of the votes or labels.
-    scores, labels: what say the data set and the attack of a model where votes do not.
-    Raises `DataError` for absent columns, and for votes that cannot be counted.
+    Args:
+        votes: Columns model, image_id, annotator, and answer or recognised. Where `recognised` is
+            absent it is whether the answer is the true class, in `class_name` of the votes or
+            labels.
+        scores, labels: What say the data set and the attack of a model where votes do not.
+
+    Raises:
+        DataError: For absent columns, and for votes that cannot be counted.
     """
     check_columns(votes, ("model", "image_id", "annotator"), "The table of votes", DataError)
     others = [one for one in (labels, scores) if one is not None and "model" in one]
@@ -96,9 +106,12 @@ def compared_frames(
 ) -> Compared:
     """Compare what a study says with scores, and with those that a user keeps for it.
 
-    scores: one row an image and metric, columns `semsim.metrics.scoring.BOOK_COLUMNS`, or one row
-        an image and one column a metric; None for those that came with the study.
-    Raises `SemsimError` where tables do not fit.
+    Args:
+        scores: One row an image and metric, columns `semsim.metrics.scoring.BOOK_COLUMNS`, or one
+            row an image and one column a metric; None for those that came with the study.
+
+    Raises:
+        SemsimError: Where tables do not fit.
     """
     foreign = (*how.higher, *how.lower)
     given = None if scores is None else _as_judged(_long(scores, study, foreign), study, how)

@@ -59,9 +59,12 @@ def specs_of(
 ) -> list[MetricSpec]:
     """The facts of every metric in a table of scores, in the order they come.
 
-    higher, lower: names of metrics the product does not know, by the direction of leakage. absent:
-    further metrics, known here, that may have no scores. Raises `SettingsError` where a direction
-    is missing, given twice, or contradicts a known metric.
+    Args:
+        higher, lower: Names of metrics the product does not know, by the direction of leakage.
+        absent: Further metrics, known here, that may have no scores.
+
+    Raises:
+        SettingsError: Where a direction is missing, given twice, or contradicts a known metric.
     """
     check_columns(scores, ("metric", "image_id"), "The table of scores", DataError)
     names = [str(name) for name in scores["metric"].dropna().unique()]

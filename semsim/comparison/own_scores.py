@@ -52,11 +52,14 @@ class Kept:
 def read_own(path: Path, columns: Mapping[str, Column]) -> pd.DataFrame:
     """The scores in a CSV or Parquet file, columns `COLUMNS`; all of them, or an error.
 
-    columns: by metric. The file has the columns model and image_id, and dataset and attack where
-    those alone are not enough; an empty cell is no score. The attribute `REMARKS` of the scores
-    has what was taken for granted.
-    Raises `SettingsError` for a metric that cannot be, `DataError` that names the rows and columns
-    that are wrong.
+    Args:
+        columns: By metric. The file has the columns model and image_id, and dataset and attack
+            where those alone are not enough; an empty cell is no score. The attribute `REMARKS` of
+            the scores has what was taken for granted.
+
+    Raises:
+        SettingsError: For a metric that cannot be.
+        DataError: That names the rows and columns that are wrong.
     """
     if not columns:
         raise SettingsError("Name a column at least, as metric=column:lower or column:higher.")
@@ -117,8 +120,12 @@ def _refuse(path: Path, problems: list[str]) -> None:
 def keep_own(data: Path, study: Iterable[str], found: pd.DataFrame) -> list[Kept]:
     """Keep scores for a study in place of its old ones by the same metrics; return all it has.
 
-    study: its id and its name, or one of them. Raises `SettingsError` for none, and for a name
-    that several studies have; `DataError` where another writer does not come to an end.
+    Args:
+        study: Its id and its name, or one of them.
+
+    Raises:
+        SettingsError: For none, and for a name that several studies have.
+        DataError: Where another writer does not come to an end.
     """
     names = _names(study)
     if not names:
@@ -159,8 +166,12 @@ def kept_of(data: Path, study: Iterable[str]) -> list[Kept]:
 def joined(study: StudyTables, data: Path, study_id: str = "") -> StudyTables:
     """A study with its own scores among those that came with it.
 
-    study_id: "" where only the name is known that it has in its tables. Its remarks say how many
-    scores are of pictures that the study does not have. Raises `DataError` as `fitted`.
+    Args:
+        study_id: "" where only the name is known that it has in its tables. Its remarks say how
+            many scores are of pictures that the study does not have.
+
+    Raises:
+        DataError: As `fitted`.
     """
     mine, broken = _mine(data, _names([study_id, study.title]))
     own, study = _together(mine), replace(study, remarks=(*study.remarks, *broken))

@@ -26,8 +26,12 @@ _TABLES = ("votes", "labels", "scores", "facts")
 class PackOrder:
     """Order of files: `REPORT` or `EVERYTHING`, of one view of one study.
 
-    protocol: the human score the study's protocol fixed. rule: the one that is ranked by.
-    importer: "" for none. unseen_by: as of `compared`. remarks: as those of `StudyTables`.
+    Attributes:
+        protocol: The human score the study's protocol fixed.
+        rule: The one that is ranked by.
+        importer: "" for none.
+        unseen_by: As of `compared`.
+        remarks: As those of `StudyTables`.
     """
 
     what: str

@@ -36,8 +36,9 @@ def seen_by_each(
 def uncounted(seen: Mapping[str, Seen]) -> frozenset[str]:
     """The originals that are left out so that the others are held out for every SemSim.
 
-    seen: by SemSim, as `seen_by_each`. One that has seen all of them holds out none, and counts for
-    nothing here; none is left out either where the others together have seen all.
+    Args:
+        seen: By SemSim, as `seen_by_each`. One that has seen all of them holds out none, and counts
+            for nothing here; none is left out either where the others together have seen all.
     """
     some = [one for one in seen.values() if one.unseen]
     if not any(one.seen for one in some):
@@ -51,9 +52,13 @@ def seen_by(
 ) -> Seen | None:
     """Return what the SemSim called `name` learned from of the originals `listed`; None for "".
 
-    known: as `seen_by_each` has it, of SemSims whose checkpoints need not be read again.
-    Raises `DataError` where its file cannot be read or nothing tells of any that it did not learn
-    from it, `SettingsError` for a name that is none.
+    Args:
+        known: As `seen_by_each` has it, of SemSims whose checkpoints need not be read again.
+
+    Raises:
+        DataError: Where its file cannot be read or nothing tells of any that it did not learn from
+            it.
+        SettingsError: For a name that is none.
     """
     if not name:
         return None
@@ -79,7 +84,8 @@ def without(left_out: frozenset[str], table: pd.DataFrame) -> pd.DataFrame:
 def exposed(spec: MetricSpec, seen: Mapping[str, Seen], counting: Iterable[str]) -> str:
     """Return why a metric is no candidate on the originals `counting`: it learned from them.
 
-    seen: by SemSim, as `seen_by_each`. "" for one that did not.
+    Args:
+        seen: By SemSim, as `seen_by_each`. "" for one that did not.
     """
     name = checkpoint_of(spec.name)
     if not name:
@@ -111,7 +117,8 @@ def _remark(analysis: Analysis, *sentences: str) -> list[str]:
 def left_out_remark(name: str, seen: Seen | None, analysis: Analysis) -> list[str]:
     """Return what to say where only what the SemSim called `name` has not seen counts.
 
-    seen: what it has seen of all originals, looked at or not; None where that is not asked.
+    Args:
+        seen: What it has seen of all originals, looked at or not; None where that is not asked.
     """
     if seen is None:
         return []

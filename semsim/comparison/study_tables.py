@@ -15,9 +15,13 @@ PICTURES = ("original", "reconstruction")  # columns of labels; `attacked` may b
 class StudyTables:
     """Votes and labels as a study exports them, or as an import keeps them.
 
-    labels: None where there are votes only. scores: those that came with the study. name, headline:
-    of the study, where its tables are not to be asked. importer: by what it was brought in.
-    own: metrics whose scores a user brought in beside them, see `own_scores`. remarks: on those.
+    Attributes:
+        labels: None where there are votes only.
+        scores: Those that came with the study.
+        name, headline: Of the study, where its tables are not to be asked.
+        importer: By what it was brought in.
+        own: Metrics whose scores a user brought in beside them, see `own_scores`.
+        remarks: On those.
     """
 
     votes: pd.DataFrame

@@ -10,7 +10,8 @@ from semsim.types import LabelledImages
 class Dataset(Protocol):
     """Settings of a data set; calling them with "train" or "test" gives that split.
 
-    about: its classes, images and size on disk, in a few words.
+    Attributes:
+        about: Its classes, images and size on disk, in a few words.
     """
 
     __dataclass_fields__: ClassVar[dict]

@@ -20,10 +20,12 @@ class CelebA(Photographs):
     authors' splits keep identities apart, so that no person could be recognised. Here each identity
     is shuffled by `seed`, its first `test_per_class` images are the test split and the rest the
     training split. SemSim has 476 identities too, but which is not known.
-    root: folder of data sets; the files lie in `celeba` below it.
-    size: pixels of a side.
-    classes, per_class: only the first so many identities, and images of each in either split;
-        none takes all. Files of other images are not opened.
+
+    Attributes:
+        root: Folder of data sets; the files lie in `celeba` below it.
+        size: Pixels of a side.
+        classes, per_class: Only the first so many identities, and images of each in either split;
+            none takes all. Files of other images are not opened.
     """
 
     name: ClassVar[str] = "celeba"

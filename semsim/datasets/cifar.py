@@ -13,9 +13,10 @@ from semsim.types import LabelledImages
 class Cifar100(OnDisk):
     """100 things at 32×32: 500 training and 100 test images of each (Krizhevsky 2009).
 
-    root: folder of data sets; the files lie in `cifar-100-python` below it.
-    classes, per_class: only the first so many classes, and images of each in either split, in the
-        order of the files; none takes all.
+    Attributes:
+        root: Folder of data sets; the files lie in `cifar-100-python` below it.
+        classes, per_class: Only the first so many classes, and images of each in either split, in
+            the order of the files; none takes all.
     """
 
     task: ClassVar[str] = "recognition"

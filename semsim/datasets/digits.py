@@ -15,7 +15,10 @@ _TEST = (4, 8)
 class Digits:
     """1797 digits of 8×8 pixels (Alpaydin and Kaynak 1998), enlarged to `size` × `size`.
 
-    399 of them are the test split, always the same ones. count: take the first so many of all.
+    399 of them are the test split, always the same ones.
+
+    Attributes:
+        count: Take the first so many of all.
     """
 
     task: ClassVar[str] = "recognition"

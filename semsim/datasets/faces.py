@@ -19,9 +19,13 @@ _HELD_OUT = 20  # of either kind, for the detector's test
 class Faces:
     """100 grey faces at 25×25 (Labelled Faces in the Wild), one picture a face.
 
-    Each face is its own identity. No person has a second picture. So the training split is made
-    of `train_per_face` shifted, mirrored and relit copies, and the test split of the pictures as
-    they are. seed: decides the copies. people: how many of them, 1 to 100.
+    Each face is its own identity. No person has a second picture. So the training split is made of
+    `train_per_face` shifted, mirrored and relit copies, and the test split of the pictures as they
+    are.
+
+    Attributes:
+        seed: Decides the copies.
+        people: How many of them, 1 to 100.
     """
 
     task: ClassVar[str] = "pair"
@@ -62,7 +66,9 @@ class FaceOrNot:
     scikit-image's LFW subset has 100 of either kind. The last 20 of both are the test split, as
     they are; of the others the training split has `train_per_picture` shifted, mirrored and relit
     copies each. The class is "face" or "other"; who a face is of is the subject, one a picture.
-    seed: decides the copies.
+
+    Attributes:
+        seed: Decides the copies.
     """
 
     task: ClassVar[str] = "pair"

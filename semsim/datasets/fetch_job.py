@@ -17,7 +17,11 @@ KIND = "dataset"
 
 @dataclass(frozen=True, kw_only=True)
 class FetchOrder:
-    """Order to fetch a data set; root: folder of data sets, "" for the usual one."""
+    """Order to fetch a data set;
+
+    Attributes:
+        root: Folder of data sets, "" for the usual one.
+    """
 
     name: str
     root: str = ""

@@ -31,10 +31,13 @@ class Folder(Checked):
     the images go to the test split, chosen by a hash of each image's path, so that adding images
     moves none of the others.
 
-    root: its path on the machine that the studio runs on; in it <class>/<image>, or train and test
-    with these. size: pixels of a side, to which every image is brought. test_share: of the images,
-    chosen by their names, that targets are tested and attacked on; no matter where there are train
-    and test. task: what people are to be asked about the images.
+    Attributes:
+        root: Its path on the machine that the studio runs on; in it <class>/<image>, or train and
+            test with these.
+        size: Pixels of a side, to which every image is brought.
+        test_share: Of the images, chosen by their names, that targets are tested and attacked on;
+            no matter where there are train and test.
+        task: What people are to be asked about the images.
     """
 
     about: ClassVar[str] = "any images of yours, <root>/<class>/<image>"
@@ -139,7 +142,11 @@ def _size_and_time(path: Path) -> tuple[int, int]:
 def class_names(names: Iterable[str], *none: str) -> dict[str, str]:
     """The class that each name means, which may be written otherwise (`semsim.base.alike`).
 
-    none: other words for the answer "none". Raises `DataError` for a class that is called so.
+    Args:
+        none: Other words for the answer "none".
+
+    Raises:
+        DataError: For a class that is called so.
     """
     found = firsts(names)
     if name := called([NONE, *none], found):

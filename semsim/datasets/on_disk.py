@@ -21,7 +21,9 @@ _ASIDE = "fetched"  # where it is unpacked within the folder that is not yet in 
 class OnDisk(Protocol):
     """A data set whose files have to be fetched once.
 
-    home: the web page of its authors. place: where its files belong below the folder of data sets.
+    Attributes:
+        home: The web page of its authors.
+        place: Where its files belong below the folder of data sets.
     """
 
     home: ClassVar[str]

@@ -49,8 +49,11 @@ class ImageFile:
 class Photographs(OnDisk):
     """Data set of image files of all sizes, called `name` in the registry.
 
-    root: folder of data sets. size: pixels of a side. classes, per_class: only the first so many
-    classes, and images of each in either split; None takes all.
+    Attributes:
+        root: Folder of data sets.
+        size: Pixels of a side.
+        classes, per_class: Only the first so many classes, and images of each in either split; None
+            takes all.
     """
 
     name: ClassVar[str]
@@ -95,10 +98,12 @@ class Caltech101(Photographs):
 
     The data set has no splits. Here each class is shuffled by `seed`, its first `test_per_class`
     images are the test split, so that this is balanced, and the rest the training split.
-    root: folder of data sets; the files lie in `caltech101/101_ObjectCategories` below it.
-    size: pixels of a side.
-    classes, per_class: only the first so many classes, and images of each in either split; none
-        takes all. Files of other images are not opened.
+
+    Attributes:
+        root: Folder of data sets; the files lie in `caltech101/101_ObjectCategories` below it.
+        size: Pixels of a side.
+        classes, per_class: Only the first so many classes, and images of each in either split; none
+            takes all. Files of other images are not opened.
     """
 
     name: ClassVar[str] = "caltech101"
@@ -140,11 +145,14 @@ class Imagenette(Photographs, Checked):
     """Ten easily told classes of ImageNet (Howard 2019), the middle square of each image.
 
     The test split is what its authors call val.
-    root: folder of data sets; the files lie in `imagenette2-160`, or as `source` says, below it.
-    source: the release with a shorter side of 160 or 320 pixels, or in full.
-    size: pixels of a side.
-    classes, per_class: only the first so many classes, and images of each in either split; none
-        takes all. Files of other images are not opened.
+
+    Attributes:
+        root: Folder of data sets; the files lie in `imagenette2-160`, or as `source` says, below
+            it.
+        source: The release with a shorter side of 160 or 320 pixels, or in full.
+        size: Pixels of a side.
+        classes, per_class: Only the first so many classes, and images of each in either split; none
+            takes all. Files of other images are not opened.
     """
 
     name: ClassVar[str] = "imagenette"

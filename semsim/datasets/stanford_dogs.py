@@ -26,11 +26,13 @@ class StanfordDogs(Photographs):
     """120 breeds, 100 training images of each (Khosla et al. 2011), the middle of each image.
 
     The splits are the authors', in the order of their lists.
-    root: folder of data sets; `Images`, `train_list.mat` and `test_list.mat` lie in
-        `stanford-dogs` below it.
-    size: pixels of a side.
-    classes, per_class: only the first so many breeds, and images of each in either split; none
-        takes all. Files of other images are not opened.
+
+    Attributes:
+        root: Folder of data sets; `Images`, `train_list.mat` and `test_list.mat` lie in
+            `stanford-dogs` below it.
+        size: Pixels of a side.
+        classes, per_class: Only the first so many breeds, and images of each in either split; none
+            takes all. Files of other images are not opened.
     """
 
     name: ClassVar[str] = "stanford-dogs"

@@ -25,8 +25,9 @@ _OVERSAMPLING = 4  # drawn this much larger, then averaged down: smooth edges
 class Symbols:
     """47 nameable symbols at 32×32 with varied colour, background, place, turn and light.
 
-    train_per_class, test_per_class: images of each class in either split.
-    seed: decides every image; one image never depends on how many others are drawn.
+    Attributes:
+        train_per_class, test_per_class: Images of each class in either split.
+        seed: Decides every image; one image never depends on how many others are drawn.
     """
 
     task: ClassVar[str] = "recognition"

@@ -20,8 +20,10 @@ ApplyAt = Literal["train", "attack", "both"]
 class Augmented:
     """Images after augmentation, and what was done to each.
 
-    images: (N, C, H, W). shift_x, shift_y: (N,) whole pixels, right and down positive.
-    flipped: (N,) bool, mirrored left to right before the shift.
+    Attributes:
+        images: (N, C, H, W).
+        shift_x, shift_y: (N,) whole pixels, right and down positive.
+        flipped: (N,) bool, mirrored left to right before the shift.
     """
 
     images: Tensor
@@ -48,8 +50,9 @@ class Defence(Protocol):
     def images(self, images: Tensor, rng: torch.Generator) -> Augmented:
         """The images that are really trained on, which are also those an attacker can get.
 
-        images: (N, C, H, W) in [0, 1]; so are those returned. rng: on the CPU; the same draws on
-        every machine.
+        Args:
+            images: (N, C, H, W) in [0, 1]; so are those returned.
+            rng: On the CPU; the same draws on every machine.
         """
         return unchanged(images)
 
@@ -58,8 +61,9 @@ class Defence(Protocol):
     ) -> tuple[Tensor, ...]:
         """The gradients that are used in training, or shared with the attacker.
 
-        gradients: one tensor a parameter, of its shape, and so returned. phase: "train" or
-        "attack", whether they are used or shared.
+        Args:
+            gradients: One tensor a parameter, of its shape, and so returned.
+            phase: "train" or "attack", whether they are used or shared.
         """
         return tuple(gradients)
 

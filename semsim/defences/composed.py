@@ -17,10 +17,11 @@ from semsim.defences.dp_sgd import DpSgd
 class Composed(Defence):
     """Defences in the order in which their specifications stand, joined by "&".
 
-    parts: such as "crop-flip & gradient-pruning:rate=0.7"; `semsim.defences.parse` reads each.
-    The shift and flip of the result describe the way from the first image to the last: what a
-    part moves out of the picture stays lost. DP-SGD, of which there is one at most, works on the
-    gradient of each image before any other part sees their mean, wherever it stands.
+    Attributes:
+        parts: Such as "crop-flip & gradient-pruning:rate=0.7"; `semsim.defences.parse` reads each.
+            The shift and flip of the result describe the way from the first image to the last: what
+            a part moves out of the picture stays lost. DP-SGD, of which there is one at most, works
+            on the gradient of each image before any other part sees their mean, wherever it stands.
     """
 
     parts: str = "crop-flip & gradient-noise"

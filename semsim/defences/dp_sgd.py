@@ -25,13 +25,15 @@ from semsim.defences.base import ApplyAt, Defence, Phase, gaussian, noise_source
 class DpSgd(Defence, Checked):
     """Abadi et al. 2016, arXiv:1607.00133, Algorithm 1, with batches drawn as its account needs.
 
-    clip: the Euclidean norm C, over all parameters, that each image's gradient is cut to. noise: σ;
-    normal noise of σC is added to their sum, which is then divided by the size of a batch.
-    delta: the δ at which ε is told, below 1 over the number of training images.
-    apply_at: as for gradient noise. At "train" what is shared is the clean gradient of a model that
-    was trained so; at "attack" the model is promised nothing.
-
     The draws are of torch's own generator, good for a measurement and not for a secret.
+
+    Attributes:
+        clip: The Euclidean norm C, over all parameters, that each image's gradient is cut to.
+        noise: Σ; normal noise of σC is added to their sum, which is then divided by the size of a
+            batch.
+        delta: The δ at which ε is told, below 1 over the number of training images.
+        apply_at: As for gradient noise. At "train" what is shared is the clean gradient of a model
+            that was trained so; at "attack" the model is promised nothing.
     """
 
     clip: float = setting(1.0, above=0, below=math.inf)
@@ -50,7 +52,11 @@ class DpSgd(Defence, Checked):
     def clipped_sum(self, each: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The sum over images of their gradients, each cut to the norm `clip`.
 
-        each: one (N, *parameter.shape) a parameter. Returns one of its shape a parameter.
+        Args:
+            each: One (N, *parameter.shape) a parameter.
+
+        Returns:
+            One of its shape a parameter.
         """
         squares = torch.stack([g.flatten(1).square().sum(1) for g in each])
         factor = (self.clip / squares.sum(0).sqrt().clamp_min(1e-12)).clamp_max(1)
@@ -89,9 +95,13 @@ _LITTLE = 0.1  # noise below which sampling is left out of account: the bound is
 def epsilon(noise: float, rate: float, steps: int, delta: float) -> float:
     """ε of `steps` steps at `delta`, 0 or more; infinity without noise.
 
-    noise: standard deviation of the noise on the sum of gradients, over the norm that each is
-    clipped to. rate: chance of each image to be in a step, by itself (Poisson sampling), 0 to 1.
-    Raises `SettingsError` for what cannot be.
+    Args:
+        noise: Standard deviation of the noise on the sum of gradients, over the norm that each is
+            clipped to.
+        rate: Chance of each image to be in a step, by itself (Poisson sampling), 0 to 1.
+
+    Raises:
+        SettingsError: For what cannot be.
     """
     if not (noise >= 0 and 0 <= rate <= 1 and steps >= 0 and 0 < delta < 1):
         raise SettingsError(

@@ -16,11 +16,13 @@ from semsim.defences.base import ApplyAt, Defence, Phase, gaussian, noise_source
 class GradientNoise(Defence, Checked):
     """Independent noise of standard deviation `std` on every gradient entry.
 
-    distribution: "gaussian", or "laplacian", whose scale is then std / √2. Papers mean different
-        things by "1e-3": Deep Leakage from Gradients a variance, others Laplace's own scale.
-    apply_at: "train" perturbs only training steps, as the SemSim authors' code does, so that the
-        attacker still sees a clean gradient; "attack" only what is shared; "both" is what a
-        participant who defends itself would do.
+    Attributes:
+        distribution: "gaussian", or "laplacian", whose scale is then std / √2. Papers mean
+            different things by "1e-3": Deep Leakage from Gradients a variance, others Laplace's own
+            scale.
+        apply_at: "train" perturbs only training steps, as the SemSim authors' code does, so that
+            the attacker still sees a clean gradient; "attack" only what is shared; "both" is what a
+            participant who defends itself would do.
     """
 
     std: float = setting(1e-3, least=0, below=math.inf)

@@ -17,7 +17,9 @@ class GradientPruning(Defence, Checked):
     Layer by layer, that is tensor by tensor, as in the SemSim authors' code (rate 0.7) and Zhu et
     al. 2019, arXiv:1906.08935 §5. Entries as large as the threshold stay: where many are equal,
     fewer are cut.
-    apply_at: "train", "attack" or "both", as for gradient noise.
+
+    Attributes:
+        apply_at: "train", "attack" or "both", as for gradient noise.
     """
 
     rate: float = setting(0.7, least=0, below=1)

@@ -32,12 +32,13 @@ _GREY = 128 / 255
 class Operation:
     """One operation on (N, 3, H, W) images in [0, 1].
 
-    apply: images and a magnitude, which has a sign where `signed`, to images.
-    neutral: the magnitude that leaves every image as it is; None where there is none.
-    largest: the magnitude of step 9 in the ATS list; step 0 is `neutral`. None where the
-        operation has no magnitude.
-    signed: the direction is drawn anew for each image.
-    shift: whole pixels to the right and down that a magnitude moves (H, W) images by.
+    Attributes:
+        apply: Images and a magnitude, which has a sign where `signed`, to images.
+        neutral: The magnitude that leaves every image as it is; None where there is none.
+        largest: The magnitude of step 9 in the ATS list; step 0 is `neutral`. None where the
+            operation has no magnitude.
+        signed: The direction is drawn anew for each image.
+        shift: Whole pixels to the right and down that a magnitude moves (H, W) images by.
     """
 
     apply: Callable[[Tensor, float], Tensor]
@@ -214,9 +215,11 @@ class _Policies(Defence):
 class Ats(_Policies):
     """Automatic transformation search (Gao et al. 2021, arXiv:2011.12505), policies by index.
 
-    policies: indices 0 to 49 of the authors' list: "3-1-7" applies three in that order;
-        "3-1-7+43-18-18" draws one of the groups for each image (their hybrid).
     In the authors' training a random crop and flip comes first: `crop-flip & ats:3-1-7`.
+
+    Attributes:
+        policies: Indices 0 to 49 of the authors' list: "3-1-7" applies three in that order;
+            "3-1-7+43-18-18" draws one of the groups for each image (their hybrid).
     """
 
     policies: str = "3-1-7"
@@ -236,10 +239,11 @@ class Operations(_Policies):
     authors' list has contrast at 1; and 43-18-18 "TranslateY & Autocontrast & Autocontrast",
     but it has contrast at 18.
 
-    steps: "translateX,invert,translateY", or with magnitudes, "translateX=0.45,invert"; "+"
-        separates groups of which one is drawn for each image. A translation's magnitude is a
-        share of the image's side, an enhancer's the distance of its factor from 1. A name
-        without magnitude takes that of the first ATS policy that uses it.
+    Attributes:
+        steps: "translateX,invert,translateY", or with magnitudes, "translateX=0.45,invert"; "+"
+            separates groups of which one is drawn for each image. A translation's magnitude is a
+            share of the image's side, an enhancer's the distance of its factor from 1. A name
+            without magnitude takes that of the first ATS policy that uses it.
     """
 
     steps: str = "translateX,invert,translateY"
@@ -255,7 +259,8 @@ def transform(
 ) -> Augmented:
     """Draw a group for each image and apply its steps, directions drawn anew for each.
 
-    images: (N, 3, H, W) in [0, 1]. The shift in the result is the sum of the translations.
+    Args:
+        images: (N, 3, H, W) in [0, 1]. The shift in the result is the sum of the translations.
     """
     count = len(images)
     longest = max(len(group) for group in groups)

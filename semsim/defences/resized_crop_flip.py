@@ -20,10 +20,12 @@ _TRIES = 10  # draws of a box before the largest one of an allowed shape is take
 class ResizedCropFlip(Defence):
     """Mirror with probability `flip`, then magnify a random box of the image to its full size.
 
-    least, most: share of the image's area that the box has. longest: the most that the box is
-    wider than high, or higher than wide; its logarithm is drawn evenly. The usual values are those
-    of torchvision's RandomResizedCrop, after Szegedy et al. 2014, arXiv:1409.4842. Resampling is
-    bilinear and antialiased. A magnification is no shift, so none is recorded.
+    Attributes:
+        least, most: Share of the image's area that the box has.
+        longest: The most that the box is wider than high, or higher than wide; its logarithm is
+            drawn evenly. The usual values are those of torchvision's RandomResizedCrop, after
+            Szegedy et al. 2014, arXiv:1409.4842. Resampling is bilinear and antialiased. A
+            magnification is no shift, so none is recorded.
     """
 
     least: float = 0.08
@@ -40,7 +42,11 @@ class ResizedCropFlip(Defence):
             )
 
     def images(self, images: Tensor, rng: torch.Generator) -> Augmented:
-        """Return the images to train on, and whether each is mirrored; images: (N, C, H, W)."""
+        """Return the images to train on, and whether each is mirrored;
+
+        Args:
+            images: (N, C, H, W).
+        """
         flipped = torch.rand(len(images), generator=rng) < self.flip
         mirrored = torch.where(flipped.view(-1, 1, 1, 1).to(images.device), images.flip(-1), images)
         size = (images.shape[-2], images.shape[-1])

@@ -24,7 +24,11 @@ from semsim.weights import sha256_of
 
 @dataclass(frozen=True, kw_only=True)
 class Applied:
-    """One set that was judged. before: who had written the predictions replaced, or ""."""
+    """One set that was judged.
+
+    Attributes:
+        before: Who had written the predictions replaced, or "".
+    """
 
     folder: Path
     n_pictures: int

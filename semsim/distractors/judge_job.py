@@ -36,8 +36,10 @@ STATE = "training.pt"  # in the folder of its job
 class JudgeOrder(Place):
     """A judge to train, `name` in `checkpoints`/judges.
 
-    dataset, architecture: as in "symbols:train_per_class=20". train: its seed is added to a number
-    drawn from the name, so that two judges of one data set never begin alike.
+    Attributes:
+        dataset, architecture: As in "symbols:train_per_class=20".
+        train: Its seed is added to a number drawn from the name, so that two judges of one data set
+            never begin alike.
     """
 
     name: str

@@ -25,10 +25,13 @@ if TYPE_CHECKING:
 class Piece:
     """A piece of work: `work(*asked, report=…)`.
 
-    key: of what it makes; of two pieces with one key one is done. work: a function of a module; it
-    and what is asked are pickled. given: a file of this machine whose content comes before what is
-    asked, and which a worker gets once for many pieces. note: what it is, for people. seen: whether
-    a user wants to see what it makes while it is made.
+    Attributes:
+        key: Of what it makes; of two pieces with one key one is done.
+        work: A function of a module; it and what is asked are pickled.
+        given: A file of this machine whose content comes before what is asked, and which a worker
+            gets once for many pieces.
+        note: What it is, for people.
+        seen: Whether a user wants to see what it makes while it is made.
     """
 
     key: str
@@ -43,9 +46,13 @@ class Piece:
 class Standing:
     """Progress of a computation.
 
-    over: pieces that are done with. open: pieces that are not. last: the note of the one that was
-    done with last. shares: how much is done of each piece under way, 0 to 1, by its key. strips:
-    what is seen of those that are `seen`. waiting: there is no worker.
+    Attributes:
+        over: Pieces that are done with.
+        open: Pieces that are not.
+        last: The note of the one that was done with last.
+        shares: How much is done of each piece under way, 0 to 1, by its key.
+        strips: What is seen of those that are `seen`.
+        waiting: There is no worker.
     """
 
     over: int = 0
@@ -82,11 +89,15 @@ def compute(
 ) -> None:
     """Do all `pieces` and those that follow from them.
 
-    keep: gets a piece and its answer, in this process; returns pieces that can begin now.
-    tell: called as it goes, once a second at least; what it raises ends the computation.
-    client: of a cluster, see `connect`; None does one piece after the other in this process.
-    leave: gets a piece that was not done and why. threads: of each worker.
-    Raises `JobError` where the cluster went away or a worker cannot do the work.
+    Args:
+        keep: Gets a piece and its answer, in this process; returns pieces that can begin now.
+        tell: Called as it goes, once a second at least; what it raises ends the computation.
+        client: Of a cluster, see `connect`; None does one piece after the other in this process.
+        leave: Gets a piece that was not done and why.
+        threads: Of each worker.
+
+    Raises:
+        JobError: Where the cluster went away or a worker cannot do the work.
     """
     if client is None:
         _compute_here(pieces, keep, tell, leave)
@@ -115,8 +126,10 @@ def spread(
 ) -> None:
     """`compute` by so many processes that share this machine's cores; one is this process.
 
-    report: told in hundredths of a piece, those under way in part. scheduler: address of a Dask
-    scheduler whose workers do it instead. ready: pieces that were done before. Raises as `compute`.
+    Args:
+        report: Told in hundredths of a piece, those under way in part.
+        scheduler: Address of a Dask scheduler whose workers do it instead.
+        ready: Pieces that were done before. Raises as `compute`.
     """
     total = 100 * max(1, ready + len(pieces))
 

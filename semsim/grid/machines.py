@@ -39,8 +39,12 @@ def connect(
 ) -> Iterator[Client]:
     """Yield a client of the Dask scheduler at `scheduler`, or of a cluster on this machine for "".
 
-    workers: processes of that cluster; 0 is one a core. needs: the module that has the work.
-    Raises `JobError` where no scheduler answers at that address, or a machine cannot do the work.
+    Args:
+        workers: Processes of that cluster; 0 is one a core.
+        needs: The module that has the work.
+
+    Raises:
+        JobError: Where no scheduler answers at that address, or a machine cannot do the work.
     """
     if scheduler:
         try:
@@ -88,7 +92,8 @@ def _fresh() -> dict[str, Any]:
 def cores_for_each(workers: int, scheduler: str = "") -> int:
     """Threads of each of so many workers that share the cores of this machine.
 
-    scheduler: address of a Dask scheduler, whose workers have a thread each.
+    Args:
+        scheduler: Address of a Dask scheduler, whose workers have a thread each.
     """
     return 1 if scheduler else max(1, cores() // workers)
 

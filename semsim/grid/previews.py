@@ -13,7 +13,9 @@ SIDE = 64  # pixels of the longer side at most
 class Preview:
     """Preview of an image when `share` of the work on it was done, 0 to 1.
 
-    place: which of those the piece was given. png: a PNG file, `SIDE` pixels a side at most.
+    Attributes:
+        place: Which of those the piece was given.
+        png: A PNG file, `SIDE` pixels a side at most.
     """
 
     place: int

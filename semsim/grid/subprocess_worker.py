@@ -18,8 +18,10 @@ _IDLE = 300.0  # seconds after which a process that nobody asks for anything end
 class Beside:
     """Processes for work beside this one, of which the last one free is kept for what comes next.
 
-    idle: seconds after which the kept one ends, so that the memory of torch goes again. A caller
-    that asks while it is busy has another one and does not wait. None outlives this process.
+    Attributes:
+        idle: Seconds after which the kept one ends, so that the memory of torch goes again. A
+            caller that asks while it is busy has another one and does not wait. None outlives this
+            process.
     """
 
     def __init__(self, idle: float = _IDLE) -> None:

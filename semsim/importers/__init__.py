@@ -83,10 +83,14 @@ def plan_import(
 ) -> ImportPlan:
     """Plan the import of `source`: what it would write and leave out; writes nothing.
 
-    kind: of `IMPORTERS`, or `AUTO`, which tries them all; `settings` replace its own. room: the
-    folder in which an archive is unpacked; None for that of temporary files. Raises
-    `UnknownNameError` for another kind, `SettingsError` for a setting it does not have, `DataError`
-    where nothing can be imported.
+    Args:
+        kind: Of `IMPORTERS`, or `AUTO`, which tries them all; `settings` replace its own.
+        room: The folder in which an archive is unpacked; None for that of temporary files.
+
+    Raises:
+        UnknownNameError: For another kind.
+        SettingsError: For a setting it does not have.
+        DataError: Where nothing can be imported.
     """
     source = resolved(source)
     importer = Recognise() if kind == AUTO else IMPORTERS[kind]
@@ -111,8 +115,12 @@ def _recognised(
 ) -> ImportPlan:
     """The plan of the importer that leaves least of `source` out, and why no other was taken.
 
-    settings: go to every importer that has them. Raises `DataError` with the reasons of all where
-    none reads it, and where it is too large, encrypted, broken, or an archive made to do harm.
+    Args:
+        settings: Go to every importer that has them.
+
+    Raises:
+        DataError: With the reasons of all where none reads it, and where it is too large,
+            encrypted, broken, or an archive made to do harm.
     """
     path, held = _opened(source, report, room)
     apart = settings.get("originals")

@@ -108,7 +108,9 @@ class AnnotatorFiles:
 class _Answers(Tree):
     """Rows that have been read so far, and what could not be.
 
-    model: where nothing else says it. names: of the classes, empty where they are not known.
+    Attributes:
+        model: Where nothing else says it.
+        names: Of the classes, empty where they are not known.
     """
 
     model: str
@@ -298,7 +300,12 @@ def _no_bytes() -> bytes:
 
 @dataclass(eq=False)
 class _Value:
-    """Value on the stack. parts: of it and all within; held: whether another value has it."""
+    """Value on the stack.
+
+    Attributes:
+        parts: Of it and all within.
+        held: Whether another value has it.
+    """
 
     depth: int = 0
     parts: int = 1

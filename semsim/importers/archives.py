@@ -64,8 +64,10 @@ _BROKEN = (
 class Unpacked:
     """A folder below `room` with what was unpacked, deleted when nothing refers to this any more.
 
-    archive: its file. unread: entries that were not unpacked. Whoever unpacks has a lock beside the
-    folder, which the system lets go of where the process is killed.
+    Attributes:
+        archive: Its file.
+        unread: Entries that were not unpacked. Whoever unpacks has a lock beside the folder, which
+            the system lets go of where the process is killed.
     """
 
     def __init__(self, archive: Path, room: Path) -> None:
@@ -101,7 +103,11 @@ def _remove(folder: Path, lock: FileLock) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Entry:
-    """A file in an archive. leads: whether it is a link, or no file at all."""
+    """A file in an archive.
+
+    Attributes:
+        leads: Whether it is a link, or no file at all.
+    """
 
     name: str
     size: int
@@ -149,7 +155,8 @@ def _opened_tar(path: Path) -> tarfile.TarFile:
 def unpack(archive: Path, report: Report, room: Path | None = None) -> Unpacked:
     """The files that importers read in an archive; `DataError` where it is refused or broken.
 
-    room: where they are unpacked; None for the system's folder of temporary files.
+    Args:
+        room: Where they are unpacked; None for the system's folder of temporary files.
     """
     room = room or Path(tempfile.gettempdir())
     called = archive.name.lower()
@@ -313,7 +320,11 @@ def _check_sizes(entries: Sequence[_Entry], archive: Path, room: Path) -> None:
 
 
 def _check(name: str, *, files: int = 0, pictures: int = 0, size: int = 0) -> None:
-    """`DataError` where there is more of something than is imported at once; size: bytes."""
+    """`DataError` where there is more of something than is imported at once;
+
+    Args:
+        size: Bytes.
+    """
     for n, most, words in (
         (files, _MOST_ENTRIES, f"{files:,} files"),
         (pictures, MOST_PICTURES, counted(pictures, "picture")),

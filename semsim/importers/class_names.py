@@ -41,7 +41,8 @@ def class_name(label: int, names: tuple[str, ...]) -> str | None:
 def all_classes(names: tuple[str, ...], seen: Iterable[str]) -> tuple[str, ...]:
     """The classes of the data set: the list where there is one, else those seen, in order.
 
-    seen: the class of each picture, "" where none is known, which is no class.
+    Args:
+        seen: The class of each picture, "" where none is known, which is no class.
     """
     return names or tuple(sorted({*seen} - {""}, key=lambda name: (len(name), name)))
 

@@ -31,8 +31,10 @@ def vote_table(rows: pd.DataFrame, *, name: str, headline: str, k: int) -> pd.Da
 
     What a source does not say is empty, NaN or NaT. Rows of ratings have `RATED` too, those that
     have names of originals `ORIGINAL_ANSWER`.
-    rows: dataset, attack, model, image_id, annotator, recognised, and of the others those that
-        are known; a missing value is taken as one that is not known.
+
+    Args:
+        rows: Dataset, attack, model, image_id, annotator, recognised, and of the others those that
+            are known; a missing value is taken as one that is not known.
     """
     table, answers = rows.copy(), set(rows["answer"].dropna() if "answer" in rows else ())
     key = table[[*IMAGE_KEY, "annotator"]].astype(str)
@@ -77,9 +79,13 @@ def tables_of_votes(
 ) -> HumanTables:
     """Votes and, from them, one label a reconstruction.
 
-    votes: as from `vote_table`. facts: one row a reconstruction with its key and what else is
-        known of it: labels that came with it (`human:<name>`), paths. Raises `SettingsError` for
-        a headline that is no rule and no label.
+    Args:
+        votes: As from `vote_table`.
+        facts: One row a reconstruction with its key and what else is known of it: labels that came
+            with it (`human:<name>`), paths.
+
+    Raises:
+        SettingsError: For a headline that is no rule and no label.
     """
     labels = _label_table(votes, facts, name=name, headline=headline)
     return HumanTables(
@@ -160,10 +166,13 @@ def votes_found(
 ) -> Findings:
     """Return a report's findings on the votes in `kept`, as from `counted_votes`, and their tables.
 
-    votes_per_item: K; an image has K counted votes at most, or one more where K is odd and a study
-        may have asked for it. None is the most an image has, and a note says so.
-    facts, scores: as for `tables_of_votes`; without facts every image voted on has a label.
-    Raises `SettingsError` where K is too small.
+    Args:
+        votes_per_item: K; an image has K counted votes at most, or one more where K is odd and a
+            study may have asked for it. None is the most an image has, and a note says so.
+        facts, scores: As for `tables_of_votes`; without facts every image voted on has a label.
+
+    Raises:
+        SettingsError: Where K is too small.
     """
     real = kept.rows[is_counted(kept.rows)]
     most = int(real.groupby(IMAGE_KEY).size().max()) if len(real) else 0

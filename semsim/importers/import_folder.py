@@ -84,7 +84,11 @@ def _write(plan: ImportPlan, places: Places, staged: Mapping[Path, Path], report
 def copy_set(found: FoundSet, folder: Path, name: str, record: Mapping[str, Any]) -> None:
     """Write `found` as a reconstruction set called `name`; its images become PNG, unchanged.
 
-    record: where the set comes from. Raises `DataError` for an image that has gone since.
+    Args:
+        record: Where the set comes from.
+
+    Raises:
+        DataError: For an image that has gone since.
     """
     kinds = Counter(_format(path) for pair in found.pairs for path in pair.files.values())
     others = ", ".join(sorted({*kinds} - {"PNG"}))

@@ -57,11 +57,14 @@ _PLAN |= {"left_out", "reasons", "refusals", "sha256"}
 class ImportOrder(Place):
     """A file or folder to look at or to keep as the import `name`.
 
-    originals: where they lie apart. classes: their names, a list or a table. dataset, attack:
-    names, where the source does not say them.
-    uploads: ids of those that hold the source, which are not needed once it is kept.
-    judge: reads the pictures once they are kept; "" for none. task: what people will be asked.
-    look, plan: the folder of the look that was kept, and the sha256 of the plan that it left.
+    Attributes:
+        originals: Where they lie apart.
+        classes: Their names, a list or a table.
+        dataset, attack: Names, where the source does not say them.
+        uploads: Ids of those that hold the source, which are not needed once it is kept.
+        judge: Reads the pictures once they are kept; "" for none.
+        task: What people will be asked.
+        look, plan: The folder of the look that was kept, and the sha256 of the plan that it left.
     """
 
     source: Path
@@ -334,7 +337,8 @@ def _reasons(unread: tuple[Unread, ...]) -> list[dict[str, Any]]:
 def tasks_for(plan: Mapping[str, Any]) -> dict[str, str]:
     """Return, by task, why it cannot be asked about the findings of a plan; "" where it can.
 
-    plan: as `told` makes it.
+    Args:
+        plan: As `told` makes it.
     """
     classes = {name for one in plan["sets"] for name in one["classes"]}
     unnamed = sum(one["unnamed"] for one in plan["sets"])

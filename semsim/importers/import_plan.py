@@ -55,7 +55,8 @@ def first_problem(reasons: Iterable[object]) -> str:
 class Pair:
     """One image of one model. Without a reconstruction, `error` says why there is none.
 
-    class_name: "" where nothing says the class.
+    Attributes:
+        class_name: "" where nothing says the class.
     """
 
     attack: str
@@ -83,7 +84,9 @@ class Pair:
 class FoundSet:
     """A reconstruction set to be written.
 
-    folder: its name below the folder of all sets. size: (H, W) of every image that can be read.
+    Attributes:
+        folder: Its name below the folder of all sets.
+        size: (H, W) of every image that can be read.
     """
 
     folder: str
@@ -155,8 +158,9 @@ class HumanTables:
 class Findings:
     """Findings of an importer: what it can import, how much there is, and all that it leaves out.
 
-    pictures: those that are not attacked yet, which come alone.
-    lost: a sentence on each model that has reconstructions of which none can be used.
+    Attributes:
+        pictures: Those that are not attacked yet, which come alone.
+        lost: A sentence on each model that has reconstructions of which none can be used.
     """
 
     sets: tuple[FoundSet, ...] = ()
@@ -185,9 +189,11 @@ class Importer(Protocol):
 class ImportPlan:
     """Everything an import is going to write, and where it comes from.
 
-    refusals: by importer, why it was not taken, where all were tried. held: the archives that were
-    unpacked, which must not go before the plan is carried out. stamp: the state of its files, as
-    `semsim.importers.import_job.stamp_of` has it; "" where it was not taken.
+    Attributes:
+        refusals: By importer, why it was not taken, where all were tried.
+        held: The archives that were unpacked, which must not go before the plan is carried out.
+        stamp: The state of its files, as `semsim.importers.import_job.stamp_of` has it; "" where it
+            was not taken.
     """
 
     name: str
@@ -202,9 +208,12 @@ class ImportPlan:
     def renamed(self, name: str, dataset: str, attack: str) -> "ImportPlan":
         """The same plan under other names of the import, the data set and the attack.
 
-        dataset, attack: "" for those that it has; the attack is that which no folder says. Raises
-        `DataError` where a name is part of what was found, as in the votes of a table: then the
-        source must be read anew.
+        Args:
+            dataset, attack: "" for those that it has; the attack is that which no folder says.
+
+        Raises:
+            DataError: Where a name is part of what was found, as in the votes of a table: then the
+                source must be read anew.
         """
         asked = {"dataset": dataset, "attack": attack}
         new = {key: to for key, to in asked.items() if to and key in self.settings}
@@ -261,11 +270,15 @@ def find_sets(
 ) -> Findings:
     """One set an attack and model, in order of name, with every pair that has been asked for.
 
-    classes: the list of them, where there is one. A set has one size; two may differ. A pair that
-    cannot be judged stays in its set without a reconstruction: an image is missing, broken, of more
-    than 8 bits a channel or partly transparent, of another size than its original, or than the set,
-    whose size is the commonest. A model of which no pair is left is no set, but among the lost.
-    Raises `DataError` where no pair is left at all.
+    Args:
+        classes: The list of them, where there is one. A set has one size; two may differ. A pair
+            that cannot be judged stays in its set without a reconstruction: an image is missing,
+            broken, of more than 8 bits a channel or partly transparent, of another size than its
+            original, or than the set, whose size is the commonest. A model of which no pair is left
+            is no set, but among the lost.
+
+    Raises:
+        DataError: Where no pair is left at all.
     """
     listed = all_classes(classes, (pair.class_name for pair in pairs))
     names = class_names([*listed, *(pair.class_name for pair in pairs)])
@@ -356,7 +369,8 @@ def _checked(
 ) -> Pair:
     """The pair as it is where it can be judged, else without what cannot be used, and why.
 
-    usual: the size of its model's pictures; None where no pair has one.
+    Args:
+        usual: The size of its model's pictures; None where no pair has one.
     """
     wrong = "; ".join(broken[path] for path in pair.files.values() if path in broken)
     known = {kind: sights[path].size for kind, path in pair.files.items() if path in sights}
@@ -386,7 +400,8 @@ def _of_another_size(found: Mapping[str, Size], usual: Size | None) -> str:
 def _folder_names(keys: Iterable[Key], several: bool) -> dict[Key, str]:
     """A folder's name for each attack and model; `DataError` where two would share one.
 
-    several: whether there are several attacks, which the names then say too.
+    Args:
+        several: Whether there are several attacks, which the names then say too.
     """
     names = {key: "__".join(map(slug, key if several else key[1:])) for key in keys}
     taken: dict[str, Key] = {}

@@ -170,8 +170,11 @@ def _others_note(root: Path) -> list[str]:
 class _Published(Tree):
     """Content of a tree of the SemSim authors, as far as it has been read.
 
-    names, models: the lists of classes and of models, empty where there is none. originals: file by
-    id. classes: class name by id, as the original says it. reconstructions: file by model and id.
+    Attributes:
+        names, models: The lists of classes and of models, empty where there is none.
+        originals: File by id.
+        classes: Class name by id, as the original says it.
+        reconstructions: File by model and id.
     """
 
     names: tuple[str, ...]
@@ -218,7 +221,8 @@ class _Published(Tree):
     def _settle(self, model: str, image_id: str, files: Sequence[tuple[str, Path]]) -> None:
         """Take the one file of a model and id, unless something contradicts it.
 
-        files: those there are, each behind the name of the class that it says.
+        Args:
+            files: Those there are, each behind the name of the class that it says.
         """
         known = self.classes.get(image_id)
         for said, path in files:
@@ -282,7 +286,9 @@ class ModelFolders:
 class _Models(Tree):
     """Files that have been read so far, by model, id and class number.
 
-    shown: _ori images. clean: the originals by id, where they lie apart.
+    Attributes:
+        shown: _ori images.
+        clean: The originals by id, where they lie apart.
     """
 
     models: dict[str, dict[Numbered, Path]] = field(default_factory=dict)
@@ -290,7 +296,11 @@ class _Models(Tree):
     clean: dict[str, Path] | None = None
 
     def read(self, originals: Path | None, names: tuple[str, ...]) -> None:
-        """Read everything, clean originals too; names: the list of classes."""
+        """Read everything, clean originals too;
+
+        Args:
+            names: The list of classes.
+        """
         folders = self.top()
         called = {folder.name for folder in folders}
         for folder in folders:
@@ -419,10 +429,13 @@ class VariantFolders:
 class _Variants(Tree):
     """Content of a tree of variants, as far as it has been read.
 
-    originals: by the folders they are for and their name, the file of each class. variants: by its
-    folders, the files of each name. attacked: as variants, what was attacked, where originals lie
-    elsewhere. tables: what may say classes. classes: as a table says them, by name. crossed: pairs
-    that were asked for.
+    Attributes:
+        originals: By the folders they are for and their name, the file of each class.
+        variants: By its folders, the files of each name.
+        attacked: As variants, what was attacked, where originals lie elsewhere.
+        tables: What may say classes.
+        classes: As a table says them, by name.
+        crossed: Pairs that were asked for.
     """
 
     originals: dict[Folders, dict[str, dict[str, Path]]] = field(default_factory=dict)
@@ -447,8 +460,10 @@ class _Variants(Tree):
     def read(self, called: str, name: str) -> None:
         """Read everything; `DataError` where there are no originals or nothing else.
 
-        called: the folder of originals by its name, or by its path where it lies elsewhere; "" for
-        one of the usual names. name: that of the import, and of a model that has no folder.
+        Args:
+            called: The folder of originals by its name, or by its path where it lies elsewhere; ""
+                for one of the usual names.
+            name: That of the import, and of a model that has no folder.
         """
         if not self.root.is_dir():
             raise DataError(f"{self.root} is not a folder.")

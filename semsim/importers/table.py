@@ -175,7 +175,8 @@ class Table:
 class Column:
     """The column of a metric's scores, its divisor, and which values leak more: "higher", "lower".
 
-    leaks: "" of a metric that is known here.
+    Attributes:
+        leaks: "" of a metric that is known here.
     """
 
     name: str
@@ -186,9 +187,12 @@ class Column:
 def score_columns(text: str) -> dict[str, Column]:
     """Columns by metric.
 
-    text: metric=column, metric=column/number or, of one's own, name=column:lower, with commas.
-    Raises `SettingsError` for anything else, for a known metric that leaks the other way, and as
-    `check_metric_name`.
+    Args:
+        text: Metric=column, metric=column/number or, of one's own, name=column:lower, with commas.
+
+    Raises:
+        SettingsError: For anything else, for a known metric that leaks the other way, and as
+            `check_metric_name`.
     """
     columns = {}
     for metric, source in _assignments("scores", text).items():
@@ -284,8 +288,9 @@ def facts_of(
 ) -> tuple[pd.DataFrame, tuple[Unread, ...]]:
     """One row a reconstruction: its key and, for each name in `given`, `human:<name>`.
 
-    key: of the rows about reconstructions, in step with `cells` by its index. given: columns of
-        `cells` by name.
+    Args:
+        key: Of the rows about reconstructions, in step with `cells` by its index.
+        given: Columns of `cells` by name.
     """
     facts = key[IMAGE_KEY].drop_duplicates().reset_index(drop=True)
     unread: list[Unread] = []
@@ -299,7 +304,11 @@ def facts_of(
 def scores_of(
     key: pd.DataFrame, cells: pd.DataFrame, columns: Mapping[str, Column]
 ) -> tuple[pd.DataFrame | None, tuple[Unread, ...]]:
-    """Scores of images; None where no metric is named. columns: by metric."""
+    """Scores of images; None where no metric is named.
+
+    Args:
+        columns: By metric.
+    """
     parts: list[pd.DataFrame] = []
     unread: list[Unread] = []
     for metric, column in columns.items():

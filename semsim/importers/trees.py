@@ -34,7 +34,8 @@ _FORMS = {
 class ImageName:
     """Facts in a file name: id and class number of the original, and the picture shown.
 
-    model_index: the number at the end of `NUMBERED`, else None.
+    Attributes:
+        model_index: The number at the end of `NUMBERED`, else None.
     """
 
     image_id: str
@@ -80,7 +81,9 @@ class Tree:
     ) -> None:
         """Put `path` among `files`, or leave it out where another has its key.
 
-        why: what is then said of the other, whose path from `root` on is named, or its name alone.
+        Args:
+            why: What is then said of the other, whose path from `root` on is named, or its name
+                alone.
         """
         kept = files.setdefault(key, path)
         if kept != path:

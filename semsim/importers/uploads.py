@@ -43,7 +43,11 @@ class NoUploadError(DataError):
 
 
 class GapError(DataError):
-    """A piece that begins where the last one has not ended. have: bytes that are there."""
+    """A piece that begins where the last one has not ended.
+
+    Attributes:
+        have: Bytes that are there.
+    """
 
     def __init__(self, at: int, have: int) -> None:
         super().__init__(f"A piece begins at byte {at:,}; {have:,} bytes are there. Go on there.")
@@ -56,7 +60,12 @@ class TooLargeError(DataError):
 
 @dataclass(frozen=True, kw_only=True)
 class Upload:
-    """One file on its way. name: as its sender calls it. size: its bytes when it is whole."""
+    """One file on its way.
+
+    Attributes:
+        name: As its sender calls it.
+        size: Its bytes when it is whole.
+    """
 
     folder: Path
     name: str

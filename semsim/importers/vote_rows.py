@@ -26,7 +26,8 @@ _SAID = ("class_name", "answer", "recognised", ORIGINAL_ANSWER)  # compared with
 class Sieve:
     """Rows that are still in, and those that have been left out.
 
-    rows: one row a vote; the column `where` says where each comes from.
+    Attributes:
+        rows: One row a vote; the column `where` says where each comes from.
     """
 
     rows: pd.DataFrame

@@ -8,8 +8,10 @@ from pathlib import Path
 class LabContext:
     """Inputs of a page from outside.
 
-    data: the data folder, with jobs/ and runs/ below it. checkpoints: folder of weights. device:
-    name of the device jobs compute on, such as "auto".
+    Attributes:
+        data: The data folder, with jobs/ and runs/ below it.
+        checkpoints: Folder of weights.
+        device: Name of the device jobs compute on, such as "auto".
     """
 
     data: Path

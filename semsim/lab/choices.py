@@ -15,7 +15,12 @@ from semsim.distractors.registry import judges
 
 @dataclass(frozen=True, kw_only=True)
 class FormChoice:
-    """One thing to choose. item: how programs call it. usual: for most people, not behind More."""
+    """One thing to choose.
+
+    Attributes:
+        item: How programs call it.
+        usual: For most people, not behind More.
+    """
 
     item: str
     title: str

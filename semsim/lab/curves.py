@@ -19,8 +19,9 @@ _HTML = pieces("curves.html")
 class Curve:
     """A line through points; missing ones are left out.
 
-    colour: leaked, private, accent, soft or ink, of the theme. low, high: ends of a bar at each
-    point.
+    Attributes:
+        colour: Leaked, private, accent, soft or ink, of the theme.
+        low, high: Ends of a bar at each point.
     """
 
     name: str
@@ -37,8 +38,9 @@ class Curve:
 class Chart:
     """Curves over one axis; where x are words, they stand side by side in the order they come.
 
-    highest: the top of the axis y, which begins at 0; None takes what is drawn. line: where a
-    dotted line stands.
+    Attributes:
+        highest: The top of the axis y, which begins at 0; None takes what is drawn.
+        line: Where a dotted line stands.
     """
 
     title: str

@@ -27,9 +27,13 @@ Loads = list[tuple[Callable[..., Any], list[Any]]]  # what a page does when it i
 class ItemList:
     """A list of a form.
 
-    field: of the order, which the chosen items fill. choices: in it. title: what it is called.
-    plugins: the registry of its items, as "package.module:NAME", where they have settings to show.
-    one: whether one item is chosen, not several.
+    Attributes:
+        field: Of the order, which the chosen items fill.
+        choices: In it.
+        title: What it is called.
+        plugins: The registry of its items, as "package.module:NAME", where they have settings to
+            show.
+        one: Whether one item is chosen, not several.
     """
 
     field: str
@@ -61,8 +65,12 @@ class ItemList:
 class NumberField:
     """A field for a whole number that an order has.
 
-    name: of the field of the order. text: said below it. called: where it is wrong, its label
-    without one. id: of the element, or "". seeds: whether it says how many seeds there are.
+    Attributes:
+        name: Of the field of the order.
+        text: Said below it.
+        called: Where it is wrong, its label without one.
+        id: Of the element, or "".
+        seeds: Whether it says how many seeds there are.
     """
 
     name: str
@@ -92,11 +100,16 @@ class NumberField:
 class LabForm(Generic[T]):
     """The form of a page, and what it means.
 
-    name: begins the ids of the page's parts. kind: of the jobs that carry orders out. offered:
-    title, line and order of each card. lists, numbers: by which an order is chosen. settings: names
-    of further fields, by the part of the order that has them, "" for the order itself. named:
-    whether an order has a name, which may be left empty. more: what an order has in fields that
-    only the page knows. like: what jobs have that carry out the same order.
+    Attributes:
+        name: Begins the ids of the page's parts.
+        kind: Of the jobs that carry orders out.
+        offered: Title, line and order of each card.
+        lists, numbers: By which an order is chosen.
+        settings: Names of further fields, by the part of the order that has them, "" for the order
+            itself.
+        named: Whether an order has a name, which may be left empty.
+        more: What an order has in fields that only the page knows.
+        like: What jobs have that carry out the same order.
     """
 
     name: str
@@ -117,8 +130,11 @@ class LabForm(Generic[T]):
     def order(self, given: Given, free: str = "") -> T:
         """Return the order that a form means: the first card's with what is given in its place.
 
-        free: what it is called where the form does not say. Raises `SettingsError` in the form's
-        words where a field is empty or cannot be read.
+        Args:
+            free: What it is called where the form does not say.
+
+        Raises:
+            SettingsError: In the form's words where a field is empty or cannot be read.
         """
         new: dict[str, Any] = {
             one.field: one.read(given.texts(name)) for name, one in self.lists.items()
@@ -201,8 +217,12 @@ def now_at(name: str) -> str:
 class Effort:
     """An order's effort before it is started.
 
-    made, attacked: counts in words. more: beside what is made. disk: bytes at most. time: in words,
-    or "" where there is no forecast. note: what else is to be known.
+    Attributes:
+        made, attacked: Counts in words.
+        more: Beside what is made.
+        disk: Bytes at most.
+        time: In words, or "" where there is no forecast.
+        note: What else is to be known.
     """
 
     made: str
@@ -217,8 +237,9 @@ class Effort:
 class PagedPictures:
     """The pictures of a job, of one attack and one page at a time.
 
-    offered: of a job, or of none, its attacks and how many pages they have. draw: the pictures as
-    HTML, of a job, an attack and a page, from 1.
+    Attributes:
+        offered: Of a job, or of none, its attacks and how many pages they have.
+        draw: The pictures as HTML, of a job, an attack and a page, from 1.
     """
 
     offered: Callable[[Job | None], tuple[list[str], int]]
@@ -229,8 +250,10 @@ class PagedPictures:
 class FreePage:
     """A page that lays out its own parts, between head and foot.
 
-    intro: what it is for; a word in [[ ]] is explained. papers: what it is about, by the names of
-    reproductions. body: lays the parts out where the caller stands.
+    Attributes:
+        intro: What it is for; a word in [[ ]] is explained.
+        papers: What it is about, by the names of reproductions.
+        body: Lays the parts out where the caller stands.
     """
 
     title: str
@@ -243,14 +266,21 @@ class FreePage:
 class LabPage(Generic[T]):
     """A page that attacks: a form, what an order takes, its job, what comes of it.
 
-    title, intro, papers: as of a `FreePage`. called: what one run of it is. nothing: what is said
-    where there is no job. data: the data folder. html: of the form. order_of: what the form means.
-    effort: of an order, at once; measured: the same after a few steps, of a page that measures
-    them. queued: the job of the form's order, not yet started. draw: of a job, as HTML, the
-    pictures that came last, its progress, the verdict, the result, and each of `parts`, which has
-    by name the title that a part is folded under, "" for none. paged: its pictures, of a page that
-    shows them by attack. drawn_anew: further parts of the form that are asked for when the page is
-    loaded, by name.
+    Attributes:
+        title, intro, papers: As of a `FreePage`.
+        called: What one run of it is.
+        nothing: What is said where there is no job.
+        data: The data folder.
+        html: Of the form.
+        order_of: What the form means.
+        effort: Of an order, at once.
+        measured: The same after a few steps, of a page that measures them.
+        queued: The job of the form's order, not yet started.
+        draw: Of a job, as HTML, the pictures that came last, its progress, the verdict, the result,
+            and each of `parts`, which has by name the title that a part is folded under, "" for
+            none.
+        paged: Its pictures, of a page that shows them by attack.
+        drawn_anew: Further parts of the form that are asked for when the page is loaded, by name.
     """
 
     form: LabForm[T]

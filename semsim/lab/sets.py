@@ -36,9 +36,13 @@ METHOD = (
 
 @dataclass(frozen=True, kw_only=True)
 class RunSet:
-    """One set of a run. name: in words. folder: where it is, or will be. target: how good what is
-    attacked is at its task, "" where that is not known. state: `WAITING`, `RUNNING`,
-    `DONE` or `ABSENT`.
+    """One set of a run.
+
+    Attributes:
+        name: In words.
+        folder: Where it is, or will be.
+        target: How good what is attacked is at its task, "" where that is not known.
+        state: `WAITING`, `RUNNING`, `DONE` or `ABSENT`.
     """
 
     name: str
@@ -98,7 +102,8 @@ def chip(shown: Shown) -> str:
 def line_up_html(steps: Sequence[RunSet], figures: Sequence[Sequence[str]] = ()) -> str:
     """The first pictures of the sets below one another, the originals on top.
 
-    figures: of each of `steps`, lines beside its pictures; none where they are not known yet.
+    Args:
+        figures: Of each of `steps`, lines beside its pictures; none where they are not known yet.
     """
     rows: list[tuple[str, list[tuple[str, str]], Sequence[str]]] = []
     done = [(n, one) for n, one in enumerate(steps) if one.state is DONE]

@@ -44,9 +44,11 @@ _BARRED = re.compile(r"[,;\n]")  # they part settings from one another
 class Setting:
     """One field of a form. kind: whole, number, yes, choice or text. value: what it begins with.
 
-    by: the setting on whose value the choices hang, "" where they hang on none; offers: the choices
-    by that value, all of which `choices` has. optional: whether it may be left empty, which is no
-    limit. term: the word of the glossary that explains it, "" where it needs none.
+    Attributes:
+        by: The setting on whose value the choices hang, "" where they hang on none.
+        offers: The choices by that value, all of which `choices` has.
+        optional: Whether it may be left empty, which is no limit.
+        term: The word of the glossary that explains it, "" where it needs none.
     """
 
     name: str
@@ -64,7 +66,12 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """Input of a form. fields: by name. lists: of each the chosen items with changed settings."""
+    """Input of a form.
+
+    Attributes:
+        fields: By name.
+        lists: Of each the chosen items with changed settings.
+    """
 
     fields: Mapping[str, Any]
     lists: Mapping[str, Mapping[str, Mapping[str, str]]]
@@ -126,7 +133,11 @@ def settings_of(made: Any, names: Iterable[str] = ()) -> tuple[Setting, ...]:
 def plugin_settings(registry: str, item: str, preset: str = "") -> tuple[Setting, ...]:
     """The settings of a plug-in of `registry`, "package.module:NAME", as "cnn4:width=16".
 
-    preset: of attacks, where they have it. Raises `SemsimError` for no such plug-in.
+    Args:
+        preset: Of attacks, where they have it.
+
+    Raises:
+        SemsimError: For no such plug-in.
     """
     found: tuple[Setting, ...] = apart(f"{__name__}:settings_apart", registry, item, preset)
     return found
@@ -239,17 +250,11 @@ def _spelt(value: Any) -> str:
 
 
 def _said(kind: type) -> dict[str, str]:
-    """Return the field notes in a class's docstring, as in `steps: iterations. lr: of Adam.`"""
-    names = "|".join(one.name for one in fields(kind))  # type: ignore[arg-type]  # a dataclass
+    """Return the notes on fields under `Attributes:` in a class's docstring."""
+    section = cleandoc(kind.__doc__ or "").partition("\nAttributes:\n")[2].partition("\n\n")[0]
+    names = {one.name for one in fields(kind)}  # type: ignore[arg-type]  # a dataclass
     found: dict[str, str] = {}
-    if not names:
-        return found
-    for paragraph in cleandoc(kind.__doc__ or "").split("\n\n"):
-        text = " ".join(paragraph.split())
-        heads = list(re.finditer(rf"(?:^|(?<=[.;] ))((?:{names})(?:, (?:{names}))*): ", text))
-        ends = [head.start() for head in heads[1:]] + [len(text)]
-        for head, end in zip(heads, ends, strict=False):
-            words = text[head.end() : end].strip().rstrip(";").replace("`", "")
-            said = words[:1].upper() + words[1:]
-            found |= dict.fromkeys(head[1].split(", "), said)
+    for entry in re.split(r"\n {4}(?! )", f"\n{section}")[1:]:
+        heads, _, words = " ".join(entry.split()).partition(": ")
+        found |= {name: words.replace("`", "") for name in heads.split(", ") if name in names}
     return found

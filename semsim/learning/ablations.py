@@ -39,7 +39,8 @@ _LEAST = 2  # originals of a budget: one has none beside it that could be kept f
 class Ablation:
     """One study: title and the paper's figure, what is varied, and the values it takes at first.
 
-    setting: the field of `TrainSettings` that is varied; empty for the label budget.
+    Attributes:
+        setting: The field of `TrainSettings` that is varied; empty for the label budget.
     """
 
     title: str
@@ -66,8 +67,11 @@ STUDIES: Registry[Ablation] = Registry(
 class Variant:
     """One training of a set of them.
 
-    facts: what its row says of it. folder: where its checkpoint and its numbers go. words: what its
-    reports begin with. budget: how many originals it may learn from; None for all.
+    Attributes:
+        facts: What its row says of it.
+        folder: Where its checkpoint and its numbers go.
+        words: What its reports begin with.
+        budget: How many originals it may learn from; None for all.
     """
 
     facts: Mapping[str, Any]
@@ -83,11 +87,16 @@ class Variant:
 class AblationPlan:
     """A study: every value with every seed, all judged by what the hold-out keeps for the test.
 
-    what: of `STUDIES`. values: what is varied. settings: of every training but for that.
-    A seed decides the training and the choice of test originals, so that all values of one seed
-    are judged by the same images. controls: of `semsim.learning.baselines.CHOICES`. Raises
-    `SettingsError` for no value, no seed or one twice, and for a loss or margin that cannot be
-    varied with all else as it is.
+    Attributes:
+        what: Of `STUDIES`.
+        values: What is varied.
+        settings: Of every training but for that. A seed decides the training and the choice of test
+            originals, so that all values of one seed are judged by the same images.
+        controls: Of `semsim.learning.baselines.CHOICES`.
+
+    Raises:
+        SettingsError: For no value, no seed or one twice, and for a loss or margin that cannot be
+            varied with all else as it is.
     """
 
     KIND: ClassVar[str] = "learn-study"  # of its job
@@ -157,8 +166,10 @@ def _check_varied(kind: Ablation, settings: TrainSettings, varied: TrainSettings
 class LeaveOut:
     """Values left out in turn: `kind` of `semsim.learning.splits.KINDS`, but "original".
 
-    settings: of every training; their seed is also that of the originals in the test. fraction: of
-    those, where it counts. controls: of `semsim.learning.baselines.CHOICES`.
+    Attributes:
+        settings: Of every training; their seed is also that of the originals in the test.
+        fraction: Of those, where it counts.
+        controls: Of `semsim.learning.baselines.CHOICES`.
     """
 
     KIND: ClassVar[str] = "learn-leave-out"  # of its job
@@ -221,8 +232,11 @@ def default_values(
 ) -> tuple[Any, ...]:
     """The values a study takes where none are given; budgets only up to what every seed can learn.
 
-    labels: of all, or where there is no `hold_out` of what is learned from. Raises `DataError`
-    where nothing can be learned, or as `divide`.
+    Args:
+        labels: Of all, or where there is no `hold_out` of what is learned from.
+
+    Raises:
+        DataError: Where nothing can be learned, or as `divide`.
     """
     kind = STUDIES[what]
     if kind.setting:
@@ -247,9 +261,10 @@ def study_plan(
 ) -> AblationPlan:
     """The plan of a study as people ask for it.
 
-    given: values as `read_values` takes them, None for those of `default_values` on `labels`.
-    trainings: of each value, whose seeds are that of the settings and up. Raises as these two and
-    `AblationPlan`.
+    Args:
+        given: Values as `read_values` takes them, None for those of `default_values` on `labels`.
+        trainings: Of each value, whose seeds are that of the settings and up. Raises as these two
+            and `AblationPlan`.
     """
     seeds = tuple(range(settings.seed, settings.seed + trainings))
     values = (
@@ -307,8 +322,9 @@ def summary(rows: Sequence[Mapping[str, Any]], scope: str = "") -> pd.DataFrame:
     seeds: how many trainings that is of. failed: how many more there are, which have no numbers.
     start: the same network before it saw a vote. shuffled: the mean over shuffles of the votes.
 
-    rows: as `run_ablation` has them. scope: of AUC, "" for the one that all go by. NaN where
-    nothing is defined.
+    Args:
+        rows: As `run_ablation` has them.
+        scope: Of AUC, "" for the one that all go by. NaN where nothing is defined.
     """
     scope = scope or scope_of(*judged_of(rows))
     table = pd.DataFrame([_facts(row, scope) for row in rows])
@@ -324,7 +340,8 @@ def summary(rows: Sequence[Mapping[str, Any]], scope: str = "") -> pd.DataFrame:
 def study_table(outcome: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     """The heads and lines of a `summary` as people read it: a line a value, "–" for no number.
 
-    outcome: as `run_ablation` returns it.
+    Args:
+        outcome: As `run_ablation` returns it.
     """
     table, auc = summary(outcome["rows"]), auc_words(scope_of(*judged_of(outcome["rows"])))
     table["seeds"] = [
@@ -342,7 +359,11 @@ def study_table(outcome: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]
 
 
 def failures(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for each training that failed, with its reason; rows: as `run_ablation` has them."""
+    """A line for each training that failed, with its reason;
+
+    Args:
+        rows: As `run_ablation` has them.
+    """
     return [f"{row['name']} is in no number: {row['why']}" for row in rows if "why" in row]
 
 

@@ -60,7 +60,9 @@ _STEPS = 1000  # of one training in the progress of a set of them
 class Workplace:
     """Places that a job reads from and writes to; paths are absolute.
 
-    checkpoints: weights of metrics, and where a finished SemSim goes. scores: kept scores.
+    Attributes:
+        checkpoints: Weights of metrics, and where a finished SemSim goes.
+        scores: Kept scores.
     """
 
     checkpoints: Path
@@ -80,8 +82,9 @@ class Workplace:
 class JudgedOrder:
     """A training, what is kept to judge it by, and the licence its card states.
 
-    controls: of `semsim.learning.baselines.CHOICES`; "all" trains on shuffled votes as well, see
-        `train_shuffles`.
+    Attributes:
+        controls: Of `semsim.learning.baselines.CHOICES`; "all" trains on shuffled votes as well,
+            see `train_shuffles`.
     """
 
     order: Order
@@ -97,7 +100,8 @@ class JudgedOrder:
 class TrainingJob:
     """The order of a job that does `train_and_judge` with the tables in its folder.
 
-    simulated: whether any of their votes are, for the list of trainings.
+    Attributes:
+        simulated: Whether any of their votes are, for the list of trainings.
     """
 
     asked: JudgedOrder
@@ -202,9 +206,13 @@ def train_shuffles(
 
     Votes are dealt out among the reconstructions of each original; all else is the same, the start
     too. After half an hour no further one begins. What `folder` has is not done again.
-    judge: the row of a checkpoint, as of `metric_rows`. report: told of all as one bar with the
-    training, see `part_of`.
-    Returns of each rho, tau, AUCs by scope, and seconds; or `why` where its training failed.
+
+    Args:
+        judge: The row of a checkpoint, as of `metric_rows`.
+        report: Told of all as one bar with the training, see `part_of`.
+
+    Returns:
+        Of each rho, tau, AUCs by scope, and seconds; or `why` where its training failed.
     """
     found: list[dict[str, Any]] = []
     n = how_many(order.settings)
@@ -295,7 +303,8 @@ def run_ablation(
 class Sides:
     """Labels to learn from and labels to judge by, see `divide`, and the votes behind them.
 
-    controls: of `semsim.learning.baselines.CHOICES`, what it is judged beside.
+    Attributes:
+        controls: Of `semsim.learning.baselines.CHOICES`, what it is judged beside.
     """
 
     train: pd.DataFrame
@@ -457,8 +466,12 @@ def material_in(folder: Path) -> Material:
 def read_materials(labels: Sequence[Path], votes: Sequence[Path]) -> Material:
     """The labels of several studies as one table, and their votes.
 
-    votes: none, or one file for each of `labels`, in their order. Raises `DataError` for another
-    number, for tables that cannot be read and for studies that judge the same reconstruction.
+    Args:
+        votes: None, or one file for each of `labels`, in their order.
+
+    Raises:
+        DataError: For another number, for tables that cannot be read and for studies that judge the
+            same reconstruction.
     """
     if votes and len(votes) != len(labels):
         raise DataError(

@@ -46,8 +46,9 @@ def preset_for(counts: SplitCounts) -> str:
 def expectation(counts: SplitCounts, preset: str, loss: str) -> str:
     """In one sentence, what to expect of a training with `preset` and of its test.
 
-    loss: of its settings, which may be other than the preset's own. Empty where there is nothing
-    to learn from.
+    Args:
+        loss: Of its settings, which may be other than the preset's own. Empty where there is
+            nothing to learn from.
     """
     usable, n_test = len(counts.training.usable), counts.n_test_originals
     if not usable:

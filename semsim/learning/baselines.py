@@ -95,8 +95,10 @@ def _belongs(own: Training, path: Path, control: str) -> bool:
 class Verdict:
     """Verdict of a test on a SemSim.
 
-    sentences: for people. lost: to what, in words; may be empty. None where it could be compared
-    with nothing that counts, so that the outcome is unknown.
+    Attributes:
+        sentences: For people.
+        lost: To what, in words; may be empty. None where it could be compared with nothing that
+            counts, so that the outcome is unknown.
     """
 
     sentences: tuple[str, ...]
@@ -189,8 +191,10 @@ def distribution(
 ) -> dict[str, Any] | None:
     """Return what shuffles reach beside `own`, the training's AUC; ready for JSON.
 
-    rows: of `train_shuffles`. scope: of AUC, see `scopes_by`. p: of a permutation test, (1 + those
-    that reach `own`) / (1 + all). None where none of them, or the training, has an AUC.
+    Args:
+        rows: Of `train_shuffles`.
+        scope: Of AUC, see `scopes_by`. p: of a permutation test, (1 + those that reach `own`) / (1
+            + all). None where none of them, or the training, has an AUC.
     """
     judged = [row for row in rows if "why" not in row]
     aucs = [row["auc"][scope] for row in judged]
@@ -208,7 +212,8 @@ def distribution(
 def shuffled_row(found: Mapping[str, Any], like: Mapping[str, Any]) -> dict[str, Any]:
     """A `distribution` as a row among `metric_rows`: means, and lowest and highest as the ends.
 
-    like: the row of the training itself.
+    Args:
+        like: The row of the training itself.
     """
     each = found["each"]
     numbers = {key: _spread([row[key] for row in each]) for key in ("rho", "tau")}
@@ -242,7 +247,9 @@ def _spread(values: Sequence[float | None]) -> tuple[float | None, float | None,
 def difference_rows(table: pd.DataFrame, controls: Mapping[str, str]) -> list[dict[str, Any]]:
     """The rows of `auc_differences` ready for JSON, with None where a number is undefined.
 
-    controls: names of metrics that are controls, to which of `CONTROLS`; "" in the others' rows.
+    Args:
+        controls: Names of metrics that are controls, to which of `CONTROLS`; "" in the others'
+            rows.
     """
     numbers = ("auc", "other_auc", "difference", "low", "high")
     return [

@@ -25,7 +25,9 @@ def load_table(paths: Sequence[Path], side: int) -> Tensor:
 def take(table: Tensor, numbers: np.ndarray) -> Tensor:
     """The numbered images of `table`: (M, 3, S, S) float32 in [0, 1].
 
-    table: (N, 3, S, S) uint8, as of `load_table`. numbers: (M,) int, each below N.
+    Args:
+        table: (N, 3, S, S) uint8, as of `load_table`.
+        numbers: (M,) int, each below N.
     """
     return table[torch.from_numpy(numbers)].float() / 255
 
@@ -33,7 +35,8 @@ def take(table: Tensor, numbers: np.ndarray) -> Tensor:
 def channel_statistics(table: Tensor) -> tuple[list[float], list[float]]:
     """Mean and standard deviation of each channel of a table, in units of [0, 1].
 
-    table: (N, C, H, W) uint8. A channel that never changes has 1/255 for its deviation.
+    Args:
+        table: (N, C, H, W) uint8. A channel that never changes has 1/255 for its deviation.
     """
     values = table.permute(1, 0, 2, 3).flatten(1).double() / 255
     # A channel that never changes must not be divided by nothing.
@@ -45,8 +48,9 @@ def crop_and_flip(
 ) -> Tensor:
     """Each image moved by up to an eighth of its side, black behind it, and maybe mirrored.
 
-    images: (N, C, S, S). The usual crop of 32×32 after padding by 4, at any size.
-    alike: (N,) int; images of the same number are moved alike. Each on its own if None.
+    Args:
+        images: (N, C, S, S). The usual crop of 32×32 after padding by 4, at any size.
+        alike: (N,) int; images of the same number are moved alike. Each on its own if None.
     """
     n, _, _, side = images.shape
     moves, move = np.unique(np.arange(n) if alike is None else alike, return_inverse=True)
@@ -61,8 +65,10 @@ def crop_and_flip(
 def mildly_changed(images: Tensor, rng: np.random.Generator) -> Tensor:
     """Each image moved by a pixel or so, a little lighter or darker, with a little noise.
 
-    images: (N, C, S, S) in [0, 1]. Moved by up to a 32nd of the side, edges repeated; brightness
-    times 0.95 to 1.05; noise of standard deviation 0.02. People would not see another image.
+    Args:
+        images: (N, C, S, S) in [0, 1]. Moved by up to a 32nd of the side, edges repeated;
+            brightness times 0.95 to 1.05; noise of standard deviation 0.02. People would not see
+            another image.
     """
     n, _, _, side = images.shape
     pad = max(1, side // 32)

@@ -39,9 +39,11 @@ _HUB_LICENCES = (
 class CardFacts:
     """Facts of a card, and the evaluations beside them.
 
-    outcome: as `learn` returns it. split: how the test was held out, with the ids of its
-    originals. data: what the labels are of, see `data_facts`. licence: of the data and so of the
-    checkpoint, in the words of who trained it.
+    Attributes:
+        outcome: As `learn` returns it.
+        split: How the test was held out, with the ids of its originals.
+        data: What the labels are of, see `data_facts`.
+        licence: Of the data and so of the checkpoint, in the words of who trained it.
     """
 
     outcome: Mapping[str, Any]
@@ -221,8 +223,10 @@ def _interval(value: float | None, low: float | None, high: float | None) -> str
 def learned_words(made: Mapping[str, Any], results: Mapping[str, float]) -> str:
     """From how much a SemSim learned, and how.
 
-    made: settings, n_originals, n_triplets and epochs, as a card and an outcome of `learn` have
-    them. results: of its training.
+    Args:
+        made: Settings, n_originals, n_triplets and epochs, as a card and an outcome of `learn` have
+            them.
+        results: Of its training.
     """
     of = counted(made["n_originals"], "original")
     if made["settings"]["loss"] != MIXED:

@@ -30,13 +30,16 @@ _SAME = 1e-3  # share of the margin below which a loss is "exactly the margin" a
 class EpochRecord:
     """One epoch: means over its training triplets, and the held-out originals after it.
 
-    d_plus, d_minus: mean distance from an original to its recognisable and unrecognisable
-        reconstruction. violated: share of triplets inside the margin. norm: mean feature length.
-    identity: mean distance from an original to itself mildly changed, where that is minimised.
-    validation_*: over all triplets of the held-out originals; None where there are none.
-        validation_accuracy: share of them with the recognisable one nearer; 0.5 is chance.
-        validation_auc: of their images, all originals together: the chance that a recognisable
-        one is nearer to its original than an unrecognisable one to its own.
+    Attributes:
+        d_plus, d_minus: Mean distance from an original to its recognisable and unrecognisable
+            reconstruction.
+        violated: Share of triplets inside the margin.
+        norm: Mean feature length.
+        identity: Mean distance from an original to itself mildly changed, where that is minimised.
+            validation_*: over all triplets of the held-out originals; None where there are none.
+        validation_accuracy: Share of them with the recognisable one nearer; 0.5 is chance.
+        validation_auc: Of their images, all originals together: the chance that a recognisable one
+            is nearer to its original than an unrecognisable one to its own.
     """
 
     epoch: int
@@ -109,7 +112,8 @@ def triplet_distances(features: Tensor, triplets: np.ndarray) -> Distances:
 def auc(distances: Tensor, recognisable: np.ndarray) -> float | None:
     """The chance that a recognisable image is nearer than an unrecognisable one; ties count half.
 
-    distances: (M,), recognisable: (M,) bool. None where either kind is missing.
+    Args:
+        distances: (M,), recognisable: (M,) bool. None where either kind is missing.
     """
     near, far = distances[recognisable].numpy(), np.sort(distances[~recognisable].numpy())
     if len(near) == 0 or len(far) == 0:
@@ -137,8 +141,9 @@ def reason_to_stop(
 ) -> str:
     """Return the reason to stop, in words for people; empty while a further epoch is worthwhile.
 
-    patience: epochs without a better AUC on held-out originals. collapse_patience: collapsed ones
-    in a row. 0 is never.
+    Args:
+        patience: Epochs without a better AUC on held-out originals.
+        collapse_patience: Collapsed ones in a row. 0 is never.
     """
     lately = records[-collapse_patience:]
     if 0 < collapse_patience <= len(records) and all(collapsed(r, margin) for r in lately):

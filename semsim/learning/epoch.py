@@ -37,8 +37,9 @@ ORIGINALS_A_BATCH = 4
 class Draw:
     """Triplets of one epoch, in the order in which batches are cut from them.
 
-    triplets: (T, 3) int, original, nearer and farther reconstruction, as numbers of images.
-    weights: (T,) float32 in (0, 1], how much each counts.
+    Attributes:
+        triplets: (T, 3) int, original, nearer and farther reconstruction, as numbers of images.
+        weights: (T,) float32 in (0, 1], how much each counts.
     """
 
     triplets: np.ndarray
@@ -54,9 +55,11 @@ def draw(
 ) -> Draw:
     """As many triplets of every original as the settings say, never of two originals.
 
-    Those of one original come together, as far as a batch of `settings.batch_size` then still
-    holds triplets of `ORIGINALS_A_BATCH` originals, where it is no smaller and there are so many.
-    features: (N, d), by number of image; semi-hard mining needs them.
+    Those of one original come together, as far as a batch of `settings.batch_size` then still holds
+    triplets of `ORIGINALS_A_BATCH` originals, where it is no smaller and there are so many.
+
+    Args:
+        features: (N, d), by number of image; semi-hard mining needs them.
     """
     count = settings.triplets_per_original
     piles = []
@@ -164,9 +167,12 @@ class EpochMaterial:
 class _Batch:
     """Each different image of N triplets once, and which of them every triplet is made of.
 
-    images: (M, C, S, S), M ≤ 3N, and behind them mildly changed originals where they are asked for.
-    roles: (3, N) or (4, N) int, rows of `images`: originals, nearer and farther reconstructions,
-        and the changed originals. weights: (N,).
+    Attributes:
+        images: (M, C, S, S), M ≤ 3N, and behind them mildly changed originals where they are asked
+            for.
+        roles: (3, N) or (4, N) int, rows of `images`: originals, nearer and farther
+            reconstructions, and the changed originals.
+        weights: (N,).
     """
 
     images: Tensor
@@ -176,7 +182,11 @@ class _Batch:
 
 @dataclass(frozen=True, kw_only=True)
 class _Seen:
-    """Measurements of one step. weight: of its triplets together."""
+    """Measurements of one step.
+
+    Attributes:
+        weight: Of its triplets together.
+    """
 
     n: int
     weight: float
@@ -224,7 +234,9 @@ def run_epoch(
 def embed(model: SemSimModel, table: Tensor, numbers: np.ndarray) -> Tensor:
     """Features, (N, d) on the CPU, as scoring would make them; NaN to other numbers.
 
-    table: (N, 3, S, S) uint8. numbers: (M,) int, of the images that are asked about.
+    Args:
+        table: (N, 3, S, S) uint8.
+        numbers: (M,) int, of the images that are asked about.
     """
     features = torch.full((len(table), model.width), torch.nan)
     model.eval()

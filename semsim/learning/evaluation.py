@@ -48,8 +48,11 @@ Sample = Literal["held-out", "in-sample"]
 class Judging:
     """With what a SemSim is compared, and where scores and weights are.
 
-    metrics: names of the others. resources: their weights and the device. scores: folder in which
-    scores are kept. analysis: resamples and their seed.
+    Attributes:
+        metrics: Names of the others.
+        resources: Their weights and the device.
+        scores: Folder in which scores are kept.
+        analysis: Resamples and their seed.
     """
 
     resources: Resources
@@ -72,14 +75,19 @@ def evaluate(
     The verdict is what a SemSim learns, `recognisable` of the labels, by whatever rule they have
     it. The controls are what `controls_of` finds: the network before it saw a vote, and of what
     weighs blocks the best one alone.
-    labels: see `divide`. votes: of these and perhaps of other reconstructions, which are left out;
-        of them is what people reach. None where there are none, and then there is no such ceiling.
-    sample: "held-out", or "in-sample" for what the SemSim was trained on; written into the result,
-        so that no reader takes one for the other.
-    shuffles: what the same training reaches on these images from shuffled votes, of
-        `train_shuffles`; none where it was not run.
-    Returns what `table_rows` and a model card read, ready for JSON: numbers that are undefined
-    are None, with the reason.
+
+    Args:
+        labels: See `divide`.
+        votes: Of these and perhaps of other reconstructions, which are left out; of them is what
+            people reach. None where there are none, and then there is no such ceiling.
+        sample: "held-out", or "in-sample" for what the SemSim was trained on; written into the
+            result, so that no reader takes one for the other.
+        shuffles: What the same training reaches on these images from shuffled votes, of
+            `train_shuffles`; none where it was not run.
+
+    Returns:
+        What `table_rows` and a model card read, ready for JSON: numbers that are undefined are
+        None, with the reason.
     """
     own = find_metric(f"semsim:{checkpoint.stem}").spec
     found, lacking = controls_of(checkpoint)
@@ -224,7 +232,8 @@ def scale_notes(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 def auc_of(evaluation: Mapping[str, Any], metric: str, scope: str = "") -> float | None:
     """Return the AUC of a metric by name, "semsim" for the SemSim; None where it has none.
 
-    scope: "" for the one that the evaluation goes by.
+    Args:
+        scope: "" for the one that the evaluation goes by.
     """
     rows = [r for r in evaluation["metrics"] if r["metric"] == metric]
     row = semsim_row(evaluation) if metric == "semsim" else (rows[0] if rows else None)

@@ -68,12 +68,14 @@ def _make_once(backbone: str, small_stem: bool, input_size: int) -> None:
 def load_initial(model: SemSimModel, weights: str) -> None:
     """Put the weights called `weights` into `model`; "scratch" leaves it as it is.
 
-    weights: "imagenet" takes torchvision's best for this network, fetched the first time; else a
-        file: the network's state dict (.safetensors, or a .pth without code in it), with or
-        without its classifier, a SemSim checkpoint, or what `learn pretrain` wrote; the last two
-        bring the mean and spread of the channels they were made with.
     A stem for small images has other shapes and stays fresh. Raises as `check_initial`, and
     `WeightsError` where the weights do not fit or cannot be fetched.
+
+    Args:
+        weights: "imagenet" takes torchvision's best for this network, fetched the first time; else
+            a file: the network's state dict (.safetensors, or a .pth without code in it), with or
+            without its classifier, a SemSim checkpoint, or what `learn pretrain` wrote; the last
+            two bring the mean and spread of the channels they were made with.
     """
     check_initial(model.settings.backbone, weights)
     if weights != SCRATCH:

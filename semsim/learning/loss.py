@@ -27,8 +27,11 @@ class TripletLoss:
     ) -> Tensor:
         """A scalar from features (N, d) of originals, recognisable and unrecognisable ones.
 
-        weights: (N,), 0 or more, how much each triplet counts in the average; alike if None.
-        Raises `DataError` where the shapes differ or there is no triplet.
+        Args:
+            weights: (N,), 0 or more, how much each triplet counts in the average; alike if None.
+
+        Raises:
+            DataError: Where the shapes differ or there is no triplet.
         """
         loss = losses.TripletMarginLoss(margin=self.margin, swap=False, **_exactly())
         terms = _terms(loss, anchors, positives, negatives)

@@ -44,7 +44,11 @@ def run_mixing(model: SemSimModel, material: EpochMaterial, settings: TrainSetti
 def block_distances(model: SemSimModel, table: Tensor, pairs: np.ndarray) -> np.ndarray:
     """Squared distances (M, B) of each block between the images numbered in `pairs`, (M, 2).
 
-    table: (N, 3, S, S) uint8. Returns float64, on the CPU.
+    Args:
+        table: (N, 3, S, S) uint8.
+
+    Returns:
+        Float64, on the CPU.
     """
     model.eval()
     found = []
@@ -61,7 +65,9 @@ def block_distances(model: SemSimModel, table: Tensor, pairs: np.ndarray) -> np.
 def balance(model: SemSimModel, table: Tensor, pairs: np.ndarray) -> None:
     """Make every block count alike over `pairs`: what a mixed SemSim is before it sees a vote.
 
-    table: (N, 3, S, S) uint8. pairs: (M, 2) int, numbers of its images. Changes the model.
+    Args:
+        table: (N, 3, S, S) uint8.
+        pairs: (M, 2) int, numbers of its images. Changes the model.
     """
     mean = block_distances(model, table, pairs).mean(axis=0)
     model.weights.copy_(torch.from_numpy(1 / np.maximum(mean, 1e-12)))
@@ -100,7 +106,8 @@ def block_aucs(
 ) -> dict[str, float]:
     """Return the AUC of each block alone, by its name, for the majorities on `originals`.
 
-    scope: of AUC, see `scopes_by`. Empty where there are no images of both kinds.
+    Args:
+        scope: Of AUC, see `scopes_by`. Empty where there are no images of both kinds.
     """
     index = ImageIndex(originals)
     pairs, recognisable = index.judged(originals)
@@ -130,7 +137,8 @@ def judged_shares(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pairs (M, 2) of original and reconstruction by number, and the target of each, (M,).
 
-    ordering: "majority" for 1 or 0, "votes" for the share of people who recognised it.
+    Args:
+        ordering: "majority" for 1 or 0, "votes" for the share of people who recognised it.
     """
     if ordering == "majority":
         pairs, recognisable = index.judged(originals)

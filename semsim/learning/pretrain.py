@@ -26,9 +26,10 @@ from semsim.weights import write_tensors
 class PretrainSettings(Checked):
     """Settings of one classifier; its network must be that of the SemSim which starts from it.
 
-    lr: 0 takes 0.05 where the network normalises what passes through it, else 0.01: at more, some
-    trainings of LeNet end where guessing does.
-    The seed should be no annotator's: simulated ones answer by classifiers of seeds above 1000.
+    Attributes:
+        lr: 0 takes 0.05 where the network normalises what passes through it, else 0.01: at more,
+            some trainings of LeNet end where guessing does. The seed should be no annotator's:
+            simulated ones answer by classifiers of seeds above 1000.
     """
 
     backbone: str = "resnet18"
@@ -64,8 +65,12 @@ def pretrain(
     """A classifier of `data`, which must be a public training split: no original of a study.
 
     Of faces it is changed copies of the originals, as no person has a second picture.
-    checkpoint: a file to go on from; see `semsim.targets.train.Training`.
-    Raises `SettingsError` where the loss is no longer finite.
+
+    Args:
+        checkpoint: A file to go on from; see `semsim.targets.train.Training`.
+
+    Raises:
+        SettingsError: Where the loss is no longer finite.
     """
     training = Training(
         architecture=_Network(name=settings.backbone, small_stem=settings.small_stem),
@@ -89,8 +94,9 @@ def save_start(
 ) -> None:
     """Write the network without its classifier, with what made it; whole or not at all.
 
-    facts: where it comes from: the data set, and how good it is there, see
-        `semsim.targets.chance.facts_of_test`; a model card repeats them.
+    Args:
+        facts: Where it comes from: the data set, and how good it is there, see
+            `semsim.targets.chance.facts_of_test`; a model card repeats them.
     """
     weights = {**model.body.state_dict(), "mean": model.mean, "std": model.std}
     told = {"settings": asdict(settings) | {"lr": _rate(settings)}, **facts}

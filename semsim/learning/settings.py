@@ -155,8 +155,10 @@ class TrainSettings:
 class Order:
     """Order of a training, with the place of its outcome.
 
-    name: the checkpoint's, without suffix. checkpoints: the folder it goes to.
-    study: whose votes it learns from, for people to read.
+    Attributes:
+        name: The checkpoint's, without suffix.
+        checkpoints: The folder it goes to.
+        study: Whose votes it learns from, for people to read.
     """
 
     name: str

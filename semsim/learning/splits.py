@@ -24,10 +24,12 @@ _NEEDED = ("dataset", "attack", "model", "image_id", "original", "recognisable")
 class HoldOut:
     """Choice of the labels kept for the test.
 
-    kind: of `KINDS`. value: the one left out, such as "convnet8"; empty for "original".
-    fraction: share of the originals in the test, rounded, at least one on either side; without
-        effect where a data set is left out, which takes all its originals along.
-    seed: of the choice of originals.
+    Attributes:
+        kind: Of `KINDS`.
+        value: The one left out, such as "convnet8"; empty for "original".
+        fraction: Share of the originals in the test, rounded, at least one on either side; without
+            effect where a data set is left out, which takes all its originals along.
+        seed: Of the choice of originals.
     """
 
     kind: str = "original"
@@ -78,8 +80,9 @@ class Split:
 class SplitCounts:
     """Counts of a split before anything starts, and, in words, what it lacks.
 
-    recognisable, unrecognisable: test reconstructions on which a majority agrees.
-    lacking: what makes the training or the test impossible or poor, for people to read.
+    Attributes:
+        recognisable, unrecognisable: Test reconstructions on which a majority agrees.
+        lacking: What makes the training or the test impossible or poor, for people to read.
     """
 
     training: Inventory
@@ -105,12 +108,15 @@ def hold_out_text(hold_out: HoldOut) -> str:
 def divide(labels: pd.DataFrame, hold_out: HoldOut) -> Split:
     """Labels of a study in a part to learn from and a part to judge by.
 
-    labels: one row a reconstruction, with the columns dataset, attack, model, image_id, original
-        and recognisable. Two rows are of one original where data set and image agree, or where
-        the files of their originals have one content: one picture under two names is never on
-        both sides.
-    Raises `DataError` where a column is missing, nothing is called `hold_out.value`, or a side is
-    empty.
+    Args:
+        labels: One row a reconstruction, with the columns dataset, attack, model, image_id,
+            original and recognisable. Two rows are of one original where data set and image agree,
+            or where the files of their originals have one content: one picture under two names is
+            never on both sides.
+
+    Raises:
+        DataError: Where a column is missing, nothing is called `hold_out.value`, or a side is
+            empty.
     """
     check_columns(labels, _NEEDED, "The table of labels", DataError)
     left_out = _left_out(labels, hold_out)
@@ -189,7 +195,8 @@ def join_labels(tables: Sequence[tuple[str, pd.DataFrame]]) -> pd.DataFrame:
 def join_votes(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Votes of several studies as one table, whose people count as different people.
 
-    tables: by the prefix of every annotator's name in one.
+    Args:
+        tables: By the prefix of every annotator's name in one.
     """
     apart = [
         votes.assign(annotator=f"{name}/" + votes["annotator"].astype(str))

@@ -72,7 +72,9 @@ class TrainState:
     """All that the epochs done so far leave behind; the next one starts from it alone.
 
     No generator is kept: every epoch draws from streams made from the seed and its own number.
-    best: the weights of the epoch with the highest held-out AUC, where training may stop early.
+
+    Attributes:
+        best: The weights of the epoch with the highest held-out AUC, where training may stop early.
     """
 
     model: Mapping[str, Tensor]
@@ -85,9 +87,11 @@ class TrainState:
 class TrainResult:
     """A trained model (in eval mode, on the CPU), how it went, and what it saw.
 
-    kept_epoch: the epoch whose weights these are, counted from 1; the last one unless it may stop
-        early (`TrainSettings.patience`). n_triplets: how many different ones there were to train
-        on. stopped: why it ended before its last epoch; empty where it did not.
+    Attributes:
+        kept_epoch: The epoch whose weights these are, counted from 1; the last one unless it may
+            stop early (`TrainSettings.patience`).
+        n_triplets: How many different ones there were to train on.
+        stopped: Why it ended before its last epoch; empty where it did not.
     """
 
     model: SemSimModel
@@ -111,15 +115,20 @@ def train(
 ) -> TrainResult:
     """Train SemSim on what people said.
 
-    labels: see `take_stock`; the images they name are read from disk.
-    report: told of every batch and, with the fields of `EpochRecord`, of every epoch.
-    resume: what an interrupted training with the same labels and settings saved last; the
-        weights at the end are then those of a training that was not interrupted.
-    save: called after every epoch. begun: called once, with the network before it has seen a vote,
-        and not where the training is resumed.
-    Raises `DataError` where no original is usable or an image is missing, `WeightsError` where
-    the weights to start from are, `TrainingFailedError` where the loss leaves the finite numbers or
-    there is nothing that could say when to stop early.
+    Args:
+        labels: See `take_stock`; the images they name are read from disk.
+        report: Told of every batch and, with the fields of `EpochRecord`, of every epoch.
+        resume: What an interrupted training with the same labels and settings saved last; the
+            weights at the end are then those of a training that was not interrupted.
+        save: Called after every epoch.
+        begun: Called once, with the network before it has seen a vote, and not where the training
+            is resumed.
+
+    Raises:
+        DataError: Where no original is usable or an image is missing.
+        WeightsError: Where the weights to start from are.
+        TrainingFailedError: Where the loss leaves the finite numbers or there is nothing that could
+            say when to stop early.
     """
     keep_freed_memory()
     material = _gather(labels, settings)
@@ -286,9 +295,16 @@ def learn(order: Order, labels: pd.DataFrame, folder: Path, report: Report) -> d
     """Carry out `order`, going on from what an earlier run left in `folder`.
 
     The network before it saw a vote is kept beside the checkpoint, as its control `START`.
-    labels: see `take_stock`.
-    Returns what a result page needs, ready for JSON. Raises `SettingsError` where the name is
-    taken, or the order is another than the one begun in `folder`.
+
+    Args:
+        labels: See `take_stock`.
+
+    Returns:
+        What a result page needs, ready for JSON.
+
+    Raises:
+        SettingsError: Where the name is taken, or the order is another than the one begun in
+            `folder`.
     """
     began, settings = time.monotonic(), order.settings
     folder.mkdir(parents=True, exist_ok=True)
@@ -351,7 +367,8 @@ def _is_own(order: Order, folder: Path) -> bool:
 def write_state(path: Path, state: TrainState, order: Order, learned_from: str) -> None:
     """Keep what `train` needs to go on, whole or not at all.
 
-    learned_from: of `fingerprint`, before the pictures were read.
+    Args:
+        learned_from: Of `fingerprint`, before the pictures were read.
     """
     content = {
         "format": FORMAT,

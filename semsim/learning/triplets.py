@@ -29,8 +29,9 @@ Pair = tuple[Path, Path, float]
 class JudgedOriginal:
     """One original and those of its reconstructions on which people agree.
 
-    shares: reconstructions with the share of their votes that recognised them, in [0, 1], of those
-        with votes enough for a majority; empty where the labels count no votes.
+    Attributes:
+        shares: Reconstructions with the share of their votes that recognised them, in [0, 1], of
+            those with votes enough for a majority; empty where the labels count no votes.
     """
 
     dataset: str
@@ -60,8 +61,9 @@ class JudgedOriginal:
     def ordered(self, ordering: str) -> tuple[Pair, ...]:
         """All pairs of a reconstruction that should be nearer and one that should be farther.
 
-        ordering: "majority" for the recognisable against the unrecognisable ones, all of weight 1;
-            "votes" for every two with different shares of votes, weighted by the difference.
+        Args:
+            ordering: "majority" for the recognisable against the unrecognisable ones, all of weight
+                1; "votes" for every two with different shares of votes, weighted by the difference.
         """
         if ordering == "majority":
             return tuple((p, n, 1.0) for p in self.recognisable for n in self.unrecognisable)
@@ -72,8 +74,10 @@ class JudgedOriginal:
 class Inventory:
     """The originals of a study by what they are good for in training.
 
-    usable: have both kinds. only_recognisable, only_unrecognisable: have one kind.
-    undecided: have no reconstruction on which a majority agrees yet.
+    Attributes:
+        usable: Have both kinds.
+        only_recognisable, only_unrecognisable: Have one kind.
+        undecided: Have no reconstruction on which a majority agrees yet.
     """
 
     usable: tuple[JudgedOriginal, ...]
@@ -96,10 +100,13 @@ class Inventory:
 def take_stock(labels: pd.DataFrame) -> Inventory:
     """Sort the originals in `labels` by the kinds of reconstruction each has.
 
-    labels: one row a reconstruction, with at least the columns `COLUMNS`; `recognisable` is
-        True, False, or missing where people have not decided. Where there are `VOTE_COLUMNS`,
-        the votes of those with a majority of `votes_per_item`, or any, are kept too.
-    Raises `DataError` where a column is missing, or holds what it cannot.
+    Args:
+        labels: One row a reconstruction, with at least the columns `COLUMNS`; `recognisable` is
+            True, False, or missing where people have not decided. Where there are `VOTE_COLUMNS`,
+            the votes of those with a majority of `votes_per_item`, or any, are kept too.
+
+    Raises:
+        DataError: Where a column is missing, or holds what it cannot.
     """
     missing = [name for name in COLUMNS if name not in labels.columns]
     if missing:
@@ -192,8 +199,9 @@ def split(
 ) -> tuple[tuple[JudgedOriginal, ...], tuple[JudgedOriginal, ...]]:
     """Originals to train on and originals to hold out, no picture in both, under whatever name.
 
-    fraction: share held out, rounded, but at least one picture stays on each side where
-        `fraction` is above 0 and there are two.
+    Args:
+        fraction: Share held out, rounded, but at least one picture stays on each side where
+            `fraction` is above 0 and there are two.
     """
     key = {original.image: content_key(original.image) for original in originals}
     pictures = list(dict.fromkeys(key.values()))
@@ -218,7 +226,8 @@ def is_simulated(labels: pd.DataFrame) -> bool:
 class ImageIndex:
     """Numbers the images of originals so that a triplet is three integers.
 
-    paths: every image once, in order of its number.
+    Attributes:
+        paths: Every image once, in order of its number.
     """
 
     def __init__(self, originals: Sequence[JudgedOriginal]) -> None:
@@ -242,7 +251,11 @@ class ImageIndex:
         return table[:, :2], table[:, 2].astype(bool)
 
     def every(self, originals: Sequence[JudgedOriginal], ordering: str = "majority") -> np.ndarray:
-        """All triplets (T, 3) of `originals`, as numbers. ordering: as of `ordered`."""
+        """All triplets (T, 3) of `originals`, as numbers.
+
+        Args:
+            ordering: As of `ordered`.
+        """
         rows = [
             [self._number[original.image], self._number[p], self._number[n]]
             for original in originals

@@ -37,7 +37,8 @@ def resnet18(small_stem: bool) -> tuple[nn.Module, int]:
 def lenet(small_stem: bool) -> tuple[nn.Module, int]:
     """LeNet-5 (LeCun et al. 1998) with ReLU up to its last hidden layer, and its 84 features.
 
-    small_stem: changes nothing, since LeNet is made for 32×32.
+    Args:
+        small_stem: Changes nothing, since LeNet is made for 32×32.
     """
     body = nn.Sequential(
         nn.Conv2d(3, 6, 5),
@@ -57,10 +58,15 @@ def lenet(small_stem: bool) -> tuple[nn.Module, int]:
 def make_backbone(name: str, small_stem: bool, input_size: int) -> tuple[nn.Module, int]:
     """The network called `name` without its classifier, and its number of features.
 
-    name: one of `BACKBONES`, any classifier of torchvision, or timm:<name> where timm is installed.
-    input_size: pixels a side of the images it will see.
-    Raises `UnknownNameError` for another name, `SettingsError` where the network cannot take such
-    images, has no linear classifier, or is no ResNet and `small_stem` is asked for.
+    Args:
+        name: One of `BACKBONES`, any classifier of torchvision, or timm:<name> where timm is
+            installed.
+        input_size: Pixels a side of the images it will see.
+
+    Raises:
+        UnknownNameError: For another name.
+        SettingsError: Where the network cannot take such images, has no linear classifier, or is no
+            ResNet and `small_stem` is asked for.
     """
     from torchvision.models import ResNet  # slow to import, often not needed
 

@@ -30,7 +30,8 @@ PART = 256  # pairs in memory at once; a multiple of every batch, so that parts 
 class Resources:
     """Folders of a metric's weights, and the device that it computes on.
 
-    classifiers: folders searched, after `checkpoints`, for the product's own classifiers.
+    Attributes:
+        classifiers: Folders searched, after `checkpoints`, for the product's own classifiers.
     """
 
     checkpoints: Path = CHECKPOINTS
@@ -50,8 +51,9 @@ class Resources:
 class Pairs:
     """Originals and their reconstructions, image by image.
 
-    originals, reconstructions: (N, 3, H, W) RGB in [0, 1], float32 after `checked_pairs`.
-    class_names: what each original shows, or None where it is unknown.
+    Attributes:
+        originals, reconstructions: (N, 3, H, W) RGB in [0, 1], float32 after `checked_pairs`.
+        class_names: What each original shows, or None where it is unknown.
     """
 
     originals: Tensor
@@ -83,9 +85,10 @@ class Pairs:
 class Scores:
     """Scores that a metric gives.
 
-    values: float64, (N,) for a metric of images, (1,) for a metric of a set.
-    standard_error: of the one value of a set, where the metric knows it.
-    notes: what a reader of the numbers must be told.
+    Attributes:
+        values: Float64, (N,) for a metric of images, (1,) for a metric of a set.
+        standard_error: Of the one value of a set, where the metric knows it.
+        notes: What a reader of the numbers must be told.
     """
 
     values: np.ndarray
@@ -97,7 +100,9 @@ class Scores:
 class Summary:
     """A column of scores in a line; infinite values are counted and kept out of mean and sd.
 
-    mean: of the finite values, None where there is none; sd: with n - 1, None below two.
+    Attributes:
+        mean: Of the finite values, None where there is none.
+        sd: With n - 1, None below two.
     """
 
     mean: float | None
@@ -248,7 +253,8 @@ def checked_pairs(
 ) -> tuple[Tensor, Tensor]:
     """Return both as `checked_images`; `DataError` unless they are of one shape.
 
-    sizes_may_differ: H and W need not be those of the other.
+    Args:
+        sizes_may_differ: H and W need not be those of the other.
     """
     first = checked_images("originals", originals, channels, dtypes)
     second = checked_images("reconstructions", reconstructions, channels, dtypes)
@@ -313,7 +319,9 @@ def described(value: Any) -> str:
 def check_side(images: Tensor, spec: MetricSpec, why: str) -> None:
     """Raise `DataError` where an image is smaller than the metric can judge.
 
-    images: (N, C, H, W). why: what needs that size, in words.
+    Args:
+        images: (N, C, H, W).
+        why: What needs that size, in words.
     """
     side = min(images.shape[2:])
     if side < spec.smallest_side:

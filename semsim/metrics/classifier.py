@@ -37,7 +37,8 @@ class ClassifierModule(Protocol):
 class Classifier:
     """A trained classifier, ready to be asked about any number of images.
 
-    size: (H, W) the network was made for; images of another size are resized to it.
+    Attributes:
+        size: (H, W) the network was made for; images of another size are resized to it.
     """
 
     module: ClassifierModule
@@ -90,8 +91,10 @@ def predictions(
 ) -> pd.DataFrame:
     """Return the log-probabilities of all classes for each picture, with `PREDICTION_COLUMNS`.
 
-    pictures: (image_id, "original" or "reconstruction", (3, H, W) float32 in [0, 1]). The logits
-    are float32, their softmax float64 and not rounded: what is all but certain still has an order.
+    Args:
+        pictures: (image_id, "original" or "reconstruction", (3, H, W) float32 in [0, 1]). The
+            logits are float32, their softmax float64 and not rounded: what is all but certain still
+            has an order.
     """
     rows = []
     for image_id, subject, picture in pictures:

@@ -17,7 +17,9 @@ class Spread:
     "Communication-optimal parallel and sequential QR and LU factorizations", section 4). Rows that
     come later are put under R by LAPACK's `tpqrt`, which knows that R is a triangle.
 
-    shape: (N, d) of all parts. held: rows in memory, with those of R.
+    Attributes:
+        shape: (N, d) of all parts.
+        held: Rows in memory, with those of R.
     """
 
     def __init__(self) -> None:
@@ -76,11 +78,14 @@ class Spread:
 def frechet_distance(first: Spread, second: Spread) -> float:
     """|μ₁ − μ₂|² + tr(C₁ + C₂ − 2 (C₁C₂)^½) for the means and covariances of two clouds.
 
-    first, second: of (N, d), N ≥ 2 and equal: the distance is biased by an amount that depends on
-    N, so unequal counts raise `DataError`. Returns 0 or more.
-    Dowson and Landau 1982; Heusel et al. 2017, "GANs trained by a two time-scale update rule",
-    equation 6. With Cₖ = FₖᵀFₖ, tr (C₁C₂)^½ is the sum of the singular values of F₁F₂ᵀ, which
-    is exact, real, and needs no square root of a matrix that N ≤ d makes singular.
+    Args:
+        first, second: Of (N, d), N ≥ 2 and equal: the distance is biased by an amount that depends
+            on N, so unequal counts raise `DataError`.
+
+    Returns:
+        0 or more. Dowson and Landau 1982; Heusel et al. 2017, "GANs trained by a two time-scale
+        update rule", equation 6. With Cₖ = FₖᵀFₖ, tr (C₁C₂)^½ is the sum of the singular values of
+        F₁F₂ᵀ, which is exact, real, and needs no square root of a matrix that N ≤ d makes singular.
     """
     check_alike(first.shape, second.shape)
     factors = first.factor, second.factor

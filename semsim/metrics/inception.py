@@ -36,13 +36,18 @@ class KernelDistance:
 def kernel_distance(first: np.ndarray, second: np.ndarray) -> KernelDistance:
     """Unbiased squared maximum mean discrepancy with the kernel (x·y / d + 1)³.
 
-    first, second: (N, d), N ≥ 2, of equal counts. The mean of k over pairs within either cloud, xᵢ
-    with itself left out, less twice the mean over all pairs across: the estimator behind published
-    KIDs. Around 0 for independent draws of equal distributions, and so below 0 for about half of
-    them and for clouds that are equal. Raises `DataError` as `frechet_distance`.
     The standard error is the jackknife's, which leaves out one row of both clouds at a time.
     Bińkowski et al. 2018, "Demystifying MMD GANs", equation 4; Gretton et al. 2012, "A kernel
     two-sample test", equation 3.
+
+    Args:
+        first, second: (N, d), N ≥ 2, of equal counts. The mean of k over pairs within either cloud,
+            xᵢ with itself left out, less twice the mean over all pairs across: the estimator behind
+            published KIDs. Around 0 for independent draws of equal distributions, and so below 0
+            for about half of them and for clouds that are equal.
+
+    Raises:
+        DataError: As `frechet_distance`.
     """
     check_clouds(first, second)
     x, y = first.astype(np.float64), second.astype(np.float64)
@@ -85,13 +90,22 @@ def fid(
 ) -> Tensor:
     """Fréchet Inception distance of two sets of images; lower means more leakage.
 
-    originals, reconstructions: (N, 3, H, W) float32 in [0, 1]. checkpoints: as for `lpips`.
-    Returns (1,) float64, 0 or more, on the device of the originals, without a gradient; it is
-    biased where N is small. Raises `DataError` for other images, `WeightsError` without weights.
+    The example needs weights, as `lpips` does, so it is not run:
+
     Heusel, Ramsauer, Unterthiner, Nessler and Hochreiter 2017, "GANs trained by a two time-scale
     update rule", equation 6.
 
-    The example needs weights, as `lpips` does, so it is not run:
+    Args:
+        originals, reconstructions: (N, 3, H, W) float32 in [0, 1].
+        checkpoints: As for `lpips`.
+
+    Returns:
+        (1,) float64, 0 or more, on the device of the originals, without a gradient; it is biased
+        where N is small.
+
+    Raises:
+        DataError: For other images.
+        WeightsError: Without weights.
 
     >>> import torch
     >>> images = torch.rand(8, 3, 32, 32)
@@ -106,12 +120,21 @@ def kid(
 ) -> Tensor:
     """Kernel Inception distance of two sets of images; lower means more leakage.
 
-    originals, reconstructions: (N, 3, H, W) float32 in [0, 1]. checkpoints: as for `lpips`.
-    Returns (1,) float64 on the device of the originals, without a gradient; it can be negative,
-    being unbiased. Raises `DataError` for other images, `WeightsError` without weights.
+    The example needs weights, as `lpips` does, so it is not run:
+
     Bińkowski, Sutherland, Arbel and Gretton 2018, "Demystifying MMD GANs", section 4.
 
-    The example needs weights, as `lpips` does, so it is not run:
+    Args:
+        originals, reconstructions: (N, 3, H, W) float32 in [0, 1].
+        checkpoints: As for `lpips`.
+
+    Returns:
+        (1,) float64 on the device of the originals, without a gradient; it can be negative, being
+        unbiased.
+
+    Raises:
+        DataError: For other images.
+        WeightsError: Without weights.
 
     >>> import torch
     >>> images = torch.rand(8, 3, 32, 32)
@@ -216,8 +239,9 @@ def remembered(
 ) -> Callable[[Tensor], FeaturesT]:
     """`features` that keeps its last answers: sets of a study share originals, metrics both.
 
-    features: of images (N, C, H, W), (N, d).
-    most: images of which answers are kept, beside those asked for last.
+    Args:
+        features: Of images (N, C, H, W), (N, d).
+        most: Images of which answers are kept, beside those asked for last.
     """
     kept: dict[str, FeaturesT] = {}
 
@@ -236,8 +260,11 @@ def remembered(
 def inception_features(path: Path, device: torch.device | str) -> Features:
     """A function from (N, 3, H, W) float32 in [0, 1] to (N, 2048) float64 Inception features.
 
-    path: torch-fidelity's conversion of the network of 2015-12-05, its sha256 checked before.
-    Raises `WeightsError` where the file does not hold that network.
+    Args:
+        path: Torch-fidelity's conversion of the network of 2015-12-05, its sha256 checked before.
+
+    Raises:
+        WeightsError: Where the file does not hold that network.
     """
     import torch
     from torch_fidelity.feature_extractor_inceptionv3 import FeatureExtractorInceptionV3

@@ -30,8 +30,9 @@ Pictures = Mapping[str, frozenset[str]]  # by the key of an original, the digest
 class Seen:
     """Of the originals of a table whether a SemSim learned from them.
 
-    told: by key, whether it did, None where nothing tells; and whether names alone tell it.
-    namesakes: unseen ones with the name of one that it learned from, whose pixels are others.
+    Attributes:
+        told: By key, whether it did, None where nothing tells; and whether names alone tell it.
+        namesakes: Unseen ones with the name of one that it learned from, whose pixels are others.
     """
 
     told: Mapping[str, tuple[bool | None, bool]]
@@ -112,7 +113,11 @@ def learned_by(training: Training) -> Learned:
 
 
 def _pictures_of(table: pd.DataFrame, *, read: bool = True) -> Pictures:
-    """By its key the pictures of each original in a table. read: False for the keys alone."""
+    """By its key the pictures of each original in a table.
+
+    Args:
+        read: False for the keys alone.
+    """
     files: dict[str, dict[str, str]] = {key: {} for key in original_keys(table)}
     if read and "original" in table:
         for key, path in dict.fromkeys(zip(original_keys(table), table["original"], strict=True)):

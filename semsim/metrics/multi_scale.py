@@ -30,10 +30,17 @@ _BATCH = 16
 def ms_ssim(originals: Tensor, reconstructions: Tensor) -> Tensor:
     """Structural similarity at five scales of each pair; higher means more leakage.
 
-    originals, reconstructions: (N, 3, H, W) float32 in [0, 1], sides of 161 pixels or more.
-    Returns (N,) float64 in [0, 1] on the device of the originals, differentiable in both. Raises
-    `DataError` for other images, `WeightsError` where pytorch-msssim is not installed.
     Wang, Simoncelli and Bovik 2003, "Multi-scale structural similarity", equation 7.
+
+    Args:
+        originals, reconstructions: (N, 3, H, W) float32 in [0, 1], sides of 161 pixels or more.
+
+    Returns:
+        (N,) float64 in [0, 1] on the device of the originals, differentiable in both.
+
+    Raises:
+        DataError: For other images.
+        WeightsError: Where pytorch-msssim is not installed.
 
     >>> import torch
     >>> images = torch.rand(1, 3, 161, 161)

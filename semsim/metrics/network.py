@@ -39,8 +39,9 @@ class ModelSettings:
 class SemSimModel(nn.Module):
     """Images to features; resizing and normalisation are inside.
 
-    mean, std: one value a channel of the images it learns from. In training mode it is a plain
-    module; `semsim_distance` scores.
+    Attributes:
+        mean, std: One value a channel of the images it learns from. In training mode it is a plain
+            module; `semsim_distance` scores.
     """
 
     mean: Tensor
@@ -131,10 +132,14 @@ def semsim_distance(
     """‖f(x) − f(x̂)‖₂ of each pair, (N,) on the CPU; smaller means more leakage.
 
     Sun et al. 2023, Fig. 4.
-    originals, reconstructions: (N, 3, H, W) in [0, 1]; H and W may differ between the two.
-    of_originals: gives f(x) of originals, as `semsim_features` does, where that is known already.
-    The model is used in eval mode and left as it was. Raises `DataError` for anything else than
-    float tensors in [0, 1] of these shapes.
+
+    Args:
+        originals, reconstructions: (N, 3, H, W) in [0, 1]; H and W may differ between the two.
+        of_originals: Gives f(x) of originals, as `semsim_features` does, where that is known
+            already. The model is used in eval mode and left as it was.
+
+    Raises:
+        DataError: For anything else than float tensors in [0, 1] of these shapes.
     """
     originals, reconstructions = checked_judged(originals, reconstructions)
     first = of_originals(originals) if of_originals else semsim_features(model, originals)

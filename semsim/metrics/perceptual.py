@@ -46,14 +46,22 @@ def lpips(
 ) -> Tensor:
     """LPIPS 0.1 of each pair; lower means more leakage.
 
-    originals, reconstructions: (N, 3, H, W) float32 in [0, 1], sides of 31 pixels or more for
-    "alex", 17 for "squeeze", 16 for "vgg". checkpoints: folder searched for the backbone's weights,
-    before torch's own cache. Returns (N,) float64, 0 or more, on the device of the originals,
-    differentiable in both. Raises `DataError` for other images, `WeightsError` without the weights.
+    The example needs the weights, `semsim-studio weights --download`, so it is not run:
+
     Zhang, Isola, Efros, Shechtman and Wang 2018, "The unreasonable effectiveness of deep features
     as a perceptual metric", equation 1.
 
-    The example needs the weights, `semsim-studio weights --download`, so it is not run:
+    Args:
+        originals, reconstructions: (N, 3, H, W) float32 in [0, 1], sides of 31 pixels or more for
+            "alex", 17 for "squeeze", 16 for "vgg".
+        checkpoints: Folder searched for the backbone's weights, before torch's own cache.
+
+    Returns:
+        (N,) float64, 0 or more, on the device of the originals, differentiable in both.
+
+    Raises:
+        DataError: For other images.
+        WeightsError: Without the weights.
 
     >>> import torch
     >>> images = torch.rand(2, 3, 32, 32)
@@ -71,7 +79,8 @@ def lpips(
 class Lpips(Checked):
     """Learned perceptual image patch similarity, version 0.1, of the `lpips` package.
 
-    net: the backbone whose features are compared.
+    Attributes:
+        net: The backbone whose features are compared.
     """
 
     net: Net = "alex"

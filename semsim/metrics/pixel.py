@@ -21,9 +21,14 @@ _LEVELS = np.arange(256) / 255
 def mse(originals: Tensor, reconstructions: Tensor) -> Tensor:
     """Mean squared error of each pair, over channels and pixels; 0 where they are equal.
 
-    originals, reconstructions: (N, 1 or 3, H, W), uint8, or floats in [0, 1].
-    Returns (N,) float64 in [0, 1] on the device of the originals, differentiable in both. Raises
-    `DataError` for other images.
+    Args:
+        originals, reconstructions: (N, 1 or 3, H, W), uint8, or floats in [0, 1].
+
+    Returns:
+        (N,) float64 in [0, 1] on the device of the originals, differentiable in both.
+
+    Raises:
+        DataError: For other images.
 
     >>> import torch
     >>> black, grey = torch.zeros(2, 3, 8, 8), torch.full((2, 3, 8, 8), 0.5)
@@ -38,9 +43,15 @@ def mse(originals: Tensor, reconstructions: Tensor) -> Tensor:
 def psnr(originals: Tensor, reconstructions: Tensor) -> Tensor:
     """Peak signal-to-noise ratio of each pair, 10 · log₁₀(1 / MSE); higher means more leakage.
 
-    originals, reconstructions: as for `mse`. Returns (N,) float64 in dB on the device of the
-    originals, +inf for equal images, differentiable where they are not. Raises `DataError` for
-    other images.
+    Args:
+        originals, reconstructions: As for `mse`.
+
+    Returns:
+        (N,) float64 in dB on the device of the originals, +inf for equal images, differentiable
+        where they are not.
+
+    Raises:
+        DataError: For other images.
 
     >>> import torch
     >>> black, grey = torch.zeros(1, 3, 8, 8), torch.full((1, 3, 8, 8), 0.1, dtype=torch.float64)
@@ -112,7 +123,9 @@ def exact_chunks(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Both sides as (n, C, H, W) float64 in [0, 1], some images at a time, in order.
 
-    originals, reconstructions: as for `mse`, checked at the call. size: numbers of a chunk.
+    Args:
+        originals, reconstructions: As for `mse`, checked at the call.
+        size: Numbers of a chunk.
     """
     parts = _chunks(originals, reconstructions, size)
     return ((_exact(a), _exact(b)) for a, b in parts)

@@ -22,14 +22,16 @@ WEIGHT_OF, N_PAIRS, MOVED = "weight of ", "n_pairs", "moved"
 class Training:
     """Provenance of a checkpoint; written into it and shown wherever it is used.
 
-    simulated: whether any of the votes were simulated, so that no person stands behind them.
-    settings: every setting that determined the result.
-    pixels: by the key of each original whose votes it was given (`original_keys`), also of those
-        it was only watched by, what tells its pictures from others (`semsim.metrics.learned`).
-    results: what was measured at the end, such as the accuracy on held-out originals.
-    stopped: why it ended before its last epoch; empty where it did not.
-    control: of `CONTROLS` where this is no SemSim of its own but what one is compared with.
-    start: sha256 of the file with its own start, kept beside it; empty where none was kept.
+    Attributes:
+        simulated: Whether any of the votes were simulated, so that no person stands behind them.
+        settings: Every setting that determined the result.
+        pixels: By the key of each original whose votes it was given (`original_keys`), also of
+            those it was only watched by, what tells its pictures from others
+            (`semsim.metrics.learned`).
+        results: What was measured at the end, such as the accuracy on held-out originals.
+        stopped: Why it ended before its last epoch; empty where it did not.
+        control: Of `CONTROLS` where this is no SemSim of its own but what one is compared with.
+        start: Sha256 of the file with its own start, kept beside it; empty where none was kept.
     """
 
     n_originals: int

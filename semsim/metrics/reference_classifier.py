@@ -30,8 +30,10 @@ _OF_FEW = replace(RECOGNISER_TRAIN, epochs=30)  # a test split has fewer picture
 class Looked(NamedTuple):
     """The pictures of a set and what they show.
 
-    over: how many were attacked, also in vain. classes, done_classes: what originals and pictures
-    show. originals, pictures: (N, 3, H, W) in [0, 1]; pictures are those that came back.
+    Attributes:
+        over: How many were attacked, also in vain.
+        classes, done_classes: What originals and pictures show.
+        originals, pictures: (N, 3, H, W) in [0, 1]; pictures are those that came back.
     """
 
     name: str
@@ -49,11 +51,13 @@ def recognition(
 ) -> dict[str, Any]:
     """Count what the classifier at hand that names most originals recognises in each of these sets.
 
-    folders: of the sets, by a name each. made: makes a classifier where none at hand fits, with the
-    share that it names rightly of pictures it did not learn from.
-    Returns, ready for JSON, its name as `classifier`; `sets`, by their names, with the numbers of a
-    `semsim.sets.recognition.Recognised`; `right`, the share of one that was made, else None; and
-    `why` there is none, "" where there is one.
+    Args:
+        folders: Of the sets, by a name each.
+        made: Makes a classifier where none at hand fits, with the share that it names rightly of
+            pictures it did not learn from. Returns, ready for JSON, its name as `classifier`;
+            `sets`, by their names, with the numbers of a `semsim.sets.recognition.Recognised`;
+            `right`, the share of one that was made, else None; and `why` there is none, "" where
+            there is one.
     """
     return recognition_in([_read_set(*one) for one in folders.items()], resources, made)
 

@@ -47,10 +47,17 @@ def psnr_registered(
 ) -> Tensor:
     """The highest PSNR of each pair over shifts and, with `flip`, mirroring; the search is our own.
 
-    originals, reconstructions: as for `mse`, with sides of 2 · `shift` pixels or more. shift: of
-    the reconstruction, up to so many whole pixels each way. Returns (N,) float64 in dB on the
-    device of the originals, differentiable at the registration that is best. Raises `DataError`
-    for other images, `SettingsError` for a negative shift.
+    Args:
+        originals, reconstructions: As for `mse`, with sides of 2 · `shift` pixels or more.
+        shift: Of the reconstruction, up to so many whole pixels each way.
+
+    Returns:
+        (N,) float64 in dB on the device of the originals, differentiable at the registration that
+        is best.
+
+    Raises:
+        DataError: For other images.
+        SettingsError: For a negative shift.
 
     >>> import torch
     >>> images = torch.rand(1, 3, 16, 16)
@@ -71,10 +78,16 @@ def ssim_registered(
 ) -> Tensor:
     """The highest SSIM of each pair over shifts and, with `flip`, mirroring; the search is our own.
 
-    originals, reconstructions: as for `mse`, with sides of 11 + `shift` pixels or more. shift: as
-    for `psnr_registered`. Returns (N,) float64 in [-1, 1] on the device of the originals,
-    differentiable as that is. Raises `DataError` for other images, `SettingsError` for a negative
-    shift.
+    Args:
+        originals, reconstructions: As for `mse`, with sides of 11 + `shift` pixels or more.
+        shift: As for `psnr_registered`.
+
+    Returns:
+        (N,) float64 in [-1, 1] on the device of the originals, differentiable as that is.
+
+    Raises:
+        DataError: For other images.
+        SettingsError: For a negative shift.
 
     >>> import torch
     >>> images = torch.rand(1, 3, 16, 16)
@@ -103,8 +116,9 @@ class _Registered(OfImages):
 class PsnrRegistered(_Registered):
     """The best PSNR of a pair over shifts and mirroring.
 
-    shift: of the reconstruction, up to so many whole pixels each way. flip: whether it may be
-    mirrored left to right.
+    Attributes:
+        shift: Of the reconstruction, up to so many whole pixels each way.
+        flip: Whether it may be mirrored left to right.
     """
 
     @property
@@ -130,7 +144,8 @@ class PsnrRegistered(_Registered):
 class SsimRegistered(_Registered):
     """The best SSIM of a pair, with the Gaussian window, over shifts and mirroring.
 
-    shift, flip: as for `PsnrRegistered`.
+    Attributes:
+        shift, flip: As for `PsnrRegistered`.
     """
 
     @property

@@ -84,14 +84,16 @@ _Wanted = tuple[Metric, _Place]
 class PairSet:
     """Pairs of images that are scored together: of an attacked model, two folders or two tensors.
 
-    dataset, attack, model: what they are of; "" where they belong to no set.
-    pairs: one row an image, columns `PAIR_COLUMNS`; paths are absolute; class_name, and attacked
-        where the attacked image is not known, may be None. Of `images` it has image_id alone.
-    sizes: where they may be of several sizes, how many there are of each; those of one size follow
-        each other.
-    images: the pictures of all pairs, where they are in memory.
-    problems: a sentence for every file that was left out, naming it. notes: sentences on what was
-        done to pictures that are in.
+    Attributes:
+        dataset, attack, model: What they are of; "" where they belong to no set.
+        pairs: One row an image, columns `PAIR_COLUMNS`; paths are absolute; class_name, and
+            attacked where the attacked image is not known, may be None. Of `images` it has image_id
+            alone.
+        sizes: Where they may be of several sizes, how many there are of each; those of one size
+            follow each other.
+        images: The pictures of all pairs, where they are in memory.
+        problems: A sentence for every file that was left out, naming it.
+        notes: Sentences on what was done to pictures that are in.
     """
 
     dataset: str = ""
@@ -113,12 +115,14 @@ class PairSet:
 class ScoreBook:
     """Known scores of some sets under some metrics.
 
-    scores: columns `BOOK_COLUMNS`; image_id is None in the one row of a metric of sets, weights is
-        `<file>:<sha256>` of each weight file, with spaces between, missing where there is none.
-    made: what made the scores, by (set title, metric), of those that have scores.
-    unavailable: metrics without their weights, with the reason.
-    refused: (set title, metric) that cannot be judged, with the reason.
-    missing: (set title, metric) still to be computed.
+    Attributes:
+        scores: Columns `BOOK_COLUMNS`; image_id is None in the one row of a metric of sets, weights
+            is `<file>:<sha256>` of each weight file, with spaces between, missing where there is
+            none.
+        made: What made the scores, by (set title, metric), of those that have scores.
+        unavailable: Metrics without their weights, with the reason.
+        refused: (set title, metric) that cannot be judged, with the reason.
+        missing: (set title, metric) still to be computed.
     """
 
     scores: pd.DataFrame
@@ -318,8 +322,10 @@ def summaries(book: ScoreBook) -> list[dict[str, Any]]:
 def wide_table(one: PairSet, book: ScoreBook, names: Iterable[str]) -> pd.DataFrame:
     """The scores of one set as a row a pair, in order of its id, and a column a metric of images.
 
-    names: of the metrics. `attrs` of the table, which Parquet keeps: for every metric its summary
-    and what made it, or the reason why it is unavailable; metrics of sets have only that.
+    Args:
+        names: Of the metrics. `attrs` of the table, which Parquet keeps: for every metric its
+            summary and what made it, or the reason why it is unavailable; metrics of sets have only
+            that.
     """
     table = one.pairs.drop(columns="attacked", errors="ignore")
     reasons = book.unavailable | {name: why for (_, name), why in book.refused.items()}
@@ -352,8 +358,12 @@ def read_parts(
 ) -> Iterator[Pairs]:
     """The pairs in parts of at most `size` and of one size, each read when it is asked for.
 
-    originals: reads those on the left from their paths. Raises `DataError` that names a broken
-    image, one of another size where only one is expected, or says how many have no reference.
+    Args:
+        originals: Reads those on the left from their paths.
+
+    Raises:
+        DataError: That names a broken image, one of another size where only one is expected, or
+            says how many have no reference.
     """
     if one.images is not None:
         if reference != "clean":
@@ -508,7 +518,8 @@ def _has_key(metric: Metric) -> bool:
 class _Together:
     """Metrics that are computed together, with their judges and what is read for them.
 
-    tell: called with a note and how many pairs of the set at hand are done.
+    Attributes:
+        tell: Called with a note and how many pairs of the set at hand are done.
     """
 
     def __init__(

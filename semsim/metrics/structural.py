@@ -31,7 +31,9 @@ Crop = tuple[slice, slice]  # rows and columns
 class SsimWindow:
     """A window that is a product of two equal ones, along rows and along columns.
 
-    weights: of either, summing to 1. unbiased: what a covariance under it is multiplied by.
+    Attributes:
+        weights: Of either, summing to 1.
+        unbiased: What a covariance under it is multiplied by.
     """
 
     weights: tuple[float, ...]
@@ -67,10 +69,17 @@ _NAMES: dict[Window, tuple[str, str]] = {
 def ssim(originals: Tensor, reconstructions: Tensor, window: Window = "gaussian") -> Tensor:
     """Structural similarity of each pair, the mean over channels; higher means more leakage.
 
-    originals, reconstructions: as for `mse`, with sides of 11 pixels or more for the Gaussian
-    window, 7 for the "uniform" one. Returns (N,) float64 in [-1, 1] on the device of the
-    originals, differentiable in both. Raises `DataError` for other images.
     Wang, Bovik, Sheikh and Simoncelli 2004, "Image quality assessment", equation 13.
+
+    Args:
+        originals, reconstructions: As for `mse`, with sides of 11 pixels or more for the Gaussian
+            window, 7 for the "uniform" one.
+
+    Returns:
+        (N,) float64 in [-1, 1] on the device of the originals, differentiable in both.
+
+    Raises:
+        DataError: For other images.
 
     >>> import torch
     >>> images = torch.rand(2, 3, 16, 16)
@@ -88,7 +97,8 @@ def ssim(originals: Tensor, reconstructions: Tensor, window: Window = "gaussian"
 class Ssim(Checked, OfImages):
     """Structural similarity.
 
-    window: "gaussian", σ = 1.5 over 11 pixels as Wang et al. have it, or "uniform", 7 pixels.
+    Attributes:
+        window: "gaussian", σ = 1.5 over 11 pixels as Wang et al. have it, or "uniform", 7 pixels.
     """
 
     window: Window = "gaussian"
@@ -129,8 +139,10 @@ def smooth_ssim(a: Tensor, b: Tensor, window: SsimWindow) -> Tensor:
 class Moments:
     """Images (H, W, m) and what lies under the window at each of its places.
 
-    Shifting an image shifts these with it, so they are computed once for all shifts. power and
-    variance: the mean squared and the variance, each with half of its constant.
+    Shifting an image shifts these with it, so they are computed once for all shifts.
+
+    Attributes:
+        power, variance: The mean squared and the variance, each with half of its constant.
     """
 
     images: np.ndarray
@@ -159,7 +171,8 @@ def places_first(images: np.ndarray) -> np.ndarray:
 def ssim_in_place(a: np.ndarray, b: np.ndarray, window: SsimWindow) -> np.ndarray:
     """SSIM of images (n, C, H, W) where they are, the mean over channels, (n,).
 
-    a, b: float64 in [0, 1], with sides of the window's or more.
+    Args:
+        a, b: Float64 in [0, 1], with sides of the window's or more.
     """
     height, width = a.shape[2:]
     whole = slice(0, height), slice(0, width)
@@ -188,8 +201,11 @@ def moments(images: np.ndarray, window: SsimWindow) -> Moments:
 def mean_ssim(a: Moments, b: Moments, at: Crop, by: Crop, window: SsimWindow) -> np.ndarray:
     """Equation 13 of Wang et al. 2004 at each place of the window within the overlap, averaged.
 
-    at, by: what of `a` and of `b` is laid on each other. Returns (m,).
-    In place as far as it goes: what is held at once stays in the processor's cache.
+    Args:
+        at, by: What of `a` and of `b` is laid on each other.
+
+    Returns:
+        (m,). In place as far as it goes: what is held at once stays in the processor's cache.
     """
     places_a, places_b = (_places(crop, window) for crop in (at, by))
     means = a.mean[places_a] * b.mean[places_b]

@@ -171,7 +171,8 @@ def pictures_of(folder: Path | None) -> LabelledImages:
 def chosen(text: str, known: Iterable[str], said: str) -> list[str]:
     """The names in `text`, with commas between; `SettingsError` for one that is not `known`.
 
-    said: the option, and what it takes.
+    Args:
+        said: The option, and what it takes.
     """
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names or not set(names) <= set(known):
@@ -184,7 +185,8 @@ def kept_rows(
 ) -> pd.DataFrame:
     """`linear_rows`, network by network; a finished network is read from `folder`.
 
-    workers, scheduler: who takes networks, as for `spread`; with one worker all is done here.
+    Args:
+        workers, scheduler: Who takes networks, as for `spread`; with one worker all is done here.
     """
     kept, grid = _pieces(folder), networks.pieces
     missing = kept.missing(grid)
@@ -231,9 +233,10 @@ def table_1() -> pd.DataFrame:
 def table_2(rows: pd.DataFrame) -> pd.DataFrame:
     """One line an activation, variant and method, over all images and seeds of `rows`.
 
-    rows: of `linear_rows`. Columns: activation, variant, method, n (with an image), failed,
-    blew_up, as_rgap (where COPA took R-GAP's image), mean and sd (of a sample; NaN of one) of mse,
-    psnr and psnr_paper, and the medians equation_residual and gradient_distance.
+    Args:
+        rows: Of `linear_rows`. Columns: activation, variant, method, n (with an image), failed,
+            blew_up, as_rgap (where COPA took R-GAP's image), mean and sd (of a sample; NaN of one)
+            of mse, psnr and psnr_paper, and the medians equation_residual and gradient_distance.
     """
     lines = []
     for keys, part in rows.groupby(_SETTING, sort=False):

@@ -68,7 +68,9 @@ _FACTS = (
 class Deployment(NamedTuple):
     """One way in which clients train and share, and the InvGrad that goes with it.
 
-    name: of its folder. network, attack: settings beside the scale's own, as text.
+    Attributes:
+        name: Of its folder.
+        network, attack: Settings beside the scale's own, as text.
     """
 
     name: str
@@ -83,9 +85,10 @@ class Deployment(NamedTuple):
 class DeployedScale:
     """The rows, of one architecture on one data set, each attacked by the same attack.
 
-    architecture, attack: as text, ended by what a row adds. trainings: moments of a training at
-    which its target is attacked, as in `Campaign`. jury_epochs: of simulated people, in tenths of
-    the usual.
+    Attributes:
+        architecture, attack: As text, ended by what a row adds.
+        trainings: Moments of a training at which its target is attacked, as in `Campaign`.
+        jury_epochs: Of simulated people, in tenths of the usual.
     """
 
     name: str
@@ -129,7 +132,8 @@ def scale_of(name: str) -> DeployedScale:
 def _rows(asked: Mapping[str, Any]) -> Iterator[Deployment]:
     """Yield the rows: what papers attack, updates, the same with batch norm, and DP-SGD.
 
-    asked: of a preset, what rows have in braces.
+    Args:
+        asked: Of a preset, what rows have in braces.
     """
     told = {**asked}
     for end, pictures in (("", asked["pictures"]), ("_smaller", asked["smaller"])):
@@ -149,7 +153,11 @@ def plans_of(scale: DeployedScale) -> dict[str, Plan]:
 
 
 def set_name(row: Deployment, training: str) -> str:
-    """Return the name of a row's set in votes and tables; training: of `Scale.trainings`."""
+    """Return the name of a row's set in votes and tables;
+
+    Args:
+        training: Of `Scale.trainings`.
+    """
     return f"{row.title}, {training}" if training else row.title
 
 
@@ -183,7 +191,8 @@ def rows_text(scale: DeployedScale) -> str:
 def works_of(preset: str, folder: Path, known: bool = False) -> list[Work]:
     """Return the trainings and attacks of a preset; rows share targets.
 
-    known: whether to look what is done below `folder`, which reads the pictures that are here.
+    Args:
+        known: Whether to look what is done below `folder`, which reads the pictures that are here.
     """
     scale = scale_of(preset)
     asked = [(row.title, scale.campaign(row)) for row in scale.rows]
@@ -199,7 +208,8 @@ def planned(preset: str, folder: Path) -> tuple[list[Work], str]:
 def jury_text(originals: int, recognised: int, votes: float) -> str:
     """Say how many originals simulated people recognise by majority, and what follows.
 
-    votes: the share of their votes that recognise one.
+    Args:
+        votes: The share of their votes that recognise one.
     """
     told = (
         f"The simulated people recognise {recognised} of {originals} originals "
@@ -345,7 +355,11 @@ def _percent(share: float) -> str:
 def _within_table(
     within: pd.DataFrame, specs: Sequence[MetricSpec], statistic: tuple[str, str], marks: str
 ) -> Table:
-    """Marked are those whose range leaves 0 below it. statistic: its name and its sign."""
+    """Marked are those whose range leaves 0 below it.
+
+    Args:
+        statistic: Its name and its sign.
+    """
     name, sign = statistic
     lines: list[list[str]] = []
     above: set[tuple[int, int]] = set()

@@ -88,7 +88,9 @@ def of_preset(presets: Mapping[str, T], name: str) -> T:
 class Work:
     """Cells of one kind that a reproduction runs: trainings, or attacked pictures.
 
-    what: begins with "train" or "attack". steps: of all cells together.
+    Attributes:
+        what: Begins with "train" or "attack".
+        steps: Of all cells together.
     """
 
     part: str
@@ -107,9 +109,12 @@ class Work:
 class WorkPlan:
     """Answer of a reproduction to --plan.
 
-    name: of the reproduction. note: what a step is. preset, below: its preset, where there are
-    some, and the works of another one, asked of the one below it. rows, before: rows and a text
-    that stand before the works.
+    Attributes:
+        name: Of the reproduction.
+        note: What a step is.
+        preset, below: Its preset, where there are some, and the works of another one, asked of the
+            one below it.
+        rows, before: Rows and a text that stand before the works.
     """
 
     name: str
@@ -162,8 +167,9 @@ def campaign_works(
 ) -> list[Work]:
     """Return what campaigns compute, a row a data set's trainings and one an attack of a part.
 
-    asked: names of parts with their campaigns. plans: of those whose pictures are here, by which it
-    is known what is done below `data`.
+    Args:
+        asked: Names of parts with their campaigns.
+        plans: Of those whose pictures are here, by which it is known what is done below `data`.
     """
     store = PieceStore(data)
     return [*_trainings(asked, plans, store), *_attacks(asked, plans, store)]
@@ -269,9 +275,10 @@ RANKED = AnalysisSettings(headline="mean-response", permutations=99)
 class Judged(NamedTuple):
     """Votes of simulated people and scores of `METRICS` on the same sets, controls among them.
 
-    labels, votes, scores: as `evidence_of` takes them. specs: of the metrics that have scores, with
-    the marks of `beside_votes`.
-    absent: why others have none.
+    Attributes:
+        labels, votes, scores: As `evidence_of` takes them.
+        specs: Of the metrics that have scores, with the marks of `beside_votes`.
+        absent: Why others have none.
     """
 
     labels: pd.DataFrame
@@ -331,10 +338,13 @@ class Machines(NamedTuple):
 class JudgedTable:
     """One reproduction of sets that simulated people and metrics judge.
 
-    name: of its command and its folder. help: of the command. works: of a preset and its folder.
-    planned: the same with what is done there, and what stands before them. made: computes a preset
-    and writes into its folder; returns rows and what the text says. written: files in that folder,
-    the text first.
+    Attributes:
+        name: Of its command and its folder.
+        help: Of the command.
+        works: Of a preset and its folder.
+        planned: The same with what is done there, and what stands before them.
+        made: Computes a preset and writes into its folder; returns rows and what the text says.
+        written: Files in that folder, the text first.
     """
 
     name: str
@@ -391,8 +401,16 @@ def judge_plans(
     """Carry out `plans` below `folder` and judge what came back, beside the controls.
 
     Scores are kept in `folder`/scores.
-    study: what the votes are called. aim: the verb of what sets are judged for. Returns the sets of
-    each plan, by its name and in its order. Raises `DataError` where not one picture came back.
+
+    Args:
+        study: What the votes are called.
+        aim: The verb of what sets are judged for.
+
+    Returns:
+        The sets of each plan, by its name and in its order.
+
+    Raises:
+        DataError: Where not one picture came back.
     """
     folder.mkdir(parents=True, exist_ok=True)
     workers, scheduler, device, checkpoints = machines
@@ -434,8 +452,9 @@ def agreement_table(
 ) -> Table:
     """`Judged.agreement` as a table to read, a line a metric.
 
-    of: what was ranked, such as "sets". columns: by their heads, the statistic that each shows, or
-    both ends of an interval.
+    Args:
+        of: What was ranked, such as "sets".
+        columns: By their heads, the statistic that each shows, or both ends of an interval.
     """
     cells: Cells = {
         "metric": lambda row: row["title"],
@@ -463,7 +482,9 @@ def write_tables(
     """Write `frames` as CSV below `folder`, and `text` as NAME.md, which is returned.
 
     Every row says that its votes are simulated, as all are here.
-    absent: why metrics have no column, which it says at its end.
+
+    Args:
+        absent: Why metrics have no column, which it says at its end.
     """
     for stem, frame in frames.items():
         table = writing.csv(frame.assign(**{SIMULATED: True}))

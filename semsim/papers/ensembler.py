@@ -69,7 +69,11 @@ from semsim.weights import CHECKPOINTS
 
 
 class PaperCell(NamedTuple):
-    """Values of the paper in a row. change: of accuracy, in points; psnr in dB."""
+    """Values of the paper in a row.
+
+    Attributes:
+        change: Of accuracy, in points; psnr in dB.
+    """
 
     change: float
     ssim: float
@@ -79,8 +83,13 @@ class PaperCell(NamedTuple):
 class PaperTable(NamedTuple):
     """A table of the paper; all are of ResNet-18 with ten bodies, cut at h=1 and t=1.
 
-    data: its images. figure: the paper's of what came back. selected: P. sent: shape of what the
-    client sends. size: pixels a side of an image. cells: by the names of `ROWS`.
+    Attributes:
+        data: Its images.
+        figure: The paper's of what came back.
+        selected: P.
+        sent: Shape of what the client sends.
+        size: Pixels a side of an image.
+        cells: By the names of `ROWS`.
     """
 
     data: str
@@ -120,7 +129,8 @@ FIGURES = (2, 3)
 def plan_of_table(number: int, preset: str, vgg16: bool = False) -> SplitPlan:
     """Return the plan run beside a table; raises `SettingsError` for an unknown table or preset.
 
-    vgg16: Table 1 on a network from which the published attack gets pictures undefended.
+    Args:
+        vgg16: Table 1 on a network from which the published attack gets pictures undefended.
     """
     plan = _known(number, TABLES, "table", preset)
     if vgg16 and number != 1:
@@ -308,7 +318,11 @@ def sentence_works(plan: SentencePlan, place: SplitPlace) -> list[Work]:
 
 
 def _training(part: str, defence: str, train: SplitTrainSettings, counts: tuple[int, int]) -> Work:
-    """Return a row of trainings; counts: all, and those that are done."""
+    """Return a row of trainings;
+
+    Args:
+        counts: All, and those that are done.
+    """
     shield, epochs = make_defence(defence), train.epochs
     if isinstance(shield, Ensembler):  # its networks are trained apart, then together
         epochs = shield.bodies * train.epochs + train.ensemble_epochs
@@ -325,7 +339,11 @@ def _attack(part: str, defence: str, shadow: ShadowAttack, counts: tuple[int, in
 def _translation(
     plan: SentencePlan, place: SplitPlace, who: tuple[int, str], as_json: bool
 ) -> None:
-    """Print and write Table 4. who: workers and scheduler."""
+    """Print and write Table 4.
+
+    Args:
+        who: Workers and scheduler.
+    """
     with TerminalBar(plan.name, unit="%") as bar:
         outcome = run_sentences(plan, place, bar, *who)
     text, path = sentence_text(outcome), place.data / "split" / f"{plan.name}.md"
@@ -358,8 +376,9 @@ def report_text(outcome: Mapping[str, Any], number: int) -> str:
 def table_rows(rows: pd.DataFrame, number: int) -> list[dict[str, Any]]:
     """Table `number`: the paper's cells, ours, and ours under the aligned attack.
 
-    rows: columns `semsim.systems.split.summary.COLUMNS`. A row is there that the paper has or that
-    was run.
+    Args:
+        rows: Columns `semsim.systems.split.summary.COLUMNS`. A row is there that the paper has or
+            that was run.
     """
     table, cells = summary(rows), TABLES[number].cells
     found = [

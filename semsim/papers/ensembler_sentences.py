@@ -72,7 +72,8 @@ _DECIMALS = 4  # by which what crosses is the same vector again
 class SentenceDecoder(nn.Module):
     """Features of a sentence back to its words, each place with two neighbours on either side.
 
-    split: places of the sentence, before those of its translation.
+    Attributes:
+        split: Places of the sentence, before those of its translation.
     """
 
     def __init__(self, inputs: int, words: int, split: int) -> None:
@@ -100,9 +101,11 @@ class SentenceDecoder(nn.Module):
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """Result of a reading attack. words: (N, S), one sentence a query.
+    """Result of a reading attack.
 
-    shadow, decoder: the attacker's own, in eval mode, to see whether each does its work.
+    Attributes:
+        words: (N, S), one sentence a query.
+        shadow, decoder: The attacker's own, in eval mode, to see whether each does its work.
     """
 
     words: Tensor
@@ -136,7 +139,10 @@ def counted(features: Tensor, public: Tensor) -> Tensor:
 
     The commonest vector of a place is taken for the commonest word there of the public sentences,
     the next for the next. Where noise is drawn anew for every sentence no vector comes twice.
-    features: (N, C, S + T). public: sentences, (M, S).
+
+    Args:
+        features: (N, C, S + T).
+        public: Sentences, (M, S).
     """
     columns = []
     for place in range(public.shape[1]):
@@ -151,8 +157,9 @@ def counted(features: Tensor, public: Tensor) -> Tensor:
 def guesses(public: Tensor, count: int, rng: torch.Generator) -> dict[str, Tensor]:
     """Return the guesses of an attacker who sees no feature, (count, S) each.
 
-    public: sentences, (M, S). "commonest word": it, everywhere. "commonest word of each
-    place": as the mean is of pictures. "another sentence": one of the public ones, drawn.
+    Args:
+        public: Sentences, (M, S). "commonest word": it, everywhere. "commonest word of each place":
+            as the mean is of pictures. "another sentence": one of the public ones, drawn.
     """
     words = public[public > END]  # neither ends nor padding
     places = public.mode(dim=0).values
@@ -173,8 +180,12 @@ _System = tuple[str, int]  # defence, seed
 class SentencePlan:
     """The translator under every defence and seed, read in every way with every seed.
 
-    public: sentences that the system and the attacker learn from. private: others, that the client
-    translates. seed: of the sentences. defences, attacks: as of `SplitPlan`. shown: sentences told.
+    Attributes:
+        public: Sentences that the system and the attacker learn from.
+        private: Others, that the client translates.
+        seed: Of the sentences.
+        defences, attacks: As of `SplitPlan`.
+        shown: Sentences told.
     """
 
     name: str
@@ -218,10 +229,11 @@ def run_sentences(
 ) -> dict[str, Any]:
     """Carry out `plan`; finished pieces are taken from the data folder.
 
-    workers, scheduler: who does systems and attacks, as of `run_split`. Returns, ready for JSON:
-    plan, rows (one an attack on a system, columns of `scores_of` and what was attacked), guesses
-    (of who sees no feature), examples (of the first seeds, a list a sentence).
-    Raises as `run_split` does.
+    Args:
+        workers, scheduler: Who does systems and attacks, as of `run_split`. Returns, ready for
+            JSON: plan, rows (one an attack on a system, columns of `scores_of` and what was
+            attacked), guesses (of who sees no feature), examples (of the first seeds, a list a
+            sentence). Raises as `run_split` does.
     """
     place = place.resolved()
     run = SentenceRun(check_sentences(plan), place)

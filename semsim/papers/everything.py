@@ -72,10 +72,12 @@ class MapCell(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class MapScale:
-    """The axes of the map. campaigns: one a network, whose name no other has, of all that is asked.
+    """The axes of the map.
 
-    jury_epochs: of simulated people, in tenths of the usual. jury_data: what they learn, as text;
-    "" for the training pictures of the targets.
+    Attributes:
+        campaigns: One a network, whose name no other has, of all that is asked.
+        jury_epochs: Of simulated people, in tenths of the usual.
+        jury_data: What they learn, as text; "" for the training pictures of the targets.
     """
 
     name: str
@@ -215,7 +217,8 @@ def key_of(planned: PlannedSet) -> MapCell:
 def why_not(attack: Plugin, model: TargetModel, images: LabelledImages) -> str:
     """Return why an attack does not go with a network, "" where it does; its first step is tried.
 
-    images: at least one, (N, 3, H, W).
+    Args:
+        images: At least one, (N, 3, H, W).
     """
     one = images.pick([0])
     return _refusal(lambda: attack_images(model, one, _PLAIN, attack, [0], one_step))
@@ -303,12 +306,14 @@ _AGREEMENT = (
 class Map(NamedTuple):
     """The map of a scale.
 
-    cells: a row a cell and control: network, strategy, attack, status (`OK`, `FAILED`, `UNFIT` or
-        `CONTROL`), why, n_attacked, n_ok, target_accuracy, target_at_chance, target_epsilon,
-        simulated, people (the share of simulated votes that recognise it) and a column a metric;
-        NaN where there is none.
-    agreement: a row a metric, `_AGREEMENT`, over the cells that have a number.
-    specs: of the metrics that have columns. absent: why others have none.
+    Attributes:
+        cells: A row a cell and control: network, strategy, attack, status (`OK`, `FAILED`, `UNFIT`
+            or `CONTROL`), why, n_attacked, n_ok, target_accuracy, target_at_chance, target_epsilon,
+            simulated, people (the share of simulated votes that recognise it) and a column a
+            metric; NaN where there is none.
+        agreement: A row a metric, `_AGREEMENT`, over the cells that have a number.
+        specs: Of the metrics that have columns.
+        absent: Why others have none.
     """
 
     cells: pd.DataFrame

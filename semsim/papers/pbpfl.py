@@ -88,9 +88,11 @@ _COSTS = (
 class TrainingEnd:
     """One training at its end.
 
-    squared_error: mean over test examples and outputs. accuracy: share, None without classes.
-    gap: PBPFL's largest difference from FedAvg-MSE's parameters, None for the others. moved: the
-    largest change of a parameter since the start.
+    Attributes:
+        squared_error: Mean over test examples and outputs.
+        accuracy: Share, None without classes.
+        gap: PBPFL's largest difference from FedAvg-MSE's parameters, None for the others.
+        moved: The largest change of a parameter since the start.
     """
 
     network: str
@@ -104,7 +106,12 @@ class TrainingEnd:
 
 
 def squared_error_text(cells: Sequence[TrainingEnd], data: str, paper: str, mean: float) -> str:
-    """Table 2's pattern. paper: which of its data. mean: the error of the training mean."""
+    """Table 2's pattern.
+
+    Args:
+        paper: Which of its data.
+        mean: The error of the training mean.
+    """
     head = (
         f"Table 2. Squared error on test examples of {data}, mean ± sd over seeds; lower is "
         f"better. The training mean for every example: {mean:.3f}. The paper's are of {paper}."
@@ -114,7 +121,11 @@ def squared_error_text(cells: Sequence[TrainingEnd], data: str, paper: str, mean
 
 
 def accuracy_text(cells: Sequence[TrainingEnd], data: str, commonest: float) -> str:
-    """Table 4's pattern. commonest: the share of test images in the commonest training class."""
+    """Table 4's pattern.
+
+    Args:
+        commonest: The share of test images in the commonest training class.
+    """
 
     def per_cent(cell: TrainingEnd) -> float:
         return float("nan") if cell.accuracy is None else 100 * cell.accuracy
@@ -232,10 +243,12 @@ def _gap(cells: Sequence[TrainingEnd]) -> str:
 class LeakPlan:
     """Plan of the attacked networks, rounds and images.
 
-    networks: names, with the arms of each; the arms they are compared with come along. rounds: the
-    attacked ones, of which 1 is an untrained network. seeds: each with weights, clients and images
-    of its own. images: as many clients, each with one image in its mini-batch. lr: of the rounds
-    before.
+    Attributes:
+        networks: Names, with the arms of each; the arms they are compared with come along.
+        rounds: The attacked ones, of which 1 is an untrained network.
+        seeds: Each with weights, clients and images of its own.
+        images: As many clients, each with one image in its mini-batch.
+        lr: Of the rounds before.
     """
 
     data: str = "digits"
@@ -403,12 +416,14 @@ class ComparedTrainings(NamedTuple):
 class Preset:
     """Extent of the computation.
 
-    networks, table: Table 2's networks, and the rows of which they predict one number.
-    valued: images of which `image_network` predicts one number, Table 2's other half.
-    image_network, images: Table 4's. epochs are passes of every client over its own part, so that
-    more clients take fewer rounds, as in the paper (200). seeds: repetitions, each with a start
-    and a split of its own. costs: Table 5's network, on `cost_batch` images of `side`
-    pixels, `cost_rounds` times. leak: what is attacked.
+    Attributes:
+        networks, table: Table 2's networks, and the rows of which they predict one number.
+        valued: Images of which `image_network` predicts one number, Table 2's other half.
+        image_network, images: Table 4's. epochs are passes of every client over its own part, so
+            that more clients take fewer rounds, as in the paper (200).
+        seeds: Repetitions, each with a start and a split of its own.
+        costs: Table 5's network, on `cost_batch` images of `side` pixels, `cost_rounds` times.
+        leak: What is attacked.
     """
 
     table: str = "breast-cancer"

@@ -128,7 +128,12 @@ def results(
 
     results.json has what else the text is made of: SemSims beside their controls (learned), the
     metrics on single pictures (pictures), and the studies of Figures 7 and 9 (studies).
-    material: of all studies together. Raises `DataError` where it is of no study of `scale`.
+
+    Args:
+        material: Of all studies together.
+
+    Raises:
+        DataError: Where it is of no study of `scale`.
     """
     studies = {part.name: of_part(material, part) for part in scale.parts}
     if not any(len(one.labels) for one in studies.values()):
@@ -338,7 +343,8 @@ def analysis_of(
 ) -> Analysis:
     """Analyse how well every metric agrees with the votes of one study, called `name`.
 
-    checkpoint: of the SemSim beside them; None where there is none.
+    Args:
+        checkpoint: Of the SemSim beside them; None where there is none.
     """
     judging = place.judging()
     sets, names = pair_sets_of_labels(material.labels), list(judging.metrics)
@@ -429,7 +435,8 @@ def table_text(number: int, table: pd.DataFrame) -> str:
 def learned_text(rows: Sequence[Mapping[str, Any]]) -> str:
     """Every SemSim of Table 1 beside its controls, by the data set that it has not seen.
 
-    rows: of `run_ablation`; of those with `why` the reason stands there.
+    Args:
+        rows: Of `run_ablation`; of those with `why` the reason stands there.
     """
     lines: list[list[str]] = []
     said: list[str] = []
@@ -460,7 +467,8 @@ def learned_text(rows: Sequence[Mapping[str, Any]]) -> str:
 def figures_text(analysis: Analysis, data: str) -> str:
     """Return Figures 3, 5 and 6 as numbers of every metric; Figures 5 and 6 of single pictures.
 
-    data: what stands in for the paper's first data set.
+    Args:
+        data: What stands in for the paper's first data set.
     """
     lines: list[list[str]] = []
     for row in picture_rows(analysis):
@@ -503,7 +511,9 @@ def picture_rows(analysis: Analysis) -> list[dict[str, Any]]:
 def study_frame(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Tabulate a study, a row a value: |ρ| and |τ| of SemSim, |τ| of the others, its AUC.
 
-    rows: of `run_ablation`; means over the seeds that were trained, NaN where nothing is defined.
+    Args:
+        rows: Of `run_ablation`; means over the seeds that were trained, NaN where nothing is
+            defined.
     """
     found: list[dict[str, Any]] = []
     scope = scope_of(*judged_of(rows))
@@ -626,7 +636,8 @@ def reproduce_semsim(
 def check_votes(given: Sequence[str], jury_epochs: int = 0) -> None:
     """`SettingsError` for --votes that cannot be, before anything is computed.
 
-    jury_epochs: not 0 where programs are to vote that learn so long.
+    Args:
+        jury_epochs: Not 0 where programs are to vote that learn so long.
     """
     if jury_epochs and list(given) != [SIMULATED]:
         raise SettingsError("--jury-epochs is of programs that vote: --votes simulated.")
@@ -709,7 +720,8 @@ def next_steps(
 ) -> str:
     """The commands that make the studies, export what people said, and go on from there.
 
-    again: options of this command that must be given once more.
+    Args:
+        again: Options of this command that must be given once more.
     """
     make, take, given = [], [], []
     below = shlex.join(["--data-dir", str(data)])

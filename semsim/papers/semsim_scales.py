@@ -31,9 +31,14 @@ VOTES_PER_IMAGE = 5
 class DataSet(NamedTuple):
     """One of the five data sets, and the targets trained on it.
 
-    title: as the paper has it. dataset: as in `semsim.datasets`. classes, pixels: of the code.
-    images: annotated for each target. task: what people were asked. architectures: the two of
-    Table 3. epochs, batch_size: of the code, which names no epochs for Imagenette.
+    Attributes:
+        title: As the paper has it.
+        dataset: As in `semsim.datasets`.
+        classes, pixels: Of the code.
+        images: Annotated for each target.
+        task: What people were asked.
+        architectures: The two of Table 3.
+        epochs, batch_size: Of the code, which names no epochs for Imagenette.
     """
 
     title: str
@@ -72,7 +77,12 @@ STRATEGIES: tuple[tuple[str, str, str], ...] = (
 
 
 class PaperAttack(NamedTuple):
-    """One of the four attacks. text: as in `semsim.attacks`. source: of its settings."""
+    """One of the four attacks.
+
+    Attributes:
+        text: As in `semsim.attacks`.
+        source: Of its settings.
+    """
 
     title: str
     text: str
@@ -114,9 +124,13 @@ _QUARTERED = ((8, 64), (12, 96))  # channels of a participant, outputs of the jo
 class Part:
     """One study: 14 targets on a data set under one attack.
 
-    table: the paper's table it is a row of; row: which one it stands in for. task: what people are
-    asked. pixels: of the data set. vertical: a run a target, where the attack is on
-    vertical federated learning; the campaign then only says what of.
+    Attributes:
+        table: The paper's table it is a row of.
+        row: Which one it stands in for.
+        task: What people are asked.
+        pixels: Of the data set.
+        vertical: A run a target, where the attack is on vertical federated learning; the campaign
+            then only says what of.
     """
 
     table: int
@@ -136,9 +150,11 @@ class Part:
 class StudiesScale:
     """Scope of a run. The first part stands in for CIFAR-100, on which Table 2 and figures are.
 
-    semsim: how SemSim is trained. jury_epochs: of simulated voters, in tenths of the usual.
-    figures: `semsim.learning.ablations.STUDIES` with the values each takes; none for the usual.
-    jury_data: what simulated voters learn, by the data set they vote on; without, the same.
+    Attributes:
+        semsim: How SemSim is trained.
+        jury_epochs: Of simulated voters, in tenths of the usual.
+        figures: `semsim.learning.ablations.STUDIES` with the values each takes; none for the usual.
+        jury_data: What simulated voters learn, by the data set they vote on; without, the same.
     """
 
     name: str
@@ -163,7 +179,11 @@ class StudiesScale:
 def scale_of(name: str, images: Path | None = None) -> StudiesScale:
     """The scale called smoke, small or paper.
 
-    images: class folders in place of the first data set. Raises `SettingsError` for another name.
+    Args:
+        images: Class folders in place of the first data set.
+
+    Raises:
+        SettingsError: For another name.
     """
     scale = of_preset(_SCALES, name)()
     if images is None:
@@ -360,7 +380,8 @@ def plan_text(scale: StudiesScale) -> str:
 def works_of(scale: StudiesScale, data: Path, *, known: bool = True) -> list[Work]:
     """Return the trainings and attacks of a scale.
 
-    known: whether to look what is done below `data`, which reads the pictures that are here.
+    Args:
+        known: Whether to look what is done below `data`, which reads the pictures that are here.
     """
     usual = [(part.row, part.campaign) for part in scale.parts if not part.vertical]
     plans = plans_here(campaign for _, campaign in usual) if known else ()

@@ -40,7 +40,12 @@ class SentencePair(NamedTuple):
 
 
 class Noun(NamedTuple):
-    """A noun. gender: of the German word, m, f or n. pronoun: the English one."""
+    """A noun.
+
+    Attributes:
+        gender: Of the German word, m, f or n.
+        pronoun: The English one.
+    """
 
     english: str
     german: str
@@ -102,7 +107,11 @@ def drawn(rng: random.Random) -> SentencePair:
 
 
 def noun_phrase(noun: Noun, article: str, adjective: str, case: str) -> SentencePair:
-    """An article, an adjective, "" for none, and a noun; case: nominative or accusative."""
+    """An article, an adjective, "" for none, and a noun;
+
+    Args:
+        case: Nominative or accusative.
+    """
     german = _ARTICLES[case][article][noun.gender]
     if not adjective:
         return _pair(f"{article} {noun.english}", f"{german} {noun.german}")
@@ -132,7 +141,11 @@ def _someone(rng: random.Random, noun: Noun, case: str, described: float) -> Sen
 
 
 def _action(rng: random.Random, described: float) -> tuple[SentencePair, SentencePair]:
-    """A verb and its object, which may be empty. described: how often it has an adjective."""
+    """A verb and its object, which may be empty.
+
+    Args:
+        described: How often it has an adjective.
+    """
     if rng.random() >= _WITH_OBJECT:
         verb = _often(rng, tuple(_INTRANSITIVE))
         return _pair(verb, _INTRANSITIVE[verb]), SentencePair((), ())
@@ -166,7 +179,12 @@ _FASTEST = 10_000.0  # of the sines and cosines that tell places apart
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceTask:
-    """Sentences to translate. channels, classes: words of either language. size: places of both."""
+    """Sentences to translate.
+
+    Attributes:
+        channels, classes: Words of either language.
+        size: Places of both.
+    """
 
     channels: int
     size: tuple[int, int]
@@ -185,7 +203,9 @@ class SentenceTask:
 class Sentences:
     """Sentences and their translations as numbers, each with its end and then padding.
 
-    source, target: (N, `PLACES`) int64. pairs: the same in words.
+    Attributes:
+        source, target: (N, `PLACES`) int64.
+        pairs: The same in words.
     """
 
     source: Tensor
@@ -222,9 +242,13 @@ def _task_of_sentences(data: Sentences) -> SentenceTask:
 @dataclass(frozen=True, kw_only=True)
 class Translator:
     """A transformer, pre-norm. h=1: the client embeds; each more is a layer of the encoder, then of
-    the decoder. t: always 1, what makes words of the decoder's answer.
+    the decoder.
 
-    width: of an embedding. layers: of encoder and decoder each. drop: dropout while training.
+    Attributes:
+        t: Always 1, what makes words of the decoder's answer.
+        width: Of an embedding.
+        layers: Of encoder and decoder each.
+        drop: Dropout while training.
     """
 
     h: int = 1
@@ -239,8 +263,11 @@ class Translator:
         return 1
 
     def units(self, channels: int, size: tuple[int, int], classes: int) -> list[Unit]:
-        """Embedding, encoder, decoder, linear layer. channels, classes: words of either language.
-        size: places of both.
+        """Embedding, encoder, decoder, linear layer.
+
+        Args:
+            channels, classes: Words of either language.
+            size: Places of both.
         """
         width, last = self.width, self.layers - 1
         turns = [(kind, n == last) for kind in (Encoding, Decoding) for n in range(self.layers)]
@@ -254,7 +281,9 @@ class Translator:
 class Embedding(nn.Module):
     """Words of both languages to vectors, to which those of their places are added.
 
-    words, answers: of the language and of its translation. size: places of both.
+    Attributes:
+        words, answers: Of the language and of its translation.
+        size: Places of both.
     """
 
     places: Tensor
@@ -276,7 +305,11 @@ class Embedding(nn.Module):
 
 
 class Encoding(nn.Module):
-    """A layer of the encoder; it leaves the translation as it is. final: the last such layer."""
+    """A layer of the encoder; it leaves the translation as it is.
+
+    Attributes:
+        final: The last such layer.
+    """
 
     def __init__(self, width: int, heads: int, drop: float, split: int, final: bool) -> None:
         super().__init__()
@@ -296,7 +329,8 @@ class Encoding(nn.Module):
 class Decoding(nn.Module):
     """A layer of the decoder, which sees of the translation what is there before each place.
 
-    final: the last such layer, which gives the translation's places only.
+    Attributes:
+        final: The last such layer, which gives the translation's places only.
     """
 
     def __init__(self, width: int, heads: int, drop: float, split: int, final: bool) -> None:
@@ -352,7 +386,8 @@ def joined(source: Tensor, target: Tensor) -> Tensor:
 def translate(network: Callable[[Tensor], Tensor], source: Tensor, places: int) -> Tensor:
     """Translations of sentences, (N, S) to (N, places), each place by the likeliest word.
 
-    network: rows for the head, (N, S + places), to logits, (N, words, places).
+    Args:
+        network: Rows for the head, (N, S + places), to logits, (N, words, places).
     """
     target = torch.full((len(source), places), PAD, device=source.device)
     over = torch.zeros(len(source), dtype=torch.bool, device=source.device)
@@ -383,7 +418,8 @@ def words_right(
 ) -> float:
     """Share of the originals' words that stand at the same place of what was found, 0 to 1.
 
-    only: counts no others; None for all. NaN where there is none to count.
+    Args:
+        only: Counts no others; None for all. NaN where there is none to count.
     """
     hits = [
         place < len(own) and own[place] == word

@@ -57,8 +57,10 @@ _NO_SETS: Mapping[str, Path] = MappingProxyType({})
 class Jury(NamedTuple):
     """Shares of a jury's votes, 0 to 1, on pictures that no attack made.
 
-    originals: that recognise an original shown as it is. grey, mean: false alarms, which see
-    something in a grey picture and in the mean training picture.
+    Attributes:
+        originals: That recognise an original shown as it is.
+        grey, mean: False alarms, which see something in a grey picture and in the mean training
+            picture.
     """
 
     originals: float
@@ -97,7 +99,8 @@ def jury_of(votes: pd.DataFrame | None) -> Jury | None:
 class Voters(NamedTuple):
     """Simulated people: what they vote on, what they learn, and for how many tenths of the usual.
 
-    dataset: whose originals, `images`, are attacked.
+    Attributes:
+        dataset: Whose originals, `images`, are attacked.
     """
 
     dataset: Plugin
@@ -111,8 +114,12 @@ def simulated_people(
 ) -> tuple[list[Path], dict[str, Path]]:
     """A jury that has learned, and the controls by kind; jurors below `folder` are used again.
 
-    workers: 0 is one a core. of: the part of a scale that has controls of its own. Raises
-    `DataError` where pictures are missing.
+    Args:
+        workers: 0 is one a core.
+        of: The part of a scale that has controls of its own.
+
+    Raises:
+        DataError: Where pictures are missing.
     """
     dataset, learned, epochs, images = voters
     with TerminalBar(f"Simulated people of {of}" if of else "Simulated people") as bar:
@@ -123,7 +130,9 @@ def simulated_people(
 def write_controls(images: LabelledImages, train: LabelledImages, folder: Path) -> dict[str, Path]:
     """Sets of pictures that no attack made, below `folder`, by kind.
 
-    images: the originals, (N, 3, H, W) in [0, 1]. train: what targets learn from, of that size.
+    Args:
+        images: The originals, (N, 3, H, W) in [0, 1].
+        train: What targets learn from, of that size.
     """
     pictures = {
         GREY: torch.full_like(images.images, 0.5),
@@ -152,9 +161,11 @@ def simulated_votes(
 ) -> Material:
     """Return a jury's votes on reconstruction sets, as the votes and labels a study exports.
 
-    task: "recognition", named from a list of `LIST_SIZE` words that all pictures of an original
-    share, or "pair", same or not. jury: of `data_set_jury`, of the data set of all `sets`.
-    controls: sets that no attack made, by the kind of votes that they get; they have no labels.
+    Args:
+        task: "recognition", named from a list of `LIST_SIZE` words that all pictures of an original
+            share, or "pair", same or not.
+        jury: Of `data_set_jury`, of the data set of all `sets`.
+        controls: Sets that no attack made, by the kind of votes that they get; they have no labels.
     """
     jurors = kept_jury(jury)
     votes, labels = [], []
@@ -179,8 +190,10 @@ def data_set_jury(
 ) -> list[Path]:
     """The weights of all jurors of a data set, in `work`; those that are there are used again.
 
-    epochs: in tenths of those that each takes. They learn four of five training images; the fifth
-    sets their thresholds. No attacked image is among either; those of faces are changed copies.
+    Args:
+        epochs: In tenths of those that each takes. They learn four of five training images; the
+            fifth sets their thresholds. No attacked image is among either; those of faces are
+            changed copies.
     """
     paths = _jury_paths(dataset, epochs, work)
     pieces = [

@@ -19,9 +19,12 @@ Said = tuple[str, bool]  # a piece of a sentence, and whether it stands out
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """lead: the sentences with the answer, in pieces. beside: what must be known with it.
+    """Answer of a comparison.
 
-    best: the name of the metric that agrees best, "" where none can be ranked.
+    Attributes:
+        lead: The sentences with the answer, in pieces.
+        beside: What must be known with it.
+        best: The name of the metric that agrees best, "" where none can be ranked.
     """
 
     lead: tuple[Said, ...]

@@ -36,9 +36,12 @@ def write_bundle(
 ) -> Path:
     """Write everything about an analysis into `folder`, all or nothing, and return it.
 
-    overwrite: replace an older bundle there; other files in the folder are left alone.
-    width_mm: of the figures; 89 is one column of a journal, 183 two.
-    Raises `DataError` for a folder that is not empty, or cannot be written.
+    Args:
+        overwrite: Replace an older bundle there; other files in the folder are left alone.
+        width_mm: Of the figures; 89 is one column of a journal, 183 two.
+
+    Raises:
+        DataError: For a folder that is not empty, or cannot be written.
     """
     origin = origin or Origin()
     try:
@@ -85,7 +88,8 @@ def _replace(folder: Path, part: Path) -> None:
 def write_figure(figure: Drawn, stem: Path, width_mm: float = canvas.DOUBLE) -> None:
     """Write the figure as PNG and SVG, and its table as CSV, beside each other.
 
-    stem: of their paths, to which each has its ending added.
+    Args:
+        stem: Of their paths, to which each has its ending added.
     """
     write_both(figure, stem.with_name(f"{stem.name}.png"), width_mm)
     write_text(stem.with_name(f"{stem.name}.csv"), writing.csv(figure.frame))

@@ -47,12 +47,13 @@ class Bars:
 class Drawn:
     """A figure: a table, and a way to paint it.
 
-    name, metric: of the figure; `metric` is None where it is of the whole study.
-    caption: what it shows, what its intervals are, and n.
-    frame: everything that is drawn. A row with a `model_key` is a point a page can react to: the
-        artist of row i has the gid `row-i`.
-    paint: from the frame and a width in millimetres; draws nothing that is not in the frame.
-    tooltip: of a row of the frame.
+    Attributes:
+        name, metric: Of the figure; `metric` is None where it is of the whole study.
+        caption: What it shows, what its intervals are, and n.
+        frame: Everything that is drawn. A row with a `model_key` is a point a page can react to:
+            the artist of row i has the gid `row-i`.
+        paint: From the frame and a width in millimetres; draws nothing that is not in the frame.
+        tooltip: Of a row of the frame.
     """
 
     title: str
@@ -180,7 +181,11 @@ def empty(width_mm: float, why: str) -> "Figure":
 def estimate(
     axes: "Axes", y: float, found: tuple[float, float, float], style: Bars, gid: str | None = None
 ) -> None:
-    """A marker on row `y` and its interval as a thick line; found: value, low, high or NaN."""
+    """A marker on row `y` and its interval as a thick line;
+
+    Args:
+        found: Value, low, high or NaN.
+    """
     value, low, high = found
     if np.isfinite([low, high]).all():
         axes.plot([low, high], [y, y], color=style.colour, lw=style.width, solid_capstyle="butt")

@@ -30,8 +30,11 @@ _LETTERS = 30  # of a line
 def case_figure(analysis: Analysis, spec: MetricSpec, others: Sequence[MetricSpec] = ()) -> Drawn:
     """Draw original and reconstruction of `four_cases` of `spec`, with votes and values below.
 
-    others: metrics whose values stand there as well. Raises `DataError` where no image is at hand
-    or people and the metric have judged none.
+    Args:
+        others: Metrics whose values stand there as well.
+
+    Raises:
+        DataError: Where no image is at hand or people and the metric have judged none.
     """
     shown = [spec, *(other for other in others if other.name != spec.name)]
     rows = [_row(analysis, way, entry, shown) for way, entry in four_cases(analysis, spec).items()]

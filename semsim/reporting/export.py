@@ -42,10 +42,11 @@ def _writing(**settings: Any) -> Iterator[None]:
 def svg(figure: Drawn, live: bool, width_mm: float = canvas.DOUBLE) -> str:
     """The figure as SVG.
 
-    live: for inlining in a page. Text stays text, takes the page's colour (`currentColor`) and
-        stands on its background; no fixed size; ids are unique to the figure; points of models
-        have `data-key` (data set, attack and model, a line each) and a tooltip. Otherwise a file
-        on white, letters drawn as outlines so that it looks the same everywhere.
+    Args:
+        live: For inlining in a page. Text stays text, takes the page's colour (`currentColor`) and
+            stands on its background; no fixed size; ids are unique to the figure; points of models
+            have `data-key` (data set, attack and model, a line each) and a tooltip. Otherwise a
+            file on white, letters drawn as outlines so that it looks the same everywhere.
     """
     with _writing(**{"svg.fonttype": "none" if live else "path"}):
         written = _svg_of(figure.draw(width_mm), on_white=not live)
@@ -86,8 +87,9 @@ def write_picture(
 ) -> None:
     """Write the figure as the ending of `path` says, with the folders it lacks.
 
-    option: what asked for it, for errors: as `check_picture`, and `DataError` where `path` cannot
-    be written.
+    Args:
+        option: What asked for it, for errors: as `check_picture`, and `DataError` where `path`
+            cannot be written.
     """
     check_picture(path, option)
     try:

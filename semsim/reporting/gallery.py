@@ -31,11 +31,14 @@ def way_words(way: str, metric: str, *, simulated: bool) -> str:
 class Entry:
     """A reconstruction a metric and people differ about.
 
-    row: of the evidence. target: how good the attacked model was.
-    original, reconstruction: paths, None where images are not at hand.
-    value: of the metric. human: the mean of what was answered, in [0, 1].
-    gap: the metric's rank share minus that of people, in [-1, 1]; above 0 the metric sees more
-        leakage than people do.
+    Attributes:
+        row: Of the evidence.
+        target: How good the attacked model was.
+        original, reconstruction: Paths, None where images are not at hand.
+        value: Of the metric.
+        human: The mean of what was answered, in [0, 1].
+        gap: The metric's rank share minus that of people, in [-1, 1]; above 0 the metric sees more
+            leakage than people do.
     """
 
     row: int
@@ -56,8 +59,9 @@ class Entry:
 class Gallery:
     """Both ways of disagreeing, the widest gap first.
 
-    metric_only: the metric says that the image leaks, most people do not recognise it.
-    people_only: most people recognise it, the metric says that it does not leak.
+    Attributes:
+        metric_only: The metric says that the image leaks, most people do not recognise it.
+        people_only: Most people recognise it, the metric says that it does not leak.
     """
 
     spec: MetricSpec
@@ -75,8 +79,10 @@ def gallery(
 ) -> Gallery:
     """The widest gaps between a metric of images and people.
 
-    most: entries each way. per_original: how many of them may show the same original, so that one
-    odd picture does not fill the gallery.
+    Args:
+        most: Entries each way.
+        per_original: How many of them may show the same original, so that one odd picture does not
+            fill the gallery.
     """
     ways = disagreements(analysis, spec)
     return Gallery(
@@ -113,9 +119,12 @@ def called_leaked(gaps: pd.DataFrame, spec: MetricSpec, recognised: int) -> pd.S
     """Return whether the metric calls each of N images leaked, (N,) bool.
 
     A graded value alone does not decide it.
-    gaps: rows of the table of disagreement. recognised: how many of them people recognise. A metric
-    that says yes or no is taken at its word; of any other, as many images as people recognise are
-    taken for leaked, those it puts first. Of equal values all are, or none: whichever is nearer.
+
+    Args:
+        gaps: Rows of the table of disagreement.
+        recognised: How many of them people recognise. A metric that says yes or no is taken at its
+            word; of any other, as many images as people recognise are taken for leaked, those it
+            puts first. Of equal values all are, or none: whichever is nearer.
     """
     if spec.yes_or_no:
         return (gaps["value"] > 1 / 2) == spec.higher_means_more_leakage

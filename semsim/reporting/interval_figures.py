@@ -214,7 +214,11 @@ def _paint_rules(frame: pd.DataFrame, width: float) -> "Figure":
 def _dodged(
     frame: pd.DataFrame, width: float, columns: tuple[str, str, str, str]
 ) -> tuple["Figure", "Axes"]:
-    """A row a metric, in it a line a series; columns: of series, value, low, high."""
+    """A row a metric, in it a line a series;
+
+    Args:
+        columns: Of series, value, low, high.
+    """
     by, value, low, high = columns
     titles = frame.drop_duplicates("metric")["title"].tolist()
     metrics, series = list(frame["metric"].unique()), list(frame[by].unique())

@@ -36,9 +36,11 @@ def leak_map(
 ) -> Drawn:
     """The map of a table of cells.
 
-    cells: network, strategy, attack, status, target_accuracy, target_at_chance, people in [0, 1]
-        and a column a metric; a control has no network. agreement: metric, title, rho, rho_bw_low,
-        rho_bw_high. n: pictures a cell.
+    Args:
+        cells: Network, strategy, attack, status, target_accuracy, target_at_chance, people in [0,
+            1] and a column a metric; a control has no network.
+        agreement: Metric, title, rho, rho_bw_low, rho_bw_high.
+        n: Pictures a cell.
     """
     return Drawn(
         title="What every attack gets past every defence",
@@ -186,8 +188,10 @@ def _forest(axes: "Axes", found: pd.DataFrame) -> None:
 def study_figure(frame: pd.DataFrame, title: str, axis: str, number: str) -> Drawn:
     """Agreement against what is varied.
 
-    frame: `value` as text, in order, and a column a series, each from 0 to 1 or NaN; the first two
-    are SemSim's and drawn whole, the others dashed. number: of the paper's figure.
+    Args:
+        frame: `value` as text, in order, and a column a series, each from 0 to 1 or NaN; the first
+            two are SemSim's and drawn whole, the others dashed.
+        number: Of the paper's figure.
     """
     return Drawn(
         title=f"{title}: agreement with people",

@@ -29,8 +29,11 @@ SIMULATED = "Simulated votes: not human data. The numbers below say nothing abou
 class Origin:
     """Origin of an analysis, as far as it is known.
 
-    protocol: the human score the study's protocol fixed. collection: how votes were collected.
-    weights: sha256 of the weight files that were used, by file. versions: of the software.
+    Attributes:
+        protocol: The human score the study's protocol fixed.
+        collection: How votes were collected.
+        weights: Sha256 of the weight files that were used, by file.
+        versions: Of the software.
     """
 
     protocol: str | None = None

@@ -7,7 +7,12 @@ from semsim.base.storage.places import toml_of
 
 
 class NotRun(NamedTuple):
-    """what: a part of a paper. why: in words that end a sentence."""
+    """Part of a paper that was not run.
+
+    Attributes:
+        what: A part of a paper.
+        why: In words that end a sentence.
+    """
 
     what: str
     why: str

@@ -31,7 +31,8 @@ _WORDS = 9.0  # mm below a picture of a pair of cuts
 class Shown:
     """Reconstruction of an image by a method: (3, H, W) in [0, 1], or None where it failed.
 
-    mse: before clamping to [0, 1].
+    Attributes:
+        mse: Before clamping to [0, 1].
     """
 
     variant: int
@@ -42,10 +43,12 @@ class Shown:
 
 @dataclass(frozen=True, kw_only=True)
 class Cut:
-    """One pair of cuts. h, t: units of the client at the start and at the end.
+    """One pair of cuts.
 
-    images: (3, H, W) in [0, 1], a few reconstructions as one picture.
-    ssim, psnr: means; NaN where there is none.
+    Attributes:
+        h, t: Units of the client at the start and at the end.
+        images: (3, H, W) in [0, 1], a few reconstructions as one picture.
+        ssim, psnr: Means; NaN where there is none.
     """
 
     h: int
@@ -57,10 +60,13 @@ class Cut:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """Reconstructions by attacks on one system. title: the system, and how it was attacked.
+    """Reconstructions by attacks on one system.
 
-    images: by the name of an attack, (N, 3, H, W) in [0, 1]; an attack that was not made is left
-    out. ssim, psnr: by the same names, means over all images; NaN where there is none.
+    Attributes:
+        title: The system, and how it was attacked.
+        images: By the name of an attack, (N, 3, H, W) in [0, 1]; an attack that was not made is
+            left out.
+        ssim, psnr: By the same names, means over all images; NaN where there is none.
     """
 
     title: str
@@ -94,7 +100,8 @@ def method_figure(shown: Sequence[Shown], number: int, activation: str) -> Drawn
 def cut_figure(cuts: Sequence[Cut], originals: Tensor, title: str) -> Drawn:
     """One row a first cut, one column a second cut, the originals in front.
 
-    originals: (3, H, W) in [0, 1], arranged as `Cut.images` are.
+    Args:
+        originals: (3, H, W) in [0, 1], arranged as `Cut.images` are.
     """
     frame = pd.DataFrame(
         {
@@ -121,8 +128,9 @@ def cut_figure(cuts: Sequence[Cut], originals: Tensor, title: str) -> Drawn:
 def defence_figure(rows: Sequence[Row], originals: Tensor, title: str, number: int) -> Drawn:
     """One row a system, a block of columns an attack, the originals above each block.
 
-    originals: (N, 3, H, W) in [0, 1], in the order of every row's images. number: of the paper's
-    figure.
+    Args:
+        originals: (N, 3, H, W) in [0, 1], in the order of every row's images.
+        number: Of the paper's figure.
     """
     attacks = list(dict.fromkeys(name for row in rows for name in row.images))
     none = dict.fromkeys(attacks, float("nan"))

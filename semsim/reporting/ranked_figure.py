@@ -44,7 +44,8 @@ _MARKS = {
 def ranked(analysis: Analysis, spec: MetricSpec, originals: int = ORIGINALS) -> Drawn:
     """Reconstructions of some originals by a metric, what it says leaks most first.
 
-    originals: at most so many, those first whose reconstructions people are most divided about.
+    Args:
+        originals: At most so many, those first whose reconstructions people are most divided about.
     """
     rows = ranked_rows(analysis, spec)
     chosen = most_divided(rows, originals)
@@ -147,7 +148,8 @@ def _paint(
 class _Sheet:
     """One plane for all pictures, in mm from the upper left: an axes a picture takes seconds.
 
-    side: of a picture's box.
+    Attributes:
+        side: Of a picture's box.
     """
 
     figure: "Figure"

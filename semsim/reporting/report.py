@@ -125,8 +125,9 @@ def turned(
 ) -> Table:
     """A row for each text of the column `rows`, a column for each of the column `columns`.
 
-    values: which columns of cells are kept, by what is put before their new headings. caption:
-    instead of the table's, where that tells of columns that are not kept.
+    Args:
+        values: Which columns of cells are kept, by what is put before their new headings.
+        caption: Instead of the table's, where that tells of columns that are not kept.
     """
     cells = table.cells.reset_index(drop=True)
     if cells.empty:

@@ -26,7 +26,11 @@ _SPREAD = (
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """A value on a line with its interval; NaN where there is none. kind: "metric" or "people"."""
+    """A value on a line with its interval; NaN where there is none.
+
+    Attributes:
+        kind: "metric" or "people".
+    """
 
     value: float
     low: float = math.nan
@@ -36,9 +40,13 @@ class Mark:
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """A point of a plane. key: what a press on it stands for. tip: what it is, in words.
+    """A point of a plane.
 
-    x_ends, y_ends: of its intervals, or NaN. chosen: whether it stands out.
+    Attributes:
+        key: What a press on it stands for.
+        tip: What it is, in words.
+        x_ends, y_ends: Of its intervals, or NaN.
+        chosen: Whether it stands out.
     """
 
     x: float
@@ -51,7 +59,11 @@ class Point:
 
 
 def line(marks: Sequence[Mark], axis: Ends, band: Ends | None = None) -> str:
-    """Marks with their intervals on one line as wide as its place. band: a range behind them."""
+    """Marks with their intervals on one line as wide as its place.
+
+    Args:
+        band: A range behind them.
+    """
     height = 10 + 12 * len(marks)
     parts = []
     if axis[0] < 0 < axis[1]:
@@ -87,7 +99,9 @@ def plane(points: Sequence[Point], x_title: str, y_title: str, title: str, live:
     """Points in a plane with their intervals; a point that is not finite is not drawn.
 
     Points that would hide each other stand side by side around their place; the drawing says so.
-    live: points can be reached by keys and pressed; what they are called is their label.
+
+    Args:
+        live: Points can be reached by keys and pressed; what they are called is their label.
     """
     drawn = [one for one in points if math.isfinite(one.x) and math.isfinite(one.y)]
     x_axis = _around([v for one in drawn for v in (one.x, *one.x_ends) if math.isfinite(v)])

@@ -44,9 +44,10 @@ Cells = Mapping[str, Callable[[pd.Series], str]]
 class Table:
     """A table.
 
-    frame: the raw numbers in full precision.
-    cells: what is printed, texts under their headings.
-    best: (row, column) of the cells that are best, marked when printed.
+    Attributes:
+        frame: The raw numbers in full precision.
+        cells: What is printed, texts under their headings.
+        best: (row, column) of the cells that are best, marked when printed.
     """
 
     name: str
@@ -506,7 +507,11 @@ def ranks(analysis: Analysis) -> Table:
 
 
 def table_of(frame: pd.DataFrame, cells: Cells, *, name: str, title: str, caption: str) -> Table:
-    """The table of a frame; cells: by their heads, what is printed of each of its rows."""
+    """The table of a frame;
+
+    Args:
+        cells: By their heads, what is printed of each of its rows.
+    """
     return Table(name=name, title=title, caption=caption, frame=frame, cells=_cells(frame, cells))
 
 

@@ -28,7 +28,8 @@ _PICTURES = 6  # original, attacked and reconstruction, each in the store and in
 def picture_bytes(values: int) -> int:
     """Return the bytes of all that is kept of an attacked picture, as if none compressed.
 
-    values: numbers of the picture.
+    Args:
+        values: Numbers of the picture.
     """
     return _PICTURES * (values + _FILE)
 
@@ -37,10 +38,13 @@ def picture_bytes(values: int) -> int:
 class AttackResult:
     """One attacked image: a picture, or the reason why there is none.
 
-    picture: (H, W, 3) uint8, or None. attacked: (H, W, 3) uint8, the original as training
-    augmentation left it, which is what the attack could get back at best. residual,
-    grey_residual, blown_up, solver: see `Reconstruction`. found_shift: the (x, y) shift the attack
-    itself estimated, where it does; shift_x, shift_y and flipped are the truth.
+    Attributes:
+        picture: (H, W, 3) uint8, or None.
+        attacked: (H, W, 3) uint8, the original as training augmentation left it, which is what the
+            attack could get back at best.
+        residual, grey_residual, blown_up, solver: See `Reconstruction`.
+        found_shift: The (x, y) shift the attack itself estimated, where it does; shift_x, shift_y
+            and flipped are the truth.
     """
 
     picture: np.ndarray | None
@@ -76,7 +80,8 @@ def result_of(
 ) -> AttackResult:
     """Return what is kept of an attack on `attacked`, (3, H, W) in [0, 1].
 
-    shift_x, shift_y, flipped: how it was moved and whether it was flipped.
+    Args:
+        shift_x, shift_y, flipped: How it was moved and whether it was flipped.
     """
     outcome: dict[str, Any]
     if isinstance(found, AttackFailedError):
@@ -99,8 +104,10 @@ def result_of(
 class SetImage:
     """The row of one image and its pictures; None says that a fact is not known.
 
-    original, reconstruction, attacked: (H, W, 3) uint8 or an image file, None where there is none.
-    error: why there is no reconstruction. The others: see `semsim.base.sets.set_format`.
+    Attributes:
+        original, reconstruction, attacked: (H, W, 3) uint8 or an image file, None where there is
+            none.
+        error: Why there is no reconstruction. The others: see `semsim.base.sets.set_format`.
     """
 
     image_id: str
@@ -144,7 +151,11 @@ def set_images(images: LabelledImages, results: Sequence[AttackResult]) -> Itera
 def set_image(
     *, image_id: str, class_id: int, class_name: str, original: np.ndarray, found: AttackResult
 ) -> SetImage:
-    """The row of one attacked image; original: (H, W, 3) uint8."""
+    """The row of one attacked image;
+
+    Args:
+        original: (H, W, 3) uint8.
+    """
     shift_x, shift_y = found.found_shift or (None, None)
     return SetImage(
         image_id=image_id,

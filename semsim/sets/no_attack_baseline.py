@@ -30,8 +30,9 @@ _FLAT = 1e-10  # of the variance of the strongest mix of channels: weaker ones a
 class Shown(NamedTuple):
     """Verdict on one picture.
 
-    nearer: whether it is clearly nearer to the original than every guess. told_apart: whether its
-    shapes fit the original better than they fit any other.
+    Attributes:
+        nearer: Whether it is clearly nearer to the original than every guess.
+        told_apart: Whether its shapes fit the original better than they fit any other.
     """
 
     nearer: bool
@@ -94,8 +95,6 @@ class Control:
     def judge(self, place: int, picture: np.ndarray, attacked: np.ndarray) -> Shown:
         """Judge `picture` against what was attacked of the original at `place`.
 
-        picture, attacked: (H, W, C) in 0 to 255; `attacked` may be shifted against the original.
-
         Nearer is by mean squared error, all shifted to the mean colour of `attacked`, so that a
         lucky colour does not count; a guess is a plain picture, or the mean of the other originals.
 
@@ -103,6 +102,10 @@ class Control:
         originals, see `_fits`: it fits `attacked` best. Of fewer than 20 originals luck would often
         do for that, so there it leaves a twentieth less unexplained than of any other. By luck this
         happens to one picture in as many as there are originals.
+
+        Args:
+            picture, attacked: (H, W, C) in 0 to 255; `attacked` may be shifted against the
+                original.
         """
         truth = _shapes(attacked)
         near = np.square(_shapes(picture) - truth).mean()
@@ -150,7 +153,10 @@ class Control:
 class _Drawn(NamedTuple):
     """Shapes and outlines of n pictures of one size, against which others are held.
 
-    prints: what each is known by. shapes: (H · W, n, C), as `_unit` has them. outlines: (H · W, n).
+    Attributes:
+        prints: What each is known by.
+        shapes: (H · W, n, C), as `_unit` has them.
+        outlines: (H · W, n).
     """
 
     prints: list[int]
@@ -171,7 +177,8 @@ def judged(
 ) -> tuple[Shown, ...]:
     """Return the verdict on each picture; one that failed, None, shows nothing.
 
-    pictures, originals: (H, W, C) in 0 to 255 each, in one order.
+    Args:
+        pictures, originals: (H, W, C) in 0 to 255 each, in one order.
     """
     control = Control(originals)
     return tuple(
@@ -226,11 +233,12 @@ def _outlines(picture: np.ndarray) -> np.ndarray:
 def _fits(mixes: np.ndarray, outlines: np.ndarray, drawn: _Drawn) -> np.ndarray:
     """Return the fit of a picture's shapes to each of n, 0 to 1, (n,).
 
-    mixes, outlines: of the picture, as `_mixes` and `_outlines` have them.
-
     The mean of two shares of variance: of the pixels, each channel explained by the picture's
     channels mixed at will (linear regression, so that colours and sign do not count); and of the
     outlines, explained by the picture's, where both are in the same places.
+
+    Args:
+        mixes, outlines: Of the picture, as `_mixes` and `_outlines` have them.
     """
     pixels = np.tensordot(mixes, drawn.shapes, axes=(0, 0))
     alike = np.maximum(outlines @ drawn.outlines, 0)

@@ -17,7 +17,9 @@ CLEARER = "Statistic: clearer than a guess"  # above a column of counts
 class Recognised(NamedTuple):
     """Count the pictures that a reference classifier names rightly; failed attacks show none.
 
-    over: the pictures. grey, originals: its controls, of as many grey pictures and the originals.
+    Attributes:
+        over: The pictures.
+        grey, originals: Its controls, of as many grey pictures and the originals.
     """
 
     recognised: int
@@ -34,7 +36,8 @@ class Recognised(NamedTuple):
     def words(self, where: str = "") -> str:
         """Return the count and its controls, to end a sentence.
 
-        where: which pictures they are, with a space in front.
+        Args:
+            where: Which pictures they are, with a space in front.
         """
         return (
             f"{self.recognised} of {counted(self.over, 'picture')}{where} (controls: {self.grey} "
@@ -45,8 +48,10 @@ class Recognised(NamedTuple):
 def recognised_words(found: Mapping[str, Any] | None, names: Iterable[str], where: str = "") -> str:
     """Return the lead: how many pictures a reference classifier recognises, or why it is unknown.
 
-    found: as `semsim.metrics.reference_classifier.recognition`, None while it is not there yet.
-    names: of the sets that count. where: which pictures they are, with a space in front.
+    Args:
+        found: As `semsim.metrics.reference_classifier.recognition`, None while it is not there yet.
+        names: Of the sets that count.
+        where: Which pictures they are, with a space in front.
     """
     if found is None:
         return NOT_YET

@@ -22,8 +22,11 @@ from semsim.sets.image import Picture, SetImage
 def write_set(folder: Path, run: Mapping[str, Any], images: Iterable[SetImage]) -> Path:
     """Write a set in the place of whatever `folder` was; returns `folder`.
 
-    run: what decided the set; format and counts are added.
-    Raises `DataError` where the file of a picture cannot be read; then nothing has changed.
+    Args:
+        run: What decided the set; format and counts are added.
+
+    Raises:
+        DataError: Where the file of a picture cannot be read; then nothing has changed.
     """
     arrow()  # before any picture is written
     with whole_folder(folder) as part:

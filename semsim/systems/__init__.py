@@ -13,9 +13,12 @@ from semsim.base.jobs.terminal import JobKind
 class System:
     """A system by the names of its modules, which are imported where they are needed.
 
-    name: of its folder, its command, its jobs, and the address of its page. title: of that page.
-    about: its line in the list of commands. job: how its jobs are carried out, of one that has
-    some. group: whether its command is a group of commands, `app`, and not a function of its name.
+    Attributes:
+        name: Of its folder, its command, its jobs, and the address of its page.
+        title: Of that page.
+        about: Its line in the list of commands.
+        job: How its jobs are carried out, of one that has some.
+        group: Whether its command is a group of commands, `app`, and not a function of its name.
     """
 
     name: str

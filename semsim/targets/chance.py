@@ -33,7 +33,8 @@ def is_chance(right: int, tested: int, chance: float) -> bool:
 def facts_of_test(accuracy: float, labels: Sequence[int], classes: int) -> dict[str, Any]:
     """Return the facts of a target's test: its share of right answers and the mark beside it.
 
-    accuracy: 0 to 1, of the images of the test split, whose `labels` are below `classes`.
+    Args:
+        accuracy: 0 to 1, of the images of the test split, whose `labels` are below `classes`.
     """
     chance, tested = chance_of(labels, classes), len(labels)
     return {

@@ -21,8 +21,11 @@ FORMAT = "semsim-target-training/1"
 class TargetState:
     """State from which a training goes on after `epoch` as if it had never stopped.
 
-    model: its state dict. momentum: SGD's buffers by the name of their parameter. rng: the state
-    of the generator, (n,) uint8. lr: the step size of the next epoch.
+    Attributes:
+        model: Its state dict.
+        momentum: SGD's buffers by the name of their parameter.
+        rng: The state of the generator, (n,) uint8.
+        lr: The step size of the next epoch.
     """
 
     epoch: int

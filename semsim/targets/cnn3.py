@@ -27,7 +27,10 @@ class CNN3(Checked):
     588, 147, 7056 and 4704 features at 32×32 in variants 1 to 4, which are made to leak
     differently: only variant 3 gives its image away exactly. The paper starts weights uniform: see
     `lenet.start_uniform`.
-    activation: "tanh", or "leaky-relu" as in Appendix C, where a sigmoid follows the last layer.
+
+    Attributes:
+        activation: "tanh", or "leaky-relu" as in Appendix C, where a sigmoid follows the last
+            layer.
     """
 
     variant: Literal[1, 2, 3, 4] = 1

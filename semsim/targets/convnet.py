@@ -20,8 +20,9 @@ def _convolution(inputs: int, outputs: int, activation: str) -> list[nn.Module]:
 class ConvNet8:
     """Eight 3×3 convolutions with batch norm, two max pools by 3 (Geiping et al. 2020, ConvNet64).
 
-    width: channels of the first layer; the others are 2× and 4× of it.
-    activation: "relu", or a smooth one, which leaks far more through its gradient.
+    Attributes:
+        width: Channels of the first layer; the others are 2× and 4× of it.
+        activation: "relu", or a smooth one, which leaks far more through its gradient.
     """
 
     width: int = 64
@@ -48,7 +49,8 @@ class ConvNet8:
 class SmallCNN:
     """A small classifier for jobs beside the attack: recognising, predicting, testing.
 
-    width: channels of the first layer, doubled at each of two poolings.
+    Attributes:
+        width: Channels of the first layer, doubled at each of two poolings.
     """
 
     width: int = 24

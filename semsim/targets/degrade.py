@@ -14,8 +14,9 @@ from torch import Tensor
 def degrade(images: Tensor, rng: torch.Generator) -> Tensor:
     """Blur, noise and washed-out contrast of random strength, independently an image.
 
-    images: (N, C, H, W) in [0, 1]; the same shape and range comes back. About a third of the
-    images stay clean.
+    Args:
+        images: (N, C, H, W) in [0, 1]; the same shape and range comes back. About a third of the
+            images stay clean.
     """
     strength = random_strength(len(images), rng)
     blurred = F.avg_pool2d(F.pad(images, (1, 1, 1, 1), mode="replicate"), 3, 1)
@@ -36,8 +37,9 @@ def random_strength(count: int, rng: torch.Generator) -> Tensor:
 def as_attacks_leave_them(images: Tensor, rng: torch.Generator) -> Tensor:
     """Change pictures as attacks do: shifts, low resolution, blocks, lost colours, then `degrade`.
 
-    images: (N, C, H, W) in [0, 1]; the same shape and range comes back. Each is done to about half
-    of the images, and a quarter stay as they are.
+    Args:
+        images: (N, C, H, W) in [0, 1]; the same shape and range comes back. Each is done to about
+            half of the images, and a quarter stay as they are.
     """
     one = images.new_ones(len(images), 1, 1, 1)
 
@@ -109,7 +111,8 @@ def moved(images: Tensor, rng: torch.Generator) -> Tensor:
 def ghosted(images: Tensor, rng: torch.Generator) -> Tensor:
     """Faint other pictures behind each, shifted copies of it, and noise.
 
-    images: (N, C, H, W) in [0, 1], and so returned.
+    Args:
+        images: (N, C, H, W) in [0, 1], and so returned.
     """
     strength = random_strength(len(images), rng)
     others = images[torch.randperm(len(images), generator=rng)]
@@ -122,7 +125,8 @@ def ghosted(images: Tensor, rng: torch.Generator) -> Tensor:
 def coarse(images: Tensor, rng: torch.Generator) -> Tensor:
     """Few large cells instead of pixels, smoothed again, in paler and shifted colours.
 
-    images: (N, C, H, W) in [0, 1], and so returned; H and W of 4 or more.
+    Args:
+        images: (N, C, H, W) in [0, 1], and so returned; H and W of 4 or more.
     """
     strength = random_strength(len(images), rng)
     size = images.shape[2:]
@@ -138,7 +142,8 @@ def coarse(images: Tensor, rng: torch.Generator) -> Tensor:
 def speckled(images: Tensor, rng: torch.Generator) -> Tensor:
     """Coloured noise of single pixels and of patches, the picture paler the stronger it is.
 
-    images: (N, C, H, W) in [0, 1], and so returned; H and W of 4 or more.
+    Args:
+        images: (N, C, H, W) in [0, 1], and so returned; H and W of 4 or more.
     """
     strength = random_strength(len(images), rng)
     count, channels, height, width = images.shape
@@ -152,7 +157,8 @@ def speckled(images: Tensor, rng: torch.Generator) -> Tensor:
 def covered(images: Tensor, rng: torch.Generator) -> Tensor:
     """Stripes across, a grey patch over a part, the colours of some turned to their opposites.
 
-    images: (N, C, H, W) in [0, 1], and so returned.
+    Args:
+        images: (N, C, H, W) in [0, 1], and so returned.
     """
     strength = random_strength(len(images), rng)
     count, _, height, width = images.shape

@@ -35,12 +35,13 @@ class _DenseLayer(nn.Module):
 class DenseNet40:
     """Three dense blocks, 40 layers (Huang et al. 2017, arXiv:1608.06993).
 
-    growth: channels that each layer adds (k).
-    bottleneck: True is DenseNet-BC: six layers a block with 1×1 bottlenecks, and transitions
-        that halve the channels, which is what the SemSim authors attack. False is the plain one
-        of twelve layers a block.
-    pool: the last average pool, in pixels; 0 is the whole feature map, as published. The SemSim
-        authors pool by 4 and keep the place: 2112 features at 64×64.
+    Attributes:
+        growth: Channels that each layer adds (k).
+        bottleneck: True is DenseNet-BC: six layers a block with 1×1 bottlenecks, and transitions
+            that halve the channels, which is what the SemSim authors attack. False is the plain one
+            of twelve layers a block.
+        pool: The last average pool, in pixels; 0 is the whole feature map, as published. The SemSim
+            authors pool by 4 and keep the place: 2112 features at 64×64.
     """
 
     growth: int = 12

@@ -23,8 +23,10 @@ def gradients_by_vmap(
 ) -> tuple[Tensor, ...]:
     """Gradient of each image's cross-entropy times `scale`, one (N, *parameter.shape) a parameter.
 
-    images: (N, C, H, W) in [0, 1]; where they require a gradient the result can be differentiated
-    by them. labels: (N,) class indices, or (N, classes) probabilities.
+    Args:
+        images: (N, C, H, W) in [0, 1]; where they require a gradient the result can be
+            differentiated by them.
+        labels: (N,) class indices, or (N, classes) probabilities.
     """
     named = dict(model.named_parameters())
 
@@ -104,7 +106,8 @@ def poisson_batches(images: int, size: int, rng: torch.Generator) -> list[Tensor
 def check_trainable(network: nn.Module, defence: Defence, *, batches: bool = False) -> None:
     """`SettingsError` where `defence` needs each image's own gradient and `network` has none.
 
-    batches: whether what is shared comes from batches, as training does.
+    Args:
+        batches: Whether what is shared comes from batches, as training does.
     """
     private = defence.private
     mixing = any(isinstance(layer, _BatchNorm) for layer in network.modules())

@@ -72,7 +72,8 @@ def overwrites_what_is_read(network: nn.Module, images: torch.Tensor) -> bool:
 
     `twice_differentiable` would then make another network of it. `network` is left alone.
 
-    images: (N, C, H, W), as the network takes them, by which both are compared.
+    Args:
+        images: (N, C, H, W), as the network takes them, by which both are compared.
     """
     if not any(getattr(module, "inplace", False) for module in network.modules()):
         return False

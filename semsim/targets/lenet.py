@@ -14,9 +14,10 @@ class LeNet:
     """Three 5×5 convolutions, the first two of stride 2, as in Deep Leakage from Gradients' code.
 
     Zhu et al. 2019, arXiv:1906.08935 §4.1: sigmoids and no pooling, so that the gradient can be
-    differentiated; 768 features at 32×32. Their weights start uniform in ±0.5: see
-    `start_uniform`.
-    width: channels of each layer.
+    differentiated; 768 features at 32×32. Their weights start uniform in ±0.5: see `start_uniform`.
+
+    Attributes:
+        width: Channels of each layer.
     """
 
     width: int = 12
@@ -41,8 +42,11 @@ class CNN4:
     """Four 3×3 convolutions; the second and third halve the image.
 
     2048 features at 32×32.
-    width: channels of each layer. activation: smooth ones leak far more through the gradient.
-    batch_norm: after each convolution, so that the same network can be attacked with it.
+
+    Attributes:
+        width: Channels of each layer.
+        activation: Smooth ones leak far more through the gradient.
+        batch_norm: After each convolution, so that the same network can be attacked with it.
     """
 
     width: int = 32

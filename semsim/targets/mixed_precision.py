@@ -22,7 +22,9 @@ LOSS_APART, COSINE = 0.02, 0.98
 class Deviation(NamedTuple):
     """Deviation of one batch in bfloat16 from the same in float32.
 
-    loss: relative. cosine: of the two gradients, all parameters joined.
+    Attributes:
+        loss: Relative.
+        cosine: Of the two gradients, all parameters joined.
     """
 
     loss: float
@@ -45,7 +47,9 @@ class Deviation(NamedTuple):
 def deviation(model: nn.Module, images: Tensor, labels: Tensor) -> Deviation:
     """That of the mean cross-entropy of a batch and its gradient; `model` stays as it is.
 
-    images: (N, C, H, W) in [0, 1], on the model's device. labels: (N,) class indices.
+    Args:
+        images: (N, C, H, W) in [0, 1], on the model's device.
+        labels: (N,) class indices.
     """
     exact, found = (_passed(model, images, labels, mixed) for mixed in (False, True))
     return Deviation(

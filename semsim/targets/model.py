@@ -44,7 +44,8 @@ class Whole(Protocol):
 class TargetModel(nn.Module):
     """A classifier over `classes` that takes images as they are, in [0, 1].
 
-    mean, std: of the training images, one value a channel; applied inside `features`.
+    Attributes:
+        mean, std: Of the training images, one value a channel; applied inside `features`.
     """
 
     mean: Tensor
@@ -109,8 +110,11 @@ def save_target(model: TargetModel, path: Path, *, name: str, facts: Mapping[str
 def load_target(path: Path, called: str = "") -> TargetModel:
     """The classifier written by `save_target`, in eval mode on the CPU.
 
-    called: what errors call a file that was copied to `path`; "" for its path.
-    Raises `WeightsError` where the file is missing, broken or of another kind.
+    Args:
+        called: What errors call a file that was copied to `path`; "" for its path.
+
+    Raises:
+        WeightsError: Where the file is missing, broken or of another kind.
     """
     from semsim.targets import NETWORKS
 

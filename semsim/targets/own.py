@@ -30,12 +30,14 @@ _INSTALLED = tuple({Path(sysconfig.get_path(name)) for name in ("purelib", "plat
 class OwnNetwork:
     """The network that `package.module:Class` makes, as a whole, with its own last layer.
 
-    network: `Class(num_classes=…, image_size=(height, width))`, or a function so called, gives an
-        `nn.Module` that takes normalised images (N, channels, H, W) float32 to logits
-        (N, num_classes). What is random in its start is drawn from torch's generator.
-    source: `source_of` it. It is part of every key, so that what was computed for one network is
-        never taken for another's, and a changed one is refused.
     Its features, as `TargetModel.features` has them, are its logits.
+
+    Attributes:
+        network: `Class(num_classes=…, image_size=(height, width))`, or a function so called, gives
+            an `nn.Module` that takes normalised images (N, channels, H, W) float32 to logits (N,
+            num_classes). What is random in its start is drawn from torch's generator.
+        source: `source_of` it. It is part of every key, so that what was computed for one network
+            is never taken for another's, and a changed one is refused.
     """
 
     network: str = ""
@@ -46,10 +48,15 @@ class OwnNetwork:
             raise SettingsError("A network of your own is named by --model package.module:Class.")
 
     def classifier(self, channels: int, size: tuple[int, int], classes: int) -> nn.Module:
-        """The network, freshly made; size: (H, W) of its images.
+        """The network, freshly made;
 
-        Raises `SettingsError` where it cannot be imported or made, does not give logits, or has a
-        parameter without a gradient; `JobError` where this machine has it in another version.
+        Args:
+            size: (H, W) of its images.
+
+        Raises:
+            SettingsError: Where it cannot be imported or made, does not give logits, or has a
+                parameter without a gradient.
+            JobError: Where this machine has it in another version.
         """
         make = _found(self.network)
         there = source_of(self.network)

@@ -43,10 +43,13 @@ def offered_weights() -> Mapping[str, Sequence[str]]:
 class Torchvision:
     """The torchvision classifier called `model`, its last linear layer left out.
 
-    weights: the name of torchvision weights such as "DEFAULT" or "IMAGENET1K_V1", with which a
-        training then starts; "" starts at random. The file is looked for in `checkpoints/` by its
-        own name, then in torch's cache, and is fetched by torchvision where it is in neither.
     Normalisation stays that of the training images.
+
+    Attributes:
+        weights: The name of torchvision weights such as "DEFAULT" or "IMAGENET1K_V1", with which a
+            training then starts; "" starts at random. The file is looked for in `checkpoints/` by
+            its own name, then in torch's cache, and is fetched by torchvision where it is in
+            neither.
     """
 
     model: str = setting(

@@ -43,9 +43,10 @@ class BasicBlock(nn.Module):
 class ResNet20x4:
     """ResNet20-4: three stages of three basic blocks, widths `width`, 2×, 4× (20 layers).
 
-    width: channels of the first stage; 64 is four times the CIFAR ResNet20 of He et al. 2016,
-        arXiv:1512.03385 §4.2, hence the "-4".
-    activation: "relu" as published, or a smooth one, which leaks far more through its gradient.
+    Attributes:
+        width: Channels of the first stage; 64 is four times the CIFAR ResNet20 of He et al. 2016,
+            arXiv:1512.03385 §4.2, hence the "-4".
+        activation: "relu" as published, or a smooth one, which leaks far more through its gradient.
     """
 
     width: int = 64
@@ -101,10 +102,11 @@ class _Bottleneck(nn.Module):
 class ResNet50(Checked):
     """Stages of 3, 4, 6 and 3 bottleneck blocks (He et al. 2016, arXiv:1512.03385, Table 1).
 
-    width: inner channels of the first stage, doubled at each of the others.
-    stem: "large" is the original 7×7 of stride 2 and a max pool, "small" one 3×3 of stride 1;
-        "auto" takes "small" where the shorter side has at most 64 pixels. The SemSim authors'
-        code uses the small one at 112 pixels too.
+    Attributes:
+        width: Inner channels of the first stage, doubled at each of the others.
+        stem: "large" is the original 7×7 of stride 2 and a max pool, "small" one 3×3 of stride 1;
+            "auto" takes "small" where the shorter side has at most 64 pixels. The SemSim authors'
+            code uses the small one at 112 pixels too.
     """
 
     blocks: ClassVar[tuple[int, ...]] = (3, 4, 6, 3)

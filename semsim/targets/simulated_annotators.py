@@ -32,7 +32,11 @@ _LIST = 20  # words among which a juror's certainty is measured, as many as a st
 
 @dataclass(frozen=True)
 class Juror:
-    """One classifier of the jury. bad: what happens to the pictures that it learns, in turn."""
+    """One classifier of the jury.
+
+    Attributes:
+        bad: What happens to the pictures that it learns, in turn.
+    """
 
     name: str
     architecture: Plugin
@@ -59,8 +63,9 @@ JURORS = tuple(
 class JurySettings:
     """Settings of the training of all jurors.
 
-    per_class, test_per_class: pictures of each class, different ones for each juror. epochs: in
-    tenths of those that each takes.
+    Attributes:
+        per_class, test_per_class: Pictures of each class, different ones for each juror.
+        epochs: In tenths of those that each takes.
     """
 
     per_class: int = 100
@@ -71,7 +76,11 @@ class JurySettings:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedJuror:
-    """A trained juror. threshold: the certainty from which it names what it sees."""
+    """A trained juror.
+
+    Attributes:
+        threshold: The certainty from which it names what it sees.
+    """
 
     model: TargetModel
     threshold: float
@@ -95,9 +104,11 @@ def juror_of(
     *,
     report: Report = silent,
 ) -> TrainedJuror:
-    """Juror number `place` of any data set. epochs: in tenths of those that it takes.
+    """Juror number `place` of any data set.
 
-    held_out: pictures that it does not learn, by which its threshold is set.
+    Args:
+        epochs: In tenths of those that it takes.
+        held_out: Pictures that it does not learn, by which its threshold is set.
     """
     juror = JURORS[place]
     bad = _in_turn(juror.bad)
@@ -175,8 +186,10 @@ def log_probabilities(model: TargetModel, images: Tensor) -> np.ndarray:
 def best_threshold(logs: np.ndarray, labels: np.ndarray, seed: int) -> float:
     """The certainty from which answering gains most, where a wrong word costs what a right gains.
 
-    logs: (N, K + 1) of held-out bad pictures. labels: (N,) int, K for nothing. Each picture is
-    asked about with a list of 20 words drawn by `seed`, the right one among them if there is one.
+    Args:
+        logs: (N, K + 1) of held-out bad pictures.
+        labels: (N,) int, K for nothing. Each picture is asked about with a list of 20 words drawn
+            by `seed`, the right one among them if there is one.
     """
     rng, known = np.random.default_rng(seed), logs.shape[1] - 1
     certain, gain = [], []
@@ -195,7 +208,8 @@ def best_threshold(logs: np.ndarray, labels: np.ndarray, seed: int) -> float:
 def certainty(logs: np.ndarray, offered: Sequence[int] | np.ndarray, best: int) -> float:
     """The probability of `best` among the words offered and nothing, 0 to 1.
 
-    logs: (K + 1,), log-probabilities of K words and, last, of nothing.
+    Args:
+        logs: (K + 1,), log-probabilities of K words and, last, of nothing.
     """
     among = np.exp(logs[[*offered, len(logs) - 1]])
     return float(np.exp(logs[best]) / among.sum())

@@ -35,12 +35,14 @@ _MEAN, _STD = 0.5, 0.25
 class Training:
     """Everything that decides a classifier's weights, and where it is trained.
 
-    device: "auto", or a name such as "cpu". Equal seeds give equal weights on equal devices.
-    degrade: changes each training batch after the defence; for classifiers that must read bad
-        images.
-    test: the images of which the share in `settings.until` is; needed only where that is below 1.
-    checkpoint: a file that is written after every epoch and resumed from when it is there; None
-        keeps nothing.
+    Attributes:
+        device: "auto", or a name such as "cpu". Equal seeds give equal weights on equal devices.
+        degrade: Changes each training batch after the defence; for classifiers that must read bad
+            images.
+        test: The images of which the share in `settings.until` is; needed only where that is below
+            1.
+        checkpoint: A file that is written after every epoch and resumed from when it is there; None
+            keeps nothing.
     """
 
     architecture: Architecture
@@ -99,13 +101,19 @@ def train_target(
 def carry_out(training: Training, report: Report = silent) -> TargetModel:
     """Train as `training` says; on a CPU the same seed gives the same weights, interrupted or not.
 
-    report: told after every batch, at the end of an epoch with the mean cross-entropy and the share
-        of training images classified right on the way, and with that of test images where the
-        training may end there. Where it raises, as when a stop is asked for, the checkpoint holds
-        the epochs that were finished.
-    Returns the model of the last epoch, in eval mode, on its device. Raises `SettingsError` where
-    the loss or a weight is no longer finite, the checkpoint is of another training or of one that
-    diverged, the defence cannot work, or mixed precision is asked for and will not do.
+    Args:
+        report: Told after every batch, at the end of an epoch with the mean cross-entropy and the
+            share of training images classified right on the way, and with that of test images where
+            the training may end there. Where it raises, as when a stop is asked for, the checkpoint
+            holds the epochs that were finished.
+
+    Returns:
+        The model of the last epoch, in eval mode, on its device.
+
+    Raises:
+        SettingsError: Where the loss or a weight is no longer finite, the checkpoint is of another
+            training or of one that diverged, the defence cannot work, or mixed precision is asked
+            for and will not do.
     """
     keep_freed_memory()
     settings = training.settings
@@ -285,8 +293,13 @@ def batches_of(
     """`order`, indices of shape (N,), as batches of `size`, each of shape (n,).
 
     A last image that is alone goes with those before it where `trained` cannot train on one, as
-    batch norm of maps of one pixel. one: runs `trained` on one image, to find out; it leaves no
-    trace. Raises `SettingsError` where every batch, or the only one, is of one such image.
+    batch norm of maps of one pixel.
+
+    Args:
+        one: Runs `trained` on one image, to find out; it leaves no trace.
+
+    Raises:
+        SettingsError: Where every batch, or the only one, is of one such image.
     """
     parts = order.split(size)
     if len(parts[-1]) != 1 or _takes_one(trained, one):

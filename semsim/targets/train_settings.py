@@ -13,10 +13,11 @@ class TrainSettings(Checked):
     These are the settings of the SemSim authors' code but for `epochs` (there 200 on CIFAR-100 and
     100 elsewhere) and `loss_scale` (there 0.5, by which cross-entropy is multiplied).
 
-    until: the share of test images, 0 to 1, from which no further epoch is trained; 1 for none, so
-    that all epochs are. The schedule is that of all epochs.
-    mixed_precision: bfloat16 inside the network, for GPUs; refused where it changes the gradient of
-    the first batch too much, see `mixed_precision.check_mixed`.
+    Attributes:
+        until: The share of test images, 0 to 1, from which no further epoch is trained; 1 for none,
+            so that all epochs are. The schedule is that of all epochs.
+        mixed_precision: Bfloat16 inside the network, for GPUs; refused where it changes the
+            gradient of the first batch too much, see `mixed_precision.check_mixed`.
     """
 
     epochs: int = setting(200, least=0)
@@ -33,7 +34,8 @@ class TrainSettings(Checked):
 def read_training(text: str, base: TrainSettings, seeds: str = "") -> TrainSettings:
     """`base` with the settings in `text`, as in `epochs=2,lr=0.05`, in their place.
 
-    seeds: the option that says seeds, where there is one; `text` that says one is then refused.
+    Args:
+        seeds: The option that says seeds, where there is one; `text` that says one is then refused.
     """
     changed = read_plugin({"training": TrainSettings}, f"training:{text}").settings
     if seeds and "seed" in changed:

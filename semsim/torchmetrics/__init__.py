@@ -20,8 +20,9 @@ except ModuleNotFoundError as error:
 class SemSim(Metric):
     """The mean distance by a trained SemSim over all pairs seen; lower means more leakage.
 
-    metric: a `semsim.SemSim`, or what `semsim.SemSim.from_pretrained` loads.
-    Pairs weigh the same, however they are split into batches or over processes.
+    Attributes:
+        metric: A `semsim.SemSim`, or what `semsim.SemSim.from_pretrained` loads. Pairs weigh the
+            same, however they are split into batches or over processes.
 
     >>> import torch, semsim
     >>> metric = semsim.torchmetrics.SemSim("checkpoints/demo")

@@ -14,7 +14,9 @@ from semsim.lab import LabContext
 class StudyChoice:
     """A study a page can offer.
 
-    simulated: whether programs voted in it. headline: the human score its protocol fixed.
+    Attributes:
+        simulated: Whether programs voted in it.
+        headline: The human score its protocol fixed.
     """
 
     id: str
@@ -38,14 +40,15 @@ class StudyChoice:
 class ScienceContext(LabContext):
     """Inputs of the pages from outside: folders, studies, tables and callbacks.
 
-    studies: the studies there are, newest first.
-    voted: ids of the studies with votes, the one first that a page about votes opens with.
-    labels, votes: a study's tables by its id, one row a reconstruction and one row a vote.
-    in_hand: the id of the study that a request is about, "" for none.
-    framed: a plain page of the studio, of its title and its HTML.
-    built_in: folders of the sets that came with the product.
-    used_by: names of the studies that asked people about the set in a folder.
-    kept: what pages have read, so that plots and downloads show what the page shows.
+    Attributes:
+        studies: The studies there are, newest first.
+        voted: Ids of the studies with votes, the one first that a page about votes opens with.
+        labels, votes: A study's tables by its id, one row a reconstruction and one row a vote.
+        in_hand: The id of the study that a request is about, "" for none.
+        framed: A plain page of the studio, of its title and its HTML.
+        built_in: Folders of the sets that came with the product.
+        used_by: Names of the studies that asked people about the set in a folder.
+        kept: What pages have read, so that plots and downloads show what the page shows.
     """
 
     studies: Callable[[], list[StudyChoice]]

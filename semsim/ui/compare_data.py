@@ -47,9 +47,10 @@ _reading = threading.Lock()  # two pages opened at once do the work once
 class View:
     """Choices by which a study is compared.
 
-    rule: the human score models are ranked by.
-    reference: what reconstructions are measured against, a key of `REFERENCES`.
-    unseen_by: which originals count, as `semsim.comparison.compared.compared` says.
+    Attributes:
+        rule: The human score models are ranked by.
+        reference: What reconstructions are measured against, a key of `REFERENCES`.
+        unseen_by: Which originals count, as `semsim.comparison.compared.compared` says.
     """
 
     study: str
@@ -69,14 +70,16 @@ class BookKey(NamedTuple):
 class Comparison:
     """A study's votes beside its scores.
 
-    tables, scored: what it was made from. labels: one row a reconstruction, as the study exports
-        them.
-    unavailable: metrics without their weights, with the reason.
-    origin: where the numbers come from, for the report.
-    unseen: of each SemSim that learned from some of the study's originals and not from others, how
-        many it has not seen. n_held_out: how many no SemSim has seen where some have seen others, 0
-        where none does. n_originals: how many there are, looked at or not.
-    version: of the votes, scores and weights it was made from.
+    Attributes:
+        tables, scored: What it was made from.
+        labels: One row a reconstruction, as the study exports them.
+        unavailable: Metrics without their weights, with the reason.
+        origin: Where the numbers come from, for the report.
+        unseen: Of each SemSim that learned from some of the study's originals and not from others,
+            how many it has not seen.
+        n_held_out: How many no SemSim has seen where some have seen others, 0 where none does.
+        n_originals: How many there are, looked at or not.
+        version: Of the votes, scores and weights it was made from.
     """
 
     study: StudyChoice
@@ -175,9 +178,13 @@ def find_study(context: ScienceContext, wanted: str | None) -> StudyChoice | Non
 def opened(context: ScienceContext, asked: View) -> Comparison:
     """The comparison of a study as votes and scores are now, all read once.
 
-    asked: its rule "" for the one that the study's protocol fixed, its reference "" for the clean
-    original. Raises `DataError` for a study, or a reference, that there is not, or tables that do
-    not fit together.
+    Args:
+        asked: Its rule "" for the one that the study's protocol fixed, its reference "" for the
+            clean original.
+
+    Raises:
+        DataError: For a study, or a reference, that there is not, or tables that do not fit
+            together.
     """
     study = _exactly(context, asked.study)
     view = _settled(asked, study)

@@ -104,7 +104,8 @@ def _influence(context: ScienceContext, comparison: Comparison, asked: Asked) ->
 def without_one(row: pd.Series) -> str:
     """Return a sentence on the ranking by a metric when one model is left out.
 
-    row: of the table of agreement, of a metric that has a range there.
+    Args:
+        row: Of the table of agreement, of a metric that has a range there.
     """
     low, high = (number(row[f"loo_rho_{end}"], 2) for end in ("min", "max"))
     hangs_on = reason(row["loo_undefined"])
@@ -276,8 +277,11 @@ def same_best(
 ) -> str:
     """Return whether the same metric agrees best in every column, in a sentence.
 
-    columns: ρ of each metric, by its name, under each choice. titles: of metrics. what: is chosen.
-    behind: names, without the reference, of those that lead nothing.
+    Args:
+        columns: Ρ of each metric, by its name, under each choice.
+        titles: Of metrics.
+        what: Is chosen.
+        behind: Names, without the reference, of those that lead nothing.
     """
     best: dict[str, list[str]] = {}
     for name, rho in columns.items():

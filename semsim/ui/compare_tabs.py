@@ -44,8 +44,11 @@ _SHOWN = {"models": "Models", "ranks": "Ranks", "images": "Single images", "orig
 class Card:
     """Pictures of a reconstruction and what is said of it.
 
-    pictures: (name, address). model: "" where it goes without saying. verdict: (kind, words) of
-    those who voted, called `who`. facts: (name, words).
+    Attributes:
+        pictures: (name, address).
+        model: "" where it goes without saying.
+        verdict: (kind, words) of those who voted, called `who`.
+        facts: (name, words).
     """
 
     row: int

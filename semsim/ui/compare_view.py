@@ -37,9 +37,14 @@ _NOT_RECORDED = (
 class Asked:
     """The address of a view, each part "" where it leaves the choice to the page.
 
-    originals: which count, as `semsim.comparison.compared.compared` says. way: which disagreements.
-    model: key of a model. shown: what a tab shows of several things.
-    row: of an image. at: where a list begins. several: ids of studies with a space between.
+    Attributes:
+        originals: Which count, as `semsim.comparison.compared.compared` says.
+        way: Which disagreements.
+        model: Key of a model.
+        shown: What a tab shows of several things.
+        row: Of an image.
+        at: Where a list begins.
+        several: Ids of studies with a space between.
     """
 
     study: str = ""
@@ -98,7 +103,8 @@ def scoring(job: Job | None) -> str:
 def job_facts(job: Job | None, resumes: str = "") -> dict[str, Any]:
     """Return what the page shows of a job: state, share in per cent, note, time left, failure.
 
-    resumes: see `jobpanel.job_html`.
+    Args:
+        resumes: See `jobpanel.job_html`.
     """
     if job is None:
         return {}

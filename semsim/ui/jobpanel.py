@@ -65,7 +65,10 @@ def show(job: Job | None) -> list[Any]:
 class Jobs:
     """The jobs of one kind on a page: a list to choose from, and the panel of the one chosen.
 
-    Laid out where the caller stands; `elem_id` begins the ids of its parts. root: folder of jobs.
+    Laid out where the caller stands; `elem_id` begins the ids of its parts.
+
+    Attributes:
+        root: Folder of jobs.
     """
 
     def __init__(self, label: str, elem_id: str, root: Path, kind: str) -> None:
@@ -101,8 +104,9 @@ class Jobs:
     ) -> list[Any]:
         """Draw the chosen job; returns what `load` has a value for, in its order.
 
-        also: what else to draw of it on every look, one value for each of `also_outputs`. opened:
-        what is drawn, for `opened_outputs`, when a job is chosen and not on every look.
+        Args:
+            also: What else to draw of it on every look, one value for each of `also_outputs`.
+            opened: What is drawn, for `opened_outputs`, when a job is chosen and not on every look.
         """
 
         def look(chosen: str | None) -> list[Any]:
@@ -152,8 +156,10 @@ class Jobs:
     ) -> None:
         """Let `button` start the job that the inputs mean, or say in `trouble` why it cannot.
 
-        name: a component that then gets the next free name, of `next_name`, if there is one.
-        js: what makes the inputs in the browser. begun: components and what they become then.
+        Args:
+            name: A component that then gets the next free name, of `next_name`, if there is one.
+            js: What makes the inputs in the browser.
+            begun: Components and what they become then.
         """
         names = [] if name is None else [name]
         changed = [*names, *(component for component, _ in begun)]
@@ -215,7 +221,8 @@ def unreadable_html(job: Job | None, error: Exception) -> str:
 def job_html(job: Job, resumes: str = "") -> str:
     """The job's title, bar, note and time left, or what became of it, as HTML.
 
-    resumes: what the button beside it does where the job was cut off; "" without such a button.
+    Args:
+        resumes: What the button beside it does where the job was cut off; "" without such a button.
     """
     state = jobs.state(job)
     return status_html(
@@ -239,9 +246,11 @@ def status_html(
     error: str,
     resumes: str = "",
 ) -> str:
-    """Return the state of a job as HTML; every text is escaped. resumes: see `job_html`.
+    """Return the state of a job as HTML; every text is escaped.
 
-    seconds: those left, or, of a job that is done, those it took; None where unknown.
+    Args:
+        resumes: See `job_html`.
+        seconds: Those left, or, of a job that is done, those it took; None where unknown.
     """
     runs = state is JobState.RUNNING
     words = state_words(state, stopping, resumes)
@@ -264,7 +273,11 @@ def status_html(
 
 
 def state_words(state: JobState, stopping: bool, resumes: str = "") -> str:
-    """Return the state of a job in words. resumes: what can be done about it, see `job_html`."""
+    """Return the state of a job in words.
+
+    Args:
+        resumes: What can be done about it, see `job_html`.
+    """
     if state is JobState.RUNNING and stopping:
         return "Stopping after the present step"
     return f"{_WORDS[state]} {resumes}".strip() if state in CUT_OFF else _WORDS[state]
@@ -273,7 +286,9 @@ def state_words(state: JobState, stopping: bool, resumes: str = "") -> str:
 def last_words(root: Path, kind: str, asked: Mapping[str, Any], called: str) -> str:
     """Return what the last job like this took here, as a sentence; "" where none is done.
 
-    asked: see `last_seconds`. called: what it is, with all of that in words.
+    Args:
+        asked: See `last_seconds`.
+        called: What it is, with all of that in words.
     """
     seconds = jobs.last_seconds(root, kind, asked)
     if seconds is None:

@@ -42,7 +42,11 @@ def words(*terms: str) -> None:
 
 
 def not_run(*names: str) -> None:
-    """The foot of a page: what of its papers was not run here, folded. names: of reproductions."""
+    """The foot of a page: what of its papers was not run here, folded.
+
+    Args:
+        names: Of reproductions.
+    """
     papers = [(SECTIONS[name], [one.said for one in NOT_RUN[name]]) for name in names]
     value = str(_HTML.not_run(papers))
     gr.HTML(value, elem_classes="lab-foot", apply_default_css=False, padding=False)

@@ -147,7 +147,8 @@ def describe(
 ) -> list[Any]:
     """Return the stock of the studies, a free name, the hold-outs, and what the asked one leaves.
 
-    asked: which originals are held out first; left out, the usual share.
+    Args:
+        asked: Which originals are held out first; left out, the usual share.
     """
     asked = asked or HoldOut()
     nothing = gr.Dropdown(choices=[_ORIGINALS], value=_ORIGINALS[1])

@@ -49,9 +49,13 @@ def material_of(context: ScienceContext, ids: Sequence[str]) -> Material:
 
 
 def started(context: ScienceContext, queue: str, asked: Any, material: Material) -> Job:
-    """Start what is asked for as a job; queue: what makes it, of `semsim.learning.ablations_run`.
+    """Start what is asked for as a job;
 
-    Raises `SemsimError` where it cannot be.
+    Args:
+        queue: What makes it, of `semsim.learning.ablations_run`.
+
+    Raises:
+        SemsimError: Where it cannot be.
     """
     place = Workplace(
         checkpoints=Path(context.checkpoints).resolve(),

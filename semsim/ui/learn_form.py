@@ -33,7 +33,11 @@ _NO_FILE = [
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """The components of the form; fields: in the order of `FORM`, weights and loss two of them."""
+    """The components of the form;
+
+    Attributes:
+        fields: In the order of `FORM`, weights and loss two of them.
+    """
 
     fields: list[Any]
     weights: Any
@@ -69,8 +73,11 @@ def shown(loss: str) -> list[Any]:
 def settings_of(preset: str, values: Sequence[Any], checkpoints: Path) -> TrainSettings:
     """The preset with the values of the form, in the order of `FORM`, in their place.
 
-    checkpoints: folder of the files of weights that are offered.
-    Raises `SettingsError` for an empty value, or a file that is not there.
+    Args:
+        checkpoints: Folder of the files of weights that are offered.
+
+    Raises:
+        SettingsError: For an empty value, or a file that is not there.
     """
     given = dict(zip(FORM, values, strict=True))
     empty = [field for field, value in given.items() if value is None]

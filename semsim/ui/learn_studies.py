@@ -36,7 +36,9 @@ _NAMES = {"auc": "SemSim", "start": "Its start", "mse": "MSE", "psnr": "PSNR", "
 def section(context: ScienceContext, study: Any, hold_out: Any, share: Any) -> jobpanel.Jobs:
     """Lay the section out where the caller stands; returns its jobs, which the page loads.
 
-    study, hold_out, share: the components of the page that say what is learned from and judged by.
+    Args:
+        study, hold_out, share: The components of the page that say what is learned from and judged
+            by.
     """
     with gr.Tab("What it depends on", id="studies", render_children=True, elem_id="learn-studies"):
         gr.Markdown(
@@ -92,9 +94,13 @@ def start_study(
     preset: str,
     *varied: Any,
 ) -> Job:
-    """Start a study as a job; varied: the values chosen, as people write them, and seeds.
+    """Start a study as a job;
 
-    Raises `SemsimError` where it cannot be.
+    Args:
+        varied: The values chosen, as people write them, and seeds.
+
+    Raises:
+        SemsimError: Where it cannot be.
     """
     chosen, seeds = varied
     material = material_of(context, studies)

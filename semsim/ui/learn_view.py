@@ -50,8 +50,10 @@ _STATE_WORDS = {
 class TrainingRow:
     """One line of the list of trainings.
 
-    study: whose votes it learns from. result: empty until it is done. promoted: whether it is the
-    SemSim of this workspace.
+    Attributes:
+        study: Whose votes it learns from.
+        result: Empty until it is done.
+        promoted: Whether it is the SemSim of this workspace.
     """
 
     created: str
@@ -77,8 +79,9 @@ def stock_html(inventory: Inventory, simulated: bool) -> str:
 def split_html(counts: SplitCounts, hold_out: HoldOut, preset: str, last: str = "") -> str:
     """Return what is left to learn from and what it will be judged by, and what both lack.
 
-    preset: the one chosen, of whose training is said what to expect. last: what the last training
-    like it took here, as a sentence.
+    Args:
+        preset: The one chosen, of whose training is said what to expect.
+        last: What the last training like it took here, as a sentence.
     """
     expected = expectation(counts, preset, PRESETS[preset].loss)
     return HTML.split(counts, hold_out.words, expected, last)
@@ -96,8 +99,9 @@ def result_html(
 ) -> str:
     """Return HTML of what a training made, its quality on held-out originals, and its path.
 
-    studies: names by id of those it learned from; each gets a link to Compare. files: words and
-    address of each that can be taken away.
+    Args:
+        studies: Names by id of those it learned from; each gets a link to Compare.
+        files: Words and address of each that can be taken away.
     """
     results = result["results"]
     parts: list[str] = []

@@ -45,7 +45,10 @@ def keep(
 ) -> str:
     """Keep columns of an upload for a study; says what was kept.
 
-    chosen: by the name of a metric, its column and the way it leaks. Raises `SemsimError`.
+    Raises `SemsimError`.
+
+    Args:
+        chosen: By the name of a metric, its column and the way it leaks.
     """
     study = _study(context, study_id)
     if study is None:

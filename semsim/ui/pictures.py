@@ -157,7 +157,12 @@ def _add_plan(routes: APIRouter, context: ScienceContext) -> None:
     @routes.post(HOME + "/look", response_model=None)
     @said
     def look(upload: Text, again: Text = "", adds: Text = "") -> dict[str, str]:
-        """again: the look that the upload adds something to. adds: what, a key of `ADDED`."""
+        """Draw the look at what was dropped.
+
+        Args:
+            again: The look that the upload adds something to.
+            adds: What, a key of `ADDED`.
+        """
         job = queue_look(_order(context, upload, again, adds), _root(context))
         jobs.start(job)
         return {"job": job.id}

@@ -30,7 +30,12 @@ KINDS = ("original", "attacked", "reconstruction")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shelved:
-    """A set where it lies. built_in: it came with the product. problem: why it cannot be read."""
+    """A set where it lies.
+
+    Attributes:
+        built_in: It came with the product.
+        problem: Why it cannot be read.
+    """
 
     key: str
     folder: Path
@@ -94,7 +99,11 @@ class Shelved:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """Filter of the sets that a page shows; "" for all. own: "own" or "built in"."""
+    """Filter of the sets that a page shows; "" for all.
+
+    Attributes:
+        own: "own" or "built in".
+    """
 
     dataset: str = ""
     model: str = ""
@@ -178,7 +187,11 @@ def picture_file(one: Shelved, row: int, kind: str) -> Path:
 
 @dataclass(frozen=True, kw_only=True)
 class ShownPair:
-    """A pair on the page of a set. attacked: whether what was attacked is another picture."""
+    """A pair on the page of a set.
+
+    Attributes:
+        attacked: Whether what was attacked is another picture.
+    """
 
     row: int
     image_id: str
@@ -275,7 +288,11 @@ def why_kept(context: ScienceContext, one: Shelved) -> str:
 def delete(context: ScienceContext, key: str, typed: str) -> str:
     """Delete the set with this key, and its import where nothing is left of it; returns its name.
 
-    typed: its name, as whoever wants it gone has typed it. Raises `DataError` where it may not go.
+    Args:
+        typed: Its name, as whoever wants it gone has typed it.
+
+    Raises:
+        DataError: Where it may not go.
     """
     one = find_shelved(context, key)
     why = why_kept(context, one)
@@ -293,9 +310,12 @@ def delete(context: ScienceContext, key: str, typed: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Brought:
-    """Votes, labels or pictures to attack, from elsewhere. holds: which of these it is.
+    """Votes, labels or pictures to attack, from elsewhere.
 
-    key: name of its folder. said: how much it is.
+    Attributes:
+        holds: Which of these it is.
+        key: Name of its folder.
+        said: How much it is.
     """
 
     folder: Path

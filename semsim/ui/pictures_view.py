@@ -56,8 +56,10 @@ def home(
 ) -> str:
     """Return a page of the sets there are, with the place where a user's own pictures come in.
 
-    waiting: looks that no user has kept yet. sending: uploads that no user has looked at. kept:
-    name and task of what was kept just now, and whether it was read anew for that.
+    Args:
+        waiting: Looks that no user has kept yet.
+        sending: Uploads that no user has looked at.
+        kept: Name and task of what was kept just now, and whether it was read anew for that.
     """
     every, brought = pictures_data.shelf(context), pictures_data.brought(context)
     chosen = [one for one in every if wanted.wants(one)]

@@ -137,7 +137,8 @@ def form_html(checkpoints: Path) -> str:
 def campaign_of(given: Given, free: str = "") -> Campaign:
     """The campaign a form means; `SettingsError` where a field cannot be read.
 
-    free: what it is called where the form does not say.
+    Args:
+        free: What it is called where the form does not say.
     """
     _refuse_own(given.texts("architectures"))
     first = given.whole(_FIRST_SEED.name, _FIRST_SEED.label)

@@ -65,10 +65,12 @@ class CellState(Enum):
 class CellView:
     """One image of one set.
 
-    share: done of it, 0 to 1. changed: when, for addresses of pictures. worse_than_grey: whether a
-    grey image explains the gradient at least as well as the picture. blown_up: whether the solution
-    was farther from grey than any picture. shown: whether it
-    shows more than a guess, see `semsim.sets.no_attack_baseline`.
+    Attributes:
+        share: Done of it, 0 to 1.
+        changed: When, for addresses of pictures.
+        worse_than_grey: Whether a grey image explains the gradient at least as well as the picture.
+        blown_up: Whether the solution was farther from grey than any picture.
+        shown: Whether it shows more than a guess, see `semsim.sets.no_attack_baseline`.
     """
 
     key: str
@@ -97,7 +99,11 @@ class Pictures:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanView:
-    """View of a plan on a page, without a tensor. pictures: by the text of their data set."""
+    """View of a plan on a page, without a tensor.
+
+    Attributes:
+        pictures: By the text of their data set.
+    """
 
     sets: tuple[PlannedSet, ...]
     pictures: Mapping[str, Pictures]
@@ -107,8 +113,9 @@ class PlanView:
 class SetView:
     """One target under one attack.
 
-    target: how good it is at its own task, in words; "" until it is trained. training: share done,
-    None where it does not train now.
+    Attributes:
+        target: How good it is at its own task, in words; "" until it is trained.
+        training: Share done, None where it does not train now.
     """
 
     planned: PlannedSet
@@ -131,13 +138,21 @@ def kept_plan(campaign: Campaign) -> PlanView:
 
 @lru_cache(maxsize=8)
 def _content(text: str, about: int) -> str:
-    """Return the content of a data set's files; about: when, as many files take long to look at."""
+    """Return the content of a data set's files;
+
+    Args:
+        about: When, as many files take long to look at.
+    """
     return data_content(text)
 
 
 @lru_cache(maxsize=4)
 def _kept_plan(campaign: Campaign, contents: tuple[str, ...]) -> PlanView:
-    """contents: of its data sets' files; once these have changed it is another plan."""
+    """Return the plan of a campaign, worked out once.
+
+    Args:
+        contents: Of its data sets' files; once these have changed it is another plan.
+    """
     view: PlanView = apart(f"{__name__}:planned", campaign)
     return view
 
@@ -157,7 +172,11 @@ def planned(campaign: Campaign) -> PlanView:
 
 
 def told(campaign: Campaign, data: Path, measuring: bool) -> Outlook:
-    """Return what is left to do; measuring: probe a few steps where no earlier probe is known."""
+    """Return what is left to do;
+
+    Args:
+        measuring: Probe a few steps where no earlier probe is known.
+    """
     plan = plan_of(campaign)
     estimate = measure(plan, data, load) if measuring else known_estimate(plan, data)
     return outlook(plan, data, estimate)
@@ -364,7 +383,9 @@ def pages(images: Mapping[str, Pictures]) -> int:
 def verdict_html(views: Sequence[SetView], named: Mapping[str, Any] | None) -> str:
     """Return what can be recognised, then the statistic, in all and by model.
 
-    named: as `semsim.metrics.reference_classifier.recognition`, None until the campaign is done.
+    Args:
+        named: As `semsim.metrics.reference_classifier.recognition`, None until the campaign is
+            done.
     """
     if not _count(views).over:
         return ""

@@ -168,3 +168,55 @@ def test_docstrings_begin_with_no_question_and_name_who_acts():
     for is_found, ceiling in CEILINGS:
         found = [place for place, text in told.items() if is_found(text)]
         assert len(found) <= ceiling * len(told), found
+
+
+SECTION = re.compile(r"(Args|Attributes):\n((?:    .*\n?)+)")
+ENTRY = re.compile(r"^ {0,4}((?:\*{0,2}\w+, )*\*{0,2}\w+): ", flags=re.MULTILINE)
+
+
+def parameters_of(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """The parameters of a function, or what a class and those it is made from give a name."""
+    if isinstance(node, ast.ClassDef):
+        named = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        named |= {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+        named |= {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
+        named |= {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
+        bases = [one for base in above(node) for one in nodes_of_classes().get(base, [])]
+        return named.union(*(parameters_of(one) for one in bases if one is not node))
+    given = node.args
+    every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+    return {one.arg for one in every if one is not None}
+
+
+@cache
+def nodes_of_classes() -> dict[str, list[ast.ClassDef]]:
+    found: dict[str, list[ast.ClassDef]] = {}
+    for path in FILES:
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(node)
+    return found
+
+
+def test_parameters_stand_in_sections_of_google_style_and_exist():
+    both = [*FILES, *(path.relative_to(ROOT) for path in ROOT.glob("annotation/**/*.py"))]
+    kinds = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    sections, wrong = 0, []
+    for path in both:
+        for node in ast.walk(tree(path)):
+            text = ast.get_docstring(node) if isinstance(node, kinds) else None
+            if text is None:
+                continue
+            known = parameters_of(node)
+            for _, section in SECTION.findall(f"{text}\n"):
+                sections += 1
+                listed = {name for names in ENTRY.findall(section) for name in names.split(", ")}
+                strange = {name.lstrip("*") for name in listed} - known
+                wrong += [f"{path}:{node.lineno}: {strange} is no parameter"] if strange else []
+            loose = [line for line in SECTION.sub("", f"{text}\n").splitlines() if line[:1] != " "]
+            names = [one[1].split(", ") for line in loose if (one := ENTRY.match(line))]
+            wrong += [
+                f"{path}:{node.lineno}: {one} outside Args" for one in names if {*one} <= known
+            ]
+    assert sections > 800
+    assert not wrong, "\n".join(wrong)

@@ -57,8 +57,9 @@ class Together(Checked):
     def many(self, seen: Seen, *, rngs: Rngs, report: Report = silent) -> list[Found]:
         """One result an observation; a failed image does not stop the others.
 
-        seen: of one model and one image shape; `SettingsError` otherwise. rngs: one an
-        observation, so that an image's result does not depend on its company.
+        Args:
+            seen: Of one model and one image shape; `SettingsError` otherwise.
+            rngs: One an observation, so that an image's result does not depend on its company.
         """
         _check_together(seen, rngs)
         found: dict[int, Found] = {}
@@ -112,8 +113,10 @@ def best(found: Sequence[Found]) -> Found:
 class Descended:
     """End of a descent, per image.
 
-    unknown: (N, …), the last iterate. objective: (N,), before the last step.
-    failures: why an image diverged, or None.
+    Attributes:
+        unknown: (N, …), the last iterate.
+        objective: (N,), before the last step.
+        failures: Why an image diverged, or None.
     """
 
     unknown: Tensor
@@ -174,8 +177,11 @@ def attack_updates(
 ) -> list[Found]:
     """One result a picture of each client, client after client; a failed one stops no other.
 
-    rngs: one a picture. No attacker can match a client's results to its pictures.
-    Raises `SettingsError` where the attack works on the gradient of one picture alone.
+    Args:
+        rngs: One a picture. No attacker can match a client's results to its pictures.
+
+    Raises:
+        SettingsError: Where the attack works on the gradient of one picture alone.
     """
     if not isinstance(attack, Simulates):
         raise SettingsError(f"{type(attack).__name__} works on the gradient of one picture alone.")
@@ -218,7 +224,8 @@ def one_of(report: Report, part: int, parts: int) -> Report:
 def in_turn(report: Report, place: int, count: int, first: int | None = None) -> Report:
     """A report for one image, at `place` (from 0) of `count` that are worked on one by one.
 
-    first: the place of the first image, where each of the `count` has several.
+    Args:
+        first: The place of the first image, where each of the `count` has several.
     """
     tell = placed(report, [place if first is None else first])
     return lambda progress: tell(_part(progress, place, count))

@@ -44,10 +44,13 @@ _TINY = 1e-12  # keeps a cosine with a vanished gradient finite
 class Distance(ABC):
     """Distance between what images would leak and what leaked.
 
-    leaked: one (N, *parameter.shape) a parameter, (1, *parameter.shape) where it is of all images.
-    labels: theirs, (N,) class indices or (N, classes) probabilities. kind: of `distance_of_each`.
-    batch_norm, curvature: of `fast_gradients.gradient_of_each`. joint: whether the images share
-    one distance, which then stands for each of them.
+    Attributes:
+        leaked: One (N, *parameter.shape) a parameter, (1, *parameter.shape) where it is of all
+            images.
+        labels: Theirs, (N,) class indices or (N, classes) probabilities.
+        kind: Of `distance_of_each`.
+        batch_norm, curvature: Of `fast_gradients.gradient_of_each`.
+        joint: Whether the images share one distance, which then stands for each of them.
     """
 
     joint: ClassVar[bool]
@@ -90,7 +93,8 @@ def distance_from(
 ) -> Distance:
     """Distance of images from what leaked, on the model's device.
 
-    batch_norm: of a picture that leaked alone; a client's steps say how they work.
+    Args:
+        batch_norm: Of a picture that leaked alone; a client's steps say how they work.
     """
     if isinstance(seen, UpdateObservation):
         return UpdateDistance(
@@ -174,13 +178,15 @@ def distance_of_each(
 ) -> Tensor:
     """Return the distance of each image's gradient from its target, (N,); 0 where they are equal.
 
-    found, target: one (N, *parameter.shape) a parameter.
-    "cosine": one minus the cosine, all tensors joined (Geiping et al. 2020, Eq. 4), 0 to 2.
-    "cosine-per-layer": the mean over tensors of one minus the cosine of each, 0 to 2; without those
-        whose target is below `FLOOR` of the whole target. No tensor of `found` counts as shorter
-        than that share of the whole.
-    "l2": squared Euclidean distance, all tensors joined (Zhu et al. 2019, Eq. 3).
-    "scaled": see `scaled_distance_of_each`.
+    "l2": squared Euclidean distance, all tensors joined (Zhu et al. 2019, Eq. 3). "scaled": see
+    `scaled_distance_of_each`.
+
+    Args:
+        found, target: One (N, *parameter.shape) a parameter. "cosine": one minus the cosine, all
+            tensors joined (Geiping et al. 2020, Eq. 4), 0 to 2. "cosine-per-layer": the mean over
+            tensors of one minus the cosine of each, 0 to 2; without those whose target is below
+            `FLOOR` of the whole target. No tensor of `found` counts as shorter than that share of
+            the whole.
     """
     pairs = list(zip(found, target, strict=True))
     if kind == "l2":
@@ -261,8 +267,9 @@ def batch_norm_distance(
 ) -> Tensor:
     """Σ over layers of ‖mean − known mean‖ + ‖variance − known variance‖, one value an image.
 
-    found: mean and variance, (N, channels) each, of every batch norm layer; there is one. known: N.
-    Yin et al. 2021, arXiv:2104.07586; Huang et al. 2021, arXiv:2112.00059.
+    Args:
+        found: Mean and variance, (N, channels) each, of every batch norm layer; there is one.
+        known: N. Yin et al. 2021, arXiv:2104.07586; Huang et al. 2021, arXiv:2112.00059.
     """
     layers = []
     for layer, (mean, variance) in enumerate(found):
@@ -282,10 +289,16 @@ def simulated_update(
 ) -> tuple[Tensor, ...]:
     """The update of a client with these pictures: parameters after the steps less before.
 
-    images: (P, C, H, W) in [0, 1], in the order in which the client takes them; where they require
-    a gradient the result can be differentiated by them, through all steps. labels: (P,).
-    Returns one tensor a parameter, as `UpdateObservation.update`. Raises `SettingsError` where the
-    model is no `torch.nn.Module`.
+    Args:
+        images: (P, C, H, W) in [0, 1], in the order in which the client takes them; where they
+            require a gradient the result can be differentiated by them, through all steps.
+        labels: (P,).
+
+    Returns:
+        One tensor a parameter, as `UpdateObservation.update`.
+
+    Raises:
+        SettingsError: Where the model is no `torch.nn.Module`.
     """
     if not isinstance(model, nn.Module):
         raise SettingsError("Local steps are simulated for a torch.nn.Module alone.")

@@ -62,8 +62,10 @@ def slope_of(objective: Objective, unknown: Tensor) -> tuple[Tensor, Tensor]:
 class Descent:
     """Settings of first-order descent: Adam, on the gradient or on its sign.
 
-    lr: first step size. schedule: "steps" is ×0.1 at 3/8, 5/8 and 7/8 of `steps`, as Geiping et
-    al. 2020; "cosine" falls to 0 at the last step; "constant" never falls.
+    Attributes:
+        lr: First step size.
+        schedule: "steps" is ×0.1 at 3/8, 5/8 and 7/8 of `steps`, as Geiping et al. 2020; "cosine"
+            falls to 0 at the last step; "constant" never falls.
     """
 
     steps: int
@@ -83,12 +85,14 @@ def descend(
 ) -> Descended:
     """Minimise every image's objective at once; each walks as it would alone.
 
-    sloped: as `slope_of`, (N, …) to the values and slopes of an objective, where the value of an
-    image depends on that image only.
-    keep: the nearest unknown that is allowed, taken after each step; None where all are.
-    shown: images, (N, C, H, W) in [0, 1], that unknowns stand for; None tells of no picture.
-    An image whose objective stops being finite gets a failure, which names the step, and no more
-    slope; the others go on. Where all have one, the walk ends before it is told of next.
+    Args:
+        sloped: As `slope_of`, (N, …) to the values and slopes of an objective, where the value of
+            an image depends on that image only.
+        keep: The nearest unknown that is allowed, taken after each step; None where all are.
+        shown: Images, (N, C, H, W) in [0, 1], that unknowns stand for; None tells of no picture. An
+            image whose objective stops being finite gets a failure, which names the step, and no
+            more slope; the others go on. Where all have one, the walk ends before it is told of
+            next.
     """
     unknown = start.clone().requires_grad_(True)
     optimiser = torch.optim.Adam([unknown], lr=descent.lr, fused=True)
@@ -144,8 +148,11 @@ def _note_failures(
 class RoughSlope:
     """`slope_of` an objective, (N, C, H, W) to (N,), from bfloat16 until that will not do.
 
-    The value of an image depends on that image only. exact_from: the evaluation from which all
-    images are in float32, counted from 0; None so far.
+    The value of an image depends on that image only.
+
+    Attributes:
+        exact_from: The evaluation from which all images are in float32, counted from 0; None so
+            far.
     """
 
     def __init__(self, objective: Objective) -> None:
@@ -199,12 +206,16 @@ Statistics = Literal["none", "running", "leaked"]
 class FirstOrder(Together):
     """Gradient matching by descent; attacks have some fields as settings, and the rest as here.
 
-    steps, lr, signed: of `Descent`. tv, statistics_weight: weights of the priors.
-    statistics: which batch norm statistics the image is drawn to, none, the model's running ones,
-    or its own, where they leaked with the gradient. restarts: independent starts. start: "grey" is
-    next to it where several must differ. boxed: keep the
-    image inside [0, 1] at every step. distance, batch_norm, curvature: of `GradientDistance`.
-    mixed_precision: take the slope from `RoughSlope`.
+    Attributes:
+        steps, lr, signed: Of `Descent`.
+        tv, statistics_weight: Weights of the priors.
+        statistics: Which batch norm statistics the image is drawn to, none, the model's running
+            ones, or its own, where they leaked with the gradient.
+        restarts: Independent starts.
+        start: "grey" is next to it where several must differ.
+        boxed: Keep the image inside [0, 1] at every step.
+        distance, batch_norm, curvature: Of `GradientDistance`.
+        mixed_precision: Take the slope from `RoughSlope`.
     """
 
     steps: int

@@ -48,8 +48,11 @@ def minimise_by_lbfgs(
 ) -> Descended:
     """Torch's L-BFGS without line search, 20 inner iterations a step, as DLG and iDLG use it.
 
-    objective_of: of `in_lockstep`, of unknowns (M, D). start: (N, D). An image ends early once its
-    objective is below `stop_below`, and fails where it is no longer finite. shown: of `descend`.
+    Args:
+        objective_of: Of `in_lockstep`, of unknowns (M, D).
+        start: (N, D). An image ends early once its objective is below `stop_below`, and fails where
+            it is no longer finite.
+        shown: Of `descend`.
     """
     walks = [partial(_one_by_lbfgs, one, steps, lr, stop_below) for one in start.split(1)]
     return walk_together(walks, objective_of, steps=steps, each=_INNER, report=report, shown=shown)
@@ -67,8 +70,10 @@ def walk_together(
     """`in_lockstep` of walks that take `each` evaluations a step, told of after the first
     evaluation, which an attack of a large network takes seconds for, and after every step.
 
-    walks: in the order of their images. objective_of: of `in_lockstep`, of points (M, …). shown: of
-    `descend`, of a walk's points.
+    Args:
+        walks: In the order of their images.
+        objective_of: Of `in_lockstep`, of points (M, …).
+        shown: Of `descend`, of a walk's points.
     """
     rounds = 0
 
@@ -130,11 +135,14 @@ def in_lockstep(
 ) -> list[T]:
     """Return the result of each walk; each goes as it would alone, up to the rounding of batches.
 
-    walks: each evaluates points, (n, …), as often as it likes; n is one, or its number of images.
-    objective_of: of some walks; the value of each depends on its own points only. Asked for again
-    when one of them has ended. told: after each evaluation, in the caller's thread: which walks,
-    their points and values. What an objective or `told` raises ends all walks, each by a
-    `_StoppedError` that only it sees.
+    Args:
+        walks: Each evaluates points, (n, …), as often as it likes; n is one, or its number of
+            images.
+        objective_of: Of some walks; the value of each depends on its own points only. Asked for
+            again when one of them has ended.
+        told: After each evaluation, in the caller's thread: which walks, their points and values.
+            What an objective or `told` raises ends all walks, each by a `_StoppedError` that only
+            it sees.
     """
     sloped = lru_cache(maxsize=1)(lambda places: partial(slope_of, objective_of(places)))
 

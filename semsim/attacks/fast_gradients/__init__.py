@@ -24,8 +24,10 @@ from semsim.types import AttackedModel
 def parameter_gradients(model: AttackedModel, images: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
     """Gradient of the mean cross-entropy with respect to every parameter of `model`.
 
-    images: (N, C, H, W) in [0, 1]; where they require a gradient the result can be differentiated
-    by them. labels: (N,) class indices, or (N, classes) probabilities.
+    Args:
+        images: (N, C, H, W) in [0, 1]; where they require a gradient the result can be
+            differentiated by them.
+        labels: (N,) class indices, or (N, classes) probabilities.
     """
     loss = F.cross_entropy(model(images), labels)
     return torch.autograd.grad(loss, tuple(model.parameters()), create_graph=images.requires_grad)
@@ -42,9 +44,11 @@ def gradient_of_each(
     """`parameter_gradients` of each image alone, one (N, *parameter.shape) a parameter.
 
     The result can be differentiated once by images that require a gradient.
-    batch_norm: "train" normalises each image by its own statistics.
-    curvature: share of `lent_curvature` that ReLUs have where the result is differentiated. The
-    gradients themselves do not depend on it.
+
+    Args:
+        batch_norm: "train" normalises each image by its own statistics.
+        curvature: Share of `lent_curvature` that ReLUs have where the result is differentiated. The
+            gradients themselves do not depend on it.
     """
     plan = plan_for(model, images, labels) if batch_norm == "eval" else None
     if plan is not None:
@@ -85,7 +89,8 @@ def products_of_each(
 def squares_of_each(gradients: Sequence[Tensor]) -> Tensor:
     """The squared norm of each tensor of each image, (N, tensors).
 
-    gradients: one (N, *parameter.shape) a parameter.
+    Args:
+        gradients: One (N, *parameter.shape) a parameter.
     """
     return torch.stack([sums(gradient.square()) for gradient in gradients], dim=1)
 

@@ -27,7 +27,11 @@ Change = Tensor | None  # of a layer's input, (N, *inputs); None for no change
 
 
 class Outer(NamedTuple):
-    """A gradient slope xᵀ that is not written out; slope: (N, O), x: (N, I)."""
+    """A gradient slope xᵀ that is not written out;
+
+    Attributes:
+        slope: (N, O), x: (N, I).
+    """
 
     slope: Tensor
     x: Tensor
@@ -40,7 +44,9 @@ class Outer(NamedTuple):
 class OuterAlong(NamedTuple):
     """v for the weight of a linear layer, as far as its passes need it.
 
-    times_x: v x, (N, O). times_slope: vᵀ slope, (N, I).
+    Attributes:
+        times_x: V x, (N, O).
+        times_slope: Vᵀ slope, (N, I).
     """
 
     times_x: Tensor
@@ -53,7 +59,8 @@ Along = Sequence[Any]  # v for a layer's parameters: (N, *parameter.shape) each,
 class WithParameters(Protocol):
     """A layer with parameters, after its forward pass.
 
-    output: (N, *outputs).
+    Attributes:
+        output: (N, *outputs).
     """
 
     output: Tensor
@@ -61,7 +68,8 @@ class WithParameters(Protocol):
     def own(self, slope: Tensor) -> Sequence[Tensor | Outer]:
         """The gradient of each image by the layer's parameters, one (N, *parameter.shape) each.
 
-        slope: (N, *outputs), that of the loss by `output`.
+        Args:
+            slope: (N, *outputs), that of the loss by `output`.
         """
         ...
 
@@ -72,15 +80,18 @@ class WithParameters(Protocol):
     def push(self, change: Change, along: Along) -> Tensor:
         """The change of `output`, (N, *outputs), when the parameters change by `along`.
 
-        change: that of the input, (N, *inputs), None for no change.
+        Args:
+            change: That of the input, (N, *inputs), None for no change.
         """
         ...
 
     def pull_change(self, bent: Tensor, slope: Tensor, change: Change, along: Along) -> Tensor:
         """The slope of the loss's change by the input, (N, *inputs), from that by `output`.
 
-        bent: (N, *outputs), that by `output`. slope: (N, *outputs), of the loss itself. change,
-        along: as `push` had them.
+        Args:
+            bent: (N, *outputs), that by `output`.
+            slope: (N, *outputs), of the loss itself.
+            change, along: As `push` had them.
         """
         ...
 
@@ -89,8 +100,11 @@ class WithParameters(Protocol):
 class WithoutParameters:
     """y = f(x) of a layer without parameters, after its forward pass.
 
-    output: y, (N, *outputs). push: a change of x to that of y. pull: a slope by y to that by x.
-    second: f″(x) of a function of every element alone; None where f is piecewise linear.
+    Attributes:
+        output: Y, (N, *outputs).
+        push: A change of x to that of y.
+        pull: A slope by y to that by x.
+        second: F″(x) of a function of every element alone; None where f is piecewise linear.
     """
 
     output: Tensor
@@ -110,7 +124,11 @@ Passed = WithParameters | WithoutParameters
 
 
 class Linear(WithParameters):
-    """y = W x + b; x: (N, I), y: (N, O)."""
+    """y = W x + b;
+
+    Attributes:
+        x: (N, I), y: (N, O).
+    """
 
     def __init__(self, layer: nn.Linear, x: Tensor) -> None:
         self.layer, self.x = layer, x
@@ -142,7 +160,11 @@ class Linear(WithParameters):
 
 
 class Convolution(WithParameters):
-    """y = W ∗ x + b; x: (N, C, H, W), y: (N, O, h, w)."""
+    """y = W ∗ x + b;
+
+    Attributes:
+        x: (N, C, H, W), y: (N, O, h, w).
+    """
 
     def __init__(self, layer: nn.Conv2d, x: Tensor) -> None:
         self.layer, self.x = layer, x
@@ -401,7 +423,8 @@ def by_constant(
 ) -> WithoutParameters:
     """x less, or over, the tensor of `model` that is called `name`, of the shape of x.
 
-    operate: `operator.sub` or `operator.truediv`.
+    Args:
+        operate: `operator.sub` or `operator.truediv`.
     """
     constant = attrgetter(name)(model())
     scaled = _same if operate is sub else partial(torch.div, other=constant)

@@ -47,7 +47,11 @@ class EachGradient(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *along: Tensor) -> tuple[Tensor, None, None, None]:
-        """The slope by the images, (N, C, H, W); along: (N, *parameter.shape) a parameter."""
+        """The slope by the images, (N, C, H, W);
+
+        Args:
+            along: (N, *parameter.shape) a parameter.
+        """
         return ctx.run.slope_along(dict(enumerate(along)), ctx.curvature), None, None, None
 
 
@@ -114,8 +118,12 @@ class Passes:
     def slope_along(self, along: Mapping[int, Any], curvature: float) -> Tensor:
         """The slope of ⟨along, g⟩ by the images, (N, C, H, W), with `along` held fixed.
 
-        along: by places. curvature: of `fast_gradients.gradient_of_each`. Raises `ValueError` where
-        the network has no parameters.
+        Args:
+            along: By places.
+            curvature: Of `fast_gradients.gradient_of_each`.
+
+        Raises:
+            ValueError: Where the network has no parameters.
         """
         of_step = [[along[place] for place in step.places] for _, step, _ in self.layers]
         changes = self._push(of_step)
@@ -156,7 +164,8 @@ def _add_to(slopes: dict[int, Tensor], sources: tuple[int, ...], pulled: Tensor)
 class _Written:
     """Parameters at some places whose gradients are written out, joined, beside their targets.
 
-    dot: ⟨g, t⟩ and square: ‖g‖² of each image, both (N,).
+    Attributes:
+        dot: ⟨g, t⟩ and square: ‖g‖² of each image, both (N,).
     """
 
     def __init__(self, gradients: Mapping[int, Tensor], targets: Sequence[Tensor]) -> None:
@@ -169,7 +178,8 @@ class _Written:
     def mixed(self, own: Tensor, target: Tensor) -> dict[int, Tensor]:
         """own · g + target · t of each image, for each of the parameters.
 
-        own, target: (N, 1), what ⟨g, t⟩ and ‖g‖² make of the slope of a distance.
+        Args:
+            own, target: (N, 1), what ⟨g, t⟩ and ‖g‖² make of the slope of a distance.
         """
         both = torch.addcmul(self.target * target, self.gradient, own)
         parts = both.split([shape[1:].numel() for shape in self.shapes.values()], dim=1)

@@ -42,8 +42,9 @@ _SUMS = {operator.add, operator.iadd, torch.add}
 class Step:
     """One node of the network: what it computes from which nodes, and whose parameters.
 
-    places: of its own parameters among all of the model's. trained: whether anything before it
-    has parameters, so that a slope must be pulled through.
+    Attributes:
+        places: Of its own parameters among all of the model's.
+        trained: Whether anything before it has parameters, so that a slope must be pulled through.
     """
 
     make: Callable[..., Passed]
@@ -56,8 +57,9 @@ class Step:
 class Plan:
     """A network as steps; step i makes node i + 1, node 0 is the images, the last the logits.
 
-    parameters: their number. shares: True where one of them has a part in two layers, so that its
-    gradient is a sum.
+    Attributes:
+        parameters: Their number.
+        shares: True where one of them has a part in two layers, so that its gradient is a sum.
     """
 
     steps: tuple[Step, ...]
@@ -73,9 +75,10 @@ _PLANS: WeakKeyDictionary[nn.Module, dict[torch.Size, Plan | None]] = WeakKeyDic
 def plan_for(model: AttackedModel, images: Tensor, labels: Tensor) -> Plan | None:
     """The steps of `model` in eval mode, or None where it has one that is not known here.
 
-    images: (N, C, H, W). Nor is there a plan where a linear layer sees several rows of an image,
-    or one value is added to many, of which only shapes tell; under autocast, as what the passes
-    multiply with is float32; for labels that are probabilities.
+    Args:
+        images: (N, C, H, W). Nor is there a plan where a linear layer sees several rows of an
+            image, or one value is added to many, of which only shapes tell; under autocast, as what
+            the passes multiply with is float32; for labels that are probabilities.
     """
     mixed = torch.is_autocast_enabled(labels.device.type)
     if mixed or labels.dim() > 1 or not isinstance(model, nn.Module):

@@ -23,8 +23,10 @@ _SHARPNESS = 10.0  # of the smooth step: it rises over about a tenth of the std;
 def lent_curvature(x: Tensor, share: float) -> Tensor:
     """share · k σ′(k x), the second derivative that max(x, 0) is taken to have.
 
-    x: (N, …), in any unit, as k = 10 / std of x, each image with its own. σ: the logistic function.
-    share: 1 for as much as a step of that width has. 0 for an image whose x are all equal.
+    Args:
+        x: (N, …), in any unit, as k = 10 / std of x, each image with its own. σ: the logistic
+            function.
+        share: 1 for as much as a step of that width has. 0 for an image whose x are all equal.
     """
     spread = x.flatten(1).std(dim=1, correction=0)
     steepness = torch.where(spread > 0, _SHARPNESS / spread, 0.0).view(-1, *[1] * (x.dim() - 1))

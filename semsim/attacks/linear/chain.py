@@ -20,7 +20,8 @@ from semsim.types import GradientObservation
 class Activation:
     """An increasing function of one value: itself, its slope, and its inverse.
 
-    inverse: takes any value; one that `value` never reaches counts as the nearest that it does.
+    Attributes:
+        inverse: Takes any value; one that `value` never reaches counts as the nearest that it does.
     """
 
     name: str
@@ -89,8 +90,12 @@ class Stage:
     """One layer with weights, the activation behind it, and the leaked gradients.
 
     All in float64, on the model's device or on `exact_device` of it.
-    weight: (outputs, inputs, h, w) of a convolution, (outputs, inputs) of a fully connected layer.
-    inputs, outputs: shapes of one example. stride, padding: (down, right), of convolutions only.
+
+    Attributes:
+        weight: (outputs, inputs, h, w) of a convolution, (outputs, inputs) of a fully connected
+            layer.
+        inputs, outputs: Shapes of one example.
+        stride, padding: (down, right), of convolutions only.
     """
 
     weight: Tensor
@@ -133,7 +138,11 @@ class Stage:
     def pull(self, slope: Tensor, weight: Tensor | None = None) -> Tensor:
         """The transpose of `apply`, or of the same layer with another `weight` of its shape.
 
-        slope: (1, *outputs), by W x. Returns (1, *inputs).
+        Args:
+            slope: (1, *outputs), by W x.
+
+        Returns:
+            (1, *inputs).
         """
         kernel = self.weight if weight is None else weight
         if not self.is_convolution:
@@ -143,7 +152,12 @@ class Stage:
     def gradient(self, x: Tensor, slope: Tensor) -> Tensor:
         """Return the weight's gradient at input x, when the loss has `slope` by W x.
 
-        x: (1, *inputs). slope: (1, *outputs). Returns the shape of `weight`.
+        Args:
+            x: (1, *inputs).
+            slope: (1, *outputs).
+
+        Returns:
+            The shape of `weight`.
         """
         if not self.is_convolution:
             return slope.T @ x
@@ -160,8 +174,9 @@ class Stage:
 class Chain:
     """All stages of a classifier, first to last, and how it normalises images.
 
-    shape: (C, H, W) of an image. mean, std: (1, C, 1, 1); the first stage sees
-    (image − mean) / std.
+    Attributes:
+        shape: (C, H, W) of an image.
+        mean, std: (1, C, 1, 1); the first stage sees (image − mean) / std.
     """
 
     stages: tuple[Stage, ...]

@@ -35,11 +35,15 @@ class Copa(LayerWise):
     each other a little, as those of rounded gradients do. So where the gradient of R-GAP's image is
     nearer to the leaked one, that image is the result, and `Inversion.solver` says "rgap".
 
-    steps: Gauss-Newton steps of one layer at most. inner: iterations of each. pull_back: with the
-    constraint of Appendix B. full_rank: only where, as the paper asks, the weight before has more
-    outputs than inputs and full column rank; without it wherever outputs outnumber inputs, since a
-    search for the inputs needs no inverse. (The line of Algorithm 1 asks for the opposite of the
-    appendix.) denoise: weight of total variation denoising, 0 for none; the paper's is 0.15.
+    Attributes:
+        steps: Gauss-Newton steps of one layer at most.
+        inner: Iterations of each.
+        pull_back: With the constraint of Appendix B.
+        full_rank: Only where, as the paper asks, the weight before has more outputs than inputs and
+            full column rank; without it wherever outputs outnumber inputs, since a search for the
+            inputs needs no inverse. (The line of Algorithm 1 asks for the opposite of the
+            appendix.)
+        denoise: Weight of total variation denoising, 0 for none; the paper's is 0.15.
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -83,11 +87,12 @@ def _apart(seen: GradientObservation, found: Inversion) -> float:
 def through_activation(search: Search, *, pull_back: bool, full_rank: bool = False) -> Solver:
     """Minimise ‖U A(z) − V‖² + ‖g(z)‖² over z, the previous layer's output (Eq. 5 and 7), from 0.
 
-    pull_back: with g, where the previous layer has fewer inputs than outputs, so that its outputs
-        fill a subspace only (Appendix B); g is the distance from it. full_rank: only where its
-        weight has full column rank, too. The first layer has neither
-        activation nor layer before it and is plain least squares (Eq. 6). So is a layer that hides
-        nothing, if its equations agree: what they decide is where both terms are 0.
+    Args:
+        pull_back: With g, where the previous layer has fewer inputs than outputs, so that its
+            outputs fill a subspace only (Appendix B); g is the distance from it.
+        full_rank: Only where its weight has full column rank, too. The first layer has neither
+            activation nor layer before it and is plain least squares (Eq. 6). So is a layer that
+            hides nothing, if its equations agree: what they decide is where both terms are 0.
     """
     plain = minimum_norm(search.steps * search.inner)
 

@@ -49,7 +49,9 @@ class WholeProblem:
         """The last Z's error, then the gradient's of each convolution from the last, all relative.
 
         A bias's gradient, the sum of ∂J/∂Z, tells of the image too; only the last one is known.
-        coefficients: (1, C, H, W) of `basis`.
+
+        Args:
+            coefficients: (1, C, H, W) of `basis`.
         """
         outputs, inputs = [], [self.chain.normalised(self.basis.image(coefficients))]
         for stage in self.stages:
@@ -68,8 +70,11 @@ class WholeProblem:
     def with_prior(self, noise: float) -> Callable[[Tensor], Parts]:
         """`errors`, and `noise` × coefficients: least squares of both is the likeliest image.
 
-        noise: the relative size of errors that count as large as a coefficient of unit size.
-        Returns a function of coefficients, (1, C, H, W), whose last part has that shape too.
+        Args:
+            noise: The relative size of errors that count as large as a coefficient of unit size.
+
+        Returns:
+            A function of coefficients, (1, C, H, W), whose last part has that shape too.
         """
         return lambda coefficients: (*self.errors(coefficients), noise * coefficients)
 
@@ -105,10 +110,14 @@ class CopaPrior(LayerWise):
     instead; unless equations contradict each other, as those of disturbed gradients do.
     Same networks as `rgap.RGap`; deterministic.
 
-    solver: "auto" as said, "prior" or "recursion". steps: Gauss-Newton steps at most for each
-    noise level. inner: iterations of each. noise: relative size of the gradients' errors,
-    the last level; larger for disturbed gradients. decay: exponent of the fall of amplitude with
-    frequency. denoise: weight of total variation denoising, 0 for none.
+    Attributes:
+        solver: "auto" as said, "prior" or "recursion".
+        steps: Gauss-Newton steps at most for each noise level.
+        inner: Iterations of each.
+        noise: Relative size of the gradients' errors, the last level; larger for disturbed
+            gradients.
+        decay: Exponent of the fall of amplitude with frequency.
+        denoise: Weight of total variation denoising, 0 for none.
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {

@@ -23,7 +23,10 @@ class Patches:
     Those look up where each value goes, every time; here whole rows are copied and added, between
     buffers and views of them that are made once. What `of` returns holds until the next call.
 
-    inputs: (C, H, W). positions: of the kernel, (down, right). like: has the dtype and device.
+    Attributes:
+        inputs: (C, H, W).
+        positions: Of the kernel, (down, right).
+        like: Has the dtype and device.
     """
 
     inputs: tuple[int, int, int]
@@ -42,8 +45,10 @@ class Patches:
     def sum(self, left: Tensor, right: Tensor) -> Tensor:
         """The transpose of `of`, of left @ right: the sum of patches onto (1, C, H, W).
 
-        left: (kernel × C, any). right: (any, positions). Kernels are summed down, then right, so
-        that one of 3×3 takes 6 additions, not 9.
+        Args:
+            left: (kernel × C, any).
+            right: (any, positions). Kernels are summed down, then right, so that one of 3×3 takes 6
+                additions, not 9.
         """
         torch.mm(left, right, out=self._products)
         self._columns.zero_()
@@ -131,11 +136,13 @@ class Equations:
     """Known equations of the input x of a convolution: W x = Z and K x = ∂J/∂W (Eq. 1a, 1b).
 
     K is the convolution's weight gradient as a linear map of its input, made of the slope ∂J/∂Z.
-    slope, output: ∂J/∂Z and Z − bias, both (1, *stage.outputs).
-    factor: by which the equations of K count more than those of W. Where all agree it changes
-        nothing but how fast they are solved.
-    mix: where given, K's equations are combined by this matrix, (channels · kernel, same), which is
-        as good wherever they agree.
+
+    Attributes:
+        slope, output: ∂J/∂Z and Z − bias, both (1, *stage.outputs).
+        factor: By which the equations of K count more than those of W. Where all agree it changes
+            nothing but how fast they are solved.
+        mix: Where given, K's equations are combined by this matrix, (channels · kernel, same),
+            which is as good wherever they agree.
     """
 
     stage: Stage

@@ -18,7 +18,12 @@ _ROUNDING = 10.0  # a singular value this many epsilons of the largest says noth
 
 @dataclass(frozen=True, kw_only=True)
 class Solved:
-    """solution: the unknown's parts. residual: ‖A x − b‖ / ‖b‖, 0 where b is 0."""
+    """Solution of a least-squares problem.
+
+    Attributes:
+        solution: The unknown's parts.
+        residual: ‖A x − b‖ / ‖b‖, 0 where b is 0.
+    """
 
     solution: Parts
     residual: float
@@ -35,11 +40,14 @@ def cgls(
 ) -> Solved:
     """The x of least norm that minimises ‖A x − b‖², from 0.
 
-    forward, adjoint: A and its transpose on tuples of tensors. rhs: b. limit: iterations at
-    most. tolerance: of ‖Aᵀr‖ beside ‖Aᵀb‖. So that rounding cannot carry the solution away, it ends
-    also where A shortens the direction as much as rounding would, and where ‖Aᵀr‖ has not fallen
-    for some iterations; it returns where that was lowest. Hestenes and Stiefel 1952; Björck 1996,
-    §7.4.
+    Args:
+        forward, adjoint: A and its transpose on tuples of tensors.
+        rhs: B.
+        limit: Iterations at most.
+        tolerance: Of ‖Aᵀr‖ beside ‖Aᵀb‖. So that rounding cannot carry the solution away, it ends
+            also where A shortens the direction as much as rounding would, and where ‖Aᵀr‖ has not
+            fallen for some iterations; it returns where that was lowest. Hestenes and Stiefel 1952;
+            Björck 1996, §7.4.
     """
     left = tuple(part.clone() for part in rhs)
     pull = adjoint(left)
@@ -102,9 +110,12 @@ class Linearised:
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """Limits of Gauss-Newton. steps: linearisations at most. inner: iterations of `cgls` each.
+    """Limits of Gauss-Newton.
 
-    gain: the share of the squared norm by which a step must lower it for another to follow.
+    Attributes:
+        steps: Linearisations at most.
+        inner: Iterations of `cgls` each.
+        gain: The share of the squared norm by which a step must lower it for another to follow.
     """
 
     steps: int
@@ -122,7 +133,9 @@ def gauss_newton(
     """The place near `start`, of its shapes, where ‖function‖² is low; steps are halved until so.
 
     Nocedal and Wright 2006, §10.3, with an inexact inner solution that also keeps it smooth.
-    shown: of `descent.first_order.descend`, for the first part.
+
+    Args:
+        shown: Of `descent.first_order.descend`, for the first part.
     """
     place = start
     here = linearise(place)
@@ -150,10 +163,11 @@ def gauss_newton(
 def by_autograd(function: Callable[[Tensor], Parts], at: Parts) -> Linearised:
     """`function` of one tensor, with Jacobian products by automatic differentiation.
 
-    at: the place, one tensor of any shape; `forward` takes that shape and `adjoint` returns it.
-
     The transpose product is a pull-back; being linear in what it pulls back, its own pull-back is
     the Jacobian product, so that no forward mode is needed.
+
+    Args:
+        at: The place, one tensor of any shape; `forward` takes that shape and `adjoint` returns it.
     """
     unknown = at[0].detach().requires_grad_(True)
     with torch.enable_grad():

@@ -25,9 +25,10 @@ BLOW_UP = 0.25  # mean squared distance from grey, in [0, 1]²; no picture of th
 class Inversion:
     """The solution of a chain's equations.
 
-    image: (C, H, W) float64, in units of the image but not clamped.
-    residuals: ‖U x − V‖ / ‖V‖ of each convolution, first to last, as it was solved.
-    solver: "recursion" or "prior"; "rgap" where COPA's own end was worse than R-GAP's.
+    Attributes:
+        image: (C, H, W) float64, in units of the image but not clamped.
+        residuals: ‖U x − V‖ / ‖V‖ of each convolution, first to last, as it was solved.
+        solver: "recursion" or "prior"; "rgap" where COPA's own end was worse than R-GAP's.
     """
 
     image: Tensor

@@ -34,11 +34,16 @@ class _Guess:
 def last_slope(chain: Chain, label: int | None) -> Tensor:
     """∂J/∂z of the last layer, (1, classes): its bias gradient (Eq. 13), or read off its weight's.
 
-    Only the true class has a negative entry (iDLG). label: the class, used where the last layer has
-    no bias; None reads it off the gradient. Without a bias the weight gradient s·u vᵀ gives the
-    slope only up to the factor s, which is chosen so that the prediction fits: s·u = ∂J/∂z at
-    z = W v/s. With two classes two factors may, and either class; the layer before then decides.
-    Raises `AttackFailedError` where the gradient is zero, or where that decides nothing.
+    Only the true class has a negative entry (iDLG).
+
+    Args:
+        label: The class, used where the last layer has no bias; None reads it off the gradient.
+            Without a bias the weight gradient s·u vᵀ gives the slope only up to the factor s, which
+            is chosen so that the prediction fits: s·u = ∂J/∂z at z = W v/s. With two classes two
+            factors may, and either class; the layer before then decides.
+
+    Raises:
+        AttackFailedError: Where the gradient is zero, or where that decides nothing.
     """
     stage = chain.stages[-1]
     if stage.bias_gradient is not None:
@@ -148,7 +153,8 @@ def _disagreement(chain: Chain, slope: Tensor) -> float:
 def one_back(chain: Chain, place: int, slope: Tensor) -> tuple[Tensor, Tensor]:
     """Z and ∂J/∂Z of the layer before the fully connected one at `place`, both (1, *outputs).
 
-    slope: (1, outputs), ∂J/∂z of the layer at `place`. Raises as `closed_form`.
+    Args:
+        slope: (1, outputs), ∂J/∂z of the layer at `place`. Raises as `closed_form`.
     """
     stage, before = chain.stages[place], chain.stages[place - 1]
     z = before.activation.inverse(closed_form(stage, slope, place).view(1, *before.outputs))
@@ -158,8 +164,10 @@ def one_back(chain: Chain, place: int, slope: Tensor) -> tuple[Tensor, Tensor]:
 def closed_form(stage: Stage, slope: Tensor, place: int) -> Tensor:
     """x of ∂J/∂W = ∂J/∂z xᵀ, all rows of Eq. 12 together by least squares; (1, inputs).
 
-    slope: (1, outputs), ∂J/∂z. Raises `AttackFailedError`, which names the layer by its `place`,
-    where it is zero.
+    Raises `AttackFailedError`, which names the layer by its `place`, where it is zero.
+
+    Args:
+        slope: (1, outputs), ∂J/∂z.
     """
     size = slope.square().sum()
     if not size > 0:
@@ -176,9 +184,13 @@ AGREE = 1e-9  # equation residual up to which a layer's equations count as agree
 
 @dataclass(frozen=True, kw_only=True)
 class LayerSolution:
-    """unknown: of the first convolution its input x, of a later one z, before the activation
-    that made its input; (1, *inputs). residual: ‖U x − V‖ / ‖V‖. searched: found by steps from a
-    start, which may end anywhere, rather than by least squares.
+    """Solution of one layer.
+
+    Attributes:
+        unknown: Of the first convolution its input x, of a later one z, before the activation that
+            made its input; (1, *inputs).
+        residual: ‖U x − V‖ / ‖V‖.
+        searched: Found by steps from a start, which may end anywhere, rather than by least squares.
     """
 
     unknown: Tensor
@@ -192,9 +204,12 @@ Solver = Callable[[Equations, Stage | None], LayerSolution]
 
 @dataclass(frozen=True, kw_only=True)
 class Recursion:
-    """x: what the first stage sees, (1, C, H, W). residuals: of each convolution, first to last.
+    """Result of the recursion over all layers.
 
-    searched: whether any of them was (`LayerSolution`).
+    Attributes:
+        x: What the first stage sees, (1, C, H, W).
+        residuals: Of each convolution, first to last.
+        searched: Whether any of them was (`LayerSolution`).
     """
 
     x: Tensor
@@ -237,8 +252,12 @@ def _solved(equations: Equations, limit: int, tolerance: float) -> Solved:
 def invert(chain: Chain, label: int | None, solve: Solver, report: Report) -> Recursion:
     """Go back through `chain` from its gradients alone (COPA, Algorithm 1).
 
-    label: the class, needed only where the last layer has no bias; None reads it off the gradient.
-    Raises `AttackFailedError` where a slope vanishes, so that a layer leaks nothing.
+    Args:
+        label: The class, needed only where the last layer has no bias; None reads it off the
+            gradient.
+
+    Raises:
+        AttackFailedError: Where a slope vanishes, so that a layer leaks nothing.
     """
     end = known_end(chain, label)
     residuals: list[float] = []
@@ -262,9 +281,10 @@ def invert(chain: Chain, label: int | None, solve: Solver, report: Report) -> Re
 class KnownEnd:
     """Values that the fully connected layers give exactly.
 
-    depth: how many convolutions come before. z, slope: of the last one's output before its
-    activation, Z and ∂J/∂Z, (1, *outputs); z is the image the first stage sees where depth is 0,
-    and slope is then 0.
+    Attributes:
+        depth: How many convolutions come before.
+        z, slope: Of the last one's output before its activation, Z and ∂J/∂Z, (1, *outputs); z is
+            the image the first stage sees where depth is 0, and slope is then 0.
     """
 
     depth: int
@@ -291,9 +311,13 @@ def known_beyond(
 ) -> tuple[KnownEnd, tuple[float, ...]]:
     """Go on from `end` through convolutions that hide nothing, to the first that hides something.
 
-    limit: iterations at most for one layer. agree: residual above which a layer's equations are
-    taken to contradict each other, as those of disturbed gradients do; it is then not undone.
-    Returns where that ends, and the residuals of the layers undone, first to last.
+    Args:
+        limit: Iterations at most for one layer.
+        agree: Residual above which a layer's equations are taken to contradict each other, as those
+            of disturbed gradients do; it is then not undone.
+
+    Returns:
+        Where that ends, and the residuals of the layers undone, first to last.
     """
     residuals: tuple[float, ...] = ()
     while end.depth > 1 and not chain.stages[end.depth - 1].hidden:

@@ -26,9 +26,10 @@ class RGap(LayerWise):
     Those of disturbed gradients do not, and what is found is the least squares solution of the
     weighted ones: at 5 % noise neither clearly better nor worse than without weights.
 
-    steps: iterations at most for one layer; networks of the paper's size need up to about 2000,
-        the hardest image that we met 3647. denoise: weight of total variation denoising, 0 for
-        none.
+    Attributes:
+        steps: Iterations at most for one layer; networks of the paper's size need up to about 2000,
+            the hardest image that we met 3647.
+        denoise: Weight of total variation denoising, 0 for none.
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {

@@ -37,8 +37,9 @@ class Try:
 def cnn3_model(variant: int, activation: str, seed: int) -> TargetModel:
     """CNN3 as the paper attacks it: never trained, weights uniform in ±0.5, in float64.
 
-    activation: "tanh", or "leaky-relu", which comes with a sigmoid behind the last layer
-    (Appendix C). It sees images less 0.5.
+    Args:
+        activation: "tanh", or "leaky-relu", which comes with a sigmoid behind the last layer
+            (Appendix C). It sees images less 0.5.
     """
     architecture = CNN3(variant=variant, activation=activation)  # type: ignore[arg-type]
     names = [str(number) for number in range(CLASSES)]
@@ -64,11 +65,13 @@ def linear_rows(
 ) -> pd.DataFrame:
     """One row a method and image, of CNN3's `variant` with weights of `seed`.
 
-    images: 32×32. Columns: activation, variant, seed, image_id, class_name, method (one of
-    `METHODS`), mse (of the image in [0, 1], not clamped, as the paper takes it), psnr (dB),
-    psnr_paper (dB on the paper's scale), equation_residual (of the worst layer, as it was solved;
-    NaN of grey, which solves nothing), residual (distance of the gradient, after clamping; grey's
-    is the baseline), blew_up, solver (of `Inversion`), error ("" or why there is no image).
+    Args:
+        images: 32×32. Columns: activation, variant, seed, image_id, class_name, method (one of
+            `METHODS`), mse (of the image in [0, 1], not clamped, as the paper takes it), psnr (dB),
+            psnr_paper (dB on the paper's scale), equation_residual (of the worst layer, as it was
+            solved; NaN of grey, which solves nothing), residual (distance of the gradient, after
+            clamping; grey's is the baseline), blew_up, solver (of `Inversion`), error ("" or why
+            there is no image).
     """
     model = cnn3_model(variant, activation, seed)
     where = {"activation": activation, "variant": variant, "seed": seed}

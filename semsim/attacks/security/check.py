@@ -37,9 +37,12 @@ class LeakedLayer:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedLayer:
-    """A layer with its closed form, and the rank that its U really has. why: of a difference.
+    """A layer with its closed form, and the rank that its U really has.
 
-    rank: None where the layer is too large to compute it. full_rank: see `has_full_rank`.
+    Attributes:
+        why: Of a difference.
+        rank: None where the layer is too large to compute it.
+        full_rank: See `has_full_rank`.
     """
 
     layer: LayerSecurity
@@ -81,8 +84,11 @@ def has_full_rank(convolution: Convolution, inputs: Shape, outputs: Shape, weigh
     """Check whether rank W = n < m: the weight has more outputs, m, than inputs, n, and folds none.
 
     Where it has, the paper defines the pull-back constraint on the layer behind (Appendix B).
-    inputs, outputs: (C, H, W). weight: (C_out, C_in / groups, h, w), best in float64. From the
-    eigenvalues of a dense n × n matrix.
+
+    Args:
+        inputs, outputs: (C, H, W).
+        weight: (C_out, C_in / groups, h, w), best in float64. From the eigenvalues of a dense n × n
+            matrix.
     """
     shape = (math.prod(outputs), math.prod(inputs))
     if shape[0] <= shape[1]:
@@ -146,7 +152,11 @@ class _Tap(NamedTuple):
 def _taps(
     convolution: Convolution, inputs: Shape, weight: Tensor, maps: Sequence[int]
 ) -> Iterator[_Tap]:
-    """All weights, one group and one tap after the other. maps: height and width of an output."""
+    """All weights, one group and one tap after the other.
+
+    Args:
+        maps: Height and width of an output.
+    """
     values = weight.detach().cpu().double().numpy()
     outputs, depth, *_ = values.shape
     per_group = outputs // convolution.groups

@@ -23,9 +23,11 @@ _NARROW = 3  # positions along a side up to which a map is narrow
 
 @dataclass(frozen=True, kw_only=True)
 class Convolution:
-    """A convolution with zero padding. channels: that it puts out. The pairs are (down, right).
+    """A convolution with zero padding.
 
-    cut: whether an activation behind it has pieces of slope 0, as ReLU has: no gradient there.
+    Attributes:
+        channels: That it puts out. The pairs are (down, right).
+        cut: Whether an activation behind it has pieces of slope 0, as ReLU has: no gradient there.
     """
 
     channels: int
@@ -47,7 +49,11 @@ class Convolution:
 
 @dataclass(frozen=True, kw_only=True)
 class Pooling:
-    """A pooling, which only shrinks the map. size: of its output, whatever the input; or None."""
+    """A pooling, which only shrinks the map.
+
+    Attributes:
+        size: Of its output, whatever the input; or None.
+    """
 
     kernel: Pair = (2, 2)
     stride: Pair = (2, 2)
@@ -76,12 +82,18 @@ Layer = Convolution | Pooling | FullyConnected
 class LayerSecurity:
     """Security of one convolution: how much of its input it hides.
 
-    place: its number among the convolutions, from 1. inputs, outputs: (C, H, W).
-    unknowns: n, values of its input. equations: rows of U. rank: of U. unseen: values of the input
-    that no output depends on. weight: (d − (place − 1)) / d of Eq. 8. general: whether the gradient
-    of its outputs can be in general position, which pooling or a cut behind it prevents. exact:
-    whether `rank` is the rank, for weights and gradients in general position, and not only a bound
-    above it.
+    Attributes:
+        place: Its number among the convolutions, from 1.
+        inputs, outputs: (C, H, W).
+        unknowns: N, values of its input.
+        equations: Rows of U.
+        rank: Of U.
+        unseen: Values of the input that no output depends on.
+        weight: (d − (place − 1)) / d of Eq. 8.
+        general: Whether the gradient of its outputs can be in general position, which pooling or a
+            cut behind it prevents.
+        exact: Whether `rank` is the rank, for weights and gradients in general position, and not
+            only a bound above it.
     """
 
     place: int
@@ -123,7 +135,11 @@ class LayerSecurity:
 
 @dataclass(frozen=True, kw_only=True)
 class SecurityIndex:
-    """c(M) and where it comes from. features: values that enter the first fully connected layer."""
+    """c(M) and where it comes from.
+
+    Attributes:
+        features: Values that enter the first fully connected layer.
+    """
 
     layers: tuple[LayerSecurity, ...]
     features: int
@@ -142,8 +158,12 @@ class SecurityIndex:
 def security_index(layers: Sequence[Layer], input_shape: Shape) -> SecurityIndex:
     """c(M) of Eq. 8 in closed form, for weights and gradients in general position.
 
-    layers: convolutions, with poolings between, then at least one fully connected layer.
-    input_shape: (C, H, W). Raises `SettingsError` where they do not fit.
+    Args:
+        layers: Convolutions, with poolings between, then at least one fully connected layer.
+        input_shape: (C, H, W).
+
+    Raises:
+        SettingsError: Where they do not fit.
     """
     shapes = shapes_of(layers, input_shape)
     places = [i for i, layer in enumerate(layers) if isinstance(layer, Convolution)]
@@ -182,11 +202,13 @@ def rank_of(convolution: Convolution, inputs: Shape, ranks: Pair | None = None) 
     patch, positions). With a = rank W and b = rank ∂J/∂Z, both as matrices with C_out rows, a·b
     equations are said twice: Σ W[g]·∂J/∂W[f] = Σ ∂J/∂Z[f]·Z[g] for all channels f, g. In general
     position a and b are C_out, as far as there are so many taps and positions; where borders and
-    gaps keep taps and positions apart, fewer are said twice.
-    The equations of one tap touch only the input values that it meets, every stride-th one. So the
-    values fall into classes with taps of their own; a class with more equations than values has
-    equations to spare, which help no other class. Only W ties the classes together.
-    ranks: (a, b) of one group, where they are known not to be in general position, say.
+    gaps keep taps and positions apart, fewer are said twice. The equations of one tap touch only
+    the input values that it meets, every stride-th one. So the values fall into classes with taps
+    of their own; a class with more equations than values has equations to spare, which help no
+    other class. Only W ties the classes together.
+
+    Args:
+        ranks: (a, b) of one group, where they are known not to be in general position, say.
     """
     groups = convolution.groups
     channels, depth = convolution.channels // groups, inputs[0] // groups
@@ -217,7 +239,11 @@ def _at_most(most: int, counts: Sequence[int]) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class _Class:
-    """Input values that the same taps meet. visits: how many values each of these taps meets."""
+    """Input values that the same taps meet.
+
+    Attributes:
+        visits: How many values each of these taps meets.
+    """
 
     values: frozenset[int]
     visits: tuple[int, ...]
@@ -227,7 +253,9 @@ class _Class:
 class _Sight:
     """Values that a kernel sees along one side of the input.
 
-    counts: taps that are on the input, one a position. classes: every value that is seen.
+    Attributes:
+        counts: Taps that are on the input, one a position.
+        classes: Every value that is seen.
     """
 
     counts: tuple[int, ...]
@@ -298,7 +326,10 @@ def _is_plain(convolution: Convolution, depth: int, sights: tuple[_Sight, _Sight
     on a map of few rows or columns, which is little more than some vectors. W's do where padding
     cuts the classes of values unevenly and there are as many channels as classes, or some fewer.
     That these conditions are enough was found with the numeric ranks of 40,000 random layers of up
-    to 700 values; it is not proved. depth: input channels of a group.
+    to 700 values; it is not proved.
+
+    Args:
+        depth: Input channels of a group.
     """
     channels = convolution.channels // convolution.groups
     wholes, reaches = [], []

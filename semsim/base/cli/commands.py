@@ -32,8 +32,10 @@ def command_line(
 ) -> typer.Typer:
     """Return the application that has `commands`, each imported when it is asked for.
 
-    Together they take seconds to import. completes: whether it is installed under its name, by
-    which a shell completes it.
+    Together they take seconds to import.
+
+    Args:
+        completes: Whether it is installed under its name, by which a shell completes it.
     """
     app = typer.Typer(
         cls=type("Listed", (Commands,), {"late": commands}),

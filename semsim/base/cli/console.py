@@ -25,7 +25,8 @@ log = logging.getLogger("semsim")
 def say(text: str, *, quiet: bool = False) -> None:
     """Print a remark, which is no result, on standard error; -q silences it.
 
-    quiet: whether -q was given where the log, which goes to a file too, does not know it.
+    Args:
+        quiet: Whether -q was given where the log, which goes to a file too, does not know it.
     """
     if not quiet and log.isEnabledFor(logging.WARNING):
         typer.echo(text, err=True)

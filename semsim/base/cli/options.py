@@ -49,10 +49,11 @@ def settings_of(
 ) -> Callable[..., T]:
     """A maker for `taking`: `kind` with an option for each field in `options`.
 
-    options: typer's, by the field's name; without, of every field that is a `registry.setting`
-    with a label, in its words. Their defaults are the fields'. called: the option of a field that
-    is not called like it. read: what the text of a field means whose option is a text, "all" where
-    nothing is given.
+    Args:
+        options: Typer's, by the field's name; without, of every field that is a `registry.setting`
+            with a label, in its words. Their defaults are the fields'.
+        called: The option of a field that is not called like it.
+        read: What the text of a field means whose option is a text, "all" where nothing is given.
     """
     if options is None:
         named = {one: [f"--{option}"] for one, option in (called or {}).items()}
@@ -76,8 +77,9 @@ def settings_of(
 def changes_of(kind: type, **called: str) -> Callable[..., dict[str, Any]]:
     """A maker for `taking`: what the options that were given say of a `kind`, by field.
 
-    called: the option of each field that has one; its help is the field's own text. A field of
-    several values takes its option as often as there are values.
+    Args:
+        called: The option of each field that has one; its help is the field's own text. A field of
+            several values takes its option as often as there are values.
     """
     hints = get_type_hints(kind)
     names = {option: name for name, option in called.items()}
@@ -110,7 +112,11 @@ def _option(name: str, default: Any, option: Any) -> inspect.Parameter:
 
 
 def given(ctx: typer.Context, order: Any, **called: str) -> dict[str, Any]:
-    """The fields of `order` whose options were typed. called: options not named as their field."""
+    """The fields of `order` whose options were typed.
+
+    Args:
+        called: Options not named as their field.
+    """
     options = {field.name: called.get(field.name, field.name) for field in fields(order)}
     return {
         name: getattr(order, name)

@@ -85,10 +85,12 @@ def write_table(table: "pd.DataFrame", out: Path) -> None:
 class TerminalBar:
     """Shows reports on standard error: as a bar on a terminal, elsewhere a line a stage.
 
-    title: what stands before the bar. unit: of its speed; "B" is written with k, M and G.
-    A stage is what stands before the first colon of a note, such as an epoch; its line is the last
-    note it had, with the share of the work that was done. So what puts a name before the notes of
-    others sets it apart by a comma. With -q nothing is shown.
+    Attributes:
+        title: What stands before the bar.
+        unit: Of its speed; "B" is written with k, M and G. A stage is what stands before the first
+            colon of a note, such as an epoch; its line is the last note it had, with the share of
+            the work that was done. So what puts a name before the notes of others sets it apart by
+            a comma. With -q nothing is shown.
     """
 
     def __init__(self, title: str = "", unit: str = "it") -> None:

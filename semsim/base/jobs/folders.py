@@ -68,8 +68,10 @@ class ProgressWriter:
     Of reports with the same note and the same names of values only one each 0.2 s is kept, so
     a report that says something new, such as the end of an epoch, is never lost.
 
-    clock: seconds since the epoch, which reports tell. steady: seconds since whenever, by which
-        they are thinned, so that a clock set back holds none up.
+    Attributes:
+        clock: Seconds since the epoch, which reports tell.
+        steady: Seconds since whenever, by which they are thinned, so that a clock set back holds
+            none up.
     """
 
     def __init__(
@@ -182,7 +184,11 @@ _WAIT = 10.0  # seconds for somebody else to have given a job its process
 
 
 class JobState(Enum):
-    """State of a job. LOST: its process is gone and left no word."""
+    """State of a job.
+
+    Attributes:
+        LOST: Its process is gone and left no word.
+    """
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -232,9 +238,10 @@ def create(
 ) -> Job:
     """A new job below `root`, not yet started.
 
-    order: a dataclass, see `to_record`, by which `semsim-studio job` carries out the job, from
-        whatever folder: its paths are kept whole.
-    files: tables (written as Parquet) and mappings (JSON) put into the folder before it starts.
+    Args:
+        order: A dataclass, see `to_record`, by which `semsim-studio job` carries out the job, from
+            whatever folder: its paths are kept whole.
+        files: Tables (written as Parquet) and mappings (JSON) put into the folder before it starts.
     """
     now = datetime.now(UTC)
     folder = Path(root).resolve() / f"{now:%Y%m%d-%H%M%S-%f}-{secrets.token_hex(3)}"
@@ -303,9 +310,10 @@ def list_jobs(
 ) -> list[Job]:
     """The jobs below `root`, of one kind or of all, newest first.
 
-    asked: what their orders have, as `to_record` writes it; what else they have may differ.
-    A folder whose spec.json is damaged is left out and named in the log, so that it does not take
-    the others along.
+    Args:
+        asked: What their orders have, as `to_record` writes it; what else they have may differ. A
+            folder whose spec.json is damaged is left out and named in the log, so that it does not
+            take the others along.
     """
     specs = sorted(Path(root).glob("*/spec.json"), key=lambda path: path.parent.name, reverse=True)
     jobs = []
@@ -458,8 +466,9 @@ def seconds_taken(job: Job) -> float | None:
 def last_seconds(root: Path, kind: str, asked: Mapping[str, Any]) -> float | None:
     """Return the seconds that the newest finished job like this took; None where there is none.
 
-    asked: as of `list_jobs`. A job that took over pieces of an earlier one did not do all of its
-    work, and does not count.
+    Args:
+        asked: As of `list_jobs`. A job that took over pieces of an earlier one did not do all of
+            its work, and does not count.
     """
     for job in list_jobs(root, kind, asked):
         if state(job) is not JobState.DONE or result(job).get("reused"):
@@ -490,10 +499,13 @@ def run_as_job(
 ) -> dict[str, Any] | None:
     """Do `work` as the job in `folder`: its reports, result, error or stop end up there.
 
-    work: called with a reporter, which raises `StopRequestedError` once a stop is asked for.
-    also: told of every report too, such as a terminal's progress bar.
-    Returns what `work` returned, or None when it was stopped. What `work` raises is recorded
-    and raised again; `JobError` when the job is done or another living process has it.
+    Args:
+        work: Called with a reporter, which raises `StopRequestedError` once a stop is asked for.
+        also: Told of every report too, such as a terminal's progress bar.
+
+    Returns:
+        What `work` returned, or None when it was stopped. What `work` raises is recorded and raised
+        again; `JobError` when the job is done or another living process has it.
     """
     folder = Path(folder).resolve()
     job = read_job(folder)
@@ -646,8 +658,10 @@ def is_alive(owner: Mapping[str, float] | None) -> bool:
 def sweep_sockets(folder: Path, age: float = 3600.0) -> None:
     """Remove what killed processes that had workers left in `folder`, that of temporary files.
 
-    Python makes them a folder `pymp-…` with a socket, which nothing listens at any more. age:
-    seconds since the last change, below which it may just have been made.
+    Python makes them a folder `pymp-…` with a socket, which nothing listens at any more.
+
+    Args:
+        age: Seconds since the last change, below which it may just have been made.
     """
     try:
         open_now = {one.laddr for one in psutil.net_connections("unix")}

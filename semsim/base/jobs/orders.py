@@ -20,7 +20,8 @@ _PLAIN: Mapping[Any, str] = MappingProxyType(
 class Place:
     """Folder where a job finds and leaves things, and its device: auto, cpu, cuda or mps.
 
-    data: the data folder.
+    Attributes:
+        data: The data folder.
     """
 
     data: Path
@@ -59,8 +60,13 @@ def from_record(kind: type[T], record: Mapping[str, Any], *, by_hand: bool = Fal
     """The `kind` of which `to_record` made `record`.
 
     Its fields are plain values, tuples of them, paths and dataclasses, or None where they may be.
-    by_hand: whether people wrote it, who leave out what has its default. Raises `SettingsError` for
-    a field there is not, for one that is missing, and for a value of another kind.
+
+    Args:
+        by_hand: Whether people wrote it, who leave out what has its default.
+
+    Raises:
+        SettingsError: For a field there is not, for one that is missing, and for a value of another
+            kind.
     """
     if not isinstance(record, Mapping):
         raise SettingsError(f"Expected the settings of {kind.__name__}; got {record!r}.")

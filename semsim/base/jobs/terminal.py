@@ -40,11 +40,14 @@ def carry_out(job: Job, work: Callable[[Report], dict[str, Any]]) -> dict[str, A
 class JobKind:
     """One kind of job, whose parts are imported where such a job is carried out.
 
-    module: has `order`, the dataclass of what was asked, and `work`: (order, folder, report) → what
-    it found. teller: has `told`: that → text; `rows`: that → the rows of its tables, for --json,
-    where it has some; and `exit_code`: of that, or None where it was stopped, where it is not 0.
-    state: the file in its folder that is of no use once there is a result.
-    writes: folders it writes to besides its own: a field of its order, or below one, as data/runs.
+    Attributes:
+        module: Has `order`, the dataclass of what was asked, and `work`: (order, folder, report) →
+            what it found.
+        teller: Has `told`: that → text; `rows`: that → the rows of its tables, for --json, where it
+            has some; and `exit_code`: of that, or None where it was stopped, where it is not 0.
+        state: The file in its folder that is of no use once there is a result.
+        writes: Folders it writes to besides its own: a field of its order, or below one, as
+            data/runs.
     """
 
     module: str
@@ -71,7 +74,9 @@ def do(
 ) -> dict[str, Any] | None:
     """Do the work of a job of this kind and print what it found; None where it was stopped.
 
-    change: of its order, for this time. as_json: print its rows, of a kind that has some.
+    Args:
+        change: Of its order, for this time.
+        as_json: Print its rows, of a kind that has some.
     """
     order: Any = read_order(asked, kind.done(kind.order))
     if change is not None:

@@ -57,9 +57,10 @@ def places_of(name: str, data: Path, out: Path | None = None) -> Places:
 class Imported:
     """Human labels that were imported.
 
-    votes, labels, scores: as a study exports them, see `semsim.importers.human_tables`; labels
-    have no columns of paths where no images came with them; scores is None where none did.
-    record: what import.json says.
+    Attributes:
+        votes, labels, scores: As a study exports them, see `semsim.importers.human_tables`; labels
+            have no columns of paths where no images came with them; scores is None where none did.
+        record: What import.json says.
     """
 
     name: str

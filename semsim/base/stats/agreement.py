@@ -100,11 +100,12 @@ def agreement_table(
 ) -> pd.DataFrame:
     """One row a metric, the one that agrees best first; columns `AGREEMENT_COLUMNS`.
 
-    labels: what each model is called. A model counts for a metric where both people and the metric
-    have a value. A metric of sets is held fixed in the cluster bootstrap: its value for resampled
-    images is not known. That bootstrap adds the noise of the images once more, so its ranges lean
-    towards 0 where models lie close together: they show how steady a ranking is and are no
-    confidence intervals.
+    Args:
+        labels: What each model is called. A model counts for a metric where both people and the
+            metric have a value. A metric of sets is held fixed in the cluster bootstrap: its value
+            for resampled images is not known. That bootstrap adds the noise of the images once
+            more, so its ranges lean towards 0 where models lie close together: they show how steady
+            a ranking is and are no confidence intervals.
     """
     rows = [agreement_row(people, metric, labels, resamples) for metric in metrics]
     table = pd.DataFrame(rows).reindex(columns=list(AGREEMENT_COLUMNS))
@@ -181,9 +182,10 @@ def _intervals(x: np.ndarray, y: np.ndarray, kind: str, asked: int) -> dict[str,
 def permutation_p(x: np.ndarray, y: np.ndarray, resamples: Resamples) -> PermutationP:
     """Two-sided p: the share of orders of `x` that correlate with `y` at least as strongly.
 
-    x, y: (n,), not constant. Up to `EXACT_UP_TO` models all orders are counted; above it the
-    seeded shuffles, with (1 + count) / (1 + shuffles) so that p is never 0 (Phipson and Smyth
-    2010, "Permutation p-values should never be zero").
+    Args:
+        x, y: (n,), not constant. Up to `EXACT_UP_TO` models all orders are counted; above it the
+            seeded shuffles, with (1 + count) / (1 + shuffles) so that p is never 0 (Phipson and
+            Smyth 2010, "Permutation p-values should never be zero").
     """
     exact = len(x) <= EXACT_UP_TO
     orders = _all_orders(len(x)) if exact else resamples.shuffles(len(x))
@@ -205,9 +207,10 @@ def _all_orders(n: int) -> np.ndarray:
 def leave_one_out(x: np.ndarray, y: np.ndarray, labels: list[str]) -> dict[str, Any]:
     """The range of ρ and τ when each of n models in turn is left out, and whose absence makes it.
 
-    x, y: (n,). The models named are those whose absence makes ρ smallest and largest, and those
-    without which there is no ranking, since all others have one value. Empty below four models, and
-    where no ranking is left.
+    Args:
+        x, y: (n,). The models named are those whose absence makes ρ smallest and largest, and those
+            without which there is no ranking, since all others have one value. Empty below four
+            models, and where no ranking is left.
     """
     n = len(x)
     if n < 4:
@@ -287,8 +290,9 @@ def model_table(
 ) -> pd.DataFrame:
     """One row a model: `MODEL_COLUMNS`, then four columns a metric.
 
-    human: (R,), the headline score, NaN where undecided. Intervals are `share_ends` of shares, else
-    `student`, over originals; a metric of sets has none.
+    Args:
+        human: (R,), the headline score, NaN where undecided. Intervals are `share_ends` of shares,
+            else `student`, over originals; a metric of sets has none.
     """
     everything = np.ones(len(human), dtype=bool)
     n, decided = layout.counts(everything), layout.counts(~np.isnan(human))
@@ -345,7 +349,8 @@ def matrix_table(measures: list[Measure]) -> pd.DataFrame:
 def backbone_table(people: Measure, metrics: list[Measure], backbones: list[str]) -> pd.DataFrame:
     """The agreement without the models of one backbone: columns `BACKBONE_COLUMNS`.
 
-    backbones: (M,) names, one a model. Empty where all models have the same one.
+    Args:
+        backbones: (M,) names, one a model. Empty where all models have the same one.
     """
     names = sorted(set(backbones)) if len(set(backbones)) > 1 else []
     rows = [
@@ -359,7 +364,11 @@ def backbone_table(people: Measure, metrics: list[Measure], backbones: list[str]
 def _pair(
     a: Measure, b: Measure, undefined: str | None = None, without: np.ndarray | None = None
 ) -> dict[str, Any]:
-    """The two as rankings; without: (M,) bool, the models that are left out."""
+    """The two as rankings;
+
+    Args:
+        without: (M,) bool, the models that are left out.
+    """
     models = both_have([a, b])
     if without is not None:
         models = models[~without[models]]
@@ -396,9 +405,11 @@ def disagreement_table(
 ) -> pd.DataFrame:
     """Every image by each metric of images, beside people: columns `DISAGREEMENT_COLUMNS`.
 
-    human: (R,), the means of `response_by`. Both sides as shares of a ranking of all images
-    that have both, ties sharing their mean rank. A gap of 1: the metric says it leaks most where
-    people recognise least; -1: the other way round. row is a row of `evidence.images`.
+    Args:
+        human: (R,), the means of `response_by`. Both sides as shares of a ranking of all images
+            that have both, ties sharing their mean rank. A gap of 1: the metric says it leaks most
+            where people recognise least; -1: the other way round. row is a row of
+            `evidence.images`.
     """
     tables = [_gaps(spec, evidence, human) for spec in specs if spec.per_image]
     if not tables:

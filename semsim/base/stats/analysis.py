@@ -36,8 +36,9 @@ from semsim.base.words import agreeing, counted
 class AnalysisSettings:
     """Settings that decide the numbers besides the data; the same ones give the same numbers.
 
-    headline: the human score models are ranked by, see `semsim.base.stats.verdict.RULES`.
-    bootstraps, permutations: how many resamples and, where an exact test is too long, shuffles.
+    Attributes:
+        headline: The human score models are ranked by, see `semsim.base.stats.verdict.RULES`.
+        bootstraps, permutations: How many resamples and, where an exact test is too long, shuffles.
     """
 
     headline: str = "majority"
@@ -53,11 +54,12 @@ DEFAULTS = AnalysisSettings()
 class Analysis:
     """Everything Compare, the report and the command line show of one study.
 
-    specs: the metrics that have scores, in the order they were given.
-    matrix: Spearman's ρ over models, people and metrics by people and metrics, each oriented so
-        that more means more leakage; index and columns are titles.
-    notes: what a reader must be told before any number.
-    The other tables have the columns named above, numbers being NaN where undefined says why.
+    Attributes:
+        specs: The metrics that have scores, in the order they were given.
+        matrix: Spearman's ρ over models, people and metrics by people and metrics, each oriented so
+            that more means more leakage; index and columns are titles.
+        notes: What a reader must be told before any number. The other tables have the columns named
+            above, numbers being NaN where undefined says why.
     """
 
     evidence: Evidence
@@ -113,11 +115,15 @@ def analyse(
 ) -> Analysis:
     """Judge every metric that has scores by how well it agrees with people.
 
-    specs: in the order the tables shall have; those without scores are left out. Their marks, and
-    those of `beside_votes`, stand in every table. The same evidence
-    and settings give the same numbers, and no metric's numbers depend on which others there are,
-    but for p_holm, which corrects for their number. Raises `UnknownNameError` for a headline that
-    is no human score of this study, `SettingsError` as `check_metric_name`.
+    Args:
+        specs: In the order the tables shall have; those without scores are left out. Their marks,
+            and those of `beside_votes`, stand in every table. The same evidence and settings give
+            the same numbers, and no metric's numbers depend on which others there are, but for
+            p_holm, which corrects for their number.
+
+    Raises:
+        UnknownNameError: For a headline that is no human score of this study.
+        SettingsError: As `check_metric_name`.
     """
     known = {*evidence.scores, *evidence.set_scores}
     scored = beside_votes((spec for spec in specs if spec.name in known), evidence.simulated)

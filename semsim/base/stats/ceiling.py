@@ -29,10 +29,12 @@ MOST_SPLITS = 100
 class Ceiling:
     """Correlation of annotators' rankings of the models with each other.
 
-    rho, tau: mean over `n_splits` splits of the annotators into two groups of `sizes` people.
-    n_models: the fewest models that a split ranks.
-    rho_low, rho_high, tau_low, tau_high: 95 % over models, or None; interval_undefined says why.
-    undefined: why there are no numbers, or None.
+    Attributes:
+        rho, tau: Mean over `n_splits` splits of the annotators into two groups of `sizes` people.
+        n_models: The fewest models that a split ranks.
+        rho_low, rho_high, tau_low, tau_high: 95 % over models, or None; interval_undefined says
+            why.
+        undefined: Why there are no numbers, or None.
     """
 
     n_annotators: int = 0
@@ -52,12 +54,14 @@ class Ceiling:
 def human_ceiling(recognised: SparseVotes, layout: Layout, resamples: Resamples) -> Ceiling:
     """Rank the models by some annotators and by the others, over all ways to split them.
 
-    recognised: as in `Evidence`. floor(A/2) annotators stand against the rest, each group
-    ranking by its mean response over the images both groups have judged; at most `MOST_SPLITS`
-    splits, chosen at random where there are more. A split in which a group has no ranking does
-    not count. Each side has fewer votes than the whole panel, so a metric compared with the panel
-    may come out a little above this. The intervals are those that ρ and τ of one split would have:
-    the mean over splits varies less from study to study, so they are rather too wide.
+    Args:
+        recognised: As in `Evidence`. floor(A/2) annotators stand against the rest, each group
+            ranking by its mean response over the images both groups have judged; at most
+            `MOST_SPLITS` splits, chosen at random where there are more. A split in which a group
+            has no ranking does not count. Each side has fewer votes than the whole panel, so a
+            metric compared with the panel may come out a little above this. The intervals are those
+            that ρ and τ of one split would have: the mean over splits varies less from study to
+            study, so they are rather too wide.
     """
     annotators = recognised.shape[1]
     if annotators < 2:

@@ -21,10 +21,11 @@ Ends = tuple[float, float]
 class RankAgreement:
     """Rank correlations of a metric with people over `n` models.
 
-    rho, tau: Spearman's ρ and Kendall's τ-b; positive agrees with people.
-    rho_interval, tau_interval: 95 % over models, see `bonett_wright` and `kendall_score`; None
-        below six models.
-    undefined: why there is no number, or None where there is.
+    Attributes:
+        rho, tau: Spearman's ρ and Kendall's τ-b; positive agrees with people.
+        rho_interval, tau_interval: 95 % over models, see `bonett_wright` and `kendall_score`; None
+            below six models.
+        undefined: Why there is no number, or None where there is.
     """
 
     n: int
@@ -38,11 +39,15 @@ class RankAgreement:
 def rank_agreement(human: np.ndarray, metric: np.ndarray) -> RankAgreement:
     """Compute how well `metric` ranks models the way people do.
 
-    human: (M,), how much people recognise in each model's reconstructions; higher is more.
-    metric: (M,), its value for each model, oriented so that higher is more leakage, too; infinite
-        values rank last or first.
     Undefined, with the reason, for fewer than three models, a missing value, or a constant.
-    Raises `DataError` where the two differ in length.
+
+    Args:
+        human: (M,), how much people recognise in each model's reconstructions; higher is more.
+        metric: (M,), its value for each model, oriented so that higher is more leakage, too;
+            infinite values rank last or first.
+
+    Raises:
+        DataError: Where the two differ in length.
     """
     people, values = (np.asarray(side, dtype=np.float64) for side in (human, metric))
     if people.ndim != 1 or people.shape != values.shape:
@@ -66,8 +71,11 @@ def rank_agreement(human: np.ndarray, metric: np.ndarray) -> RankAgreement:
 def spearman_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Spearman's ρ of each row of `x` with the same row of `y`.
 
-    x, y: (B, M), or (1, M) to be used for every row. Returns (B,); NaN where a row is constant or
-    lacks a value. Tied values share their mean rank.
+    Args:
+        x, y: (B, M), or (1, M) to be used for every row.
+
+    Returns:
+        (B,); NaN where a row is constant or lacks a value. Tied values share their mean rank.
     """
     return pearson_rows(scipy.stats.rankdata(x, axis=1), scipy.stats.rankdata(y, axis=1))
 
@@ -75,8 +83,11 @@ def spearman_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def pearson_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Pearson's r of each row of `x` with the same row of `y`: Spearman's ρ where they are ranks.
 
-    x, y: (B, M), or (1, M) to be used for every row. Returns (B,); NaN where a row is constant or
-    lacks a value.
+    Args:
+        x, y: (B, M), or (1, M) to be used for every row.
+
+    Returns:
+        (B,); NaN where a row is constant or lacks a value.
     """
     first, second = _centred(x), _centred(y)
     spread = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
@@ -121,8 +132,11 @@ def weighted_kendall(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.nd
 def kendall_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Kendall's τ-b of each row of `x` with the same row of `y`.
 
-    x, y: (B, M), or (1, M) to be used for every row. Returns (B,); NaN where a row is constant or
-    lacks a value.
+    Args:
+        x, y: (B, M), or (1, M) to be used for every row.
+
+    Returns:
+        (B,); NaN where a row is constant or lacks a value.
     """
     rows = max(len(x), len(y))
     step = max(1, _CELLS // max(1, x.shape[1] ** 2))
@@ -166,11 +180,13 @@ def _why_undefined(people: np.ndarray, values: np.ndarray) -> str | None:
 def bonett_wright(rho: float, n: int, z: float = Z) -> Ends | None:
     """Interval of Spearman's ρ over `n` models, or None below `FEWEST` models.
 
-    Bonett and Wright 2000, "Sample size requirements for estimating Pearson, Kendall and
-    Spearman correlations": Fisher's z with variance (1 + ρ²/2) / (n − 3). z: 1.96 gives 95 %.
-    Fisher's z of 1 is infinite: the interval of ρ = 1 goes from the lower end of the next ρ below
-    it, of one swap of neighbours, to 1; so does that of a ρ between both, which takes ties; that of
-    −1 likewise.
+    Bonett and Wright 2000, "Sample size requirements for estimating Pearson, Kendall and Spearman
+    correlations": Fisher's z with variance (1 + ρ²/2) / (n − 3).
+
+    Args:
+        z: 1.96 gives 95 %. Fisher's z of 1 is infinite: the interval of ρ = 1 goes from the lower
+            end of the next ρ below it, of one swap of neighbours, to 1; so does that of a ρ between
+            both, which takes ties; that of −1 likewise.
     """
     if n < FEWEST:
         return None
@@ -210,10 +226,11 @@ def difference_interval(
 ) -> Ends | None:
     """Interval of ρ of a with people minus ρ of b with people, or None below `FEWEST` models.
 
-    rho_ab: ρ of a with b, as both are ranked over the same models.
-    Zou 2007, "Toward using confidence intervals to compare correlations": how far the interval of
-    either ρ reaches, joined by how far the two go together. That is a formula of Pearson's
-    correlations which n models estimate badly, so it counts for (n − 4) / n of what it says.
+    Args:
+        rho_ab: Ρ of a with b, as both are ranked over the same models. Zou 2007, "Toward using
+            confidence intervals to compare correlations": how far the interval of either ρ reaches,
+            joined by how far the two go together. That is a formula of Pearson's correlations which
+            n models estimate badly, so it counts for (n − 4) / n of what it says.
     """
     first, second = bonett_wright(rho_a, n, z), bonett_wright(rho_b, n, z)
     if first is None or second is None:

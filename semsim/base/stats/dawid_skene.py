@@ -11,7 +11,11 @@ _EDGE = 1e-9  # keeps a probability off 0 and 1: no vote is proof
 
 @dataclass(frozen=True, kw_only=True)
 class _Votes:
-    """item, annotator, answer: (V,) int from 0, of I, A and K."""
+    """Votes as numbers.
+
+    Attributes:
+        item, annotator, answer: (V,) int from 0, of I, A and K.
+    """
 
     item: np.ndarray
     annotator: np.ndarray
@@ -50,15 +54,17 @@ def dawid_skene(
 ) -> tuple[np.ndarray, str]:
     """(I, K) the probability that an answer is the truth of an item; why all are NaN, or "".
 
-    item, annotator, answer: (V,) int from 0, of each vote; every item has one. Every annotator has
-    a matrix of what they take for what, A·K² numbers, so with few votes an annotator and answer it
-    follows the noise. even: they are right with one probability and err evenly otherwise.
-
     Expectation and maximisation begin with the shares of votes, so that the truth is what most
     people mean and nothing in it is random, and end where no probability moves by `tolerance`.
     Dawid and Skene 1979, "Maximum likelihood estimation of observer error-rates using the EM
     algorithm", equations 2.3 to 2.5; even with the restriction of Zhang et al. 2016 ("Spectral
     methods meet EM", section 4).
+
+    Args:
+        item, annotator, answer: (V,) int from 0, of each vote; every item has one. Every annotator
+            has a matrix of what they take for what, A·K² numbers, so with few votes an annotator
+            and answer it follows the noise.
+        even: They are right with one probability and err evenly otherwise.
     """
     items, people, k = (int(one.max(initial=-1)) + 1 for one in (item, annotator, answer))
     nothing = np.full((items, k), np.nan)

@@ -32,7 +32,8 @@ _FILES = ("original", "reconstruction", "attacked")
 class Ratings:
     """Answers that are numbers from 1 to `levels`; a mean of `threshold` or more is recognised.
 
-    values: of every counted vote. The others are NaN where no annotator has voted.
+    Attributes:
+        values: Of every counted vote. The others are NaN where no annotator has voted.
     """
 
     values: SparseVotes
@@ -52,23 +53,25 @@ class Ratings:
 class Evidence:
     """One study: R reconstructions, A annotators.
 
-    name: of the study. simulated: whether programs voted.
-    images: R rows, columns dataset, attack, model, image_id, class_name (strings) and, where
-        images are at hand, original, reconstruction and attacked (paths); where the labels have
-        them, `TARGET_COLUMNS`: the target's test accuracy, that of guessing, whether they are
-        alike, and the ε and δ of its training.
-    annotators: A names.
-    recognised: of every counted vote, 1 recognised, 0 not. Of ratings: whether this one is at or
-        above the threshold.
-    none: of every counted vote, 1 where the answer was "none", else 0.
-    votes_per_item: K, the votes each reconstruction is to get.
-    given: labels that came with the data, by name, each (R,) float64 in [0, 1] or NaN.
-    scores: by name of a metric of images, (R,) float64, NaN where there is none.
-    set_scores: by name of a metric of sets, one row a model: dataset, attack, model, value.
-    notes: what was found on one side only, and what had to be supposed.
-    ratings: the answers themselves where they are numbers.
-    as_named: of every counted vote, where people named the originals too: 1 where the answer is
-        what most of them call the original, 0 where not, NaN without such a name.
+    Attributes:
+        name: Of the study.
+        simulated: Whether programs voted.
+        images: R rows, columns dataset, attack, model, image_id, class_name (strings) and, where
+            images are at hand, original, reconstruction and attacked (paths); where the labels have
+            them, `TARGET_COLUMNS`: the target's test accuracy, that of guessing, whether they are
+            alike, and the ε and δ of its training.
+        annotators: A names.
+        recognised: Of every counted vote, 1 recognised, 0 not. Of ratings: whether this one is at
+            or above the threshold.
+        none: Of every counted vote, 1 where the answer was "none", else 0.
+        votes_per_item: K, the votes each reconstruction is to get.
+        given: Labels that came with the data, by name, each (R,) float64 in [0, 1] or NaN.
+        scores: By name of a metric of images, (R,) float64, NaN where there is none.
+        set_scores: By name of a metric of sets, one row a model: dataset, attack, model, value.
+        notes: What was found on one side only, and what had to be supposed.
+        ratings: The answers themselves where they are numbers.
+        as_named: Of every counted vote, where people named the originals too: 1 where the answer is
+            what most of them call the original, 0 where not, NaN without such a name.
     """
 
     name: str
@@ -115,16 +118,20 @@ def gather(
 ) -> Evidence:
     """Bring votes, scores and labels of one study in step; the order of their rows is no matter.
 
-    votes: one row a vote: dataset, attack, model, image_id, annotator, answer, recognised; where
-        it has kind and status, only counted votes on reconstructions count. Where the answers are
-        ratings it has `RATED`, too; where people named originals, `ORIGINAL_ANSWER`.
-    scores: dataset, attack, model, metric, image_id (missing for a metric of sets), value.
-    specs: of the metrics wanted; scores of others are left out, and a note says so.
-    labels: one row a reconstruction, also such as no annotator has voted on; its columns
-        `human:<name>` are labels that came with the data, true, false or a share, or missing.
-    name: of the study, where it is not to be read from the tables.
-    Raises `DataError` for absent columns, a missing key, a value that is no answer, two counted
-    votes of one annotator on one image, and two scores of one image by one metric.
+    Args:
+        votes: One row a vote: dataset, attack, model, image_id, annotator, answer, recognised;
+            where it has kind and status, only counted votes on reconstructions count. Where the
+            answers are ratings it has `RATED`, too; where people named originals,
+            `ORIGINAL_ANSWER`.
+        scores: Dataset, attack, model, metric, image_id (missing for a metric of sets), value.
+        specs: Of the metrics wanted; scores of others are left out, and a note says so.
+        labels: One row a reconstruction, also such as no annotator has voted on; its columns
+            `human:<name>` are labels that came with the data, true, false or a share, or missing.
+        name: Of the study, where it is not to be read from the tables.
+
+    Raises:
+        DataError: For absent columns, a missing key, a value that is no answer, two counted votes
+            of one annotator on one image, and two scores of one image by one metric.
     """
     counted, repeated = _counted(votes)
     known = None if labels is None else keyed(labels, IMAGE_KEY, "labels")

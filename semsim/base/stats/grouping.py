@@ -18,10 +18,11 @@ _NAME = re.compile(r"([^_·| :]*(?::[^·| ]*)?)[_·| ]*(.*)")  # an architecture
 class Layout:
     """R reconstructions of O originals by M models.
 
-    models: M rows in order of their key: dataset, attack, model, label, model_key, backbone and
-    `TARGET_COLUMNS`, missing where not known.
-    model, original: (R,) int, the row of `models` and the number of the original.
-    dataset: (O,) int, the data set of each original; an original is a (dataset, image_id).
+    Attributes:
+        models: M rows in order of their key: dataset, attack, model, label, model_key, backbone and
+            `TARGET_COLUMNS`, missing where not known.
+        model, original: (R,) int, the row of `models` and the number of the original.
+        dataset: (O,) int, the data set of each original; an original is a (dataset, image_id).
     """
 
     models: pd.DataFrame
@@ -119,9 +120,10 @@ def _says(part: str, name: str) -> bool:
 def model_means(layout: Layout, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """(B, M): each model's mean of `values` when originals count as `weights` says.
 
-    values: (R,), NaN where there is none. weights: (B, O). Infinite values are kept out of the
-    mean, except of a model that has no others and all of one sign: its mean is infinite. NaN
-    where a model has no value at all.
+    Args:
+        values: (R,), NaN where there is none.
+        weights: (B, O). Infinite values are kept out of the mean, except of a model that has no
+            others and all of one sign: its mean is infinite. NaN where a model has no value at all.
     """
     finite = np.isfinite(values)
     sums = weights @ layout.cells(np.where(finite, values, 0.0))

@@ -42,8 +42,10 @@ def left_out(n: int) -> np.ndarray:
 def error(values: np.ndarray, units: np.ndarray | int) -> np.ndarray:
     """(...) the standard error of a statistic, by the jackknife about its value.
 
-    values: (1 + G, ...), of the rows of `left_out`. units: (...), the originals it hangs on. NaN
-    where it lacks a number. Efron and Tibshirani 1993, "An Introduction to the Bootstrap", 11.5.
+    Args:
+        values: (1 + G, ...), of the rows of `left_out`.
+        units: (...), the originals it hangs on. NaN where it lacks a number. Efron and Tibshirani
+            1993, "An Introduction to the Bootstrap", 11.5.
     """
     k = np.clip(units, 1, _MOST)
     with np.errstate(invalid="ignore"):
@@ -85,8 +87,11 @@ def share_ends(share: np.ndarray, spread: np.ndarray, units: np.ndarray | int) -
 def pairs_ends(share: np.ndarray, spread: np.ndarray, units: np.ndarray | int) -> Ends:
     """(n,) each: `wilson` of a share of pairs, as an AUC is, in as many trials as its error says.
 
-    There are many pairs a unit, so the error is well measured. units: of an AUC the originals with
-    the rarer kind of image. Where none of them changes it, as at 0 and 1, each is one trial.
+    There are many pairs a unit, so the error is well measured.
+
+    Args:
+        units: Of an AUC the originals with the rarer kind of image. Where none of them changes it,
+            as at 0 and 1, each is one trial.
     """
     trials = np.full(np.shape(share), units, dtype=float)
     np.divide(share * (1 - share), spread**2, out=trials, where=np.asarray(spread) > _ZERO)
@@ -125,8 +130,10 @@ def _t(units: np.ndarray | int) -> np.ndarray:
 def of_means(*sides: np.ndarray, noun: str) -> tuple[float, str | None]:
     """Return half of the interval of a mean, or of the difference of two, or NaN and why not.
 
-    sides: one or two, (n,) units each. Student's t; of two sides with Welch's error and
-    Satterthwaite's degrees of freedom. noun: what a unit is called.
+    Args:
+        sides: One or two, (n,) units each. Student's t; of two sides with Welch's error and
+            Satterthwaite's degrees of freedom.
+        noun: What a unit is called.
     """
     units = min(map(len, sides))
     with np.errstate(invalid="ignore"):

@@ -19,14 +19,16 @@ PEOPLE = "people"
 class Measure:
     """Measure that gives each of M models a value.
 
-    sign: 1 where a larger value means more leakage, -1 where it means less.
-    means: (M,), as the measure has them; NaN where a model has none.
-    resampled: (B, M), the same under the cluster bootstrap over originals.
-    n_inf: (M,) int, infinite values kept out of each mean.
-    errors, units: (M,) the error of each mean, and of how many originals it is; NaN and 0 for a
-        metric of sets.
-    of_images: False for a metric of sets, whose value a resample of images cannot change.
-    is_share: means are shares, of values in [0, 1]. mark: as of its `MetricSpec`.
+    Attributes:
+        sign: 1 where a larger value means more leakage, -1 where it means less.
+        means: (M,), as the measure has them; NaN where a model has none.
+        resampled: (B, M), the same under the cluster bootstrap over originals.
+        n_inf: (M,) int, infinite values kept out of each mean.
+        errors, units: (M,) the error of each mean, and of how many originals it is; NaN and 0 for a
+            metric of sets.
+        of_images: False for a metric of sets, whose value a resample of images cannot change.
+        is_share: Means are shares, of values in [0, 1].
+        mark: As of its `MetricSpec`.
     """
 
     name: str
@@ -81,7 +83,8 @@ def metric_measure(
 ) -> Measure:
     """A metric as a measure, over the images on which people have decided.
 
-    human: (R,), NaN where they have not: both sides then speak of the same images.
+    Args:
+        human: (R,), NaN where they have not: both sides then speak of the same images.
     """
     if spec.per_image:
         values = np.where(np.isnan(human), np.nan, evidence.scores[spec.name])

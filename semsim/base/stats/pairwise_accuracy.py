@@ -283,7 +283,11 @@ class _Sides:
         return np.stack([self._swapped(k, k) for k in (0, 1)])
 
     def with_both_swapped(self, models: np.ndarray) -> np.ndarray:
-        """Return the same with models swapped, too; models: (B, M) bool."""
+        """Return the same with models swapped, too;
+
+        Args:
+            models: (B, M) bool.
+        """
         first, second = np.triu_indices(models.shape[1], 1)
         sides = []
         for side in (0, 1):

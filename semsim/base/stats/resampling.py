@@ -20,9 +20,10 @@ _ORIGINALS, _MODELS, _SHUFFLES, _SPLITS, _FLIPS, _SWAPS = range(
 class Resamples:
     """B bootstrap resamples of originals and of models.
 
-    originals: (B, O), how often each original is drawn, within its data set.
-    models: (B, M) uniform numbers that say which models are drawn, see `picks`.
-    permutations: how many shuffles a permutation test takes where all are too many.
+    Attributes:
+        originals: (B, O), how often each original is drawn, within its data set.
+        models: (B, M) uniform numbers that say which models are drawn, see `picks`.
+        permutations: How many shuffles a permutation test takes where all are too many.
     """
 
     originals: np.ndarray
@@ -69,8 +70,9 @@ def resample(layout: Layout, bootstraps: int, permutations: int, seed: int) -> R
 def draw_originals(dataset: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     """(n, O) float64: how often each original is drawn, as many of each data set as there are.
 
-    dataset: (O,) int from 0, the data set of each original. Whole originals are drawn, with all
-    their images: what people say of images of one original is not independent.
+    Args:
+        dataset: (O,) int from 0, the data set of each original. Whole originals are drawn, with all
+            their images: what people say of images of one original is not independent.
     """
     drawn = np.zeros((len(dataset), n)).T  # an original's own lie together
     for one in range(int(dataset.max(initial=-1)) + 1):

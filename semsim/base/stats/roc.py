@@ -49,10 +49,11 @@ _NO_CONTEST = "no images of both kinds that both judge"
 class Contest:
     """Images of G groups sorted by group and value, P recognised against N that are not.
 
-    winners: (P,), losers: (N,) int, the original each image is of.
-    below, upto: (P,) int, how many losers lie before a winner: those of earlier groups and of
-        smaller values, and also those of the same value.
-    first_winner, first_loser: (G,) int, where each group begins; every group has both.
+    Attributes:
+        winners: (P,), losers: (N,) int, the original each image is of.
+        below, upto: (P,) int, how many losers lie before a winner: those of earlier groups and of
+            smaller values, and also those of the same value.
+        first_winner, first_loser: (G,) int, where each group begins; every group has both.
     """
 
     winners: np.ndarray
@@ -75,12 +76,14 @@ def auc_table(
 ) -> pd.DataFrame:
     """ROC-AUC of every metric of images: one row a metric and scope, columns `AUC_COLUMNS`.
 
-    human: (R,); above one half is recognised, below is not, one half and NaN are left out.
-    Above 0.5 agrees with people; ties count a half. "within model" and "within original" are means
-    over the models and the originals that have images of both kinds, so that a metric gains
-    nothing by telling models, or originals, apart. Intervals are `pairs_ends` over the originals
-    that have the rarer kind. The scope to go by comes first, see `scopes_by`.
-    Of ratings the pooled rows also have Spearman's ρ with the mean rating, in `RHO_COLUMNS`.
+    Args:
+        human: (R,); above one half is recognised, below is not, one half and NaN are left out.
+            Above 0.5 agrees with people; ties count a half. "within model" and "within original"
+            are means over the models and the originals that have images of both kinds, so that a
+            metric gains nothing by telling models, or originals, apart. Intervals are `pairs_ends`
+            over the originals that have the rarer kind. The scope to go by comes first, see
+            `scopes_by`. Of ratings the pooled rows also have Spearman's ρ with the mean rating, in
+            `RHO_COLUMNS`.
     """
     rated = None if evidence.ratings is None else evidence.response.means
     rows = partial(_of_metric, evidence=evidence, human=human, rated=rated, layout=layout)
@@ -133,8 +136,9 @@ def scale_differs(table: pd.DataFrame) -> list[str]:
 def scopes_by(differing: Sequence[str]) -> tuple[str, ...]:
     """Return the scopes of a table in order, the one that all its metrics go by first.
 
-    differing: as of `scale_differs`. Where a metric is among them that is the AUC within originals,
-    and the pooled one, which flatters, stands second.
+    Args:
+        differing: As of `scale_differs`. Where a metric is among them that is the AUC within
+            originals, and the pooled one, which flatters, stands second.
     """
     return (WITHIN, POOLED, SCOPES[1]) if differing else SCOPES
 
@@ -207,8 +211,9 @@ def _pairs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(B,) each: the weight of a group's pairs that the winner has won, and of all its pairs.
 
-    times: O arrays, (B,), how often an original is drawn. Images are passed in order of their
-    value, all resamples at once: what is added are rows that stay in a core's cache.
+    Args:
+        times: O arrays, (B,), how often an original is drawn. Images are passed in order of their
+            value, all resamples at once: what is added are rows that stay in a core's cache.
     """
     below, upto = (of_all[winners] - losers.start for of_all in (contest.below, contest.upto))
     starts = np.flatnonzero(np.append(True, np.diff(below) + np.diff(upto)))
@@ -331,7 +336,9 @@ def over_originals(
 ) -> np.ndarray:
     """(1 + G,): a correlation over the images that have both, by the weights `layout.left_out`.
 
-    correlate: as `weighted_spearman`. values, human: (R,), NaN where there is none.
+    Args:
+        correlate: As `weighted_spearman`.
+        values, human: (R,), NaN where there is none.
     """
     used = ~np.isnan(values) & ~np.isnan(human)
     weights = layout.left_out
@@ -382,11 +389,12 @@ def auc_differences(
 ) -> pd.DataFrame:
     """One row an other metric of images: AUC of `own` less its, columns `AUC_DIFFERENCE_COLUMNS`.
 
-    headline: the human score that says what is recognised.
-    scope: `POOLED`, or `WITHIN` where a metric's scale differs by original, see `scopes_by`.
-    Both are of the images both have scores of. The interval is `student`, originals being left out
-    of both metrics at once; `interval_undefined` says why there is none. NaN where there is no AUC,
-    and `undefined` says why.
+    Args:
+        headline: The human score that says what is recognised.
+        scope: `POOLED`, or `WITHIN` where a metric's scale differs by original, see `scopes_by`.
+            Both are of the images both have scores of. The interval is `student`, originals being
+            left out of both metrics at once; `interval_undefined` says why there is none. NaN where
+            there is no AUC, and `undefined` says why.
     """
     layout = layout_of(evidence.images)
     human = verdict(evidence, headline)

@@ -16,7 +16,12 @@ from semsim.base.words import counted
 
 @dataclass(frozen=True, kw_only=True)
 class HumanScore:
-    """values: (R,) in [0, 1], NaN where people have not decided; undefined: why none has."""
+    """Human score of every image.
+
+    Attributes:
+        values: (R,) in [0, 1], NaN where people have not decided.
+        undefined: Why none has.
+    """
 
     values: np.ndarray
     undefined: str | None = None
@@ -34,7 +39,11 @@ class Rule:
 def human_score(evidence: Evidence, rule: str) -> np.ndarray:
     """(R,) float64 in [0, 1], how recognisable people find each image; NaN where undecided.
 
-    rule: of `RULES`, or a label that came with the data. Raises `UnknownNameError` for another.
+    Args:
+        rule: Of `RULES`, or a label that came with the data.
+
+    Raises:
+        UnknownNameError: For another.
     """
     return judged(evidence, rule).values
 
@@ -97,7 +106,8 @@ def title_of(evidence: Evidence, rule: str) -> str:
 def vote_counts(recognised: SparseVotes) -> tuple[np.ndarray, np.ndarray]:
     """(R,) int each: how many votes recognised each image, and how many votes there are.
 
-    recognised: as in `Evidence`, of all annotators or some.
+    Args:
+        recognised: As in `Evidence`, of all annotators or some.
     """
     return recognised.totals.astype(int), recognised.counts
 
@@ -110,7 +120,11 @@ def _as_original_named(evidence: Evidence) -> HumanScore:
 
 
 def _most_of(said: SparseVotes, votes_per_item: int) -> HumanScore:
-    """said: 1 or 0."""
+    """Score 1 where most of K votes say yes, 0 where they cannot.
+
+    Args:
+        said: 1 or 0.
+    """
     yes, votes = vote_counts(said)
     needed = counted(votes_needed(votes, votes_per_item).min(), "vote")
     return _explained(majority(yes, votes, votes_per_item), f"no image has {needed} that agree")

@@ -14,8 +14,10 @@ class SparseVotes:
     A table of all pairs would hold R · A numbers; of a million votes by a thousand people it has
     two hundred times as many cells as votes.
 
-    image, annotator: (V,) int. values: (V,) float64, NaN where a vote does not say this.
-    shape: (R, A).
+    Attributes:
+        image, annotator: (V,) int.
+        values: (V,) float64, NaN where a vote does not say this.
+        shape: (R, A).
     """
 
     image: np.ndarray
@@ -62,10 +64,15 @@ def ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
 def votes_needed(votes: np.ndarray, votes_per_item: np.ndarray | int) -> np.ndarray:
     """Count the votes of a majority: more than half of K, or of all `votes` where more have come.
 
-    votes: (R,) int, those on each image. votes_per_item: K, one for all or (R,). Returns (R,) int.
-
     Three of five decide whatever the others will say, and an extra vote that makes it 3 to 3 takes
     the decision back. The human study has the same rule for its labels and its results.
+
+    Args:
+        votes: (R,) int, those on each image.
+        votes_per_item: K, one for all or (R,).
+
+    Returns:
+        (R,) int.
     """
     return np.maximum(votes, votes_per_item) // 2 + 1
 
@@ -73,7 +80,8 @@ def votes_needed(votes: np.ndarray, votes_per_item: np.ndarray | int) -> np.ndar
 def majority(yes: np.ndarray, votes: np.ndarray, votes_per_item: np.ndarray | int) -> np.ndarray:
     """(R,) float64: 1 or 0 once as many votes agree as `votes_needed` says, else NaN.
 
-    yes, votes: (R,), how many recognise each image, and how many there are.
+    Args:
+        yes, votes: (R,), how many recognise each image, and how many there are.
     """
     needed = votes_needed(votes, votes_per_item)
     return _decided(yes >= needed, votes - yes >= needed)

@@ -32,7 +32,10 @@ def whole(path: Path, *, settled: bool = False) -> Iterator[Path]:
     """Yield a path for a file or folder, which becomes `path` when the block ends.
 
     Its parent folder is made. A file that is there is replaced. When the block raises, `path` is
-    what it was. settled: return only when the new name survives a power cut.
+    what it was.
+
+    Args:
+        settled: Return only when the new name survives a power cut.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +73,8 @@ def finite(value: Any) -> Any:
 def write_json(path: Path, content: Mapping[str, Any], *, sort: bool = False) -> None:
     """Write `content` as JSON at `path`, as `write_bytes` does.
 
-    sort: by name, so that two records can be laid side by side; else in the order given.
+    Args:
+        sort: By name, so that two records can be laid side by side; else in the order given.
     """
     text = json.dumps(dict(content), indent=1, sort_keys=sort, ensure_ascii=False)
     write_text(path, text + "\n")
@@ -87,8 +91,11 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 def whole_folders(*folders: Path, replace: bool = False) -> Iterator[tuple[Path, ...]]:
     """Empty folders to fill, one for each of `folders`, which appear all or none.
 
-    When the block raises, nothing has changed. replace: take the place of what is there; without
-    it, a folder that is there and not empty raises `OSError`, and none appears.
+    When the block raises, nothing has changed.
+
+    Args:
+        replace: Take the place of what is there; without it, a folder that is there and not empty
+            raises `OSError`, and none appears.
     """
     parts = tuple(_beside(Path(folder), "part") for folder in folders)
     try:

@@ -9,7 +9,11 @@ _NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,79}")
 
 
 def checked_name(name: str, what: str) -> str:
-    """`name` itself; `SettingsError` where nothing on disk can be called so. what: as "a job"."""
+    """`name` itself; `SettingsError` where nothing on disk can be called so.
+
+    Args:
+        what: As "a job".
+    """
     if not _NAME.fullmatch(name):
         raise SettingsError(
             f"{name!r} cannot name {what}: use up to 80 letters, digits, '.', '_' and '-', "

@@ -16,7 +16,8 @@ T = TypeVar("T")
 def key_of(settings: Any, digits: int = 64) -> str:
     """The first hexadecimal `digits` of the SHA-256 of `settings` as JSON with sorted names.
 
-    settings: anything JSON can say; a dataclass counts as its fields, a tuple as a list.
+    Args:
+        settings: Anything JSON can say; a dataclass counts as its fields, a tuple as a list.
     """
     text = json.dumps(settings, default=asdict, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:digits]
@@ -25,7 +26,8 @@ def key_of(settings: Any, digits: int = 64) -> str:
 class Pieces(Generic[T]):
     """The finished pieces of one kind: a file each in `folder`, its key with `ending`.
 
-    read, write: how a file becomes a piece and a piece a file, which `write` writes whole.
+    Attributes:
+        read, write: How a file becomes a piece and a piece a file, which `write` writes whole.
     """
 
     def __init__(

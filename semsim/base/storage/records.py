@@ -21,7 +21,11 @@ _LONGEST = 500  # signs of what a parser says
 
 
 def as_record(form: str, content: Mapping[str, Any]) -> dict[str, Any]:
-    """`content` as the record that is kept of it. form: its format, as "semsim-job/1"."""
+    """`content` as the record that is kept of it.
+
+    Args:
+        form: Its format, as "semsim-job/1".
+    """
     return {"format": form, **content}
 
 
@@ -55,9 +59,11 @@ def guarded(
     """Raise `raises` for whatever reading the file at `path` within the block trips on.
 
     A file may come from any user, and parsers have no error of their own: one raises what it meets.
-    What is no file, such as a pipe, which has no end, is not read. told: what is wrong with the
-    file and what to do about it, with the reason at {}. What no file can bring about, such as a
-    name that is not defined, is raised as it is.
+    What is no file, such as a pipe, which has no end, is not read.
+
+    Args:
+        told: What is wrong with the file and what to do about it, with the reason at {}. What no
+            file can bring about, such as a name that is not defined, is raised as it is.
     """
     require_file(path, raises, told)
     try:

@@ -36,9 +36,14 @@ log = logging.getLogger(__name__)
 class Remote:
     """Files below an address such as s3://bucket/prefix, and copies of those that were read here.
 
-    A file never changes once it is there, so that a copy of it stays right. copies: a folder of
-    this machine for at most `most` bytes, and whatever was used in the last week. Raises
-    `StoreError` for an address that is none, or whose library is not installed.
+    A file never changes once it is there, so that a copy of it stays right.
+
+    Attributes:
+        copies: A folder of this machine for at most `most` bytes, and whatever was used in the last
+            week.
+
+    Raises:
+        StoreError: For an address that is none, or whose library is not installed.
     """
 
     def __init__(self, address: str, copies: Path, most: int = MOST) -> None:
@@ -76,7 +81,8 @@ class Remote:
     def check(self, *, write: bool = False) -> bool:
         """Check whether a studio has kept files there; raises `StoreError` with what to set.
 
-        write: leave a mark, which shows that files can be kept there.
+        Args:
+            write: Leave a mark, which shows that files can be kept there.
         """
         how = HOW.get(self._protocol, "See that it is there and may be read and written.")
         why = (

@@ -19,8 +19,11 @@ from semsim.base.words import agreeing, counted
 class TryOut:
     """One change of one convolution.
 
-    place: its number, from 1. value: c(M) with the change. hidden: how many values of the image
-    itself the first convolution then hides from the attacker.
+    Attributes:
+        place: Its number, from 1.
+        value: C(M) with the change.
+        hidden: How many values of the image itself the first convolution then hides from the
+            attacker.
     """
 
     place: int
@@ -54,7 +57,8 @@ def try_outs(layers: Sequence[Layer], input_shape: Shape) -> list[TryOut]:
 def advice(index: SecurityIndex, notes: Sequence[str] = ()) -> list[str]:
     """Return paragraphs that explain c(M) of a network, one a thought (COPA, §2).
 
-    notes: what stands in the way of the recursion beside c(M), as `read_network` finds it.
+    Args:
+        notes: What stands in the way of the recursion beside c(M), as `read_network` finds it.
     """
     if not index.layers:
         return [

@@ -28,7 +28,11 @@ _SHOWN = 8  # try-outs, of which a deep network has dozens
 
 @dataclass(frozen=True, kw_only=True)
 class Audited:
-    """A network under audit. model: None until its weights are needed."""
+    """A network under audit.
+
+    Attributes:
+        model: None until its weights are needed.
+    """
 
     name: str
     model: nn.Module
@@ -181,7 +185,9 @@ def layer_text(
 ) -> str:
     """c(M) layer by layer for a terminal.
 
-    checked: the same layers, where ranks were computed: then whether W has full column rank, too.
+    Args:
+        checked: The same layers, where ranks were computed: then whether W has full column rank,
+            too.
     """
     header = ["layer", "", "input", "n", "equations", "rank U", "hidden", "weight", "part of c(M)"]
     header += ["widens", "W has full rank"]

@@ -21,7 +21,8 @@ _LEAKS, _HIDDEN = canvas.METRIC, canvas.PEOPLE
 def leak_figure(index: SecurityIndex, name: str) -> Drawn:
     """A bar a convolution: the values of its input that are determined, and those that are hidden.
 
-    name: of the network, for the title.
+    Args:
+        name: Of the network, for the title.
     """
     frame = pd.DataFrame(
         {

@@ -26,10 +26,13 @@ from semsim.base.errors import SettingsError
 
 @dataclass(frozen=True, kw_only=True)
 class ForwardStep:
-    """One step of `forward`. kind: its type in small letters without underscores.
+    """One step of `forward`.
 
-    module: None where it is a function, which then has arguments `given` behind its input.
-    inputs, outputs: shapes of one example. scaled: see `_is_scaled`.
+    Attributes:
+        kind: Its type in small letters without underscores.
+        module: None where it is a function, which then has arguments `given` behind its input.
+        inputs, outputs: Shapes of one example.
+        scaled: See `_is_scaled`.
     """
 
     name: str
@@ -167,9 +170,12 @@ _FIXED_POOLS = {"adaptiveavgpool2d", "adaptivemaxpool2d"}
 
 @dataclass(frozen=True, kw_only=True)
 class ReadNetwork:
-    """layers: as `security_index` takes them. names: of the convolutions, as the model calls them.
+    """Layers of a network that c(M) can count.
 
-    notes: what the network has that c(M) does not count, in words.
+    Attributes:
+        layers: As `security_index` takes them.
+        names: Of the convolutions, as the model calls them.
+        notes: What the network has that c(M) does not count, in words.
     """
 
     layers: tuple[Layer, ...]
@@ -180,9 +186,12 @@ class ReadNetwork:
 def read_network(model: nn.Module, input_shape: Shape) -> ReadNetwork:
     """The layers of a network in which each step feeds only the next one.
 
-    input_shape: (C, H, W). Functions such as `torch.relu` in `forward` are read too. Raises
-    `SettingsError` that names a step that c(M) does not know, a branch, a layer used twice, or what
-    stops the reading.
+    Args:
+        input_shape: (C, H, W). Functions such as `torch.relu` in `forward` are read too.
+
+    Raises:
+        SettingsError: That names a step that c(M) does not know, a branch, a layer used twice, or
+            what stops the reading.
     """
     steps = list(steps_of(model, input_shape))
     _check_used_once(steps)

@@ -72,7 +72,11 @@ class Loaded:
 
 
 def load(text: str, coding: Mapping[str, Any] | None = None) -> Loaded:
-    """The data that `text` names, see `FederatedOrder`; coding: see `of_own_table`."""
+    """The data that `text` names, see `FederatedOrder`;
+
+    Args:
+        coding: See `of_own_table`.
+    """
     if text.strip().partition(":")[0] in OWN:
         own = read_plugin(OWN, text)
         table = build(OWN, own.name, own.settings)
@@ -152,7 +156,9 @@ def _check_attack(order: FederatedOrder, data: FederatedData, images: LabelledIm
 class FederatedOutlook:
     """Counts and disk of an order that is carried out.
 
-    attacks: each by one party, on `pictures` pictures; none of a table. disk: bytes.
+    Attributes:
+        attacks: Each by one party, on `pictures` pictures; none of a table.
+        disk: Bytes.
     """
 
     trainings: int
@@ -314,7 +320,11 @@ class _Total:
 
 
 def _begin(order: FederatedOrder, examples: str, out: Path) -> None:
-    """Keep what is computed in `out`; examples: their digest."""
+    """Keep what is computed in `out`;
+
+    Args:
+        examples: Their digest.
+    """
     path = out / ORDER
     asked = {**to_record(order), "examples": examples}
     begun = read_record(path, FORMAT, SettingsError) if path.exists() else asked

@@ -39,10 +39,13 @@ _ENDINGS = (".png", ".jpg", ".jpeg")
 class OwnTable:
     """A CSV file with a heading, a row an example.
 
-    path: the file; its columns are parted by commas, semicolons or tabs. target: the column that
-    is predicted: numbers, or two words, which are 0 and 1 in alphabetical order.
-    images: a folder; the first column then names a file in it, with or without its ending, and
-    the other columns are not used. size: images are resized to `size` × `size`.
+    Attributes:
+        path: The file; its columns are parted by commas, semicolons or tabs.
+        target: The column that is predicted: numbers, or two words, which are 0 and 1 in
+            alphabetical order.
+        images: A folder; the first column then names a file in it, with or without its ending, and
+            the other columns are not used.
+        size: Images are resized to `size` × `size`.
     """
 
     path: str = ""
@@ -58,8 +61,11 @@ class OwnTable:
     def read(self, coding: Coding | None = None) -> tuple[Tensor, Tensor, Coding]:
         """Inputs (N, columns) or (N, 3, size, size), targets (N, 1), and the coding they are in.
 
-        coding: another party's, instead of one made from this table. Raises `DataError` for a
-        table that cannot be read, with what to do about it.
+        Args:
+            coding: Another party's, instead of one made from this table.
+
+        Raises:
+            DataError: For a table that cannot be read, with what to do about it.
         """
         table = _frame(Path(self.path))
         if self.target not in table:
@@ -193,8 +199,10 @@ _TRIES = 100  # draws of a split in which every client gets something
 class FederatedExamples:
     """One split.
 
-    inputs: (N, …). targets: (N, outputs), one-hot where there are classes. labels: (N,) class
-    indices, or None where numbers are predicted.
+    Attributes:
+        inputs: (N, …).
+        targets: (N, outputs), one-hot where there are classes.
+        labels: (N,) class indices, or None where numbers are predicted.
     """
 
     inputs: Tensor
@@ -217,9 +225,11 @@ class FederatedExamples:
 class FederatedData:
     """Training and test examples.
 
-    mean, std: one value a channel, by which the network normalises; public. outputs: width of the
-    targets. classes: names, empty where numbers are predicted. coding: what stands for the words
-    of a table of one's own, ready for JSON, see `own_table`.
+    Attributes:
+        mean, std: One value a channel, by which the network normalises; public.
+        outputs: Width of the targets.
+        classes: Names, empty where numbers are predicted.
+        coding: What stands for the words of a table of one's own, ready for JSON, see `own_table`.
     """
 
     name: str
@@ -287,7 +297,11 @@ def of_table(name: str) -> FederatedData:
 def of_own_table(table: OwnTable, coding: Mapping[str, Any] | None = None) -> FederatedData:
     """A table of one's own, or a number for every image, a fifth of it for tests.
 
-    coding: another party's. Raises `DataError` for a table that cannot be read.
+    Args:
+        coding: Another party's.
+
+    Raises:
+        DataError: For a table that cannot be read.
     """
     inputs, targets, own = table.read(coding)
     return replace(_predicted("table", inputs, targets), coding=own)

@@ -53,9 +53,10 @@ Found = Reconstruction | AttackFailedError
 class ArmResult:
     """Result of one arm.
 
-    found: one a client, in order, or the reason why there is none. gradient_difference: of the
-    gradient the party works with from FedAvg's, ‖difference‖ / ‖FedAvg's‖, the worst of all
-    clients; None where the two do not belong to one network.
+    Attributes:
+        found: One a client, in order, or the reason why there is none.
+        gradient_difference: Of the gradient the party works with from FedAvg's, ‖difference‖ /
+            ‖FedAvg's‖, the worst of all clients; None where the two do not belong to one network.
     """
 
     arm: str
@@ -74,8 +75,10 @@ def arms_for(network: str, data: FederatedData, wanted: Iterable[str] = ARMS) ->
 class LeakStudy:
     """The trainings behind the arms, each carried out once, and the attacks on them.
 
-    images: the training split behind `data`, in the same order. order: as many clients as its
-    `images`, each with one image in its mini-batch, in the rounds before the attacked one, too.
+    Attributes:
+        images: The training split behind `data`, in the same order.
+        order: As many clients as its `images`, each with one image in its mini-batch, in the rounds
+            before the attacked one, too.
     """
 
     def __init__(self, data: FederatedData, images: LabelledImages, order: FederatedOrder) -> None:
@@ -92,7 +95,8 @@ class LeakStudy:
     def attack(self, arm: str, report: Report = silent) -> ArmResult:
         """Reconstruct every client's image as the party in `arm` would.
 
-        report: told in hundredths of the arm.
+        Args:
+            report: Told in hundredths of the arm.
         """
         began = time.monotonic()
         work = self._solved if ARMS[arm].treatment == "closed-form" else self._matched

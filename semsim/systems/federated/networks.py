@@ -51,7 +51,9 @@ class ReluLeNet:
     """Two 5×5 convolutions with ReLU and pooling, then two linear layers.
 
     LeCun et al. 1998 with ReLU in place of the sigmoids, which cannot be masked.
-    width: channels of the first convolution; the second has twice as many.
+
+    Attributes:
+        width: Channels of the first convolution; the second has twice as many.
     """
 
     width: int = 6
@@ -81,12 +83,14 @@ class ReluLeNet:
 class ResNet:
     """A residual network for small images, of 6 · blocks + 2 layers, without batch norm and biases.
 
-    blocks: residual blocks in each of three stages of `width`, 2 and 4 times `width` channels.
-    skip: "concat", as in the paper, joins what a block computed with what the block before it
-        computed, at half the size by average pooling where a stage begins. "add" is He et al.
-        2016 with 1×1 projections, as in the authors' program: 851,312 parameters with 9 blocks and
-        7 classes.
     Residual outputs start small, since no batch norm keeps the sums in bounds.
+
+    Attributes:
+        blocks: Residual blocks in each of three stages of `width`, 2 and 4 times `width` channels.
+        skip: "concat", as in the paper, joins what a block computed with what the block before it
+            computed, at half the size by average pooling where a stage begins. "add" is He et al.
+            2016 with 1×1 projections, as in the authors' program: 851,312 parameters with 9 blocks
+            and 7 classes.
     """
 
     blocks: int = 3
@@ -140,7 +144,8 @@ class QuadraticClassifier(nn.Module):
     ½‖y − e_c‖² + s − ½: the quadratic loss but for a constant, with the same gradients. Since
     y_c ≤ ½ + ½‖y‖², the constant s = 1½ + log(classes) keeps the logarithm's argument positive.
 
-    network: its parameters are this classifier's, in the same order.
+    Attributes:
+        network: Its parameters are this classifier's, in the same order.
     """
 
     mean: Tensor

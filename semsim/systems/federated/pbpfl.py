@@ -58,8 +58,10 @@ _REASONS: Mapping[type[nn.Module], str] = {
 class Slots:
     """The slots of all nodes.
 
-    of_node: one slot a channel (a feature, after flattening) of each node's output. count: slots
-    are 0 to count − 1, of which `FIXED` means r = 1; not every number in between is in use.
+    Attributes:
+        of_node: One slot a channel (a feature, after flattening) of each node's output.
+        count: Slots are 0 to count − 1, of which `FIXED` means r = 1; not every number in between
+            is in use.
     """
 
     of_node: Mapping[str, tuple[int, ...]]
@@ -86,8 +88,12 @@ def slots_of(network: LayerGraph) -> Slots:
 def scales_of(network: LayerGraph, slots: Slots, r: Tensor) -> dict[str, Tensor]:
     """Return the factor of each parameter: R_ij = r_i / r_j for weights, r_i for biases.
 
-    r: (slots.count,) positive, r[FIXED] = 1. Returns tensors that broadcast to the parameters, by
-    parameter name. Yang et al. 2020, arXiv:2002.09843, Eqs 7, 13 and 14.
+    Args:
+        r: (slots.count,) positive, r[FIXED] = 1.
+
+    Returns:
+        Tensors that broadcast to the parameters, by parameter name. Yang et al. 2020,
+        arXiv:2002.09843, Eqs 7, 13 and 14.
     """
     names = {id(parameter): name for name, parameter in network.named_parameters()}
     scales = {}
@@ -187,7 +193,10 @@ _ROUNDINGS = 8.0
 class MaskKey:
     """Secrets that the server keeps to undo a mask.
 
-    scales: R by parameter name, broadcasting to the parameter. gamma: γ. v: γ²‖a‖².
+    Attributes:
+        scales: R by parameter name, broadcasting to the parameter.
+        gamma: Γ.
+        v: Γ²‖a‖².
     """
 
     scales: Tensors
@@ -207,8 +216,10 @@ class Masked:
 class ClientUpload:
     """Answer of a client: gradients with respect to its masked weights, by parameter name.
 
-    g: of the noisy loss ½‖ŷ − ȳ‖². sigma: of Φ. beta: of Ψ, without the last layer, on which Ψ
-    does not depend. Means over the mini-batch.
+    Attributes:
+        g: Of the noisy loss ½‖ŷ − ȳ‖².
+        sigma: Of Φ.
+        beta: Of Ψ, without the last layer, on which Ψ does not depend. Means over the mini-batch.
     """
 
     g: Tensors
@@ -243,8 +254,9 @@ class Losses:
 class Recovered:
     """The true gradient by parameter name, and how much rounding was amplified on the way.
 
-    condition: (‖R∘g‖ + |γ|‖R∘σ‖ + v‖R∘β‖) / ‖gradient‖, 1 or more. error: the relative error that
-    it lets rounding make, estimated from above.
+    Attributes:
+        condition: (‖R∘g‖ + |γ|‖R∘σ‖ + v‖R∘β‖) / ‖gradient‖, 1 or more.
+        error: The relative error that it lets rounding make, estimated from above.
     """
 
     gradients: dict[str, Tensor]
@@ -284,7 +296,9 @@ def release(network: LayerGraph, settings: Pbpfl, rng: torch.Generator) -> Layer
 def client_forward(masked: Masked, inputs: Tensor, targets: Tensor) -> Losses:
     """A client's forward pass (Eqs 9 to 11 and 16, 17).
 
-    inputs: (N, …). targets: (N, outputs), one-hot for classes.
+    Args:
+        inputs: (N, …).
+        targets: (N, outputs), one-hot for classes.
     """
     noisy, features = masked.network.with_features(inputs)
     alpha = features.sum(1)

@@ -49,9 +49,12 @@ class ClientAnswer:
 class Client:
     """One participant.
 
-    number: from 0. examples: its own. architecture: a network of the public shape; its weights are
-    not used. share: its part of all examples, by which it weights what zero-sum masks hide.
-    agreement: its side of these masks; a new one where the settings want them.
+    Attributes:
+        number: From 0.
+        examples: Its own.
+        architecture: A network of the public shape; its weights are not used.
+        share: Its part of all examples, by which it weights what zero-sum masks hide.
+        agreement: Its side of these masks; a new one where the settings want them.
     """
 
     number: int
@@ -168,8 +171,9 @@ def _descend(network: LayerGraph, gradients: tuple[Tensor, ...], lr: float) -> N
 class Server:
     """Holds the true weights and, with PBPFL, the keys of the round that is open.
 
-    shares: every client's part of all examples, summing to 1. network is trained in place.
-    condition: of the worst recovery so far, see `pbpfl.Recovered`; 1 with FedAvg.
+    Attributes:
+        shares: Every client's part of all examples, summing to 1. network is trained in place.
+        condition: Of the worst recovery so far, see `pbpfl.Recovered`; 1 with FedAvg.
     """
 
     def __init__(
@@ -255,8 +259,10 @@ _EVALUATION_BATCH = 256
 class CurvePoint:
     """The true model on the test examples after `round` rounds.
 
-    loss: the mean of the training loss. squared_error: mean over examples and outputs, which is
-    what the paper's Table 2 calls MSE. accuracy: share, None where there are no classes.
+    Attributes:
+        loss: The mean of the training loss.
+        squared_error: Mean over examples and outputs, which is what the paper's Table 2 calls MSE.
+        accuracy: Share, None where there are no classes.
     """
 
     round: int
@@ -269,8 +275,10 @@ class CurvePoint:
 class Costs:
     """CPU seconds over all rounds and clients, the four columns of the paper's Table 5.
 
-    perturb: server, with packing (PP). forward, backward: clients (LFP, LBP). update: server, with
-    unpacking and recovery (MU).
+    Attributes:
+        perturb: Server, with packing (PP).
+        forward, backward: Clients (LFP, LBP).
+        update: Server, with unpacking and recovery (MU).
     """
 
     perturb: float = 0.0
@@ -293,8 +301,10 @@ class Traffic:
 class KeptRound:
     """Private data of the parties in one round.
 
-    server: the true network before the step. keys: the server's, one a client, none with FedAvg.
-    members: each client's mini-batch, as indices into the training examples.
+    Attributes:
+        server: The true network before the step.
+        keys: The server's, one a client, none with FedAvg.
+        members: Each client's mini-batch, as indices into the training examples.
     """
 
     number: int
@@ -307,10 +317,12 @@ class KeptRound:
 class FederatedRun:
     """A finished training.
 
-    curves: one point every `evaluate_every` rounds, the start and the end included. model: the
-    true final network, which only the server has. released: what clients get at the end; with
-    FedAvg it is `model`. messages, kept: of the rounds in `settings.keep`. condition: of the worst
-    recovery.
+    Attributes:
+        curves: One point every `evaluate_every` rounds, the start and the end included.
+        model: The true final network, which only the server has.
+        released: What clients get at the end; with FedAvg it is `model`.
+        messages, kept: Of the rounds in `settings.keep`.
+        condition: Of the worst recovery.
     """
 
     settings: FederatedSettings
@@ -335,9 +347,13 @@ def train(
 ) -> FederatedRun:
     """Train as `settings` says; equal settings give equal weights on one machine.
 
-    report: told after every round; at a point of the curve its values hold the point. tap: told of
-    every message. after: go on from the weights and the round where that training ended.
-    Raises `SettingsError` where the training diverges or a recovery is too inexact.
+    Args:
+        report: Told after every round; at a point of the curve its values hold the point.
+        tap: Told of every message.
+        after: Go on from the weights and the round where that training ended.
+
+    Raises:
+        SettingsError: Where the training diverges or a recovery is too inexact.
     """
     session = _Session(settings, data, tap, after)
     for number in range(session.begun + 1, settings.rounds + 1):

@@ -31,16 +31,18 @@ NoiseScope = Literal["round", "client"]
 class Pbpfl:
     """Strength of the server's masks, and the largest error of the recovery.
 
-    r_low, r_high: range of the multiplicative noise, which is drawn uniformly.
-    a_high: the additive noise vector is drawn uniformly from 0 to this. gamma_low, gamma_high:
-        range of the secret coefficient γ.
-    noise_scope: "client" draws anew for every client, as the authors' program does; "round" gives
-        all clients of a round the same masked model.
-    zero_sum: clients add masks that sum to zero over all of them, so that the server learns only
-        the sum (the paper's extension). It needs noise_scope "round": recovery is linear, but
-        only under one mask. zero_sum_digits: binary digits after the point that the hidden numbers
-        keep, of 62; the others hold what is before it.
-    tolerance: largest relative rounding error of the recovered gradient that is accepted.
+    Attributes:
+        r_low, r_high: Range of the multiplicative noise, which is drawn uniformly.
+        a_high: The additive noise vector is drawn uniformly from 0 to this.
+        gamma_low, gamma_high: Range of the secret coefficient γ.
+        noise_scope: "client" draws anew for every client, as the authors' program does; "round"
+            gives all clients of a round the same masked model.
+        zero_sum: Clients add masks that sum to zero over all of them, so that the server learns
+            only the sum (the paper's extension). It needs noise_scope "round": recovery is linear,
+            but only under one mask.
+        zero_sum_digits: Binary digits after the point that the hidden numbers keep, of 62; the
+            others hold what is before it.
+        tolerance: Largest relative rounding error of the recovered gradient that is accepted.
     """
 
     r_low: float = 0.5
@@ -79,9 +81,11 @@ Treatment = Literal["plain", "canonical", "stripped", "closed-form"]
 class PartyArm:
     """A party and what it does.
 
-    title: for people. treatment: "plain" runs the attack on what is seen; "canonical" rescales
-    hidden rows first; "stripped" takes the additive noise out and then rescales; "closed-form"
-    needs no attack.
+    Attributes:
+        title: For people.
+        treatment: "plain" runs the attack on what is seen; "canonical" rescales hidden rows first;
+            "stripped" takes the additive noise out and then rescales; "closed-form" needs no
+            attack.
     """
 
     title: str
@@ -129,14 +133,16 @@ Dtype = Literal["float64", "float32"]
 class FederatedSettings:
     """A server and K clients that train one network for some rounds.
 
-    network: a name in `NETWORKS`. loss: "mse" is ½‖y − ȳ‖², classes being one-hot.
-    split: "iid" deals the data out at random; "dirichlet" gives every client its own mixture of
-        classes, the more uneven the smaller `dirichlet_alpha` is.
-    local_steps: of one client in one round; 1 is FedSGD, more is FedAvg (McMahan et al. 2017).
-    batch_size: of one client. A client's data is walked through in a new order each epoch.
-    evaluate_every: rounds between two points of the curves. keep: rounds whose messages are kept,
-        counted from 1, for looking at what leaks.
-    masks: of PBPFL; unused by FedAvg.
+    Attributes:
+        network: A name in `NETWORKS`.
+        loss: "mse" is ½‖y − ȳ‖², classes being one-hot.
+        split: "iid" deals the data out at random; "dirichlet" gives every client its own mixture of
+            classes, the more uneven the smaller `dirichlet_alpha` is.
+        local_steps: Of one client in one round; 1 is FedSGD, more is FedAvg (McMahan et al. 2017).
+        batch_size: Of one client. A client's data is walked through in a new order each epoch.
+        evaluate_every: Rounds between two points of the curves.
+        keep: Rounds whose messages are kept, counted from 1, for looking at what leaks.
+        masks: Of PBPFL; unused by FedAvg.
     """
 
     network: str = "mlp-3"
@@ -191,11 +197,14 @@ class FederatedSettings:
 class FederatedOrder:
     """Order of a comparison of federated trainings.
 
-    data: a data set with its settings, as in "symbols:train_per_class=4", or one of `TABLES`.
-    network to seed: see `FederatedSettings`; both schemes start from the same weights.
-    cross_entropy: train FedAvg with it too. arms: names in `ARMS`, attacked in rounds of their own
-    with as many clients as `images` and one image each; empty attacks nothing. attack: as in
-    "invgrad:steps=300". attack_round: whose messages are attacked; 1 is an untrained network.
+    Attributes:
+        data: A data set with its settings, as in "symbols:train_per_class=4", or one of `TABLES`.
+            network to seed: see `FederatedSettings`; both schemes start from the same weights.
+        cross_entropy: Train FedAvg with it too.
+        arms: Names in `ARMS`, attacked in rounds of their own with as many clients as `images` and
+            one image each; empty attacks nothing.
+        attack: As in "invgrad:steps=300".
+        attack_round: Whose messages are attacked; 1 is an untrained network.
     """
 
     data: str = setting(
@@ -270,8 +279,12 @@ class FederatedJob:
 def queue_comparison(order: FederatedOrder, data: Path) -> Job:
     """The job that will carry out `order`; not yet started.
 
-    data: the data folder; results go to runs/federated/<name> below it, where studies find the
-    sets. Raises `SemsimError` where the order cannot be carried out.
+    Args:
+        data: The data folder; results go to runs/federated/<name> below it, where studies find the
+            sets.
+
+    Raises:
+        SemsimError: Where the order cannot be carried out.
     """
     from semsim.systems.federated.comparison import check  # with torch, which a page needs not
 

@@ -129,7 +129,8 @@ def gap_words(score: Mapping[str, Any]) -> str:
 def strength(score: Mapping[str, Any]) -> tuple[int, float]:
     """By which attacks are put in order: the pictures they get back, then their mean SSIM.
 
-    score: as `asdict` gives it; SSIM may be None or NaN.
+    Args:
+        score: As `asdict` gives it; SSIM may be None or NaN.
     """
     ssim = score["ssim"]
     return score["clearer"], -1.0 if ssim is None or ssim != ssim else ssim
@@ -167,9 +168,10 @@ def _end(name: str, curve: Sequence[Mapping[str, Any]]) -> list[str]:
 def answer_words(scores: Sequence[Mapping[str, Any]], named: Mapping[str, Any]) -> tuple[str, str]:
     """Return what can be recognised, then the statistic.
 
-    scores: of each arm, as `asdict` gives it. Each party counts by the arm that shows it most.
-    named: as `semsim.metrics.reference_classifier.recognition`.
-    Where the attack does not get most pictures back from plain training, nothing is said.
+    Args:
+        scores: Of each arm, as `asdict` gives it. Each party counts by the arm that shows it most.
+        named: As `semsim.metrics.reference_classifier.recognition`. Where the attack does not get
+            most pictures back from plain training, nothing is said.
     """
     known = {score["arm"]: score for score in scores}
     plain = max((known[arm] for arm in (REFERENCE, RESCALED) if arm in known), key=strength)

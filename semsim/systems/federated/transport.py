@@ -42,9 +42,11 @@ _HEADER = 8  # bytes of the length with which safetensors begins
 class Message:
     """One message.
 
-    kind: "model" goes from the server to `client`, "update" from it to the server. Before a
-    training with zero-sum masks a "key" goes to the server and all clients' "keys" from it. round
-    counts from 1. payload: a safetensors file.
+    Attributes:
+        kind: "model" goes from the server to `client`, "update" from it to the server. Before a
+            training with zero-sum masks a "key" goes to the server and all clients' "keys" from it.
+            round counts from 1.
+        payload: A safetensors file.
     """
 
     kind: Kind
@@ -64,8 +66,10 @@ Tap = Callable[[Message], None]
 class Transport:
     """Carries messages, counts their bytes, and shows each to whoever listens.
 
-    tap: told of every message that passes. keep: rounds whose messages are kept in `kept`.
-    down, up: bytes from the server and to it.
+    Attributes:
+        tap: Told of every message that passes.
+        keep: Rounds whose messages are kept in `kept`.
+        down, up: Bytes from the server and to it.
     """
 
     tap: Tap | None = None
@@ -134,7 +138,9 @@ _WORD = 8  # bytes of a masked number
 class Agreement:
     """One client's side: its private key, and with the others' public keys a secret a pair.
 
-    number: of this client, from 0. public: its public key, 32 bytes, which all parties see.
+    Attributes:
+        number: Of this client, from 0.
+        public: Its public key, 32 bytes, which all parties see.
     """
 
     def __init__(self, number: int) -> None:
@@ -161,9 +167,11 @@ class Agreement:
     ) -> dict[str, Tensor]:
         """`update` times 2^`digits`, rounded, plus this client's mask; int64 of the same shapes.
 
-        occasion: what all clients know of this one sum and of no other. Masks depend on it, so
-        that no two answers share one. Raises `DataError` before `agree`, and where a number is too
-        large.
+        Raises `DataError` before `agree`, and where a number is too large.
+
+        Args:
+            occasion: What all clients know of this one sum and of no other. Masks depend on it, so
+                that no two answers share one.
         """
         if not self._secrets:
             raise DataError("Clients agree on their secrets before they send what masks hide.")
@@ -196,8 +204,9 @@ def summed(
 ) -> dict[str, Tensor]:
     """The sum of all clients' hidden updates, in which the masks cancel, by name.
 
-    updates: int64 words modulo 2⁶⁴, tensors of one name of one shape. digits, dtype: as of
-    `as_numbers`.
+    Args:
+        updates: Int64 words modulo 2⁶⁴, tensors of one name of one shape.
+        digits, dtype: As of `as_numbers`.
     """
     total = {name: value.numpy().view(np.uint64).copy() for name, value in updates[0].items()}
     for update in updates[1:]:
@@ -210,7 +219,10 @@ def summed(
 def as_numbers(words: Mapping[str, Tensor], digits: int, dtype: torch.dtype) -> dict[str, Tensor]:
     """Hidden updates or their sum as the numbers they stand for, of the same shapes.
 
-    words: int64, by name. digits: binary ones after the point. dtype: of what is returned.
+    Args:
+        words: Int64, by name.
+        digits: Binary ones after the point.
+        dtype: Of what is returned.
     """
     return {name: (value.double() / 2.0**digits).to(dtype) for name, value in words.items()}
 

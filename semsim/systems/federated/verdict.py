@@ -26,7 +26,8 @@ SAME = 1e-6  # gradients closer than this are one gradient with rounding
 class ArmPictures:
     """Result of one arm: a picture a client, in order, None where the attack failed.
 
-    gradient_difference: see `ArmResult`.
+    Attributes:
+        gradient_difference: See `ArmResult`.
     """
 
     arm: str
@@ -38,13 +39,17 @@ class ArmPictures:
 class ArmScore:
     """One arm in figures, means over the images it got back, or over seeds.
 
-    psnr in dB, infinite where an image is exact, and psnr_sd then NaN. psnr_sd, ssim_sd: standard
-    deviations over images, or over seeds. yardstick: the arm it is compared with, FedAvg's server
-    after the same treatment.
-    difference: of SSIM from the yardstick's, image by image; margin: half its 95 % interval over
-    images, or over seeds, NaN where `no_interval` says why there is none. images, failed,
-    clearer, by_shapes: counts, the last two as in a `Count` (`semsim.sets.no_attack_baseline`);
-    means are NaN where all failed. verdict: one of `WORDS`.
+    psnr in dB, infinite where an image is exact, and psnr_sd then NaN.
+
+    Attributes:
+        psnr_sd, ssim_sd: Standard deviations over images, or over seeds.
+        yardstick: The arm it is compared with, FedAvg's server after the same treatment.
+        difference: Of SSIM from the yardstick's, image by image.
+        margin: Half its 95 % interval over images, or over seeds, NaN where `no_interval` says why
+            there is none.
+        images, failed, clearer, by_shapes: Counts, the last two as in a `Count`
+            (`semsim.sets.no_attack_baseline`); means are NaN where all failed.
+        verdict: One of `WORDS`.
     """
 
     arm: str
@@ -104,8 +109,11 @@ def _read(folder: Path, arm: str) -> ArmPictures:
 def scored(results: Sequence[ArmPictures], originals: Tensor) -> list[ArmScore]:
     """Figures and verdict of every arm.
 
-    originals: (N, C, H, W) in [0, 1], as attacked, 11 pixels a side or more. Raises `DataError`
-    where an arm's yardstick is missing.
+    Args:
+        originals: (N, C, H, W) in [0, 1], as attacked, 11 pixels a side or more.
+
+    Raises:
+        DataError: Where an arm's yardstick is missing.
     """
     by_arm = {result.arm: result for result in results}
     missing = sorted({yardstick(arm) for arm in by_arm} - set(by_arm))
@@ -253,7 +261,11 @@ def _judged(
 
 
 def _verdict(score: ArmScore, reference: Count) -> str:
-    """reference: of its yardstick."""
+    """Return the word for what came back.
+
+    Args:
+        reference: Of its yardstick.
+    """
     if np.isnan(score.ssim):
         return "failed"
     if score.arm == score.yardstick:

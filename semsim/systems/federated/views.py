@@ -53,10 +53,14 @@ def observe(
 ) -> GradientObservation:
     """Return the observation in `view` of the one image that `client` trained on in a round.
 
-    round_number: one of the kept rounds; None takes the first. guess: seed of the weights that
-    the "uplink" eavesdropper draws. dtype: of the model and gradients handed to the attack.
-    The label is taken as known. With a quadratic loss the model is a `QuadraticClassifier`.
-    Raises `DataError` where the run holds no such round or its batch is not one image.
+    Args:
+        round_number: One of the kept rounds; None takes the first.
+        guess: Seed of the weights that the "uplink" eavesdropper draws.
+        dtype: Of the model and gradients handed to the attack. The label is taken as known. With a
+            quadratic loss the model is a `QuadraticClassifier`.
+
+    Raises:
+        DataError: Where the run holds no such round or its batch is not one image.
     """
     kept = kept_round(run, round_number)
     label, shape = _victim(run, kept, client)
@@ -221,11 +225,16 @@ def stripped(
 ) -> GradientObservation:
     """The observation without PBPFL's additive noise, as far as `gamma` is right.
 
-    seen: an eavesdropper's on both links. upload, a: what else passes there, (outputs,).
-    gamma: the attacker's γ̂; None guesses it from the received weights by `guessed_gamma`. Whatever
-    γ̂ is, g − γ̂σ + γ̂²‖a‖²β is exactly the gradient of the network whose last layer lacks γ̂a1ᵀ: a
-    wrong γ̂ leaves some noise in, but never makes network and gradient disagree. Raises
-    `SettingsError` where the observation's model is no `LayerGraph` with a linear layer last.
+    Args:
+        seen: An eavesdropper's on both links.
+        upload, a: What else passes there, (outputs,).
+        gamma: The attacker's γ̂; None guesses it from the received weights by `guessed_gamma`.
+            Whatever γ̂ is, g − γ̂σ + γ̂²‖a‖²β is exactly the gradient of the network whose last
+            layer lacks γ̂a1ᵀ: a wrong γ̂ leaves some noise in, but never makes network and gradient
+            disagree.
+
+    Raises:
+        SettingsError: Where the observation's model is no `LayerGraph` with a linear layer last.
     """
     network = copy.deepcopy(network_of(seen.model))
     last = _last(network)
@@ -280,10 +289,16 @@ def first_layer_input(network: LayerGraph, gradients: Mapping[str, Tensor]) -> T
     """The one input of a network that begins with a biased linear layer, from an upload alone.
 
     A unit's weight gradient is its bias gradient times the input, and PBPFL leaves the input as it
-    is (r⁽⁰⁾ = 1), so that no model is needed: x = ∂W_i / ∂b_i. gradients: of one input, by name,
-    plain or masked. network: only its shape and normalisation are used, which are public.
-    Returns `network.input_shape` in the data's own units. Raises `SettingsError` where the first
-    layer is another one, `AttackFailedError` where all its units are dead.
+    is (r⁽⁰⁾ = 1), so that no model is needed: x = ∂W_i / ∂b_i.
+
+    Args:
+        gradients: Of one input, by name, plain or masked.
+        network: Only its shape and normalisation are used, which are public. Returns
+            `network.input_shape` in the data's own units.
+
+    Raises:
+        SettingsError: Where the first layer is another one.
+        AttackFailedError: Where all its units are dead.
     """
     weight, bias = _first_layer(network, gradients)
     unit = int(bias.abs().argmax())
@@ -298,9 +313,13 @@ def first_layer_distance(
 ) -> float:
     """Return the relative error of `found` in ∂W = ∂b xᵀ: ‖∂W − ∂b xᵀ‖ / ‖∂W‖, 0 if it solves it.
 
-    Arguments as in `first_layer_input`; found: what that returns, or another guess of its shape.
-    Like it, it asks for no model, so that an eavesdropper on the uplink alone can compute it, and
-    it raises `SettingsError` where the first layer is not linear. found: `network.input_shape`.
+    Arguments as in `first_layer_input`;
+
+    Args:
+        found: What that returns, or another guess of its shape. Like it, it asks for no model, so
+            that an eavesdropper on the uplink alone can compute it, and it raises `SettingsError`
+            where the first layer is not linear.
+        found: `network.input_shape`.
     """
     weight, bias = _first_layer(network, gradients)
     x = ((found.to(weight) - network.mean.to(weight)) / network.std.to(weight)).flatten()

@@ -27,11 +27,12 @@ D = TypeVar("D", bound=nn.Module)
 class FeatureInversion:
     """Result of an attack on features.
 
-    found: one reconstruction a query; its residual is the mean squared difference between the
-        observed features and those the shadow head makes of the image.
-    shadow_accuracy: of the shadow network on the public images, by which an attacker can choose
-        between attacks without seeing a private image.
-    decoder_error: mean squared error of the decoder on public images, in the last epoch.
+    Attributes:
+        found: One reconstruction a query; its residual is the mean squared difference between the
+            observed features and those the shadow head makes of the image.
+        shadow_accuracy: Of the shadow network on the public images, by which an attacker can choose
+            between attacks without seeing a private image.
+        decoder_error: Mean squared error of the decoder on public images, in the last epoch.
     """
 
     found: tuple[Reconstruction, ...]
@@ -67,9 +68,13 @@ def learned(
 ) -> tuple["ShadowNetwork", D, float]:
     """A shadow network and a decoder that undoes its head, both trained on public examples.
 
-    fresh: makes the decoder. loss: of what it made, (N, …), against the inputs, (N, …); its mean in
-    the last epoch comes third. Raises `SettingsError` for a body that the server does not have, and
-    where a training diverges.
+    Args:
+        fresh: Makes the decoder.
+        loss: Of what it made, (N, …), against the inputs, (N, …); its mean in the last epoch comes
+            third.
+
+    Raises:
+        SettingsError: For a body that the server does not have, and where a training diverges.
     """
     seed = int(torch.randint(2**31, (1,), generator=rng))
     shadow = imitation(attack, seen, seed, stage_of(report, 0, 2))
@@ -173,7 +178,9 @@ class ShadowNetwork(nn.Module):
 class Decoder(nn.Module):
     """Features back to an image: one doubling by a transposed convolution for every halving.
 
-    width: channels inside. size: (H, W) of the image.
+    Attributes:
+        width: Channels inside.
+        size: (H, W) of the image.
     """
 
     def __init__(self, inputs: int, side: int, size: tuple[int, int], width: int) -> None:
@@ -208,8 +215,11 @@ def moments(features: Tensor) -> Moments:
 def misalignment(features: Tensor, target: Moments, scale: Tensor) -> Tensor:
     """Return the squared distance of the moments of `features` from `target`, divided by `scale`.
 
-    features: (N, C, …). target: of `moments`; deviations count where both are known. scale: a
-    variance, a scalar, as is the result. The mean takes in a fixed noise of the client whole.
+    Args:
+        features: (N, C, …).
+        target: Of `moments`; deviations count where both are known.
+        scale: A variance, a scalar, as is the result. The mean takes in a fixed noise of the client
+            whole.
     """
     mean, std = moments(features)
     off = F.mse_loss(mean, target[0])
@@ -221,7 +231,8 @@ def misalignment(features: Tensor, target: Moments, scale: Tensor) -> Tensor:
 def grey_errors(head: nn.Module, features: Tensor, size: tuple[int, int]) -> Tensor:
     """(N,) mean squared difference of `features`, (N, C, h, w), to those of a mid-grey image.
 
-    size: (H, W) of that image, in pixels.
+    Args:
+        size: (H, W) of that image, in pixels.
     """
     grey = head(torch.full((1, 3, *size), 0.5, device=features.device))
     return (features - grey).square().flatten(1).mean(dim=1)
@@ -236,7 +247,8 @@ def _fresh_shadow(
 ) -> ShadowNetwork:
     """A head like the client's and two layers that stand for its noise, and a tail.
 
-    start: how these two start, as in `ShadowAttack`.
+    Args:
+        start: How these two start, as in `ShadowAttack`.
     """
     parts = make_parts(seen.network, task_of(seen.public), seed, copies=len(places))
     with torch.random.fork_rng():

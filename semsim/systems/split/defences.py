@@ -44,7 +44,10 @@ class Shredder(Checked):
     """Additive noise on the undefended network, without retraining (after Mireshghallah 2020).
 
     The Ensembler paper reduces Shredder to this; Shredder itself learns its noise.
-    sigma: standard deviation. fresh: drawn anew for every image instead of once for all.
+
+    Attributes:
+        sigma: Standard deviation.
+        fresh: Drawn anew for every image instead of once for all.
     """
 
     sigma: float = setting(0.3, least=0)
@@ -60,8 +63,9 @@ class Shredder(Checked):
 class Single(Checked):
     """One network trained with a Gaussian noise that stays the same in use.
 
-    sigma: standard deviation; the paper writes N(0, 0.1), read here as a deviation.
-    fresh: drawn anew for every image instead of once for all.
+    Attributes:
+        sigma: Standard deviation; the paper writes N(0, 0.1), read here as a deviation.
+        fresh: Drawn anew for every image instead of once for all.
     """
 
     sigma: float = setting(0.1, least=0)
@@ -73,7 +77,11 @@ class Single(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class DropoutSingle(Checked):
-    """One network with dropout of the body's answer: DR-single. p: share that is dropped."""
+    """One network with dropout of the body's answer: DR-single.
+
+    Attributes:
+        p: Share that is dropped.
+    """
 
     p: float = setting(0.5, least=0, most=1)
     sigma: float = setting(0.0, least=0)
@@ -101,8 +109,11 @@ class DropoutEnsemble(Checked):
 class Ensembler(Checked):
     """N bodies of networks that were trained apart, of which a secret P answer (paper, §4).
 
-    bodies: N. selected: P. sigma: of each network's own fixed noise. weight: λ of Eq. 3, which the
-    paper does not give.
+    Attributes:
+        bodies: N.
+        selected: P.
+        sigma: Of each network's own fixed noise.
+        weight: Λ of Eq. 3, which the paper does not give.
     """
 
     bodies: int = 10
@@ -136,7 +147,9 @@ class RandomHead(Checked):
     """The undefended network behind an untrained head: what no training of the head can hide.
 
     The paper has it on CelebA-HQ only, at the cost of nearly all accuracy.
-    sigma: standard deviation of a fixed noise.
+
+    Attributes:
+        sigma: Standard deviation of a fixed noise.
     """
 
     sigma: float = setting(0.1, least=0)
@@ -162,9 +175,10 @@ def ensembler_loss(
 ) -> Tensor:
     """Cross-entropy and the penalty for a head that is like one of the first stage's (Eq. 3).
 
-    own: (N, …) the new head's features, without noise. others: those of the selected networks'
-    heads for the same images. Cosines are of one image's features, averaged over the batch before
-    the largest is taken.
+    Args:
+        own: (N, …) the new head's features, without noise.
+        others: Those of the selected networks' heads for the same images. Cosines are of one
+            image's features, averaged over the batch before the largest is taken.
     """
     cosines = [F.cosine_similarity(own.flatten(1), other.flatten(1)).mean() for other in others]
     return F.cross_entropy(logits, labels) + weight * torch.stack(cosines).max()
@@ -224,7 +238,8 @@ def _trained_whole(
 ) -> SplitSystem:
     """Head, bodies and tail trained together by cross-entropy (Eq. 2).
 
-    more: `fresh`, whether the noise is drawn anew for every image; `name`, of the stage.
+    Args:
+        more: `fresh`, whether the noise is drawn anew for every image; `name`, of the stage.
     """
     parts = _fresh_parts(bench, bodies)
     head = parts[0].head.to(bench.device)

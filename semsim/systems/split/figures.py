@@ -32,8 +32,9 @@ def grid(network: str, h: Sequence[int], t: Sequence[int]) -> list[str]:
 def cut_figures(outcome: Mapping[str, Any]) -> dict[str, Drawn]:
     """A figure for each attack of a finished sweep, by its name in the plan.
 
-    outcome: of `run_split`, of the undefended network at several cuts. Of several seeds, pictures
-    are of the first, and scores means over all.
+    Args:
+        outcome: Of `run_split`, of the undefended network at several cuts. Of several seeds,
+            pictures are of the first, and scores means over all.
     """
     scores = {(row["network"], row["attack"]): row for row in outcome["summary"]}
     found: dict[str, list[Cut]] = {}
@@ -97,8 +98,10 @@ def pictures(
 ) -> Drawn | None:
     """The figure of a finished experiment's first network and seeds; None where nothing is kept.
 
-    outcome: of `run_split`. wanted: rows of the figure, by their titles. number: of the paper's
-    figure.
+    Args:
+        outcome: Of `run_split`.
+        wanted: Rows of the figure, by their titles.
+        number: Of the paper's figure.
     """
     plan = outcome["plan"]
     rows = pd.DataFrame(outcome["rows"])

@@ -22,8 +22,11 @@ from semsim.types import LabelledImages
 class Unit:
     """A piece of a network that is never cut.
 
-    inputs: channels it normally takes. make: builds it for another number of input channels, as a
-    tail needs that sees the answers of several bodies. flat: whether it makes vectors of maps.
+    Attributes:
+        inputs: Channels it normally takes.
+        make: Builds it for another number of input channels, as a tail needs that sees the answers
+            of several bodies.
+        flat: Whether it makes vectors of maps.
     """
 
     inputs: int
@@ -34,7 +37,9 @@ class Unit:
 class SplitNetwork(Protocol):
     """Settings of a network and of its two cuts.
 
-    h: units at the start that the client runs. t: units at the end that the client runs.
+    Attributes:
+        h: Units at the start that the client runs.
+        t: Units at the end that the client runs.
     """
 
     __dataclass_fields__: ClassVar[dict]
@@ -89,7 +94,9 @@ class AnyTask(Protocol):
 class ImageTask:
     """Images to classify.
 
-    size: (H, W) of an image. mean, std: one value a channel, by which the head normalises images.
+    Attributes:
+        size: (H, W) of an image.
+        mean, std: One value a channel, by which the head normalises images.
     """
 
     size: tuple[int, int]
@@ -139,8 +146,11 @@ def _task_of_images(data: LabelledImages) -> ImageTask:
 def make_parts(network: SplitNetwork, task: AnyTask, seed: int, *, copies: int = 1) -> Parts:
     """Head, body and tail with fresh weights; the same seed gives the same ones.
 
-    copies: of the body that the server has; the tail takes all their answers side by side.
-    Raises `SettingsError` where a cut leaves a part empty.
+    Args:
+        copies: Of the body that the server has; the tail takes all their answers side by side.
+
+    Raises:
+        SettingsError: Where a cut leaves a part empty.
     """
     units = check_cuts(network, task)
     h, t = network.h, network.t
@@ -199,8 +209,9 @@ class Standardise(nn.Module):
 class SmallResNet:
     """A stem, two stages of one basic block, a linear layer: minutes on a laptop. 4 units.
 
-    width: channels of the stem and the first stage, doubled in the second.
-    pool: whether the stem halves the image.
+    Attributes:
+        width: Channels of the stem and the first stage, doubled in the second.
+        pool: Whether the stem halves the image.
     """
 
     h: int = 1
@@ -219,8 +230,11 @@ class ResNet18:
 
     Cuts as in the Ensembler paper's §3: h=1 is the first convolution, h=2 the end of the first of
     four stages; t=1 is the linear layer.
-    width: channels of the stem. pool: whether the stem halves the image, as the paper has it on
-        CIFAR-10 (64×16×16 crosses) and not on CIFAR-100 (64×32×32).
+
+    Attributes:
+        width: Channels of the stem.
+        pool: Whether the stem halves the image, as the paper has it on CIFAR-10 (64×16×16 crosses)
+            and not on CIFAR-100 (64×32×32).
     """
 
     h: int = 1
@@ -238,8 +252,10 @@ class Vgg16:
     """VGG-16 with batch norm (Simonyan and Zisserman 2015, configuration D). 16 units.
 
     h and t count layers: thirteen convolutions, three fully connected layers.
-    width: channels of the first block; 2, 4, 8 and 8 times as many in the others, and 8 times in
-        the hidden fully connected layers. Images of at least 32 pixels a side.
+
+    Attributes:
+        width: Channels of the first block; 2, 4, 8 and 8 times as many in the others, and 8 times
+            in the hidden fully connected layers. Images of at least 32 pixels a side.
     """
 
     h: int = 1
@@ -319,8 +335,9 @@ def _device(module: nn.Module) -> torch.device:
 class FeatureNoise(nn.Module):
     """Noise that the client adds to its features before it sends them.
 
-    fixed: (C, H, W), the same in training and in use, for every image.
-    fresh: standard deviation of Gaussian noise drawn anew for every image.
+    Attributes:
+        fixed: (C, H, W), the same in training and in use, for every image.
+        fresh: Standard deviation of Gaussian noise drawn anew for every image.
     """
 
     fixed: Tensor
@@ -339,10 +356,10 @@ class FeatureNoise(nn.Module):
 class SplitSystem(nn.Module):
     """The client's head, noise, selector and tail; the server's bodies.
 
-    selector: (N,), one weight a body, summing to one (Ensembler, Eq. 1); the client's secret.
-    drop: dropout of the bodies' answers while training.
-    In a translation, see `semsim.papers.sentences`, what is called an image is a row of
-    words.
+    Attributes:
+        selector: (N,), one weight a body, summing to one (Ensembler, Eq. 1); the client's secret.
+        drop: Dropout of the bodies' answers while training. In a translation, see
+            `semsim.papers.sentences`, what is called an image is a row of words.
     """
 
     selector: Tensor
@@ -402,7 +419,8 @@ def empty_system(
 def select(answers: dict[int, Tensor], selector: Tensor) -> Tensor:
     """Answers of the bodies side by side, each times its weight (Ensembler, Eq. 1).
 
-    answers: (N, C, …) by the body's place; a body that is missing counts as zero.
+    Args:
+        answers: (N, C, …) by the body's place; a body that is missing counts as zero.
     """
     empty = torch.zeros_like(next(iter(answers.values())))
     parts = [
@@ -419,10 +437,11 @@ class FeatureObservation:
     There is no field for the private inputs, the client's weights, its noise or its selector, so
     no attack can look at them.
 
-    features: (N, C, …), what the client has sent, one row a query.
-    bodies: the server's own networks with their weights.
-    network: the architecture and its cuts, which are public.
-    public: examples of the same distribution as the private ones.
+    Attributes:
+        features: (N, C, …), what the client has sent, one row a query.
+        bodies: The server's own networks with their weights.
+        network: The architecture and its cuts, which are public.
+        public: Examples of the same distribution as the private ones.
     """
 
     features: Tensor

@@ -189,7 +189,9 @@ def plan_of(given: Given, free: str = "") -> SplitPlan:
     """The plan that the form means; `SettingsError` names a field that is empty.
 
     The undefended system is always among the defences: without it nothing can be said of them.
-    free: what it is called where the form does not say.
+
+    Args:
+        free: What it is called where the form does not say.
     """
     plan = FORM.order(given, free)
     return replace(

@@ -33,8 +33,9 @@ STARTS = ("random", "identity")
 class SplitTrainSettings:
     """Adam, the step size rising and falling once.
 
-    ensemble_epochs, ensemble_lr: of Ensembler's stage 2, which needs about three times as many to
-    come near the undefended accuracy.
+    Attributes:
+        ensemble_epochs, ensemble_lr: Of Ensembler's stage 2, which needs about three times as many
+            to come near the undefended accuracy.
     """
 
     epochs: int = setting(12, "Epochs", "Of networks trained whole.")
@@ -48,14 +49,16 @@ class SplitTrainSettings:
 class ShadowAttack(Checked):
     """A shadow head trained through the server's frozen bodies, then a decoder of its features.
 
-    bodies: places of the bodies it trains through; None for all.
-    learn_selector: whether it learns how much each counts (the paper's adaptive attack) or
-        counts them equally.
-    start: how the two layers of the shadow head start that stand for the client's noise: "random"
-        or as the "identity", which is no noise. The paper does not say; with random ones the
-        shadow's accuracy often stays low, on photographs, and with the identity seldom.
-    align: weight of a penalty that draws mean and deviation of the shadow's features, by channel
-        and position, to those of the features the client has sent; 0 as published.
+    Attributes:
+        bodies: Places of the bodies it trains through; None for all.
+        learn_selector: Whether it learns how much each counts (the paper's adaptive attack) or
+            counts them equally.
+        start: How the two layers of the shadow head start that stand for the client's noise:
+            "random" or as the "identity", which is no noise. The paper does not say; with random
+            ones the shadow's accuracy often stays low, on photographs, and with the identity
+            seldom.
+        align: Weight of a penalty that draws mean and deviation of the shadow's features, by
+            channel and position, to those of the features the client has sent; 0 as published.
     """
 
     bodies: tuple[int, ...] | None = None
@@ -88,8 +91,11 @@ VALID_POINTS = 0.05  # accuracy a defence may cost before a low leak says nothin
 
 @dataclass(frozen=True, kw_only=True)
 class SplitArm:
-    """One way to attack. bodies: "all", "each" on its own, or "selected", which only the client
-    knows: an upper bound and no attack that a server can make.
+    """One way to attack.
+
+    Attributes:
+        bodies: "all", "each" on its own, or "selected", which only the client knows: an upper bound
+            and no attack that a server can make.
     """
 
     title: str
@@ -114,10 +120,13 @@ ARMS: Registry[SplitArm] = Registry(
 class SplitPlan:
     """Every network under every defence and seed, attacked in every way with every seed.
 
-    dataset, networks, defences: a registry name, after a colon settings, as `small:h=2,width=8`.
-    shadow: the settings that attacks share. images: the client sends all its test images.
-    metrics: beside SSIM, PSNR and the recogniser. attack_invalid: a system too whose accuracy is
-    more than 5 points too low.
+    Attributes:
+        dataset, networks, defences: A registry name, after a colon settings, as
+            `small:h=2,width=8`.
+        shadow: The settings that attacks share.
+        images: The client sends all its test images.
+        metrics: Beside SSIM, PSNR and the recogniser.
+        attack_invalid: A system too whose accuracy is more than 5 points too low.
     """
 
     name: str = setting(MISSING, "Name", "Name of the experiment.")
@@ -144,7 +153,11 @@ class SplitPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class SplitPlace(Place):
-    """Folders and device of an experiment. checkpoints: weights of metrics."""
+    """Folders and device of an experiment.
+
+    Attributes:
+        checkpoints: Weights of metrics.
+    """
 
     checkpoints: Path
 
@@ -252,7 +265,11 @@ KIND = "split"
 
 @dataclass(frozen=True, kw_only=True)
 class SplitJob:
-    """An experiment and where it is carried out. workers, scheduler: as of `run_split`."""
+    """An experiment and where it is carried out.
+
+    Attributes:
+        workers, scheduler: As of `run_split`.
+    """
 
     plan: SplitPlan
     place: SplitPlace
@@ -300,7 +317,8 @@ def plan_of(job: Job) -> SplitPlan:
 def plan_in(path: Path, *, by_hand: bool = False) -> SplitPlan:
     """The plan in a JSON file, by itself or in a job's order; `SemsimError` where there is none.
 
-    by_hand: as of `from_record`.
+    Args:
+        by_hand: As of `from_record`.
     """
     record = read_object(path, JobError)
     return from_record(SplitPlan, record.get("plan", record), by_hand=by_hand)

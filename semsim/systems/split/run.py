@@ -86,8 +86,11 @@ _MIN_SSIM_SIDE = 11
 class FeatureLeak:
     """Reconstructions of some test images by one attack, and measures of what they show.
 
-    images: (N, 3, H, W) in [0, 1]. ssim, psnr: (N,) against the originals; SSIM is NaN where images
-    are too small for its window. residuals, grey_residuals: (N,), the attack's own measure.
+    Attributes:
+        images: (N, 3, H, W) in [0, 1].
+        ssim, psnr: (N,) against the originals; SSIM is NaN where images are too small for its
+            window.
+        residuals, grey_residuals: (N,), the attack's own measure.
     """
 
     images: Tensor
@@ -109,7 +112,9 @@ class FeatureLeak:
 class Cost:
     """Cost of one classification, for one image.
 
-    client, server: multiplications and additions. sent, returned: bytes.
+    Attributes:
+        client, server: Multiplications and additions.
+        sent, returned: Bytes.
     """
 
     client: int
@@ -121,7 +126,9 @@ class Cost:
 def leak_of(got: FeatureInversion, private: LabelledImages, count: int) -> FeatureLeak:
     """Measure what an attack on all test images, which the client sends, shows of `count` of them.
 
-    private: the client's images. count: see `evenly_spread`.
+    Args:
+        private: The client's images.
+        count: See `evenly_spread`.
     """
     places = evenly_spread(private, count)
     found = [got.found[place] for place in places]
@@ -208,7 +215,11 @@ def check_shared(pieces: Pieces[Any], keys: Iterable[str]) -> None:
 
 
 class SplitStore:
-    """The finished pieces below `data`. leaks: what attacks got back, and the seconds they took."""
+    """The finished pieces below `data`.
+
+    Attributes:
+        leaks: What attacks got back, and the seconds they took.
+    """
 
     def __init__(self, data: Path) -> None:
         self.folder = Path(data) / "runs" / "_split"
@@ -307,7 +318,11 @@ _System = tuple[str, str, int]  # network, defence, seed
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedSystem:
-    """A system of the plan. change: of accuracy, against the undefended one of the same seed."""
+    """A system of the plan.
+
+    Attributes:
+        change: Of accuracy, against the undefended one of the same seed.
+    """
 
     system: SplitSystem
     network: str
@@ -337,12 +352,19 @@ def run_split(
 ) -> dict[str, Any]:
     """Carry out `plan`; finished pieces are taken from the data folder.
 
-    workers: processes that share systems and attacks; none of these is ever divided. scheduler:
-    address of a Dask scheduler whose workers, which have the same data folder, are these instead.
-    Returns what a result page needs, ready for JSON: rows, summary, baselines, costs, sets; reused:
-    how many pieces were there before, or are of other processes.
-    Raises `SettingsError` for a plan that cannot be, `StopRequestedError` where `report` does,
-    `JobError` where workers cannot be reached or keep what they make elsewhere.
+    Args:
+        workers: Processes that share systems and attacks; none of these is ever divided.
+        scheduler: Address of a Dask scheduler whose workers, which have the same data folder, are
+            these instead.
+
+    Returns:
+        What a result page needs, ready for JSON: rows, summary, baselines, costs, sets; reused: how
+        many pieces were there before, or are of other processes.
+
+    Raises:
+        SettingsError: For a plan that cannot be.
+        StopRequestedError: Where `report` does.
+        JobError: Where workers cannot be reached or keep what they make elsewhere.
     """
     check(plan)
     arrow()  # sets are written at the end of hours
@@ -691,7 +713,9 @@ def _native(value: Any) -> Any:
 class SplitOutlook:
     """Counts and disk of a plan of which nothing is done yet.
 
-    attacks: each on `pictures` pictures. disk: bytes.
+    Attributes:
+        attacks: Each on `pictures` pictures.
+        disk: Bytes.
     """
 
     systems: int

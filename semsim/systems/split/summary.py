@@ -33,9 +33,10 @@ _PICKS = {
 def choices(rows: pd.DataFrame) -> pd.DataFrame:
     """One row an attack: of attacks on each body apart, one row a way to choose among them.
 
-    rows: columns `COLUMNS`. The new column `choice` is "" for attacks that leave no choice, else
-    "best SSIM" or "best PSNR", for which one must see the originals, "attacker's choice", the
-    body whose shadow classifies public images best, or "mean of N".
+    Args:
+        rows: Columns `COLUMNS`. The new column `choice` is "" for attacks that leave no choice,
+            else "best SSIM" or "best PSNR", for which one must see the originals, "attacker's
+            choice", the body whose shadow classifies public images best, or "mean of N".
     """
     found = []
     for _, group in rows.dropna(subset=["psnr"]).groupby(_KEYS, sort=False):
@@ -134,10 +135,12 @@ def of_systems(runs: pd.DataFrame, name: str) -> np.ndarray:
 def unlearned_words(rows: Sequence[Mapping[Any, Any]], known: Mapping[str, float]) -> str:
     """A warning where an undefended network names hardly more than a guesser, "" where none does.
 
-    rows: of a summary. known: an experiment's baselines, with the `chance` of a right guess; where
-    there is one class, no guess is wrong and nothing is said. Hardly: by (right − chance) /
-    (1 − chance), Cohen's kappa against a guesser where classes are of equal size, below 0.2,
-    "slight" by Landis and Koch (1977).
+    Args:
+        rows: Of a summary.
+        known: An experiment's baselines, with the `chance` of a right guess; where there is one
+            class, no guess is wrong and nothing is said. Hardly: by (right − chance) / (1 −
+            chance), Cohen's kappa against a guesser where classes are of equal size, below 0.2,
+            "slight" by Landis and Koch (1977).
     """
     chance = known["chance"]
     if chance == 1:
@@ -160,7 +163,11 @@ def unlearned_words(rows: Sequence[Mapping[Any, Any]], known: Mapping[str, float
 
 
 def guess_words(known: Mapping[str, float]) -> str:
-    """Return what comes without any feature; known: an experiment's baselines."""
+    """Return what comes without any feature;
+
+    Args:
+        known: An experiment's baselines.
+    """
     return (
         f"Without any feature: a grey image has SSIM {known['grey_ssim']:.3f} and PSNR "
         f"{known['grey_psnr']:.2f} dB, the mean public image {known['mean_ssim']:.3f} and "
@@ -171,7 +178,8 @@ def guess_words(known: Mapping[str, float]) -> str:
 def guess_lines(outcome: Mapping[str, Any]) -> list[str]:
     """Return `guess_words`, and `unlearned_words` if any: read before a verdict.
 
-    outcome: see `semsim.systems.split.run.run_split`.
+    Args:
+        outcome: See `semsim.systems.split.run.run_split`.
     """
     known = outcome["baselines"]
     warning = unlearned_words(outcome["summary"], known)
@@ -249,7 +257,8 @@ def cost_text(cost: Mapping[str, Any]) -> str:
 def answer_words(result: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the answer of an experiment, after a warning where its networks learned too little.
 
-    result: see `semsim.systems.split.run.run_split`.
+    Args:
+        result: See `semsim.systems.split.run.run_split`.
     """
     summary, known = result["summary"], result["baselines"]
     said = (unlearned_words(summary, known), _recognised(summary, known), verdict_words(summary))

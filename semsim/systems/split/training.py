@@ -25,7 +25,8 @@ _WARM_UP = 0.3  # share of the steps in which the step size rises, as in torch's
 class Bench:
     """Bench on which defences train: network, examples, settings, seed, device.
 
-    folder: keeps half-finished stages, so that they can be resumed; None keeps nothing.
+    Attributes:
+        folder: Keeps half-finished stages, so that they can be resumed; None keeps nothing.
     """
 
     network: SplitNetwork
@@ -45,7 +46,8 @@ class Bench:
 class TrainingStage:
     """One training: what it is called, how long, how fast, from which seed.
 
-    checkpoint: written after each epoch and gone on from when it is there; None keeps nothing.
+    Attributes:
+        checkpoint: Written after each epoch and gone on from when it is there; None keeps nothing.
     """
 
     name: str
@@ -65,9 +67,12 @@ def fit(
 ) -> float:
     """Train those parameters of `trained` that need a gradient; returns the last epoch's mean loss.
 
-    trained: its mode is the caller's; what is to stay as it is must be in eval mode and need no
-        gradient. On a CPU the same seed gives the same weights, interrupted or not.
-    Raises `SettingsError` where the loss is no longer finite, or as `batches_of` does.
+    Args:
+        trained: Its mode is the caller's; what is to stay as it is must be in eval mode and need no
+            gradient. On a CPU the same seed gives the same weights, interrupted or not.
+
+    Raises:
+        SettingsError: Where the loss is no longer finite, or as `batches_of` does.
     """
     parameters = [p for p in trained.parameters() if p.requires_grad]
     device = parameters[0].device

@@ -30,8 +30,12 @@ _HERE = ("localhost", "127.0.0.1", "::1")  # the server talks to itself, too
 def write_certificates(folder: Path, hosts: Sequence[str], days: int = 365) -> None:
     """Write `AUTHORITY`, `CERTIFICATE` and `KEY` for a server that is reached as one of `hosts`.
 
-    hosts: names or addresses. The authority's key is thrown away: another server needs another
-    folder. Raises `SettingsError` where the folder has some already.
+    Args:
+        hosts: Names or addresses. The authority's key is thrown away: another server needs another
+            folder.
+
+    Raises:
+        SettingsError: Where the folder has some already.
     """
     there = [name for name in (AUTHORITY, CERTIFICATE, KEY) if (folder / name).exists()]
     if there:

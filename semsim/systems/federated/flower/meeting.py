@@ -70,10 +70,14 @@ class _Member:
 class Meeting:
     """The server's side.
 
-    settings: all clients get to know them; their seed deals out examples and orders mini-batches.
-    secret: the server's own seed, of first weights and masks. data: its shapes and normalisation
-    are known to all parties; the test examples are the curve's. patience: seconds in which
-    nothing happens before the training is given up. say: told who comes and who is lost.
+    Attributes:
+        settings: All clients get to know them; their seed deals out examples and orders
+            mini-batches.
+        secret: The server's own seed, of first weights and masks.
+        data: Its shapes and normalisation are known to all parties; the test examples are the
+            curve's.
+        patience: Seconds in which nothing happens before the training is given up.
+        say: Told who comes and who is lost.
     """
 
     settings: FederatedSettings
@@ -219,8 +223,10 @@ class Meeting:
 class Guest:
     """A client's side.
 
-    number: its own, from 0. source: its data, as the server's facts about shapes and
-    normalisation want it. dealt: take only the part of it that the settings deal to this number.
+    Attributes:
+        number: Its own, from 0.
+        source: Its data, as the server's facts about shapes and normalisation want it.
+        dealt: Take only the part of it that the settings deal to this number.
     """
 
     def __init__(

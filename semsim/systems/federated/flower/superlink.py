@@ -58,9 +58,14 @@ def serve(
 ) -> MeetingResult:
     """Hold a meeting at `address` ("host:port") with whoever joins it.
 
-    make: the meeting over a wire. certificates: a folder as `write_certificates` makes it; None
-    encrypts nothing. logs: a folder for what Flower says. Raises `SettingsError` where Flower or a
-    certificate is missing, `DataError` where the training cannot go on.
+    Args:
+        make: The meeting over a wire.
+        certificates: A folder as `write_certificates` makes it; None encrypts nothing.
+        logs: A folder for what Flower says.
+
+    Raises:
+        SettingsError: Where Flower or a certificate is missing.
+        DataError: Where the training cannot go on.
     """
     tls = _server_tls(certificates)
     with _Flower(logs) as flower, reserved_port() as control, reserved_port() as inner:
@@ -85,9 +90,11 @@ def join(
 ) -> bytes:
     """Take part in the meeting at `address` to its end; returns the released model (safetensors).
 
-    authority: the certificate that the server's has to be signed by; None takes an unencrypted
-    server. patience: seconds without a word from the server after which this ends.
-    Raises what `serve` raises.
+    Args:
+        authority: The certificate that the server's has to be signed by; None takes an unencrypted
+            server.
+        patience: Seconds without a word from the server after which this ends. Raises what `serve`
+            raises.
     """
     if authority is not None and not authority.is_file():
         raise SettingsError(f"There is no certificate {authority}; the server's {AUTHORITY} is it.")
