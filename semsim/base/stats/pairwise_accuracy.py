@@ -306,7 +306,8 @@ class _Sides:
 
 def _soft_of_each(people: np.ndarray, sums: np.ndarray) -> np.ndarray:
     """(2, B): `soft_accuracy` of both metrics in each draw, from (2, 2, B, P) sums."""
-    total, squares = sums[:, 0], np.sqrt(sums[:, 1])
+    # A sum of squares of 0 may be a little less, as swaps are subtracted and added.
+    total, squares = sums[:, 0], np.sqrt(np.maximum(sums[:, 1], 0.0))
     ahead = np.divide(total, squares, out=np.zeros_like(total), where=squares > _ZERO)
     distance = np.abs(people - ndtr(-ahead))
     known = ~np.isnan(people)
