@@ -154,6 +154,6 @@ def test_the_server_computes_with_torch_in_other_processes_only(tmp_path):
     )
     answered, stubs, modules = map(json.loads, done.stdout.splitlines()[-3:])
     title = "Study of SemSim: margin on simulated votes"
-    assert answered == [4, 2, "lr is a positive number; got -1.0.", title]
+    assert answered == [4, 2, "lr must be above 0; got -1.0.", title]
     assert stubs == []
     assert not set(modules) & {"torch", "torchvision", "sklearn", "distributed", "scipy.stats"}

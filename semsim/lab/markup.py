@@ -35,6 +35,7 @@ _TERMS = {
 # The same where what it is called begins so.
 _BEGINNINGS = {
     **{"ρ": "rho", "difference of ρ": "rho", "τ": "tau", "c(M)": "c(M)"},
+    "difference of soft pairwise accuracy": "soft pairwise accuracy",
     **{name: name for name in ("AUC", "PSNR", "SSIM", "LPIPS", "FID", "SemSim")},
 }
 
