@@ -117,6 +117,8 @@ def compare(
         check_folder(out)
     found = judge(request)
     table = found.agreement.assign(simulated=found.analysis.evidence.simulated)
+    beside = found.order.drop(columns=["title", "mark"])
+    table = table.merge(beside, on="metric", suffixes=("", "_of_order"))
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False)]
     show(rows, str(found), as_json)
     if out is not None:

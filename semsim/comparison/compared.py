@@ -127,9 +127,10 @@ class Scored:
 class Compared:
     """Agreement of each metric with people, and the origin of the numbers.
 
+    As text it is what `semsim-studio compare` prints.
+
     Attributes:
-        seen: By SemSim, what it learned from of the study's originals, where that is known. As text
-            it is what `semsim-studio compare` prints.
+        seen: By SemSim, what it learned from of the study's originals, where that is known.
 
     >>> import pandas as pd, semsim
     >>> rows = [(m, i, who) for m in "abcd" for i in range(3) for who in ("Ann", "Bob")]
@@ -153,6 +154,19 @@ class Compared:
     def agreement(self) -> pd.DataFrame:
         """One row a metric, columns `semsim.base.stats.agreement.AGREEMENT_COLUMNS`."""
         return self.analysis.agreement
+
+    @property
+    def order(self) -> pd.DataFrame:
+        """One row a metric, the best first: how it orders these models; `ORDER_COLUMNS`.
+
+        See `semsim.base.stats.pairwise_accuracy`.
+        """
+        return self.analysis.order
+
+    @property
+    def leads(self) -> pd.DataFrame:
+        """One row a pair of metrics: whether one orders these models better; `LEAD_COLUMNS`."""
+        return self.analysis.leads
 
     def figures(self) -> tuple[Drawn, ...]:
         """Those of the study, then metric by metric, the best agreeing first.

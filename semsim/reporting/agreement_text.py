@@ -8,6 +8,7 @@ from semsim.base.stats.analysis import Analysis
 from semsim.reporting.methods import Origin, warnings
 from semsim.reporting.notation import (
     NONE,
+    number,
     p_value,
     reason,
     undefined_text,
@@ -35,8 +36,29 @@ def agreement_text(analysis: Analysis, origin: Origin) -> str:
             f"Human ceiling: {limit}",
             "Signed values agree with people where positive. Intervals: 95 % over models, of ρ "
             "after Bonett and Wright, of τ by its score; of the ceiling that of one split.",
+            *_order_lines(analysis.order),
         ]
     )
+
+
+def _order_lines(order: pd.DataFrame) -> list[str]:
+    """Return how metrics order these models, the best first; no line without such a metric."""
+    known = order.dropna(subset=["soft_accuracy"])
+    if known.empty:
+        return []
+    columns = ("soft_accuracy", "hard_accuracy", "tied_accuracy", "ties_alone")
+    rows = [
+        [str(row["band"] or NONE), row["title"], *(number(row[name]) for name in columns)]
+        for _, row in known.iterrows()
+    ]
+    header = ["band", "metric", "soft", "pairs of means", "within originals", "all equal"]
+    most = known[["n_models", "n_originals"]].max()
+    return [
+        f"Order of these {most['n_models']} models by {most['n_originals']} originals, pairwise "
+        "accuracy:",
+        text_table(header, rows),
+        "Metrics of one band cannot be told apart on these models (p after Holm 0.05 or more).",
+    ]
 
 
 def _agreement_line(row: pd.Series) -> list[str]:

@@ -56,6 +56,12 @@ def test_the_agreement_of_every_metric_is_printed(files):
     rows = json.loads(run("compare", *files, *KNOWN, *FEW, "--json").stdout)
     assert {row["metric"]: row["rho"] for row in rows}["psnr"] == 1.0
     assert not any(row["simulated"] for row in rows)
+    orders = {row["metric"]: (row["soft_accuracy"], row["n_originals"]) for row in rows}
+    assert orders["psnr"][0] > 0.5
+    assert orders["set"][0] is None
+    (order,) = [line for line in lines if line.split()[1:2] == ["PSNR"]]
+    assert f"{orders['psnr'][0]:.3f}" in order
+    assert any(line.startswith("Order of these 5 models by") for line in lines)
 
 
 @pytest.mark.parametrize(
