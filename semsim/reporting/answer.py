@@ -181,7 +181,7 @@ def _on_these(analysis: Analysis) -> list[Said]:
 
 
 def _p_of_the_next(analysis: Analysis, best: str, following: str) -> tuple[float, float]:
-    """p after Holm of the lead of `best` over the next metric, and p over models, too."""
+    """p after Holm of the lead of `best` over the next metric, and p over models."""
     ours = analysis.leads[["metric_a", "metric_b"]].isin([best, following]).all(axis=1)
     row = analysis.leads[ours].iloc[0]
     return float(row["p_holm"]), float(row["p_models"])

@@ -387,7 +387,7 @@ def _leads(analysis: Analysis) -> Table:
         ),
         "p": lambda row: _p_or_none(row["p"]),
         "p after Holm": lambda row: _p_or_none(row["p_holm"]),
-        "p over models, too": lambda row: _p_or_none(row["p_models"]),
+        "p over models": lambda row: _p_or_none(row["p_models"]),
     }
     return table_of(
         *(analysis.leads, cells),
@@ -396,8 +396,8 @@ def _leads(analysis: Analysis) -> Table:
         caption=(
             "Difference of soft pairwise accuracy. p: two-sided, by swapping the standardised "
             "scores of both at random, original by original: it is about these models, on other "
-            "originals. p over models, too: swapped model by model as well, for pairs with the "
-            "best metric (Deutsch et al. 2021)."
+            "originals. p over models: swapped model by model; it is about other models "
+            "(Deutsch et al. 2021)."
         ),
     )
 

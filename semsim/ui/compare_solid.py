@@ -169,7 +169,7 @@ def _on_these(analysis: Analysis, spec: MetricSpec) -> str:
         f"On these models {spec.title} differs from {sure} of {others} in how it orders pairs of "
         "them (swaps of scores, original by original; p after Holm below 0.05)."
     )
-    heads = ["difference of soft pairwise accuracy", "p", "p after Holm", "p over models, too"]
+    heads = ["difference of soft pairwise accuracy", "p", "p after Holm", "p over models"]
     return HTML.numbers(said, [f"{spec.title} against", *heads], rows)
 
 

@@ -17,6 +17,7 @@ from semsim.base.stats.pairwise_accuracy import (
     differences,
     hard_accuracy,
     lead_p,
+    model_swap_test,
     sign_flips,
     soft_accuracy,
     standardised,
@@ -145,23 +146,42 @@ def soft_by_normal(people, metric):
     return np.mean(found)
 
 
-@pytest.mark.parametrize("models", [False, True])
-def test_swaps_are_those_of_the_definition(models):
+@pytest.mark.parametrize("test", [swap_test, model_swap_test])
+def test_swaps_are_those_of_the_definition(test):
     people = lead_p(differences(scores(originals=20)), sign_flips(20, 500, rng()))
     a, b = scores(originals=20, seed=5), 3 * scores(originals=20, seed=6, lead=0.1)
-    found = swap_test(people, (a, b), rng(9), 50, models=models)
+    found = test(people, (a, b), rng(9), 50)
     a, b = standardised(a), standardised(b)
     seen = soft_by_normal(people, a) - soft_by_normal(people, b)
     again, reached = rng(9), 0
-    originals = again.random((50, 20)) < 0.5
-    rows = again.random((50, 5)) < 0.5 if models else np.zeros((50, 5), dtype=bool)
-    for row, original in zip(rows, originals, strict=True):
-        swapped = row[:, None] ^ original
+    for _ in range(50):
+        swapped = (
+            again.random(20)[None] < 0.5 if test is swap_test else again.random(5)[:, None] < 0.5
+        )
         one, other = np.where(swapped, b, a), np.where(swapped, a, b)
         apart = soft_by_normal(people, one) - soft_by_normal(people, other)
         reached += abs(apart) >= abs(seen) - 1e-12
     assert found.difference == pytest.approx(seen)
     assert found.p == pytest.approx((1 + reached) / 51)
+
+
+def test_metrics_that_err_by_model_differ_here_and_not_over_models():
+    """With equal errors by model many studies tell them apart on their models, few over models."""
+    small = []
+    for seed in range(40):
+        people = scores(models=10, originals=60, seed=seed, lead=0.2)
+        p = lead_p(differences(people), sign_flips(60, 200, rng()))
+        noise = rng(seed + 1000)
+        a, b = (
+            people + 0.7 * noise.normal(size=(10, 1)) + noise.normal(size=(10, 60))
+            for _ in range(2)
+        )
+        small.append(
+            [test(p, (a, b), rng(), 200).p <= 0.05 for test in (swap_test, model_swap_test)]
+        )
+    here, over_models = np.mean(small, axis=0)
+    assert here > 0.3
+    assert over_models < 0.2  # of 40 studies at 0.05, 7 or fewer in 999 of 1,000
 
 
 def test_one_metric_twice_does_not_differ_from_itself():
