@@ -28,7 +28,7 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
     """The whole product as one ASGI application. note: what the page Studies says at its top."""
     from annotation.study import exports, labelling, sets  # these take seconds
     from annotation.ui import StudyContext, mount
-    from annotation.web.frame import framed
+    from annotation.web.frame import FrameContext, framed
     from semsim.reporting.glossary import glossary
     from semsim.ui import ScienceContext, StudyChoice, jobpanel, pages
 
@@ -48,7 +48,8 @@ def create_app(store: "Store", options: Namespace, note: Callable[[], str] = str
     )
     drawn, routes = [mount.Page(*page, science) for page in pages.PAGES], pages.routers(science)
     running = partial(jobpanel.running, options.data_dir / "jobs")
-    return mount.studio(study, options, drawn, *routes, running=running, words=glossary)
+    bar = FrameContext(store=store, running=running, groups=pages.links(), words=glossary)
+    return mount.studio(study, options, drawn, *routes, bar=bar)
 
 
 def serve(words: typer.Context) -> None:

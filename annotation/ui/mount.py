@@ -5,7 +5,8 @@ import errno
 import logging
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -21,7 +22,6 @@ from starlette.types import Receive, Scope, Send
 
 from annotation.accounts.access import Who, account_name, required, user_name, who_may_enter
 from annotation.images import Shelf
-from annotation.store import Store
 from annotation.study import imported, labelling
 from annotation.texts import UNFIT
 from annotation.ui import (
@@ -107,48 +107,37 @@ def studio(
     options: Namespace,
     pages: Sequence[Page],
     *more: APIRouter,
-    running: Callable[[], list[Any]],
-    words: Callable[[], Mapping[str, str]],
+    bar: frame.FrameContext,
 ) -> Guard:
     """The whole product: pages of studies, and what is handed in, as one guarded application.
 
     Args:
-        context: what the pages of studies work on.
-        options: of the server; `host`, `local` and `checkpoints` are used.
-        pages: drawn by Gradio, below /studio.
-        more: routes of plain pages and of files, for people with an account.
-        running: the jobs at work, as `frame.FrameContext` has them.
-        words: what every term means that a student cannot know.
+        context: Store, pictures and sets that the pages of studies work on.
+        options: Of the server; `host`, `local` and `checkpoints` are used.
+        pages: Those that Gradio draws, below /studio.
+        more: Routes of plain pages and of files, for people with an account.
+        bar: What the side bar shows; imports and accounts are put in here.
     """
     store = context.store
     who = who_may_enter(store, options.host, local=options.local)
     cases = partial(read_record, DEMO / "cases.json", CASES, DataError)
-    lab = home.Lab(cases=cases, semsims=partial(semsims, options.checkpoints), running=running)
+    lab = home.Lab(cases=cases, semsims=partial(semsims, options.checkpoints), running=bar.running)
     routes = (home.router(context, lab), *study_routers(context, who), *more)
     imports = partial(imported.choices, context.imports)
-    app = web_app(
-        store, context.images, *routes, who=who, running=running, imports=imports, words=words
-    )
+    app = web_app(replace(bar, imports=imports, who=who), context.images, *routes)
     mount(app, "/studio", pages, who)
     return Guard(app, who, partial(labelling.who, store))
 
 
-def web_app(
-    store: Store,
-    images: Shelf,
-    *more: APIRouter,
-    who: Who | None,
-    running: Callable[[], list[Any]] = list,
-    imports: Callable[[], Mapping[str, tuple[str, str]]] = dict,
-    words: Callable[[], Mapping[str, str]] = dict,
-) -> FastAPI:
+def web_app(bar: frame.FrameContext, images: Shelf, *more: APIRouter) -> FastAPI:
     """Return the app without Gradio pages: the widget's API, sign-in, downloads, static files.
 
     Args:
+        bar: Store, side bar and accounts; without accounts every visitor may do everything.
+        images: Pictures of studies.
         more: Routes of others for people with an account, which stand before the pages.
-        who: Whose account a session belongs to; None gives every visitor everything.
-        running, imports, words: What the frame shows, as `frame.FrameContext` has it.
     """
+    store, who = bar.store, bar.who
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     _answer_errors(app)
     latency = watching.Latency()
@@ -157,11 +146,10 @@ def web_app(
     app.add_middleware(CORSMiddleware, allow_origins=[])
     app.add_middleware(GZipMiddleware, minimum_size=SMALLEST_PACKED, compresslevel=5)
     app.add_middleware(watching.Timed, latency=latency)
-    app.include_router(watching.router(store, images, who, running, latency))
+    app.include_router(watching.router(store, images, who, bar.running, latency))
     app.include_router(router(store, images))
     if who is not None:
         app.include_router(account_api.router(store))
-    bar = frame.FrameContext(store=store, running=running, imports=imports, words=words, who=who)
     checked = [*([] if who is None else [Depends(required(who))]), Depends(frame.there(bar))]
     for routes in (frame.router(bar), researcher_router(store, images), *more):
         app.include_router(routes, dependencies=checked)

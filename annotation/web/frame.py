@@ -5,8 +5,8 @@ again every few seconds for what changes in it. `Framed` puts that script on pag
 """
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -23,14 +23,9 @@ from annotation.web.root_path import bare, rooted
 from annotation.web.templates import STATIC_URL, fill, page, trouble
 
 STUDY_COOKIE = "studio_study"
+Groups = Mapping[str, Sequence[tuple[str, str]]]  # by title: pages' titles and addresses
 _STUDY = ("Overview", "Pictures", "Items", "People", "Results")
-_SYSTEMS = (("Split inference", "split"), ("Federated", "federated"))
-# Title and address below /studio/, by group.
-GROUPS = (
-    ("Study", [(one, one.lower()) for one in _STUDY]),
-    ("Metric", (("Train SemSim", "train"), ("Compare", "compare"))),
-    ("Attack lab", (("Reconstruct", "reconstruct"), ("Audit", "audit"), *_SYSTEMS)),
-)
+STUDY: Groups = {"Study": [(one, one.lower()) for one in _STUDY]}
 
 
 GONE = (
@@ -47,6 +42,7 @@ class FrameContext:
 
     Attributes:
         running: The jobs of the other half, with words, share, left and address.
+        groups: Pages of others, by the title above them; addresses are below /studio/.
         imports: What `imported.choices` says of those from elsewhere.
         words: What every term means that a student cannot know, in a sentence or two.
         who: Whose account a session is; None without accounts.
@@ -54,6 +50,7 @@ class FrameContext:
 
     store: Store
     running: Callable[[], list[Any]] = list
+    groups: Groups = field(default_factory=dict)
     imports: Callable[[], Mapping[str, tuple[str, str]]] = dict
     words: Callable[[], Mapping[str, str]] = dict
     who: Who | None = None
@@ -131,7 +128,7 @@ def _side_bar(context: FrameContext, request: Request, chosen: str, at: str) -> 
     wanted = request.query_params.get("study", "")
     return fill(
         "frame.html",
-        groups=GROUPS,
+        groups={**STUDY, **context.groups}.items(),
         studies=studies,
         study=study,
         imports=imports,

@@ -24,6 +24,16 @@ PAGES = (
     ("Train SemSim", "train", learn),
     *((one.title, name, _SYSTEMS[name]) for name, one in SYSTEMS.items()),
 )
+_OF_METRICS = ("train", "compare")
+
+
+def links() -> dict[str, list[tuple[str, str]]]:
+    """Return titles and addresses of all pages, by group of the side bar: metrics, and the lab."""
+    every = [*((title, address) for title, address, _ in PAGES), ("Compare", "compare")]
+    return {
+        "Metric": [one for one in every if one[1] in _OF_METRICS],
+        "Attack lab": [one for one in every if one[1] not in _OF_METRICS],
+    }
 
 
 def routers(context: ScienceContext) -> tuple[APIRouter, ...]:

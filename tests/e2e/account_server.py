@@ -24,12 +24,13 @@ def main(data: Path, port: int) -> None:
     from annotation.study.labelling import who as find_annotator
     from annotation.ui import StudyContext
     from annotation.ui.mount import study_routers, web_app
+    from annotation.web.frame import FrameContext
     from annotation.web.guard import Guard
 
     store, images = Store(f"sqlite:///{data / 'studies.db'}"), data / "images"
     who = who_may_enter(store, "0.0.0.0", local=False)
     context = StudyContext(store=store, images=images, find_sets=lambda: [], imports=NO_IMPORTS)
-    app = web_app(store, images, *study_routers(context, who), who=who)
+    app = web_app(FrameContext(store=store, who=who), images, *study_routers(context, who))
     guarded = Guard(app, who, partial(find_annotator, store))
     uvicorn.run(guarded, host="127.0.0.1", port=port, log_level="warning")
 

@@ -23,6 +23,7 @@ def main(data: Path, port: int) -> None:
     from annotation.study.labelling import who as find_annotator
     from annotation.ui import StudyContext, home
     from annotation.ui.mount import study_routers, web_app
+    from annotation.web.frame import FrameContext
     from annotation.web.guard import Guard
     from semsim.reporting.glossary import glossary
 
@@ -33,7 +34,7 @@ def main(data: Path, port: int) -> None:
     context = StudyContext(store=store, images=images, find_sets=sets, imports=NO_IMPORTS)
     lab = home.Lab(cases=lambda: {"cases": []}, semsims=list, running=list)
     start = home.router(context, lab)
-    app = web_app(store, images, start, *study_routers(context), who=None, words=glossary)
+    app = web_app(FrameContext(store=store, words=glossary), images, start, *study_routers(context))
     guarded = Guard(app, None, partial(find_annotator, store))
     uvicorn.run(guarded, host="127.0.0.1", port=port, log_level="warning")
 

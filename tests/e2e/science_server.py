@@ -30,12 +30,14 @@ def main(address: str, data: Path, port: int) -> None:
     from annotation.store import Store
     from annotation.study.labelling import who as find_annotator
     from annotation.ui.mount import Page, mount, web_app
+    from annotation.web.frame import FrameContext
     from annotation.web.guard import Guard
-    from semsim.ui.pages import PAGES, routers
+    from semsim.ui.pages import PAGES, links, routers
 
     context = compared(data) if address == "compare" else without_studies(data)
     store = Store(f"sqlite:///{data / 'studies.db'}")
-    app = web_app(store, data / "images", *routers(context), who=None)
+    bar = FrameContext(store=store, groups=links())
+    app = web_app(bar, data / "images", *routers(context))
     if drawn := [Page(*page, context) for page in PAGES if page[1] == address]:
         mount(app, "/studio", drawn)
     guarded = Guard(app, None, partial(find_annotator, store))

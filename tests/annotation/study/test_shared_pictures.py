@@ -19,6 +19,7 @@ from annotation.study.create import create_study
 from annotation.study.exports import export_labels, read_study
 from annotation.study.sets import users_of
 from annotation.ui.mount import web_app
+from annotation.web.frame import FrameContext
 from semsim.base.picture_files import read_pixels
 
 
@@ -46,7 +47,9 @@ def study(store, made_on, given):
 
 @pytest.fixture
 def browser(store, images):
-    with TestClient(web_app(store, images, who=None), base_url="http://127.0.0.1") as opened:
+    with TestClient(
+        web_app(FrameContext(store=store), images), base_url="http://127.0.0.1"
+    ) as opened:
         yield opened
 
 

@@ -12,6 +12,7 @@ from annotation.store import Store
 from annotation.store.tables import EventRow
 from annotation.study import labelling
 from annotation.ui.mount import study_routers, web_app
+from annotation.web.frame import FrameContext
 from annotation.web.guard import Guard
 
 
@@ -21,7 +22,9 @@ def product(context):
 
     def begun(store: Store) -> Guard:
         who = lookup(store)
-        app = web_app(store, context.images, *study_routers(context, who), who=who)
+        app = web_app(
+            FrameContext(store=store, who=who), context.images, *study_routers(context, who)
+        )
         return Guard(app, who, partial(labelling.who, store))
 
     return begun

@@ -14,6 +14,7 @@ from annotation.images import path_of
 from annotation.study.labelling import some_pictures
 from annotation.ui import StudyContext, home, preview_pages
 from annotation.ui.mount import web_app
+from annotation.web.frame import FrameContext
 
 CASE = {
     "way": "people alone recognise <it>",
@@ -46,7 +47,7 @@ def visit(store, tmp_path):
             running=lambda: list(running),
         )
         routes = (home.router(context, lab), preview_pages.router(context))
-        app = web_app(store, tmp_path / "images", *routes, who=None)
+        app = web_app(FrameContext(store=store), tmp_path / "images", *routes)
         return TestClient(app, base_url="http://127.0.0.1")
 
     return visit

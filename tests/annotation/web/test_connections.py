@@ -19,6 +19,7 @@ from starlette.testclient import TestClient
 from annotation.ui.mount import web_app
 from annotation.web import connections, proxies, watching
 from annotation.web.connections import Connection, Door
+from annotation.web.frame import FrameContext
 
 LONG = 600.0  # seconds; longer than any test
 HEAD = b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 5\r\n\r\n"
@@ -178,7 +179,7 @@ def test_health_says_that_connections_were_closed_and_is_well(store, tmp_path, m
     monkeypatch.setattr(watching, "DOOR", door)
     door.note("no request came within 20 s")
     door.note("no request came within 20 s")
-    app = web_app(store, tmp_path / "images", who=None)
+    app = web_app(FrameContext(store=store), tmp_path / "images")
     reply = TestClient(app, base_url="http://127.0.0.1").get("/health")
     assert reply.status_code == 200
     assert reply.json()["connections"] == "2 closed: no request came within 20 s"

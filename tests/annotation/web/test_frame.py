@@ -11,7 +11,7 @@ from study_factory import answer_all, joined
 
 from annotation.study.labelling import list_studies
 from annotation.ui.mount import web_app
-from annotation.web.frame import STUDY_COOKIE, head, in_hand
+from annotation.web.frame import STUDY_COOKIE, FrameContext, head, in_hand
 from annotation.web.guard import PROCESS
 from semsim.reporting.glossary import glossary
 
@@ -30,9 +30,15 @@ def two(make_study):
     return make_study(name="One"), make_study(name="Two")
 
 
+OTHERS = {"Metric": [("Train SemSim", "train"), ("Compare", "compare")]}
+
+
 @pytest.fixture
 def client(store, tmp_path):
-    app = web_app(store, tmp_path / "images", who=None, running=lambda: [RUNS], words=glossary)
+    app = web_app(
+        FrameContext(store=store, running=lambda: [RUNS], groups=OTHERS, words=glossary),
+        tmp_path / "images",
+    )
     app.add_api_route("/studio/drawn", _drawn, methods=["GET"])
     return TestClient(app, base_url="http://127.0.0.1")
 
@@ -73,7 +79,9 @@ def test_the_side_bar_marks_the_page_and_keeps_the_study_in_every_link(client, t
 
 def test_votes_from_elsewhere_are_in_hand_on_the_pages_that_show_them(store, two, tmp_path):
     brought = {"import:lab": ("Lab <one>", "votes"), "import:paper": ("Paper", "labels")}
-    app = web_app(store, tmp_path / "images", who=None, imports=lambda: brought)
+    app = web_app(
+        FrameContext(store=store, groups=OTHERS, imports=lambda: brought), tmp_path / "images"
+    )
     client = TestClient(app, base_url="http://127.0.0.1")
     asked = {"at": "results", "study": "import:lab"}
     bar = client.get("/studio/frame", params=asked).text

@@ -16,6 +16,7 @@ from annotation.store import migrate
 from annotation.study.labelling import next_items
 from annotation.ui.mount import web_app
 from annotation.web import watching
+from annotation.web.frame import FrameContext
 from annotation.web.watching import LEAST_FREE, TOKEN, Latency
 from semsim.base.errors import StoreError
 
@@ -25,7 +26,9 @@ LINE = re.compile(r'# (HELP|TYPE) \w+ .+|\w+({\w+="[^"]*"(,\w+="[^"]*")*})? [\d.
 
 def browser(store, tmp_path, local=True, running=list):
     images = tmp_path / "images"
-    app = web_app(store, images, who=None if local else lookup(store), running=running)
+    app = web_app(
+        FrameContext(store=store, who=None if local else lookup(store), running=running), images
+    )
     return TestClient(app, base_url="http://127.0.0.1")
 
 

@@ -2,14 +2,15 @@
 
 import pytest
 
-from annotation.web.frame import GROUPS
+from annotation.web.frame import STUDY
 from semsim.base.jobs import folders as jobs
 from semsim.cli.job import KINDS
 from semsim.ui.jobpanel import running
+from semsim.ui.pages import links
 
 # No page starts these.
 ON_THE_COMMAND_LINE = {"judge", "learn-leave-out"}
-PAGES = {address for _, links in GROUPS for _, address in links}
+PAGES = {address for group in {**STUDY, **links()}.values() for _, address in group}
 
 
 @pytest.mark.parametrize("kind", sorted({*KINDS} - ON_THE_COMMAND_LINE))
