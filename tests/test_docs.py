@@ -353,7 +353,7 @@ def test_an_addition_is_one_file_and_one_line_as_typed(tmp_path, title):
     part = ADDITIONS[title]
     written, lines, typed = blocks_of("CONTRIBUTING.md", part)
     new, registry = re.findall(r"^\d\. (?:Write|In) `(\S+)`", part, flags=re.MULTILINE)
-    assert [line[:1] for line in lines.text.splitlines()].count("+") == 2
+    assert [line[:1] for line in lines.text.splitlines()].count("+") <= 2  # an import, a line
     (tmp_path / new).write_text(written.text + "\n", encoding="utf-8")
     text = (tmp_path / registry).read_text(encoding="utf-8")
     text = patched(text, lines.text.splitlines())

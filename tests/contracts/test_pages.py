@@ -57,6 +57,12 @@ def test_every_page_is_there(drawn):
     assert addresses == ["", *(address for _, address, _ in PAGES)]
 
 
+def test_the_side_bar_has_every_page(app):
+    bar = TestClient(app, base_url="http://127.0.0.1").get("/studio/frame").text
+    lacking = [address for _, address, _ in PAGES if f'href="/studio/{address}' not in bar]
+    assert lacking == []
+
+
 def test_no_page_keeps_a_state_or_opens_an_endpoint(drawn):
     assert not [block for block in drawn.blocks.values() if isinstance(block, gr.State)]
     info = drawn.get_api_info()
