@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import torch
 
-from semsim.attacks.observe import Leak
 from semsim.base.jobs.folders import run_as_job
 from semsim.systems.split.page import FIRST_LOOK
 from semsim.systems.split.plan import SplitPlace, queue_split
-from semsim.systems.split.run import planned_sets, write_split_set
+from semsim.systems.split.run import FeatureLeak, planned_sets, write_split_set
 from semsim.types import LabelledImages
 
 SMALL = replace(FIRST_LOOK, networks=("small:width=2",))
@@ -59,7 +58,7 @@ def written(folder, name="single"):
         labels=torch.tensor([0, 0]),
     )
     zeros = torch.zeros(2).numpy()
-    leak = Leak(
+    leak = FeatureLeak(
         images=torch.full((2, 3, 8, 8), 0.5),
         ssim=zeros,
         psnr=zeros,

@@ -36,7 +36,8 @@ class Classifier(nn.Module):
 
     Attributes:
         network: Normalised images to logits.
-        mean, std: One value a channel.
+        mean: One value a channel.
+        std: As `mean`.
         shared: As for `attack`.
     """
 
@@ -148,8 +149,9 @@ def attack(
         shared: Names of the parameters whose gradient is seen, or of modules for all of theirs, or
             "all"; left out, those with `requires_grad`. Of these, those count that the logits
             depend on.
-        mean, std: One value a channel, by which images are normalised for the model; left out, it
+        mean: One value a channel, by which images are normalised for the model; left out, it
             normalises itself.
+        std: As `mean`.
         seed: Of the defence and the attack's start.
         device: "auto", "cpu", "cuda", "mps"; where that has no float64, a model of it is on the
             CPU. It computes gradients under `torch.no_grad` and `torch.inference_mode` as well.

@@ -52,7 +52,8 @@ def compare(
             report and figures, and given labels as human:<name>. None for votes alone.
         headline: Human score that models are ranked by, of `semsim.base.stats.verdict.RULES`; left
             out, the one the study's protocol fixed, else the majority.
-        higher_leaks, lower_leaks: Metrics of your own, by which of their values leak more.
+        higher_leaks: Metrics of your own, by which of their values leak more.
+        lower_leaks: As `higher_leaks`.
         settings: Numbers of resamples and their seed.
         unseen_by: Name of a SemSim, and only originals that it has not learned from count; "all"
             for all; left out, those that no SemSim with scores has learned from, if any.

@@ -46,7 +46,8 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
 
     Attributes:
         settings: What the network is made from.
-        mean, std: Of the images it learned from, one value a channel.
+        mean: Of the images it learned from, one value a channel.
+        std: As `mean`.
         name: What tables call it, as `semsim:<name>`.
         origin: Where it comes from, the fields of `semsim.metrics.provenance.Training`. It is
             frozen and stays in eval mode; gradients reach the images.
@@ -81,8 +82,9 @@ class SemSim(nn.Module, PyTorchModelHubMixin, library_name="semsim", tags=_TAGS)
         """The distance of each pair, (N,), 0 or more, on the device of the module; differentiable.
 
         Args:
-            originals, reconstructions: (N, 3, H, W) floats in [0, 1]; H and W may differ between
+            originals: (N, 3, H, W) floats in [0, 1]; H and W may differ between
                 the two.
+            reconstructions: As `originals`.
 
         Raises:
             DataError: For anything else; a traced or exported one checks nothing.
@@ -271,7 +273,8 @@ class SemSimLoss(nn.Module):
         """A number, or (N,) with reduction "none"; 0 or more, differentiable in both.
 
         Args:
-            reconstructions, originals: (N, 3, H, W) floats in [0, 1], as after a sigmoid.
+            reconstructions: (N, 3, H, W) floats in [0, 1], as after a sigmoid.
+            originals: As `reconstructions`.
 
         Raises:
             DataError: For anything else.

@@ -41,10 +41,11 @@ def kernel_distance(first: np.ndarray, second: np.ndarray) -> KernelDistance:
     two-sample test", equation 3.
 
     Args:
-        first, second: (N, d), N ≥ 2, of equal counts. The mean of k over pairs within either cloud,
+        first: (N, d), N ≥ 2, of equal counts. The mean of k over pairs within either cloud,
             xᵢ with itself left out, less twice the mean over all pairs across: the estimator behind
             published KIDs. Around 0 for independent draws of equal distributions, and so below 0
             for about half of them and for clouds that are equal.
+        second: As `first`.
 
     Raises:
         DataError: As `frechet_distance`.
@@ -96,7 +97,8 @@ def fid(
     update rule", equation 6.
 
     Args:
-        originals, reconstructions: (N, 3, H, W) float32 in [0, 1].
+        originals: (N, 3, H, W) float32 in [0, 1].
+        reconstructions: As `originals`.
         checkpoints: As for `lpips`.
 
     Returns:
@@ -125,7 +127,8 @@ def kid(
     Bińkowski, Sutherland, Arbel and Gretton 2018, "Demystifying MMD GANs", section 4.
 
     Args:
-        originals, reconstructions: (N, 3, H, W) float32 in [0, 1].
+        originals: (N, 3, H, W) float32 in [0, 1].
+        reconstructions: As `originals`.
         checkpoints: As for `lpips`.
 
     Returns:

@@ -33,7 +33,8 @@ def ms_ssim(originals: Tensor, reconstructions: Tensor) -> Tensor:
     Wang, Simoncelli and Bovik 2003, "Multi-scale structural similarity", equation 7.
 
     Args:
-        originals, reconstructions: (N, 3, H, W) float32 in [0, 1], sides of 161 pixels or more.
+        originals: (N, 3, H, W) float32 in [0, 1], sides of 161 pixels or more.
+        reconstructions: As `originals`.
 
     Returns:
         (N,) float64 in [0, 1] on the device of the originals, differentiable in both.

@@ -52,8 +52,9 @@ def lpips(
     as a perceptual metric", equation 1.
 
     Args:
-        originals, reconstructions: (N, 3, H, W) float32 in [0, 1], sides of 31 pixels or more for
+        originals: (N, 3, H, W) float32 in [0, 1], sides of 31 pixels or more for
             "alex", 17 for "squeeze", 16 for "vgg".
+        reconstructions: As `originals`.
         checkpoints: Folder searched for the backbone's weights, before torch's own cache.
 
     Returns:

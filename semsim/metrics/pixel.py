@@ -22,7 +22,8 @@ def mse(originals: Tensor, reconstructions: Tensor) -> Tensor:
     """Mean squared error of each pair, over channels and pixels; 0 where they are equal.
 
     Args:
-        originals, reconstructions: (N, 1 or 3, H, W), uint8, or floats in [0, 1].
+        originals: (N, 1 or 3, H, W), uint8, or floats in [0, 1].
+        reconstructions: As `originals`.
 
     Returns:
         (N,) float64 in [0, 1] on the device of the originals, differentiable in both.
@@ -44,7 +45,8 @@ def psnr(originals: Tensor, reconstructions: Tensor) -> Tensor:
     """Peak signal-to-noise ratio of each pair, 10 · log₁₀(1 / MSE); higher means more leakage.
 
     Args:
-        originals, reconstructions: As for `mse`.
+        originals: As for `mse`.
+        reconstructions: As `originals`.
 
     Returns:
         (N,) float64 in dB on the device of the originals, +inf for equal images, differentiable
@@ -124,7 +126,8 @@ def exact_chunks(
     """Both sides as (n, C, H, W) float64 in [0, 1], some images at a time, in order.
 
     Args:
-        originals, reconstructions: As for `mse`, checked at the call.
+        originals: As for `mse`, checked at the call.
+        reconstructions: As `originals`.
         size: Numbers of a chunk.
     """
     parts = _chunks(originals, reconstructions, size)

@@ -48,7 +48,8 @@ def psnr_registered(
     """The highest PSNR of each pair over shifts and, with `flip`, mirroring; the search is our own.
 
     Args:
-        originals, reconstructions: As for `mse`, with sides of 2 · `shift` pixels or more.
+        originals: As for `mse`, with sides of 2 · `shift` pixels or more.
+        reconstructions: As `originals`.
         shift: Of the reconstruction, up to so many whole pixels each way.
 
     Returns:
@@ -79,7 +80,8 @@ def ssim_registered(
     """The highest SSIM of each pair over shifts and, with `flip`, mirroring; the search is our own.
 
     Args:
-        originals, reconstructions: As for `mse`, with sides of 11 + `shift` pixels or more.
+        originals: As for `mse`, with sides of 11 + `shift` pixels or more.
+        reconstructions: As `originals`.
         shift: As for `psnr_registered`.
 
     Returns:
@@ -145,7 +147,8 @@ class SsimRegistered(_Registered):
     """The best SSIM of a pair, with the Gaussian window, over shifts and mirroring.
 
     Attributes:
-        shift, flip: As for `PsnrRegistered`.
+        shift: As for `PsnrRegistered`.
+        flip: As `shift`.
     """
 
     @property

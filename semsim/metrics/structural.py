@@ -72,8 +72,9 @@ def ssim(originals: Tensor, reconstructions: Tensor, window: Window = "gaussian"
     Wang, Bovik, Sheikh and Simoncelli 2004, "Image quality assessment", equation 13.
 
     Args:
-        originals, reconstructions: As for `mse`, with sides of 11 pixels or more for the Gaussian
+        originals: As for `mse`, with sides of 11 pixels or more for the Gaussian
             window, 7 for the "uniform" one.
+        reconstructions: As `originals`.
 
     Returns:
         (N,) float64 in [-1, 1] on the device of the originals, differentiable in both.
@@ -142,7 +143,8 @@ class Moments:
     Shifting an image shifts these with it, so they are computed once for all shifts.
 
     Attributes:
-        power, variance: The mean squared and the variance, each with half of its constant.
+        power: The mean squared and the variance, each with half of its constant.
+        variance: As `power`.
     """
 
     images: np.ndarray
@@ -172,7 +174,8 @@ def ssim_in_place(a: np.ndarray, b: np.ndarray, window: SsimWindow) -> np.ndarra
     """SSIM of images (n, C, H, W) where they are, the mean over channels, (n,).
 
     Args:
-        a, b: Float64 in [0, 1], with sides of the window's or more.
+        a: Float64 in [0, 1], with sides of the window's or more.
+        b: As `a`.
     """
     height, width = a.shape[2:]
     whole = slice(0, height), slice(0, width)
@@ -202,7 +205,8 @@ def mean_ssim(a: Moments, b: Moments, at: Crop, by: Crop, window: SsimWindow) ->
     """Equation 13 of Wang et al. 2004 at each place of the window within the overlap, averaged.
 
     Args:
-        at, by: What of `a` and of `b` is laid on each other.
+        at: What of `a` and of `b` is laid on each other.
+        by: As `at`.
 
     Returns:
         (m,). In place as far as it goes: what is held at once stays in the processor's cache.

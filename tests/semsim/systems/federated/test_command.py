@@ -44,7 +44,7 @@ def test_a_comparison_is_told_and_kept(tmp_path: Path):
     ("more", "words"),
     [
         (["--network", "lenet-5000"], "lenet-5000"),
-        (["--split", "odd"], "split is one of"),
+        (["--split", "odd"], "split must be iid or dirichlet"),
         (["--arms", "everybody"], "everybody"),
         (["--noise-scope", "all"], "noise_scope"),
         (["--images", "1", "--arms", "all"], "--images 2"),

@@ -33,7 +33,7 @@ def test_a_run_prints_its_table_and_a_job_is_carried_out_again_from_its_file(tmp
         )
     )
     assert lead < statistic < table < guesses
-    (file,) = tmp_path.glob("jobs/*/split.json")
+    (file,) = tmp_path.glob("jobs/*/order.json")
     [job] = jobs.list_jobs(tmp_path / "jobs")
     taken = jobs.last_seconds(tmp_path / "jobs", KIND, like(plan_of(job)))
     assert taken == jobs.seconds_taken(job) > 0
