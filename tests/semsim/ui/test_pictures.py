@@ -302,7 +302,7 @@ def test_pictures_still_to_be_attacked_are_kept_where_the_attack_lab_finds_them(
     assert shown.links.count("/studio/reconstruct?pictures=own") == 2
     ((item, name, line),) = lab.own_pictures(context.data)
     assert (name, line) == ("own", "10 pictures of 2 classes.")
-    assert lab.title_of(item) == "own"
+    assert lab.title_of((), item) == "own"
     data = build(DATASETS, "folder", read_plugin(DATASETS, item).settings)
     assert len(data("train").ids) + len(data("test").ids) == 10
     look = looked(client, sent(client, packed_classes(tmp_path), "own.zip"))
