@@ -169,8 +169,10 @@ def _on_these(analysis: Analysis) -> list[Said]:
     if len(first) > 1:
         ends = [number(first["soft_accuracy"].iloc[place], 2) for place in (0, -1)]
         between = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
-        tail = f" order them alike well (soft pairwise accuracy {between})."
-        return [begin, *_listed(first["title"]), (tail, False)]
+        alike = f" order them alike well (soft pairwise accuracy {between})."
+        none = f"no metric orders them better than another (soft pairwise accuracy {between})."
+        said = (_some(first["title"]) + alike) if len(rest) else none
+        return [begin, (said, False)]
     p, others = _p_of_the_next(analysis, str(best["metric"]), str(rest["metric"].iloc[0]))
     accuracy = f"soft pairwise accuracy {number(best['soft_accuracy'], 2)}, next "
     accuracy += number(rest["soft_accuracy"].iloc[0], 2)

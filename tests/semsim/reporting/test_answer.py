@@ -186,10 +186,14 @@ def ordered(soft, p_holm, p_models=0.4):
         ),
         (
             ordered({"a": (0.81, 1), "b": (0.80, 1)}, 0.9),
+            "no metric orders them better than another (soft pairwise accuracy 0.81 to 0.80).",
+        ),
+        (
+            ordered({"a": (0.81, 1), "b": (0.80, 1), "c": (0.6, 3)}, 0.9),
             "Alpha and Beta order them alike well (soft pairwise accuracy 0.81 to 0.80).",
         ),
     ],
 )
 def test_these_models_and_others_are_two_questions(tables, said):
-    text = answer_of(analysis({"a": 0.95, "b": 0.91}, {"b": 0.4}, **tables)).text
+    text = answer_of(analysis({"a": 0.95, "b": 0.91, "c": 0.2}, {"b": 0.4}, **tables)).text
     assert text.endswith(f" On these 14 models and 600 originals, {said}")
