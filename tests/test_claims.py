@@ -174,6 +174,8 @@ CONSTANTS = {
         (r"it\smeets 4 dB|at most 50 MB", "targets"),
         (r"every\s+three seconds|starts? within one second|for 100 s|30 to 40 s", "the load"),
         (r"zip of 143 MB", "the input"),
+        (r"error of 0\.05 ± 0\.02, and at most 5 CPU s", "targets"),
+        (r"14 models and 600 originals, 1,000 swaps", "the input"),
         (r"waited\s30 s|within\s+five seconds|for five minutes", "limits of the product"),
         (r"thirty times as long", "a rule of the product"),
     ),

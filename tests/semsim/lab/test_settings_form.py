@@ -21,8 +21,11 @@ from semsim.targets.train_settings import TrainSettings
 class Made:
     """A thing.
 
-    steps: how many. lr, tv: sizes of
-    something; small is slow. where: place.
+    Attributes:
+        steps: How many.
+        lr, tv: Sizes of
+            something; small is slow.
+        where: Place.
 
     Nothing of this belongs to a field: it is prose.
     """
