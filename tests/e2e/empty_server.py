@@ -19,11 +19,14 @@ def main(data: Path, port: int) -> None:
     from studio import compose
 
     import app
+    from annotation import ui
+    from annotation.ui import mount
     from semsim.base.storage import places
     from semsim.base.storage.records import CASES, write_record
 
-    app.DEMO = places.DEMO = data / "demo"  # before a page is imported
-    write_record(app.DEMO / "cases.json", CASES, {"cases": []})
+    for module in (app, mount, places, ui):  # those that were imported have it by now
+        module.DEMO = data / "demo"
+    write_record(places.DEMO / "cases.json", CASES, {"cases": []})
     from annotation.store import Store
 
     served = compose(Store(f"sqlite:///{data / 'studies.db'}"), data)
