@@ -281,7 +281,7 @@ def of_swaps(repeats: int, finds: Finds) -> None:
 def _swapped(
     draw: np.random.Generator, n: int, originals: int, errs: Sequence[float]
 ) -> list[bool]:
-    """Whether p ≤ 0.05 over originals, and over models, in one made study."""
+    """Return whether p ≤ 0.05 over originals, and over models, in one made study."""
     model, own = np.linspace(0, 1, n)[:, None], draw.normal(size=(1, originals))
     leak = model + 0.5 * own + 0.5 * draw.normal(size=(n, originals))
     people = (leak + 0.3 * draw.normal(size=leak.shape) > 0.5).astype(float)

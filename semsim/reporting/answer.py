@@ -7,12 +7,12 @@ import pandas as pd
 
 from semsim.base.metric_spec import checkpoint_of, is_control
 from semsim.base.stats.analysis import Analysis
+from semsim.base.stats.pairwise_accuracy import LEVEL
 from semsim.base.words import counted, first_of, listed
 from semsim.metrics import MetricSpec
 from semsim.reporting.gallery import voters
 from semsim.reporting.notation import interval, number, p_value, reason
 
-DECIDED = 0.05  # p after Holm below which a lead counts as decided
 _NAMED = 3  # metrics named one by one; of more the rest is counted
 Said = tuple[str, bool]  # a piece of a sentence, and whether it stands out
 
@@ -129,7 +129,7 @@ def _lead_over(top: pd.DataFrame, table: pd.DataFrame, analysis: Analysis) -> li
     found = others["metric"].map(p)
     if found.isna().all():
         return []
-    decided, open_ = others[found < DECIDED], others[~(found < DECIDED)]
+    decided, open_ = others[found < LEVEL], others[~(found < LEVEL)]
     models = counted(int(top["n"].iloc[0]), "model")
     if open_.empty:
         over = "every other metric" if len(decided) > 1 else str(decided["title"].iloc[0])
@@ -176,7 +176,7 @@ def _on_these(analysis: Analysis) -> list[Said]:
     p, others = _p_of_the_next(analysis, str(best["metric"]), str(rest["metric"].iloc[0]))
     accuracy = f"soft pairwise accuracy {number(best['soft_accuracy'], 2)}, next "
     accuracy += number(rest["soft_accuracy"].iloc[0], 2)
-    sure = others < DECIDED
+    sure = others < LEVEL
     told = "so it would on others" if sure else f"whether it would on others, {models} cannot tell"
     tail = f" orders them best ({accuracy}; p {_equals(p)}); {told} (p {_equals(others)})."
     return [begin, (str(best["title"]), True), (tail, False)]

@@ -72,7 +72,7 @@ def target_text(row: pd.Series) -> str:
 
 
 def p_value(p: float) -> str:
-    """A p value: three decimals, "< 0.001" below."""
+    """A p value: three decimals, "< 0.001" below; a dash for NaN."""
     return "< 0.001" if p < 0.001 else number(p)
 
 

@@ -332,8 +332,8 @@ def _differences(analysis: Analysis) -> Table:
                 row["difference"], row["low"], row["high"], row["interval_undefined"]
             )
         ),
-        "p": lambda row: _p_or_none(row["p"]),
-        "p after Holm": lambda row: _p_or_none(row["p_holm"]),
+        "p": lambda row: p_value(row["p"]),
+        "p after Holm": lambda row: p_value(row["p_holm"]),
     }
     return table_of(
         *(analysis.differences, cells),
@@ -385,9 +385,9 @@ def _leads(analysis: Analysis) -> Table:
         "Accuracy of A − of B": lambda row: (
             undefined_text(row["undefined"]) or number(row["difference"])
         ),
-        "p": lambda row: _p_or_none(row["p"]),
-        "p after Holm": lambda row: _p_or_none(row["p_holm"]),
-        "p over models": lambda row: _p_or_none(row["p_models"]),
+        "p": lambda row: p_value(row["p"]),
+        "p after Holm": lambda row: p_value(row["p_holm"]),
+        "p over models": lambda row: p_value(row["p_models"]),
     }
     return table_of(
         *(analysis.leads, cells),
@@ -400,10 +400,6 @@ def _leads(analysis: Analysis) -> Table:
             "(Deutsch et al. 2021)."
         ),
     )
-
-
-def _p_or_none(p: float) -> str:
-    return NONE if pd.isna(p) else p_value(p)
 
 
 def _backbones(analysis: Analysis) -> Table:

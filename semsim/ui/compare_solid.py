@@ -149,17 +149,13 @@ def _against(table: pd.DataFrame, spec: MetricSpec) -> Iterator[tuple[pd.Series,
             yield row, str(row["title_b" if first else "title_a"]), 1 if first else -1
 
 
-def _p(value: float) -> str:
-    return "–" if pd.isna(value) else p_value(value)
-
-
 def _on_these(analysis: Analysis, spec: MetricSpec) -> str:
     own = list(_against(analysis.leads, spec))
     rows = [
         [
             title,
             reason(row["undefined"]) or number(sign * row["difference"], 2),
-            *(_p(row[name]) for name in ("p", "p_holm", "p_models")),
+            *(p_value(row[name]) for name in ("p", "p_holm", "p_models")),
         ]
         for row, title, sign in own
     ]
@@ -181,7 +177,7 @@ def _on_others(analysis: Analysis, spec: MetricSpec) -> str:
         rows.append(
             [
                 *(title, number(sign * row["difference"], 2), why or interval(ends[0], ends[1])),
-                *(_p(row["p"]), _p(row["p_holm"])),
+                *(p_value(row["p"]), p_value(row["p_holm"])),
             ]
         )
     sure = sum(row["p_holm"] < LEVEL for row, *_ in own)

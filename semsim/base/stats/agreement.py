@@ -112,10 +112,10 @@ def agreement_table(
     return best_first(table)
 
 
-def best_first(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows by ρ, the largest first; those with a mark below all others."""
-    marked, rho = table["mark"].ne("").to_numpy(), table["rho"].to_numpy(dtype=float)
-    return table.iloc[np.lexsort((-rho, marked))].reset_index(drop=True)
+def best_first(table: pd.DataFrame, by: str = "rho") -> pd.DataFrame:
+    """The rows by the column `by`, the largest first; those with a mark below all others."""
+    marked, size = table["mark"].ne("").to_numpy(), table[by].to_numpy(dtype=float)
+    return table.iloc[np.lexsort((-size, marked))].reset_index(drop=True)
 
 
 def agreement_row(

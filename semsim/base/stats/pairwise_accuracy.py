@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.special import ndtr
 
 from semsim.base.metric_spec import MetricSpec, is_control
-from semsim.base.stats.agreement import holm
+from semsim.base.stats.agreement import best_first, holm
 from semsim.base.stats.evidence import Evidence
 from semsim.base.stats.grouping import Layout
 from semsim.base.stats.resampling import Resamples
@@ -60,10 +60,12 @@ class TiedAccuracy:
             both call equal; NaN without an original that has a pair.
         epsilon: Difference up to which the metric's scores count as equal: the one that gives the
             highest accuracy on these very scores, so that a finer scale costs no metric a point.
+        ties_alone: Accuracy of calling all models equal.
     """
 
     accuracy: float
     epsilon: float
+    ties_alone: float
 
 
 def differences(scores: np.ndarray) -> np.ndarray:
@@ -79,13 +81,29 @@ def differences(scores: np.ndarray) -> np.ndarray:
     return scores[first] - scores[second]
 
 
+def in_groups(scores: np.ndarray) -> np.ndarray:
+    """Return scores, (M, O), or of more than `MOST` originals (M, MOST), means of groups.
+
+    Groups are dealt at random and stand for one original each. Whoever flips signs or swaps scores
+    of so many originals learns little more, and waits.
+    """
+    n = scores.shape[1]
+    if n <= MOST:
+        return scores
+    dealt = np.random.default_rng(0).permutation(n)
+    starts = np.linspace(0, n, MOST, endpoint=False, dtype=int)
+    known = ~np.isnan(scores[:, dealt])
+    sums = np.add.reduceat(np.nan_to_num(scores[:, dealt]), starts, axis=1)
+    counts = np.add.reduceat(known.astype(float), starts, axis=1)
+    return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+
+
 def sign_flips(n: int, draws: int, rng: np.random.Generator) -> np.ndarray:
     """Draw vectors of signs for n originals, or list all where they are no more than `draws`.
 
     Returns:
-        (B, n) float64, 1 or -1; of more than `MOST` originals, (B, MOST), one sign a group.
+        (B, n) float64, 1 or -1.
     """
-    n = min(n, MOST)
     if n < 63 and 2**n <= draws:
         return 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
     return np.where(rng.random((draws, n)) < 0.5, -1.0, 1.0)
@@ -96,14 +114,14 @@ def lead_p(pairs: np.ndarray, flips: np.ndarray) -> np.ndarray:
 
     Args:
         pairs: (P, O), as from `differences`.
-        flips: (B, min(O, MOST)), as from `sign_flips`.
+        flips: (B, O), as from `sign_flips`.
 
     Returns:
         (P,): the share of flips whose sum is at least the one seen; NaN without an original that
             both have. Equal sums count half: so p of a lead and p of the opposite lead add to 1,
             and the order of the models does not matter.
     """
-    known = _in_groups(np.nan_to_num(pairs), flips.shape[1])
+    known = np.nan_to_num(pairs)
     gap = flips @ known.T - known.sum(axis=1)
     p = np.mean(gap > _ZERO, axis=0) + np.mean(np.abs(gap) <= _ZERO, axis=0) / 2
     return np.where(np.isnan(pairs).all(axis=1), np.nan, p)
@@ -135,10 +153,10 @@ def hard_accuracy(people: np.ndarray, metric: np.ndarray) -> float:
     Returns:
         In [0, 1]; two means that are equal for both are ordered alike. NaN without a pair.
     """
-    ours, theirs = _together(differences(people), differences(metric))
-    alike = np.sign(_rounded(ours.sum(axis=1))) == np.sign(_rounded(theirs.sum(axis=1)))
-    known = _either(differences(people), differences(metric)).any(axis=1)
-    return _mean(alike[known].astype(float))
+    pairs = np.stack([differences(people), differences(metric)])
+    known = _either(*pairs)
+    ours, theirs = np.sign(_rounded(np.where(known, pairs, 0.0).sum(axis=2)))
+    return _mean((ours == theirs)[known.any(axis=1)].astype(float))
 
 
 def tied_accuracy(people: np.ndarray, metric: np.ndarray) -> TiedAccuracy:
@@ -153,8 +171,9 @@ def tied_accuracy(people: np.ndarray, metric: np.ndarray) -> TiedAccuracy:
     """
     first, second = differences(people), differences(metric)
     known = _either(first, second)
+    nan = float("nan")
     if not known.any():
-        return TiedAccuracy(accuracy=float("nan"), epsilon=float("nan"))
+        return TiedAccuracy(accuracy=nan, epsilon=nan, ties_alone=nan)
     of_original = known.sum(axis=0)
     weight = (known / np.maximum(of_original, 1))[known] / np.count_nonzero(of_original)
     ours, theirs = np.sign(_rounded(first[known])), _rounded(second[known])
@@ -169,7 +188,9 @@ def tied_accuracy(people: np.ndarray, metric: np.ndarray) -> TiedAccuracy:
             np.append(a, b) for a, b in ((apart.sum(), right), (0.0, size), (True, last))
         )
     best = int(np.argmax(np.where(last, right, -1.0)))
-    return TiedAccuracy(accuracy=float(right[best]), epsilon=float(size[best]))
+    return TiedAccuracy(
+        accuracy=float(right[best]), epsilon=float(size[best]), ties_alone=float(equal[-1])
+    )
 
 
 def swap_test(
@@ -191,7 +212,7 @@ def swap_test(
         draws: Swaps.
     """
     sums = _sums(metrics, mixed=False)
-    own = np.stack([sums[0, 0], sums[1, 1]])  # (2, 2, P, G)
+    own = np.stack([sums[0, 0], sums[1, 1]])  # (2, 2, P, O)
     swaps = (rng.random((draws, own.shape[-1])) < 0.5).astype(float)
     chosen = swaps @ np.swapaxes(own, -1, -2)  # (2, 2, B, P)
     drawn = own.sum(axis=-1)[:, :, None] - chosen + chosen[::-1]
@@ -260,7 +281,7 @@ def _sums(
         mixed: Whether two models may be scored by different metrics.
 
     Returns:
-        By (metric of the first model, of the second), 0 or 1: (2, P, G), the differences and
+        By (metric of the first model, of the second), 0 or 1: (2, P, O), the differences and
         their squares, 0 where either metric lacks a score.
     """
     both = [standardised(one) for one in metrics]
@@ -270,7 +291,6 @@ def _sums(
     for x, y in itertools.product((0, 1), repeat=2):
         if mixed or x == y:
             moved = np.where(known, both[x][first] - both[y][second], 0.0)
-            moved = _in_groups(moved, min(moved.shape[1], MOST))
             found[x, y] = np.stack([moved, moved**2])
     return found
 
@@ -301,25 +321,9 @@ def _soft_of_each(people: np.ndarray, sums: np.ndarray) -> np.ndarray:
     return 1 - distance[..., known].mean(axis=-1)
 
 
-def _in_groups(pairs: np.ndarray, n: int) -> np.ndarray:
-    """(P, n): the sums of (P, O) over n groups of originals, dealt at random."""
-    if pairs.shape[1] == n:
-        return pairs
-    dealt = np.random.default_rng(0).permutation(pairs.shape[1])
-    return np.add.reduceat(
-        pairs[:, dealt], np.linspace(0, len(dealt), n, endpoint=False, dtype=int), axis=1
-    )
-
-
 def _either(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Return where both have a number."""
     return ~(np.isnan(first) | np.isnan(second))
-
-
-def _together(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return both with 0 where either has no number."""
-    known = _either(first, second)
-    return np.where(known, first, 0.0), np.where(known, second, 0.0)
 
 
 def _rounded(values: np.ndarray) -> np.ndarray:
@@ -358,13 +362,29 @@ def ordering_tables(
         for spec in specs
         if spec.per_image
     }
-    flips = sign_flips(layout.n_originals, resamples.n, resamples.flips())
-    rows = [_order_row(spec, people, values.get(spec.name), flips) for spec in specs]
+    groups = {name: in_groups(one) for name, one in values.items()}
+    of_people = in_groups(people)
+    flips = sign_flips(of_people.shape[1], resamples.n, resamples.flips())
+    p_of_people = lead_p(differences(of_people), flips)
+    rows = []
+    for spec in specs:
+        row = _order_row(spec, people, values.get(spec.name))
+        if "undefined" not in row:
+            own = lead_p(differences(groups[spec.name]), flips)
+            row["soft_accuracy"] = soft_accuracy(p_of_people, own)
+        rows.append(row)
     order = pd.DataFrame(rows).reindex(columns=list(ORDER_COLUMNS))
     leading = order["mark"].eq("") & ~order["metric"].map(is_control).astype(bool)
     order["band"] = 0
     pairs = list(itertools.combinations(specs, 2))
-    found = [_lead_row(pair, people, values, flips, resamples) for pair in pairs]
+    means = np.nan_to_num(people).sum(axis=1)
+    found = []
+    for pair in pairs:
+        row = _lead_row(pair, people, values)
+        if "undefined" not in row:
+            both = groups[pair[0].name], groups[pair[1].name]
+            row |= _lead_tests(p_of_people, means, both, resamples)
+        found.append(row)
     leads = pd.DataFrame(found).reindex(columns=list(LEAD_COLUMNS))
     leads["p_holm"] = holm(leads["p"].to_numpy(dtype=float))
     own = order[leading]
@@ -373,17 +393,11 @@ def ordering_tables(
         p = square.reindex(index=own["metric"], columns=own["metric"]).to_numpy(dtype=float)
         both = np.where(np.isnan(p), p.T, p)
         order.loc[leading, "band"] = bands(own["soft_accuracy"].to_numpy(dtype=float), both)
-    return _best_first(order), leads
+    return best_first(order, "soft_accuracy"), leads
 
 
-def _best_first(order: pd.DataFrame) -> pd.DataFrame:
-    marked, soft = order["mark"].ne("").to_numpy(), order["soft_accuracy"].to_numpy(dtype=float)
-    return order.iloc[np.lexsort((-soft, marked))].reset_index(drop=True)
-
-
-def _order_row(
-    spec: MetricSpec, people: np.ndarray, metric: np.ndarray | None, flips: np.ndarray
-) -> dict[str, Any]:
+def _order_row(spec: MetricSpec, people: np.ndarray, metric: np.ndarray | None) -> dict[str, Any]:
+    """Return a row of `ORDER_COLUMNS` without soft accuracy and band."""
     row: dict[str, Any] = {"metric": spec.name, "title": spec.title, "mark": spec.mark}
     if metric is None:
         return {**row, "undefined": OF_SETS, "n_models": 0, "n_originals": 0}
@@ -392,25 +406,19 @@ def _order_row(
     if not n_originals:
         return {**row, "undefined": NO_PAIR}
     tied = tied_accuracy(people, metric)
-    alone = tied_accuracy(people, np.where(np.isnan(metric), np.nan, 0.0))
-    p = (lead_p(differences(one), flips) for one in (people, metric))
     return {
         **row,
-        "soft_accuracy": soft_accuracy(*p),
         "hard_accuracy": hard_accuracy(people, metric),
         "tied_accuracy": tied.accuracy,
         "epsilon": tied.epsilon,
-        "ties_alone": alone.accuracy,
+        "ties_alone": tied.ties_alone,
     }
 
 
 def _lead_row(
-    pair: tuple[MetricSpec, MetricSpec],
-    people: np.ndarray,
-    values: Mapping[str, np.ndarray],
-    flips: np.ndarray,
-    resamples: Resamples,
+    pair: tuple[MetricSpec, MetricSpec], people: np.ndarray, values: Mapping[str, np.ndarray]
 ) -> dict[str, Any]:
+    """Return a row of `LEAD_COLUMNS` without the tests."""
     first, second = pair
     row: dict[str, Any] = {
         **{"metric_a": first.name, "title_a": first.title},
@@ -418,17 +426,36 @@ def _lead_row(
     }
     if first.name not in values or second.name not in values:
         return {**row, "undefined": OF_SETS}
-    a, b = values[first.name], values[second.name]
-    row["n_models"], row["n_originals"] = _in_common(people, a, b)
-    if not row["n_originals"]:
-        return {**row, "undefined": NO_PAIR}
-    # The order of the models is that of their means, so that draws do not depend on their names.
-    models = np.lexsort([np.nan_to_num(one).sum(axis=1) for one in (b, a, people)])
-    of_people = lead_p(differences(people[models]), flips)
-    both = a[models], b[models]
-    found = swap_test(of_people, both, resamples.swaps(), resamples.n)
-    over_models = model_swap_test(of_people, both, resamples.swaps(), resamples.n)
-    return {**row, "difference": found.difference, "p": found.p, "p_models": over_models.p}
+    n_models, n_originals = _in_common(people, values[first.name], values[second.name])
+    row |= {"n_models": n_models, "n_originals": n_originals}
+    return row if n_originals else {**row, "undefined": NO_PAIR}
+
+
+def _lead_tests(
+    p_of_people: np.ndarray,
+    means: np.ndarray,
+    both: tuple[np.ndarray, np.ndarray],
+    resamples: Resamples,
+) -> dict[str, float]:
+    """Test two metrics over originals and over models.
+
+    Args:
+        p_of_people: (P,) p of the leads of models by people.
+        means: (M,) by which people order the models.
+        both: Two times (M, O), values of the metrics.
+        resamples: How many swaps, and their source.
+    """
+    found = swap_test(p_of_people, both, resamples.swaps(), resamples.n)
+    # Models are taken in the order of their values, so that draws do not depend on their names.
+    order = np.lexsort([*(np.nan_to_num(one).sum(axis=1) for one in reversed(both)), means])
+    square = np.zeros((len(means), len(means)))
+    pairs = np.triu_indices(len(means), 1)
+    square[pairs], square.T[pairs] = p_of_people, 1 - p_of_people
+    ordered = square[np.ix_(order, order)][pairs]
+    over_models = model_swap_test(
+        ordered, (both[0][order], both[1][order]), resamples.swaps(), resamples.n
+    )
+    return {"difference": found.difference, "p": found.p, "p_models": over_models.p}
 
 
 def _in_common(*scores: np.ndarray) -> tuple[int, int]:

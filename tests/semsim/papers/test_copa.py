@@ -180,7 +180,7 @@ def test_table_1_says_the_condition_for_the_pull_back_ours_and_the_paper_s():
 
 
 def test_printed_psnr_is_of_255_for_images_up_to_1():
-    """Where four digits of the MSE are enough to tell."""
+    """Return where four digits of the MSE are enough to tell."""
     for mse, psnr in (cell for pair in TABLE_2.values() for cell in pair):
         if mse > 0.02:
             assert psnr == pytest.approx(48.1308 - 10 * math.log10(mse), abs=0.02)

@@ -449,7 +449,7 @@ def material(folder, names) -> Material:
 
 
 def ordered_share(ranked: pd.DataFrame) -> float:
-    """How often what was recognised stands before what was not, by a loop over a figure."""
+    """Count how often what was recognised stands before what was not, by a loop over a figure."""
     shares = []
     for _, own in ranked.groupby("original"):
         yes, no = (

@@ -1,4 +1,4 @@
-"""What every page promises that declares a form, a plan, a job, a table and pictures."""
+"""Promises of every page that declares a form, a plan, a job, a table and pictures."""
 
 import re
 from dataclasses import replace

@@ -251,7 +251,7 @@ def test_a_metric_does_not_differ_from_one_that_ranks_alike():
 
 
 def test_metrics_alike_are_told_apart_more_sharply():
-    """What both share with each other counts for neither."""
+    """Count for neither what both share with each other."""
     swapped = MODELS.copy()
     swapped[[5, 6]] = swapped[[6, 5]]
     close = measure("a", swapped + 4 * NOISE[0]), measure("b", swapped + 4.1 * NOISE[0])

@@ -16,6 +16,7 @@ from semsim.base.stats.pairwise_accuracy import (
     bands,
     differences,
     hard_accuracy,
+    in_groups,
     lead_p,
     model_swap_test,
     sign_flips,
@@ -211,10 +212,12 @@ def test_bands_begin_where_their_best_beats_a_metric():
 def test_many_originals_are_compared_in_groups():
     """Signs of 1,000 groups decide as those of 3,000 originals do, within chance."""
     values = scores(models=4, originals=3 * MOST, lead=0.02)
+    gaps = differences(values)
+    exact = norm.sf(gaps.sum(axis=1) / np.sqrt((gaps**2).sum(axis=1)))
+    values = in_groups(values)
     flips = sign_flips(values.shape[1], 4000, rng())
     assert flips.shape == (4000, MOST)
     gaps = differences(values)
-    exact = norm.sf(gaps.sum(axis=1) / np.sqrt((gaps**2).sum(axis=1)))
     assert np.abs(lead_p(gaps, flips) - exact).max() < 4 * 0.5 / np.sqrt(4000) + 0.02
     people = lead_p(gaps, flips)
     found = swap_test(people, (values, rng(4).normal(size=values.shape)), rng(), 300)
