@@ -370,8 +370,8 @@ def ordering_tables(
     for spec in specs:
         row = _order_row(spec, people, values.get(spec.name))
         if "undefined" not in row:
-            own = lead_p(differences(groups[spec.name]), flips)
-            row["soft_accuracy"] = soft_accuracy(p_of_people, own)
+            p_of_metric = lead_p(differences(groups[spec.name]), flips)
+            row["soft_accuracy"] = soft_accuracy(p_of_people, p_of_metric)
         rows.append(row)
     order = pd.DataFrame(rows).reindex(columns=list(ORDER_COLUMNS))
     leading = order["mark"].eq("") & ~order["metric"].map(is_control).astype(bool)
@@ -382,8 +382,8 @@ def ordering_tables(
     for pair in pairs:
         row = _lead_row(pair, people, values)
         if "undefined" not in row:
-            both = groups[pair[0].name], groups[pair[1].name]
-            row |= _lead_tests(p_of_people, means, both, resamples)
+            scored = groups[pair[0].name], groups[pair[1].name]
+            row |= _lead_tests(p_of_people, means, scored, resamples)
         found.append(row)
     leads = pd.DataFrame(found).reindex(columns=list(LEAD_COLUMNS))
     leads["p_holm"] = holm(leads["p"].to_numpy(dtype=float))
