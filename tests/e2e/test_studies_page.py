@@ -294,8 +294,10 @@ def test_items_are_looked_through_by_keys(page, server, store, new_study) -> Non
     page.locator("tbody a").first.click()
     expect(page.locator(".it-pages")).to_contain_text("1 of 4")
     expect(page.get_by_role("img", name="Original")).to_be_visible()
+    page.wait_for_load_state("domcontentloaded")  # keys are heard once the script has run
     page.keyboard.press("ArrowRight")
     expect(page.locator(".it-pages")).to_contain_text("2 of 4")
+    page.wait_for_load_state("domcontentloaded")
     page.keyboard.press("Escape")
     expect(page.locator("tbody tr")).to_have_count(4)
     assert "by=Ada" in page.url

@@ -167,7 +167,7 @@ def test_what_measures_says_which_paper_it_is_from():
     assert {name for name in names if not SOURCE.search(public(name).__doc__)} == set()
 
 
-IMAGES = re.compile(r"in \[0, 1\]|as for `mse`")
+IMAGES = re.compile(r"in \[0, 1\]|[Aa]s for `mse`")
 IN_WORDS = re.compile(r"\w+").findall
 VALUES = re.compile(r"in \[-?\d, \d\]|0 or more|in dB|can be negative|batch")
 
